@@ -1,0 +1,36 @@
+# Two commands matter to a newcomer: `make demo` and `make test`.
+# Both make .venv first; Python 3.11+ and Java 17+ must be there.
+.DELETE_ON_ERROR:
+PYTHON ?= python3
+BIN := .venv/bin
+MINUTES ?=
+
+.PHONY: demo test fast lint format setup clean
+
+setup: .venv/.ready
+
+.venv/.ready: pyproject.toml uv.lock
+	test -x $(BIN)/uv || { $(PYTHON) -m venv .venv && $(BIN)/pip install --quiet 'uv>=0.8'; }
+	VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/uv sync --quiet --active --frozen --inexact --extra lab
+	touch $@
+
+demo: setup  ## two sites, a mirror, traffic and the agent; prints the page's address
+	$(BIN)/mirrorwatch demo $(if $(MINUTES),--minutes $(MINUTES))
+
+test: lint  ## everything, the real lab included
+	$(BIN)/pytest
+
+fast: setup  ## what needs no Kafka: seconds
+	$(BIN)/pytest -m 'not lab and not browser and not influx'
+
+lint: setup
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy agent tests
+
+format: setup
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+clean:
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache

@@ -1,0 +1,5 @@
+"""Entry point of ``python -m mirrorwatch``."""
+
+from .cli import main
+
+main()

@@ -1,0 +1,1 @@
+"""Pure rules: the standard library only, no I/O, no clock."""

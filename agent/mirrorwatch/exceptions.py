@@ -1,0 +1,79 @@
+"""Everything that mirrorwatch raises on purpose."""
+
+from typing import Any
+
+__all__ = [
+    "ConfigError",
+    "LabError",
+    "MirrorwatchError",
+    "SinkError",
+    "SourceError",
+    "SourceUnavailableError",
+    "StateError",
+]
+
+
+class MirrorwatchError(Exception):
+    """Base class for all mirrorwatch errors."""
+
+    def to_logging_context(self) -> dict[str, Any]:
+        """Return fields to bind to a log message about this error."""
+        return {"error": str(self), "error_type": type(self).__name__}
+
+
+class ConfigError(MirrorwatchError):
+    """The configuration cannot be used. Retrying will not help."""
+
+
+class StateError(MirrorwatchError):
+    """The state file cannot be read or written."""
+
+
+class LabError(MirrorwatchError):
+    """A part of the lab did not start, or did not stay up."""
+
+
+class SourceError(MirrorwatchError):
+    """Reading from the outside world failed.
+
+    Parameters
+    ----------
+    message
+        What went wrong, and what would mend it.
+    source
+        Name of the source.
+    cluster
+        Alias of the cluster being read.
+    """
+
+    def __init__(self, message: str, *, source: str, cluster: str) -> None:
+        super().__init__(message)
+        self.source = source
+        self.cluster = cluster
+
+    def to_logging_context(self) -> dict[str, Any]:
+        context = super().to_logging_context()
+        return context | {"source": self.source, "cluster": self.cluster}
+
+
+class SourceUnavailableError(SourceError):
+    """A cluster could not be reached. The next try may succeed."""
+
+
+class SinkError(MirrorwatchError):
+    """A report could not be published.
+
+    Parameters
+    ----------
+    message
+        What went wrong.
+    sink
+        Name of the sink.
+    """
+
+    def __init__(self, message: str, *, sink: str) -> None:
+        super().__init__(message)
+        self.sink = sink
+
+    def to_logging_context(self) -> dict[str, Any]:
+        return super().to_logging_context() | {"sink": self.sink}

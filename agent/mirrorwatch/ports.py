@@ -1,0 +1,107 @@
+"""The seams: what a source, a sink and a report are."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from .domain.observations import Observation
+from .domain.verdicts import Flow, Verdict
+
+__all__ = ["AgentState", "Report", "Sink", "Source", "Worker"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AgentState:
+    """How the agent itself is doing."""
+
+    sources_up: Mapping[str, bool] = field(default_factory=dict)
+    """By name: whether the source's last fact is fresh."""
+
+    sinks_up: Mapping[str, bool] = field(default_factory=dict)
+    """By name: whether the sink took the report before this one."""
+
+    lost_points: Mapping[str, int] = field(default_factory=dict)
+    """By sink: points given up so far."""
+
+    last_tick: timedelta = timedelta()
+    """How long the tick before this one took."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Report:
+    """Everything learned in one tick. The only thing sinks ever see."""
+
+    at: datetime
+    """When the tick started (UTC)."""
+
+    flows: tuple[Flow, ...]
+    """Every configured flow."""
+
+    observations: tuple[Observation, ...]
+    """What was seen."""
+
+    verdicts: tuple[Verdict, ...]
+    """What it means: one for each flow and check."""
+
+    agent: AgentState = field(default_factory=AgentState)
+    """How the agent itself is doing."""
+
+
+class Source(Protocol):
+    """Reads one kind of fact from the outside world."""
+
+    name: str
+
+    interval: timedelta
+    """How often to observe."""
+
+    def observe(self, now: datetime) -> Sequence[Observation]:
+        """Return what is true now.
+
+        Raises
+        ------
+        SourceError
+            Raised if the outside world could not be read.
+        """
+        ...
+
+
+class Sink(Protocol):
+    """Publishes reports to one place."""
+
+    name: str
+
+    def publish(self, report: Report) -> None:
+        """Publish a report.
+
+        Raises
+        ------
+        SinkError
+            Raised if the report could not be published.
+        """
+        ...
+
+    def close(self) -> None:
+        """Publish what is still held back, and let go of connections."""
+        ...
+
+
+class Worker(Protocol):
+    """Work that goes on beside the ticks, in a thread of its own."""
+
+    name: str
+
+    def step(self) -> None:
+        """Do a short piece of work (at most about a second), then return.
+
+        Raises
+        ------
+        MirrorwatchError
+            Raised if the step failed; the next one tries again.
+        """
+        ...
+
+    def close(self) -> None:
+        """Finish: commit what is held, let go of connections."""
+        ...

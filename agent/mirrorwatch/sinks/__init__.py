@@ -1,0 +1,1 @@
+"""One file for each place that reports go to."""

@@ -1,0 +1,78 @@
+"""The state file: SQLite in WAL mode, one writer at a time."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import RLock
+
+from ..exceptions import StateError
+
+__all__ = ["Database"]
+
+
+class Database:
+    """The state file.
+
+    Parameters
+    ----------
+    path
+        File, made with its folder if missing; `None` for memory only.
+
+    Raises
+    ------
+    StateError
+        Raised if the file cannot be opened.
+
+    Notes
+    -----
+    ``synchronous=FULL``: a committed transaction survives a loss of power.
+    One connection behind a lock serves all threads, because transactions are
+    short and SQLite has one writer anyway. Whoever keeps data here makes its
+    own tables with ``CREATE TABLE IF NOT EXISTS``.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._lock = RLock()
+        self._path = path
+        try:
+            if path is not None:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            self._connection = sqlite3.connect(
+                path or ":memory:",
+                check_same_thread=False,
+                isolation_level=None,
+                timeout=10,
+            )
+            self._connection.execute("PRAGMA journal_mode=WAL")
+            self._connection.execute("PRAGMA synchronous=FULL")
+        except (OSError, sqlite3.Error) as e:
+            raise StateError(f"Cannot open the state file {path}: {e}") from e
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """Run statements that are committed together or not at all.
+
+        Raises
+        ------
+        StateError
+            Raised if the file cannot be read or written.
+        """
+        with self._lock:
+            try:
+                self._connection.execute("BEGIN IMMEDIATE")
+                try:
+                    yield self._connection
+                except BaseException:
+                    self._connection.execute("ROLLBACK")
+                    raise
+                self._connection.execute("COMMIT")
+            except sqlite3.Error as e:
+                raise StateError(
+                    f"Cannot use the state file {self._path}: {e}"
+                ) from e
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._connection.close()
