@@ -1,0 +1,244 @@
+"""The link against a plain TCP echo server."""
+
+import random
+import socket
+import socketserver
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from threading import Thread
+
+import pytest
+
+from mirrorwatch.exceptions import LabError
+from mirrorwatch.lab.link import Link
+
+QUIET_SECONDS = 0.3
+"""How long nothing must come before it counts as held back."""
+
+
+class _Echo(socketserver.BaseRequestHandler):
+    def handle(self) -> None:
+        try:
+            while data := self.request.recv(65536):
+                self.request.sendall(data)
+        except ConnectionResetError:
+            return
+
+
+class _Server(socketserver.ThreadingTCPServer):
+    allow_reuse_address = True
+    daemon_threads = True
+
+
+@pytest.fixture
+def link() -> Iterator[Link]:
+    with _Server(("127.0.0.1", 0), _Echo) as server:
+        thread = Thread(
+            target=server.serve_forever, kwargs={"poll_interval": 0.01}
+        )
+        thread.start()
+        try:
+            with Link(upstream=("127.0.0.1", server.server_address[1])) as it:
+                yield it
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def noise(seed: int, size: int) -> bytes:
+    return random.Random(seed).randbytes(size)  # noqa: S311 - test data
+
+
+def connect(link: Link) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", link.port), timeout=10)
+
+
+def read(sock: socket.socket, size: int) -> bytes:
+    got = bytearray()
+    while len(got) < size:
+        data = sock.recv(min(65536, size - len(got)))
+        if not data:
+            break
+        got += data
+    return bytes(got)
+
+
+def pour(sock: socket.socket, data: bytes) -> Thread:
+    thread = Thread(target=sock.sendall, args=(data,))
+    thread.start()
+    return thread
+
+
+def send_until_held(sock: socket.socket) -> int:
+    sock.settimeout(QUIET_SECONDS)
+    sent = 0
+    try:
+        while sent < 100_000_000:
+            sent += sock.send(bytes(65536))
+    except TimeoutError:
+        return sent
+    return sent
+
+
+def round_trip(sock: socket.socket) -> float:
+    begin = time.monotonic()
+    sock.sendall(b"ping")
+    assert read(sock, 4) == b"ping"
+    return time.monotonic() - begin
+
+
+def nothing_comes(sock: socket.socket, seconds: float = QUIET_SECONDS) -> bool:
+    sock.settimeout(seconds)
+    try:
+        return sock.recv(1) is None
+    except TimeoutError:
+        return True
+    finally:
+        sock.settimeout(10)
+
+
+def test_an_unshaped_link_is_quick_and_keeps_every_byte(link: Link) -> None:
+    data = noise(1, 8_000_000)
+    with connect(link) as sock:
+        quickest = min(round_trip(sock) for _ in range(50))
+        sender = pour(sock, data)
+        assert read(sock, len(data)) == data
+        sender.join()
+    assert quickest < 0.005
+
+
+def test_the_round_trip_time_is_added_once(link: Link) -> None:
+    link.shape(rtt=timedelta(milliseconds=120))
+    with connect(link) as sock:
+        times = sorted(round_trip(sock) for _ in range(5))
+    assert times[0] >= 0.12
+    assert times[2] < 0.16
+
+
+def test_delay_does_not_limit_throughput(link: Link) -> None:
+    data = noise(2, 8_000_000)
+    link.shape(rtt=timedelta(milliseconds=400))
+    with connect(link) as sock:
+        begin = time.monotonic()
+        sender = pour(sock, data)
+        assert read(sock, len(data)) == data
+        took = time.monotonic() - begin
+        sender.join()
+    # One chunk of 64 KiB at a time would need 122 round trips: 49 s.
+    assert 0.4 <= took < 2
+
+
+def test_bandwidth_holds_and_is_shared_by_all_connections(link: Link) -> None:
+    data = noise(3, 500_000)
+    link.shape(bytes_per_second=1_000_000)
+    with connect(link) as one, connect(link) as two:
+        begin = time.monotonic()
+        senders = [pour(sock, data) for sock in (one, two)]
+        ended: dict[str, float] = {}
+
+        def take(name: str, sock: socket.socket) -> None:
+            assert read(sock, len(data)) == data
+            ended[name] = time.monotonic() - begin
+
+        readers = [
+            Thread(target=take, args=(name, sock))
+            for name, sock in (("one", one), ("two", two))
+        ]
+        for thread in readers:
+            thread.start()
+        for thread in [*senders, *readers]:
+            thread.join()
+    # 1 MB at 1 MB/s, and both had their turns to the end.
+    assert 0.95 <= max(ended.values()) < 1.4
+    assert min(ended.values()) > 0.7
+
+
+def test_a_stall_holds_everything_and_delivers_it_in_order(link: Link) -> None:
+    data = noise(4, 200_000)
+    with connect(link) as sock:
+        round_trip(sock)
+        link.stall()
+        sender = pour(sock, data)
+        assert nothing_comes(sock)
+        link.restore()
+        assert read(sock, len(data)) == data
+        sender.join()
+
+
+def test_bytes_in_flight_wait_when_the_link_stalls(link: Link) -> None:
+    link.shape(rtt=timedelta(milliseconds=400))
+    with connect(link) as sock:
+        sock.sendall(b"on the way")
+        link.stall()
+        assert nothing_comes(sock, seconds=0.6)
+        link.restore()
+        assert read(sock, 10) == b"on the way"
+
+
+def test_a_stall_is_felt_by_the_sender(link: Link) -> None:
+    with connect(link) as sock:
+        round_trip(sock)
+        link.stall()
+        sent = send_until_held(sock)
+    # The kernel's socket buffers grow to a few MB; the link adds little.
+    assert sent < 20_000_000
+
+
+def test_a_connection_opened_in_a_stall_works_afterwards(link: Link) -> None:
+    link.stall()
+    with connect(link) as sock:
+        sock.sendall(b"early")
+        assert nothing_comes(sock)
+        link.restore()
+        assert read(sock, 5) == b"early"
+
+
+def test_a_cut_resets_refuses_and_keeps_the_port(link: Link) -> None:
+    port = link.port
+    with connect(link) as sock:
+        round_trip(sock)
+        link.cut()
+        with pytest.raises(ConnectionResetError):
+            sock.recv(1)
+    with pytest.raises(ConnectionRefusedError):
+        connect(link)
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with pytest.raises(OSError, match="in use"):
+            other.bind(("127.0.0.1", port))
+    with pytest.raises(LabError, match="not free"):
+        Link(listen_port=port, upstream=("127.0.0.1", 1))
+    link.restore()
+    assert link.port == port
+    with connect(link) as sock:
+        assert round_trip(sock) < 1
+
+
+def test_an_end_of_stream_crosses_while_answers_still_come(link: Link) -> None:
+    data = noise(5, 1_000_000)
+    link.shape(rtt=timedelta(milliseconds=100))
+    with connect(link) as sock:
+        sender = pour(sock, data)
+        sender.join()
+        sock.shutdown(socket.SHUT_WR)
+        assert read(sock, len(data) + 1) == data
+
+
+def test_a_dead_upstream_resets_the_client() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        with (
+            Link(upstream=("127.0.0.1", unused.getsockname()[1])) as link,
+            connect(link) as sock,
+            pytest.raises(ConnectionResetError),
+        ):
+            sock.recv(1)
+
+
+def test_a_stopped_link_refuses_and_frees_its_port(link: Link) -> None:
+    port = link.port
+    link.stop()
+    with pytest.raises(ConnectionRefusedError):
+        connect(link)
+    Link(listen_port=port, upstream=("127.0.0.1", 1)).stop()
