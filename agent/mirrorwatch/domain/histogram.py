@@ -45,6 +45,10 @@ class Histogram:
         self.counts[bound] += 1
         self.total += duration
 
+    def copy(self) -> "Histogram":
+        """Return a histogram that does not change with this one."""
+        return Histogram(list(self.counts), self.total)
+
     def cumulative(self) -> list[tuple[str, int]]:
         """Return ``(upper bound, count up to it)`` as Prometheus wants it."""
         bounds = [*(str(b) for b in LATENCY_BUCKETS), "+Inf"]

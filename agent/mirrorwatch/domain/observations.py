@@ -1,9 +1,10 @@
 """Facts that sources report, frozen, each with the time it was seen."""
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 
 from .histogram import Histogram
+from .verdicts import Health
 
 __all__ = [
     "CanaryCounts",
@@ -12,6 +13,7 @@ __all__ = [
     "Loss",
     "Observation",
     "ProbeArrival",
+    "Problem",
 ]
 
 
@@ -98,7 +100,16 @@ class CanaryPartition:
     last_arrival: datetime | None
     """When a probe last arrived."""
 
-    warming: bool
+    last_late: datetime | None = None
+    """When a probe last arrived after its deadline."""
+
+    last_duplicate: datetime | None = None
+    """When a probe last arrived again."""
+
+    last_failed: datetime | None = None
+    """When a probe was last not written at the source."""
+
+    warming: bool = False
     """Whether the mirror has not yet had the time to find this partition."""
 
 
@@ -171,6 +182,17 @@ class Loss:
     """What proved it, in words, with the offsets."""
 
 
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something wrong that a person can mend."""
+
+    health: Health
+    """How bad it is; `Health.UNKNOWN` if it keeps the agent from knowing."""
+
+    text: str
+    """One sentence that names the place and the remedy."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CanaryObservation:
     """State of the canary of one flow."""
@@ -196,8 +218,8 @@ class CanaryObservation:
     losses: tuple[Loss, ...] = ()
     """Probes proved lost recently, the newest last."""
 
-    problems: tuple[str, ...] = field(default=())
-    """What keeps the canary from knowing, one sentence each."""
+    problems: tuple[Problem, ...] = ()
+    """What is wrong beside the probes, or keeps the canary from knowing."""
 
 
 Observation = CanaryObservation

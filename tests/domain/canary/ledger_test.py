@@ -1,0 +1,263 @@
+"""The bookkeeping against a plain oracle, and rule by rule."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mirrorwatch.domain.canary import (
+    Ledger,
+    Message,
+    Proof,
+    Sighting,
+    arrive,
+    prove,
+    settle,
+)
+from tests.domain.canary.world import DEADLINE, GRACE, START, World
+
+ACTIONS = [
+    "send",
+    "ack",
+    "copy",
+    "consume",
+    "send",
+    "copy",
+    "drop",
+    "rewind",
+    "commit",
+    "wait",
+    "judge",
+    "lose_acks",
+    "read_source",
+    "send_into_the_void",
+]
+
+
+def numbers(ranges: Iterator[tuple[int, int]]) -> set[int]:
+    return {n for a, b in ranges for n in range(a, b + 1)}
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(st.sampled_from(ACTIONS), max_size=80))
+def test_the_ledger_ends_with_the_truth(actions: list[str]) -> None:
+    world = World()
+    for action in ["send", "ack", "copy", "consume", *actions]:
+        getattr(world, action)()
+        counts = world.ledger.counts
+        settled = counts.failed + counts.delivered + counts.late + counts.lost
+        assert counts.sent == settled + len(world.ledger.outstanding)
+
+    # Let everything come to rest: nothing new is written or copied.
+    world.consume()
+    world.lose_acks()
+    world.read_source()
+    world.wait()
+    world.at = world.furthest
+    world.commit()
+    world.judge()
+
+    ledger, arrived = world.ledger, set(world.target)
+    reached = set(world.source[: world.furthest])
+    assert numbers(iter(ledger.arrived)) == arrived
+    assert numbers(iter(ledger.lost)) == reached - arrived
+    assert numbers(iter(ledger.failed)) == world.never_written
+    assert set(ledger.outstanding) == set(world.source[world.furthest :])
+    copies = len(world.target) - len(arrived)
+    assert ledger.counts.duplicates == copies
+    assert ledger.counts.lost - ledger.counts.recovered == len(
+        reached - arrived
+    )
+    assert ledger.counts.late == world.expected_late
+    assert ledger.counts.negative == 0
+
+
+def warmed(*, sent: int = 2) -> Ledger:
+    """Return a ledger whose probes are acked, the first one arrived."""
+    ledger = Ledger(flow="f", partition=0)
+    for offset in range(sent):
+        probe = ledger.send(START)
+        ledger.ack(probe.sequence, offset, START)
+    see(ledger, 1, at=0)
+    return ledger
+
+
+def see(
+    ledger: Ledger,
+    sequence: int,
+    *,
+    at: int,
+    after: float = 1,
+    away: float = 0,
+) -> object:
+    seen_at = START + timedelta(seconds=after)
+    seen = Sighting(
+        sequence=sequence,
+        target_offset=at,
+        seen_at=seen_at,
+        absent_until=seen_at - timedelta(seconds=away),
+    )
+    return arrive(ledger, seen, DEADLINE)
+
+
+PROOF = Proof(
+    origin="Committed offset",
+    position=2,
+    seen_at=START + timedelta(seconds=60),
+    counts_at=START + timedelta(seconds=60),
+    end=1,
+    incarnation=1,
+)
+LATER = START + timedelta(hours=1)
+
+
+def test_time_alone_never_loses_a_probe() -> None:
+    ledger = warmed(sent=50)
+    assert settle(ledger, START + timedelta(days=30), GRACE) == []
+    assert ledger.counts.lost == 0
+
+
+def test_a_committed_offset_past_a_probe_that_is_not_there_proves_loss() -> (
+    None
+):
+    ledger = warmed()
+    prove(ledger, PROOF)
+    (loss,) = settle(ledger, LATER, None)
+    assert (loss.sequence, loss.source_offset) == (2, 1)
+    assert "Committed offset is 2" in loss.proof
+
+
+def test_nothing_is_lost_before_the_target_is_read_to_the_end() -> None:
+    ledger = warmed()
+    prove(ledger, replace(PROOF, end=2))
+    assert settle(ledger, LATER, None) == []
+    see(ledger, 2, at=1, after=61)
+    assert settle(ledger, LATER, None) == []
+    assert ledger.counts.lost == 0
+
+
+def test_a_position_at_the_probe_does_not_pass_it() -> None:
+    ledger = warmed()
+    prove(ledger, replace(PROOF, position=1))
+    assert settle(ledger, LATER, None) == []
+
+
+def test_a_position_that_waits_for_its_grace_proves_nothing_yet() -> None:
+    ledger = warmed()
+    prove(ledger, replace(PROOF, counts_at=LATER))
+    assert settle(ledger, LATER - timedelta(seconds=1), None) == []
+    assert len(settle(ledger, LATER, None)) == 1
+
+
+def test_a_position_of_a_deleted_topic_proves_nothing() -> None:
+    ledger = warmed()
+    ledger.renew_source()
+    probe = ledger.send(START + timedelta(seconds=50))
+    ledger.ack(probe.sequence, 0, START + timedelta(seconds=50))
+    prove(ledger, replace(PROOF, incarnation=2))
+    assert settle(ledger, LATER, GRACE) == []
+    # Nor does one from before the mirror was seen to read the new topic.
+    see(ledger, probe.sequence, at=1, after=59)
+    follower = ledger.send(START + timedelta(seconds=59))
+    ledger.ack(follower.sequence, 1, START + timedelta(seconds=59))
+    prove(ledger, replace(PROOF, incarnation=2))
+    assert follower.sequence not in {
+        loss.sequence for loss in settle(ledger, LATER, None)
+    }
+
+
+def test_a_later_arrival_proves_loss_after_the_grace_if_order_is_known() -> (
+    None
+):
+    ledger = warmed(sent=3)
+    see(ledger, 3, at=1)
+    seen_at = START + timedelta(seconds=1)
+    assert settle(ledger, seen_at + GRACE, GRACE) == []
+    assert settle(ledger, LATER, None) == []
+    (loss,) = settle(ledger, LATER, GRACE)
+    assert loss.sequence == 2
+
+
+def test_a_lost_probe_that_arrives_is_recovered_and_stays_counted() -> None:
+    ledger = warmed(sent=3)
+    see(ledger, 3, at=1)
+    settle(ledger, LATER, GRACE)
+    see(ledger, 2, at=2, after=4000)
+    assert (ledger.counts.lost, ledger.counts.recovered) == (1, 1)
+    assert (ledger.counts.duplicates, len(ledger.lost)) == (0, 0)
+    see(ledger, 2, at=3, after=4001)
+    assert ledger.counts.duplicates == 1
+
+
+def test_an_arrival_after_the_deadline_is_late_and_not_lost() -> None:
+    ledger = warmed()
+    see(ledger, 2, at=1, after=31)
+    assert (ledger.counts.late, ledger.counts.delivered) == (1, 1)
+
+
+def test_what_arrived_while_the_agent_was_away_is_not_called_late() -> None:
+    ledger = warmed()
+    assert see(ledger, 2, at=1, after=600, away=599) is None
+    assert (ledger.counts.late, ledger.counts.delivered) == (0, 2)
+    assert sum(ledger.latency.counts) == 1
+
+
+def test_what_was_overdue_before_the_agent_went_away_is_late() -> None:
+    ledger = warmed()
+    assert see(ledger, 2, at=1, after=600, away=560) is None
+    assert (ledger.counts.late, ledger.counts.delivered) == (1, 1)
+
+
+def test_the_same_target_record_read_twice_counts_once() -> None:
+    ledger = warmed()
+    see(ledger, 1, at=0)
+    assert ledger.counts.duplicates == 0
+    see(ledger, 1, at=1)
+    assert ledger.counts.duplicates == 1
+
+
+def test_a_probe_behind_a_later_one_is_reordered_not_lost() -> None:
+    ledger = warmed(sent=3)
+    see(ledger, 3, at=1)
+    see(ledger, 2, at=2)
+    counts = ledger.counts
+    assert (counts.reordered, counts.delivered, counts.lost) == (1, 3, 0)
+
+
+def test_an_indeterminate_send_is_never_lost() -> None:
+    ledger = warmed()
+    probe = ledger.send(START)
+    ledger.doubt(probe.sequence)
+    prove(ledger, replace(PROOF, position=99))
+    lost = {loss.sequence for loss in settle(ledger, LATER, GRACE)}
+    assert lost == {2}
+    assert ledger.counts.indeterminate == 1
+
+
+def test_intervals_below_zero_are_counted_and_not_clamped() -> None:
+    ledger = Ledger(flow="f", partition=0)
+    ledger.send(START)
+    ledger.ack(1, 0, START + timedelta(seconds=2))
+    see(ledger, 1, at=0, after=1)
+    assert ledger.counts.negative == 1
+    assert ledger.replication.total == timedelta(seconds=-1)
+
+
+def test_a_new_target_is_read_from_its_start() -> None:
+    ledger = warmed()
+    ledger.renew_target()
+    see(ledger, 2, at=0)
+    assert ledger.counts.delivered == 2
+
+
+def test_a_message_survives_the_wire() -> None:
+    message = Message(
+        run="r", flow="a->b", partition=3, sequence=9, sent_at=START
+    )
+    assert len(message.encode()) == 256
+    assert Message.decode(message.encode()) == message
+    assert Message.decode(None) is None
+    assert Message.decode(b'{"run": 1}') is None
+    assert Message.decode(b"\xff\x00") is None

@@ -1,0 +1,124 @@
+"""A source log, a mirror and a target log, in the plainest possible form.
+
+The mirror may drop, go back and copy again, but keeps order. The world knows
+what really happened; the ledger is only told what an agent could see.
+"""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from mirrorwatch.domain.canary import (
+    Ledger,
+    Proof,
+    Sighting,
+    arrive,
+    prove,
+    settle,
+)
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+DEADLINE = timedelta(seconds=30)
+GRACE = timedelta(seconds=10)
+
+
+@dataclass
+class World:
+    """Truth, and a ledger that follows it."""
+
+    ledger: Ledger = field(
+        default_factory=lambda: Ledger(flow="f", partition=0)
+    )
+    now: datetime = START
+    source: list[int] = field(default_factory=list)
+    target: list[int] = field(default_factory=list)
+    unacked: list[int] = field(default_factory=list)
+    never_written: set[int] = field(default_factory=set)
+    at: int = 0
+    furthest: int = 0
+    read: int = 0
+    expected_late: int = 0
+
+    def send(self) -> None:
+        sequence = self.ledger.send(self.now).sequence
+        self.source.append(sequence)
+        self.unacked.append(sequence)
+
+    def ack(self) -> None:
+        for sequence in self.unacked:
+            self.ledger.ack(sequence, self.source.index(sequence), self.now)
+        self.unacked.clear()
+
+    def send_into_the_void(self) -> None:
+        """The send fails, and nobody knows whether it was written."""
+        sequence = self.ledger.send(self.now).sequence
+        self.ledger.doubt(sequence)
+        self.never_written.add(sequence)
+
+    def lose_acks(self) -> None:
+        for sequence in self.unacked:
+            self.ledger.doubt(sequence)
+
+    def read_source(self) -> None:
+        """Settle every doubt by what the source holds."""
+        for probe in list(self.ledger.outstanding.values()):
+            if not probe.doubtful:
+                continue
+            if probe.sequence in self.source:
+                where = self.source.index(probe.sequence)
+                self.ledger.ack(probe.sequence, where, None)
+            else:
+                self.ledger.fail(probe.sequence, self.now)
+        self.unacked = [
+            n for n in self.unacked if n in self.ledger.outstanding
+        ]
+
+    def copy(self) -> None:
+        if self.at < len(self.source):
+            self.target.append(self.source[self.at])
+            self._advance()
+
+    def drop(self) -> None:
+        if self.at < len(self.source):
+            self._advance()
+
+    def rewind(self) -> None:
+        self.at = max(0, self.at - 3)
+
+    def consume(self) -> None:
+        for offset in range(self.read, len(self.target)):
+            sequence = self.target[offset]
+            probe = self.ledger.outstanding.get(sequence)
+            if probe is not None:
+                self.expected_late += self.now - probe.sent_at > DEADLINE
+            seen = Sighting(
+                sequence=sequence,
+                target_offset=offset,
+                seen_at=self.now,
+                absent_until=self.now,
+            )
+            arrive(self.ledger, seen, DEADLINE)
+        self.read = len(self.target)
+
+    def commit(self) -> None:
+        """The mirror commits; the agent reads that, then the target's end."""
+        proof = Proof(
+            origin="Committed offset",
+            position=self.at,
+            seen_at=self.now,
+            counts_at=self.now,
+            end=len(self.target),
+            incarnation=self.ledger.incarnation,
+        )
+        prove(self.ledger, proof)
+
+    def wait(self) -> None:
+        self.now += timedelta(seconds=7)
+
+    def judge(self) -> None:
+        for loss in settle(self.ledger, self.now, GRACE):
+            assert loss.sequence not in self.target[: self.read]
+            assert loss.source_offset < self.furthest
+
+    def _advance(self) -> None:
+        self.at += 1
+        self.furthest = max(self.furthest, self.at)
