@@ -1,0 +1,35 @@
+"""The configuration: one YAML file, frozen models, loaded once."""
+
+from .audit import AuditConfig
+from .canary import CanaryConfig, SizedConfig
+from .clusters import ClusterConfig, SchemaRegistryConfig
+from .flows import FlowConfig, NamingConfig, TopicsConfig
+from .kafka import KafkaProperties
+from .limits import CanaryLimits, LatencyLimits, LimitsConfig
+from .mirror import ConnectConfig, JmxConfig, MirrorConfig, MirrorTopicsConfig
+from .outputs import InfluxDBConfig, SinksConfig, StateConfig, WebConfig
+from .root import Config
+
+__all__ = [
+    "AuditConfig",
+    "CanaryConfig",
+    "CanaryLimits",
+    "ClusterConfig",
+    "Config",
+    "ConnectConfig",
+    "FlowConfig",
+    "InfluxDBConfig",
+    "JmxConfig",
+    "KafkaProperties",
+    "LatencyLimits",
+    "LimitsConfig",
+    "MirrorConfig",
+    "MirrorTopicsConfig",
+    "NamingConfig",
+    "SchemaRegistryConfig",
+    "SinksConfig",
+    "SizedConfig",
+    "StateConfig",
+    "TopicsConfig",
+    "WebConfig",
+]

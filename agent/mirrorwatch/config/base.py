@@ -1,0 +1,66 @@
+"""What every part of the configuration has in common."""
+
+from collections.abc import Iterable
+from typing import Any, Self
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    ModelWrapValidatorHandler,
+    PrivateAttr,
+    model_validator,
+)
+
+from .references import Referenced, smells_secret
+
+__all__ = ["HIDDEN", "Model"]
+
+HIDDEN = "**********"
+"""Shown instead of a value that may be secret (as pydantic's own secrets)."""
+
+
+class Model(BaseModel):
+    """A frozen block of the configuration that refuses unknown keys.
+
+    Notes
+    -----
+    A key without a value (``canary:``) is the same as no key, as people
+    expect who comment out what is under it.
+    """
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        hide_input_in_errors=True,
+        use_attribute_docstrings=True,
+    )
+
+    _referenced: frozenset[str] = PrivateAttr(default=frozenset())
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _remember_references(
+        cls, data: Any, handler: ModelWrapValidatorHandler[Self]
+    ) -> Self:
+        if not isinstance(data, dict):
+            return handler(data)
+        model = handler({k: v for k, v in data.items() if v is not None})
+        model._referenced = frozenset(  # noqa: SLF001
+            key for key, value in data.items() if _is_referenced(value)
+        )
+        return model
+
+    def is_hidden(self, name: str) -> bool:
+        """Tell whether the value of a field must not be shown."""
+        return name in self._referenced or smells_secret(name)
+
+    def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
+        for name, value in super().__repr_args__():
+            hidden = name is not None and self.is_hidden(name)
+            yield name, HIDDEN if hidden else value
+
+
+def _is_referenced(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return any(_is_referenced(v) for v in value)
+    return isinstance(value, Referenced)

@@ -1,0 +1,101 @@
+"""The `canary` block of a flow: the stream of probes."""
+
+from datetime import timedelta
+from typing import Any, Literal
+
+from pydantic import ByteSize, Field
+
+from .base import Model
+from .durations import Duration
+
+__all__ = ["CREATED_PARTITIONS", "MIRROR_REFRESH", "PROBE_BYTES"]
+__all__ += ["UNKNOWN_LIMIT_BYTES", "CanaryConfig", "SizedConfig"]
+
+PROBE_BYTES = 256
+"""Size of a probe's value: small enough to be free (6 partitions, every
+second: 130 MB a day before compression), large enough for its fields."""
+
+UNKNOWN_LIMIT_BYTES = 512 * 1024
+"""Largest sized probe where the mirror's `max.request.size` is not known:
+half of the default of 1 MiB, which leaves room for headers and overhead."""
+
+CREATED_PARTITIONS = 6
+"""Partitions of a canary topic that the agent creates: one or two for each
+broker of the clusters that are usual, so that every broker leads one."""
+
+MIRROR_REFRESH = timedelta(minutes=10)
+"""MirrorMaker 2's default `refresh.topics.interval.seconds`: until then it
+does not know of a new topic or partition."""
+
+
+class SizedConfig(Model):
+    """Large probes, opt-in: they prove that large records get through."""
+
+    bytes: ByteSize = Field(title="Size", gt=PROBE_BYTES)
+    """Size of the record's value. At most 512 KiB, or the mirror's
+    `max_request_size` where that is configured; the agent stays below both
+    topics' `max.message.bytes` too."""
+
+    interval: Duration = Field(
+        timedelta(hours=1), title="Interval", ge=timedelta(hours=1)
+    )
+    """How often one is sent. At most hourly: it costs the link the same as
+    thousands of probes."""
+
+    partition: int = Field(0, title="Partition", ge=0)
+    """The one partition that they are sent to."""
+
+
+def _default_warmup(data: dict[str, Any]) -> timedelta:
+    deadline: timedelta = data["deadline"]
+    return MIRROR_REFRESH + deadline
+
+
+class CanaryConfig(Model):
+    """Probes that prove that records arrive."""
+
+    enabled: bool = Field(default=True, title="Enabled")
+    """Whether probes are sent."""
+
+    topic: str = Field(
+        "mirrorwatch.canary", title="Topic", pattern=r"[a-zA-Z0-9._-]{1,249}"
+    )
+    """Topic at the source. The mirror's own topic filter must match it."""
+
+    create: bool = Field(default=True, title="Create the topic")
+    """Whether the agent may create it, at the source only; the mirror makes
+    the other."""
+
+    partitions: int | None = Field(None, title="Partitions", ge=1)
+    """Partitions to send to. Default: all that the topic has, so that every
+    broker is covered; 6 where the agent creates it."""
+
+    interval: Duration = Field(
+        timedelta(seconds=1), title="Interval", ge=timedelta(milliseconds=100)
+    )
+    """How often every partition gets a probe. A stall shows within this and
+    the deadline; the cost is 256 bytes each."""
+
+    deadline: Duration = Field(
+        timedelta(seconds=30), title="Deadline", gt=timedelta()
+    )
+    """A probe that arrives later is late, one that is out longer makes the
+    flow critical. 30 times what a long-haul mirror needs, so that a
+    rebalance of its tasks is not an alarm."""
+
+    warmup: Duration = Field(
+        default_factory=_default_warmup,
+        title="Warm-up",
+        json_schema_extra={"default_text": "10m + `deadline`"},
+        ge=timedelta(),
+    )
+    """How long a new partition may go without arrivals: the mirror's topic
+    refresh (10 minutes by default), then the deadline."""
+
+    format: Literal["json", "avro"] = Field("json", title="Format")
+    """`avro` registers the probe's schema at the source, which proves that
+    path too; the source cluster then needs a `schema_registry`."""
+
+    sized: SizedConfig | None = Field(None, title="Sized probes")
+    """Large probes beside the small ones. Off unless configured: a record
+    that the mirror cannot produce kills its task."""

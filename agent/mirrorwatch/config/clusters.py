@@ -1,0 +1,42 @@
+"""The `clusters` block: where the sites are."""
+
+from pathlib import Path
+
+from pydantic import Field, SecretStr
+
+from .base import Model
+from .kafka import KafkaProperties
+
+__all__ = ["ClusterConfig", "SchemaRegistryConfig"]
+
+
+class SchemaRegistryConfig(Model):
+    """A schema registry with Confluent's API."""
+
+    url: str = Field(title="Address")
+    """Address of the registry, with its path if it has one
+    (`/apis/ccompat/v7` for Apicurio)."""
+
+    username: str | None = Field(None, title="User name")
+    """User of basic authentication."""
+
+    password: SecretStr | None = Field(None, title="Password")
+    """Password of that user."""
+
+    ca: Path | None = Field(None, title="Certificate authority")
+    """PEM file that signs the registry's certificate, if no public authority
+    does."""
+
+
+class ClusterConfig(Model):
+    """One Kafka cluster."""
+
+    kafka: KafkaProperties = Field(title="Kafka properties")
+    """Properties of every client, by librdkafka's own names;
+    `bootstrap.servers` is needed. What the agent must own (such as
+    `group.id`) is refused."""
+
+    schema_registry: SchemaRegistryConfig | None = Field(
+        None, title="Schema registry"
+    )
+    """Registry of this site; without one, schemas are not compared."""

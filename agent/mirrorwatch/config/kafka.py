@@ -1,0 +1,118 @@
+"""Kafka properties: librdkafka's own names, with the secrets kept hidden."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import GetCoreSchemaHandler
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+from .base import HIDDEN
+from .references import Referenced, smells_secret
+
+__all__ = ["OWNED_PROPERTIES", "KafkaProperties"]
+
+OWNED_PROPERTIES = {
+    "group.id": "it never joins a consumer group",
+    "group.instance.id": "it never joins a consumer group",
+    "group.protocol": "it never joins a consumer group",
+    "enable.auto.commit": "it commits no offsets",
+    "auto.commit.enable": "it commits no offsets",
+    "enable.auto.offset.store": "it commits no offsets",
+    "auto.offset.reset": "it chooses every offset that it reads from",
+    "isolation.level": "each reading has the level that its proof needs",
+    "enable.partition.eof": "its proofs need it",
+    "enable.idempotence": "the canary's proofs need it",
+    "acks": "the canary's proofs need acks=all",
+    "request.required.acks": "the canary's proofs need acks=all",
+    "max.in.flight": "the canary's proofs need order",
+    "max.in.flight.requests.per.connection": "the canary's proofs need order",
+    "transactional.id": "markers would look like skipped records",
+    "message.timeout.ms": "it follows from the canary's deadline",
+    "delivery.timeout.ms": "it follows from the canary's deadline",
+    "allow.auto.create.topics": "it must never create a topic by asking",
+}
+"""Properties that the agent sets itself, and why."""
+
+SERVERS = ("bootstrap.servers", "metadata.broker.list")
+"""The two names of the first brokers to ask."""
+
+
+class KafkaProperties(Mapping[str, str]):
+    """Properties of a Kafka client by librdkafka's names.
+
+    A mapping like any other (``{**properties, "client.id": "x"}``), whose
+    ``repr`` and dump do not show secrets.
+
+    Parameters
+    ----------
+    properties
+        Properties; values that came from a reference are `Referenced`.
+    """
+
+    def __init__(self, properties: Mapping[str, str]) -> None:
+        self._values = {k: str(v) for k, v in properties.items()}
+        self._hidden = frozenset(
+            key
+            for key, value in properties.items()
+            if isinstance(value, Referenced) or smells_secret(key)
+        )
+
+    def __getitem__(self, key: str) -> str:
+        return self._values[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        return f"KafkaProperties({self.to_display()!r})"
+
+    @property
+    def servers(self) -> str:
+        """The first brokers to ask."""
+        return next(self[name] for name in SERVERS if name in self)
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """Values that must not be shown."""
+        return frozenset(self._values[key] for key in self._hidden)
+
+    def to_display(self) -> dict[str, str]:
+        """Return the properties with the secrets hidden."""
+        return {
+            key: HIDDEN if key in self._hidden else value
+            for key, value in self._values.items()
+        }
+
+    @classmethod
+    def __get_pydantic_core_schema__(
+        cls, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(
+            cls._validate,
+            serialization=core_schema.plain_serializer_function_ser_schema(
+                cls.to_display
+            ),
+        )
+
+    @classmethod
+    def _validate(cls, value: Any) -> "KafkaProperties":
+        if isinstance(value, cls):
+            return value
+        if not isinstance(value, Mapping):
+            raise PydanticCustomError(
+                "kafka", "must be a mapping of librdkafka properties"
+            )
+        if not any(name in value for name in SERVERS):
+            raise PydanticCustomError(
+                "kafka", "bootstrap.servers is missing: host:port of brokers"
+            )
+        return cls({k: _to_text(v) for k, v in value.items()})
+
+
+def _to_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return value if isinstance(value, str) else str(value)

@@ -1,0 +1,114 @@
+"""The `mirror` block of a flow: the program that replicates."""
+
+from typing import Literal
+
+from pydantic import ByteSize, Field
+
+from .base import Model
+
+__all__ = ["ConnectConfig", "JmxConfig", "MirrorConfig", "MirrorTopicsConfig"]
+
+
+class MirrorTopicsConfig(Model):
+    """The mirror's own topics, where their names cannot be derived."""
+
+    offsets: str | None = Field(None, title="Connect's offsets topic")
+    """On the target. Default: `mm2-offsets.SOURCE.internal` in dedicated
+    mode; on a Connect cluster, the worker's `offset.storage.topic`."""
+
+    syncs: str | None = Field(None, title="Offset-syncs topic")
+    """Default: `mm2-offset-syncs.ALIAS.internal` of the other side's alias."""
+
+    checkpoints: str | None = Field(None, title="Checkpoints topic")
+    """On the target. Default: `SOURCE.checkpoints.internal`."""
+
+    status: str | None = Field(None, title="Connect's status topic")
+    """On the target. Default: `mm2-status.SOURCE.internal` in dedicated
+    mode; on a Connect cluster, the worker's `status.storage.topic`."""
+
+    configs: str | None = Field(None, title="Connect's configs topic")
+    """On the target. Default: `mm2-configs.SOURCE.internal` in dedicated
+    mode; on a Connect cluster, the worker's `config.storage.topic`."""
+
+
+class ConnectConfig(Model):
+    """The REST API of Kafka Connect."""
+
+    url: str = Field(title="Address")
+    """Address of any worker."""
+
+
+class JmxConfig(Model):
+    """The mirror's own figures. They explain; they never prove."""
+
+    format: Literal["jolokia", "prometheus", "rmi"] = Field(title="Format")
+    """How they are read: a Jolokia agent, a Prometheus exporter, or RMI."""
+
+    urls: tuple[str, ...] = Field(title="Addresses", min_length=1)
+    """One address for each process of the mirror."""
+
+
+class MirrorConfig(Model):
+    """The program that replicates a flow."""
+
+    kind: Literal["mirrormaker2"] = Field("mirrormaker2", title="Kind")
+    """Which program it is."""
+
+    mode: Literal["dedicated", "connect"] = Field(
+        "dedicated", title="How it runs"
+    )
+    """On its own (`connect-mirror-maker.sh`), or on a Connect cluster (as
+    with Strimzi). It decides the names of the mirror's own topics."""
+
+    source_alias: str = Field(
+        title="The mirror's alias of the source",
+        json_schema_extra={"default_text": "the flow's `source`"},
+    )
+    """`source.cluster.alias`. May be empty."""
+
+    target_alias: str = Field(
+        title="The mirror's alias of the target",
+        json_schema_extra={"default_text": "the flow's `target`"},
+    )
+    """`target.cluster.alias`. May be empty."""
+
+    separator: str = Field(".", title="Separator")
+    """`replication.policy.separator`, in names of topics and of the mirror's
+    own ones. May be empty."""
+
+    connectors: tuple[str, ...] = Field((), title="Connectors")
+    """Connectors of this flow on a shared Connect cluster. Only these are
+    judged. Default: all that replicate between the two aliases."""
+
+    topics: MirrorTopicsConfig = Field(
+        default_factory=MirrorTopicsConfig, title="The mirror's own topics"
+    )
+    """Only where the names cannot be derived."""
+
+    syncs_location: Literal["source", "target"] = Field(
+        "source", title="Where offset-syncs are"
+    )
+    """`offset-syncs.topic.location`."""
+
+    connect: ConnectConfig | None = Field(None, title="Connect's REST API")
+    """Adds what only the API knows. A dedicated mirror has none."""
+
+    jmx: JmxConfig | None = Field(None, title="JMX")
+    """Without it, the mirror's own figures are off; every proof works."""
+
+    max_in_flight: int | None = Field(
+        None, title="Requests in flight of the mirror's producer", ge=1
+    )
+    """`max.in.flight.requests.per.connection`. With 1, Connect's default,
+    records keep their order, which proves losses sooner. Default: as the
+    mirror's connector configuration says."""
+
+    exactly_once: bool | None = Field(None, title="Exactly once")
+    """Whether the mirror writes in transactions, whose markers take offsets
+    at the target. Default: as the mirror's configuration says."""
+
+    max_request_size: ByteSize | None = Field(
+        None, title="Largest request of the mirror's producer"
+    )
+    """`max.request.size`. Sized probes above 512 KiB need it, because a
+    record that the mirror cannot produce kills its task."""
