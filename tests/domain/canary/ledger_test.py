@@ -180,6 +180,32 @@ def test_a_later_arrival_proves_loss_after_the_grace_if_order_is_known() -> (
     assert loss.sequence == 2
 
 
+def test_only_a_higher_source_offset_overtakes() -> None:
+    ledger = warmed(sent=1)
+    slow, quick = ledger.send(START), ledger.send(START)
+    ledger.ack(quick.sequence, 1, START)
+    ledger.ack(slow.sequence, 2, START)
+    see(ledger, quick.sequence, at=1)
+    assert settle(ledger, LATER, GRACE) == []
+
+
+def test_the_new_topic_arriving_proves_the_old_ones_lost() -> None:
+    ledger = warmed()
+    ledger.renew_source()
+    probe = ledger.send(START)
+    ledger.ack(probe.sequence, 0, START)
+    assert settle(ledger, LATER, GRACE) == []
+    see(ledger, probe.sequence, at=1)
+    (loss,) = settle(ledger, LATER, GRACE)
+    assert loss.sequence == 2
+
+
+def test_an_acked_probe_is_not_doubted() -> None:
+    ledger = warmed()
+    ledger.doubt_unacked()
+    assert ledger.counts.indeterminate == 0
+
+
 def test_a_lost_probe_that_arrives_is_recovered_and_stays_counted() -> None:
     ledger = warmed(sent=3)
     see(ledger, 3, at=1)
