@@ -45,7 +45,7 @@ def numbers(ranges: Iterator[tuple[int, int]]) -> set[int]:
 def test_the_ledger_ends_with_the_truth(actions: list[str]) -> None:
     world = World()
     for action in ["send", "ack", "copy", "consume", *actions]:
-        getattr(world, action)()
+        world.do(action)
         counts = world.ledger.counts
         settled = counts.failed + counts.delivered + counts.late + counts.lost
         assert counts.sent == settled + len(world.ledger.outstanding)

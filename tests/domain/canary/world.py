@@ -38,6 +38,11 @@ class World:
     read: int = 0
     expected_late: int = 0
 
+    def do(self, *actions: str) -> None:
+        """Do what is named, one after the other."""
+        for action in actions:
+            getattr(self, action)()
+
     def send(self) -> None:
         sequence = self.ledger.send(self.now).sequence
         self.source.append(sequence)

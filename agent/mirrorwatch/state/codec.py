@@ -1,0 +1,74 @@
+"""Values of the domain as JSON text, and back."""
+
+import json
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+from cattrs import Converter
+from cattrs.gen import (
+    make_dict_structure_fn,
+    make_dict_unstructure_fn,
+    override,
+)
+
+from ..domain.canary import Ledger
+from ..domain.ranges import RangeSet
+
+__all__ = ["from_json", "to_json"]
+
+T = TypeVar("T")
+
+_MICROSECOND = timedelta(microseconds=1)
+
+# Kept in rows of their own, or not worth keeping: a proof is read anew.
+_ELSEWHERE = override(omit=True)
+
+_converter = Converter()
+_converter.register_unstructure_hook(datetime, datetime.isoformat)
+_converter.register_structure_hook(
+    datetime, lambda text, _: datetime.fromisoformat(text)
+)
+_converter.register_unstructure_hook(
+    timedelta, lambda duration: duration // _MICROSECOND
+)
+_converter.register_structure_hook(
+    timedelta, lambda number, _: number * _MICROSECOND
+)
+_converter.register_unstructure_hook(RangeSet, list)
+_converter.register_structure_hook(
+    RangeSet, lambda pairs, _: RangeSet((a, b) for a, b in pairs)
+)
+_converter.register_unstructure_hook(
+    Ledger,
+    make_dict_unstructure_fn(
+        Ledger,
+        _converter,
+        outstanding=_ELSEWHERE,
+        proofs=_ELSEWHERE,
+        touched=_ELSEWHERE,
+    ),
+)
+_converter.register_structure_hook(
+    Ledger,
+    make_dict_structure_fn(
+        Ledger,
+        _converter,
+        outstanding=_ELSEWHERE,
+        proofs=_ELSEWHERE,
+        touched=_ELSEWHERE,
+    ),
+)
+
+
+def to_json(value: Any) -> str:
+    """Write a dataclass of the domain as JSON."""
+    return json.dumps(_converter.unstructure(value), separators=(",", ":"))
+
+
+def from_json(kind: type[T], text: str) -> T:
+    """Read a dataclass of the domain.
+
+    Fields that the text lacks keep their defaults and fields that it has in
+    excess are passed over, so that a newer agent reads an older state file.
+    """
+    return _converter.structure(json.loads(text), kind)

@@ -1,0 +1,83 @@
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from mirrorwatch.domain.canary import Ledger, settle
+from mirrorwatch.exceptions import StateError
+from mirrorwatch.state import Database
+from mirrorwatch.state.canary import LOSSES_KEPT, CanaryStore
+from tests.domain.canary.world import GRACE, START, World
+
+
+def lived() -> World:
+    world = World()
+    world.do("send", "ack", "copy", "consume", "send", "send", "ack", "drop")
+    world.do("copy", "consume", "wait", "wait", "send", "lose_acks")
+    world.do("send_into_the_void", "copy")
+    return world
+
+
+def test_the_books_are_read_back_as_they_were(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    ledger = lived().ledger
+    losses = settle(ledger, START + timedelta(hours=1), GRACE)
+    assert losses
+    database = Database(path)
+    store = CanaryStore(database, "f")
+    store.identity.source_id = "one"
+    store.save([ledger], losses)
+    database.close()
+
+    again = CanaryStore(Database(path), "f")
+
+    assert again.run == store.run
+    assert again.identity.source_id == "one"
+    assert again.load() == {0: ledger}
+    assert again.losses() == losses
+
+
+def test_a_probe_that_is_settled_leaves_the_file() -> None:
+    store = CanaryStore(Database(None), "f")
+    world = World()
+    world.send()
+    store.save([world.ledger])
+    assert set(store.load()[0].outstanding) == {1}
+    world.ack()
+    world.copy()
+    world.consume()
+    store.save([world.ledger])
+    assert store.load()[0].outstanding == {}
+
+
+def test_nothing_is_stored_when_a_part_cannot_be() -> None:
+    database = Database(None)
+    store = CanaryStore(database, "f")
+    world = World()
+    world.send()
+    store.save([world.ledger])
+    with database.transaction() as sql:
+        sql.execute("DROP TABLE canary_loss")
+    world.send()
+    with pytest.raises(StateError):
+        store.save([world.ledger])
+    assert store.load()[0].next_sequence == 2
+    assert world.ledger.touched == {2}
+
+
+def test_flows_do_not_see_each_other() -> None:
+    database = Database(None)
+    one, two = CanaryStore(database, "one"), CanaryStore(database, "two")
+    ledger = Ledger(flow="one", partition=0)
+    ledger.send(START)
+    one.save([ledger])
+    assert two.load() == {}
+    assert one.run != two.run
+
+
+def test_named_losses_are_bounded() -> None:
+    store = CanaryStore(Database(None), "f")
+    ledger = lived().ledger
+    (loss,) = settle(ledger, START + timedelta(hours=1), GRACE)
+    store.save([ledger], [loss] * (LOSSES_KEPT + 5))
+    assert len(store.losses()) == LOSSES_KEPT
