@@ -1,8 +1,6 @@
 """The link against a plain TCP echo server."""
 
-import random
 import socket
-import socketserver
 import time
 from collections.abc import Iterator
 from datetime import timedelta
@@ -12,28 +10,21 @@ import pytest
 
 from mirrorwatch.exceptions import LabError
 from mirrorwatch.lab.link import Link
-
-QUIET_SECONDS = 0.3
-"""How long nothing must come before it counts as held back."""
-
-
-class _Echo(socketserver.BaseRequestHandler):
-    def handle(self) -> None:
-        try:
-            while data := self.request.recv(65536):
-                self.request.sendall(data)
-        except ConnectionResetError:
-            return
-
-
-class _Server(socketserver.ThreadingTCPServer):
-    allow_reuse_address = True
-    daemon_threads = True
+from tests.support.tcp import (
+    Echo,
+    EchoServer,
+    noise,
+    nothing_comes,
+    pour,
+    read,
+    round_trip,
+    send_until_held,
+)
 
 
 @pytest.fixture
 def link() -> Iterator[Link]:
-    with _Server(("127.0.0.1", 0), _Echo) as server:
+    with EchoServer(("127.0.0.1", 0), Echo) as server:
         thread = Thread(
             target=server.serve_forever, kwargs={"poll_interval": 0.01}
         )
@@ -46,61 +37,13 @@ def link() -> Iterator[Link]:
             thread.join()
 
 
-def noise(seed: int, size: int) -> bytes:
-    return random.Random(seed).randbytes(size)  # noqa: S311 - test data
-
-
 def connect(link: Link) -> socket.socket:
     return socket.create_connection(("127.0.0.1", link.port), timeout=10)
-
-
-def read(sock: socket.socket, size: int) -> bytes:
-    got = bytearray()
-    while len(got) < size:
-        data = sock.recv(min(65536, size - len(got)))
-        if not data:
-            break
-        got += data
-    return bytes(got)
-
-
-def pour(sock: socket.socket, data: bytes) -> Thread:
-    thread = Thread(target=sock.sendall, args=(data,))
-    thread.start()
-    return thread
 
 
 def connect_and_read(link: Link) -> bytes:
     with connect(link) as sock:
         return sock.recv(1)
-
-
-def send_until_held(sock: socket.socket) -> int:
-    sock.settimeout(QUIET_SECONDS)
-    sent = 0
-    try:
-        while sent < 100_000_000:
-            sent += sock.send(bytes(65536))
-    except TimeoutError:
-        return sent
-    return sent
-
-
-def round_trip(sock: socket.socket) -> float:
-    begin = time.monotonic()
-    sock.sendall(b"ping")
-    assert read(sock, 4) == b"ping"
-    return time.monotonic() - begin
-
-
-def nothing_comes(sock: socket.socket, seconds: float = QUIET_SECONDS) -> bool:
-    sock.settimeout(seconds)
-    try:
-        return sock.recv(1) is None
-    except TimeoutError:
-        return True
-    finally:
-        sock.settimeout(10)
 
 
 def test_an_unshaped_link_is_quick_and_keeps_every_byte(link: Link) -> None:
