@@ -7,9 +7,11 @@ __all__ = [
     "LabError",
     "MirrorwatchError",
     "SinkError",
+    "SinkRejectedError",
     "SourceError",
     "SourceUnavailableError",
     "StateError",
+    "WebError",
 ]
 
 
@@ -27,6 +29,10 @@ class ConfigError(MirrorwatchError):
 
 class StateError(MirrorwatchError):
     """The state file cannot be read or written."""
+
+
+class WebError(MirrorwatchError):
+    """The web page cannot be served, or a running agent not be asked."""
 
 
 class LabError(MirrorwatchError):
@@ -77,3 +83,24 @@ class SinkError(MirrorwatchError):
 
     def to_logging_context(self) -> dict[str, Any]:
         return super().to_logging_context() | {"sink": self.sink}
+
+
+class SinkRejectedError(SinkError):
+    """The data itself was refused. Sending it again will not help.
+
+    Parameters
+    ----------
+    message
+        What went wrong.
+    sink
+        Name of the sink.
+    points
+        How many points were refused, where the server says so; `None` means
+        all that were sent.
+    """
+
+    def __init__(
+        self, message: str, *, sink: str, points: int | None = None
+    ) -> None:
+        super().__init__(message, sink=sink)
+        self.points = points

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from .domain.observations import Observation
-from .domain.verdicts import Flow, Verdict
+from .domain.verdicts import Flow, Health, Verdict, worst
 
 __all__ = ["AgentState", "Report", "Sink", "Source", "Worker"]
 
@@ -21,11 +21,14 @@ class AgentState:
     sinks_up: Mapping[str, bool] = field(default_factory=dict)
     """By name: whether the sink took the report before this one."""
 
+    spooled_points: Mapping[str, int] = field(default_factory=dict)
+    """By sink that keeps a backlog: points that wait to be written."""
+
     lost_points: Mapping[str, int] = field(default_factory=dict)
     """By sink: points given up so far."""
 
-    last_tick: timedelta = timedelta()
-    """How long the tick before this one took."""
+    last_tick: timedelta | None = None
+    """How long the tick before this one took; `None` on the first."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,6 +49,11 @@ class Report:
 
     agent: AgentState = field(default_factory=AgentState)
     """How the agent itself is doing."""
+
+    def health_of(self, flow: str) -> Health:
+        """Return a flow's health: its worst check, unknown if it has none."""
+        judged = [v for v in self.verdicts if v.flow == flow]
+        return worst(judged) if judged else Health.UNKNOWN
 
 
 class Source(Protocol):

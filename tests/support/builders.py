@@ -1,0 +1,130 @@
+"""Reports as a tick would make them, with as little said as possible."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from mirrorwatch.domain.histogram import Histogram
+from mirrorwatch.domain.observations import (
+    CanaryCounts,
+    CanaryObservation,
+    CanaryPartition,
+    ProbeArrival,
+    Problem,
+)
+from mirrorwatch.domain.verdicts import Evidence, Flow, Health, Verdict
+from mirrorwatch.ports import AgentState, Report
+
+__all__ = [
+    "FLOW",
+    "NOON",
+    "a_canary",
+    "a_partition",
+    "a_report",
+    "a_verdict",
+    "an_arrival",
+]
+
+NOON = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
+FLOW = Flow(name="summit->ldf", source="summit", target="ldf")
+
+
+def a_verdict(
+    health: Health = Health.OK,
+    *,
+    flow: str = FLOW.name,
+    check: str = "canary",
+    reason: str = "Every probe arrives",
+    since: datetime = NOON,
+    evidence: Evidence | None = None,
+) -> Verdict:
+    return Verdict(
+        flow=flow,
+        check=check,
+        health=health,
+        reason=reason,
+        since=since,
+        evidence=evidence or {},
+    )
+
+
+def an_arrival(
+    at: datetime,
+    latency: timedelta,
+    *,
+    flow: str = FLOW.name,
+    partition: int = 0,
+    sequence: int = 0,
+    produce: timedelta = timedelta(milliseconds=2),
+    late: bool = False,
+) -> ProbeArrival:
+    return ProbeArrival(
+        flow=flow,
+        partition=partition,
+        sequence=sequence,
+        sent_at=at - latency,
+        acked_at=at - latency + produce,
+        arrived_at=at,
+        late=late,
+    )
+
+
+def a_partition(
+    partition: int = 0,
+    *,
+    counts: CanaryCounts | None = None,
+    outstanding: int = 0,
+    oldest_outstanding: datetime | None = None,
+    last_arrival: datetime | None = None,
+    latency: Histogram | None = None,
+    warming: bool = False,
+) -> CanaryPartition:
+    return CanaryPartition(
+        partition=partition,
+        counts=counts or CanaryCounts(),
+        latency=latency or Histogram(),
+        replication=Histogram(),
+        produce=Histogram(),
+        outstanding=outstanding,
+        oldest_outstanding=oldest_outstanding,
+        oldest_unacked=None,
+        last_arrival=last_arrival,
+        warming=warming,
+    )
+
+
+def a_canary(
+    at: datetime = NOON,
+    *,
+    flow: str = FLOW.name,
+    partitions: Sequence[CanaryPartition] = (),
+    arrivals: Sequence[ProbeArrival] = (),
+    problems: Sequence[Problem] = (),
+) -> CanaryObservation:
+    return CanaryObservation(
+        flow=flow,
+        at=at,
+        topic="mirrorwatch.canary",
+        remote_topic="mirrorwatch.canary",
+        partitions=tuple(partitions),
+        arrivals=tuple(arrivals),
+        problems=tuple(problems),
+    )
+
+
+def a_report(
+    at: datetime = NOON,
+    *,
+    flows: Sequence[Flow] = (FLOW,),
+    observations: Sequence[CanaryObservation] = (),
+    verdicts: Sequence[Verdict] | None = None,
+    agent: AgentState | None = None,
+) -> Report:
+    if verdicts is None:
+        verdicts = [a_verdict(flow=flow.name, since=at) for flow in flows]
+    return Report(
+        at=at,
+        flows=tuple(flows),
+        observations=tuple(observations),
+        verdicts=tuple(verdicts),
+        agent=agent or AgentState(),
+    )
