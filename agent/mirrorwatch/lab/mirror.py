@@ -1,0 +1,153 @@
+"""A dedicated MirrorMaker 2, with Jolokia in it."""
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from pathlib import Path
+
+from .addresses import LOOPBACK
+from .lifeline import Lifeline
+from .mirror_state import bookmark, is_settled
+from .process import Process
+from .properties import write_properties
+from .runtime import Runtime
+from .topics import Topics
+from .waiting import wait_until
+
+__all__ = ["Mirror"]
+
+_HEAP_MIB = 384
+"""Enough for two flows of some hundred partitions."""
+
+_START_LIMIT = timedelta(seconds=120)
+"""Longest start of the mirror: it waits for group joins and rebalances."""
+
+_LOOK = timedelta(milliseconds=200)
+"""Between two looks at the internal topics: each one reads them whole."""
+
+
+class Mirror:
+    """A dedicated MirrorMaker 2.
+
+    Parameters
+    ----------
+    configure
+        Gives all of its properties, from those that one start adds.
+    target
+        Topics of the target, where the mirror writes how it is.
+    jolokia_port
+        Port for its MBeans over HTTP.
+    runtime
+        Java and jars.
+    folder
+        Folder for its configuration.
+    log
+        File for its log.
+    lifeline
+        What starts it.
+    """
+
+    def __init__(
+        self,
+        *,
+        configure: Callable[[Mapping[str, str]], Mapping[str, str]],
+        target: Topics,
+        jolokia_port: int,
+        runtime: Runtime,
+        folder: Path,
+        log: Path,
+        lifeline: Lifeline,
+    ) -> None:
+        folder.mkdir(mode=0o700)
+        self.jolokia_url = f"http://{LOOPBACK}:{jolokia_port}/jolokia"
+        self._configure = configure
+        self._target = target
+        self._config = folder / "mm2.properties"
+        agent = f"{runtime.jolokia}=host={LOOPBACK},port={jolokia_port}"
+        self._process = Process(
+            "mirror",
+            runtime.command(
+                "org.apache.kafka.connect.mirror.MirrorMaker",
+                str(self._config),
+                folder=folder,
+                heap_mib=_HEAP_MIB,
+                options=[f"-javaagent:{agent}"],
+            ),
+            folder=folder,
+            log=log,
+            lifeline=lifeline,
+        )
+
+    @property
+    def pid(self) -> int | None:
+        """Process id while it runs."""
+        return self._process.pid
+
+    @property
+    def running(self) -> bool:
+        """Whether it is alive, frozen or not."""
+        return self._process.running
+
+    @property
+    def frozen(self) -> bool:
+        """Whether its clock is stopped."""
+        return self._process.frozen
+
+    def start(
+        self,
+        properties: Mapping[str, str] | None = None,
+        *,
+        wait: bool = True,
+    ) -> None:
+        """Start it, and wait until it copies under these properties.
+
+        Parameters
+        ----------
+        properties
+            More properties, for this start only.
+        wait
+            Whether to wait; both sites must be up then.
+
+        Raises
+        ------
+        LabError
+            Raised with the end of its log if it does not come up.
+        """
+        if self.running:
+            return
+        write_properties(self._config, self._configure(properties or {}))
+        since = bookmark(self._target) if wait else {}
+        self._process.start()
+        if wait:
+            wait_until(
+                lambda: self._settled(since),
+                limit=_START_LIMIT,
+                pause=_LOOK,
+                what=lambda: (
+                    "the mirror does not copy. The end of its log:\n"
+                    f"{self._process.tail()}"
+                ),
+            )
+
+    def stop(self) -> None:
+        """Stop it: it commits what it copied first."""
+        self._process.stop()
+
+    def kill(self) -> None:
+        """Crash it: what was not committed will be copied again."""
+        self._process.kill()
+
+    def freeze(self) -> None:
+        """Stop its clock: connections stay open, nothing moves."""
+        self._process.freeze()
+
+    def thaw(self) -> None:
+        """Let it go on after `freeze`."""
+        self._process.thaw()
+
+    def ask_to_stop(self) -> None:
+        """Ask it to stop, without waiting."""
+        self._process.ask_to_stop()
+
+    def _settled(self, since: Mapping[str, Mapping[int, int]]) -> bool:
+        self._process.check()
+        return is_settled(self._target, since)

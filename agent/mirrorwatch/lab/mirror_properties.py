@@ -1,0 +1,69 @@
+"""What the lab tells MirrorMaker 2."""
+
+from collections.abc import Mapping
+
+from .settings import SOURCE, TARGET, LabSettings
+
+__all__ = ["IDENTITY", "mirror_properties"]
+
+IDENTITY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
+"""Policy under which topics keep their names."""
+
+_FAST = {
+    "refresh.topics.interval.seconds": "1",
+    "refresh.groups.interval.seconds": "1",
+    "sync.topic.configs.interval.seconds": "1",
+    "sync.topic.acls.interval.seconds": "1",
+    "emit.checkpoints.interval.seconds": "1",
+    "sync.group.offsets.interval.seconds": "1",
+    # Without the target's prefix this one has no effect.
+    f"{TARGET}.offset.flush.interval.ms": "1000",
+}
+
+
+def mirror_properties(
+    settings: LabSettings,
+    *,
+    source: str,
+    target: str,
+    more: Mapping[str, str],
+) -> dict[str, str]:
+    """Return the properties of a dedicated MirrorMaker 2.
+
+    Parameters
+    ----------
+    settings
+        What kind of lab it is.
+    source
+        Address of the source, as the mirror sees it.
+    target
+        Address of the target.
+    more
+        Properties that go over all others.
+
+    Notes
+    -----
+    With default intervals nothing is set that MirrorMaker 2 does not need
+    to run at all, so a lab shows what an unconfigured mirror does.
+    """
+    properties = {
+        "clusters": f"{SOURCE}, {TARGET}",
+        f"{SOURCE}.bootstrap.servers": source,
+        f"{TARGET}.bootstrap.servers": target,
+        f"{SOURCE}->{TARGET}.enabled": "true",
+        f"{SOURCE}->{TARGET}.topics": ".*",
+        f"{TARGET}->{SOURCE}.enabled": "false",
+        # Clusters of one broker.
+        "replication.factor": "1",
+        "checkpoints.topic.replication.factor": "1",
+        "heartbeats.topic.replication.factor": "1",
+        "offset-syncs.topic.replication.factor": "1",
+        "offset.storage.replication.factor": "1",
+        "status.storage.replication.factor": "1",
+        "config.storage.replication.factor": "1",
+    }
+    if settings.naming == "identity":
+        properties["replication.policy.class"] = IDENTITY
+    if settings.intervals == "fast":
+        properties |= _FAST
+    return properties | settings.mirror_properties | dict(more)

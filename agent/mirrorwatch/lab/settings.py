@@ -1,0 +1,57 @@
+"""What kind of lab is wanted."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from .artifacts import KAFKA_VERSIONS
+
+__all__ = ["CANARY_TOPIC", "SOURCE", "TARGET", "LabSettings"]
+
+SOURCE = "summit"
+"""Alias of the source, ours and MirrorMaker 2's."""
+
+TARGET = "ldf"
+"""Alias of the target."""
+
+CANARY_TOPIC = "mirrorwatch.canary"
+"""Topic of the canary, unless a configuration says otherwise."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabSettings:
+    """What kind of lab is wanted; equal settings make equal labs."""
+
+    kafka: str = KAFKA_VERSIONS[0]
+    """Version of the brokers and of MirrorMaker 2."""
+
+    naming: Literal["identity", "default"] = "identity"
+    """Replication policy: whether topics keep their names at the target."""
+
+    intervals: Literal["default", "fast"] = "default"
+    """MirrorMaker 2's own intervals, or a second for each, for tests that
+    do not ask how long things take."""
+
+    topics: dict[str, int] = field(default_factory=lambda: {CANARY_TOPIC: 6})
+    """Topics made at the source before the mirror starts, and their number
+    of partitions."""
+
+    topic_configs: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Configuration of these topics, where it is not the broker's."""
+
+    mirror_properties: dict[str, str] = field(default_factory=dict)
+    """More properties for MirrorMaker 2, over those of the lab."""
+
+    source_properties: dict[str, str] = field(default_factory=dict)
+    """More properties for the source broker."""
+
+    target_properties: dict[str, str] = field(default_factory=dict)
+    """More properties for the target broker."""
+
+    auto_create: bool = False
+    """Whether both brokers create topics that a client asks for."""
+
+    start_mirror: bool = True
+    """Whether MirrorMaker 2 is started with the brokers."""
+
+    secured: bool = False
+    """Whether the sites want TLS and SCRAM, and authorize."""

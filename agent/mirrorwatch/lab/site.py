@@ -1,0 +1,246 @@
+"""One site: a single broker that is its own controller (KRaft)."""
+
+import base64
+import socket
+import uuid
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+
+from .addresses import LOOPBACK
+from .lifeline import Lifeline
+from .process import Process
+from .properties import write_properties
+from .runtime import Runtime
+from .topics import Topics
+from .waiting import wait_until
+
+__all__ = ["Site"]
+
+_HEAP_MIB = 256
+"""Enough for one broker with some hundred partitions."""
+
+_START_LIMIT = timedelta(seconds=90)
+"""Longest start of a broker, on a machine that does other things too."""
+
+_SMALL = {
+    # A cluster of one: everything exists once, and is served at once.
+    "offsets.topic.replication.factor": "1",
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "transaction.state.log.num.partitions": "1",
+    "group.initial.rebalance.delay.ms": "0",
+    "num.network.threads": "2",
+    "num.io.threads": "4",
+    # Retention is looked at every second, so that a test can overrun it;
+    # what is retained for how long stays Kafka's default.
+    "log.retention.check.interval.ms": "1000",
+    "log.initial.task.delay.ms": "500",
+}
+
+
+class Site:
+    """One site: a single broker with its data.
+
+    Parameters
+    ----------
+    alias
+        What the site is called.
+    listeners
+        Port and advertised port of each listener; the first one is for the
+        tests, and the broker itself.
+    controller_port
+        Port of the controller's listener.
+    runtime
+        Java and jars.
+    folder
+        Folder for the broker's configuration and data.
+    log
+        File for its log.
+    lifeline
+        What starts it.
+    properties
+        More properties for the broker, over those of the lab.
+
+    Notes
+    -----
+    Started again, it has the same ports, data and cluster id.
+    """
+
+    def __init__(
+        self,
+        alias: str,
+        *,
+        listeners: Mapping[str, tuple[int, int]],
+        controller_port: int,
+        runtime: Runtime,
+        folder: Path,
+        log: Path,
+        lifeline: Lifeline,
+        properties: Mapping[str, str],
+    ) -> None:
+        self.alias = alias
+        self.cluster_id = _cluster_id()
+        self._listeners = dict(listeners)
+        self._controller_port = controller_port
+        self._runtime = runtime
+        self._folder = folder
+        self._log = log
+        self._lifeline = lifeline
+        folder.mkdir(mode=0o700)
+        self._config = folder / "server.properties"
+        write_properties(self._config, self._properties(properties))
+        self._process = self._java(alias, "kafka.Kafka", str(self._config))
+        self._format: Process | None = None
+        self.topics = Topics({"bootstrap.servers": self.bootstrap})
+
+    @property
+    def bootstrap(self) -> str:
+        """Address of the listener that no link stands before."""
+        return self._address(next(iter(self._listeners)))
+
+    @property
+    def agent_bootstrap(self) -> str:
+        """Address for the agent: behind its link, if this site has one."""
+        return self._address("AGENT")
+
+    @property
+    def mirror_bootstrap(self) -> str:
+        """Address for the mirror: behind its link, if this site has one."""
+        return self._address("MIRROR")
+
+    @property
+    def pid(self) -> int | None:
+        """Process id of the broker while it runs."""
+        return self._process.pid
+
+    @property
+    def running(self) -> bool:
+        """Whether the broker is alive, frozen or not."""
+        return self._process.running
+
+    @property
+    def frozen(self) -> bool:
+        """Whether the broker's clock is stopped."""
+        return self._process.frozen
+
+    def launch(self) -> None:
+        """Start the broker without waiting for it; it may run."""
+        self._finish_format()
+        self._process.start()
+
+    def start(self) -> None:
+        """Start the broker and wait until it serves; it may run.
+
+        Raises
+        ------
+        LabError
+            Raised with the end of its log if it does not come up.
+        """
+        self.launch()
+        self.wait()
+
+    def wait(self) -> None:
+        """Wait until the broker serves."""
+        wait_until(
+            self._serves,
+            limit=_START_LIMIT,
+            what=lambda: (
+                f"{self.alias} does not serve. The end of its log:\n"
+                f"{self._process.tail()}"
+            ),
+        )
+
+    def stop(self) -> None:
+        """Shut the broker down."""
+        self._process.stop()
+
+    def kill(self) -> None:
+        """Crash the broker."""
+        self._process.kill()
+
+    def freeze(self) -> None:
+        """Stop the broker's clock: it neither answers nor hangs up."""
+        self._process.freeze()
+
+    def thaw(self) -> None:
+        """Let the broker go on after `freeze`."""
+        self._process.thaw()
+
+    def ask_to_stop(self) -> None:
+        """Ask the broker to shut down, without waiting."""
+        self._process.ask_to_stop()
+
+    def format(self) -> None:
+        """Start to lay out the broker's storage, once in its life."""
+        self._format = self._java(
+            f"{self.alias} (storage)",
+            "kafka.tools.StorageTool",
+            *("format", "-t", self.cluster_id, "-c", str(self._config)),
+        )
+        self._format.start()
+
+    def _finish_format(self) -> None:
+        if self._format is None:
+            return
+        if self._format.wait_until_ended(_START_LIMIT):
+            self._format.check()
+        self._format = None
+
+    def _serves(self) -> bool:
+        self._process.check()
+        for port, _ in self._listeners.values():
+            try:
+                socket.create_connection((LOOPBACK, port), timeout=1).close()
+            except OSError:
+                return False
+        return self.topics.served()
+
+    def _java(self, name: str, main: str, *arguments: str) -> Process:
+        command = self._runtime.command(
+            main, *arguments, folder=self._folder, heap_mib=_HEAP_MIB
+        )
+        return Process(
+            name,
+            command,
+            folder=self._folder,
+            log=self._log,
+            lifeline=self._lifeline,
+        )
+
+    def _address(self, listener: str) -> str:
+        _, advertised = self._listeners[listener]
+        return f"{LOOPBACK}:{advertised}"
+
+    def _properties(self, more: Mapping[str, str]) -> dict[str, str]:
+        controller = f"{LOOPBACK}:{self._controller_port}"
+        ports = {name: port for name, (port, _) in self._listeners.items()}
+        return {
+            **_SMALL,
+            "node.id": "1",
+            "process.roles": "broker,controller",
+            "controller.quorum.voters": f"1@{controller}",
+            "controller.listener.names": "CONTROLLER",
+            "inter.broker.listener.name": next(iter(ports)),
+            "listeners": ",".join(
+                f"{name}://{LOOPBACK}:{port}"
+                for name, port in {
+                    **ports,
+                    "CONTROLLER": self._controller_port,
+                }.items()
+            ),
+            "advertised.listeners": ",".join(
+                f"{name}://{self._address(name)}" for name in ports
+            ),
+            "listener.security.protocol.map": ",".join(
+                f"{name}:PLAINTEXT" for name in (*ports, "CONTROLLER")
+            ),
+            "log.dirs": str(self._folder / "data"),
+            **more,
+        }
+
+
+def _cluster_id() -> str:
+    # As Kafka's own tool makes them: a random UUID in URL-safe base 64.
+    return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
