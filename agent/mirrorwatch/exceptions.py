@@ -8,6 +8,7 @@ __all__ = [
     "MirrorwatchError",
     "SinkError",
     "SinkRejectedError",
+    "SourceDeniedError",
     "SourceError",
     "SourceUnavailableError",
     "StateError",
@@ -60,6 +61,31 @@ class SourceError(MirrorwatchError):
     def to_logging_context(self) -> dict[str, Any]:
         context = super().to_logging_context()
         return context | {"source": self.source, "cluster": self.cluster}
+
+
+class SourceDeniedError(SourceError):
+    """A cluster refused the agent. Somebody has to grant a right.
+
+    Parameters
+    ----------
+    message
+        What was refused.
+    source
+        Name of the source.
+    cluster
+        Alias of the cluster.
+    right
+        What is missing, as Kafka's ACLs name it.
+    """
+
+    def __init__(
+        self, message: str, *, source: str, cluster: str, right: str
+    ) -> None:
+        super().__init__(message, source=source, cluster=cluster)
+        self.right = right
+
+    def to_logging_context(self) -> dict[str, Any]:
+        return super().to_logging_context() | {"right": self.right}
 
 
 class SourceUnavailableError(SourceError):

@@ -3,12 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import Literal, Protocol
 
 from .domain.observations import Observation
+from .domain.positions import MirrorFact
 from .domain.verdicts import Flow, Health, Verdict, worst
 
-__all__ = ["AgentState", "Report", "Sink", "Source", "Worker"]
+__all__ = ["AgentState", "InternalTopic", "Mirror", "Report", "Sink"]
+__all__ += ["Source", "Worker"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,6 +58,50 @@ class Report:
         return worst(judged) if judged else Health.UNKNOWN
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class InternalTopic:
+    """A topic in which a mirror keeps what it knows."""
+
+    kind: str
+    """What its records are: ``offsets``, ``syncs``, ``configs``."""
+
+    side: Literal["source", "target"]
+    """Which cluster of the flow holds it."""
+
+    name: str
+    """Name of the topic."""
+
+
+class Mirror(Protocol):
+    """Knows one mirror's internal topics."""
+
+    def internal_topics(self) -> tuple[InternalTopic, ...]:
+        """Say where the mirror keeps what it knows.
+
+        Raises
+        ------
+        ConfigError
+            Raised if a name cannot be derived from the configuration.
+        """
+        ...
+
+    def decode(
+        self,
+        kind: str,
+        key: bytes | None,
+        value: bytes | None,
+        written_at: datetime,
+    ) -> MirrorFact | None:
+        """Read one record; `None` if it is of no concern to this flow.
+
+        Raises
+        ------
+        ValueError
+            Raised if the record is not of the known layout.
+        """
+        ...
+
+
 class Source(Protocol):
     """Reads one kind of fact from the outside world."""
 
@@ -99,6 +145,9 @@ class Worker(Protocol):
     """Work that goes on beside the ticks, in a thread of its own."""
 
     name: str
+
+    interval: timedelta
+    """How long to wait between steps; zero if a step waits by itself."""
 
     def step(self) -> None:
         """Do a short piece of work (at most about a second), then return.

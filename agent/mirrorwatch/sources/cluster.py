@@ -1,0 +1,183 @@
+"""Facts about one Kafka cluster, by the admin API.
+
+Nothing here names a topic in a plain metadata request: on a broker with
+``auto.create.topics.enable`` that creates the topic.
+"""
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from confluent_kafka import (
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+)
+from confluent_kafka.admin import (
+    AdminClient,
+    ConfigResource,
+    NewTopic,
+    OffsetSpec,
+    ResourceType,
+)
+
+from ..exceptions import SourceError
+from .kafka import QUIET, to_source_error
+
+__all__ = ["Brokers", "Cluster", "Topic"]
+
+T = TypeVar("T")
+
+TIMEOUT = 4.0
+"""Seconds that one request may take: less than a tick, so that a cluster that
+does not answer is known as such by the next one."""
+
+ABSENT = KafkaError.UNKNOWN_TOPIC_OR_PART
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Topic:
+    """A topic as its cluster describes it."""
+
+    name: str
+    """Name on that cluster."""
+
+    id: str
+    """Topic id (KIP-516): another one is another topic of the same name."""
+
+    leaders: Mapping[int, int | None]
+    """Broker id that leads each partition; `None` where there is none."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Brokers:
+    """The members of a cluster."""
+
+    cluster_id: str
+    """Id that the cluster was formatted with."""
+
+    ids: frozenset[int]
+    """Ids of the brokers that are up."""
+
+
+class Cluster:
+    """Reads facts of one cluster.
+
+    Parameters
+    ----------
+    alias
+        Our name of the cluster.
+    properties
+        librdkafka properties.
+
+    Raises
+    ------
+    SourceError
+        Raised by every method if the cluster cannot be asked, or refuses.
+    """
+
+    def __init__(self, alias: str, properties: Mapping[str, str]) -> None:
+        self.alias = alias
+        self._error: KafkaError | None = None
+        settings: dict[str, Any] = {**properties, **QUIET}
+        self._admin = AdminClient(settings | {"error_cb": self._note_error})
+
+    def brokers(self) -> Brokers:
+        """Read who is in the cluster."""
+        found = self._wait(
+            self._admin.describe_cluster(request_timeout=TIMEOUT),
+            "DESCRIBE on the cluster",
+        )
+        return Brokers(
+            cluster_id=str(found.cluster_id),
+            ids=frozenset(node.id for node in found.nodes),
+        )
+
+    def topic(self, name: str) -> Topic | None:
+        """Describe a topic, `None` if it does not exist."""
+        future = self._admin.describe_topics(
+            TopicCollection([name]), request_timeout=TIMEOUT
+        )[name]
+        try:
+            found = self._wait(future, f"DESCRIBE on topic {name}")
+        except SourceError as e:
+            if _code(e) == ABSENT:
+                return None
+            raise
+        return Topic(
+            name=name,
+            id=str(found.topic_id),
+            leaders={
+                p.id: None if p.leader is None else p.leader.id
+                for p in found.partitions
+            },
+        )
+
+    def ends(self, topic: str, partitions: Iterable[int]) -> dict[int, int]:
+        """Read the end of partitions, as a committed reader sees it."""
+        return self._offsets(topic, partitions, OffsetSpec.latest())
+
+    def starts(self, topic: str, partitions: Iterable[int]) -> dict[int, int]:
+        """Read the lowest offset that partitions still hold."""
+        return self._offsets(topic, partitions, OffsetSpec.earliest())
+
+    def max_message_bytes(self, topic: str) -> int:
+        """Read the largest batch that a topic takes, in bytes."""
+        resource = ConfigResource(ResourceType.TOPIC, topic)
+        (future,) = self._admin.describe_configs(
+            [resource], request_timeout=TIMEOUT
+        ).values()
+        found = self._wait(future, f"DESCRIBE_CONFIGS on topic {topic}")
+        return int(found["max.message.bytes"].value)
+
+    def create(
+        self, topic: str, partitions: int, configs: Mapping[str, str]
+    ) -> None:
+        """Create a topic, with the cluster's default replication factor."""
+        new = NewTopic(
+            topic, partitions, replication_factor=-1, config=dict(configs)
+        )
+        (future,) = self._admin.create_topics(
+            [new], request_timeout=TIMEOUT
+        ).values()
+        self._wait(future, f"CREATE on topic {topic}")
+
+    def _offsets(
+        self, topic: str, partitions: Iterable[int], which: OffsetSpec
+    ) -> dict[int, int]:
+        wanted = {TopicPartition(topic, p): which for p in partitions}
+        if not wanted:
+            return {}
+        futures = self._admin.list_offsets(
+            wanted,
+            isolation_level=IsolationLevel.READ_COMMITTED,
+            request_timeout=TIMEOUT,
+        )
+        right = f"DESCRIBE on topic {topic}"
+        return {
+            key.partition: int(self._wait(future, right).offset)
+            for key, future in futures.items()
+        }
+
+    def _wait(self, future: Future[T], right: str) -> T:
+        try:
+            return future.result(TIMEOUT + 1)
+        except KafkaException as e:
+            self._admin.poll(0)
+            raise to_source_error(
+                e, cluster=self.alias, right=right, last=self._error
+            ) from e
+
+    def _note_error(self, error: KafkaError) -> None:
+        self._error = error
+
+
+def _code(error: SourceError) -> int | None:
+    cause = error.__cause__
+    if not isinstance(cause, KafkaException):
+        return None
+    code: int = cause.args[0].code()
+    return code

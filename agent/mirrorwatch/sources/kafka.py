@@ -1,0 +1,95 @@
+"""What all Kafka clients of the agent have in common."""
+
+from confluent_kafka import KafkaError, KafkaException
+
+from ..exceptions import (
+    SourceDeniedError,
+    SourceError,
+    SourceUnavailableError,
+)
+
+__all__ = ["QUIET", "to_source_error"]
+
+QUIET = {
+    "client.id": "mirrorwatch",
+    # What goes wrong is reported as verdicts, not by librdkafka on stderr.
+    "log_level": 0,
+    "log.connection.close": "false",
+    "allow.auto.create.topics": "false",
+    # A broker that comes back is found within a second.
+    "reconnect.backoff.max.ms": 1000,
+}
+"""Properties of every client. librdkafka's own names."""
+
+DENIED = {
+    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+    KafkaError.GROUP_AUTHORIZATION_FAILED,
+}
+"""The broker knows who asks, and that this is not allowed."""
+
+REFUSED = {
+    KafkaError._AUTHENTICATION,  # noqa: SLF001 - how the library names it
+    KafkaError.SASL_AUTHENTICATION_FAILED,
+    KafkaError._SSL,  # noqa: SLF001 - how the library names it
+}
+"""The broker does not accept who asks."""
+
+UNREACHABLE = {
+    KafkaError._TIMED_OUT,  # noqa: SLF001 - how the library names it
+    KafkaError._TRANSPORT,  # noqa: SLF001 - how the library names it
+    KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001 - how the library names it
+    KafkaError._RESOLVE,  # noqa: SLF001 - how the library names it
+    KafkaError.REQUEST_TIMED_OUT,
+    KafkaError.BROKER_NOT_AVAILABLE,
+    KafkaError.LEADER_NOT_AVAILABLE,
+}
+"""Nobody answered; the next try may succeed."""
+
+
+def to_source_error(
+    error: KafkaException,
+    *,
+    cluster: str,
+    right: str,
+    last: KafkaError | None = None,
+) -> SourceError:
+    """Translate an error of the library.
+
+    Parameters
+    ----------
+    error
+        What was raised.
+    cluster
+        Alias of the cluster that was asked.
+    right
+        What the agent needs there, as Kafka's ACLs name it, for example
+        ``READ on topic t``.
+    last
+        Newest error of the connection, which tells why nobody answered.
+    """
+    found: KafkaError = error.args[0]
+    code = found.code()
+    if code in DENIED:
+        return SourceDeniedError(
+            f"The agent lacks {right} at {cluster}: grant it",
+            source="kafka",
+            cluster=cluster,
+            right=right,
+        )
+    if code in UNREACHABLE and last is not None and last.code() in REFUSED:
+        found, code = last, last.code()
+    if code in REFUSED:
+        return SourceDeniedError(
+            f"{cluster} does not accept the agent's credentials or "
+            f"certificate ({found.str()}): see clusters.{cluster}.kafka",
+            source="kafka",
+            cluster=cluster,
+            right="authentication",
+        )
+    kind = SourceUnavailableError if code in UNREACHABLE else SourceError
+    return kind(
+        f"{cluster} cannot be asked for {right}: {found.str()}",
+        source="kafka",
+        cluster=cluster,
+    )
