@@ -44,6 +44,8 @@ class Traffic:
                 "enable.idempotence": True,
                 "linger.ms": 5,
                 "compression.type": "lz4",
+                # A broker that is down is the point of some demos.
+                "log_level": 0,
                 **client,
             }
         )
