@@ -1,0 +1,58 @@
+"""The report as a few structured log lines."""
+
+from collections import Counter
+
+from structlog.typing import FilteringBoundLogger
+
+from ..domain.verdicts import Health, Verdict
+from ..ports import Report
+
+__all__ = ["LogSink"]
+
+
+class LogSink:
+    """Logs one line a tick, and one for each verdict that changed.
+
+    Parameters
+    ----------
+    logger
+        Where to.
+    """
+
+    name = "log"
+
+    def __init__(self, *, logger: FilteringBoundLogger) -> None:
+        self._logger = logger
+        self._before: dict[tuple[str, str], Health] = {}
+
+    def publish(self, report: Report) -> None:
+        for verdict in report.verdicts:
+            self._log_change(verdict)
+        self._before = {(v.flow, v.check): v.health for v in report.verdicts}
+        health = {f.name: report.health_of(f.name).label for f in report.flows}
+        self._logger.info(
+            "Tick finished",
+            health=health,
+            verdicts=dict(Counter(v.health.label for v in report.verdicts)),
+            observations=len(report.observations),
+            arrivals=sum(len(o.arrivals) for o in report.observations),
+        )
+
+    def close(self) -> None:
+        """Do nothing: every line is out when it is written."""
+
+    def _log_change(self, verdict: Verdict) -> None:
+        before = self._before.get((verdict.flow, verdict.check))
+        troubled = verdict.health > Health.OK
+        # The first verdict is news only if something is wrong.
+        if before is verdict.health or (before is None and not troubled):
+            return
+        log = self._logger.warning if troubled else self._logger.info
+        log(
+            "Verdict changed",
+            flow=verdict.flow,
+            check=verdict.check,
+            health=verdict.health.label,
+            before=None if before is None else before.label,
+            reason=verdict.reason,
+        )

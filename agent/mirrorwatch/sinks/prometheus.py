@@ -1,0 +1,98 @@
+"""The last report as Prometheus reads it."""
+
+from collections.abc import Iterable
+
+from prometheus_client import CollectorRegistry, ProcessCollector
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.metrics_core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+)
+from prometheus_client.metrics_core import (
+    Metric as Family,
+)
+from prometheus_client.registry import Collector
+
+from ..domain.catalogue import Metric, MetricType
+from ..domain.histogram import Histogram
+from ..domain.samples import Sample, samples
+from ..ports import Report
+
+__all__ = ["PrometheusSink", "to_families"]
+
+
+class PrometheusSink(Collector):
+    """Holds the last report in memory and serves it to whoever scrapes.
+
+    Notes
+    -----
+    It has a registry of its own and touches nothing global. The figures are
+    taken when the report is published, not when it is scraped, so that they
+    are those that the other sinks got. They bear no timestamp of their own;
+    their age is that of ``mirrorwatch_last_tick_timestamp_seconds``.
+    """
+
+    name = "prometheus"
+
+    def __init__(self) -> None:
+        self._families: tuple[Family, ...] = ()
+        self._registry = CollectorRegistry(auto_describe=False)
+        self._registry.register(self)
+        ProcessCollector(registry=self._registry)
+
+    def publish(self, report: Report) -> None:
+        self._families = to_families(report)
+
+    def collect(self) -> Iterable[Family]:
+        """Return the families of the last report; none before the first."""
+        return self._families
+
+    def exposition(self, accept: str | None = None) -> tuple[bytes, str]:
+        """Return the text of all metrics and its content type.
+
+        Parameters
+        ----------
+        accept
+            Value of the request's ``Accept`` header, if it has one.
+        """
+        encode, content_type = choose_encoder(accept or "")
+        return encode(self._registry), content_type
+
+    def close(self) -> None:
+        """Do nothing: the last figures stay readable to the end."""
+
+
+AnyFamily = CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily
+
+
+def to_families(report: Report) -> tuple[Family, ...]:
+    """Return a report as metric families, each with at least one figure."""
+    families: dict[str, AnyFamily] = {}
+    for sample in samples(report):
+        name = sample.metric.name
+        if name not in families:
+            families[name] = _family(sample.metric)
+        _add(families[name], sample)
+    return tuple(families.values())
+
+
+def _family(metric: Metric) -> AnyFamily:
+    match metric.type:
+        case MetricType.COUNTER:
+            kind: type[AnyFamily] = CounterMetricFamily
+        case MetricType.GAUGE:
+            kind = GaugeMetricFamily
+        case MetricType.HISTOGRAM:
+            kind = HistogramMetricFamily
+    return kind(metric.name, metric.help, labels=metric.labels)
+
+
+def _add(family: AnyFamily, sample: Sample) -> None:
+    value = sample.value
+    if isinstance(value, Histogram):
+        if isinstance(family, HistogramMetricFamily):
+            total = value.total.total_seconds()
+            family.add_metric(sample.labels, value.cumulative(), total)
+    elif not isinstance(family, HistogramMetricFamily):
+        family.add_metric(sample.labels, value)

@@ -1,0 +1,97 @@
+"""A report in which every metric of the catalogue has a figure."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from mirrorwatch.domain.histogram import Histogram
+from mirrorwatch.domain.observations import (
+    CanaryCounts,
+    CanaryPartition,
+    ProbeArrival,
+)
+from mirrorwatch.domain.verdicts import Flow, Health
+from mirrorwatch.ports import AgentState, Report
+
+from .builders import (
+    FLOW,
+    NOON,
+    a_canary,
+    a_partition,
+    a_report,
+    a_verdict,
+    an_arrival,
+)
+
+__all__ = ["ODD_FLOW", "a_full_report"]
+
+ODD_FLOW = Flow(name='a b,c=d"e\\f', source="ldf", target="summit")
+"""A name with everything that a line protocol or an exposition escapes."""
+
+
+def a_full_report(at: datetime = NOON) -> Report:
+    """Return a report of two flows, one of which only has a verdict."""
+    arrivals = [
+        an_arrival(
+            at - timedelta(milliseconds=500),
+            timedelta(milliseconds=12 + 300 * n),
+            sequence=40 + n,
+        )
+        for n in range(5)
+    ]
+    # Its acknowledgement never came.
+    arrivals[4] = replace(arrivals[4], acked_at=None)
+    return a_report(
+        at,
+        flows=[FLOW, ODD_FLOW],
+        observations=[
+            a_canary(
+                at,
+                partitions=[_busy(at, arrivals), a_partition(1)],
+                arrivals=arrivals,
+            )
+        ],
+        verdicts=[
+            a_verdict(Health.WARNING),
+            a_verdict(Health.OFF, check="latency"),
+            a_verdict(Health.UNKNOWN, flow=ODD_FLOW.name),
+        ],
+        agent=AgentState(
+            sources_up={"cluster": True, "mirror": False},
+            sinks_up={"influxdb": False, "prometheus": True},
+            spooled_points={"influxdb": 12},
+            lost_points={"influxdb": 3},
+            last_tick=timedelta(milliseconds=12.5),
+        ),
+    )
+
+
+def _busy(at: datetime, arrivals: list[ProbeArrival]) -> CanaryPartition:
+    latency, replication, produce = Histogram(), Histogram(), Histogram()
+    for arrival in arrivals:
+        latency.observe(arrival.latency)
+        if arrival.replication is not None:
+            replication.observe(arrival.replication)
+        if arrival.produce is not None:
+            produce.observe(arrival.produce)
+    return replace(
+        a_partition(0, outstanding=3),
+        counts=CanaryCounts(
+            sent=50,
+            acked=48,
+            failed=2,
+            indeterminate=4,
+            delivered=41,
+            late=3,
+            lost=1,
+            recovered=5,
+            duplicates=6,
+            reordered=7,
+            negative=8,
+        ),
+        latency=latency,
+        replication=replication,
+        produce=produce,
+        oldest_outstanding=at - timedelta(seconds=2.25),
+        oldest_unacked=at - timedelta(seconds=1),
+        last_arrival=arrivals[-1].arrived_at,
+    )
