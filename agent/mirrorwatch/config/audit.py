@@ -1,8 +1,12 @@
 """The `audit` block: the nightly comparison of both sides."""
 
 from datetime import timedelta
+from typing import Annotated
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import Field
+from apscheduler.triggers.cron import CronTrigger
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
 from .base import Model
 from .durations import Duration
@@ -10,14 +14,46 @@ from .durations import Duration
 __all__ = ["AuditConfig"]
 
 
+def _check_schedule(schedule: str) -> str:
+    try:
+        CronTrigger.from_crontab(schedule)
+    except ValueError as e:
+        raise PydanticCustomError(
+            "schedule",
+            "must be cron's five fields (minute, hour, day, month, weekday)",
+        ) from e
+    return schedule
+
+
+def _check_timezone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as e:
+        raise PydanticCustomError(
+            "timezone", "must be a time zone such as UTC or America/Santiago"
+        ) from e
+    return name
+
+
+Schedule = Annotated[str, AfterValidator(_check_schedule)]
+"""A schedule as cron takes it."""
+
+TimeZone = Annotated[str, AfterValidator(_check_timezone)]
+"""Name of a time zone."""
+
+
 class AuditConfig(Model):
     """When the nightly audit is expected, and how it cuts time."""
 
-    schedule: str = Field("0 2 * * *", title="Schedule")
+    schedule: Annotated[str, AfterValidator(_check_schedule)] = Field(
+        "0 2 * * *", title="Schedule"
+    )
     """When it runs, in cron's five fields: at night, when systems are
     quiet."""
 
-    timezone: str = Field("UTC", title="Time zone of the schedule")
+    timezone: Annotated[str, AfterValidator(_check_timezone)] = Field(
+        "UTC", title="Time zone of the schedule"
+    )
     """Name of the IANA data base."""
 
     settle: Duration = Field(

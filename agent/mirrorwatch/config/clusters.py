@@ -1,11 +1,14 @@
 """The `clusters` block: where the sites are."""
 
 from pathlib import Path
+from typing import Self
 
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, model_validator
 
+from .addresses import HttpUrl
 from .base import Model
 from .kafka import KafkaProperties
+from .problems import Problem, ProblemsError
 
 __all__ = ["ClusterConfig", "SchemaRegistryConfig"]
 
@@ -13,7 +16,7 @@ __all__ = ["ClusterConfig", "SchemaRegistryConfig"]
 class SchemaRegistryConfig(Model):
     """A schema registry with Confluent's API."""
 
-    url: str = Field(title="Address")
+    url: HttpUrl = Field(title="Address")
     """Address of the registry, with its path if it has one
     (`/apis/ccompat/v7` for Apicurio)."""
 
@@ -26,6 +29,20 @@ class SchemaRegistryConfig(Model):
     ca: Path | None = Field(None, title="Certificate authority")
     """PEM file that signs the registry's certificate, if no public authority
     does."""
+
+    @model_validator(mode="after")
+    def _check_login(self) -> Self:
+        if (self.username is None) != (self.password is None):
+            missing = "password" if self.password is None else "username"
+            raise ProblemsError(
+                [
+                    Problem(
+                        (missing,),
+                        "is missing; username and password go together",
+                    )
+                ]
+            )
+        return self
 
 
 class ClusterConfig(Model):

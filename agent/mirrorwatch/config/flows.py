@@ -1,73 +1,21 @@
 """The `flows` list: what is replicated, from where to where, by what."""
 
-from typing import Annotated, Any, Literal
+from typing import Any, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
-from ..domain.naming import (
-    DefaultNaming,
-    FormatNaming,
-    IdentityNaming,
-    Naming,
-)
-from ..domain.selection import (
-    MM2_EXCLUDED,
-    Selection,
-    compile_pattern,
-    split_patterns,
-)
+from ..domain.naming import Naming
+from ..domain.selection import Selection
 from ..domain.verdicts import Flow
 from .base import Model
-from .canary import CanaryConfig
+from .canary import UNKNOWN_LIMIT_BYTES, CanaryConfig
 from .limits import LimitsConfig
 from .mirror import MirrorConfig
+from .problems import Problem, ProblemsError
+from .topic_naming import NamingConfig
+from .topics import Pattern, TopicsConfig
 
-__all__ = ["FlowConfig", "NamingConfig", "Pattern", "Patterns"]
-__all__ += ["TopicsConfig"]
-
-
-def _check_pattern(pattern: str) -> str:
-    compile_pattern(pattern)
-    return pattern
-
-
-def _split(value: Any) -> Any:
-    return split_patterns(value) if isinstance(value, str) else value
-
-
-Pattern = Annotated[str, AfterValidator(_check_pattern)]
-"""A regex of topic names, as MirrorMaker 2 takes it."""
-
-Patterns = Annotated[tuple[Pattern, ...], BeforeValidator(_split)]
-"""A list of regexes, or MirrorMaker 2's comma separated form."""
-
-
-class TopicsConfig(Model):
-    """Which source topics a flow carries. Regexes match the whole name."""
-
-    include: Patterns = Field((".*",), title="Included topics", min_length=1)
-    """As the mirror's `topics`: a list, or its comma separated form."""
-
-    exclude: Patterns = Field(MM2_EXCLUDED, title="Excluded topics")
-    """As the mirror's `topics.exclude`; they win. The default is MirrorMaker
-    2's own."""
-
-    merged: Patterns = Field((), title="Merged topics")
-    """Source topics whose target topic other flows write to as well. Their
-    counts cannot be told apart by flow, so this must be said."""
-
-
-class NamingConfig(Model):
-    """How a source topic is called on the target."""
-
-    policy: Literal["identity", "default", "format"] = Field(title="Policy")
-    """`identity` keeps names, `default` prefixes the source's alias."""
-
-    separator: str = Field(".", title="Separator")
-    """Between alias and topic; the mirror's `separator` if not given."""
-
-    format: str | None = Field(None, title="Format")
-    """Target name, with `${topic}` in the place of the source topic."""
+__all__ = ["FlowConfig"]
 
 
 class FlowConfig(Model):
@@ -131,10 +79,36 @@ class FlowConfig(Model):
             given = {k: v for k, v in mirror.items() if v is not None}
             mirror = {"source_alias": source, "target_alias": target} | given
         if isinstance(naming, dict) and isinstance(mirror, dict):
-            separator = naming.get("separator", mirror.get("separator", "."))
-            naming = {"separator": separator} | naming
+            given = {k: v for k, v in naming.items() if v is not None}
+            separator = given.get("separator", mirror.get("separator", "."))
+            naming = {"separator": separator} | given
             mirror = {"separator": separator} | mirror
         return data | {"naming": naming, "mirror": mirror}
+
+    @model_validator(mode="after")
+    def _check_rules(self) -> Self:
+        problems = []
+        if self.naming.separator != self.mirror.separator:
+            problems.append(
+                Problem(
+                    ("naming", "separator"),
+                    "must be the mirror's separator; MirrorMaker 2 has one",
+                )
+            )
+        sized, limit = self.canary.sized, self.mirror.max_request_size
+        if sized is not None and sized.bytes > (limit or UNKNOWN_LIMIT_BYTES):
+            allowed = (
+                f"at most {UNKNOWN_LIMIT_BYTES} bytes, as the mirror's "
+                "max_request_size is not configured"
+                if limit is None
+                else f"at most the mirror's max_request_size, {int(limit)}"
+            )
+            problems.append(
+                Problem(("canary", "sized", "bytes"), f"must be {allowed}")
+            )
+        if problems:
+            raise ProblemsError(problems)
+        return self
 
     @property
     def flow(self) -> Flow:
@@ -144,14 +118,7 @@ class FlowConfig(Model):
     @property
     def topic_naming(self) -> Naming:
         """The policy with the mirror's alias: ``remote()``, ``origin()``."""
-        alias, separator = self.mirror.source_alias, self.naming.separator
-        match self.naming.policy:
-            case "identity":
-                return IdentityNaming(alias=alias, separator=separator)
-            case "default":
-                return DefaultNaming(alias=alias, separator=separator)
-            case "format":
-                return FormatNaming(format=self.naming.format or "${topic}")
+        return self.naming.to_naming(self.mirror.source_alias)
 
     @property
     def selection(self) -> Selection:

@@ -7,6 +7,7 @@ from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from .base import HIDDEN
+from .problems import Problem, ProblemsError
 from .references import Referenced, smells_secret
 
 __all__ = ["OWNED_PROPERTIES", "KafkaProperties"]
@@ -32,6 +33,15 @@ OWNED_PROPERTIES = {
     "allow.auto.create.topics": "it must never create a topic by asking",
 }
 """Properties that the agent sets itself, and why."""
+
+JAVA_PROPERTIES = {
+    "sasl.jaas.config": "sasl.username and sasl.password",
+    "ssl.truststore.location": "ssl.ca.location, a PEM file",
+    "ssl.truststore.type": "ssl.ca.location, a PEM file",
+    "ssl.truststore.password": "ssl.ca.location, a PEM file",
+    "ssl.keystore.type": "ssl.certificate.location and ssl.key.location",
+}
+"""Properties that people copy from the mirror, and what librdkafka has."""
 
 SERVERS = ("bootstrap.servers", "metadata.broker.list")
 """The two names of the first brokers to ask."""
@@ -105,14 +115,36 @@ class KafkaProperties(Mapping[str, str]):
             raise PydanticCustomError(
                 "kafka", "must be a mapping of librdkafka properties"
             )
-        if not any(name in value for name in SERVERS):
-            raise PydanticCustomError(
-                "kafka", "bootstrap.servers is missing: host:port of brokers"
+        problems = list(_find_faults(value))
+        if problems:
+            raise ProblemsError(problems)
+        return cls({key: _to_text(v) for key, v in value.items()})
+
+
+def _find_faults(properties: Mapping[str, Any]) -> Iterator[Problem]:
+    if not any(properties.get(name) for name in SERVERS):
+        yield Problem(
+            (SERVERS[0],), "is missing; the brokers to ask first, as host:port"
+        )
+    for key, value in properties.items():
+        if key in OWNED_PROPERTIES:
+            yield Problem(
+                (key,), f"the agent owns this one: {OWNED_PROPERTIES[key]}"
             )
-        return cls({k: _to_text(v) for k, v in value.items()})
+        elif key in JAVA_PROPERTIES:
+            yield Problem(
+                (key,),
+                "is a property of Java clients; here it is "
+                + JAVA_PROPERTIES[key],
+            )
+        elif value is None:
+            yield Problem((key,), "has no value")
+        elif not isinstance(value, str | int | float):
+            yield Problem((key,), "must be text, a number, true or false")
 
 
-def _to_text(value: Any) -> str:
+def _to_text(value: str | float) -> str:
+    """Write a value as librdkafka does; a reference stays one."""
     if isinstance(value, bool):
         return str(value).lower()
     return value if isinstance(value, str) else str(value)

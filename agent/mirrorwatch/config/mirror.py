@@ -1,10 +1,18 @@
 """The `mirror` block of a flow: the program that replicates."""
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import ByteSize, Field
+from pydantic import (
+    ByteSize,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
 
+from .addresses import HttpUrl
 from .base import Model
+from .problems import Problem, ProblemsError
 
 __all__ = ["ConnectConfig", "JmxConfig", "MirrorConfig", "MirrorTopicsConfig"]
 
@@ -34,7 +42,7 @@ class MirrorTopicsConfig(Model):
 class ConnectConfig(Model):
     """The REST API of Kafka Connect."""
 
-    url: str = Field(title="Address")
+    url: HttpUrl = Field(title="Address")
     """Address of any worker."""
 
 
@@ -46,6 +54,30 @@ class JmxConfig(Model):
 
     urls: tuple[str, ...] = Field(title="Addresses", min_length=1)
     """One address for each process of the mirror."""
+
+    @model_validator(mode="after")
+    def _check_urls(self) -> Self:
+        problems = []
+        for index, url in enumerate(self.urls):
+            message = self._find_fault(url)
+            if message is not None:
+                problems.append(
+                    Problem(("urls", index), message, shows_value=False)
+                )
+        if problems:
+            raise ProblemsError(problems)
+        return self
+
+    def _find_fault(self, url: str) -> str | None:
+        if self.format == "rmi":
+            if url.startswith("service:jmx:rmi:"):
+                return None
+            return "must start with service:jmx:rmi: (as the format is rmi)"
+        try:
+            TypeAdapter(HttpUrl).validate_python(url)
+        except ValidationError as e:
+            return e.errors()[0]["msg"]
+        return None
 
 
 class MirrorConfig(Model):

@@ -2,10 +2,13 @@
 
 import os
 from pathlib import Path
+from typing import Literal, Self
 
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, model_validator
 
+from .addresses import HttpUrl, ListenAddress
 from .base import Model
+from .problems import Problem, ProblemsError
 
 __all__ = ["InfluxDBConfig", "SinksConfig", "StateConfig", "WebConfig"]
 
@@ -13,7 +16,7 @@ __all__ = ["InfluxDBConfig", "SinksConfig", "StateConfig", "WebConfig"]
 class WebConfig(Model):
     """The status page, the API and `/metrics`."""
 
-    listen: str = Field("127.0.0.1:8080", title="Address to listen on")
+    listen: ListenAddress = Field("127.0.0.1:8080", title="Listening address")
     """`HOST:PORT`. Loopback unless configured, because the page has no
     login. Port 0 takes a free one."""
 
@@ -28,10 +31,17 @@ class WebConfig(Model):
         return int(self.listen.rpartition(":")[2])
 
 
+FORMS = {
+    "2.x": ("org", "bucket", "token"),
+    "1.x": ("database", "retention_policy", "username", "password"),
+}
+"""Keys that belong to each generation of InfluxDB."""
+
+
 class InfluxDBConfig(Model):
     """An InfluxDB server: 2.x by token, or 1.8 and later by database."""
 
-    url: str = Field(title="Address")
+    url: HttpUrl = Field(title="Address")
     """Address of the server."""
 
     org: str | None = Field(None, title="Organization (2.x)")
@@ -60,6 +70,47 @@ class InfluxDBConfig(Model):
     ca: Path | None = Field(None, title="Certificate authority")
     """PEM file that signs the server's certificate, if no public authority
     does."""
+
+    @property
+    def form(self) -> Literal["1.x", "2.x"]:
+        """Which of the two forms was configured."""
+        return "2.x" if self.bucket is not None else "1.x"
+
+    @model_validator(mode="after")
+    def _check_form(self) -> Self:
+        given = {
+            form: [key for key in keys if getattr(self, key) is not None]
+            for form, keys in FORMS.items()
+        }
+        if given["1.x"] and given["2.x"]:
+            raise ProblemsError(
+                [
+                    Problem(
+                        (),
+                        f"mixes keys of 2.x ({', '.join(given['2.x'])}) and "
+                        f"of 1.x ({', '.join(given['1.x'])}); allowed are "
+                        "the keys of one",
+                    )
+                ]
+            )
+        needed = ["org", "bucket", "token"]
+        if given["1.x"]:
+            needed = ["database"]
+            if self.username is not None or self.password is not None:
+                needed += ["username", "password"]
+        missing = [key for key in needed if getattr(self, key) is None]
+        if missing:
+            raise ProblemsError(
+                [
+                    Problem(
+                        (key,),
+                        "is missing; needed are org, bucket and token (2.x), "
+                        "or database, and username with password (1.x)",
+                    )
+                    for key in missing
+                ]
+            )
+        return self
 
 
 class SinksConfig(Model):

@@ -12,7 +12,7 @@ REFERENCE = re.compile(r"\$(?P<escaped>\$)?\{(?P<kind>\w+):(?P<name>[^}]*)\}")
 ``$${env:X}`` stands for the text ``${env:X}``."""
 
 SECRET_WORDS = re.compile(
-    r"password|passwd|token|jaas|key|secret|pem|credential", re.IGNORECASE
+    r"pass?w|token|jaas|key|secret|pem|credential", re.IGNORECASE
 )
 """A key with one of these words holds a secret, or may."""
 

@@ -1,20 +1,23 @@
 """The whole configuration."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Self
 
-import yaml
-from pydantic import Field, ValidationError
+from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
-from ..exceptions import ConfigError
 from .audit import AuditConfig
 from .base import Model
 from .clusters import ClusterConfig
+from .document import Document, read_document
 from .durations import Duration
 from .flows import FlowConfig
+from .loading import load
 from .outputs import SinksConfig, StateConfig, WebConfig
+from .problems import Problem, ProblemsError
+from .rules import check_ends, check_flows
 
 __all__ = ["Config"]
 
@@ -47,6 +50,8 @@ class Config(Model):
     audit: AuditConfig | None = Field(None, title="Nightly audit")
     """Without it, the check `audit` is off."""
 
+    _file: Path | None = PrivateAttr(default=None)
+
     @classmethod
     def from_file(cls, path: Path) -> Self:
         """Read the configuration from a YAML file.
@@ -57,7 +62,9 @@ class Config(Model):
             Raised if it cannot be used. The message has a line for each
             problem, and never a secret.
         """
-        return cls.from_mapping(yaml.safe_load(path.read_text()), str(path))
+        config = load(cls, read_document(path), _check_parts)
+        config._file = path  # noqa: SLF001
+        return config
 
     @classmethod
     def from_mapping(
@@ -77,7 +84,47 @@ class Config(Model):
         ConfigError
             Raised if it cannot be used.
         """
-        try:
-            return cls.model_validate(data)
-        except ValidationError as e:
-            raise ConfigError(f"{name}: {e}") from e
+        return load(cls, Document(name=name, data=dict(data)), _check_parts)
+
+    @property
+    def file(self) -> Path | None:
+        """The file it was read from, if it was."""
+        return self._file
+
+    @model_validator(mode="after")
+    def _check_rules(self) -> Self:
+        flows = dict(enumerate(self.flows))
+        registries = {
+            alias: cluster.schema_registry is not None
+            for alias, cluster in self.clusters.items()
+        }
+        problems = [*check_ends(flows, registries), *check_flows(flows)]
+        if problems:
+            raise ProblemsError(problems)
+        return self
+
+
+def _check_parts(data: Any) -> Sequence[Problem]:
+    """Check the rules between the flows that are right in themselves."""
+    if not isinstance(data, dict):
+        return ()
+    flows, clusters = data.get("flows"), data.get("clusters")
+    sound: dict[int, FlowConfig] = {}
+    ends: dict[int, FlowConfig] = {}
+    for index, flow in enumerate(flows if isinstance(flows, list) else ()):
+        if not isinstance(flow, dict):
+            continue
+        with suppress(ValidationError):
+            # Its ends can be checked even if the rest is wrong.
+            kept = {k: v for k, v in flow.items() if k in {"source", "target"}}
+            ends[index] = FlowConfig.model_validate(kept)
+            ends[index] = sound[index] = FlowConfig.model_validate(flow)
+    problems = check_flows(sound)
+    if isinstance(clusters, dict) and clusters:
+        registries = {
+            alias: isinstance(cluster, dict)
+            and cluster.get("schema_registry") is not None
+            for alias, cluster in clusters.items()
+        }
+        problems += check_ends(ends, registries)
+    return problems

@@ -1,0 +1,55 @@
+"""Addresses: URLs without secrets in them, and where to listen."""
+
+import re
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator
+from pydantic_core import PydanticCustomError
+
+from .messages import NEVER_SHOWN
+
+__all__ = ["HttpUrl", "ListenAddress"]
+
+LISTEN = re.compile(r"(?P<host>[\w.-]+|\[[0-9a-fA-F:.]+\]):(?P<port>\d{1,5})")
+"""``HOST:PORT``; an IPv6 address stands in brackets."""
+
+
+def _check_url(url: str) -> str:
+    """Check an address of HTTP.
+
+    User and password in an address would reach logs and process lists.
+    """
+    if "@" in url or "?" in url or "#" in url:
+        raise PydanticCustomError(
+            NEVER_SHOWN,
+            "must hold no user, password, query or fragment; "
+            "secrets have keys of their own",
+        )
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in {"http", "https"} and parts.hostname
+        _ = parts.port  # reading it checks it
+    except ValueError:
+        usable = None
+    if not usable:
+        raise PydanticCustomError(
+            "address", "must be an address such as http://host:port/path"
+        )
+    return url.rstrip("/")
+
+
+def _check_listen(address: str) -> str:
+    match = LISTEN.fullmatch(address)
+    if match is None or int(match["port"]) > 65535:
+        raise PydanticCustomError(
+            "address", "must be HOST:PORT, such as 127.0.0.1:8080 or [::]:80"
+        )
+    return address
+
+
+HttpUrl = Annotated[str, AfterValidator(_check_url)]
+"""Address of an HTTP server, without a slash at the end."""
+
+ListenAddress = Annotated[str, AfterValidator(_check_listen)]
+"""Address to listen on."""
