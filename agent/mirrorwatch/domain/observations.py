@@ -23,8 +23,8 @@ class CanaryCounts:
 
     Notes
     -----
-    Every probe ends in exactly one of four states, so at any moment ``sent ==
-    failed + delivered + late + lost + outstanding``. ``acked``,
+    Every probe ends in exactly one of five states, so at any moment ``sent ==
+    failed + delivered + late + lost + unverifiable + outstanding``. ``acked``,
     ``indeterminate``, ``recovered``, ``duplicates``, ``reordered`` and
     ``negative`` are counted beside that sum.
     """
@@ -50,8 +50,12 @@ class CanaryCounts:
     lost: int = 0
     """Probes proved not to be on the target."""
 
+    unverifiable: int = 0
+    """Probes that may have arrived and gone before they could be read, for
+    instance because the target topic was re-created."""
+
     recovered: int = 0
-    """Lost probes that arrived after all."""
+    """Probes given up that arrived after all."""
 
     duplicates: int = 0
     """Further arrivals of a probe that had arrived."""
@@ -91,8 +95,8 @@ class CanaryPartition:
     """Probes sent and not yet settled."""
 
     oldest_outstanding: datetime | None
-    """When the oldest probe known to be written at the source, and still
-    expected, was sent; `None` if there is none."""
+    """When the oldest probe that is stored at the source, and still expected,
+    was acknowledged; `None` if there is none."""
 
     oldest_unacked: datetime | None
     """When the oldest probe without a known source offset was sent."""

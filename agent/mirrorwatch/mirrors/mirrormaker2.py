@@ -154,7 +154,11 @@ class MirrorMaker2:
             return None
         exclude = properties.get("topics.exclude")
         refresh = properties.get("refresh.topics.interval.seconds")
-        in_flight = properties.get(f"producer.override.{_IN_FLIGHT}")
+        # The second is how a dedicated mirror passes its worker's settings on.
+        in_flight = properties.get(
+            f"producer.override.{_IN_FLIGHT}",
+            properties.get(f"target.producer.{_IN_FLIGHT}"),
+        )
         return Connector(
             name=name,
             selection=Selection(

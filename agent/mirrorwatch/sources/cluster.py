@@ -96,13 +96,22 @@ class Cluster:
             ids=frozenset(node.id for node in found.nodes),
         )
 
-    def topic(self, name: str) -> Topic | None:
-        """Describe a topic, `None` if it does not exist."""
+    def topic(self, name: str, *, right: str = "DESCRIBE") -> Topic | None:
+        """Describe a topic, `None` if it does not exist.
+
+        Parameters
+        ----------
+        name
+            Name of the topic.
+        right
+            What the agent will need on it, to be named where it is refused;
+            any right includes DESCRIBE.
+        """
         future = self._admin.describe_topics(
             TopicCollection([name]), request_timeout=TIMEOUT
         )[name]
         try:
-            found = self._wait(future, f"DESCRIBE on topic {name}")
+            found = self._wait(future, f"{right} on topic {name}")
         except SourceError as e:
             if _code(e) == ABSENT:
                 return None

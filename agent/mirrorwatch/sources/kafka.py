@@ -1,5 +1,8 @@
 """What all Kafka clients of the agent have in common."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from confluent_kafka import KafkaError, KafkaException
 
 from ..exceptions import (
@@ -8,7 +11,7 @@ from ..exceptions import (
     SourceUnavailableError,
 )
 
-__all__ = ["QUIET", "to_source_error"]
+__all__ = ["QUIET", "reading", "to_source_error"]
 
 QUIET = {
     "client.id": "mirrorwatch",
@@ -45,6 +48,24 @@ UNREACHABLE = {
     KafkaError.LEADER_NOT_AVAILABLE,
 }
 """Nobody answered; the next try may succeed."""
+
+
+def reading(properties: Mapping[str, str]) -> dict[str, Any]:
+    """Return the properties of a consumer that reads by offset.
+
+    It assigns itself, so it needs no right on a group and joins none; the
+    library wants a ``group.id`` all the same.
+    """
+    return {
+        **properties,
+        **QUIET,
+        "group.id": "mirrorwatch",
+        "enable.auto.commit": "false",
+        "enable.auto.offset.store": "false",
+        "auto.offset.reset": "earliest",
+        "isolation.level": "read_committed",
+        "enable.partition.eof": "false",
+    }
 
 
 def to_source_error(

@@ -273,9 +273,27 @@ def test_intervals_below_zero_are_counted_and_not_clamped() -> None:
 
 def test_a_new_target_is_read_from_its_start() -> None:
     ledger = warmed()
-    ledger.renew_target()
+    ledger.skip_target(0)
     see(ledger, 2, at=0)
     assert ledger.counts.delivered == 2
+
+
+def test_what_may_have_gone_unread_is_unverifiable_and_not_lost() -> None:
+    ledger = warmed()
+    ledger.skip_target(7)
+    prove(ledger, PROOF)
+    assert settle(ledger, LATER, GRACE) == []
+    assert (ledger.counts.unverifiable, ledger.counts.lost) == (1, 0)
+    see(ledger, 2, at=8)
+    assert ledger.counts.recovered == 1
+
+
+def test_a_source_slow_to_store_does_not_make_the_mirror_late() -> None:
+    ledger = Ledger(flow="f", partition=0)
+    ledger.send(START)
+    ledger.ack(1, 0, START + timedelta(seconds=29))
+    see(ledger, 1, at=0, after=31)
+    assert (ledger.counts.late, ledger.counts.delivered) == (0, 1)
 
 
 def test_a_message_survives_the_wire() -> None:

@@ -58,7 +58,7 @@ def arrive(
         return None
     ledger.touched.add(probe.sequence)
     _overtake(ledger, probe, seen.seen_at)
-    late = not probe.warming and seen.absent_until - probe.sent_at > deadline
+    late = not probe.warming and seen.absent_until - probe.due_from > deadline
     if late:
         ledger.counts.late += 1
         ledger.incidents.late = seen.seen_at
@@ -87,7 +87,7 @@ def _arrive_again(ledger: Ledger, seen: Sighting) -> None:
         ledger.counts.duplicates += 1
         ledger.incidents.duplicate = seen.seen_at
         return
-    for given_up in (ledger.lost, ledger.failed):
+    for given_up in (ledger.lost, ledger.failed, ledger.unverifiable):
         if seen.sequence in given_up:
             given_up.remove(seen.sequence)
             ledger.arrived.add(seen.sequence)

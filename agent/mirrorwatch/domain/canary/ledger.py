@@ -41,6 +41,10 @@ class Ledger:
     partition: int
     """Partition number."""
 
+    started_at: datetime | None = None
+    """When the mirror could first know of the partition; `None` if it did
+    before the agent."""
+
     next_sequence: int = 1
     """Number of the next probe. Never restarts."""
 
@@ -86,6 +90,9 @@ class Ledger:
 
     failed: RangeSet = field(default_factory=RangeSet)
     """Sequences that were never written."""
+
+    unverifiable: RangeSet = field(default_factory=RangeSet)
+    """Sequences of which nobody will know."""
 
     outstanding: dict[int, Probe] = field(default_factory=dict)
     """Probes under way, by sequence, oldest first."""
@@ -170,10 +177,24 @@ class Ledger:
         self.last_source_offset = -1
         self.proofs = []
 
-    def renew_target(self) -> None:
-        """Read the target from its start: it was re-created."""
-        self.next_offset = 0
+    def skip_target(self, next_offset: int) -> None:
+        """Go on at another target offset: what is between cannot be read.
+
+        The target was re-created or truncated, or its records expired while
+        the agent was away.
+        """
+        self.next_offset = next_offset
         self.proofs = []
+        for probe in self.outstanding.values():
+            probe.unseen = True
+            self.touched.add(probe.sequence)
+
+    def give_up(self, sequence: int) -> None:
+        """Note that nobody will ever know what became of a probe."""
+        if self.outstanding.pop(sequence, None) is not None:
+            self.unverifiable.add(sequence)
+            self.counts.unverifiable += 1
+            self.touched.add(sequence)
 
     def measure(self, histogram: Histogram, duration: timedelta) -> None:
         """Count a duration, and apart from that the ones below zero."""
@@ -184,7 +205,7 @@ class Ledger:
         """Return a copy that others may keep."""
         under_way = self.outstanding.values()
         expected = (
-            p.sent_at
+            p.due_from
             for p in under_way
             if p.source_offset is not None and not p.warming
         )

@@ -50,11 +50,16 @@ def settle(
     if grace is not None:
         for probe, reason in overtaken(known, now, grace):
             reasons.setdefault(probe.sequence, reason)
-    return [
-        _lose(ledger, probe, reasons[probe.sequence], now)
-        for probe in known
-        if probe.sequence in reasons
-    ]
+    losses = []
+    for probe in known:
+        if probe.sequence not in reasons:
+            continue
+        if probe.unseen:
+            ledger.give_up(probe.sequence)
+        else:
+            reason = reasons[probe.sequence]
+            losses.append(_lose(ledger, probe, reason, now))
+    return losses
 
 
 def _lose(ledger: Ledger, probe: Probe, reason: str, now: datetime) -> Loss:

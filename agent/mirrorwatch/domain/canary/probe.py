@@ -98,3 +98,14 @@ class Probe:
 
     passed_at: datetime | None = None
     """When a probe with a higher source offset first arrived before it."""
+
+    unseen: bool = False
+    """It may have arrived and gone before the agent could read it, so that
+    its absence at the target proves nothing."""
+
+    @property
+    def due_from(self) -> datetime:
+        """When the mirror could first read it: its deadline starts here. A
+        source that was slow to store it does not make the mirror late.
+        """
+        return self.acked_at or self.sent_at

@@ -1,0 +1,180 @@
+"""Follows a mirror's internal topics on one cluster."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
+from structlog.typing import FilteringBoundLogger
+
+from ..exceptions import SourceError
+from ..ports import InternalTopic, Mirror
+from .cluster import Cluster, Topic
+from .kafka import reading, to_source_error
+from .positions import Positions
+
+__all__ = ["Tail"]
+
+LOOK_AGAIN = timedelta(seconds=10)
+"""How often to look whether the topics exist and are the same: a mirror makes
+them when it starts, which may be after the agent."""
+
+BATCH = 500
+"""Records taken at once, to catch up quickly with a busy syncs topic."""
+
+POLL = 1.0
+"""Seconds to wait for records; positions are minutes old by nature."""
+
+
+class Tail:
+    """Reads internal topics from their start and keeps up with them.
+
+    Parameters
+    ----------
+    cluster
+        Cluster that holds the topics.
+    properties
+        librdkafka properties of that cluster.
+    topics
+        Topics to follow.
+    mirror
+        Knows what their records mean.
+    positions
+        Where facts go.
+    clock
+        Gives the time.
+    logger
+        Where records that cannot be read are told, once each topic.
+
+    Notes
+    -----
+    Positions are read committed: an exactly-once mirror writes them in the
+    transaction of the records that they speak of. All topics are compacted,
+    so reading them from the start costs little and gives every position.
+    """
+
+    interval = timedelta()
+
+    def __init__(
+        self,
+        *,
+        cluster: Cluster,
+        properties: Mapping[str, str],
+        topics: Sequence[InternalTopic],
+        mirror: Mirror,
+        positions: Positions,
+        clock: Callable[[], datetime],
+        logger: FilteringBoundLogger,
+    ) -> None:
+        self.name = f"tail {cluster.alias}"
+        self.undecodable = 0
+        self._cluster = cluster
+        self._topics = {topic.name: topic for topic in topics}
+        self._mirror = mirror
+        self._positions = positions
+        self._clock = clock
+        self._logger = logger.bind(cluster=cluster.alias)
+        self._consumer = Consumer(reading(properties))
+        self._following: dict[str, tuple[str, set[int]]] = {}
+        self._look_at: datetime | None = None
+        self._complained: set[str] = set()
+
+    def step(self) -> None:
+        now = self._clock()
+        if self._look_at is None or now >= self._look_at:
+            self._look_at = now + LOOK_AGAIN
+            self._look()
+        if not self._following:
+            # Nothing to follow yet; the poll is only a pause.
+            self._consumer.poll(POLL)
+            return
+        for message in self._consumer.consume(BATCH, POLL):
+            self._take(message)
+
+    def close(self) -> None:
+        self._consumer.close()
+
+    def _look(self) -> None:
+        for name, topic in self._topics.items():
+            try:
+                found = self._cluster.topic(name, right="READ")
+            except SourceError as e:
+                self._positions.fail(name, str(e))
+                continue
+            if found is None:
+                self._positions.fail(
+                    name,
+                    f"The mirror's {topic.kind} topic {name} does not exist "
+                    f"at {self._cluster.alias}: is the mirror running, and "
+                    "are the aliases and topics under mirror right?",
+                )
+            self._follow(name, found)
+
+    def _follow(self, name: str, found: Topic | None) -> None:
+        """Read what is new of a topic from its start, let go of the rest."""
+        old_id, old = self._following.get(name, (None, set[int]()))
+        if found is not None and found.id == old_id:
+            new = set(found.leaders) - old
+        else:
+            self._consumer.incremental_unassign(
+                [TopicPartition(name, p) for p in old]
+            )
+            old = set()
+            new = set(found.leaders) if found is not None else set[int]()
+        if new:
+            self._positions.fail(name, None)
+            self._consumer.incremental_assign(
+                [TopicPartition(name, p, OFFSET_BEGINNING) for p in new]
+            )
+        if found is None:
+            self._following.pop(name, None)
+        else:
+            self._following[name] = (found.id, old | new)
+
+    def _take(self, message: Message) -> None:
+        topic = self._topics[message.topic() or ""]
+        error = message.error()
+        if error is not None:
+            problem: Any = to_source_error(
+                KafkaException(error),
+                cluster=self._cluster.alias,
+                right=f"READ on topic {topic.name}",
+            )
+            self._positions.fail(topic.name, str(problem))
+            return
+        self._positions.fail(topic.name, None)
+        _, milliseconds = message.timestamp()
+        written_at = datetime.fromtimestamp(milliseconds / 1000, UTC)
+        try:
+            fact = self._mirror.decode(
+                topic.kind,
+                message.key(),
+                message.value(),
+                min(written_at, self._clock()),
+            )
+        except ValueError as e:
+            self._complain(topic, message, e)
+            return
+        if fact is not None:
+            self._positions.note(fact)
+
+    def _complain(
+        self, topic: InternalTopic, message: Message, error: ValueError
+    ) -> None:
+        self.undecodable += 1
+        if topic.name in self._complained:
+            return
+        self._complained.add(topic.name)
+        self._logger.warning(
+            "Record of the mirror cannot be read",
+            topic=topic.name,
+            partition=message.partition(),
+            offset=message.offset(),
+            error=str(error),
+        )
