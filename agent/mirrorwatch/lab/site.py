@@ -8,10 +8,13 @@ from datetime import timedelta
 from pathlib import Path
 
 from .addresses import LOOPBACK
+from .broker_properties import broker_properties
+from .grants import Grants
 from .lifeline import Lifeline
 from .process import Process
 from .properties import write_properties
 from .runtime import Runtime
+from .security import AGENT_USER, SiteSecurity
 from .topics import Topics
 from .waiting import wait_until
 
@@ -22,22 +25,6 @@ _HEAP_MIB = 256
 
 _START_LIMIT = timedelta(seconds=90)
 """Longest start of a broker, on a machine that does other things too."""
-
-_SMALL = {
-    # A cluster of one: everything exists once, and is served at once.
-    "offsets.topic.replication.factor": "1",
-    "offsets.topic.num.partitions": "1",
-    "transaction.state.log.replication.factor": "1",
-    "transaction.state.log.min.isr": "1",
-    "transaction.state.log.num.partitions": "1",
-    "group.initial.rebalance.delay.ms": "0",
-    "num.network.threads": "2",
-    "num.io.threads": "4",
-    # Retention is looked at every second, so that a test can overrun it;
-    # what is retained for how long stays Kafka's default.
-    "log.retention.check.interval.ms": "1000",
-    "log.initial.task.delay.ms": "500",
-}
 
 
 class Site:
@@ -62,6 +49,8 @@ class Site:
         What starts it.
     properties
         More properties for the broker, over those of the lab.
+    security
+        Its certificates and users; `None` if everybody may do everything.
 
     Notes
     -----
@@ -79,21 +68,34 @@ class Site:
         log: Path,
         lifeline: Lifeline,
         properties: Mapping[str, str],
+        security: SiteSecurity | None = None,
     ) -> None:
         self.alias = alias
+        self.security = security
         self.cluster_id = _cluster_id()
         self._listeners = dict(listeners)
-        self._controller_port = controller_port
         self._runtime = runtime
         self._folder = folder
         self._log = log
         self._lifeline = lifeline
         folder.mkdir(mode=0o700)
         self._config = folder / "server.properties"
-        write_properties(self._config, self._properties(properties))
+        write_properties(
+            self._config,
+            broker_properties(
+                listeners=listeners,
+                controller_port=controller_port,
+                data=folder / "data",
+                security=security,
+                more=properties,
+            ),
+        )
         self._process = self._java(alias, "kafka.Kafka", str(self._config))
         self._format: Process | None = None
-        self.topics = Topics({"bootstrap.servers": self.bootstrap})
+        administrator = security.administrator() if security else {}
+        self.topics = Topics(
+            {"bootstrap.servers": self.bootstrap, **administrator}
+        )
 
     @property
     def bootstrap(self) -> str:
@@ -109,6 +111,24 @@ class Site:
     def mirror_bootstrap(self) -> str:
         """Address for the mirror: behind its link, if this site has one."""
         return self._address("MIRROR")
+
+    def client_properties(self, user: str = AGENT_USER) -> dict[str, str]:
+        """Return properties of librdkafka, from where the agent is.
+
+        Parameters
+        ----------
+        user
+            Who comes; of no account where everybody may do everything.
+        """
+        return {
+            "bootstrap.servers": self.agent_bootstrap,
+            **(self.security.client(user) if self.security else {}),
+        }
+
+    @property
+    def grants(self) -> Grants:
+        """What the agent may do here, if this site is secured."""
+        return Grants(self.topics.admin, AGENT_USER)
 
     @property
     def pid(self) -> int | None:
@@ -151,6 +171,8 @@ class Site:
                 f"{self._process.tail()}"
             ),
         )
+        if self.security:
+            self.security.create_users(self.topics.admin)
 
     def stop(self) -> None:
         """Shut the broker down."""
@@ -167,10 +189,6 @@ class Site:
     def thaw(self) -> None:
         """Let the broker go on after `freeze`."""
         self._process.thaw()
-
-    def ask_to_stop(self) -> None:
-        """Ask the broker to shut down, without waiting."""
-        self._process.ask_to_stop()
 
     def format(self) -> None:
         """Start to lay out the broker's storage, once in its life."""
@@ -212,33 +230,6 @@ class Site:
     def _address(self, listener: str) -> str:
         _, advertised = self._listeners[listener]
         return f"{LOOPBACK}:{advertised}"
-
-    def _properties(self, more: Mapping[str, str]) -> dict[str, str]:
-        controller = f"{LOOPBACK}:{self._controller_port}"
-        ports = {name: port for name, (port, _) in self._listeners.items()}
-        return {
-            **_SMALL,
-            "node.id": "1",
-            "process.roles": "broker,controller",
-            "controller.quorum.voters": f"1@{controller}",
-            "controller.listener.names": "CONTROLLER",
-            "inter.broker.listener.name": next(iter(ports)),
-            "listeners": ",".join(
-                f"{name}://{LOOPBACK}:{port}"
-                for name, port in {
-                    **ports,
-                    "CONTROLLER": self._controller_port,
-                }.items()
-            ),
-            "advertised.listeners": ",".join(
-                f"{name}://{self._address(name)}" for name in ports
-            ),
-            "listener.security.protocol.map": ",".join(
-                f"{name}:PLAINTEXT" for name in (*ports, "CONTROLLER")
-            ),
-            "log.dirs": str(self._folder / "data"),
-            **more,
-        }
 
 
 def _cluster_id() -> str:
