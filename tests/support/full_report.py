@@ -83,6 +83,7 @@ def _busy(at: datetime, arrivals: list[ProbeArrival]) -> CanaryPartition:
             delivered=41,
             late=3,
             lost=1,
+            unverifiable=9,
             recovered=5,
             duplicates=6,
             reordered=7,

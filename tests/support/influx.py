@@ -21,7 +21,7 @@ from mirrorwatch.sinks.influxdb_access import (
     token_access,
 )
 
-__all__ = ["SERVERS", "Influx1", "Influx2", "InfluxServer", "Rows"]
+__all__ = ["SERVERS", "Influx1", "Influx2", "InfluxServer", "Rows", "Tags"]
 
 START_SECONDS = 30.0
 """Both are ready in less than a second; the rest is for a busy machine."""
@@ -184,9 +184,9 @@ class Influx1(InfluxServer):
         return ["run", "-config", f"{self.folder}/influxdb.conf"]
 
     def set_up(self) -> None:
+        user = f"CREATE USER {ADMIN} WITH PASSWORD '{PASSWORD}'"
         for statement in (
-            f"CREATE USER {ADMIN} WITH PASSWORD '{PASSWORD}'",
-            f"GRANT ALL PRIVILEGES TO {ADMIN}",
+            f"{user} WITH ALL PRIVILEGES",
             f'CREATE DATABASE {DATABASE} WITH DURATION INF NAME "{POLICY}"',
         ):
             self.query(statement).raise_for_status()
@@ -203,7 +203,8 @@ class Influx1(InfluxServer):
     def query(self, text: str) -> httpx.Response:
         return httpx.post(
             f"{self.url}/query",
-            params={"db": DATABASE, "epoch": "ns", "q": text},
+            params={"db": DATABASE, "epoch": "ns"},
+            data={"q": text},
             auth=(ADMIN, PASSWORD),
         )
 

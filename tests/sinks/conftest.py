@@ -1,0 +1,22 @@
+"""Real InfluxDB servers for the tests that need one."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.influx import SERVERS, InfluxServer
+
+
+@pytest.fixture(params=SERVERS, ids=lambda kind: kind.program)
+def influx(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> Iterator[InfluxServer]:
+    """A fresh server, once for each version."""
+    server: InfluxServer = request.param(tmp_path)
+    try:
+        server.start()
+        server.set_up()
+        yield server
+    finally:
+        server.kill()

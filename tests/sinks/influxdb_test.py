@@ -1,0 +1,167 @@
+"""Writing to real InfluxDB servers, both versions."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import structlog
+from structlog.testing import capture_logs
+
+from mirrorwatch.exceptions import SinkError, SinkRejectedError
+from mirrorwatch.sinks.backoff import Backoff
+from mirrorwatch.sinks.batch import Batch
+from mirrorwatch.sinks.influxdb import InfluxDbOutlet
+from mirrorwatch.sinks.isolated import IsolatedSink
+from mirrorwatch.sinks.prometheus import PrometheusSink
+from tests.support.builders import NOON, a_report
+from tests.support.full_report import a_full_report
+from tests.support.influx import InfluxServer
+from tests.support.outlets import stepping
+from tests.support.series import influx_series, prometheus_series
+
+pytestmark = pytest.mark.influx
+
+SECONDS_5 = timedelta(seconds=5)
+
+
+def send(server: InfluxServer, lines: str) -> None:
+    outlet = InfluxDbOutlet(server.access())
+    outlet.send(Batch(lines.encode(), len(lines.splitlines())), SECONDS_5)
+
+
+def wait_until(holds: Callable[[], bool], seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    pause = threading.Event()
+    while not holds():
+        assert time.monotonic() < deadline, "it never came true"
+        pause.wait(0.02)
+
+
+def test_influxdb_and_prometheus_hold_the_same_figures(
+    influx: InfluxServer,
+) -> None:
+    report = a_full_report(datetime(2026, 1, 2, 3, 4, 5, 678901, UTC))
+    prometheus = PrometheusSink()
+    prometheus.publish(report)
+    outlet = InfluxDbOutlet(influx.access())
+    outlet.send(outlet.encode(report), SECONDS_5)
+
+    scraped = prometheus_series(prometheus.exposition()[0].decode())
+    written = influx_series(influx.select_all(), report.at)
+    assert written.keys() == scraped.keys()
+    assert written == pytest.approx(scraped, rel=1e-12)
+    assert len(written) > 100
+
+
+def test_sending_a_batch_twice_changes_nothing(influx: InfluxServer) -> None:
+    outlet = InfluxDbOutlet(influx.access())
+    batch = outlet.encode(a_full_report())
+    outlet.send(batch, SECONDS_5)
+    once = influx.select_all()
+    outlet.send(batch, SECONDS_5)
+    assert influx.select_all() == once
+
+
+def test_nothing_is_lost_when_the_server_is_killed_and_comes_back(
+    influx: InfluxServer,
+) -> None:
+    prometheus = PrometheusSink()
+    sink = IsolatedSink(
+        InfluxDbOutlet(influx.access()),
+        backoff=Backoff(jitter=lambda: 0.0),
+        logger=structlog.get_logger(),
+    )
+    times = [NOON + timedelta(seconds=5 * n) for n in range(60)]
+    slowest = 0.0
+
+    def tick(at: datetime) -> None:
+        nonlocal slowest
+        began = time.monotonic()
+        sink.publish(a_report(at))
+        prometheus.publish(a_report(at))
+        slowest = max(slowest, time.monotonic() - began)
+
+    with capture_logs() as logs, stepping(sink):
+        for at in times[:20]:
+            tick(at)
+        wait_until(lambda: sink.up is True)
+        influx.kill()
+        for at in times[20:40]:
+            tick(at)
+        wait_until(lambda: sink.up is False)
+        assert sink.spooled_points > 0
+        assert last_tick(prometheus) == times[39].timestamp()
+        influx.start()
+        for at in times[40:]:
+            tick(at)
+        wait_until(lambda: sink.spooled_points == 0)
+
+    assert sink.lost_points == 0
+    ticks = influx.select_all()["agent", ()]
+    assert sorted(ticks) == [int(at.timestamp()) * 10**9 for at in times]
+    assert slowest < 0.1
+    assert [log["event"] for log in logs] == [
+        "Sink unavailable",
+        "Sink available again",
+    ]
+
+
+def last_tick(prometheus: PrometheusSink) -> float:
+    series = prometheus_series(prometheus.exposition()[0].decode())
+    return series["mirrorwatch_last_tick_timestamp_seconds", ()]
+
+
+@pytest.mark.parametrize("secret", ["wrong-s3cret", "fälsch & long"])
+def test_a_wrong_secret_says_what_to_mend_and_is_not_shown(
+    influx: InfluxServer, secret: str
+) -> None:
+    access = influx.access(secret=secret)
+    outlet = InfluxDbOutlet(access)
+    with pytest.raises(SinkError, match="answered 401 ") as caught:
+        outlet.send(outlet.encode(a_report()), SECONDS_5)
+    assert f"mend {access.login_keys}" in str(caught.value)
+    shown = [
+        *(str(e) for e in chain(caught.value)),
+        *(repr(e) for e in chain(caught.value)),
+        repr(access),
+        str(caught.value.to_logging_context()),
+    ]
+    assert not any(secret in text for text in shown)
+
+
+def chain(error: BaseException | None) -> list[BaseException]:
+    return [] if error is None else [error, *chain(error.__cause__)]
+
+
+def test_a_missing_place_says_what_to_create_or_mend(
+    influx: InfluxServer,
+) -> None:
+    for bucket in ("nowhere", "mirrorwatch/nothing"):
+        access = replace(influx.access(), bucket=bucket)
+        outlet = InfluxDbOutlet(access)
+        with pytest.raises(SinkError, match=f"create '{bucket}', or mend"):
+            outlet.send(outlet.encode(a_report()), SECONDS_5)
+
+
+def test_one_point_of_a_wrong_type_does_not_take_the_others_along(
+    influx: InfluxServer,
+) -> None:
+    send(influx, "health,flow=a health=0 1")
+    with pytest.raises(SinkRejectedError, match="type") as caught:
+        send(influx, 'health,flow=a health="x" 2\nhealth,flow=b health=1 2')
+    assert caught.value.points == 1
+    assert influx.select_all() == {
+        ("health", (("flow", "a"),)): {1: {"health": 0}},
+        ("health", (("flow", "b"),)): {2: {"health": 1}},
+    }
+
+
+def test_what_is_no_line_protocol_is_refused_for_good(
+    influx: InfluxServer,
+) -> None:
+    with pytest.raises(SinkRejectedError) as caught:
+        send(influx, "health,flow=a")
+    assert caught.value.points is None
