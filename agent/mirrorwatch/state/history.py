@@ -138,6 +138,30 @@ class History:
             ),
         )
 
+    def summary(self, flow: str, start: datetime, end: datetime) -> Bucket:
+        """Return a recent stretch of time as one bucket.
+
+        Parameters
+        ----------
+        flow
+            Name of the flow.
+        start, end
+            Stretch of time within the last day, cut to whole 10 s.
+
+        Raises
+        ------
+        StateError
+            Raised if the state file cannot be read.
+        """
+        whole = Bucket()
+        with self._database.transaction() as db:
+            rows = FINE.read(
+                db, flow, int(start.timestamp()), int(end.timestamp()) + 1
+            )
+        for _, bucket in rows:
+            whole.add(bucket)
+        return whole
+
     def usual_p99(self, flow: str, now: datetime) -> timedelta | None:
         """Return the latency that a flow usually keeps to.
 

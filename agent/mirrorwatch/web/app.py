@@ -1,0 +1,165 @@
+"""The addresses that the agent answers at."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from ..exceptions import StateError, WebError
+from ..ports import Report
+from ..state.bucket import Bucket
+from ..state.history import History
+from .board import Board
+from .freshness import Freshness
+from .headers import SecurityHeaders
+from .history_document import HistoryQuery, history_document
+from .status_document import status_document
+
+__all__ = ["Exposition", "create_app"]
+
+STATIC = Path(__file__).parent / "static"
+
+RECENT = timedelta(minutes=5)
+"""The stretch that the latency check judges."""
+
+Exposition = Callable[[str | None], tuple[bytes, str]]
+"""Returns the metrics and their content type, for an ``Accept`` header."""
+
+
+def create_app(
+    board: Board,
+    history: History,
+    exposition: Exposition,
+    *,
+    interval: timedelta,
+    clock: Callable[[], datetime],
+) -> Starlette:
+    """Return the page and the API.
+
+    Parameters
+    ----------
+    board
+        Holds the last report.
+    history
+        What the charts show.
+    exposition
+        Makes the text for Prometheus.
+    interval
+        Time between ticks.
+    clock
+        Returns the current time (UTC).
+
+    Notes
+    -----
+    Starlette and not FastAPI: five read-only addresses do not repay the
+    11 MiB that the latter adds to an agent that is to stay below 100 MiB.
+    """
+    pages = _Pages(board, history, exposition, interval, clock)
+    return Starlette(
+        routes=[
+            Route("/", pages.page),
+            Route("/api/status", pages.status),
+            Route("/api/history", pages.history),
+            Route("/metrics", pages.metrics),
+            Route("/healthz", pages.healthz),
+            Route("/readyz", pages.readyz),
+            Mount("/static", StaticFiles(directory=STATIC)),
+        ],
+        middleware=[Middleware(SecurityHeaders)],
+    )
+
+
+class _Pages:
+    """One method for each address.
+
+    They run in the web server's own thread; each takes milliseconds.
+    """
+
+    def __init__(
+        self,
+        board: Board,
+        history: History,
+        exposition: Exposition,
+        interval: timedelta,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._board = board
+        self._history = history
+        self._exposition = exposition
+        self._interval = interval
+        self._clock = clock
+
+    async def page(self, request: Request) -> Response:
+        return FileResponse(STATIC / "index.html")
+
+    async def status(self, request: Request) -> Response:
+        now, report = self._clock(), self._board.report
+        freshness = Freshness.of(report, now, self._interval)
+        recent = self._recent(report, now)
+        return JSONResponse(
+            status_document(report, recent, freshness, now),
+            status_code=503 if report is None else 200,
+        )
+
+    async def history(self, request: Request) -> Response:
+        try:
+            query = HistoryQuery.parse(request.query_params, self._clock())
+        except WebError as e:
+            return JSONResponse({"error": str(e)}, status_code=400)
+        report = self._board.report
+        names = [] if report is None else [f.name for f in report.flows]
+        if query.flow not in names:
+            error = f"No flow {query.flow!r}; there are {names}"
+            return JSONResponse({"error": error}, status_code=404)
+        try:
+            series = self._history.series(
+                query.flow, query.start, query.end, query.points
+            )
+        except StateError as e:
+            return JSONResponse({"error": str(e)}, status_code=503)
+        return JSONResponse(history_document(query.flow, series))
+
+    async def metrics(self, request: Request) -> Response:
+        body, media_type = self._exposition(request.headers.get("accept"))
+        # As a header, because a media type would have a charset added to it.
+        return Response(body, headers={"Content-Type": media_type})
+
+    async def healthz(self, request: Request) -> Response:
+        freshness = Freshness.of(
+            self._board.report, self._clock(), self._interval
+        )
+        age = freshness.age
+        return JSONResponse(
+            {
+                "status": freshness.status,
+                "age_seconds": None if age is None else age.total_seconds(),
+                "limit_seconds": freshness.limit.total_seconds(),
+            },
+            status_code=200 if freshness.is_fresh else 503,
+        )
+
+    async def readyz(self, request: Request) -> Response:
+        ready = self._board.report is not None
+        return JSONResponse(
+            {"status": "ready" if ready else "starting"},
+            status_code=200 if ready else 503,
+        )
+
+    def _recent(
+        self, report: Report | None, now: datetime
+    ) -> Mapping[str, Bucket]:
+        """Return the last minutes of each flow; verdicts do without them."""
+        flows = () if report is None else report.flows
+        try:
+            return {
+                flow.name: self._history.summary(flow.name, now - RECENT, now)
+                for flow in flows
+            }
+        except StateError:
+            return {}

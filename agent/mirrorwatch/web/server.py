@@ -1,0 +1,110 @@
+"""The web server, in a thread of its own."""
+
+import socket
+import threading
+import time
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from ..exceptions import WebError
+
+__all__ = ["Server"]
+
+START_SECONDS = 10.0
+STOP_SECONDS = 5.0
+"""Container runtimes kill after 10 s; the sinks need the rest."""
+
+MOST_CONNECTIONS = 128
+"""More than any crowd of dashboards; keeps a flood from eating memory."""
+
+
+class Server:
+    """Serves the page until it is stopped.
+
+    Parameters
+    ----------
+    app
+        Application to serve.
+    host
+        Address to listen on.
+    port
+        Port to listen on, 0 for any free one.
+    """
+
+    name = "web"
+
+    def __init__(self, app: ASGIApp, host: str, port: int) -> None:
+        self._host = host
+        self._wanted_port = port
+        self._socket: socket.socket | None = None
+        self._uvicorn = uvicorn.Server(
+            uvicorn.Config(
+                app,
+                access_log=False,
+                log_config=None,
+                lifespan="off",
+                ws="none",
+                server_header=False,
+                limit_concurrency=MOST_CONNECTIONS,
+                timeout_graceful_shutdown=1,
+            )
+        )
+        self._thread = threading.Thread(
+            target=self._run, name="web", daemon=True
+        )
+
+    @property
+    def port(self) -> int:
+        """Port that is listened on; the wanted one before `start`."""
+        if self._socket is None:
+            return self._wanted_port
+        port: int = self._socket.getsockname()[1]
+        return port
+
+    @property
+    def url(self) -> str:
+        """Address to give to a browser."""
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        return f"http://{host}:{self.port}"
+
+    def start(self) -> None:
+        """Listen, and serve from now on.
+
+        Raises
+        ------
+        WebError
+            Raised if the address cannot be listened on.
+        """
+        self._socket = self._listen()
+        self._thread.start()
+        deadline = time.monotonic() + START_SECONDS
+        while not self._uvicorn.started:
+            if not self._thread.is_alive() or time.monotonic() > deadline:
+                raise WebError(f"The web server at {self.url} did not start")
+            time.sleep(0.005)
+
+    def stop(self) -> None:
+        """Answer what is being asked, then stop listening."""
+        self._uvicorn.should_exit = True
+        if self._thread.is_alive():
+            self._thread.join(STOP_SECONDS)
+        if self._socket is not None:
+            self._socket.close()
+
+    def _listen(self) -> socket.socket:
+        family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
+        address = (self._host, self._wanted_port)
+        try:
+            return socket.create_server(address, family=family)
+        except (OSError, OverflowError) as e:
+            raise WebError(
+                f"Cannot listen on {self.url}: {e}. Stop what uses that "
+                "address, or set web.listen in the configuration to another "
+                "(127.0.0.1:0 takes any free port)"
+            ) from e
+
+    def _run(self) -> None:
+        # Outside the main thread uvicorn leaves signals to the daemon.
+        sockets = None if self._socket is None else [self._socket]
+        self._uvicorn.run(sockets=sockets)

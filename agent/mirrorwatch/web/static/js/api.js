@@ -1,0 +1,28 @@
+// Asks the agent. An answer that does not come in time is none.
+
+const PATIENCE_MS = 5000;
+
+async function ask(address) {
+  const response = await fetch(address, {
+    cache: "no-store",
+    signal: AbortSignal.timeout(PATIENCE_MS),
+  });
+  // 503 is an answer too: the agent has not made a report yet.
+  if (!response.ok && response.status !== 503) {
+    throw new Error(`The agent answered ${response.status}`);
+  }
+  return response.json();
+}
+
+export async function askStatus() {
+  const status = await ask("api/status");
+  if (!Array.isArray(status.flows)) throw new Error("Not a status");
+  return status;
+}
+
+export async function askHistory(flow, from, to, points) {
+  const query = new URLSearchParams({ flow, from, to, points });
+  const history = await ask(`api/history?${query}`);
+  if (!Array.isArray(history.at_unix_seconds)) throw new Error(history.error);
+  return history;
+}

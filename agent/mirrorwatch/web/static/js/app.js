@@ -1,0 +1,146 @@
+// Asks the agent every tick and shows what it says; counts the age of what
+// is shown every second, so that nothing old ever looks alive.
+
+import { announce } from "./announcer.js";
+import { showAnswer, showLink, showOverview } from "./answer.js";
+import { askStatus } from "./api.js";
+import { setText } from "./dom.js";
+import { duration } from "./format.js";
+import { FlowCard } from "./flow-card.js";
+import { watchTheme } from "./theme.js";
+
+const SECOND = 1000;
+const RANGE_KEY = "mirrorwatch-range";
+
+const cards = new Map();
+let status = null;
+let receivedAt = 0;
+let failedAt = null;
+let range = null;
+let wanted = null;
+let timer = null;
+let isBusy = false;
+
+/** The agent's clock; the browser's own may be wrong. */
+function agentNow() {
+  const said = Date.parse(status.agent.now);
+  return new Date(said + performance.now() - receivedAt);
+}
+
+function ageSeconds() {
+  if (!status?.at) return null;
+  return (agentNow() - Date.parse(status.at)) / SECOND;
+}
+
+function linkState() {
+  if (failedAt !== null) return "unreachable";
+  if (!status?.at) return "starting";
+  return Math.abs(ageSeconds()) < status.agent.stale_after_seconds
+    ? "live" : "stale";
+}
+
+async function refresh() {
+  if (isBusy) return;
+  isBusy = true;
+  clearTimeout(timer);
+  try {
+    status = await askStatus();
+    receivedAt = performance.now();
+    failedAt = null;
+    show();
+    announce(status.flows);
+    await showHistories();
+  } catch (error) {
+    failedAt ??= new Date();
+    console.warn(`No answer: ${error.message}`);
+    show();
+  }
+  isBusy = false;
+  const isBehind = failedAt === null && wanted !== range;
+  timer = setTimeout(refresh, isBehind ? 0 : pause());
+}
+
+async function showHistories() {
+  range = wanted;
+  for (const flow of status.flows) {
+    await cards.get(flow.name).showHistory(range, agentNow());
+  }
+}
+
+function pause() {
+  const ticks = status?.agent.stale_after_seconds ?? 6;
+  return Math.max(1, Math.min(10, ticks / 3)) * SECOND;
+}
+
+function show() {
+  const link = linkState();
+  showLink(link, ageSeconds(), failedAt);
+  showAnswer(status, link);
+  if (status === null) return;
+  const place = document.getElementById("flows");
+  const names = new Set(status.flows.map((flow) => flow.name));
+  for (const [name, card] of cards) {
+    if (names.has(name)) continue;
+    card.element.remove();
+    cards.delete(name);
+  }
+  status.flows.forEach((flow, at) => {
+    if (!cards.has(flow.name)) {
+      const card = new FlowCard(flow, `flow-${at}`);
+      cards.set(flow.name, card);
+      place.append(card.element);
+    }
+    const card = cards.get(flow.name);
+    card.show(flow, agentNow(), link === "live");
+    if (link === "unreachable" && range) card.drawHistory(range, agentNow());
+  });
+  showOverview(status.flows, cards, link === "live");
+  showAgent();
+}
+
+function showAgent() {
+  const { agent } = status;
+  const down = [...Object.entries(agent.sources_up),
+    ...Object.entries(agent.sinks_up)]
+    .filter(([, isUp]) => !isUp).map(([name]) => name);
+  const tick = agent.last_tick_seconds === null
+    ? "" : `, last tick took ${duration(agent.last_tick_seconds)}`;
+  const parts = down.length ? ` Not working: ${down.join(", ")}.` : "";
+  setText(document.getElementById("agent"),
+    `mirrorwatch ${agent.version}${tick}.${parts}`);
+}
+
+function watchRanges() {
+  const buttons = [...document.querySelectorAll("#ranges button")];
+  const choose = (button) => {
+    wanted = {
+      seconds: Number(button.dataset.seconds),
+      points: Number(button.dataset.points),
+      words: button.dataset.words,
+    };
+    for (const other of buttons) {
+      other.setAttribute("aria-pressed", String(other === button));
+    }
+  };
+  for (const button of buttons) {
+    button.addEventListener("click", () => {
+      choose(button);
+      sessionStorage.setItem(RANGE_KEY, button.dataset.seconds);
+      refresh();
+    });
+  }
+  const kept = sessionStorage.getItem(RANGE_KEY);
+  choose(buttons.find((b) => b.dataset.seconds === kept) ?? buttons[1]);
+}
+
+watchRanges();
+watchTheme(document.getElementById("theme"), () => {
+  for (const card of cards.values()) card.charts.recolour();
+});
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden) refresh();
+});
+setInterval(() => {
+  if (status !== null || failedAt !== null) show();
+}, SECOND);
+refresh();

@@ -1,0 +1,72 @@
+// The numbers one looks for first.
+
+import { el, setText } from "./dom.js";
+import { age, count, duration } from "./format.js";
+
+const LABELS = [
+  ["median", "Median latency", "Half of the probes of the last 5 minutes took no longer"],
+  ["p99", "p99 latency", "99 of 100 probes of the last 5 minutes took no longer"],
+  ["worst", "Worst latency", "Slowest probe of the last 5 minutes"],
+  ["waiting", "On their way", "Probes sent and not yet arrived"],
+  ["arrival", "Last arrival", "Time since a probe last arrived"],
+  ["lost", "Lost", "Probes proved not to be on the target, in the time shown"],
+  ["late", "Late", "Probes that arrived after the deadline, in the time shown"],
+  ["duplicates", "Duplicates", "Further arrivals of probes that had arrived, in the time shown"],
+];
+
+export class Figures {
+  constructor(card) {
+    this.values = new Map();
+    const list = card.querySelector(".figures");
+    for (const [name, label, title] of LABELS) {
+      const value = el("dd", { class: "value" }, "–");
+      const note = el("dd", { class: "note" });
+      list.append(el("div", { class: `figure ${name}`, title },
+        el("dt", {}, label), value, note));
+      this.values.set(name, { value, note });
+    }
+  }
+
+  show(canary, history, now) {
+    const recent = canary?.last_5_minutes;
+    const partitions = canary?.partitions ?? [];
+    const sum = (name) => partitions.length === 0
+      ? null : partitions.reduce((total, p) => total + p[name], 0);
+    this.set("median", duration(recent?.latency_median_seconds), "5 min");
+    this.set("p99", duration(recent?.latency_p99_seconds), "5 min");
+    this.set("worst", duration(recent?.latency_worst_seconds), "5 min");
+    const oldest = first(partitions.map((p) => p.oldest_outstanding_at));
+    this.set("waiting", count(sum("outstanding")),
+      oldest === null ? "" : `oldest ${age((now - oldest) / 1000)}`);
+    const arrival = last(partitions.map((p) => p.last_arrival_at));
+    this.set("arrival",
+      arrival === null ? "–" : `${age((now - arrival) / 1000)}`,
+      arrival === null ? "none yet" : "ago");
+    for (const name of ["lost", "late", "duplicates"]) {
+      const inRange = partitions.length === 0 ? null : history.total(name);
+      const total = sum(name);
+      this.set(name, count(inRange), total ? `${count(total)} in all` : "");
+      const tile = this.values.get(name).value.parentElement;
+      tile.classList.toggle("some", Boolean(inRange));
+    }
+  }
+
+  set(name, value, note) {
+    const shown = this.values.get(name);
+    setText(shown.value, value);
+    setText(shown.note, note);
+  }
+}
+
+const dates = (texts) =>
+  texts.filter((text) => text !== null).map((text) => new Date(text));
+
+function first(texts) {
+  const known = dates(texts);
+  return known.length ? new Date(Math.min(...known)) : null;
+}
+
+function last(texts) {
+  const known = dates(texts);
+  return known.length ? new Date(Math.max(...known)) : null;
+}

@@ -1,0 +1,106 @@
+// Everything about one flow.
+
+import { Checks } from "./checks.js";
+import { setText } from "./dom.js";
+import { Figures } from "./figures.js";
+import { FlowCharts } from "./flow-charts.js";
+import { since } from "./format.js";
+import { severity, showBadge, worst } from "./health.js";
+import { FlowHistory } from "./history.js";
+import { showStrip } from "./strip.js";
+import { showHistoryTable, showLosses, showPartitions } from "./tables.js";
+
+export class FlowCard {
+  constructor(flow, id) {
+    const template = document.getElementById("flow-template");
+    this.element = template.content.cloneNode(true).firstElementChild;
+    this.element.id = id;
+    this.element.dataset.flow = flow.name;
+    this.history = new FlowHistory(flow.name);
+    this.charts = new FlowCharts(this.element, this.history);
+    this.checks = new Checks(this.element);
+    this.figures = new Figures(this.element);
+    this.flow = flow;
+    for (const fold of this.element.querySelectorAll("details.fold")) {
+      fold.addEventListener("toggle", () => {
+        this.showTables();
+        showHistoryTable(this.element, this.history, this.now);
+      });
+    }
+  }
+
+  find(selector) {
+    return this.element.querySelector(selector);
+  }
+
+  /** Shows what the last status said. `isLive` is false when it is old. */
+  show(flow, now, isLive) {
+    this.flow = flow;
+    this.now = now;
+    setText(this.find(".source"), flow.source);
+    setText(this.find(".target"), flow.target);
+    const usual = `${flow.source}->${flow.target}`;
+    setText(this.find(".alias"), flow.name === usual ? "" : flow.name);
+    const health = isLive ? flow.health : "unknown";
+    this.element.dataset.health = health;
+    this.element.classList.toggle("stale", !isLive);
+    showBadge(this.find(".flow-health"), health);
+    this.showLead(now, isLive);
+    this.checks.show(flow.verdicts, now);
+    this.figures.show(flow.canary, this.history, now);
+    this.showTables();
+  }
+
+  showLead(now, isLive) {
+    const [lead, more] = leads(this.flow);
+    const told = lead === null ? "No check has judged this flow."
+      : `${sentence(lead.reason)}`;
+    const last = lead?.health ?? "unknown";
+    setText(this.find(".lead"), isLive ? told : `Last known (${last}): ${told}`);
+    const words = lead === null ? []
+      : [`${lead.check} ${lead.health} ${since(lead.since, now)}`];
+    if (more.length) {
+      words.push(`also ${more.map((v) => `${v.check} ${v.health}`).join(", ")}`);
+    }
+    setText(this.find(".lead-more"), words.join(" · "));
+  }
+
+  async showHistory(range, now) {
+    await this.history.update(range, now.getTime() / 1000);
+    this.drawHistory(range, now);
+    this.figures.show(this.flow.canary, this.history, now);
+    showHistoryTable(this.element, this.history, now);
+  }
+
+  /** Draws up to now, also when there is nothing new: the gap is shown. */
+  drawHistory(range, now) {
+    const end = now.getTime() / 1000;
+    const window = [end - range.seconds, end];
+    setText(this.find(".range-text"), `over the last ${range.words}`);
+    showStrip(this.find(".strip"), this.history, window);
+    this.charts.show(window);
+  }
+
+  showTables() {
+    showPartitions(this.element, this.flow.canary, this.now);
+    showLosses(this.element, this.flow.canary, this.now);
+  }
+}
+
+/** The verdict that answers first, and the others that are not fine. */
+export function leads(flow) {
+  const on = flow.verdicts.filter((v) => v.health !== "off");
+  const health = worst(on.map((v) => v.health));
+  const same = on.filter((v) => v.health === health);
+  // Of equally bad ones the oldest: what came first is nearer to the cause.
+  const lead = health === "ok"
+    ? same.find((v) => v.check === "canary") ?? same[0]
+    : same.sort((a, b) => new Date(a.since) - new Date(b.since))[0];
+  const more = on.filter(
+    (v) => v !== lead && severity(v.health) > severity("ok"));
+  return [lead ?? null, more];
+}
+
+function sentence(text) {
+  return /[.!?]$/.test(text) ? text : `${text}.`;
+}

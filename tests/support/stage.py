@@ -1,0 +1,57 @@
+"""The page on a real socket, fed with reports by hand."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+
+from mirrorwatch.clock import utc_now
+from mirrorwatch.ports import Report
+from mirrorwatch.state import Database
+from mirrorwatch.state.history import History
+from mirrorwatch.web.app import create_app
+from mirrorwatch.web.board import Board
+from mirrorwatch.web.server import Server
+
+__all__ = ["METRICS", "Stage", "serve_stage"]
+
+METRICS = (b"mirrorwatch_health 0\n", "text/plain; version=0.0.4")
+
+
+class Stage:
+    """What a daemon would hold, without the daemon."""
+
+    def __init__(
+        self,
+        *,
+        interval: timedelta = timedelta(seconds=5),
+        clock: Callable[[], datetime] = utc_now,
+    ) -> None:
+        self.board = Board()
+        self.history = History(Database(None), interval=interval)
+        self.accepted: list[str | None] = []
+        self.app = create_app(
+            self.board,
+            self.history,
+            self.exposition,
+            interval=interval,
+            clock=clock,
+        )
+
+    def exposition(self, accept: str | None) -> tuple[bytes, str]:
+        self.accepted.append(accept)
+        return METRICS
+
+    def tick(self, report: Report) -> None:
+        self.history.record(report)
+        self.board.publish(report)
+
+
+@contextmanager
+def serve_stage(stage: Stage, port: int = 0) -> Iterator[Server]:
+    """Serve the page on loopback, on a free port unless one is given."""
+    server = Server(stage.app, "127.0.0.1", port)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
