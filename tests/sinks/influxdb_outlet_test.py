@@ -1,0 +1,138 @@
+"""What the InfluxDB outlet makes of servers that misbehave."""
+
+import time
+from datetime import timedelta
+
+import pytest
+
+from mirrorwatch.exceptions import ConfigError, SinkError, SinkRejectedError
+from mirrorwatch.sinks.batch import Batch
+from mirrorwatch.sinks.influxdb import InfluxDbOutlet
+from mirrorwatch.sinks.influxdb_access import (
+    InfluxDbAccess,
+    password_access,
+    token_access,
+)
+from tests.support.answers import Answer, answering
+from tests.support.full_report import a_full_report
+
+SECRET = "s3cret-of-the-test"  # noqa: S105
+BATCH = Batch(b"health,flow=a health=0 1", 1)
+
+
+def at(url: str) -> InfluxDbAccess:
+    return token_access(url=url, org="efd", bucket="mirrorwatch", token=SECRET)
+
+
+def send(url: str, seconds: float = 5) -> None:
+    InfluxDbOutlet(at(url)).send(BATCH, timedelta(seconds=seconds))
+
+
+def test_a_server_that_never_answers_is_given_up_in_time() -> None:
+    with answering(Answer(never=True)) as server:
+        began = time.monotonic()
+        with pytest.raises(SinkError, match="no answer in time"):
+            send(server.url, seconds=0.2)
+        assert 0.2 <= time.monotonic() - began < 2
+        assert len(server.asked) == 1
+
+
+def test_a_server_that_is_not_there_is_said_to_be_out_of_reach() -> None:
+    with answering(Answer()) as server:
+        url = server.url
+    with pytest.raises(SinkError, match="cannot connect") as caught:
+        send(url)
+    assert not isinstance(caught.value, SinkRejectedError)
+    assert url in str(caught.value)
+
+
+def test_an_address_that_speaks_no_tls_is_said_so() -> None:
+    with (
+        answering(Answer()) as server,
+        pytest.raises(SinkError, match="cannot be reached over TLS"),
+    ):
+        send(server.url.replace("http:", "https:"))
+
+
+def test_the_secret_never_follows_a_redirect() -> None:
+    with answering(Answer()) as elsewhere:
+        moved = Answer(307, headers={"Location": elsewhere.url})
+        with (
+            answering(moved) as server,
+            pytest.raises(SinkError, match="answered 307"),
+        ):
+            send(server.url)
+        assert elsewhere.asked == []
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (400, SinkRejectedError),
+        (413, SinkRejectedError),
+        (422, SinkRejectedError),
+        (401, SinkError),
+        (403, SinkError),
+        (404, SinkError),
+        (429, SinkError),
+        (500, SinkError),
+        (503, SinkError),
+    ],
+)
+def test_only_data_that_is_refused_for_good_is_given_up(
+    status: int, kind: type[SinkError]
+) -> None:
+    with (
+        answering(Answer(status, b'{"message": "no"}')) as server,
+        pytest.raises(SinkError, match=f"answered {status}.*: no$") as caught,
+    ):
+        send(server.url)
+    assert type(caught.value) is kind
+
+
+def test_a_server_that_echoes_the_secret_cannot_make_it_seen() -> None:
+    body = f"bad token {SECRET}\n {'x' * 1000}".encode()
+    with (
+        answering(Answer(401, body)) as server,
+        pytest.raises(SinkError) as caught,
+    ):
+        send(server.url)
+    assert SECRET not in str(caught.value)
+    assert "bad token *** xxx" in str(caught.value)
+    assert len(str(caught.value)) < 500
+
+
+def test_a_password_alone_is_not_shown_either() -> None:
+    with answering(Answer(401, f"no: {SECRET}".encode())) as server:
+        access = password_access(
+            url=server.url, database="efd", username="me", password=SECRET
+        )
+        outlet = InfluxDbOutlet(access)
+        with pytest.raises(SinkError) as caught:
+            outlet.send(BATCH, timedelta(seconds=5))
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\x00"])
+def test_a_secret_that_no_header_can_carry_is_refused_unseen(
+    end: str,
+) -> None:
+    with pytest.raises(ConfigError, match="line break") as caught:
+        token_access(url="http://x", org="o", bucket="b", token=SECRET + end)
+    assert SECRET not in str(caught.value)
+
+
+def test_a_secret_in_the_address_is_refused_unseen() -> None:
+    with pytest.raises(ConfigError, match="own keys") as caught:
+        at(f"http://me:{SECRET}@influxdb:8086")
+    assert SECRET not in str(caught.value)
+
+
+def test_a_server_without_users_is_asked_without_credentials() -> None:
+    access = password_access(url="http://influxdb:8086", database="efd")
+    assert (access.secret, access.basic, access.bucket) == ("", False, "efd/")
+
+
+def test_a_batch_counts_its_points() -> None:
+    batch = InfluxDbOutlet(at("http://influxdb")).encode(a_full_report())
+    assert batch.points == len(batch.body.splitlines()) == 17

@@ -1,0 +1,137 @@
+"""The last report as Prometheus reads it."""
+
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from prometheus_client import REGISTRY
+from prometheus_client.openmetrics import parser as openmetrics
+from prometheus_client.parser import text_string_to_metric_families
+
+from mirrorwatch.domain.catalogue import CATALOGUE
+from mirrorwatch.domain.samples import samples
+from mirrorwatch.ports import Report
+from mirrorwatch.sinks.prometheus import PrometheusSink
+from tests.support.builders import FLOW, a_canary, a_partition, a_report
+from tests.support.full_report import ODD_FLOW, a_full_report
+from tests.support.report_strategies import reports
+from tests.support.series import prometheus_series
+
+GOLDEN = Path(__file__).parents[1] / "data" / "full_report.prom"
+
+
+def exposition(report: Report) -> str:
+    sink = PrometheusSink()
+    sink.publish(report)
+    return sink.exposition()[0].decode()
+
+
+def ours(text: str) -> str:
+    lines = text.splitlines(keepends=True)
+    return "".join(line for line in lines if "mirrorwatch_" in line)
+
+
+def test_the_exposition_of_a_full_report_is_the_golden_one() -> None:
+    golden = GOLDEN.read_text(encoding="utf-8")
+    assert ours(exposition(a_full_report())) == golden
+
+
+def test_help_and_type_come_from_the_catalogue() -> None:
+    families = {
+        family.name: family
+        for family in text_string_to_metric_families(
+            exposition(a_full_report())
+        )
+    }
+    for metric in CATALOGUE:
+        family = families[metric.name.removesuffix("_total")]
+        assert family.type == metric.type.value
+        assert family.documentation == metric.help
+
+
+def test_odd_names_are_read_back_as_they_were() -> None:
+    series = prometheus_series(exposition(a_full_report()))
+    assert series["mirrorwatch_health", (("flow", ODD_FLOW.name),)] == 1
+
+
+def test_it_serves_the_format_that_is_asked_for() -> None:
+    sink = PrometheusSink()
+    sink.publish(a_full_report())
+    plain, plain_type = sink.exposition("text/plain;version=0.0.4")
+    asked = "application/openmetrics-text;version=1.0.0,text/plain;q=0.5"
+    opened, opened_type = sink.exposition(asked)
+    assert plain_type.startswith("text/plain")
+    assert opened_type.startswith("application/openmetrics-text")
+    assert not plain.decode().endswith("# EOF\n")
+    families = {
+        family.name  # the strict parser has no types of its own
+        for family in openmetrics.text_string_to_metric_families(  # type: ignore[no-untyped-call]
+            opened.decode()
+        )
+    }
+    assert "mirrorwatch_canary_sent" in families
+
+
+def test_before_the_first_report_it_tells_of_the_process_only() -> None:
+    text = PrometheusSink().exposition()[0].decode()
+    assert "process_resident_memory_bytes" in text
+    assert "mirrorwatch_" not in text
+
+
+def test_a_gauge_without_its_fact_is_gone_at_the_next_report() -> None:
+    sink = PrometheusSink()
+    sink.publish(a_full_report())
+    sink.publish(a_report())
+    text = sink.exposition()[0].decode()
+    assert "mirrorwatch_canary_outstanding" not in text
+    assert "mirrorwatch_health" in text
+
+
+def test_figures_stay_as_published_though_the_books_go_on() -> None:
+    sink = PrometheusSink()
+    state = a_partition(0)
+    sink.publish(a_report(observations=[a_canary(partitions=[state])]))
+    before = ours(sink.exposition()[0].decode())
+    state.counts.sent += 1
+    state.latency.counts[0] += 1
+    assert ours(sink.exposition()[0].decode()) == before
+
+
+def test_two_sinks_share_nothing_and_touch_nothing_global() -> None:
+    one, other = PrometheusSink(), PrometheusSink()
+    one.publish(a_report())
+    assert "mirrorwatch_" not in other.exposition()[0].decode()
+    assert not any(
+        f.name.startswith("mirrorwatch") for f in REGISTRY.collect()
+    )
+
+
+@given(reports)
+def test_every_figure_is_in_the_exposition_once(report: Report) -> None:
+    text = exposition(report)
+    series = prometheus_series(text)
+    lines = [
+        line for line in ours(text).splitlines() if not line.startswith("#")
+    ]
+    assert len(lines) == len(series)
+    for sample in samples(report):
+        labels = zip(sample.metric.labels, sample.labels, strict=True)
+        key = tuple(sorted(labels))
+        if isinstance(sample.value, int | float):
+            got = series[sample.metric.name, key]
+            assert math.isclose(got, sample.value, rel_tol=1e-12)
+        else:
+            total = series[f"{sample.metric.name}_count", key]
+            assert total == sum(sample.value.counts)
+
+
+@pytest.mark.parametrize("bound", ["0.005", "+Inf"])
+def test_buckets_are_cumulative(bound: str) -> None:
+    report = a_full_report()
+    series = prometheus_series(exposition(report))
+    labels = (("flow", FLOW.name), ("le", bound), ("partition", "0"))
+    expected = {"0.005": 0, "+Inf": 5}[bound]
+    assert series["mirrorwatch_canary_latency_seconds_bucket", labels] == (
+        expected
+    )

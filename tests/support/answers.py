@@ -1,0 +1,62 @@
+"""An HTTP server that answers as a test wants it to, or never."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Event, Thread
+
+__all__ = ["Answer", "answering"]
+
+
+@dataclass
+class Answer:
+    """What the server says to every request."""
+
+    status: int = 204
+    body: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    never: bool = False
+    """Whether it takes the request and says nothing."""
+
+    url: str = ""
+    """Where the server is, once it runs."""
+
+    asked: list[str] = field(default_factory=list)
+    """Paths that were asked for."""
+
+
+@contextmanager
+def answering(answer: Answer) -> Iterator[Answer]:
+    """Run a server on a free port of loopback."""
+    over = Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            answer.asked.append(self.path)
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            if answer.never:
+                over.wait()
+                self.close_connection = True
+                return
+            self.send_response(answer.status)
+            for name, value in answer.headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(answer.body)))
+            self.end_headers()
+            self.wfile.write(answer.body)
+
+        def log_message(self, *args: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    answer.url = f"http://127.0.0.1:{server.server_port}"
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield answer
+    finally:
+        over.set()
+        server.shutdown()
+        server.server_close()
+        thread.join()
