@@ -8,6 +8,7 @@ from pydantic import (
     ConfigDict,
     ModelWrapValidatorHandler,
     PrivateAttr,
+    SecretStr,
     model_validator,
 )
 
@@ -53,6 +54,15 @@ class Model(BaseModel):
     def is_hidden(self, name: str) -> bool:
         """Tell whether the value of a field must not be shown."""
         return name in self._referenced or smells_secret(name)
+
+    @property
+    def plain_secrets(self) -> tuple[str, ...]:
+        """Fields whose secret stands in the file itself."""
+        return tuple(
+            name
+            for name, value in self
+            if isinstance(value, SecretStr) and name not in self._referenced
+        )
 
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
         for name, value in super().__repr_args__():

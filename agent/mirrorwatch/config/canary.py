@@ -13,7 +13,7 @@ __all__ += ["UNKNOWN_LIMIT_BYTES", "CanaryConfig", "SizedConfig"]
 
 PROBE_BYTES = 256
 """Size of a probe's value: small enough to be free (6 partitions, every
-second: 130 MB a day before compression), large enough for its fields."""
+second: 185 MB a day with its overhead), large enough for its fields."""
 
 UNKNOWN_LIMIT_BYTES = 512 * 1024
 """Largest sized probe where the mirror's `max.request.size` is not known:

@@ -12,6 +12,7 @@ from .canary import UNKNOWN_LIMIT_BYTES, CanaryConfig
 from .limits import LimitsConfig
 from .mirror import MirrorConfig
 from .problems import Problem, ProblemsError
+from .references import Referenced
 from .topic_naming import NamingConfig
 from .topics import Pattern, TopicsConfig
 
@@ -68,7 +69,7 @@ class FlowConfig(Model):
             return data
         data = {k: v for k, v in data.items() if v is not None}
         source, target = data.get("source", ""), data.get("target", "")
-        data.setdefault("name", f"{source}->{target}")
+        data.setdefault("name", _join(source, target))
         naming = data.get("naming", "default")
         if isinstance(naming, str):
             naming = {"policy": naming}
@@ -126,3 +127,11 @@ class FlowConfig(Model):
         return Selection(
             include=self.topics.include, exclude=self.topics.exclude
         )
+
+
+def _join(source: Any, target: Any) -> str:
+    """Name a flow after its ends; a name made of references is one."""
+    name = f"{source}->{target}"
+    ends = (source, target)
+    referenced = any(isinstance(end, Referenced) for end in ends)
+    return Referenced(name) if referenced else name

@@ -66,6 +66,9 @@ class KafkaProperties(Mapping[str, str]):
             for key, value in properties.items()
             if isinstance(value, Referenced) or smells_secret(key)
         )
+        self._referenced = frozenset(
+            k for k, v in properties.items() if isinstance(v, Referenced)
+        )
 
     def __getitem__(self, key: str) -> str:
         return self._values[key]
@@ -88,6 +91,18 @@ class KafkaProperties(Mapping[str, str]):
     def secrets(self) -> frozenset[str]:
         """Values that must not be shown."""
         return frozenset(self._values[key] for key in self._hidden)
+
+    @property
+    def plain_secrets(self) -> tuple[str, ...]:
+        """Keys of secrets that stand in the file itself.
+
+        Paths of key files and addresses of token servers are none.
+        """
+        return tuple(
+            key
+            for key in self._hidden - self._referenced
+            if not key.endswith((".location", ".url", ".method"))
+        )
 
     def to_display(self) -> dict[str, str]:
         """Return the properties with the secrets hidden."""

@@ -1,29 +1,15 @@
 """Rules between flows: what each is right about alone, but not together."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from ..domain.selection import Selection
 from .flows import FlowConfig
 from .overlap import UndecidedError, find_common_topic, rename
-from .problems import Problem, YamlPath
+from .placed import Placed, describe_example, find_proved_topic, pair_up
+from .problems import Problem
+from .rings import check_rings
 
 __all__ = ["check_ends", "check_flows", "find_undecided"]
-
-
-@dataclass(frozen=True, slots=True)
-class _Placed:
-    """A flow and its place in the file."""
-
-    index: int
-    flow: FlowConfig
-
-    def problem(self, message: str, *keys: str | int) -> Problem:
-        path: YamlPath = ("flows", self.index, *keys)
-        return Problem(path, message)
-
-    def __str__(self) -> str:
-        return f"flows[{self.index}]"
 
 
 def check_ends(
@@ -40,7 +26,7 @@ def check_ends(
     """
     problems: list[Problem] = []
     for index, flow in flows.items():
-        problems += _check_clusters(_Placed(index, flow), registries)
+        problems += _check_clusters(Placed(index, flow), registries)
     return problems
 
 
@@ -52,22 +38,21 @@ def check_flows(flows: Mapping[int, FlowConfig]) -> list[Problem]:
     flows
         Flows by their place in the file.
     """
-    placed = [_Placed(i, f) for i, f in flows.items()]
+    placed = [Placed(i, f) for i, f in flows.items()]
     problems: list[Problem] = []
-    for first, second in _pairs(placed):
+    for first, second in pair_up(placed):
         problems += _check_pair(first, second)
-    for ring in _rings(placed):
-        problems += _check_ring(ring)
-    return problems
+    return [*problems, *check_rings(placed)]
 
 
 def find_undecided(flows: Sequence[FlowConfig]) -> list[str]:
     """Return what could not be told about overlaps, one sentence each."""
     doubts = []
-    for first, second in _pairs([_Placed(i, f) for i, f in enumerate(flows)]):
+    for first, second in pair_up([Placed(i, f) for i, f in enumerate(flows)]):
         if _related(first.flow, second.flow):
+            selections = (first.flow.selection, second.flow.selection)
             try:
-                _common(first.flow.selection, second.flow.selection)
+                find_common_topic(selections)
             except UndecidedError as e:
                 doubts.append(
                     f"{first} and {second}: whether their topics overlap "
@@ -77,7 +62,7 @@ def find_undecided(flows: Sequence[FlowConfig]) -> list[str]:
 
 
 def _check_clusters(
-    one: _Placed, registries: Mapping[str, bool]
+    one: Placed, registries: Mapping[str, bool]
 ) -> Iterator[Problem]:
     flow = one.flow
     if flow.source == flow.target:
@@ -100,13 +85,7 @@ def _check_clusters(
         )
 
 
-def _pairs(placed: Sequence[_Placed]) -> Iterator[tuple[_Placed, _Placed]]:
-    for position, second in enumerate(placed):
-        for first in placed[:position]:
-            yield first, second
-
-
-def _check_pair(first: _Placed, second: _Placed) -> Iterator[Problem]:
+def _check_pair(first: Placed, second: Placed) -> Iterator[Problem]:
     one, two = first.flow, second.flow
     if one.name == two.name:
         yield second.problem(
@@ -118,13 +97,13 @@ def _check_pair(first: _Placed, second: _Placed) -> Iterator[Problem]:
         yield from _check_fan_in(first, second)
 
 
-def _check_same_pair(first: _Placed, second: _Placed) -> Iterator[Problem]:
+def _check_same_pair(first: Placed, second: Placed) -> Iterator[Problem]:
     one, two = first.flow, second.flow
-    topic = _decided(one.selection, two.selection)
+    topic = find_proved_topic(one.selection, two.selection)
     if topic is not None:
         yield second.problem(
-            f"overlaps with {first}: both carry {_example(topic, one, two)} "
-            f"from {one.source} to {one.target}; every topic of a pair of "
+            f"overlaps with {first}: both carry "
+            f"{describe_example(topic, one, two)}; every topic of a pair of "
             "clusters belongs to one flow",
             "topics",
         )
@@ -149,75 +128,24 @@ def _check_same_pair(first: _Placed, second: _Placed) -> Iterator[Problem]:
             )
 
 
-def _check_fan_in(first: _Placed, second: _Placed) -> Iterator[Problem]:
+def _check_fan_in(first: Placed, second: Placed) -> Iterator[Problem]:
     for one, other in ((first, second), (second, first)):
         topics = one.flow.topics
         unsaid = Selection(
             include=topics.include, exclude=topics.exclude + topics.merged
         )
-        topic = _decided(
+        topic = find_proved_topic(
             rename(unsaid, one.flow.topic_naming),
             rename(other.flow.selection, other.flow.topic_naming),
         )
         if topic is not None:
-            shown = _example(topic, one.flow, other.flow)
+            shown = describe_example(topic, one.flow, other.flow)
             yield one.problem(
-                f"{other} writes to the same topic at {one.flow.target}, "
-                f"such as {shown}; allowed if both list it as merged",
+                f"{other} writes to the same topics of the target, {shown}; "
+                "allowed if both flows list them as merged",
                 "topics",
                 "merged",
             )
-
-
-def _rings(placed: Sequence[_Placed]) -> Iterator[tuple[_Placed, ...]]:
-    """Yield every ring of flows that keep names, once each."""
-
-    def walk(path: tuple[_Placed, ...]) -> Iterator[tuple[_Placed, ...]]:
-        for one in keeping:
-            if one.flow.source != path[-1].flow.target:
-                continue
-            if one is path[0]:
-                yield path
-            elif one.index > path[0].index and one.flow.source not in {
-                p.flow.source for p in path
-            }:
-                yield from walk((*path, one))
-
-    keeping = [
-        p
-        for p in placed
-        if p.flow.topic_naming.keeps_names and p.flow.source != p.flow.target
-    ]
-    for start in keeping:
-        yield from walk((start,))
-
-
-def _check_ring(ring: tuple[_Placed, ...]) -> Iterator[Problem]:
-    *before, last = ring
-    flows = [p.flow for p in ring]
-    others = " and ".join(str(p) for p in before)
-    advice = "keep the topics apart, or use a naming that prefixes them"
-    topic = _decided(*(f.selection for f in flows))
-    if topic is not None:
-        yield last.problem(
-            f"with {others}, {_example(topic, *flows)} goes round for ever, "
-            f"because its name is kept; {advice}",
-            "topics",
-        )
-        return
-    for one in ring:
-        canary = one.flow.canary
-        if canary.enabled and all(
-            f.selection.matches(canary.topic) or f.canary.topic == canary.topic
-            for f in flows
-        ):
-            yield last.problem(
-                f"with {others}, the canary topic goes round for ever, "
-                "because its name is kept; give each flow its own",
-                "canary",
-                "topic",
-            )
-            return
 
 
 def _related(one: FlowConfig, two: FlowConfig) -> bool:
@@ -226,21 +154,3 @@ def _related(one: FlowConfig, two: FlowConfig) -> bool:
         and one.topic_naming.keeps_names
         and two.topic_naming.keeps_names
     )
-
-
-def _common(*selections: Selection) -> str | None:
-    return find_common_topic(selections)
-
-
-def _decided(*selections: Selection) -> str | None:
-    """Return a common topic if there provably is one."""
-    try:
-        return _common(*selections)
-    except UndecidedError:
-        return None
-
-
-def _example(topic: str, *flows: FlowConfig) -> str:
-    """Name a common topic, unless its pattern came from a reference."""
-    hidden = any(f.topics.is_hidden("include") for f in flows)
-    return "some topic" if hidden else f"a topic such as {topic!r}"

@@ -50,6 +50,11 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
     python_only = pattern.find("(?P")
     if python_only >= 0:
         raise PatternError("(?P...) is unknown to Java", python_only)
+    nested = _find_nested_set(pattern)
+    if nested is not None:
+        raise PatternError(
+            "Java and Python read a set in a set differently", nested
+        )
     try:
         with warnings.catch_warnings():
             # Set operations are a FutureWarning in Python.
@@ -59,10 +64,24 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
         raise PatternError(e.msg, e.pos) from e
     except (FutureWarning, DeprecationWarning) as e:
         raise PatternError(
-            "Java and Python read it differently (a set in a set)"
+            "Java and Python read set operations (&&, --) differently"
         ) from e
     except (OverflowError, RecursionError) as e:
         raise PatternError("too large") from e
+
+
+def _find_nested_set(pattern: str) -> int | None:
+    """Return where a set opens inside of a set; Python takes it as text."""
+    tokens = re.finditer(r"\\.|\[\^?\]?|\]", pattern, re.DOTALL)
+    inside = False
+    for token in tokens:
+        if token[0].startswith("["):
+            if inside:
+                return token.start()
+            inside = True
+        elif token[0] == "]":
+            inside = False
+    return None
 
 
 def split_patterns(text: str) -> tuple[str, ...]:
