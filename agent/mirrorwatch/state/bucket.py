@@ -75,6 +75,16 @@ class Bucket:
         self.outstanding = _highest(self.outstanding, other.outstanding)
         self.health = _highest(self.health, other.health)
 
+    def quantile(self, share: float) -> timedelta | None:
+        """Return the duration that a share of all stay at or below.
+
+        Within 1 %, and never above the longest, which is known exactly.
+        """
+        near = self.latencies.quantile(share)
+        if near is None or self.worst is None:
+            return near
+        return min(near, self.worst)
+
     def row(self) -> tuple[Any, ...]:
         """Return the values to store."""
         return (

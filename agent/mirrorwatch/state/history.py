@@ -189,7 +189,7 @@ class History:
         seen = [
             p99
             for _, bucket in rows
-            if (p99 := bucket.latencies.quantile(0.99)) is not None
+            if (p99 := bucket.quantile(0.99)) is not None
         ]
         usual = median_high(seen) if len(seen) >= USUAL_LEAST else None
         self._usual[flow] = (last, usual)

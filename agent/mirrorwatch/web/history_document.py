@@ -41,13 +41,15 @@ class HistoryQuery:
         if "flow" not in given:
             raise WebError("'flow' is missing: the name of a flow")
         end = _time("to", given["to"]) if "to" in given else now
+        if not SANE[0] <= end <= SANE[1]:
+            raise WebError(f"'to' must be between {SANE[0]} and {SANE[1]}")
         start = (
             _time("from", given["from"])
             if "from" in given
             else end - DEFAULT_SPAN
         )
-        if not SANE[0] <= start < end <= SANE[1]:
-            raise WebError("'from' must be before 'to', and both of our time")
+        if not SANE[0] <= start < end:
+            raise WebError(f"'from' must be before 'to', after {SANE[0]}")
         points = given.get("points", str(DEFAULT_POINTS))
         if not (points.isascii() and points.isdigit()):
             raise WebError(f"'points' is {points!r}: give a whole number")
@@ -114,7 +116,7 @@ def _not_a_time(name: str, text: str) -> WebError:
 
 
 def _quantiles(buckets: Iterable[Bucket], share: float) -> list[float | None]:
-    return [_seconds(b.latencies.quantile(share)) for b in buckets]
+    return [_seconds(b.quantile(share)) for b in buckets]
 
 
 def _seconds(duration: timedelta | None) -> float | None:

@@ -147,8 +147,8 @@ def _canary(
 
 def _recent(bucket: Bucket) -> dict[str, Any]:
     return {
-        "latency_median_seconds": _seconds(bucket.latencies.quantile(0.5)),
-        "latency_p99_seconds": _seconds(bucket.latencies.quantile(0.99)),
+        "latency_median_seconds": _seconds(bucket.quantile(0.5)),
+        "latency_p99_seconds": _seconds(bucket.quantile(0.99)),
         "latency_worst_seconds": _seconds(bucket.worst),
         "delivered": bucket.delivered,
         "late": bucket.late,
