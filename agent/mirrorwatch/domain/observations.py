@@ -196,6 +196,11 @@ class Problem:
     text: str
     """One sentence that names the place and the remedy."""
 
+    @classmethod
+    def unknown(cls, text: str) -> "Problem":
+        """Return a problem that keeps the agent from knowing."""
+        return cls(Health.UNKNOWN, text)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CanaryObservation:

@@ -108,8 +108,14 @@ def to_source_error(
             cluster=cluster,
             right="authentication",
         )
-    kind = SourceUnavailableError if code in UNREACHABLE else SourceError
-    return kind(
+    if code in UNREACHABLE:
+        return SourceUnavailableError(
+            f"{cluster} does not answer the agent ({found.str()}): is it up, "
+            f"and are clusters.{cluster}.kafka and the network right?",
+            source="kafka",
+            cluster=cluster,
+        )
+    return SourceError(
         f"{cluster} cannot be asked for {right}: {found.str()}",
         source="kafka",
         cluster=cluster,

@@ -2,16 +2,14 @@
 
 import sqlite3
 from collections.abc import Iterable
-from dataclasses import dataclass
-from datetime import datetime
 from uuid import uuid4
 
-from ..domain.canary import Ledger, Probe
+from ..domain.canary import Identity, Ledger, Probe
 from ..domain.observations import Loss
 from .codec import from_json, to_json
 from .database import Database
 
-__all__ = ["CanaryStore", "Identity"]
+__all__ = ["CanaryStore"]
 
 LOSSES_KEPT = 1000
 """Lost probes kept by name for each flow. Counters go on beyond that; a
@@ -29,26 +27,6 @@ CREATE TABLE IF NOT EXISTS canary_probe (
 CREATE TABLE IF NOT EXISTS canary_loss (
     id INTEGER PRIMARY KEY, flow TEXT, body TEXT NOT NULL);
 """
-
-
-@dataclass(slots=True)
-class Identity:
-    """What the topics were when the books were last written."""
-
-    source_id: str | None = None
-    """Topic id of the canary topic at the source."""
-
-    target_id: str | None = None
-    """Topic id of its copy at the target."""
-
-    source_cluster: str | None = None
-    """Cluster id of the source, pinned once seen."""
-
-    target_cluster: str | None = None
-    """Cluster id of the target, pinned once seen."""
-
-    looked_at: datetime | None = None
-    """When the agent last waited at the end of the target topic."""
 
 
 class CanaryStore:

@@ -11,24 +11,11 @@ from datetime import datetime, timedelta
 from ..histogram import Histogram
 from ..observations import CanaryCounts, CanaryPartition
 from ..ranges import RangeSet
+from .incidents import Gap, Incidents
 from .probe import Probe
 from .proof import Proof
 
-__all__ = ["Incidents", "Ledger"]
-
-
-@dataclass(slots=True)
-class Incidents:
-    """When each kind of trouble last happened on the partition."""
-
-    late: datetime | None = None
-    """A probe arrived after its deadline."""
-
-    duplicate: datetime | None = None
-    """A probe arrived again."""
-
-    failed: datetime | None = None
-    """A probe was not written at the source."""
+__all__ = ["Ledger"]
 
 
 @dataclass(kw_only=True, slots=True)
@@ -66,6 +53,9 @@ class Ledger:
 
     last_source_offset: int = -1
     """Highest source offset acknowledged in this incarnation."""
+
+    newest_acked: int = 0
+    """Highest sequence that was acknowledged."""
 
     counts: CanaryCounts = field(default_factory=CanaryCounts)
     """Counters; they never go back."""
@@ -120,7 +110,7 @@ class Ledger:
 
     def ack(
         self, sequence: int, source_offset: int, acked_at: datetime | None
-    ) -> None:
+    ) -> Gap | None:
         """Note that the source stored a probe.
 
         Parameters
@@ -131,8 +121,28 @@ class Ledger:
             Where it was stored.
         acked_at
             When, `None` if it was found out by reading the source.
+
+        Returns
+        -------
+        Gap or None
+            Source offsets before it that no acknowledged probe has.
         """
+        gap = None
+        if 0 <= self.last_source_offset < source_offset - 1:
+            gap = Gap(
+                partition=self.partition,
+                first=self.last_source_offset + 1,
+                last=source_offset - 1,
+                newest_acked=self.newest_acked,
+            )
         self.last_source_offset = max(self.last_source_offset, source_offset)
+        self.newest_acked = max(self.newest_acked, sequence)
+        self._ack(sequence, source_offset, acked_at)
+        return gap
+
+    def _ack(
+        self, sequence: int, source_offset: int, acked_at: datetime | None
+    ) -> None:
         probe = self.outstanding.get(sequence)
         if probe is None:
             # It arrived before its acknowledgement was seen.
@@ -169,6 +179,10 @@ class Ledger:
         """Doubt every send that a process now dead had not seen through."""
         for probe in list(self.outstanding.values()):
             self.doubt(probe.sequence)
+
+    def read_to(self, target_offset: int) -> None:
+        """Note that everything below a target offset has been read."""
+        self.next_offset = max(self.next_offset, target_offset)
 
     def renew_source(self) -> None:
         """Start a new incarnation: the source topic was re-created."""

@@ -1,0 +1,198 @@
+"""The canary's own thread: sends, and reads what arrives."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+
+from ...domain.canary import PROBE_BYTES, Survey
+from ...domain.observations import Loss, ProbeArrival, Problem
+from ...exceptions import StateError
+from ...state.canary import CanaryStore
+from .board import Board, Seen
+from .bookkeeper import Bookkeeper
+from .receiver import Receiver, Unreadable
+from .sender import Outcome, Sender
+from .settings import CanarySettings
+
+__all__ = ["Canary"]
+
+LOOK = 0.1
+"""Seconds that one look at the target waits for a record."""
+
+SAVE_EVERY = timedelta(milliseconds=250)
+"""How long arrivals may wait to be written down; a crash reads them again."""
+
+LOOKED_EVERY = timedelta(seconds=5)
+"""How often to write down that the target was looked at, if nothing came."""
+
+SETTLE_EVERY = timedelta(seconds=1)
+"""How often to look for probes that are proved lost."""
+
+CLOSING = 3.0
+"""Seconds to wait for acknowledgements at the end."""
+
+
+class Canary:
+    """Runs the canary of one flow.
+
+    Parameters
+    ----------
+    settings
+        What the canary was told.
+    source, target
+        librdkafka properties of the clusters.
+    store
+        Where the books are kept.
+    board
+        Where other threads see what the canary knows.
+    clock
+        Gives the time.
+
+    Notes
+    -----
+    A probe is written down before it is sent, and an arrival together with
+    the offset that was read, so a crash at any point loses and repeats
+    nothing.
+    """
+
+    interval = timedelta()
+
+    def __init__(
+        self,
+        *,
+        settings: CanarySettings,
+        source: Mapping[str, str],
+        target: Mapping[str, str],
+        store: CanaryStore,
+        board: Board,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self.name = f"canary {settings.flow.name}"
+        self._settings = settings
+        self._board = board
+        self._clock = clock
+        self._keeper = Bookkeeper(settings, store)
+        self._sender = Sender(source, settings, self._hear)
+        self._receiver = Receiver(
+            target,
+            cluster=settings.flow.target,
+            topic=settings.remote_topic,
+            clock=clock,
+        )
+        self._reading: set[int] = set()
+        self._survey: Survey | None = None
+        self._mistaken: Problem | None = None
+        now = clock()
+        self._send_at = self._sized_at = self._settle_at = now
+        self._save_at = self._looked_at = now
+
+    def step(self) -> None:
+        try:
+            self._step()
+        except StateError:
+            # What is in memory is ahead of the file. The file is the truth;
+            # what it lacks is read again from the topics.
+            self._receiver.stop()
+            self._reading.clear()
+            self._keeper.reload()
+            raise
+
+    def close(self) -> None:
+        self._sender.close(CLOSING)
+        self._keeper.save(None)
+        self._receiver.close()
+
+    def _step(self) -> None:
+        for survey in self._board.take_surveys():
+            self._follow(survey)
+        now = self._clock()
+        if now >= self._send_at:
+            self._send(now)
+        self._sender.poll()
+        for event in self._receiver.receive(LOOK):
+            if isinstance(event, Unreadable):
+                self._keeper.skip(event.partition, event.offset)
+                self._receiver.read(event.partition, event.offset, now)
+            else:
+                self._keeper.read(event)
+        now = self._clock()
+        if now >= self._settle_at and self._survey is not None:
+            self._settle_at = now + SETTLE_EVERY
+            self._keeper.settle(now, self._survey.grace)
+        if now >= self._save_at:
+            self._save_at = now + SAVE_EVERY
+            self._save(now)
+
+    def _follow(self, survey: Survey) -> None:
+        self._mistaken = self._keeper.books.mistaken(survey)
+        self._survey = None if self._mistaken else survey
+        if self._mistaken is not None:
+            return
+        unread = self._keeper.follow(survey)
+        if survey.target is None:
+            return
+        books = self._keeper.books
+        for partition in survey.target.partitions & books.ledgers.keys():
+            if partition in unread or partition not in self._reading:
+                self._receiver.read(
+                    partition,
+                    books.ledgers[partition].next_offset,
+                    books.identity.looked_at or self._clock(),
+                )
+                self._reading.add(partition)
+
+    def _send(self, now: datetime) -> None:
+        # Not one interval after the last, or a pause would be made up for.
+        self._send_at = max(
+            self._send_at + self._settings.interval,
+            now + self._settings.interval / 2,
+        )
+        if self._survey is None:
+            return
+        keeper = self._keeper
+        due = keeper.books.due(self._survey, now)
+        messages = [(keeper.make_probe(p, now), PROBE_BYTES) for p in due]
+        sized = self._settings.sized_partition
+        size = self._settings.sized_bytes
+        if size is not None and sized in due and self._takes(size, now):
+            self._sized_at = now + self._settings.sized_interval
+            messages.append((keeper.make_probe(sized, now), size))
+        self._publish(*keeper.save(None), now)
+        for message, bytes_ in messages:
+            self._sender.send(message, bytes_)
+
+    def _takes(self, size: int, now: datetime) -> bool:
+        limit = None if self._survey is None else self._survey.size_limit
+        return limit is not None and size <= limit and now >= self._sized_at
+
+    def _hear(self, outcome: Outcome) -> None:
+        self._board.note_send(outcome.refused or outcome.error)
+        gap = self._keeper.hear(outcome, self._clock())
+        if gap is not None:
+            self._board.note_gap(gap)
+
+    def _save(self, now: datetime) -> None:
+        looked = self._receiver.caught_up and bool(self._reading)
+        idle = now - self._looked_at < LOOKED_EVERY
+        if idle and not self._keeper.has_changes:
+            self._publish([], [], now)
+            return
+        self._looked_at = now
+        self._publish(*self._keeper.save(now if looked else None), now)
+
+    def _publish(
+        self, arrivals: list[ProbeArrival], losses: list[Loss], now: datetime
+    ) -> None:
+        problems = [self._mistaken] if self._mistaken else []
+        if self._receiver.problem is not None:
+            problems.append(Problem.unknown(self._receiver.problem))
+        books = self._keeper.books
+        seen = Seen(
+            at=now,
+            partitions=tuple(
+                ledger.snapshot(warming=books.is_warming(ledger, now))
+                for _, ledger in sorted(books.ledgers.items())
+            ),
+            doubts=tuple(books.doubts()),
+            problems=tuple(problems),
+        )
+        self._board.publish(seen, arrivals, losses)
