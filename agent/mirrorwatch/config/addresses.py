@@ -1,10 +1,10 @@
 """Addresses: URLs without secrets in them, and where to listen."""
 
 import re
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, BeforeValidator
 from pydantic_core import PydanticCustomError
 
 from .messages import NEVER_SHOWN
@@ -39,17 +39,18 @@ def _check_url(url: str) -> str:
     return url.rstrip("/")
 
 
-def _check_listen(address: str) -> str:
-    match = LISTEN.fullmatch(address)
+def _check_listen(address: Any) -> str:
+    # A bare port is a number to YAML.
+    match = LISTEN.fullmatch(str(address))
     if match is None or int(match["port"]) > 65535:
         raise PydanticCustomError(
             "address", "must be HOST:PORT, such as 127.0.0.1:8080 or [::]:80"
         )
-    return address
+    return match[0]
 
 
 HttpUrl = Annotated[str, AfterValidator(_check_url)]
 """Address of an HTTP server, without a slash at the end."""
 
-ListenAddress = Annotated[str, AfterValidator(_check_listen)]
+ListenAddress = Annotated[str, BeforeValidator(_check_listen)]
 """Address to listen on."""

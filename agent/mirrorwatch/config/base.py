@@ -47,7 +47,9 @@ class Model(BaseModel):
             return handler(data)
         model = handler({k: v for k, v in data.items() if v is not None})
         model._referenced = frozenset(  # noqa: SLF001
-            key for key, value in data.items() if _is_referenced(value)
+            key
+            for key, value in data.items()
+            if _is_referenced(value, getattr(model, key, None))
         )
         return model
 
@@ -70,7 +72,11 @@ class Model(BaseModel):
             yield name, HIDDEN if hidden else value
 
 
-def _is_referenced(value: Any) -> bool:
+def _is_referenced(value: Any, loaded: Any) -> bool:
+    """Tell whether a value came from references; blocks keep their own."""
+    if isinstance(value, dict):
+        found = any(isinstance(v, Referenced) for v in value.values())
+        return found and isinstance(loaded, dict)
     if isinstance(value, list | tuple):
-        return any(_is_referenced(v) for v in value)
+        return any(isinstance(v, Referenced) for v in value)
     return isinstance(value, Referenced)

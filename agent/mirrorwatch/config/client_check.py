@@ -55,9 +55,11 @@ def find_client_faults(properties: KafkaProperties) -> list[Problem]:
         if message is None:
             return problems
         named = NAMED.search(message)
+        # librdkafka may know a property by another name (linger.ms).
+        found = named is not None and named["name"] in rest
         problems.append(
             Problem(
-                (named["name"],) if named else (),
+                (named["name"],) if named and found else (),
                 _censor(message, properties),
                 shows_value=False,
             )

@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 __all__ = ["Duration", "format_duration", "parse_duration"]
 
-PATTERN = re.compile(r"(?P<count>\d+(?:\.\d+)?)(?P<unit>ms|s|m|h|d)")
+PATTERN = re.compile(r"(?P<count>\d+(?:\.\d+)?)(?P<unit>ms|s|m|h|d)", re.ASCII)
 
 UNITS = {
     "d": timedelta(days=1),

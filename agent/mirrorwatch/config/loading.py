@@ -52,6 +52,7 @@ def load(
         found += [show_value(p, data) for p in check_parts(data)]
         problems += [p for p in found if p.path not in unresolved]
     if problems:
+        # Not `from e`: pydantic's error may quote values.
         raise document.to_error(problems) from None
     return loaded
 

@@ -1,6 +1,7 @@
 """Turns pydantic's errors into problems that a person can act on."""
 
 import difflib
+import re
 from collections.abc import Sequence
 from typing import Any, get_args
 
@@ -17,7 +18,7 @@ NEVER_SHOWN = "never_shown"
 """Type of errors whose value must not be shown, whatever its key."""
 
 PLAIN = {
-    "missing": "is missing",
+    "missing": "is missing, and is required",
     "string_type": "must be text (numbers and dates need quotes)",
     "int_type": "must be a whole number",
     "int_parsing": "must be a whole number",
@@ -43,6 +44,9 @@ BOUNDS = {
     "less_than": ("lt", "below"),
     "less_than_equal": ("le", "at most"),
 }
+
+MILLISECONDS = re.compile("(?<=[0-9])000 microseconds")
+"""The end of what pydantic calls a tenth of a second."""
 
 VALUELESS = {"missing", "extra_forbidden", NEVER_SHOWN}
 """Errors where the value is beside the point, or secret."""
@@ -122,7 +126,8 @@ def _translate_one(
         message = f"must be {context['expected']}"
     elif kind in BOUNDS:
         key, words = BOUNDS[kind]
-        message = f"must be {words} {context[key]}"
+        bound = MILLISECONDS.sub("ms", str(context[key]))
+        message = f"must be {words} {bound}"
     elif inner is not None:
         message = str(inner)
     else:

@@ -127,7 +127,8 @@ def _find_spelled_out(selections: Sequence[Selection]) -> str | None:
     for selection in selections:
         for pattern in selection.include:
             name = pattern.replace("\\.", ".").replace("[.]", ".")
-            if all(s.matches(name) for s in selections):
+            legal = bool(name) and set(name) <= set(NAME_CHARACTERS)
+            if legal and all(s.matches(name) for s in selections):
                 return name
     return None
 

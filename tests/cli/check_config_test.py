@@ -1,0 +1,179 @@
+import json
+import socket
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from mirrorwatch.cli import main
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "agent" / "config.example.yaml"
+BAD = ROOT / "tests" / "data" / "bad_config" / "everything_at_once.yaml"
+
+CLUSTERS = """
+clusters:
+  summit: {kafka: {bootstrap.servers: "127.0.0.1:PORT"PROPERTIES}}
+  ldf: {kafka: {bootstrap.servers: "127.0.0.1:PORT"}}
+flows:
+"""
+
+
+def check(path: Path, *options: str) -> Result:
+    # Wide enough that no sentence is broken.
+    runner = CliRunner(env={"COLUMNS": "300"})
+    arguments = ["check-config", "--config", str(path), *options]
+    return runner.invoke(main, arguments)
+
+
+def write(
+    folder: Path, flows: str, properties: str = "", port: int = 1
+) -> Path:
+    path = folder / "config.yaml"
+    text = CLUSTERS.replace("PORT", str(port))
+    path.write_text(text.replace("PROPERTIES", properties) + flows)
+    return path
+
+
+def test_the_summary_says_what_a_flow_means_and_what_its_canary_costs() -> (
+    None
+):
+    result = check(EXAMPLE)
+    assert result.exit_code == 0
+    for text in (
+        "kafka.summit.example:9094",
+        "Flow summit->ldf",
+        "identity: lsst.sal.ATDome.position -> lsst.sal.ATDome.position",
+        "mirrorwatch.canary -> mirrorwatch.canary, every 1s, late after 30s",
+        "30.8 MB a day per partition; 184.6 MB in all if the agent creates",
+        "http://127.0.0.1:8080/",
+        "state.db",
+    ):
+        assert text in result.output
+
+
+def test_json_holds_the_same_for_programs() -> None:
+    result = check(EXAMPLE, "--json")
+    summary = json.loads(result.output)
+    (flow,) = summary["flows"]
+    assert flow["canary"]["partition_bytes_per_day"] == 30_758_400
+    assert flow["canary"]["bytes_per_day"] is None
+    assert summary["notes"] == []
+    assert summary["config"]["flows"][0]["canary"]["warmup"] == "630s"
+
+
+def test_a_bad_configuration_exits_with_2_and_tells_every_problem() -> None:
+    result = check(BAD)
+    assert result.exit_code == 2
+    assert len(result.stderr.splitlines()) == 9
+    assert result.stderr.startswith(f"Error: {BAD}:1: interval: a duration")
+    assert result.stdout == ""
+
+
+def test_the_file_may_come_from_the_environment() -> None:
+    runner = CliRunner(env={"MIRRORWATCH_CONFIG": str(EXAMPLE)})
+    assert runner.invoke(main, ["check-config"]).exit_code == 0
+
+
+def test_no_file_at_all_is_a_usage_error() -> None:
+    runner = CliRunner(env={"MIRRORWATCH_CONFIG": None})
+    result = runner.invoke(main, ["check-config"])
+    assert result.exit_code == 2
+    assert "MIRRORWATCH_CONFIG" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("properties", "expected"),
+    [
+        (
+            ", foo.bar: 1, socket.timeout.ms: soon",
+            [
+                '["foo.bar"]: No such configuration property: "foo.bar"',
+                '["socket.timeout.ms"]: Invalid value for configuration',
+            ],
+        ),
+        (", linger.ms: x", ["kafka: Invalid value for configuration prop"]),
+        (
+            ", security.protocol: SSL, ssl.ca.location: /nowhere/ca.pem",
+            ["ssl.ca.location failed"],
+        ),
+        (
+            ", security.protocol: SASL_SSL, sasl.mechanism: SCRAM-SHA-512",
+            ["sasl.username and sasl.password must be set"],
+        ),
+        (
+            ", security.protocol: SSL, ssl.key.pem: hunter2",
+            ["ssl.key.pem failed: not in PEM format?"],
+        ),
+        (
+            ", sasl.oauthbearer.method: hunter2, sasl.password: hunter2",
+            ['Invalid value "**********" for'],
+        ),
+    ],
+)
+def test_what_librdkafka_refuses_is_refused(
+    tmp_path: Path, properties: str, expected: list[str]
+) -> None:
+    flows = "  - {source: summit, target: ldf}\n"
+    result = check(write(tmp_path, flows, properties))
+    assert result.exit_code == 2
+    for text in expected:
+        assert text in result.stderr
+    assert "clusters.summit.kafka" in result.stderr
+    assert "hunter2" not in result.output
+
+
+def test_nothing_is_connected_to(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0.5)
+        port = server.getsockname()[1]
+        flows = "  - {source: summit, target: ldf}\n"
+        assert check(write(tmp_path, flows, port=port)).exit_code == 0
+        with pytest.raises(TimeoutError):
+            server.accept()
+
+
+def test_notes_tell_what_is_allowed_and_yet_worth_a_thought(
+    tmp_path: Path,
+) -> None:
+    flows = """
+  - source: summit
+    target: ldf
+    topics: {include: ['(?<=a)b', 'c.*']}
+    mirror: {mode: connect}
+  - source: summit
+    target: ldf
+    name: other
+    topics: {include: ['d.*']}
+    canary: {enabled: false}
+web: {listen: "0.0.0.0:0"}
+"""
+    properties = ", sasl.password: hunter2, ssl.key.password: '${env:HOME}'"
+    result = check(write(tmp_path, flows, properties), "--json")
+    starts = (
+        'clusters.summit.kafka["sasl.password"] is written in the file',
+        "web.listen: other machines can reach the page",
+        "flows[0].canary.topic is none of the flow's topics",
+        "flows[0].mirror has neither topics.offsets nor connect.url",
+        "flows[1].canary is off",
+        "flows[0] and flows[1]: whether their topics overlap was not decided",
+    )
+    notes = json.loads(result.output)["notes"]
+    for note, start in zip(notes, starts, strict=True):
+        assert note.startswith(start)
+
+
+def test_the_cost_of_a_known_number_of_partitions_is_one_sum(
+    tmp_path: Path,
+) -> None:
+    flows = """
+  - source: summit
+    target: ldf
+    canary: {partitions: 3, sized: {bytes: 100KiB}}
+"""
+    result = check(write(tmp_path, flows))
+    assert (
+        "30.8 MB a day per partition and 2.5 MB sized; 94.7 MB a day in all"
+        in result.output
+    )
+    assert "default: lsst.sal.ATDome.position -> summit.lsst" in result.output

@@ -1,0 +1,178 @@
+import re
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from mirrorwatch.config import Config
+from mirrorwatch.exceptions import ConfigError
+
+EXAMPLE = Path(__file__).parents[2] / "agent" / "config.example.yaml"
+
+
+def minimal(**flow: Any) -> dict[str, Any]:
+    return {
+        "clusters": {
+            alias: {"kafka": {"bootstrap.servers": f"{alias}:9092"}}
+            for alias in ("summit", "ldf", "base")
+        },
+        "flows": [{"source": "summit", "target": "ldf", **flow}],
+    }
+
+
+def test_the_example_loads() -> None:
+    config = Config.from_file(EXAMPLE)
+    assert config.file == EXAMPLE
+    (flow,) = config.flows
+    assert flow.selection.matches(flow.canary.topic)
+
+
+def test_the_example_loads_with_every_comment_taken_as_configuration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = tmp_path / "summit"
+    secret.write_text("hunter2\n")
+    text = re.sub(r"(?m)^( *)# (?=\s*[\w.]+:)", r"\1", EXAMPLE.read_text())
+    text = re.sub(r"(?m)^(What|Every|value).*$", "", text)
+    text = text.replace("/run/secrets/summit", str(secret))
+    monkeypatch.setenv("INFLUX_TOKEN", "hunter2")
+    path = tmp_path / "config.yaml"
+    path.write_text(text)
+    config = Config.from_file(path)
+    assert config.clusters["summit"].kafka["sasl.password"] == "hunter2"
+    assert config.sinks.influxdb is not None
+    assert config.sinks.influxdb.form == "2.x"
+    assert config.flows[0].mirror.jmx is not None
+    assert config.flows[0].limits.latency.warning == timedelta(seconds=2)
+
+
+def test_only_clusters_and_flows_are_required(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", "/somewhere")
+    config = Config.from_mapping(minimal())
+    (flow,) = config.flows
+    assert flow.name == "summit->ldf"
+    assert flow.topic_naming.remote("orders") == "summit.orders"
+    assert flow.mirror.source_alias == "summit"
+    assert flow.mirror.target_alias == "ldf"
+    assert flow.canary.warmup == timedelta(minutes=10, seconds=30)
+    assert config.interval == timedelta(seconds=5)
+    assert config.web.listen == "127.0.0.1:8080"
+    assert (config.web.host, config.web.port) == ("127.0.0.1", 8080)
+    assert config.sinks.influxdb is None
+    assert config.audit is None
+    assert config.state.path == Path("/somewhere/mirrorwatch/state.db")
+
+
+def test_the_state_file_has_a_place_without_xdg(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    monkeypatch.setenv("HOME", "/home/x")
+    expected = Path("/home/x/.local/state/mirrorwatch/state.db")
+    assert Config.from_mapping(minimal()).state.path == expected
+
+
+def test_a_key_without_a_value_is_no_key() -> None:
+    data = minimal(canary=None, topics={"include": None}, limits={})
+    config = Config.from_mapping(data | {"web": None, "sinks": {}})
+    assert config == Config.from_mapping(minimal())
+
+
+def test_the_mirrors_own_aliases_may_be_empty() -> None:
+    mirror = {"source_alias": "", "target_alias": "", "separator": ""}
+    config = Config.from_mapping(minimal(mirror=mirror, naming="identity"))
+    (flow,) = config.flows
+    assert flow.mirror.source_alias == ""
+    assert flow.naming.separator == ""
+    assert flow.topic_naming.remote("heartbeats") == "heartbeats"
+
+
+@pytest.mark.parametrize(
+    "flow",
+    [
+        {"naming": {"policy": "default", "separator": "_"}},
+        {"mirror": {"separator": "_"}},
+        {"naming": "default", "mirror": {"separator": "_"}},
+    ],
+)
+def test_the_separator_needs_to_be_said_once(flow: dict[str, Any]) -> None:
+    (loaded,) = Config.from_mapping(minimal(**flow)).flows
+    assert loaded.mirror.separator == "_"
+    assert loaded.topic_naming.remote("orders") == "summit_orders"
+
+
+def test_topics_may_be_given_as_the_mirror_has_them() -> None:
+    topics = {"include": "a[.].*, b", "exclude": " .*x ,"}
+    (flow,) = Config.from_mapping(minimal(topics=topics)).flows
+    assert flow.topics.include == ("a[.].*", "b")
+    assert flow.topics.exclude == (".*x",)
+
+
+def test_kafka_properties_are_text_as_librdkafka_wants_them() -> None:
+    data = minimal()
+    data["clusters"]["ldf"]["kafka"] |= {
+        "enable.ssl.certificate.verification": False,
+        "socket.timeout.ms": 5000,
+    }
+    kafka = Config.from_mapping(data).clusters["ldf"].kafka
+    assert {**kafka} == {
+        "bootstrap.servers": "ldf:9092",
+        "enable.ssl.certificate.verification": "false",
+        "socket.timeout.ms": "5000",
+    }
+
+
+def test_flows_from_several_sites_may_merge_if_both_say_so() -> None:
+    topics = {"include": ["orders", "a.*"], "merged": ["orders|a.*"]}
+    data = minimal(naming="identity", topics=topics)
+    other = data["flows"][0] | {"source": "base"}
+    both = Config.from_mapping(data | {"flows": [*data["flows"], other]}, "x")
+    assert len(both.flows) == 2
+    apart = {"include": ["a.*"], "merged": ["a.*"]}
+    data["flows"][0]["topics"] = {"include": ["a.*", "b"]} | {
+        "merged": ["a.*"]
+    }
+    other = other | {"topics": apart}
+    Config.from_mapping(data | {"flows": [*data["flows"], other]}, "x")
+
+
+def test_flows_that_prefix_their_names_may_go_both_ways() -> None:
+    data = minimal()
+    back = {"source": "ldf", "target": "summit"}
+    Config.from_mapping(data | {"flows": [*data["flows"], back]})
+
+
+def test_flows_from_one_source_to_two_targets_share_canary_and_topics() -> (
+    None
+):
+    data = minimal(naming="identity")
+    other = data["flows"][0] | {"target": "base"}
+    Config.from_mapping(data | {"flows": [*data["flows"], other]})
+
+
+def test_a_mapping_is_refused_in_the_same_words() -> None:
+    with pytest.raises(ConfigError) as caught:
+        Config.from_mapping(minimal(canary={"interval": 1}), "demo")
+    assert str(caught.value).startswith("demo: flows[0].canary.interval: a ")
+
+
+def test_the_configuration_is_frozen() -> None:
+    config = Config.from_mapping(minimal())
+    with pytest.raises(ValidationError, match="frozen"):
+        config.flows[0].name = "other"  # type: ignore[misc]
+
+
+def test_merge_keys_and_anchors_of_yaml_work(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(
+        "clusters:\n"
+        "  a: {kafka: &k {client.id: x, bootstrap.servers: a}}\n"
+        "  b: {kafka: {<<: *k, bootstrap.servers: b}}\n"
+        "flows: [{source: a, target: b}]\n"
+    )
+    kafka = Config.from_file(path).clusters["b"].kafka
+    assert {**kafka} == {"client.id": "x", "bootstrap.servers": "b"}

@@ -1,0 +1,215 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from mirrorwatch.cli import main
+from mirrorwatch.config import Config
+from mirrorwatch.config.display import to_display
+from mirrorwatch.config.references import (
+    ReferenceFailedError,
+    resolve,
+    smells_secret,
+)
+from mirrorwatch.exceptions import ConfigError
+
+SECRET = "hunter2"  # noqa: S105
+
+REFERENCED = """
+clusters:
+  a:
+    kafka:
+      bootstrap.servers: a:1
+      client.id: pre-${env:SECRET}
+      sasl.password: ${file:FOLDER/secret}
+      sasl.username: ${env:SECRET}
+    schema_registry:
+      {url: "https://r", username: "${env:SECRET}", password: "${env:SECRET}"}
+  b: {kafka: {bootstrap.servers: "${env:SECRET}:9092"}}
+flows:
+  - source: a
+    target: b
+    name: ${env:SECRET}
+    topics: {include: ["${env:SECRET}.*"], exclude: "${env:SECRET}"}
+    naming: {format: "${env:SECRET}.${topic}"}
+    classes: {x: "${env:SECRET}"}
+    mirror:
+      source_alias: ${env:SECRET}
+      topics: {syncs: "${env:SECRET}"}
+      connectors: ["${env:SECRET}"]
+      connect: {url: "http://${env:SECRET}"}
+      jmx: {format: jolokia, urls: ["http://${env:SECRET}:1"]}
+    canary: {topic: "${env:SECRET}"}
+sinks:
+  influxdb:
+    url: http://${env:SECRET}:1
+    database: ${env:SECRET}
+    username: ${env:SECRET}
+    password: ${env:SECRET}
+state: {path: "/${env:SECRET}/state.db"}
+"""
+
+
+@pytest.fixture
+def referenced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("SECRET", SECRET)
+    (tmp_path / "secret").write_text(f"{SECRET}\n")
+    path = tmp_path / "config.yaml"
+    path.write_text(REFERENCED.replace("FOLDER", str(tmp_path)))
+    return path
+
+
+def test_references_are_followed_in_every_value(referenced: Path) -> None:
+    config = Config.from_file(referenced)
+    kafka = config.clusters["a"].kafka
+    assert kafka["sasl.password"] == SECRET
+    assert kafka["client.id"] == f"pre-{SECRET}"
+    assert config.clusters["b"].kafka["bootstrap.servers"] == f"{SECRET}:9092"
+    (flow,) = config.flows
+    assert flow.topic_naming.remote("t") == f"{SECRET}.t"
+    influxdb = config.sinks.influxdb
+    assert influxdb is not None
+    assert influxdb.password is not None
+    assert influxdb.password.get_secret_value() == SECRET
+
+
+def test_what_came_from_a_reference_is_never_shown(referenced: Path) -> None:
+    config = Config.from_file(referenced)
+    for part in (config, *config.flows, *config.clusters.values()):
+        assert SECRET not in repr(part)
+        assert SECRET not in str(part)
+        assert SECRET not in json.dumps(to_display(part))
+    assert "a:1" in repr(config)
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_check_config_shows_no_secret(
+    referenced: Path, options: list[str]
+) -> None:
+    arguments = ["check-config", "--config", str(referenced), *options]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0
+    assert SECRET not in result.output
+
+
+def test_secrets_that_stand_in_the_file_are_not_shown_either() -> None:
+    config = Config.from_mapping(
+        {
+            "clusters": {
+                "a": {
+                    "kafka": {
+                        "bootstrap.servers": "a:1",
+                        "sasl.password": SECRET,
+                        "ssl.key.pem": SECRET,
+                        "sasl.oauthbearer.config": "kept",
+                    }
+                },
+                "b": {"kafka": {"bootstrap.servers": "b:1"}},
+            },
+            "flows": [{"source": "a", "target": "b"}],
+        }
+    )
+    assert SECRET not in repr(config)
+    assert SECRET not in str(config.model_dump())
+    assert SECRET not in config.model_dump_json()
+    assert SECRET not in f"{config.clusters['a'].kafka}"
+    assert config.clusters["a"].kafka["ssl.key.pem"] == SECRET
+
+
+BAD_VALUES: list[tuple[str, Any]] = [
+    ("interval", "${env:SECRET}"),
+    ("web", {"listen": "${env:SECRET}"}),
+    ("audit", {"timezone": "${env:SECRET}", "schedule": "${env:SECRET}"}),
+    ("sinks", {"influxdb": {"url": "${env:SECRET}", "token": [SECRET]}}),
+    ("sinks", {"influxdb": {"url": "x", "token": 5, "tokken": SECRET}}),
+    ("flows", [{"source": "${env:SECRET}", "target": "${env:SECRET}"}]),
+    (
+        "flows",
+        [
+            {
+                "source": "a",
+                "target": "b",
+                "topics": {
+                    "include": ["(?P=${env:SECRET})", "(${env:SECRET}"]
+                },
+                "naming": "${env:SECRET}",
+                "canary": {"topic": "#${env:SECRET}", "partitions": SECRET},
+                "mirror": {"kind": "${env:SECRET}"},
+            }
+        ],
+    ),
+    (
+        "flows",
+        [
+            {"source": "a", "target": "b", "topics": {"include": [topic]}}
+            for topic in ("${env:SECRET}", "${env:SECRET}.*")
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("key", "value"), BAD_VALUES)
+def test_no_error_shows_what_came_from_a_reference(
+    key: str, value: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SECRET", SECRET)
+    data = {
+        "clusters": {
+            alias: {"kafka": {"bootstrap.servers": alias}} for alias in "ab"
+        },
+        "flows": [{"source": "a", "target": "b"}],
+    }
+    with pytest.raises(ConfigError) as caught:
+        Config.from_mapping(data | {key: value})
+    shown = str(caught.value).replace("(is 'hunter2')", "")
+    assert SECRET not in shown
+    # pydantic's own error must not travel along in the traceback.
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
+
+
+def test_a_reference_may_stand_inside_of_a_text() -> None:
+    environment = {"A": "1", "B": "2", "EMPTY": ""}
+    assert resolve("x${env:A}-${env:B}y", environment) == "x1-2y"
+    assert resolve("[${env:EMPTY}]", environment) == "[]"
+    assert resolve("$${env:A} ${topic} $1", environment) == (
+        "${env:A} ${topic} $1"
+    )
+
+
+def test_a_value_is_not_searched_for_references_again() -> None:
+    assert resolve("${env:A}", {"A": "${env:B}", "B": "b"}) == "${env:B}"
+
+
+def test_a_failed_reference_is_named_but_nothing_else(tmp_path: Path) -> None:
+    with pytest.raises(ReferenceFailedError, match=r"^\$\{env:NOPE\}: the "):
+        resolve("before-${env:NOPE}-after", {})
+    path = tmp_path / "binary"
+    path.write_bytes(b"\xff")
+    with pytest.raises(ReferenceFailedError, match="not UTF-8"):
+        resolve(f"${{file:{path}}}")
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "sasl.password",
+        "token",
+        "sasl.jaas.config",
+        "ssl.key.pem",
+        "sasl.oauthbearer.client.secret",
+        "PASSWD",
+        "sasl.pasword",
+    ],
+)
+def test_keys_that_speak_of_secrets_are_known(key: str) -> None:
+    assert smells_secret(key)
+
+
+@pytest.mark.parametrize(
+    "key", ["bootstrap.servers", "sasl.username", "topic", "listen"]
+)
+def test_other_keys_are_shown(key: str) -> None:
+    assert not smells_secret(key)
