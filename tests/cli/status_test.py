@@ -1,0 +1,229 @@
+import json
+import threading
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import httpx
+import pytest
+from click.testing import CliRunner, Result
+
+from mirrorwatch.cli.root import main
+from mirrorwatch.domain.observations import CanaryCounts
+from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.web.server import Server
+from tests.support.builders import (
+    NOON,
+    a_canary,
+    a_partition,
+    a_report,
+    a_verdict,
+    an_arrival,
+)
+from tests.support.stage import Stage, serve_stage
+
+MS = timedelta(milliseconds=1)
+
+
+class Clock:
+    now = NOON
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def stage(clock: Clock) -> Stage:
+    return Stage(clock=clock)
+
+
+@pytest.fixture
+def server(stage: Stage) -> Iterator[Server]:
+    with serve_stage(stage) as server:
+        yield server
+
+
+def run(*arguments: str, **environment: str) -> Result:
+    return CliRunner().invoke(
+        main,
+        ["status", *arguments],
+        env={"MIRRORWATCH_CONFIG": None, "COLUMNS": "100", **environment},
+    )
+
+
+def test_a_healthy_agent_gives_status_0_and_its_figures(
+    stage: Stage, server: Server
+) -> None:
+    canary = a_canary(
+        partitions=[
+            a_partition(counts=CanaryCounts(delivered=2), outstanding=3),
+            a_partition(1, counts=CanaryCounts(late=4, duplicates=5)),
+        ],
+        arrivals=[an_arrival(NOON, 20 * MS), an_arrival(NOON, 1500 * MS)],
+    )
+    since = NOON - timedelta(minutes=90)
+    stage.tick(
+        a_report(observations=[canary], verdicts=[a_verdict(since=since)])
+    )
+
+    result = run("--url", server.url)
+
+    assert result.exit_code == 0
+    assert "✓ ok  summit->ldf" in result.stdout
+    assert "median 20 ms, p99 1.5 s, worst 1.5 s" in result.stdout
+    assert "3 on their way, 0 lost, 4 late, 5 duplicates" in result.stdout
+    assert "Every probe arrives" in result.stdout
+    assert "1.5 h" in result.stdout
+
+
+@pytest.mark.parametrize(
+    "health", [Health.CRITICAL, Health.WARNING, Health.UNKNOWN, Health.OFF]
+)
+def test_anything_but_ok_gives_status_3(
+    stage: Stage, server: Server, health: Health
+) -> None:
+    stage.tick(
+        a_report(verdicts=[a_verdict(health, reason="The mirror stopped")])
+    )
+
+    result = run("--url", server.url)
+
+    assert result.exit_code == 3
+    assert health.label in result.stdout
+    assert "The mirror stopped" in result.stdout
+
+
+def test_an_old_report_gives_status_3_and_is_said_to_be_old(
+    stage: Stage, server: Server, clock: Clock
+) -> None:
+    stage.tick(a_report())
+    clock.now = NOON + timedelta(seconds=45)
+
+    result = run("--url", server.url)
+
+    assert result.exit_code == 3
+    assert "The last report is 45 s old" in result.stdout
+
+
+def test_no_report_yet_gives_status_3(server: Server) -> None:
+    result = run("--url", server.url)
+
+    assert result.exit_code == 3
+    assert "no report yet" in result.stdout
+
+
+def test_json_is_what_the_api_says(stage: Stage, server: Server) -> None:
+    stage.tick(a_report(verdicts=[a_verdict(Health.WARNING)]))
+
+    result = run("--url", server.url, "--json")
+
+    said = httpx.get(f"{server.url}/api/status", trust_env=False).json()
+    assert json.loads(result.stdout) == said
+    assert result.exit_code == 3
+
+
+def test_a_reason_cannot_steer_the_terminal(
+    stage: Stage, server: Server
+) -> None:
+    reason = "topic \x1b[2J[bold]gone[/bold]"
+    stage.tick(a_report(verdicts=[a_verdict(reason=reason)]))
+
+    result = run("--url", server.url)
+
+    assert "\x1b[2J" not in result.stdout
+    assert "[bold]gone[/bold]" in result.stdout
+
+
+def test_an_agent_that_is_away_gives_status_1_and_the_remedy(
+    stage: Stage,
+) -> None:
+    with serve_stage(stage) as server:
+        url = server.url
+
+    result = run("--url", url)
+
+    assert result.exit_code == 1
+    assert f"No agent answers at {url}/api/status" in result.stderr
+    assert "mirrorwatch run" in result.stderr
+
+
+def test_a_password_in_the_address_is_not_shown(stage: Stage) -> None:
+    with serve_stage(stage) as server:
+        port = server.port
+
+    result = run("--url", f"http://me:hunter2@127.0.0.1:{port}")
+
+    assert result.exit_code == 1
+    assert "hunter2" not in result.output
+
+
+def test_somebody_else_who_answers_is_not_taken_for_an_agent() -> None:
+    class Other(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b'{"flows": "many"}')
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            pass
+
+    other = HTTPServer(("127.0.0.1", 0), Other)
+    thread = threading.Thread(target=other.serve_forever)
+    thread.start()
+    try:
+        result = run("--url", f"http://127.0.0.1:{other.server_port}")
+    finally:
+        other.shutdown()
+        thread.join()
+        other.server_close()
+
+    assert result.exit_code == 1
+    assert "is not a mirrorwatch agent" in result.stderr
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:8080", "ftp://host", "http://"])
+def test_an_address_that_is_none_gives_status_2(url: str) -> None:
+    result = run("--url", url)
+
+    assert result.exit_code == 2
+    assert "--url" in result.stderr
+
+
+def configured(folder: Path, listen: str) -> str:
+    path = folder / "mirrorwatch.yaml"
+    path.write_text(f"""
+clusters:
+  summit: {{kafka: {{bootstrap.servers: "127.0.0.1:1"}}}}
+  ldf: {{kafka: {{bootstrap.servers: "127.0.0.1:2"}}}}
+flows:
+  - source: summit
+    target: ldf
+    topics: {{include: ["a"]}}
+    mirror: {{kind: mirrormaker2}}
+web: {{listen: "{listen}"}}
+""")
+    return str(path)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])  # noqa: S104
+def test_the_address_comes_from_the_configuration(
+    tmp_path: Path, stage: Stage, server: Server, host: str
+) -> None:
+    stage.tick(a_report())
+    file = configured(tmp_path, f"{host}:{server.port}")
+
+    assert run("--config", file).exit_code == 0
+    assert run(MIRRORWATCH_CONFIG=file).exit_code == 0
+
+
+def test_a_port_that_the_agent_chooses_must_be_given(tmp_path: Path) -> None:
+    result = run("--config", configured(tmp_path, "127.0.0.1:0"))
+
+    assert result.exit_code == 1
+    assert "--url" in result.stderr
