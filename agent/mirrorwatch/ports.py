@@ -107,11 +107,9 @@ class Source(Protocol):
 
     name: str
 
-    interval: timedelta
-    """How often to observe."""
-
     def observe(self, now: datetime) -> Sequence[Observation]:
-        """Return what is true now.
+        """Return what is true now. It never waits: whatever takes time is
+        done by a `Worker`, which leaves the fact with the time it was seen.
 
         Raises
         ------

@@ -1,12 +1,38 @@
 """Options that several commands share."""
 
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import click
+from pydantic_core import PydanticCustomError
 
 from ..config import Config
+from ..config.durations import parse_duration
 
-__all__ = ["config_option"]
+__all__ = ["DURATION", "config_option"]
+
+
+class _Duration(click.ParamType[timedelta]):
+    """A duration with a unit, as in the configuration."""
+
+    name = "duration"
+
+    def convert(
+        self,
+        value: Any,
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> timedelta:
+        try:
+            duration: timedelta = parse_duration(value)
+        except PydanticCustomError as e:
+            self.fail(e.message(), param, ctx)
+        return duration
+
+
+DURATION = _Duration()
+"""``--for 90s``: the command gets a `timedelta`."""
 
 config_option = click.option(
     "--config",

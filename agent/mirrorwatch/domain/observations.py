@@ -1,5 +1,6 @@
 """Facts that sources report, frozen, each with the time it was seen."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 
@@ -10,10 +11,12 @@ __all__ = [
     "CanaryCounts",
     "CanaryObservation",
     "CanaryPartition",
+    "LatencyObservation",
     "Loss",
     "Observation",
     "ProbeArrival",
     "Problem",
+    "canaries",
 ]
 
 
@@ -231,5 +234,32 @@ class CanaryObservation:
     """What is wrong beside the probes, or keeps the canary from knowing."""
 
 
-Observation = CanaryObservation
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LatencyObservation:
+    """How long the probes of one flow took, and what is usual."""
+
+    flow: str
+    """Name of the flow."""
+
+    at: datetime
+    """When it was worked out (UTC)."""
+
+    p99: timedelta | None
+    """99th percentile of the last five minutes, `None` without arrivals."""
+
+    usual: timedelta | None
+    """What it usually is; `None` if that is not known yet."""
+
+    measured: int
+    """Arrivals in the last five minutes."""
+
+
+Observation = CanaryObservation | LatencyObservation
 """Any fact that a source can report."""
+
+
+def canaries(
+    observations: Iterable[Observation],
+) -> tuple[CanaryObservation, ...]:
+    """Return the canaries among what was seen."""
+    return tuple(o for o in observations if isinstance(o, CanaryObservation))

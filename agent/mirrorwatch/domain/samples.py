@@ -8,7 +8,12 @@ from typing import Protocol
 from . import catalogue as c
 from .catalogue import Metric
 from .histogram import Histogram
-from .observations import CanaryObservation, CanaryPartition, Observation
+from .observations import (
+    CanaryObservation,
+    CanaryPartition,
+    Observation,
+    canaries,
+)
 from .verdicts import Flow, Health, Verdict
 
 __all__ = ["AgentFigures", "Figures", "Sample", "samples"]
@@ -78,7 +83,7 @@ def samples(report: Figures) -> Iterator[Sample]:
     """
     yield from _health(report)
     newest: dict[str, CanaryObservation] = {}
-    for seen in sorted(report.observations, key=lambda o: o.at):
+    for seen in sorted(canaries(report.observations), key=lambda o: o.at):
         newest[seen.flow] = seen
     for flow, canary in sorted(newest.items()):
         for partition in canary.partitions:

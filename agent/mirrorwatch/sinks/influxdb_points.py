@@ -11,7 +11,7 @@ from ..domain.catalogue import (
     CANARY_REPLICATION,
 )
 from ..domain.histogram import Histogram
-from ..domain.observations import ProbeArrival
+from ..domain.observations import ProbeArrival, canaries
 from ..domain.samples import samples
 from ..ports import Report
 
@@ -44,7 +44,7 @@ def to_points(report: Report) -> list[Point]:
 
 
 def _probes(report: Report) -> Iterator[Point]:
-    for seen in report.observations:
+    for seen in canaries(report.observations):
         for arrival in seen.arrivals:
             yield _probe(arrival)
 

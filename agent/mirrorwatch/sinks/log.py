@@ -4,6 +4,7 @@ from collections import Counter
 
 from structlog.typing import FilteringBoundLogger
 
+from ..domain.observations import canaries
 from ..domain.verdicts import Health, Verdict
 from ..ports import Report
 
@@ -35,7 +36,9 @@ class LogSink:
             health=health,
             verdicts=dict(Counter(v.health.label for v in report.verdicts)),
             observations=len(report.observations),
-            arrivals=sum(len(o.arrivals) for o in report.observations),
+            arrivals=sum(
+                len(c.arrivals) for c in canaries(report.observations)
+            ),
         )
 
     def close(self) -> None:

@@ -1,10 +1,12 @@
 """The state file: SQLite in WAL mode, one writer at a time."""
 
+import fcntl
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
+from typing import TextIO
 
 from ..exceptions import StateError
 
@@ -38,6 +40,7 @@ class Database:
         try:
             if path is not None:
                 path.parent.mkdir(parents=True, exist_ok=True)
+                self._only = _lock(path)
             self._connection = sqlite3.connect(
                 path or ":memory:",
                 check_same_thread=False,
@@ -76,3 +79,23 @@ class Database:
         """Close the file."""
         with self._lock:
             self._connection.close()
+            if self._path is not None:
+                self._only.close()
+
+
+def _lock(path: Path) -> TextIO:
+    """Keep a second agent out; the lock ends with the process.
+
+    Two would number their probes alike, and each would call the other's
+    arrivals duplicates.
+    """
+    lock = path.with_name(f"{path.name}.lock").open("w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as e:
+        lock.close()
+        raise StateError(
+            f"Another agent uses the state file {path}: stop it, or give "
+            "this one its own state.path"
+        ) from e
+    return lock

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable
 from sqlite3 import Connection
 
-from ..domain.observations import CanaryObservation, CanaryPartition
+from ..domain.observations import CanaryObservation, CanaryPartition, canaries
 from ..ports import Report
 from .bucket import Bucket
 from .sketch import LatencySketch
@@ -41,7 +41,7 @@ def change_of(db: Connection, report: Report, flow: str) -> Bucket:
     one: a gap on a chart is true, a frozen line is not.
     """
     change = Bucket(health=report.health_of(flow))
-    for seen in report.observations:
+    for seen in canaries(report.observations):
         if seen.flow == flow:
             change.add(_of_canary(db, seen))
     return change

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from .. import __version__
-from ..domain.observations import CanaryPartition, Observation
+from ..domain.observations import CanaryPartition, Observation, canaries
 from ..domain.verdicts import Evidence, Flow, Health, Verdict
 from ..ports import Report
 from ..state.bucket import Bucket
@@ -122,7 +122,7 @@ def _canary(
     flow: str, observations: Iterable[Observation], recent: Bucket | None
 ) -> dict[str, Any] | None:
     """Return the canary's books, `None` if it was not seen."""
-    for seen in observations:
+    for seen in canaries(observations):
         if seen.flow == flow:
             return {
                 "observed_at": time_text(seen.at),

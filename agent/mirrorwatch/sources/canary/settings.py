@@ -7,7 +7,10 @@ from datetime import timedelta
 from ...domain.canary import Message
 from ...domain.verdicts import Flow
 
-__all__ = ["CanarySettings", "no_headers"]
+__all__ = ["CanarySettings", "Headers", "no_headers"]
+
+Headers = Callable[[Message], list[tuple[str, str | bytes | None]]]
+"""Gives the headers of a probe."""
 
 
 def no_headers(_message: Message) -> list[tuple[str, str | bytes | None]]:
@@ -55,7 +58,5 @@ class CanarySettings:
     max_request_bytes: int | None = None
     """The mirror producer's ``max.request.size``, where it is known."""
 
-    headers: Callable[[Message], list[tuple[str, str | bytes | None]]] = (
-        no_headers
-    )
+    headers: Headers = no_headers
     """Headers of a probe: how a test marks those that it wants dropped."""

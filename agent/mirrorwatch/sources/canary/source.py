@@ -20,8 +20,6 @@ class CanarySource:
         What the canary was told.
     board
         What the canary and the surveyor left there.
-    interval
-        The tick.
     lost_window
         How long losses are reported by name.
     """
@@ -31,11 +29,9 @@ class CanarySource:
         *,
         settings: CanarySettings,
         board: Board,
-        interval: timedelta,
         lost_window: timedelta,
     ) -> None:
         self.name = f"canary {settings.flow.name}"
-        self.interval = interval
         self._settings = settings
         self._board = board
         self._lost_window = lost_window

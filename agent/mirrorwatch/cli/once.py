@@ -1,0 +1,77 @@
+"""`mirrorwatch once`: looks for a while, prints, and says how it is."""
+
+import json
+from datetime import timedelta
+
+import click
+import structlog
+from rich.console import Console
+
+from ..clock import utc_now
+from ..config import Config
+from ..daemon import Daemon, wait_for_signal
+from ..domain.verdicts import Health
+from ..factory import build_agent
+from ..log import configure_logging
+from ..state import Database
+from ..web.freshness import Freshness
+from ..web.status_document import status_document
+from .options import DURATION, config_option
+from .status_page import print_status
+
+__all__ = ["command"]
+
+EXIT_UNHEALTHY = 3
+"""It ran, and not every flow is ok."""
+
+
+@click.command(
+    "once",
+    epilog="Examples: mirrorwatch once --config config.yaml; "
+    "mirrorwatch once --config config.yaml --for 2m --json",
+)
+@config_option
+@click.option(
+    "--for",
+    "duration",
+    default="60s",
+    show_default=True,
+    type=DURATION,
+    metavar="TIME",
+    help="How long to observe, for example 90s or 5m.",
+)
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print what /api/status would say."
+)
+@click.pass_context
+def command(
+    ctx: click.Context, config: Config, duration: timedelta, *, as_json: bool
+) -> None:
+    """Observe for a while, print the verdicts and exit with the status.
+
+    It keeps its books in memory, so it can run beside a daemon. Exit status
+    0 if every flow is ok, 3 if not.
+    """
+    configure_logging(json=False, level="warning")
+    logger = structlog.get_logger("mirrorwatch")
+    agent = build_agent(
+        config,
+        database=Database(None),
+        clock=utc_now,
+        logger=logger,
+        serve=False,
+    )
+    with Daemon(agent, clock=utc_now, logger=logger):
+        wait_for_signal(duration)
+        report = agent.board.report
+    now = utc_now()
+    fresh = Freshness.of(report, now, config.interval)
+    status = status_document(report, {}, fresh, now)
+    if as_json:
+        click.echo(json.dumps(status, indent=2))
+    else:
+        print_status(status, Console(highlight=False))
+    if report is None or any(
+        report.health_of(flow.name) is not Health.OK for flow in report.flows
+    ):
+        ctx.exit(EXIT_UNHEALTHY)

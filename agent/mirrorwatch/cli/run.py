@@ -1,0 +1,48 @@
+"""`mirrorwatch run`: the daemon."""
+
+import sys
+
+import click
+import structlog
+
+from ..clock import utc_now
+from ..config import Config
+from ..daemon import Daemon, wait_for_signal
+from ..factory import build_agent
+from ..log import configure_logging
+from ..state import Database
+from .options import config_option
+
+__all__ = ["command"]
+
+
+@click.command(
+    "run",
+    epilog="Example: mirrorwatch run --config /etc/mirrorwatch/config.yaml",
+)
+@config_option
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="info",
+    show_default=True,
+    help="Least level that is logged.",
+)
+def command(config: Config, log_level: str) -> None:
+    """Watch every configured flow until SIGTERM or Ctrl-C.
+
+    Logs to stderr: JSON lines, or plain ones on a terminal. The page, the
+    API and /metrics are served where web.listen says.
+    """
+    configure_logging(json=not sys.stderr.isatty(), level=log_level)
+    logger = structlog.get_logger("mirrorwatch")
+    agent = build_agent(
+        config,
+        database=Database(config.state.path),
+        clock=utc_now,
+        logger=logger,
+    )
+    with Daemon(agent, clock=utc_now, logger=logger):
+        if agent.server is not None:
+            logger.info("Serving", url=agent.server.url)
+        wait_for_signal()

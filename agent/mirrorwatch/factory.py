@@ -1,0 +1,138 @@
+"""Configuration -> agent: the only place that knows every class."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from structlog.typing import FilteringBoundLogger
+
+from .config import Config, InfluxDBConfig
+from .daemon import Agent
+from .pipeline import Pipeline
+from .ports import Sink, Worker
+from .sinks.history import HistorySink
+from .sinks.influxdb import InfluxDbOutlet
+from .sinks.influxdb_access import (
+    InfluxDbAccess,
+    password_access,
+    token_access,
+)
+from .sinks.isolated import IsolatedSink
+from .sinks.log import LogSink
+from .sinks.prometheus import PrometheusSink
+from .sources.canary import Headers, no_headers
+from .sources.cluster import Cluster
+from .state import Database
+from .state.history import History
+from .state.verdicts import VerdictStore
+from .web.app import create_app
+from .web.board import Board
+from .web.server import Server
+from .wiring import FlowWiring, Surroundings, to_limits
+
+__all__ = ["build_agent"]
+
+
+def build_agent(
+    config: Config,
+    *,
+    database: Database,
+    clock: Callable[[], datetime],
+    logger: FilteringBoundLogger,
+    serve: bool = True,
+    headers: Headers = no_headers,
+) -> Agent:
+    """Wire an agent together. Nothing is started yet.
+
+    Parameters
+    ----------
+    config
+        Configuration.
+    database
+        The state file.
+    clock
+        Gives the time.
+    logger
+        Where everything is told.
+    serve
+        Whether to serve the page.
+    headers
+        Headers of each probe: how a test marks those it wants dropped.
+
+    Raises
+    ------
+    ConfigError
+        Raised if a client cannot be made of the configuration.
+    StateError
+        Raised if the state file cannot be used.
+    """
+    properties = {a: dict(c.kafka) for a, c in config.clusters.items()}
+    history = History(database, config.interval)
+    around = Surroundings(
+        clusters={a: Cluster(a, p) for a, p in properties.items()},
+        properties=properties,
+        database=database,
+        history=history,
+        interval=config.interval,
+        clock=clock,
+        logger=logger,
+    )
+    wired = [FlowWiring.of(flow, around, headers) for flow in config.flows]
+    board, prometheus = Board(), PrometheusSink()
+    sinks: list[Sink] = [
+        prometheus,
+        board,
+        HistorySink(history),
+        LogSink(logger=logger),
+    ]
+    senders: list[Worker] = []
+    if config.sinks.influxdb is not None:
+        outlet = InfluxDbOutlet(_to_access(config.sinks.influxdb))
+        influxdb = IsolatedSink(outlet, logger=logger)
+        sinks.append(influxdb)
+        senders.append(influxdb)
+    app = create_app(
+        board,
+        history,
+        prometheus.exposition,
+        interval=config.interval,
+        clock=clock,
+    )
+    return Agent(
+        pipeline=Pipeline(
+            flows=[flow.flow for flow in config.flows],
+            limits={flow.name: to_limits(flow) for flow in config.flows},
+            sources=[s for flow in wired for s in flow.sources],
+            sinks=sinks,
+            verdicts=VerdictStore(database),
+            clock=clock,
+            logger=logger,
+        ),
+        workers=tuple(w for flow in wired for w in flow.workers),
+        senders=tuple(senders),
+        board=board,
+        database=database,
+        server=Server(app, config.web.host, config.web.port)
+        if serve
+        else None,
+        interval=config.interval,
+    )
+
+
+def _to_access(influxdb: InfluxDBConfig) -> InfluxDbAccess:
+    if influxdb.database is not None:
+        password = influxdb.password
+        return password_access(
+            url=influxdb.url,
+            database=influxdb.database,
+            retention_policy=influxdb.retention_policy,
+            username=influxdb.username,
+            password=password.get_secret_value() if password else None,
+        )
+    # The configuration has seen to it that none of these is missing.
+    token = influxdb.token
+    return token_access(
+        url=influxdb.url,
+        org=influxdb.org or "",
+        bucket=influxdb.bucket or "",
+        token=token.get_secret_value() if token else "",
+    )

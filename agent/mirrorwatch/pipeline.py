@@ -1,0 +1,156 @@
+"""One tick: observe, judge, publish."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+
+from structlog.typing import FilteringBoundLogger
+
+from .domain.checks import FlowLimits, judge
+from .domain.observations import Observation
+from .domain.verdicts import Flow, Verdict, keep_since
+from .exceptions import SinkError, SourceError, StateError
+from .ports import AgentState, Report, Sink, Source
+from .state.verdicts import VerdictStore
+
+__all__ = ["Pipeline"]
+
+
+class Pipeline:
+    """Makes one report a tick and hands it to every sink.
+
+    Parameters
+    ----------
+    flows
+        Every configured flow.
+    limits
+        Limits of each flow, by its name.
+    sources
+        What is observed. None of them waits.
+    sinks
+        Where reports go.
+    verdicts
+        Keeps verdicts over a restart.
+    clock
+        Gives the time.
+    logger
+        Where trouble is told, once for each trouble.
+    """
+
+    def __init__(
+        self,
+        *,
+        flows: Sequence[Flow],
+        limits: Mapping[str, FlowLimits],
+        sources: Sequence[Source],
+        sinks: Sequence[Sink],
+        verdicts: VerdictStore,
+        clock: Callable[[], datetime],
+        logger: FilteringBoundLogger,
+    ) -> None:
+        self._flows = tuple(flows)
+        self._limits = limits
+        self._sources = sources
+        self._sinks = sinks
+        self._store = verdicts
+        self._clock = clock
+        self._logger = logger
+        self._before: tuple[Verdict, ...] | None = None
+        self._last_tick: timedelta | None = None
+        self._sinks_up: dict[str, bool] = {}
+        self._told: dict[str, str] = {}
+
+    def tick(self) -> Report:
+        """Observe, judge, publish.
+
+        Returns
+        -------
+        Report
+            What every sink was given.
+        """
+        now = self._clock()
+        seen, sources_up = self._observe(now)
+        if self._before is None:
+            self._before = self._load(now)
+        verdicts = keep_since(judge(self._limits, seen, now), self._before)
+        self._before = verdicts
+        report = Report(
+            at=now,
+            flows=self._flows,
+            observations=tuple(seen),
+            verdicts=verdicts,
+            agent=AgentState(
+                sources_up=sources_up,
+                sinks_up=dict(self._sinks_up),
+                spooled_points=self._count("spooled_points"),
+                lost_points=self._count("lost_points"),
+                last_tick=self._last_tick,
+            ),
+        )
+        self._publish(report)
+        self._save(verdicts, now)
+        self._last_tick = self._clock() - now
+        return report
+
+    def close(self) -> None:
+        """Let every sink publish what it holds."""
+        for sink in self._sinks:
+            sink.close()
+
+    def _observe(
+        self, now: datetime
+    ) -> tuple[list[Observation], dict[str, bool]]:
+        seen: list[Observation] = []
+        up: dict[str, bool] = {}
+        for source in self._sources:
+            try:
+                seen.extend(source.observe(now))
+            except SourceError as e:
+                self._tell(source.name, "Source unavailable", e)
+                up[source.name] = False
+            else:
+                self._told.pop(source.name, None)
+                up[source.name] = True
+        return seen, up
+
+    def _publish(self, report: Report) -> None:
+        for sink in self._sinks:
+            try:
+                sink.publish(report)
+            except SinkError as e:
+                self._tell(sink.name, "Sink unavailable", e)
+                self._sinks_up[sink.name] = False
+            else:
+                self._told.pop(sink.name, None)
+                # One with a backlog knows better than that it was queued.
+                up = getattr(sink, "up", True)
+                self._sinks_up[sink.name] = up is not False
+
+    def _count(self, what: str) -> dict[str, int]:
+        return {
+            sink.name: getattr(sink, what)
+            for sink in self._sinks
+            if hasattr(sink, what)
+        }
+
+    def _load(self, now: datetime) -> tuple[Verdict, ...]:
+        try:
+            return self._store.load(now)
+        except StateError as e:
+            self._tell("verdicts", "State unavailable", e)
+            return ()
+
+    def _save(self, verdicts: tuple[Verdict, ...], now: datetime) -> None:
+        try:
+            self._store.save(verdicts, now)
+        except StateError as e:
+            self._tell("verdicts", "State unavailable", e)
+        else:
+            self._told.pop("verdicts", None)
+
+    def _tell(
+        self, who: str, event: str, error: SourceError | SinkError | StateError
+    ) -> None:
+        """Log a trouble when it begins, and again when it is another."""
+        if self._told.get(who) != str(error):
+            self._told[who] = str(error)
+            self._logger.warning(event, **error.to_logging_context())
