@@ -18,6 +18,11 @@ _SMALL = {
     "group.initial.rebalance.delay.ms": "0",
     "num.network.threads": "2",
     "num.io.threads": "4",
+    # A killed broker comes back only when its own controller has given up
+    # on its former self. Nine seconds (the default) are longer than a
+    # Connect worker keeps faith: one crash would be two faults.
+    "broker.session.timeout.ms": "3000",
+    "broker.heartbeat.interval.ms": "500",
     # Retention is looked at every second, so that a test can overrun it;
     # what is retained for how long stays Kafka's default.
     "log.retention.check.interval.ms": "1000",

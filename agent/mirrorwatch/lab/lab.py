@@ -16,6 +16,7 @@ from .link import Link
 from .mirror import Mirror
 from .mirror_properties import mirror_properties
 from .runtime import Runtime
+from .security import SiteSecurity, secure
 from .settings import SOURCE, TARGET, LabSettings
 from .site import Site
 
@@ -72,23 +73,16 @@ class Lab:
         """
         try:
             self._prepare()
-            self.source.format()
-            self.target.format()
-            self.source.launch()
-            self.target.launch()
-            self.source.wait()
-            self.source.topics.create_all(
-                self.settings.topics, self.settings.topic_configs
-            )
-            self.target.wait()
-            if self.settings.start_mirror:
-                self.mirror.start()
+            self._start_parts()
         except BaseException:
             self.stop()
             raise
 
     def stop(self) -> None:
-        """Stop everything, and remove the folder if it is temporary."""
+        """Stop everything, and remove the folder if it is temporary.
+
+        Every part stops in good order if the folder is kept; else at once.
+        """
         self._open.close()
         if self._temporary:
             shutil.rmtree(self.folder, ignore_errors=True)
@@ -127,6 +121,31 @@ class Lab:
             return topic
         return f"{SOURCE}.{topic}"
 
+    def _start_parts(self) -> None:
+        sites = (self.source, self.target)
+        for site in sites:
+            site.format()
+        for site in sites:
+            site.launch()
+        if self.settings.start_mirror:
+            # It loads while the brokers do. But it looks for topics once and
+            # then not for ten minutes, so it must not see the source before
+            # its topics are there.
+            self.link_mirror.cut()
+            # A secured site knows the mirror only once it is up.
+            if not self.settings.secured:
+                self.mirror.launch()
+        for site in sites:
+            site.wait()
+        self.source.topics.create_all(
+            self.settings.topics, self.settings.topic_configs
+        )
+        if self.settings.start_mirror:
+            self.link_mirror.restore()
+            if self.settings.secured:
+                self.mirror.launch()
+            self.mirror.wait()
+
     def _prepare(self) -> None:
         runtime = Runtime.prepare(self.settings.kafka)
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -134,10 +153,15 @@ class Lab:
         self._open.callback(self._ports.close)
         lifeline = Lifeline(self.folder if self._temporary else None)
         self._open.callback(lifeline.close)
-        self._open.callback(self._stop_parts)
+        security = self._secure()
+        logins = {
+            k: v for s in security.values() for k, v in s.mirror().items()
+        }
         direct, agent, mirror = (self._ports.take() for _ in range(3))
         self.link_agent = self._link(agent)
         self.link_mirror = self._link(mirror)
+        # After the links, so that these are still there when parts stop.
+        self._open.callback(self._stop_parts)
         self.source = Site(
             SOURCE,
             listeners={
@@ -151,24 +175,30 @@ class Lab:
             log=self.logs / f"{SOURCE}.log",
             lifeline=lifeline,
             properties=self._broker(self.settings.source_properties),
+            security=security.get(SOURCE),
         )
-        direct = self._ports.take()
+        direct, agent, mirror = (self._ports.take() for _ in range(3))
         self.target = Site(
             TARGET,
-            listeners={"DIRECT": (direct, direct)},
+            listeners={
+                "DIRECT": (direct, direct),
+                "MIRROR": (mirror, mirror),
+                "AGENT": (agent, agent),
+            },
             controller_port=self._ports.take(),
             runtime=runtime,
             folder=self.folder / TARGET,
             log=self.logs / f"{TARGET}.log",
             lifeline=lifeline,
             properties=self._broker(self.settings.target_properties),
+            security=security.get(TARGET),
         )
         self.mirror = Mirror(
             configure=lambda more: mirror_properties(
                 self.settings,
                 source=self.source.mirror_bootstrap,
-                target=self.target.bootstrap,
-                more=more,
+                target=self.target.mirror_bootstrap,
+                more={**logins, **more},
             ),
             target=self.target.topics,
             jolokia_port=self._ports.take(),
@@ -184,15 +214,24 @@ class Lab:
         self._open.callback(link.stop)
         return link
 
+    def _secure(self) -> dict[str, SiteSecurity]:
+        if not self.settings.secured:
+            return {}
+        return secure((SOURCE, TARGET), self.folder / "security")
+
     def _broker(self, more: Mapping[str, str]) -> dict[str, str]:
         auto = "true" if self.settings.auto_create else "false"
         return {"auto.create.topics.enable": auto, **more}
 
     def _stop_parts(self) -> None:
-        # The mirror first: it commits its positions at the target.
-        if hasattr(self, "mirror"):
-            self.mirror.stop()
-            for site in (self.source, self.target):
-                site.ask_to_stop()
-            for site in (self.source, self.target):
-                site.stop()
+        parts = [
+            getattr(self, name)
+            for name in ("mirror", "source", "target")
+            if hasattr(self, name)
+        ]
+        for part in parts:
+            # Where nothing is kept, nothing needs to be put in order.
+            if self._temporary:
+                part.kill()
+            else:
+                part.stop()

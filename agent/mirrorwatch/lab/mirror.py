@@ -1,15 +1,17 @@
 """A dedicated MirrorMaker 2, with Jolokia in it."""
 
+import hashlib
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
 
 from .addresses import LOOPBACK
 from .lifeline import Lifeline
-from .mirror_state import bookmark, is_settled
+from .mirror_state import DIGEST, Bookmark, bookmark, is_settled
 from .process import Process
-from .properties import write_properties
+from .properties import to_text, write_properties
 from .runtime import Runtime
+from .settings import SOURCE, TARGET
 from .topics import Topics
 from .waiting import wait_until
 
@@ -20,6 +22,10 @@ _HEAP_MIB = 384
 
 _START_LIMIT = timedelta(seconds=120)
 """Longest start of the mirror: it waits for group joins and rebalances."""
+
+_STOP_LIMIT = timedelta(seconds=30)
+"""Longest orderly stop: shorter, and what it copied last would not be
+committed, which is another fault than the one that was asked for."""
 
 _LOOK = timedelta(milliseconds=200)
 """Between two looks at the internal topics: each one reads them whole."""
@@ -62,6 +68,7 @@ class Mirror:
         self._configure = configure
         self._target = target
         self._config = folder / "mm2.properties"
+        self._digest = ""
         agent = f"{runtime.jolokia}=host={LOOPBACK},port={jolokia_port}"
         self._process = Process(
             "mirror",
@@ -92,20 +99,13 @@ class Mirror:
         """Whether its clock is stopped."""
         return self._process.frozen
 
-    def start(
-        self,
-        properties: Mapping[str, str] | None = None,
-        *,
-        wait: bool = True,
-    ) -> None:
+    def start(self, properties: Mapping[str, str] | None = None) -> None:
         """Start it, and wait until it copies under these properties.
 
         Parameters
         ----------
         properties
             More properties, for this start only.
-        wait
-            Whether to wait; both sites must be up then.
 
         Raises
         ------
@@ -114,23 +114,43 @@ class Mirror:
         """
         if self.running:
             return
-        write_properties(self._config, self._configure(properties or {}))
-        since = bookmark(self._target) if wait else {}
+        # What is written from here on is of this start.
+        since = bookmark(self._target)
+        self.launch(properties)
+        self.wait(since)
+
+    def launch(self, properties: Mapping[str, str] | None = None) -> None:
+        """Start it without waiting; the sites need not be up."""
+        if self.running:
+            return
+        wanted = dict(self._configure(properties or {}))
+        self._digest = hashlib.sha256(to_text(wanted).encode()).hexdigest()
+        wanted[f"{SOURCE}->{TARGET}.{DIGEST}"] = self._digest
+        write_properties(self._config, wanted)
         self._process.start()
-        if wait:
-            wait_until(
-                lambda: self._settled(since),
-                limit=_START_LIMIT,
-                pause=_LOOK,
-                what=lambda: (
-                    "the mirror does not copy. The end of its log:\n"
-                    f"{self._process.tail()}"
-                ),
-            )
+
+    def wait(self, since: Bookmark | None = None) -> None:
+        """Wait until every task runs what the properties say.
+
+        Parameters
+        ----------
+        since
+            Where the mirror's internal topics ended before it was started,
+            by `bookmark`; nothing if it is the first start.
+        """
+        wait_until(
+            lambda: self._settled(since or {}),
+            limit=_START_LIMIT,
+            pause=_LOOK,
+            what=lambda: (
+                "the mirror does not copy. The end of its log:\n"
+                f"{self._process.tail()}"
+            ),
+        )
 
     def stop(self) -> None:
         """Stop it: it commits what it copied first."""
-        self._process.stop()
+        self._process.stop(_STOP_LIMIT)
 
     def kill(self) -> None:
         """Crash it: what was not committed will be copied again."""
@@ -144,10 +164,6 @@ class Mirror:
         """Let it go on after `freeze`."""
         self._process.thaw()
 
-    def ask_to_stop(self) -> None:
-        """Ask it to stop, without waiting."""
-        self._process.ask_to_stop()
-
-    def _settled(self, since: Mapping[str, Mapping[int, int]]) -> bool:
+    def _settled(self, since: Bookmark) -> bool:
         self._process.check()
-        return is_settled(self._target, since)
+        return is_settled(self._target, since, self._digest)

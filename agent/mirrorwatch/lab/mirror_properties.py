@@ -16,8 +16,12 @@ _FAST = {
     "sync.topic.acls.interval.seconds": "1",
     "emit.checkpoints.interval.seconds": "1",
     "sync.group.offsets.interval.seconds": "1",
-    # Without the target's prefix this one has no effect.
+    # Without the target's prefix these have no effect.
     f"{TARGET}.offset.flush.interval.ms": "1000",
+    # A mirror that was killed is missed at once, not for five minutes.
+    f"{TARGET}.scheduled.rebalance.max.delay.ms": "0",
+    f"{TARGET}.session.timeout.ms": "6000",
+    f"{TARGET}.heartbeat.interval.ms": "2000",
 }
 
 
@@ -53,6 +57,10 @@ def mirror_properties(
         f"{SOURCE}->{TARGET}.enabled": "true",
         f"{SOURCE}->{TARGET}.topics": ".*",
         f"{TARGET}->{SOURCE}.enabled": "false",
+        # Plugins by their service files: without it every start of a worker
+        # scans all classes of all jars, seconds on a small machine.
+        f"{SOURCE}.plugin.discovery": "service_load",
+        f"{TARGET}.plugin.discovery": "service_load",
         # Clusters of one broker.
         "replication.factor": "1",
         "checkpoints.topic.replication.factor": "1",

@@ -2,33 +2,25 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from .settings import SOURCE
 from .topics import Topics
 
-__all__ = ["CONNECTOR", "Bookmark", "Generation", "bookmark", "is_settled"]
+__all__ = ["CONNECTOR", "DIGEST", "Bookmark", "bookmark", "is_settled"]
 
 CONNECTOR = "MirrorSourceConnector"
 """Name of the connector that copies records."""
+
+DIGEST = "mirrorwatch.lab.digest"
+"""Property, unknown to MirrorMaker 2, that travels with the others into the
+configuration of each task: so one can see which properties a task runs."""
 
 _STATUS_TOPIC = f"mm2-status.{SOURCE}.internal"
 _CONFIG_TOPIC = f"mm2-configs.{SOURCE}.internal"
 
 Bookmark = Mapping[str, Mapping[int, int]]
 """Ends of the internal topics at one moment: later records are newer."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Generation:
-    """Where the tasks of the source connector stand."""
-
-    tasks: Mapping[int, Mapping[str, str]]
-    """Configuration of each task, as last committed."""
-
-    states: Mapping[int, str]
-    """State of each task, as said since the bookmark."""
 
 
 def bookmark(target: Topics) -> Bookmark:
@@ -39,7 +31,7 @@ def bookmark(target: Topics) -> Bookmark:
     }
 
 
-def is_settled(target: Topics, since: Bookmark) -> bool:
+def is_settled(target: Topics, since: Bookmark, digest: str) -> bool:
     """Tell whether the connector runs what the mirror was started with.
 
     Parameters
@@ -48,58 +40,45 @@ def is_settled(target: Topics, since: Bookmark) -> bool:
         Topics of the target.
     since
         What `bookmark` returned before the mirror was started.
+    digest
+        Digest of the properties it was started with.
 
     Notes
     -----
-    A mirror that comes back first runs the connector and task configurations
-    that it finds stored; only then does it store those of its properties,
-    and starts the tasks again if they differ. So three things must hold: the
-    connector's configuration was written since the start, every task's
-    agrees with it, and every task said that it runs after that.
+    A mirror that comes back first runs the task configurations that it finds
+    stored; it stores those of its properties, and starts the tasks again,
+    only later and only if they differ. So every task must have the digest,
+    and must have said that it runs after it was given it.
     """
-    connector: dict[str, str] = {}
-    written_at = -1
-    tasks: dict[str, dict[str, str]] = {}
-    committed_at = -1
-    count = 0
+    tasks: dict[int, str | None] = {}
+    count = committed_at = 0
     for message in target.read(_CONFIG_TOPIC):
         key, value = _decode(message)
         if value is None:
             continue
-        if key == f"connector-{CONNECTOR}":
-            connector, written_at = value["properties"], message.offset()
-        elif key.startswith(f"task-{CONNECTOR}-"):
-            tasks[key] = value["properties"]
-        elif key == f"commit-{CONNECTOR}":
+        if key == f"commit-{CONNECTOR}":
             count = value["tasks"]
             committed_at = message.timestamp()[1]
-    if written_at < since[_CONFIG_TOPIC].get(0, 0):
+        elif key.startswith(f"task-{CONNECTOR}-"):
+            number = int(key.rpartition("-")[2])
+            tasks[number] = value["properties"].get(DIGEST)
+    wanted = set(range(count))
+    if not wanted or any(tasks.get(task) != digest for task in wanted):
         return False
-    wanted = [tasks[f"task-{CONNECTOR}-{n}"] for n in range(count)]
-    if not all(_agree(connector, task) for task in wanted):
-        return False
-    running = _running(target, since, committed_at)
-    return bool(wanted) and running == set(range(count))
+    return wanted <= _running(target, since, committed_at)
 
 
 def _running(target: Topics, since: Bookmark, after: int) -> set[int]:
     states: dict[int, bool] = {}
-    for message in target.read(_STATUS_TOPIC, start=since[_STATUS_TOPIC]):
+    for message in target.read(
+        _STATUS_TOPIC, start=since.get(_STATUS_TOPIC, {})
+    ):
         key, value = _decode(message)
         if key.startswith(f"status-task-{CONNECTOR}-") and value:
             task = int(key.rpartition("-")[2])
             new = message.timestamp()[1] >= after
             states[task] = value["state"] == "RUNNING" and new
     return {task for task, running in states.items() if running}
-
-
-def _agree(connector: Mapping[str, str], task: Mapping[str, str]) -> bool:
-    # A task has all of its connector's properties, and some of its own.
-    return all(
-        task.get(key) == value
-        for key, value in connector.items()
-        if key != "tasks.max"
-    )
 
 
 def _decode(message: Any) -> tuple[str, dict[str, Any] | None]:

@@ -105,11 +105,6 @@ class Process:
         self._signal(signal.SIGCONT)
         self.frozen = False
 
-    def ask_to_stop(self) -> None:
-        """Ask it to end without waiting, to stop several parts at once."""
-        self.thaw()
-        self._signal(signal.SIGTERM)
-
     def check(self) -> None:
         """Raise if it has ended.
 

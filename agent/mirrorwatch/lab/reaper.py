@@ -1,9 +1,9 @@
 """The last one out: kills what a lab's owner left behind.
 
-Run as ``python reaper.py [FOLDER]``, reading orders from standard input: ``+PID`` for a process group to watch, ``-PID`` for one that
-has ended. When the input ends the owner is gone, in whatever way: every
-process group still watched is killed, and the folder, if one was named, is
-removed.
+Run as ``python reaper.py [FOLDER]``, reading orders from standard input:
+``+PID`` for a process group to watch, ``-PID`` for one that has ended. When
+the input ends the owner is gone, in whatever way: every process group still
+watched is killed, and the folder, if one was named, is removed.
 """
 
 import os

@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 from .addresses import LOOPBACK
 from .broker_properties import broker_properties
@@ -112,7 +113,7 @@ class Site:
         """Address for the mirror: behind its link, if this site has one."""
         return self._address("MIRROR")
 
-    def client_properties(self, user: str = AGENT_USER) -> dict[str, str]:
+    def client_properties(self, user: str = AGENT_USER) -> dict[str, Any]:
         """Return properties of librdkafka, from where the agent is.
 
         Parameters

@@ -1,6 +1,7 @@
 """Topics of one cluster: made, grown, emptied, read."""
 
 import logging
+import time
 from collections.abc import Mapping
 from concurrent.futures import Future
 from functools import cached_property
@@ -29,6 +30,9 @@ __all__ = ["Topics"]
 
 _TIMEOUT_SECONDS = 20
 """Longest wait for an answer of a broker on this machine."""
+
+_PAUSE_SECONDS = 0.1
+"""Between two tries, while a partition has no leader."""
 
 _SILENT = logging.getLogger("mirrorwatch.lab.kafka")
 _SILENT.addHandler(logging.NullHandler())
@@ -111,13 +115,19 @@ class Topics:
             _result(future, f"delete records of the topic {name}")
 
     def served(self) -> bool:
-        """Whether a broker answers and takes part in its cluster."""
+        """Whether a broker answers, takes part, and leads all partitions."""
         try:
             found = self.admin.list_topics(timeout=1)
         except KafkaException:
             return False
-        # A broker that is still fenced answers, but does not list itself.
-        return bool(found.brokers)
+        leaders = [
+            partition.leader
+            for topic in found.topics.values()
+            for partition in topic.partitions.values()
+        ]
+        # A broker that is still fenced answers, but does not list itself;
+        # one that has just come back leads its partitions a little later.
+        return bool(found.brokers) and all(n in found.brokers for n in leaders)
 
     def names(self) -> dict[str, int]:
         """Return all topics and their number of partitions."""
@@ -171,12 +181,9 @@ class Topics:
     def _watermarks(
         self, consumer: Consumer, name: str
     ) -> dict[int, tuple[int, int]]:
-        count = self.names().get(name, 0)
         return {
-            partition: consumer.get_watermark_offsets(
-                TopicPartition(name, partition), timeout=_TIMEOUT_SECONDS
-            )
-            for partition in range(count)
+            partition: _watermark(consumer, TopicPartition(name, partition))
+            for partition in range(self.names().get(name, 0))
         }
 
     def _consumer(self, isolation_level: str) -> Consumer:
@@ -193,6 +200,24 @@ class Topics:
                 "check.crcs": True,
             }
         )
+
+
+def _watermark(
+    consumer: Consumer, partition: TopicPartition
+) -> tuple[int, int]:
+    deadline = time.monotonic() + _TIMEOUT_SECONDS
+    while True:
+        try:
+            return consumer.get_watermark_offsets(
+                partition, timeout=_TIMEOUT_SECONDS
+            )
+        except KafkaException as e:
+            # A broker that has just come back does not yet lead everything
+            # that it says it leads.
+            moved = e.args[0].code() == KafkaError.NOT_LEADER_FOR_PARTITION
+            if not moved or time.monotonic() > deadline:
+                raise
+        time.sleep(_PAUSE_SECONDS)
 
 
 def _drain(
