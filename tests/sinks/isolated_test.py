@@ -1,8 +1,6 @@
 """A sink that harms no other, and loses nothing without saying so."""
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import timedelta
 
 import pytest
@@ -14,49 +12,14 @@ from structlog.typing import EventDict
 
 from mirrorwatch.exceptions import SinkError, SinkRejectedError
 from mirrorwatch.sinks.backlog import Backlog
-from mirrorwatch.sinks.backoff import Backoff
 from mirrorwatch.sinks.batch import Batch
 from mirrorwatch.sinks.isolated import IsolatedSink
 from tests.support.builders import NOON, a_report
+from tests.support.isolation import Bench
 from tests.support.outlets import FakeOutlet, HangingOutlet, stepping
 
 AWAY = SinkError("cannot connect", sink="fake")
 REFUSED = SinkRejectedError("wrong type", sink="fake")
-
-
-@dataclass
-class FakeClock:
-    now: float = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-class Bench:
-    """An isolated sink on a fake outlet and a fake clock."""
-
-    def __init__(self, limit: int = 3, points: int = 1) -> None:
-        self.outlet = FakeOutlet(points=points)
-        self.clock = FakeClock()
-        self.sink = IsolatedSink(
-            self.outlet,
-            backlog=Backlog(limit),
-            backoff=Backoff(clock=self.clock, jitter=lambda: 0.5),
-            clock=self.clock,
-            logger=structlog.get_logger(),
-        )
-        self.published = 0
-
-    def publish(self, count: int = 1) -> None:
-        for _ in range(count):
-            at = NOON + timedelta(seconds=self.published)
-            self.published += 1
-            self.sink.publish(a_report(at))
-
-    def step(self) -> None:
-        """Step after any pause is over."""
-        self.clock.now += 60
-        self.sink.step()
 
 
 def events(logs: list[EventDict]) -> list[tuple[str, str]]:
@@ -110,24 +73,6 @@ def test_nothing_is_tried_in_a_pause() -> None:
     assert len(bench.outlet.timeouts) == 2
 
 
-def always(value: float) -> Callable[[], float]:
-    return lambda: value
-
-
-def test_pauses_double_up_to_a_limit_and_vary() -> None:
-    clock = FakeClock()
-    for share in (0.5, 1.0):
-        backoff = Backoff(clock=clock, jitter=always(share * 2 - 1))
-        assert backoff.remaining_seconds == 0
-        pauses = []
-        for _ in range(7):
-            backoff.fail()
-            pauses.append(backoff.remaining_seconds / share)
-        assert pauses == [1, 2, 4, 8, 16, 30, 30]
-        backoff.succeed()
-        assert backoff.remaining_seconds == 0
-
-
 def test_the_oldest_go_when_there_is_no_room_and_are_counted() -> None:
     bench = Bench(limit=2, points=5)
     with capture_logs() as logs:
@@ -175,8 +120,9 @@ def test_trouble_is_told_once_and_its_end_too() -> None:
     with capture_logs() as logs:
         for _ in range(3):
             bench.step()
-        bench.outlet.error = SinkError("wrong token", sink="fake")
-        bench.step()
+        for error in (SinkError("wrong token", sink="fake"), AWAY):
+            bench.outlet.error = error
+            bench.step()
         bench.outlet.error = None
         bench.step()
         bench.step()
@@ -246,12 +192,14 @@ def test_a_server_that_hangs_delays_neither_ticks_nor_the_end() -> None:
         for second in range(100):
             sink.publish(a_report(NOON + timedelta(seconds=second)))
         published = time.monotonic()
+        waiting = sink.spooled_points
         sink.close()
         closed = time.monotonic()
         outlet.release.set()
     assert published - started < 0.5
     assert 0.2 <= closed - published < 2
-    assert sink.lost_points >= 100
+    assert waiting == 1 + 100  # the one under way is not forgotten
+    assert sink.lost_points == 100
 
 
 @given(

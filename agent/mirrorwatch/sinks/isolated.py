@@ -25,6 +25,10 @@ SEND_TIMEOUT = timedelta(seconds=10)
 FLUSH_TIMEOUT = timedelta(seconds=5)
 """How long closing may take: container runtimes kill after 10 s."""
 
+TOLD_TROUBLES = 10
+"""How many different troubles of one outage are told, each of them once: a
+server may fail in two or three ways by turns, for days."""
+
 STEP_SECONDS = 0.5
 """How long one step waits for something to do."""
 
@@ -51,7 +55,7 @@ class IsolatedSink:
     clock
         Monotonic seconds.
     logger
-        Told once when the server goes, and once when it is back.
+        Told of each trouble once, and when the server is back.
     """
 
     interval = timedelta()
@@ -81,7 +85,7 @@ class IsolatedSink:
         self._counting = Lock()
         self._lost_points = 0
         self._up: bool | None = None
-        self._trouble: str | None = None
+        self._told: set[str] = set()
         self._told_full = False
 
     @property
@@ -180,21 +184,20 @@ class IsolatedSink:
         self._lose(lost)
 
     def _went(self, error: SinkError, event: str, news: str) -> None:
-        # Told once, and again only when the trouble is another one.
-        if news != self._trouble:
+        if news not in self._told and len(self._told) < TOLD_TROUBLES:
+            self._told.add(news)
             self._logger.warning(event, **error.to_logging_context())
-        self._trouble = news
         self._up = False
 
     def _came_back(self) -> None:
-        if self._trouble is not None:
+        if self._told:
             self._logger.info(
                 "Sink available again",
                 spooled_points=self.spooled_points,
                 lost_points=self.lost_points,
             )
         self._up = True
-        self._trouble = None
+        self._told.clear()
         self._told_full = False
 
     def _drop(self, batch: Batch | None) -> None:
