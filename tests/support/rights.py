@@ -1,0 +1,78 @@
+"""Rights of the agent in a secured lab, granted and waited for."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+from mirrorwatch.domain.rights import Right, minimal_rights
+from mirrorwatch.lab.lab import Lab
+from mirrorwatch.lab.settings import CANARY_TOPIC
+from mirrorwatch.lab.site import Site
+from mirrorwatch.lab.waiting import wait_until
+from tests.support.deeds import failure
+
+__all__ = [
+    "DENIED",
+    "RIGHTS",
+    "expect",
+    "failed",
+    "holding",
+    "of_canary",
+    "site",
+    "until",
+]
+
+RIGHTS = minimal_rights(
+    canary=CANARY_TOPIC,
+    remote_canary=CANARY_TOPIC,
+    syncs="mm2-offset-syncs.ldf.internal",
+    offsets="mm2-offsets.summit.internal",
+    configs="mm2-configs.summit.internal",
+)
+
+DENIED = "TOPIC_AUTHORIZATION_FAILED"
+
+
+def site(lab: Lab, right: Right) -> Site:
+    return lab.source if right.side == "source" else lab.target
+
+
+@contextmanager
+def holding(lab: Lab, *rights: Right) -> Iterator[None]:
+    for right in rights:
+        site(lab, right).grants.grant([right])
+    try:
+        for right in rights:
+            expect(lab, right, None)
+        yield
+    finally:
+        for right in rights:
+            site(lab, right).grants.revoke([right])
+        for right in rights:
+            # Known to be gone, so that the next test starts with none.
+            expect(lab, right, DENIED)
+
+
+def expect(lab: Lab, right: Right, error: str | None) -> None:
+    until(lambda: failed(lab, right) == error, f"{right} gives {error}")
+
+
+def failed(lab: Lab, right: Right) -> str | None:
+    client = site(lab, right).client_properties()
+    return failure(right.operation, client, right.topic)
+
+
+def until(ready: Callable[[], bool], what: str) -> None:
+    # A broker learns of new rights a moment after they were granted.
+    wait_until(ready, limit=timedelta(seconds=20), what=what)
+
+
+def of_canary(operation: str) -> Right:
+    (right,) = (
+        r
+        for r in RIGHTS
+        if r.side == "source"
+        and r.operation == operation
+        and r.topic == CANARY_TOPIC
+    )
+    return right
