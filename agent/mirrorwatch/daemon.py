@@ -113,17 +113,23 @@ class Daemon(AbstractContextManager["Daemon"]):
         trace: TracebackType | None,
     ) -> None:
         """Stop in the order of the data: workers, a last tick, sinks."""
-        self._logger.info("Stopping")
-        self._scheduler.shutdown(wait=True)
-        self._stopping.set()
-        for thread in self._threads:
-            thread.join(STOP_WITHIN)
+        self.stop_working()
         self._guard("tick", self._agent.pipeline.tick)
         self._guard("sinks", self._agent.pipeline.close)
         if self._agent.server is not None:
             self._agent.server.stop()
         self._agent.database.close()
         self._logger.info("Stopped")
+
+    def stop_working(self) -> None:
+        """Stop ticks and workers; what they know is written down."""
+        if self._stopping.is_set():
+            return
+        self._logger.info("Stopping")
+        self._scheduler.shutdown(wait=True)
+        self._stopping.set()
+        for thread in self._threads:
+            thread.join(STOP_WITHIN)
 
     def _supervise(self, worker: Worker) -> None:
         while not self._stopping.is_set():

@@ -1,7 +1,7 @@
 """`mirrorwatch demo`: two sites, a mirror, traffic, and the agent."""
 
 from datetime import timedelta
-from typing import Literal
+from typing import Any, Literal
 
 import click
 import structlog
@@ -15,7 +15,7 @@ from ..lab.traffic import TRAFFIC_TOPICS, Traffic
 from ..log import configure_logging
 from ..state import Database
 
-__all__ = ["command", "demo_config"]
+__all__ = ["command", "describe_agent"]
 
 PARTITIONS = 6
 
@@ -62,7 +62,7 @@ def command(
     click.echo("Starting two Kafka sites and MirrorMaker 2 …")
     with Lab(settings) as lab:
         agent = build_agent(
-            demo_config(lab, listen=listen),
+            Config.from_mapping(describe_agent(lab, listen), "demo"),
             database=Database(lab.folder / "state.db"),
             clock=utc_now,
             logger=logger,
@@ -77,28 +77,26 @@ def command(
             click.echo("Stopping …")
 
 
-def demo_config(lab: Lab, *, listen: str = "127.0.0.1:0") -> Config:
-    """Return the configuration of an agent that watches a lab."""
-    agent = lab.source.client_properties()
-    return Config.from_mapping(
-        {
-            "clusters": {
-                SOURCE: {"kafka": agent},
-                TARGET: {"kafka": lab.target.client_properties()},
-            },
-            "flows": [
-                {
-                    "source": SOURCE,
-                    "target": TARGET,
-                    "naming": lab.settings.naming,
-                    "canary": {"topic": CANARY_TOPIC},
-                }
-            ],
-            "web": {"listen": listen},
-            "state": {"path": str(lab.folder / "state.db")},
+def describe_agent(lab: Lab, listen: str = "127.0.0.1:0") -> dict[str, Any]:
+    """Return the configuration of an agent that watches a lab, as YAML would
+    give it.
+    """
+    return {
+        "clusters": {
+            SOURCE: {"kafka": lab.source.client_properties()},
+            TARGET: {"kafka": lab.target.client_properties()},
         },
-        "demo",
-    )
+        "flows": [
+            {
+                "source": SOURCE,
+                "target": TARGET,
+                "naming": lab.settings.naming,
+                "canary": {"topic": CANARY_TOPIC},
+            }
+        ],
+        "web": {"listen": listen},
+        "state": {"path": str(lab.folder / "state.db")},
+    }
 
 
 def _greet(lab: Lab, url: str) -> None:

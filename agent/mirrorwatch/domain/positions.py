@@ -61,6 +61,9 @@ class Connector:
     max_in_flight: int
     """Requests in flight of its producer; with 1, order holds."""
 
+    max_request_bytes: int | None = None
+    """Largest request of its producer, `None` if that is not said."""
+
 
 MirrorFact = Committed | Sync | Connector
 """Anything read from an internal topic."""

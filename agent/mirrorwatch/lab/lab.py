@@ -232,6 +232,6 @@ class Lab:
         for part in parts:
             # Where nothing is kept, nothing needs to be put in order.
             if self._temporary:
-                part.kill()
+                part.end()
             else:
                 part.stop()

@@ -8,6 +8,7 @@ from pathlib import Path
 from .addresses import LOOPBACK
 from .lifeline import Lifeline
 from .mirror_state import DIGEST, Bookmark, bookmark, is_settled
+from .part import Part
 from .process import Process
 from .properties import to_text, write_properties
 from .runtime import Runtime
@@ -23,15 +24,11 @@ _HEAP_MIB = 384
 _START_LIMIT = timedelta(seconds=120)
 """Longest start of the mirror: it waits for group joins and rebalances."""
 
-_STOP_LIMIT = timedelta(seconds=30)
-"""Longest orderly stop: shorter, and what it copied last would not be
-committed, which is another fault than the one that was asked for."""
-
 _LOOK = timedelta(milliseconds=200)
 """Between two looks at the internal topics: each one reads them whole."""
 
 
-class Mirror:
+class Mirror(Part):
     """A dedicated MirrorMaker 2.
 
     Parameters
@@ -70,34 +67,20 @@ class Mirror:
         self._config = folder / "mm2.properties"
         self._digest = ""
         agent = f"{runtime.jolokia}=host={LOOPBACK},port={jolokia_port}"
-        self._process = Process(
-            "mirror",
-            runtime.command(
-                "org.apache.kafka.connect.mirror.MirrorMaker",
-                str(self._config),
-                folder=folder,
-                heap_mib=_HEAP_MIB,
-                options=[f"-javaagent:{agent}"],
-            ),
+        archive = runtime.archive("mirror", folder)
+        command = runtime.command(
+            "org.apache.kafka.connect.mirror.MirrorMaker",
+            str(self._config),
             folder=folder,
-            log=log,
-            lifeline=lifeline,
+            heap_mib=_HEAP_MIB,
+            options=[*archive.options(), f"-javaagent:{agent}"],
         )
-
-    @property
-    def pid(self) -> int | None:
-        """Process id while it runs."""
-        return self._process.pid
-
-    @property
-    def running(self) -> bool:
-        """Whether it is alive, frozen or not."""
-        return self._process.running
-
-    @property
-    def frozen(self) -> bool:
-        """Whether its clock is stopped."""
-        return self._process.frozen
+        super().__init__(
+            Process(
+                "mirror", command, folder=folder, log=log, lifeline=lifeline
+            ),
+            archive,
+        )
 
     def start(self, properties: Mapping[str, str] | None = None) -> None:
         """Start it, and wait until it copies under these properties.
@@ -147,22 +130,6 @@ class Mirror:
                 f"{self._process.tail()}"
             ),
         )
-
-    def stop(self) -> None:
-        """Stop it: it commits what it copied first."""
-        self._process.stop(_STOP_LIMIT)
-
-    def kill(self) -> None:
-        """Crash it: what was not committed will be copied again."""
-        self._process.kill()
-
-    def freeze(self) -> None:
-        """Stop its clock: connections stay open, nothing moves."""
-        self._process.freeze()
-
-    def thaw(self) -> None:
-        """Let it go on after `freeze`."""
-        self._process.thaw()
 
     def _settled(self, since: Bookmark) -> bool:
         self._process.check()

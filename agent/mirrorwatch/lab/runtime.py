@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from .archive import Archive
 from .artifacts import manifest
 from .download import cache_folder, fetch
 from .java import Java, find_java
@@ -96,7 +97,7 @@ class Runtime:
         heap_mib
             Most memory for its objects.
         options
-            More options for Java.
+            More options for Java, as those of its archive.
         """
         jars = os.pathsep.join(str(jar) for jar in self.jars)
         # In a file, because a hundred paths drown a process list.
@@ -112,6 +113,23 @@ class Runtime:
             main,
             *arguments,
         ]
+
+    def archive(self, name: str, folder: Path) -> Archive:
+        """Return the archive of a program's classes.
+
+        Parameters
+        ----------
+        name
+            Name of the program; those of one name share an archive.
+        folder
+            Its folder.
+        """
+        made_of = [name, str(self.java.path), self.java.version]
+        return Archive(
+            cache=cache_folder() / "classes",
+            made_of=[*made_of, *map(str, self.jars)],
+            folder=folder,
+        )
 
     def _logging(self, folder: Path, level: str = "INFO") -> str:
         # Kafka 4 logs through Log4j 2, Kafka 3 through reload4j.

@@ -12,6 +12,7 @@ from .addresses import LOOPBACK
 from .broker_properties import broker_properties
 from .grants import Grants
 from .lifeline import Lifeline
+from .part import Part
 from .process import Process
 from .properties import write_properties
 from .runtime import Runtime
@@ -28,7 +29,7 @@ _START_LIMIT = timedelta(seconds=90)
 """Longest start of a broker, on a machine that does other things too."""
 
 
-class Site:
+class Site(Part):
     """One site: a single broker with its data.
 
     Parameters
@@ -91,7 +92,16 @@ class Site:
                 more=properties,
             ),
         )
-        self._process = self._java(alias, "kafka.Kafka", str(self._config))
+        archive = runtime.archive("broker", folder)
+        super().__init__(
+            self._java(
+                alias,
+                archive.options(),
+                "kafka.Kafka",
+                str(self._config),
+            ),
+            archive,
+        )
         self._format: Process | None = None
         administrator = security.administrator() if security else {}
         self.topics = Topics(
@@ -131,21 +141,6 @@ class Site:
         """What the agent may do here, if this site is secured."""
         return Grants(self.topics.admin, AGENT_USER)
 
-    @property
-    def pid(self) -> int | None:
-        """Process id of the broker while it runs."""
-        return self._process.pid
-
-    @property
-    def running(self) -> bool:
-        """Whether the broker is alive, frozen or not."""
-        return self._process.running
-
-    @property
-    def frozen(self) -> bool:
-        """Whether the broker's clock is stopped."""
-        return self._process.frozen
-
     def launch(self) -> None:
         """Start the broker without waiting for it; it may run."""
         self._finish_format()
@@ -175,26 +170,11 @@ class Site:
         if self.security:
             self.security.create_users(self.topics.admin)
 
-    def stop(self) -> None:
-        """Shut the broker down."""
-        self._process.stop()
-
-    def kill(self) -> None:
-        """Crash the broker."""
-        self._process.kill()
-
-    def freeze(self) -> None:
-        """Stop the broker's clock: it neither answers nor hangs up."""
-        self._process.freeze()
-
-    def thaw(self) -> None:
-        """Let the broker go on after `freeze`."""
-        self._process.thaw()
-
     def format(self) -> None:
         """Start to lay out the broker's storage, once in its life."""
         self._format = self._java(
             f"{self.alias} (storage)",
+            self._archive.read_options(),
             "kafka.tools.StorageTool",
             *("format", "-t", self.cluster_id, "-c", str(self._config)),
         )
@@ -216,9 +196,15 @@ class Site:
                 return False
         return self.topics.served()
 
-    def _java(self, name: str, main: str, *arguments: str) -> Process:
+    def _java(
+        self, name: str, options: list[str], main: str, *arguments: str
+    ) -> Process:
         command = self._runtime.command(
-            main, *arguments, folder=self._folder, heap_mib=_HEAP_MIB
+            main,
+            *arguments,
+            folder=self._folder,
+            heap_mib=_HEAP_MIB,
+            options=options,
         )
         return Process(
             name,

@@ -27,8 +27,6 @@ CONNECT_IN_FLIGHT = 1
 """Connect's own ``max.in.flight.requests.per.connection`` for the producers
 of source tasks (``Worker.baseProducerConfigs``)."""
 
-_IN_FLIGHT = "max.in.flight.requests.per.connection"
-
 
 @dataclass(frozen=True, kw_only=True)
 class MirrorMaker2:
@@ -154,11 +152,10 @@ class MirrorMaker2:
             return None
         exclude = properties.get("topics.exclude")
         refresh = properties.get("refresh.topics.interval.seconds")
-        # The second is how a dedicated mirror passes its worker's settings on.
-        in_flight = properties.get(
-            f"producer.override.{_IN_FLIGHT}",
-            properties.get(f"target.producer.{_IN_FLIGHT}"),
+        in_flight = _producer_setting(
+            properties, "max.in.flight.requests.per.connection"
         )
+        request = _producer_setting(properties, "max.request.size")
         return Connector(
             name=name,
             selection=Selection(
@@ -172,7 +169,17 @@ class MirrorMaker2:
             else timedelta(seconds=int(refresh)),
             max_in_flight=self.max_in_flight
             or int(in_flight or CONNECT_IN_FLIGHT),
+            max_request_bytes=None if request is None else int(request),
         )
+
+
+def _producer_setting(properties: Mapping[str, Any], name: str) -> str | None:
+    """Return a setting of the connector's producer.
+
+    The second form is how a dedicated mirror passes its worker's settings on.
+    """
+    found = properties.get(f"producer.override.{name}")
+    return found or properties.get(f"target.producer.{name}")
 
 
 def _decode_sync(

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from ...domain.observations import CanaryObservation, Problem
-from ...exceptions import SourceUnavailableError
 from .board import Board
 from .settings import CanarySettings
 
@@ -39,11 +38,7 @@ class CanarySource:
     def observe(self, now: datetime) -> Sequence[CanaryObservation]:
         seen, survey = self._board.seen(), self._board.survey()
         if seen is None:
-            raise SourceUnavailableError(
-                "The canary has not begun",
-                source=self.name,
-                cluster=self._settings.flow.target,
-            )
+            return []
         problems = [*seen.problems, *(survey.problems if survey else ())]
         if survey is None:
             problems.append(

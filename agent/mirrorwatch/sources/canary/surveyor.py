@@ -207,7 +207,11 @@ class Surveyor:
         limit = inquiry.ask(
             self._source,
             lambda c: read_size_limit(
-                c, self._target, (source, target), settings
+                c,
+                self._target,
+                (source, target),
+                settings,
+                self._positions.connectors(),
             ),
         )
         if limit is not None and settings.sized_bytes > limit:

@@ -1,6 +1,9 @@
 """The canary topic: how it is made, and how large its records may be."""
 
+from collections.abc import Sequence
+
 from ...domain.observations import Problem
+from ...domain.positions import Connector
 from ..cluster import Cluster, Topic
 from .settings import CanarySettings
 
@@ -51,6 +54,7 @@ def read_size_limit(
     target: Cluster,
     topics: tuple[Topic, Topic],
     settings: CanarySettings,
+    connectors: Sequence[Connector],
 ) -> int:
     """Return the largest record value that all on the way take, in bytes.
 
@@ -59,9 +63,11 @@ def read_size_limit(
     SourceError
         Raised if a topic's limit cannot be read.
     """
+    said = [c.max_request_bytes for c in connectors if c.max_request_bytes]
+    request = settings.max_request_bytes or UNKNOWN_REQUEST_BYTES
     limit = min(
         source.max_message_bytes(topics[0].name),
         target.max_message_bytes(topics[1].name),
-        settings.max_request_bytes or UNKNOWN_REQUEST_BYTES,
+        min(said, default=request),
     )
     return limit - OVERHEAD_BYTES

@@ -100,7 +100,11 @@ export class FlowCharts {
             ? NOTHING_SEEN
             : [low / ROOM, high * ROOM],
       },
-      axis: { values: labels, splits: roundDurations, filter: null },
+      axis: {
+        values: labels,
+        splits: roundDurations,
+        filter: (plot, splits) => splits,
+      },
     };
   }
 

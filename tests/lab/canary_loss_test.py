@@ -1,0 +1,127 @@
+"""Probes that are really lost, in three ways, and some that only seem so."""
+
+from datetime import timedelta
+
+import pytest
+
+from mirrorwatch.domain.canary import Message
+from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.lab import CANARY_TOPIC, Lab
+from tests.support.watch import Truth, Watch, wait_until
+
+pytestmark = pytest.mark.lab
+
+PROVED = 150
+"""Seconds within which a loss is proved at MirrorMaker 2's own intervals: a
+flush (60 s) or a later arrival and the grace (30 s), and a slow machine."""
+
+DROP_MARKED = {
+    "transforms": "drop",
+    "transforms.drop.type": "org.apache.kafka.connect.transforms.Filter",
+    "transforms.drop.predicate": "marked",
+    "predicates": "marked",
+    "predicates.marked.type": (
+        "org.apache.kafka.connect.transforms.predicates.HasHeaderKey"
+    ),
+    "predicates.marked.name": "drop-me",
+}
+"""Properties of a mirror that drops what has the header."""
+
+
+class Marks:
+    """Marks every nth probe of a partition, 0 for none."""
+
+    def __init__(self) -> None:
+        self.every = 0
+
+    def __call__(
+        self, message: Message
+    ) -> list[tuple[str, str | bytes | None]]:
+        marked = self.every and message.sequence % self.every == 0
+        return [("drop-me", b"")] if marked else []
+
+
+def expect_all_named(watch: Watch, lost: int) -> None:
+    """Every loss is in the books by name, with its proof."""
+    assert lost > 0
+    named = {(loss.partition, loss.sequence) for loss in watch.losses}
+    assert len(named) == len(watch.losses) == lost
+    assert all("arrived" in x.proof or "past" in x.proof for x in watch.losses)
+
+
+def test_records_deleted_ahead_of_a_stopped_mirror_are_lost(lab: Lab) -> None:
+    truth = Truth(lab)
+    with Watch(lab) as watch:
+        watch.wait_for(Health.OK, within=60)
+        lab.mirror.stop()
+        watch.wait_for_count("acked", watch.counts["acked"] + 60, within=60)
+        truth.look()
+        ends = lab.source.topics.ends(CANARY_TOPIC)
+        lab.delete_records(
+            CANARY_TOPIC, {p: end - 3 for p, (_, end) in ends.items()}
+        )
+        lab.mirror.start()
+        watch.wait_for(Health.CRITICAL, within=PROVED, saying="proved lost")
+        wait_until(lambda: watch.counts["outstanding"] < 30, within=PROVED)
+        watch.stop()
+    expect_all_named(watch, truth.check(watch)["lost"])
+
+
+def test_probes_that_the_target_refuses_are_lost_one_by_one(lab: Lab) -> None:
+    lab.mirror.stop()
+    lab.mirror.start(
+        {"errors.tolerance": "all", "sync.topic.configs.enabled": "false"}
+    )
+    remote = lab.target.topics
+    with Watch(
+        lab,
+        interval="30s",
+        canary={"sized": {"bytes": 100_000}},
+        sized_interval=timedelta(seconds=2),
+    ) as watch:
+        watch.wait_for(Health.OK, within=90)
+        # The agent never sends what it sees to be too large; the limit falls
+        # behind its back, until it looks again.
+        remote.set_configs(CANARY_TOPIC, {"max.message.bytes": "50000"})
+        try:
+            watch.wait_for(Health.WARNING, within=60, saying="not sent")
+        finally:
+            remote.set_configs(CANARY_TOPIC, {"max.message.bytes": "1048588"})
+        watch.wait_for(Health.CRITICAL, within=PROVED, saying="proved lost")
+        wait_until(lambda: watch.counts["outstanding"] < 30, within=PROVED)
+        watch.stop()
+    totals = Truth(lab).check(watch)
+    expect_all_named(watch, totals["lost"])
+    assert {loss.partition for loss in watch.losses} == {0}
+    lab.mirror.stop()
+    lab.mirror.start()
+
+
+def test_filtered_probes_are_lost_but_a_filtered_tail_is_not(lab: Lab) -> None:
+    lab.mirror.stop()
+    lab.mirror.start(DROP_MARKED)
+    marks = Marks()
+    with Watch(lab, headers=marks) as watch:
+        watch.wait_for(Health.OK, within=60)
+        marks.every = 7
+        watch.wait_for_count("sent", watch.counts["sent"] + 120, within=60)
+        marks.every = 0
+        watch.wait_for(Health.CRITICAL, within=PROVED, saying="proved lost")
+        wait_until(lambda: watch.counts["outstanding"] < 12, within=PROVED)
+        lost = watch.counts["lost"]
+
+        # From now on the mirror drops every probe: nothing passes them, so
+        # nothing proves that they will not come.
+        marks.every = 1
+        watch.wait_for(Health.CRITICAL, within=60, saying="overdue")
+        watch.wait_for_count("outstanding", 6 * 2 * 70, within=PROVED)
+        assert watch.counts["lost"] == lost
+        marks.every = 0
+        lab.mirror.kill()
+        lab.mirror.start()
+        wait_until(lambda: watch.counts["outstanding"] < 12, within=PROVED)
+        assert watch.counts["late"] > 0
+        watch.stop()
+    totals = Truth(lab).check(watch)
+    assert totals["lost"] == lost
+    expect_all_named(watch, lost)
