@@ -50,25 +50,30 @@ def is_settled(target: Topics, since: Bookmark, digest: str) -> bool:
     only later and only if they differ. So every task must have the digest,
     and must have said that it runs after it was given it.
     """
-    tasks: dict[int, str | None] = {}
-    count = committed_at = 0
+    given_at: dict[int, int] = {}
+    count = 0
     for message in target.read(_CONFIG_TOPIC):
         key, value = _decode(message)
         if value is None:
             continue
         if key == f"commit-{CONNECTOR}":
             count = value["tasks"]
-            committed_at = message.timestamp()[1]
         elif key.startswith(f"task-{CONNECTOR}-"):
-            number = int(key.rpartition("-")[2])
-            tasks[number] = value["properties"].get(DIGEST)
+            task = int(key.rpartition("-")[2])
+            if value["properties"].get(DIGEST) != digest:
+                given_at.pop(task, None)
+            else:
+                # The same again does not start the task again.
+                given_at.setdefault(task, message.timestamp()[1])
     wanted = set(range(count))
-    if not wanted or any(tasks.get(task) != digest for task in wanted):
+    if not wanted or not wanted <= given_at.keys():
         return False
-    return wanted <= _running(target, since, committed_at)
+    return wanted <= _running(target, since, given_at)
 
 
-def _running(target: Topics, since: Bookmark, after: int) -> set[int]:
+def _running(
+    target: Topics, since: Bookmark, given_at: Mapping[int, int]
+) -> set[int]:
     states: dict[int, bool] = {}
     for message in target.read(
         _STATUS_TOPIC, start=since.get(_STATUS_TOPIC, {})
@@ -76,7 +81,7 @@ def _running(target: Topics, since: Bookmark, after: int) -> set[int]:
         key, value = _decode(message)
         if key.startswith(f"status-task-{CONNECTOR}-") and value:
             task = int(key.rpartition("-")[2])
-            new = message.timestamp()[1] >= after
+            new = message.timestamp()[1] >= given_at.get(task, 0)
             states[task] = value["state"] == "RUNNING" and new
     return {task for task, running in states.items() if running}
 
