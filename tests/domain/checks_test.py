@@ -1,0 +1,186 @@
+"""Every verdict: what makes it, and what leaves it silent."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mirrorwatch.domain.checks import (
+    CHECKS,
+    CanaryLimits,
+    FlowLimits,
+    LatencyLimits,
+    judge,
+    judge_canary,
+    judge_latency,
+)
+from mirrorwatch.domain.histogram import Histogram
+from mirrorwatch.domain.observations import (
+    CanaryCounts,
+    CanaryObservation,
+    CanaryPartition,
+    LatencyObservation,
+    Loss,
+    Problem,
+)
+from mirrorwatch.domain.verdicts import Health, Verdict
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+LIMITS = CanaryLimits()
+HEALTHY = CanaryPartition(
+    partition=0,
+    counts=CanaryCounts(sent=9, acked=9, delivered=8),
+    latency=Histogram(),
+    replication=Histogram(),
+    produce=Histogram(),
+    outstanding=1,
+    oldest_outstanding=NOW - timedelta(seconds=1),
+    oldest_unacked=None,
+    last_arrival=NOW - timedelta(seconds=1),
+)
+SEEN = CanaryObservation(
+    flow="f",
+    at=NOW,
+    topic="canary",
+    remote_topic="summit.canary",
+    partitions=(HEALTHY, replace(HEALTHY, partition=1)),
+)
+LOSS = Loss(
+    flow="f",
+    partition=3,
+    sequence=17,
+    source_offset=41,
+    sent_at=NOW,
+    proved_at=NOW - timedelta(minutes=5),
+    proof="The committed position is 50",
+)
+
+
+def ago(seconds: float) -> datetime:
+    return NOW - timedelta(seconds=seconds)
+
+
+def canary(seen: CanaryObservation | None) -> Verdict:
+    return judge_canary("f", seen, LIMITS, NOW)
+
+
+def with_partition(**changes: object) -> CanaryObservation:
+    broken = replace(HEALTHY, partition=1, **changes)  # type: ignore[arg-type]
+    return replace(SEEN, partitions=(HEALTHY, broken))
+
+
+def test_probes_that_arrive_are_ok() -> None:
+    verdict = canary(SEEN)
+    assert verdict.health is Health.OK
+    assert verdict.evidence["delivered"] == 16
+
+
+@pytest.mark.parametrize(
+    ("change", "health", "words"),
+    [
+        ({"oldest_outstanding": ago(30.1)}, Health.CRITICAL, "overdue"),
+        ({"oldest_outstanding": ago(29.9)}, Health.OK, "arrive on all 2"),
+        ({"oldest_unacked": ago(31)}, Health.UNKNOWN, "acknowledged"),
+        ({"oldest_unacked": ago(29)}, Health.OK, "arrive"),
+        ({"last_arrival": None}, Health.UNKNOWN, "partition 1"),
+        ({"last_arrival": ago(31)}, Health.UNKNOWN, "No probe has arrived"),
+        ({"last_late": ago(599)}, Health.WARNING, "arrived late"),
+        ({"last_late": ago(601)}, Health.OK, "arrive"),
+        ({"last_duplicate": ago(5)}, Health.WARNING, "more than once"),
+        ({"last_failed": ago(5)}, Health.WARNING, "could not be written"),
+        (
+            {"warming": True, "last_arrival": None},
+            Health.OK,
+            "1 of them new and warming up",
+        ),
+    ],
+)
+def test_one_partition_decides(
+    change: dict[str, object], health: Health, words: str
+) -> None:
+    verdict = canary(with_partition(**change))
+    assert verdict.health is health
+    assert words in verdict.reason
+
+
+def test_a_loss_is_critical_for_an_hour_and_named() -> None:
+    verdict = canary(replace(SEEN, losses=(LOSS,)))
+    assert verdict.health is Health.CRITICAL
+    assert "sequence 17 on partition 3 (source offset 41)" in verdict.reason
+    old = replace(LOSS, proved_at=ago(3601))
+    assert canary(replace(SEEN, losses=(old,))).health is Health.OK
+
+
+def test_nothing_seen_is_unknown() -> None:
+    assert canary(None).health is Health.UNKNOWN
+    assert canary(replace(SEEN, partitions=())).health is Health.UNKNOWN
+
+
+def test_a_canary_that_stands_still_is_unknown() -> None:
+    verdict = canary(replace(SEEN, at=ago(6)))
+    assert verdict.health is Health.UNKNOWN
+    assert "stood still" in verdict.reason
+
+
+def test_only_new_partitions_are_unknown() -> None:
+    new = replace(HEALTHY, warming=True, last_arrival=None)
+    verdict = canary(replace(SEEN, partitions=(new,)))
+    assert verdict.health is Health.UNKNOWN
+    assert "Warming up" in verdict.reason
+
+
+def test_a_canary_that_is_off_is_off() -> None:
+    limits = CanaryLimits(enabled=False)
+    assert judge_canary("f", None, limits, NOW).health is Health.OFF
+
+
+@given(st.lists(st.sampled_from(list(Health)), max_size=5))
+def test_the_worst_problem_gives_the_reason_and_the_rest_is_evidence(
+    healths: list[Health],
+) -> None:
+    problems = [Problem(h, f"trouble {n}") for n, h in enumerate(healths)]
+    verdict = canary(replace(SEEN, problems=tuple(problems)))
+    bad = [p for p in problems if p.health > Health.OK]
+    worst = max((p.health for p in bad), default=Health.OK)
+    assert verdict.health is worst
+    said = [verdict.reason, *(str(v) for v in verdict.evidence.values())]
+    assert all(any(p.text in text for text in said) for p in bad)
+
+
+SECOND = timedelta(seconds=1)
+
+
+@pytest.mark.parametrize(
+    ("p99", "usual", "health"),
+    [
+        (None, SECOND, Health.UNKNOWN),
+        (0.01 * SECOND, 0.0001 * SECOND, Health.OK),
+        (4.9 * SECOND, 0.1 * SECOND, Health.WARNING),
+        (5.1 * SECOND, 0.1 * SECOND, Health.CRITICAL),
+        (5.1 * SECOND, 1 * SECOND, Health.WARNING),
+        (5.1 * SECOND, 3 * SECOND, Health.OK),
+        (2.1 * SECOND, None, Health.WARNING),
+        (5.1 * SECOND, None, Health.CRITICAL),
+        (1.9 * SECOND, None, Health.OK),
+    ],
+)
+def test_latency_is_judged_by_time_and_by_what_is_usual(
+    p99: timedelta | None, usual: timedelta | None, health: Health
+) -> None:
+    seen = LatencyObservation(
+        flow="f", at=NOW, p99=p99, usual=usual, measured=1
+    )
+    assert judge_latency("f", seen, LatencyLimits(), NOW).health is health
+
+
+def test_every_flow_has_a_verdict_for_every_check() -> None:
+    limits = {"one": FlowLimits(), "two": FlowLimits()}
+    verdicts = judge(limits, [replace(SEEN, flow="two")], NOW)
+    assert [(v.flow, v.check) for v in verdicts] == [
+        (flow, check) for flow in limits for check in CHECKS
+    ]
+    healths = {(v.flow, v.check): v.health for v in verdicts}
+    assert healths["one", "canary"] is Health.UNKNOWN
+    assert healths["two", "canary"] is Health.OK
