@@ -1,0 +1,188 @@
+"""Which package may import which, and other rules that only rot unseen."""
+
+import ast
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+AGENT = Path(__file__).parent.parent / "agent"
+PACKAGE = AGENT / "mirrorwatch"
+
+ALLOWED = {
+    "domain": set[str](),
+    "ports": {"domain"},
+    # The canary's books are kept in the state file by their one writer.
+    "sources": {"domain", "ports", "state"},
+    "mirrors": {"domain", "ports"},
+    "state": {"domain", "ports"},
+    "sinks": {"domain", "ports", "state"},
+    "web": {"domain", "ports", "state"},
+    "pipeline": {"domain", "ports", "state"},
+    # Speaks the domain's words for topics and names, and nothing else.
+    "config": {"domain"},
+    "lab": {"domain"},
+    "log": set[str](),
+    "daemon": {"domain", "ports", "pipeline", "state", "web"},
+    "wiring": {
+        *("config", "domain", "mirrors", "ports", "sources", "state"),
+    },
+}
+"""Parts of the package that each part may import, beside itself and
+LEAVES."""
+
+UNRULED = {"factory", "cli"}
+"""Parts that may import everything (but the lab)."""
+
+LEAVES = {"exceptions", "clock"}
+"""Parts that everything but the domain may import."""
+
+LAB_USERS = ("lab/", "cli/lab", "cli/demo")
+"""Where the lab may be imported: an agent on site has no use for it."""
+
+CLOCKS = {"time", "now", "utcnow", "utc_now", "today", "monotonic"}
+CLOCKS |= {"perf_counter", "time_ns", "monotonic_ns"}
+"""Names with which code asks what time it is."""
+
+LINES = 250
+"""Longest file: more than one screenful of ideas is two files."""
+
+IMPURE = {"time", "threading", "socket", "os", "subprocess", "asyncio"}
+"""Modules of the standard library that reach out of the process."""
+
+EVERYTHING = {file.stem for file in PACKAGE.iterdir()}
+"""What a part without rules may import."""
+
+
+@cache
+def _source(file: Path) -> str:
+    return file.read_text(encoding="utf-8")
+
+
+@cache
+def _tree(file: Path) -> ast.Module:
+    return ast.parse(_source(file), str(file))
+
+
+def _files(folder: Path = PACKAGE) -> list[Path]:
+    return sorted(folder.rglob("*.py"))
+
+
+def _name(file: Path) -> str:
+    return file.relative_to(PACKAGE).as_posix()
+
+
+def _part(name: str) -> str:
+    """Return the part that ``sinks/log.py`` or ``daemon.py`` belongs to."""
+    return name.partition("/")[0].removesuffix(".py")
+
+
+def _imports(file: Path) -> Iterator[str]:
+    """Return what a file imports, as absolute dotted names."""
+    package = ("mirrorwatch", *file.relative_to(PACKAGE).parent.parts)
+    for node in ast.walk(_tree(file)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) + 1 - node.level]
+            parents = base if node.level else ()
+            module = ".".join((*parents, *filter(None, [node.module])))
+            # ``from . import x`` may import the module x.
+            yield from (f"{module}.{alias.name}" for alias in node.names)
+
+
+def _packages(file: Path) -> set[str]:
+    return {name.partition(".")[0] for name in _imports(file)}
+
+
+def _names(node: ast.expr) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+def _imported_parts(file: Path) -> set[str]:
+    return {
+        name.split(".")[1]
+        for name in _imports(file)
+        if name.startswith("mirrorwatch.") and not name.endswith("__version__")
+    }
+
+
+def test_a_part_imports_only_the_parts_below_it() -> None:
+    wrong = {}
+    for file in _files():
+        part = _part(_name(file))
+        leaves = LEAVES if part != "domain" else set[str]()
+        allowed = ALLOWED.get(part, EVERYTHING) | leaves | {part}
+        if above := _imported_parts(file) - allowed:
+            wrong[_name(file)] = above
+    assert wrong == {}
+
+
+def test_the_rules_know_every_part_of_the_package() -> None:
+    ruled = {*ALLOWED, *UNRULED, *LEAVES, "__init__", "__main__"}
+    assert {_part(_name(file)) for file in _files()} == ruled
+
+
+def test_the_domain_needs_only_the_standard_library() -> None:
+    known = {*sys.stdlib_module_names, "mirrorwatch"} - IMPURE
+    wrong = {
+        _name(file): others
+        for file in _files(PACKAGE / "domain")
+        if (others := _packages(file) - known)
+    }
+    assert wrong == {}
+
+
+def test_the_domain_never_asks_for_the_time() -> None:
+    asked = [
+        f"{_name(file)}: {ast.unparse(node)}"
+        for file in _files(PACKAGE / "domain")
+        for node in ast.walk(_tree(file))
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func).rpartition(".")[2] in CLOCKS
+    ]
+    assert asked == []
+
+
+def test_only_the_lab_and_its_commands_import_the_lab() -> None:
+    users = {
+        _name(file) for file in _files() if "lab" in _imported_parts(file)
+    }
+    strangers = {n for n in users if not n.startswith(LAB_USERS)}
+    assert strangers == set()
+
+
+def test_the_agent_never_imports_pyspark() -> None:
+    assert [f for f in _files() if "pyspark" in _packages(f)] == []
+
+
+def test_no_file_is_too_long_to_be_read_at_once() -> None:
+    lengths = {
+        file.relative_to(AGENT).as_posix(): len(_source(file).splitlines())
+        for file in _files(AGENT)
+    }
+    assert {f: n for f, n in lengths.items() if n > LINES} == {}
+
+
+def test_only_the_daemon_catches_every_exception_and_once() -> None:
+    found = [
+        _name(file)
+        for file in _files()
+        for node in ast.walk(_tree(file))
+        if isinstance(node, ast.ExceptHandler)
+        and (node.type is None or _names(node.type) & {"Exception"})
+    ]
+    assert found == ["daemon.py"]
+
+
+def test_every_module_says_what_it_offers() -> None:
+    silent = [
+        _name(file)
+        for file in _files()
+        if any(
+            isinstance(node, ast.ClassDef | ast.FunctionDef | ast.Assign)
+            for node in _tree(file).body
+        )
+        and "__all__" not in _source(file)
+    ]
+    assert silent == []
