@@ -1,7 +1,7 @@
 import json
 import threading
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -21,25 +21,18 @@ from tests.support.builders import (
     a_verdict,
     an_arrival,
 )
-from tests.support.stage import Stage, serve_stage
+from tests.support.stage import SetClock, Stage, serve_stage
 
 MS = timedelta(milliseconds=1)
 
 
-class Clock:
-    now = NOON
-
-    def __call__(self) -> datetime:
-        return self.now
+@pytest.fixture
+def clock() -> SetClock:
+    return SetClock(NOON)
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def stage(clock: Clock) -> Stage:
+def stage(clock: SetClock) -> Stage:
     return Stage(clock=clock)
 
 
@@ -100,7 +93,7 @@ def test_anything_but_ok_gives_status_3(
 
 
 def test_an_old_report_gives_status_3_and_is_said_to_be_old(
-    stage: Stage, server: Server, clock: Clock
+    stage: Stage, server: Server, clock: SetClock
 ) -> None:
     stage.tick(a_report())
     clock.now = NOON + timedelta(seconds=45)

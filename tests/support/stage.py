@@ -12,9 +12,19 @@ from mirrorwatch.web.app import create_app
 from mirrorwatch.web.board import Board
 from mirrorwatch.web.server import Server
 
-__all__ = ["METRICS", "Stage", "serve_stage"]
+__all__ = ["METRICS", "SetClock", "Stage", "serve_stage"]
 
 METRICS = (b"mirrorwatch_health 0\n", "text/plain; version=0.0.4")
+
+
+class SetClock:
+    """A clock that is set by hand."""
+
+    def __init__(self, now: datetime) -> None:
+        self.now = now
+
+    def __call__(self) -> datetime:
+        return self.now
 
 
 class Stage:

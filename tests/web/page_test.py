@@ -1,141 +1,29 @@
 """The page in a real browser, fed with reports over a real socket."""
 
-from collections.abc import Iterator
-from datetime import timedelta
-
 import pytest
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
-from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.wait import WebDriverWait
 
-from mirrorwatch.clock import utc_now
-from mirrorwatch.domain.observations import CanaryCounts
-from mirrorwatch.domain.verdicts import Flow, Health
-from mirrorwatch.ports import Report
+from mirrorwatch.domain.verdicts import Health
 from mirrorwatch.web.server import Server
-from tests.support.builders import (
-    FLOW,
-    a_canary,
-    a_partition,
-    a_report,
-    a_verdict,
-    an_arrival,
+from tests.support.page import (
+    SECOND,
+    a_tick,
+    colours,
+    complaints,
+    text,
+    wait_for,
+    wait_for_charts,
 )
 from tests.support.stage import Stage, serve_stage
 
 pytestmark = pytest.mark.browser
 
-MS = timedelta(milliseconds=1)
-SECOND = timedelta(seconds=1)
-PATIENCE = 20
-TICKS = 60
-
-
-def a_tick(
-    age: timedelta = timedelta(),
-    health: Health = Health.OK,
-    reason: str = "Every probe arrives",
-    *,
-    latency: timedelta | None = 12 * MS,
-    lost: int = 0,
-    flow: Flow = FLOW,
-) -> Report:
-    at = utc_now() - age
-    arrivals = [] if latency is None else [an_arrival(at, latency)]
-    canary = a_canary(
-        at,
-        flow=flow.name,
-        partitions=[
-            a_partition(
-                counts=CanaryCounts(delivered=9, lost=lost),
-                outstanding=0 if arrivals else 40,
-                last_arrival=at,
-            )
-        ],
-        arrivals=arrivals,
-    )
-    verdict = a_verdict(
-        health,
-        flow=flow.name,
-        reason=reason,
-        since=at - 60 * SECOND,
-        evidence={"lost_last_hour": lost, "leader": None},
-    )
-    return a_report(
-        at, flows=[flow], observations=[canary], verdicts=[verdict]
-    )
-
-
-@pytest.fixture
-def stage() -> Stage:
-    stage = Stage()
-    for tick in range(TICKS, -1, -1):
-        stage.tick(a_tick(5 * tick * SECOND, latency=(12 + tick) * MS))
-    return stage
-
-
-@pytest.fixture
-def server(stage: Stage) -> Iterator[Server]:
-    with serve_stage(stage) as server:
-        yield server
-
-
-def text(browser: Chrome, selector: str) -> str:
-    """Return what is to be read in a place, in one go: the page may replace
-    its elements at any moment.
-    """
-    words = browser.execute_script(
-        """
-        const found = document.querySelector(arguments[0]);
-        return found?.checkVisibility() ? found.innerText : "";
-        """,
-        selector,
-    )
-    return str(words)
-
-
-def wait_for(browser: Chrome, selector: str, words: str) -> None:
-    WebDriverWait(browser, PATIENCE).until(
-        lambda b: words in text(b, selector),
-        f"{selector} never said {words!r}, but {text(browser, selector)!r}",
-    )
-
-
-def wait_for_charts(browser: Chrome) -> None:
-    wait_for(browser, ".latency .readout", "median")
-
-
-def colours(browser: Chrome, selector: str) -> int:
-    """Return how many colours a canvas has: a blank one has one at most."""
-    count = browser.execute_script(
-        """
-        const canvas = document.querySelector(arguments[0]);
-        const { data } = canvas.getContext("2d")
-          .getImageData(0, 0, canvas.width, canvas.height);
-        return new Set(new Uint32Array(data.buffer)).size;
-        """,
-        selector,
-    )
-    return int(count)
-
-
-def width_beyond_window(browser: Chrome) -> int:
-    beyond = browser.execute_script(
-        "return document.documentElement.scrollWidth - innerWidth"
-    )
-    return int(beyond)
-
-
-def complaints(browser: Chrome) -> list[str]:
-    log = browser.get_log("browser")  # type: ignore[no-untyped-call]
-    return [entry["message"] for entry in log]
-
 
 def test_the_page_says_that_everything_arrives_and_how_late(
-    browser: Chrome, server: Server
+    browser: Chrome, page: Server
 ) -> None:
-    browser.get(server.url)
+    browser.get(page.url)
 
     wait_for(browser, "h1", "summit → ldf: everything is arriving")
     wait_for_charts(browser)
@@ -152,9 +40,9 @@ def test_the_page_says_that_everything_arrives_and_how_late(
 
 
 def test_the_charts_and_their_table_hold_the_history(
-    browser: Chrome, server: Server
+    browser: Chrome, page: Server
 ) -> None:
-    browser.get(server.url)
+    browser.get(page.url)
     wait_for_charts(browser)
 
     assert colours(browser, ".latency canvas") > 3
@@ -169,12 +57,12 @@ def test_the_charts_and_their_table_hold_the_history(
 
 
 def test_the_page_follows_the_verdict_by_itself(
-    browser: Chrome, stage: Stage, server: Server
+    browser: Chrome, stage_with_history: Stage, page: Server
 ) -> None:
-    browser.get(server.url)
+    browser.get(page.url)
     wait_for(browser, ".flow-health", "ok")
 
-    stage.tick(
+    stage_with_history.tick(
         a_tick(
             health=Health.CRITICAL,
             reason="The mirror has stopped",
@@ -194,7 +82,7 @@ def test_the_page_follows_the_verdict_by_itself(
     browser.find_element(By.CSS_SELECTOR, ".check .evidence summary").click()
     assert "lost last hour\n3" in text(browser, ".check .evidence")
 
-    stage.tick(a_tick())
+    stage_with_history.tick(a_tick())
 
     wait_for(browser, ".flow-health", "ok")
     # What was opened stays open while the page refreshes itself.
@@ -203,9 +91,9 @@ def test_the_page_follows_the_verdict_by_itself(
 
 
 def test_an_agent_that_stops_answering_is_never_shown_as_healthy(
-    browser: Chrome, stage: Stage
+    browser: Chrome, stage_with_history: Stage
 ) -> None:
-    with serve_stage(stage) as server:
+    with serve_stage(stage_with_history) as server:
         port = server.port
         browser.get(server.url)
         wait_for(browser, ".flow-health", "ok")
@@ -216,8 +104,8 @@ def test_an_agent_that_stops_answering_is_never_shown_as_healthy(
     assert "Cannot tell" in text(browser, "h1")
     assert "may be wrong" in text(browser, "#banner")
 
-    stage.tick(a_tick())
-    with serve_stage(stage, port):
+    stage_with_history.tick(a_tick())
+    with serve_stage(stage_with_history, port):
         wait_for(browser, ".flow-health", "ok")
         assert text(browser, "#banner") == ""
 
@@ -244,96 +132,3 @@ def test_an_agent_that_has_just_started_says_so(browser: Chrome) -> None:
 
         wait_for(browser, "#fresh", "Agent is starting")
         wait_for(browser, "h1", "Waiting for the first report")
-
-
-def test_words_from_outside_stay_words(browser: Chrome) -> None:
-    evil = Flow(
-        name="<img src=x onerror=alert(1)>", source="<b>a</b>", target="&lt;"
-    )
-    reason = "<script>document.title = 'owned'</script>"
-    stage = Stage()
-    stage.tick(a_tick(health=Health.WARNING, reason=reason, flow=evil))
-    with serve_stage(stage) as server:
-        browser.get(server.url)
-        wait_for(browser, ".lead", reason)
-
-        assert "<b>a</b>" in text(browser, ".flow h2")
-        assert "&lt;" in text(browser, ".flow h2")
-        assert evil.name in text(browser, ".alias")
-        wait_for_charts(browser)
-        assert complaints(browser) == []
-
-
-@pytest.mark.parametrize("health", [Health.OK, Health.CRITICAL])
-def test_a_phone_shows_it_without_scrolling_sideways(
-    browser: Chrome, stage: Stage, server: Server, health: Health
-) -> None:
-    reason = f"Topic {'lsst.sal.MTMount.logevent_' * 6} is missing"
-    stage.tick(a_tick(health=health, reason=reason, lost=1))
-    browser.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride",
-        {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True},
-    )
-    browser.get(server.url)
-    wait_for_charts(browser)
-    for fold in browser.find_elements(By.CSS_SELECTOR, "summary"):
-        if fold.is_displayed():
-            fold.click()
-
-    assert width_beyond_window(browser) <= 0
-
-
-def test_it_works_with_the_keyboard_alone(
-    browser: Chrome, server: Server
-) -> None:
-    browser.get(server.url)
-    wait_for_charts(browser)
-    quarter = browser.find_element(By.CSS_SELECTOR, "[data-seconds='900']")
-
-    quarter.send_keys(Keys.ENTER)
-
-    wait_for(browser, ".range-text", "over the last 15 minutes")
-    assert quarter.get_attribute("aria-pressed") == "true"
-    plot = browser.find_element(By.CSS_SELECTOR, ".latency .plot")
-    newest = text(browser, ".latency .readout")
-    plot.send_keys(Keys.ARROW_LEFT, Keys.ARROW_LEFT, Keys.ARROW_LEFT)
-    WebDriverWait(browser, PATIENCE).until(
-        lambda b: text(b, ".latency .readout") != newest
-    )
-
-
-def test_a_chosen_theme_is_kept(browser: Chrome, server: Server) -> None:
-    browser.get(server.url)
-    wait_for_charts(browser)
-    theme = browser.find_element(By.ID, "theme")
-    theme.click()
-    theme.click()
-    assert theme.text == "Theme: dark"
-
-    browser.refresh()
-
-    wait_for(browser, "#theme", "Theme: dark")
-    page = browser.find_element(By.TAG_NAME, "body")
-    assert page.value_of_css_property("background-color") == (
-        "rgba(12, 17, 23, 1)"
-    )
-
-
-def test_several_flows_have_an_overview(browser: Chrome) -> None:
-    other = Flow(name="commands", source="summit", target="ldf")
-    stage = Stage()
-    fine, bad = a_tick(), a_tick(health=Health.WARNING, flow=other)
-    stage.tick(
-        a_report(
-            fine.at,
-            flows=[FLOW, other],
-            observations=[*fine.observations, *bad.observations],
-            verdicts=[*fine.verdicts, *bad.verdicts],
-        )
-    )
-    with serve_stage(stage) as server:
-        browser.get(server.url)
-
-        wait_for(browser, "h1", "commands needs a look")
-        wait_for(browser, "#overview", "warning\ncommands")
-        assert len(browser.find_elements(By.CSS_SELECTOR, ".flow")) == 2

@@ -10,13 +10,13 @@ const DAY = 86400;
  *
  * `lines(colour)` returns uPlot's series without x; `y` its scale and axis
  * options, `more` those of a second one on the right; `read(index)` the words
- * for one point.
+ * for one point, `newest()` the index that is read while nobody points.
  */
 export class Chart {
-  constructor(section, { lines, bands, y, more, read, sync }) {
+  constructor(section, { lines, bands, y, more, read, newest, sync }) {
     this.host = section.querySelector(".plot");
     this.readout = section.querySelector(".readout");
-    this.options = { lines, bands, y, more, read, sync };
+    this.options = { lines, bands, y, more, read, newest, sync };
     this.colour = (name) => resolve(section, name);
     this.window = [0, 1];
     this.data = null;
@@ -87,9 +87,8 @@ export class Chart {
   }
 
   read(index) {
-    const last = (this.data?.[0].length ?? 0) - 1;
-    const at = index ?? last;
-    const words = at < 0 ? "No history yet" : this.options.read(at);
+    const words = this.data === null || this.data[0].length === 0
+      ? "No history yet" : this.options.read(index ?? this.options.newest());
     if (this.readout.textContent !== words) this.readout.textContent = words;
   }
 
@@ -100,7 +99,7 @@ export class Chart {
     // Read aloud only what was asked for, not every refresh.
     this.readout.setAttribute("aria-live", "polite");
     const last = this.data[0].length - 1;
-    const from = this.plot.cursor.idx ?? last - (move < 0 ? -1 : 0);
+    const from = this.plot.cursor.idx ?? last + 1;
     const to = Math.min(last, Math.max(0, from + move));
     const left = this.plot.valToPos(this.data[0][to], "x");
     this.plot.setCursor({ left, top: HEIGHT / 3 });

@@ -32,6 +32,7 @@ export class FlowCharts {
       bands: (colour) => [{ series: [2, 1], fill: tint(colour("p99"), 0.13) }],
       y: () => this.latencyScale(),
       read: (at) => this.readLatency(at),
+      newest: () => history.newest(),
     });
     this.probes = new Chart(card.querySelector(".probes"), {
       sync: history.flow,
@@ -39,6 +40,7 @@ export class FlowCharts {
       y: probeScale,
       more: () => this.lostScale(),
       read: (at) => this.readProbes(at),
+      newest: () => history.newest(),
     });
     const button = card.querySelector(".scale");
     button.addEventListener("click", () => {
@@ -117,6 +119,7 @@ export class FlowCharts {
   readLatency(at) {
     const seen = this.history.columns;
     const time = this.time(at);
+    if (seen.health[at] === null) return `${time}: no data`;
     if (seen.latency_median_seconds[at] === null) {
       return `${time}: nothing arrived`;
     }

@@ -52,6 +52,12 @@ export class FlowHistory {
     }
   }
 
+  /** The newest point with a tick in it; the last may just have begun. */
+  newest() {
+    const last = this.columns.health.findLastIndex((health) => health !== null);
+    return Math.max(0, last);
+  }
+
   total(name) {
     return this.columns[name].reduce((sum, value) => sum + (value ?? 0), 0);
   }

@@ -1,0 +1,134 @@
+"""What tests of the page feed it with, and how they read it."""
+
+from datetime import timedelta
+
+import pytest
+from selenium.common.exceptions import TimeoutException
+from selenium.webdriver import Chrome
+from selenium.webdriver.support.wait import WebDriverWait
+
+from mirrorwatch.clock import utc_now
+from mirrorwatch.domain.observations import CanaryCounts
+from mirrorwatch.domain.verdicts import Flow, Health
+from mirrorwatch.ports import Report
+from tests.support.builders import (
+    FLOW,
+    a_canary,
+    a_partition,
+    a_report,
+    a_verdict,
+    an_arrival,
+)
+
+__all__ = [
+    "MS",
+    "PATIENCE",
+    "SECOND",
+    "TICKS",
+    "a_tick",
+    "colours",
+    "complaints",
+    "text",
+    "wait_for",
+    "wait_for_charts",
+    "width_beyond_window",
+]
+
+MS = timedelta(milliseconds=1)
+SECOND = timedelta(seconds=1)
+PATIENCE = 60
+"""Seconds; only a failure waits so long, or a machine under load."""
+
+TICKS = 60
+
+
+def a_tick(
+    age: timedelta = timedelta(),
+    health: Health = Health.OK,
+    reason: str = "Every probe arrives",
+    *,
+    latency: timedelta | None = 12 * MS,
+    lost: int = 0,
+    flow: Flow = FLOW,
+) -> Report:
+    at = utc_now() - age
+    arrivals = [] if latency is None else [an_arrival(at, latency)]
+    canary = a_canary(
+        at,
+        flow=flow.name,
+        partitions=[
+            a_partition(
+                counts=CanaryCounts(delivered=9, lost=lost),
+                outstanding=0 if arrivals else 40,
+                last_arrival=at,
+            )
+        ],
+        arrivals=arrivals,
+    )
+    verdict = a_verdict(
+        health,
+        flow=flow.name,
+        reason=reason,
+        since=at - 60 * SECOND,
+        evidence={"lost_last_hour": lost, "leader": None},
+    )
+    return a_report(
+        at, flows=[flow], observations=[canary], verdicts=[verdict]
+    )
+
+
+def text(browser: Chrome, selector: str) -> str:
+    """Return what is to be read in a place, in one go: the page may replace
+    its elements at any moment.
+    """
+    words = browser.execute_script(
+        """
+        const found = document.querySelector(arguments[0]);
+        return found?.checkVisibility() ? found.innerText : "";
+        """,
+        selector,
+    )
+    return str(words)
+
+
+def wait_for(browser: Chrome, selector: str, words: str) -> None:
+    try:
+        WebDriverWait(browser, PATIENCE).until(
+            lambda b: words in text(b, selector)
+        )
+    except TimeoutException:
+        pytest.fail(
+            f"{selector} never said {words!r}, but {text(browser, selector)!r}"
+            f"; the page: {text(browser, 'body')}; the console: "
+            f"{complaints(browser)}"
+        )
+
+
+def wait_for_charts(browser: Chrome) -> None:
+    wait_for(browser, ".latency .readout", "median")
+
+
+def colours(browser: Chrome, selector: str) -> int:
+    """Return how many colours a canvas has: a blank one has one at most."""
+    count = browser.execute_script(
+        """
+        const canvas = document.querySelector(arguments[0]);
+        const { data } = canvas.getContext("2d")
+          .getImageData(0, 0, canvas.width, canvas.height);
+        return new Set(new Uint32Array(data.buffer)).size;
+        """,
+        selector,
+    )
+    return int(count)
+
+
+def width_beyond_window(browser: Chrome) -> int:
+    beyond = browser.execute_script(
+        "return document.documentElement.scrollWidth - innerWidth"
+    )
+    return int(beyond)
+
+
+def complaints(browser: Chrome) -> list[str]:
+    log = browser.get_log("browser")  # type: ignore[no-untyped-call]
+    return [entry["message"] for entry in log]
