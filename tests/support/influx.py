@@ -22,6 +22,7 @@ from mirrorwatch.sinks.influxdb_access import (
 )
 
 __all__ = ["SERVERS", "Influx1", "Influx2", "InfluxServer", "Rows", "Tags"]
+__all__ += ["dies_with_parent"]
 
 START_SECONDS = 30.0
 """Both are ready in less than a second; the rest is for a busy machine."""
@@ -73,8 +74,8 @@ class InfluxServer(ABC):
                 "module (github.com/influxdata/influxdb) under that name"
             )
         with (self.folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(  # noqa: S603
-                [*_dies_with_parent(), program, *self.command()],
+            self._process = subprocess.Popen(
+                [*dies_with_parent(), program, *self.command()],
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 cwd=self.folder,
@@ -219,7 +220,7 @@ def _free_port() -> int:
         return port
 
 
-def _dies_with_parent() -> list[str]:
+def dies_with_parent() -> list[str]:
     """Even when the tests are killed, nothing may be left running."""
     setpriv = shutil.which("setpriv")
     return [setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []

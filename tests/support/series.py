@@ -12,9 +12,13 @@ from mirrorwatch.domain.histogram import LATENCY_BUCKETS
 
 from .influx import Rows, Tags
 
-__all__ = ["influx_series", "prometheus_series"]
+__all__ = ["LAST_TICK", "Series", "influx_series", "prometheus_series"]
+__all__ += ["rows_of_tick"]
 
 Series = dict[tuple[str, Tags], float]
+
+LAST_TICK = "mirrorwatch_last_tick_timestamp_seconds"
+"""Tells which report a figure is of."""
 
 
 def prometheus_series(exposition: str) -> Series:
@@ -42,10 +46,34 @@ def influx_series(rows: Rows, tick: datetime) -> Series:
             if metric.type is MetricType.HISTOGRAM:
                 series |= _histogram(metric, tags, list(values.values()))
             elif values:
-                at = int(tick.timestamp() * 10**6) * 1000
+                at = round(tick.timestamp() * 10**6) * 1000
                 series[metric.name, tags] = values.pop(at)
                 assert not values, "a figure at another time than the tick's"
     return series
+
+
+def rows_of_tick(rows: Rows, tick: datetime, arrived: datetime) -> Rows:
+    """Return what was written up to one report, of all that ever was.
+
+    Parameters
+    ----------
+    rows
+        Everything.
+    tick
+        When the report was made.
+    arrived
+        The last moment of which it knew the arrivals.
+    """
+    at = round(tick.timestamp() * 10**6) * 1000
+    until = round(arrived.timestamp() * 10**6) * 1000
+    return {
+        series: {
+            t: fields
+            for t, fields in points.items()
+            if t == at or ("latency_seconds" in fields and t <= until)
+        }
+        for series, points in rows.items()
+    }
 
 
 def _histogram(metric: Metric, tags: Tags, values: list[float]) -> Series:

@@ -1,0 +1,113 @@
+"""An agent that no longer watches is seen to be dead, however it died."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import structlog
+from click.testing import CliRunner
+from prometheus_client.parser import text_string_to_metric_families
+
+from mirrorwatch.cli.root import main
+from mirrorwatch.clock import utc_now
+from mirrorwatch.config import Config
+from mirrorwatch.daemon import Daemon
+from mirrorwatch.factory import build_agent
+from mirrorwatch.state import Database
+from tests.support.agent_process import AgentProcess
+from tests.support.watch import wait_until
+
+LAST_TICK = "mirrorwatch_last_tick_timestamp_seconds"
+TICK = 0.5
+STALE = 3 * TICK
+PATIENCE = 20.0
+
+
+@pytest.fixture
+def config() -> Iterator[dict[str, Any]]:
+    """Two sites that do not answer: an agent alive says so, and ticks on."""
+    with closing(socket.socket()) as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        host, port = nobody.getsockname()
+        kafka = {"kafka": {"bootstrap.servers": f"{host}:{port}"}}
+        yield {
+            "interval": f"{int(TICK * 1000)}ms",
+            "clusters": {"summit": kafka, "ldf": kafka},
+            "flows": [{"source": "summit", "target": "ldf"}],
+            "web": {"listen": "127.0.0.1:0"},
+        }
+
+
+def answers_ok(url: str) -> bool:
+    try:
+        return httpx.get(f"{url}/healthz", timeout=1).is_success
+    except httpx.TransportError:
+        return False
+
+
+def last_tick(url: str) -> float:
+    text = httpx.get(f"{url}/metrics").text
+    return next(
+        family.samples[0].value
+        for family in text_string_to_metric_families(text)
+        if family.name == LAST_TICK
+    )
+
+
+def test_one_that_serves_but_no_longer_ticks(config: dict[str, Any]) -> None:
+    logger = structlog.get_logger("mirrorwatch")
+    agent = build_agent(
+        Config.from_mapping(config),
+        database=Database(None),
+        clock=utc_now,
+        logger=logger,
+    )
+    assert agent.server is not None
+    with Daemon(agent, clock=utc_now, logger=logger) as daemon:
+        url = agent.server.url
+        wait_until(lambda: answers_ok(url), within=PATIENCE)
+        alive = last_tick(url)
+        wait_until(lambda: last_tick(url) > alive, within=PATIENCE)
+
+        daemon.stop_working()
+        died = last_tick(url)
+        took = wait_until(lambda: not answers_ok(url), within=STALE + 2)
+
+        answer = httpx.get(f"{url}/healthz")
+        assert answer.status_code == 503
+        assert answer.json()["status"] == "stale"
+        assert took <= STALE + 1
+        assert last_tick(url) == died
+        assert utc_now().timestamp() - died >= STALE
+        (flow,) = httpx.get(f"{url}/api/status").json()["flows"]
+        assert flow["health"] != "ok"
+
+
+def test_one_whose_process_hangs(
+    config: dict[str, Any], tmp_path: Path
+) -> None:
+    with AgentProcess(tmp_path, config) as agent:
+        wait_until(lambda: answers_ok(agent.url), within=PATIENCE)
+        agent.freeze()
+        assert not answers_ok(agent.url)
+        agent.thaw()
+        wait_until(lambda: answers_ok(agent.url), within=PATIENCE)
+
+
+def test_one_whose_process_is_gone(
+    config: dict[str, Any], tmp_path: Path
+) -> None:
+    with AgentProcess(tmp_path, config) as agent:
+        wait_until(lambda: answers_ok(agent.url), within=PATIENCE)
+        agent.kill()
+        with pytest.raises(httpx.ConnectError):
+            httpx.get(f"{agent.url}/healthz")
+        result = CliRunner().invoke(main, ["status", "--url", agent.url])
+    assert result.exit_code == 1
+    assert f"No agent answers at {agent.url}/api/status" in result.output
+    assert "mirrorwatch run" in result.output
+    assert "Traceback" not in result.output

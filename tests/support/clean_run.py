@@ -1,0 +1,192 @@
+"""A stretch of time in which nothing is injected, and what was seen of it."""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from mirrorwatch.domain.canary import Ledger
+from mirrorwatch.lab import Lab
+from mirrorwatch.state import Database
+from mirrorwatch.state.canary import CanaryStore
+
+from .agent_process import AgentProcess
+from .footprint import Cost, Footprint
+from .influx import InfluxServer, Rows
+from .influx_config import influx_config, influx_environment
+from .onlooker import Onlooker
+from .series import LAST_TICK, prometheus_series
+from .watch import FLOW, describe, wait_until
+
+__all__ = ["CleanRun", "Figures", "Look", "run_cleanly"]
+
+START_SECONDS = 120.0
+"""Until everything is ok: the mirror has to make the canary topic first."""
+
+FIGURES_KEPT = 20
+"""How many reports are compared as a whole, spread over the run."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """What the agent said of itself at one moment."""
+
+    at: str | None
+    """When the report was made."""
+
+    alive: bool
+    """Whether ``/healthz`` said so."""
+
+    health: str
+    """Of the flow."""
+
+    checks: dict[str, str]
+    """Health by check."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figures:
+    """One report as the API and ``/metrics`` told it."""
+
+    status: dict[str, Any]
+    metrics: str
+
+    @property
+    def at(self) -> datetime:
+        return datetime.fromisoformat(self.status["at"])
+
+    @property
+    def canary(self) -> dict[str, Any]:
+        (flow,) = self.status["flows"]
+        canary: dict[str, Any] = flow["canary"]
+        return canary
+
+
+@dataclass(kw_only=True)
+class CleanRun:
+    """Everything that is known of a run."""
+
+    ok_after: float = 0.0
+    """Seconds from the start of the agent until everything was ok."""
+
+    looks: list[Look] = field(default_factory=list)
+    """One a second, from then on."""
+
+    figures: list[Figures] = field(default_factory=list)
+    footprints: list[Footprint] = field(default_factory=list)
+    onlooker: Onlooker
+    exit_status: int | None = None
+    events: list[dict[str, Any]] = field(default_factory=list)
+    run: str = ""
+    """Identity that every probe of the agent carries."""
+
+    ledgers: dict[int, Ledger] = field(default_factory=dict)
+    rows: Rows | None = None
+    """What InfluxDB holds in the end; `None` without one."""
+
+    @property
+    def cost(self) -> Cost:
+        return Cost(self.footprints[0], self.footprints[-1])
+
+
+def run_cleanly(
+    lab: Lab,
+    folder: Path,
+    *,
+    seconds: float,
+    influx: InfluxServer | None = None,
+    on_look: Callable[[float, AgentProcess], None] = lambda _at, _agent: None,
+) -> CleanRun:
+    """Let an agent watch a lab for some seconds, and look on.
+
+    Parameters
+    ----------
+    lab
+        The lab; it is left as it is.
+    folder
+        Empty folder for the agent.
+    seconds
+        How long, from the moment when everything is ok.
+    influx
+        Where it writes its figures to.
+    on_look
+        Called after every look with the seconds that have passed: where a
+        soak injects its faults.
+    """
+    config = describe(lab)
+    environment = {}
+    if influx is not None:
+        config["sinks"] = {"influxdb": influx_config(influx)}
+        environment = influx_environment(influx)
+    with (
+        AgentProcess(folder, config, environment) as agent,
+        httpx.Client(base_url=agent.url, timeout=5) as client,
+    ):
+        ok_after = wait_until(
+            lambda: _look(client).health == "ok",
+            within=START_SECONDS,
+            what=lambda: client.get("/api/status").json(),
+        )
+        with Onlooker(lab) as onlooker:
+            seen = CleanRun(onlooker=onlooker, ok_after=ok_after)
+            _follow(agent, client, seconds, seen, on_look)
+        seen.exit_status = agent.stop()
+    seen.events = agent.events
+    database = Database(agent.state)
+    store = CanaryStore(database, FLOW)
+    seen.run, seen.ledgers = store.run, store.load()
+    database.close()
+    seen.rows = None if influx is None else influx.select_all()
+    return seen
+
+
+def _follow(
+    agent: AgentProcess,
+    client: httpx.Client,
+    seconds: float,
+    seen: CleanRun,
+    on_look: Callable[[float, AgentProcess], None],
+) -> None:
+    """Look once a second; now and then take all figures of a report."""
+    every = seconds / FIGURES_KEPT
+    take_at = every
+    for passed in _seconds(seconds):
+        seen.looks.append(_look(client))
+        seen.footprints.append(agent.footprint)
+        if passed >= take_at and (figures := _figures(client)) is not None:
+            seen.figures.append(figures)
+            take_at += every
+        on_look(passed, agent)
+
+
+def _seconds(seconds: float) -> Iterator[float]:
+    """Yield the time that has passed, about once a second."""
+    begin = time.monotonic()
+    while (passed := time.monotonic() - begin) < seconds:
+        yield passed
+        time.sleep(1)  # the pace of the looks, and nothing waits for it
+
+
+def _look(client: httpx.Client) -> Look:
+    status = client.get("/api/status").json()
+    alive = client.get("/healthz").is_success
+    checks = {
+        verdict["check"]: verdict["health"]
+        for flow in status["flows"]
+        for verdict in flow["verdicts"]
+    }
+    health = next((f["health"] for f in status["flows"]), "not judged")
+    return Look(at=status["at"], alive=alive, health=health, checks=checks)
+
+
+def _figures(client: httpx.Client) -> Figures | None:
+    """Take the API and ``/metrics``, `None` if a tick came between them."""
+    status = client.get("/api/status").json()
+    found = Figures(status=status, metrics=client.get("/metrics").text)
+    tick = prometheus_series(found.metrics)[LAST_TICK, ()]
+    # The API gives milliseconds.
+    return found if abs(tick - found.at.timestamp()) < 0.002 else None
