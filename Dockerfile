@@ -1,0 +1,38 @@
+# The agent: `docker build --target agent --tag mirrorwatch .`
+# The same Python in both stages: the virtualenv links to its interpreter.
+ARG PYTHON=python:3.11.14-slim-bookworm
+
+FROM ${PYTHON} AS build
+RUN pip install --no-cache-dir uv==0.13.8
+WORKDIR /src
+ENV UV_PROJECT_ENVIRONMENT=/opt/mirrorwatch \
+    UV_COMPILE_BYTECODE=1 \
+    UV_LINK_MODE=copy \
+    UV_NO_CACHE=1 \
+    UV_PYTHON_DOWNLOADS=never
+# Dependencies first: they change less often than the code.
+COPY pyproject.toml uv.lock ./
+RUN uv sync --frozen --no-default-groups --no-install-project
+COPY README.md LICENSE ./
+COPY agent ./agent
+RUN uv sync --frozen --no-default-groups --no-editable
+
+FROM ${PYTHON} AS agent
+# A number, so that Kubernetes can see that it is not root (runAsNonRoot).
+RUN install -d -o 10001 -g 10001 /var/lib/mirrorwatch
+COPY --from=build /opt/mirrorwatch /opt/mirrorwatch
+# XDG_STATE_HOME puts the state file on the volume unless `state.path` says
+# otherwise. MIRRORWATCH_HEALTHZ must follow the port of `web.listen`.
+ENV PATH=/opt/mirrorwatch/bin:$PATH \
+    PYTHONUNBUFFERED=1 \
+    XDG_STATE_HOME=/var/lib \
+    MIRRORWATCH_HEALTHZ=http://127.0.0.1:8080/healthz
+VOLUME /var/lib/mirrorwatch
+EXPOSE 8080
+USER 10001:10001
+# 503 (the last tick is older than three intervals) and silence are unhealthy.
+# Asked without a proxy, which could not lead back into the container.
+HEALTHCHECK --interval=15s --timeout=5s --start-period=30s --retries=3 \
+    CMD ["python", "-c", "import os, urllib.request as r; r.build_opener(r.ProxyHandler({})).open(os.environ['MIRRORWATCH_HEALTHZ'], timeout=4)"]
+ENTRYPOINT ["mirrorwatch"]
+CMD ["run", "--config", "/etc/mirrorwatch/config.yaml"]
