@@ -29,12 +29,14 @@ def test_the_books_are_read_back_as_they_were(tmp_path: Path) -> None:
     store.save([ledger], losses)
     database.close()
 
-    again = CanaryStore(Database(path), "f")
+    reopened = Database(path)
+    again = CanaryStore(reopened, "f")
 
     assert again.run == store.run
     assert again.identity.source_id == "one"
     assert again.load() == {0: ledger}
     assert again.losses() == losses
+    reopened.close()
 
 
 def test_a_probe_that_is_settled_leaves_the_file() -> None:

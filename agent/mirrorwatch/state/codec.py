@@ -34,6 +34,10 @@ _converter.register_unstructure_hook(
 _converter.register_structure_hook(
     timedelta, lambda number, _: number * _MICROSECOND
 )
+# Evidence holds whatever JSON has; it is what it is.
+_converter.register_structure_hook(
+    str | int | float | bool | None, lambda value, _: value
+)
 _converter.register_unstructure_hook(RangeSet, list)
 _converter.register_structure_hook(
     RangeSet, lambda pairs, _: RangeSet((a, b) for a, b in pairs)

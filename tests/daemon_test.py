@@ -1,0 +1,105 @@
+"""Threads, the scheduler, and what survives a crash of each."""
+
+import signal
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+
+import structlog
+from structlog.testing import capture_logs
+
+from mirrorwatch.clock import utc_now
+from mirrorwatch.daemon import Agent, Daemon, wait_for_signal
+from mirrorwatch.exceptions import MirrorwatchError, StateError
+from mirrorwatch.pipeline import Pipeline
+from mirrorwatch.ports import Worker
+from mirrorwatch.state import Database
+from mirrorwatch.state.verdicts import VerdictStore
+from mirrorwatch.web.board import Board
+from tests.support.watch import wait_until
+
+
+class Toiler:
+    """A worker that does what it is told, and remembers."""
+
+    def __init__(self, *troubles: Exception) -> None:
+        self.name = "toiler"
+        self.interval = timedelta(milliseconds=5)
+        self.troubles = list(troubles)
+        self.steps = 0
+        self.closed = False
+
+    def step(self) -> None:
+        self.steps += 1
+        if self.troubles:
+            raise self.troubles.pop(0)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def agent(board: Board, *workers: Worker) -> Agent:
+    database = Database(None)
+    return Agent(
+        pipeline=Pipeline(
+            flows=[],
+            limits={},
+            sources=[],
+            sinks=[board],
+            verdicts=VerdictStore(database),
+            clock=utc_now,
+            logger=structlog.get_logger(),
+        ),
+        workers=workers,
+        senders=(),
+        board=board,
+        database=database,
+        server=None,
+        interval=timedelta(milliseconds=50),
+    )
+
+
+def run(board: Board, worker: Toiler, until: Callable[[], bool]) -> None:
+    made = agent(board, worker)
+    with Daemon(made, clock=utc_now, logger=structlog.get_logger()):
+        wait_until(until, within=20)
+
+
+def test_ticks_and_workers_go_on_until_the_end() -> None:
+    board, worker = Board(), Toiler()
+    run(board, worker, lambda: worker.steps > 3 and board.report is not None)
+    assert worker.closed
+    assert not [t for t in threading.enumerate() if t.name == "toiler"]
+
+
+def test_a_worker_that_crashes_or_fails_is_run_again() -> None:
+    board, worker = Board(), Toiler(KeyError("a bug"), StateError("full"))
+    with capture_logs() as log:
+        run(board, worker, lambda: worker.steps > 3)
+    told = [e["event"] for e in log if e.get("work") == "toiler"]
+    assert told == ["Work crashed", "Work failed"]
+    assert worker.closed
+
+
+def test_the_same_failure_is_told_once() -> None:
+    board, worker = (
+        Board(),
+        Toiler(MirrorwatchError("x"), MirrorwatchError("x")),
+    )
+    with capture_logs() as log:
+        run(board, worker, lambda: worker.steps > 2)
+    assert [e["event"] for e in log].count("Work failed") == 1
+
+
+def test_a_signal_ends_the_waiting() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    interrupt = signal.getsignal(signal.SIGINT)
+    timer = threading.Timer(0.1, signal.raise_signal, [signal.SIGTERM])
+    try:
+        timer.start()
+        wait_for_signal(timedelta(seconds=20))
+        assert timer.finished.is_set()
+    finally:
+        timer.join()
+        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGINT, interrupt)

@@ -1,0 +1,120 @@
+"""One tick, with sources and sinks that work and that do not."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import structlog
+from structlog.testing import capture_logs
+
+from mirrorwatch.domain.checks import FlowLimits
+from mirrorwatch.domain.observations import Observation
+from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.exceptions import SinkError, SourceUnavailableError
+from mirrorwatch.pipeline import Pipeline
+from mirrorwatch.ports import Report, Sink, Source
+from mirrorwatch.state import Database
+from mirrorwatch.state.verdicts import VerdictStore
+from tests.support.builders import FLOW, NOON, a_canary, a_partition
+
+
+class Fixed:
+    name = "fixed"
+
+    def __init__(self, *seen: Observation) -> None:
+        self.seen = seen
+
+    def observe(self, now: datetime) -> Sequence[Observation]:
+        return self.seen
+
+
+class Broken:
+    name = "broken"
+
+    def observe(self, now: datetime) -> Sequence[Observation]:
+        raise SourceUnavailableError("No route", source="x", cluster="ldf")
+
+
+class Memory:
+    def __init__(self, *, broken: bool = False) -> None:
+        self.name = "broken" if broken else "memory"
+        self.broken = broken
+        self.reports: list[Report] = []
+        self.closed = False
+
+    def publish(self, report: Report) -> None:
+        if self.broken:
+            raise SinkError("Away", sink=self.name)
+        self.reports.append(report)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = NOON
+
+    def __call__(self) -> datetime:
+        self.now += timedelta(milliseconds=10)
+        return self.now
+
+
+def pipeline(
+    sources: Sequence[Source],
+    sinks: Sequence[Sink],
+    database: Database | None = None,
+) -> Pipeline:
+    return Pipeline(
+        flows=[FLOW],
+        limits={FLOW.name: FlowLimits()},
+        sources=sources,
+        sinks=sinks,
+        verdicts=VerdictStore(database or Database(None)),
+        clock=Clock(),
+        logger=structlog.get_logger(),
+    )
+
+
+def test_a_broken_source_hides_no_other_and_is_told_once() -> None:
+    seen, memory = a_canary(NOON, partitions=[a_partition(0)]), Memory()
+    made = pipeline([Broken(), Fixed(seen)], [memory])
+    with capture_logs() as log:
+        made.tick()
+        report = made.tick()
+    assert report.observations == (seen,)
+    assert report.agent.sources_up == {"broken": False, "fixed": True}
+    assert [entry["event"] for entry in log] == ["Source unavailable"]
+
+
+def test_a_broken_sink_keeps_nothing_from_the_others() -> None:
+    broken, memory = Memory(broken=True), Memory()
+    made = pipeline([], [broken, memory])
+    with capture_logs() as log:
+        first = made.tick()
+        second = made.tick()
+    assert memory.reports == [first, second]
+    assert [entry["event"] for entry in log] == ["Sink unavailable"]
+    assert second.agent.last_tick == timedelta(milliseconds=10)
+
+
+def test_every_check_has_a_verdict_though_nothing_was_seen() -> None:
+    report = pipeline([], []).tick()
+    assert {v.check: v.health for v in report.verdicts} == {
+        "canary": Health.UNKNOWN,
+        "latency": Health.UNKNOWN,
+    }
+
+
+def test_since_is_carried_over_ticks_and_restarts() -> None:
+    database = Database(None)
+    made = pipeline([], [], database)
+    first, second = made.tick(), made.tick()
+    again = pipeline([], [], database).tick()
+    assert {v.since for v in second.verdicts} == {first.at}
+    assert {v.since for v in again.verdicts} == {first.at}
+
+
+def test_closing_closes_every_sink() -> None:
+    memory = Memory()
+    pipeline([], [memory]).close()
+    assert memory.closed

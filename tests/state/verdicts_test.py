@@ -1,0 +1,42 @@
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from mirrorwatch.domain.verdicts import Health, keep_since
+from mirrorwatch.exceptions import StateError
+from mirrorwatch.state import Database
+from mirrorwatch.state.verdicts import VerdictStore
+from tests.support.builders import NOON, a_verdict
+
+LATER = NOON + timedelta(minutes=3)
+
+
+def test_since_survives_a_restart_but_not_a_long_pause() -> None:
+    store = VerdictStore(Database(None))
+    store.save([a_verdict(Health.WARNING, evidence={"lost": 1})], NOON)
+
+    (before,) = store.load(LATER)
+
+    assert before == a_verdict(Health.WARNING, evidence={"lost": 1})
+    assert store.load(NOON + timedelta(minutes=6)) == ()
+
+
+def test_since_is_kept_while_the_health_is_the_same() -> None:
+    before = [a_verdict(Health.OK), a_verdict(Health.OK, check="latency")]
+    now = [
+        a_verdict(Health.OK, since=LATER, reason="Another"),
+        a_verdict(Health.CRITICAL, check="latency", since=LATER),
+    ]
+    same, changed = keep_since(now, before)
+    assert (same.since, same.reason) == (NOON, "Another")
+    assert changed.since == LATER
+
+
+def test_two_agents_cannot_share_a_state_file(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    first = Database(path)
+    with pytest.raises(StateError, match="Another agent uses the state file"):
+        Database(path)
+    first.close()
+    Database(path).close()
