@@ -2,6 +2,7 @@
 
 import shutil
 import tempfile
+import uuid
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -10,13 +11,9 @@ from typing import Literal, Self
 
 from confluent_kafka import Message
 
-from .addresses import LOOPBACK, Ports
+from .assembly import Assembly
 from .lifeline import Lifeline
-from .link import Link
 from .mirror import Mirror
-from .mirror_properties import mirror_properties
-from .runtime import Runtime
-from .security import SiteSecurity, secure
 from .settings import SOURCE, TARGET, LabSettings
 from .site import Site
 
@@ -45,10 +42,10 @@ class Lab:
     ) -> None:
         self.settings = settings or LabSettings()
         self._temporary = folder is None
-        self.folder = folder or Path(tempfile.mkdtemp(prefix="mirrorwatch-"))
+        self.folder = folder or _temporary_folder()
         self.logs = self.folder / "logs"
+        self.parts: dict[str, Site | Mirror] = {}
         self._open = ExitStack()
-        self._ports = Ports()
 
     def __enter__(self) -> Self:
         self.start()
@@ -115,6 +112,17 @@ class Lab:
         site = self.source if side == "source" else self.target
         return site.topics.read(topic, isolation_level=isolation_level)
 
+    def add_mirror(self) -> Mirror:
+        """Return a second node of the mirror, not started.
+
+        It takes over what a frozen first one no longer does; thawed again,
+        that one is a zombie for a while, and both write.
+        """
+        name = f"mirror-{len(self.parts) - 1}"
+        mirror = self._assembly.mirror(self.source, self.target, name)
+        self.parts[name] = mirror
+        return mirror
+
     def target_name(self, topic: str) -> str:
         """Return what a source topic is called at the target."""
         if self.settings.naming == "identity":
@@ -147,91 +155,41 @@ class Lab:
             self.mirror.wait()
 
     def _prepare(self) -> None:
-        runtime = Runtime.prepare(self.settings.kafka)
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.logs.mkdir(mode=0o700)
-        self._open.callback(self._ports.close)
         lifeline = Lifeline(self.folder if self._temporary else None)
         self._open.callback(lifeline.close)
-        security = self._secure()
-        logins = {
-            k: v for s in security.values() for k, v in s.mirror().items()
-        }
-        direct, agent, mirror = (self._ports.take() for _ in range(3))
-        self.link_agent = self._link(agent)
-        self.link_mirror = self._link(mirror)
+        self._assembly = Assembly(
+            self.settings,
+            folder=self.folder,
+            logs=self.logs,
+            lifeline=lifeline,
+            resources=self._open,
+        )
+        mirror, agent = self._assembly.link(), self._assembly.link()
+        self.link_mirror, self.link_agent = mirror[1], agent[1]
         # After the links, so that these are still there when parts stop.
         self._open.callback(self._stop_parts)
-        self.source = Site(
-            SOURCE,
-            listeners={
-                "DIRECT": (direct, direct),
-                "MIRROR": (mirror, self.link_mirror.port),
-                "AGENT": (agent, self.link_agent.port),
-            },
-            controller_port=self._ports.take(),
-            runtime=runtime,
-            folder=self.folder / SOURCE,
-            log=self.logs / f"{SOURCE}.log",
-            lifeline=lifeline,
-            properties=self._broker(self.settings.source_properties),
-            security=security.get(SOURCE),
-        )
-        direct, agent, mirror = (self._ports.take() for _ in range(3))
-        self.target = Site(
-            TARGET,
-            listeners={
-                "DIRECT": (direct, direct),
-                "MIRROR": (mirror, mirror),
-                "AGENT": (agent, agent),
-            },
-            controller_port=self._ports.take(),
-            runtime=runtime,
-            folder=self.folder / TARGET,
-            log=self.logs / f"{TARGET}.log",
-            lifeline=lifeline,
-            properties=self._broker(self.settings.target_properties),
-            security=security.get(TARGET),
-        )
-        self.mirror = Mirror(
-            configure=lambda more: mirror_properties(
-                self.settings,
-                source=self.source.mirror_bootstrap,
-                target=self.target.mirror_bootstrap,
-                more={**logins, **more},
-            ),
-            target=self.target.topics,
-            jolokia_port=self._ports.take(),
-            runtime=runtime,
-            folder=self.folder / "mirror",
-            log=self.logs / "mirror.log",
-            lifeline=lifeline,
-        )
-
-    def _link(self, port: int) -> Link:
-        link = Link(listen_port=self._ports.take(), upstream=(LOOPBACK, port))
-        link.start()
-        self._open.callback(link.stop)
-        return link
-
-    def _secure(self) -> dict[str, SiteSecurity]:
-        if not self.settings.secured:
-            return {}
-        return secure((SOURCE, TARGET), self.folder / "security")
-
-    def _broker(self, more: Mapping[str, str]) -> dict[str, str]:
-        auto = "true" if self.settings.auto_create else "false"
-        return {"auto.create.topics.enable": auto, **more}
+        self.source = self._assembly.source(mirror=mirror, agent=agent)
+        self.target = self._assembly.target()
+        self.mirror = self._assembly.mirror(self.source, self.target, "mirror")
+        self.parts = {
+            SOURCE: self.source,
+            TARGET: self.target,
+            "mirror": self.mirror,
+        }
 
     def _stop_parts(self) -> None:
-        parts = [
-            getattr(self, name)
-            for name in ("mirror", "source", "target")
-            if hasattr(self, name)
-        ]
-        for part in parts:
+        # The mirrors first: they commit their positions at the target.
+        for part in reversed(self.parts.values()):
             # Where nothing is kept, nothing needs to be put in order.
             if self._temporary:
                 part.end()
             else:
                 part.stop()
+
+
+def _temporary_folder() -> Path:
+    # Short, for the path of the control socket must fit into 100 bytes.
+    name = f"mirrorwatch-{uuid.uuid4().hex[:8]}"
+    return Path(tempfile.gettempdir()) / name

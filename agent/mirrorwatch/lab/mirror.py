@@ -33,6 +33,8 @@ class Mirror(Part):
 
     Parameters
     ----------
+    name
+        What the lab calls it.
     configure
         Gives all of its properties, from those that one start adds.
     target
@@ -51,6 +53,7 @@ class Mirror(Part):
 
     def __init__(
         self,
+        name: str,
         *,
         configure: Callable[[Mapping[str, str]], Mapping[str, str]],
         target: Topics,
@@ -76,9 +79,7 @@ class Mirror(Part):
             options=[*archive.options(), f"-javaagent:{agent}"],
         )
         super().__init__(
-            Process(
-                "mirror", command, folder=folder, log=log, lifeline=lifeline
-            ),
+            Process(name, command, folder=folder, log=log, lifeline=lifeline),
             archive,
         )
 

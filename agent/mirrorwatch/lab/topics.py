@@ -1,19 +1,12 @@
 """Topics of one cluster: made, grown, emptied, read."""
 
 import logging
-import time
 from collections.abc import Mapping
 from concurrent.futures import Future
 from functools import cached_property
 from typing import Any
 
-from confluent_kafka import (
-    Consumer,
-    KafkaError,
-    KafkaException,
-    Message,
-    TopicPartition,
-)
+from confluent_kafka import KafkaException, Message, TopicPartition
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -25,14 +18,12 @@ from confluent_kafka.admin import (
 )
 
 from ..exceptions import LabError
+from .reader import Reader
 
 __all__ = ["Topics"]
 
 _TIMEOUT_SECONDS = 20
 """Longest wait for an answer of a broker on this machine."""
-
-_PAUSE_SECONDS = 0.1
-"""Between two tries, while a partition has no leader."""
 
 _SILENT = logging.getLogger("mirrorwatch.lab.kafka")
 _SILENT.addHandler(logging.NullHandler())
@@ -141,13 +132,9 @@ class Topics:
 
     def ends(self, name: str) -> dict[int, tuple[int, int]]:
         """Return log start and end of each partition; none if no topic."""
-        consumer = self._consumer("read_uncommitted")
-        try:
-            return self._watermarks(consumer, name)
-        except KafkaException as e:
-            raise LabError(f"Cannot read the ends of {name}: {e}") from e
-        finally:
-            consumer.close()
+        return self._reader("read_uncommitted").ends(
+            name, self.names().get(name, 0)
+        )
 
     def read(
         self,
@@ -168,96 +155,12 @@ class Topics:
         start
             First offset to read of some partitions.
         """
-        consumer = self._consumer(isolation_level)
-        try:
-            return _drain(
-                consumer, name, self._watermarks(consumer, name), start or {}
-            )
-        except KafkaException as e:
-            raise LabError(f"Cannot read {name}: {e}") from e
-        finally:
-            consumer.close()
-
-    def _watermarks(
-        self, consumer: Consumer, name: str
-    ) -> dict[int, tuple[int, int]]:
-        return {
-            partition: _watermark(consumer, TopicPartition(name, partition))
-            for partition in range(self.names().get(name, 0))
-        }
-
-    def _consumer(self, isolation_level: str) -> Consumer:
-        return Consumer(
-            {
-                **self._client,
-                "group.id": "mirrorwatch.lab",
-                "enable.auto.commit": False,
-                "enable.auto.offset.store": False,
-                "enable.partition.eof": True,
-                "auto.offset.reset": "earliest",
-                "isolation.level": isolation_level,
-                "allow.auto.create.topics": False,
-                "check.crcs": True,
-            }
+        return self._reader(isolation_level).read(
+            name, self.names().get(name, 0), start or {}
         )
 
-
-def _watermark(
-    consumer: Consumer, partition: TopicPartition
-) -> tuple[int, int]:
-    deadline = time.monotonic() + _TIMEOUT_SECONDS
-    while True:
-        try:
-            return consumer.get_watermark_offsets(
-                partition, timeout=_TIMEOUT_SECONDS
-            )
-        except KafkaException as e:
-            # A broker that has just come back does not yet lead everything
-            # that it says it leads.
-            moved = e.args[0].code() == KafkaError.NOT_LEADER_FOR_PARTITION
-            if not moved or time.monotonic() > deadline:
-                raise
-        time.sleep(_PAUSE_SECONDS)
-
-
-def _drain(
-    consumer: Consumer,
-    name: str,
-    watermarks: Mapping[int, tuple[int, int]],
-    start: Mapping[int, int],
-) -> list[Message]:
-    open_partitions = {
-        partition
-        for partition, (low, high) in watermarks.items()
-        if low < high
-    }
-    if not open_partitions:
-        return []
-    consumer.assign(
-        [
-            TopicPartition(name, p, max(start.get(p, 0), watermarks[p][0]))
-            for p in sorted(open_partitions)
-        ]
-    )
-    records = []
-    while open_partitions:
-        message = consumer.poll(_TIMEOUT_SECONDS)
-        if message is None:
-            raise LabError(f"Reading {name} does not get to its end")
-        partition, offset = message.partition(), message.offset()
-        if partition is None or offset is None:
-            raise KafkaException(message.error())
-        if error := message.error():
-            # The end of what may be read: beyond the last record there may
-            # be transaction markers, so an offset alone cannot tell.
-            if error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001
-                raise KafkaException(error)
-            open_partitions.discard(partition)
-        elif offset < watermarks[partition][1]:
-            records.append(message)
-        if offset + 1 >= watermarks[partition][1]:
-            open_partitions.discard(partition)
-    return records
+    def _reader(self, isolation_level: str) -> Reader:
+        return Reader(self._client, isolation_level)
 
 
 def _result(future: "Future[Any]", what: str) -> None:
