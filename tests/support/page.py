@@ -28,10 +28,10 @@ __all__ = [
     "a_tick",
     "colours",
     "complaints",
+    "content_width",
     "text",
     "wait_for",
     "wait_for_charts",
-    "width_beyond_window",
 ]
 
 MS = timedelta(milliseconds=1)
@@ -122,11 +122,15 @@ def colours(browser: Chrome, selector: str) -> int:
     return int(count)
 
 
-def width_beyond_window(browser: Chrome) -> int:
-    beyond = browser.execute_script(
-        "return document.documentElement.scrollWidth - innerWidth"
+def content_width(browser: Chrome) -> int:
+    """Return how wide the page is, in CSS pixels, what overflows included.
+
+    To be compared with the width of the device: a phone's ``innerWidth``
+    grows with what overflows.
+    """
+    return int(
+        browser.execute_script("return document.documentElement.scrollWidth")
     )
-    return int(beyond)
 
 
 def complaints(browser: Chrome) -> list[str]:
