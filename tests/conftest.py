@@ -1,8 +1,38 @@
-"""What holds for every test."""
+"""Labs that tests share, and labs of their own."""
 
-from tests.support.no_skips import (
-    pytest_make_collect_report,
-    pytest_runtest_makereport,
-)
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 
-__all__ = ["pytest_make_collect_report", "pytest_runtest_makereport"]
+import pytest
+
+from mirrorwatch.lab import Lab, LabSettings
+from tests.support.lab import LabPool, show_logs
+
+__all__ = ["fresh_lab", "lab_for", "lab_pool"]
+
+
+@pytest.fixture(scope="session")
+def lab_pool() -> Iterator[LabPool]:
+    with LabPool() as pool:
+        yield pool
+
+
+@pytest.fixture
+def lab_for(lab_pool: LabPool) -> Callable[[LabSettings], Lab]:
+    """A lab with these settings, shared: leave every part running."""
+    return lab_pool.lab_for
+
+
+@pytest.fixture
+def fresh_lab(
+    request: pytest.FixtureRequest,
+) -> Iterator[Callable[[LabSettings], Lab]]:
+    """A lab with these settings, to be broken."""
+    with ExitStack() as labs:
+
+        def start(settings: LabSettings) -> Lab:
+            lab = labs.enter_context(Lab(settings))
+            labs.callback(show_logs, request.node, lab)
+            return lab
+
+        yield start

@@ -1,7 +1,7 @@
 """Topics of one cluster: made, grown, emptied, read."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from functools import cached_property
 from typing import Any
@@ -83,10 +83,20 @@ class Topics:
 
     def set_configs(self, name: str, configs: Mapping[str, str]) -> None:
         """Change some of a topic's configuration."""
+        self._alter(name, configs, AlterConfigOpType.SET)
+
+    def unset_configs(self, name: str, keys: Iterable[str]) -> None:
+        """Give some of a topic's configuration back to the broker."""
+        self._alter(name, dict.fromkeys(keys), AlterConfigOpType.DELETE)
+
+    def _alter(
+        self,
+        name: str,
+        configs: Mapping[str, str | None],
+        operation: AlterConfigOpType,
+    ) -> None:
         entries = [
-            ConfigEntry(
-                key, value, incremental_operation=AlterConfigOpType.SET
-            )
+            ConfigEntry(key, value, incremental_operation=operation)
             for key, value in configs.items()
         ]
         resource = ConfigResource(

@@ -1,0 +1,100 @@
+"""Labs for tests: shared where nothing is broken, and what to ask them."""
+
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from datetime import timedelta
+from typing import Self
+
+import pytest
+from confluent_kafka import Producer
+
+from mirrorwatch.lab import Lab, LabSettings
+from mirrorwatch.lab.waiting import wait_until
+
+__all__ = ["LabPool", "copied", "produce", "show_logs", "values"]
+
+_COPY_LIMIT = timedelta(seconds=60)
+
+
+class LabPool:
+    """One lab at a time, kept for as long as tests want the same settings.
+
+    Two would need the memory and the cores of two.
+    """
+
+    def __init__(self) -> None:
+        self._open = ExitStack()
+        self._lab: Lab | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def lab_for(self, settings: LabSettings) -> Lab:
+        if self._lab and self._lab.settings == settings and _whole(self._lab):
+            return self._lab
+        self._open.close()
+        self._lab = self._open.enter_context(Lab(settings))
+        return self._lab
+
+
+def _whole(lab: Lab) -> bool:
+    return all(
+        part.running and not part.frozen
+        for part in (lab.source, lab.target, lab.mirror)
+        if part is not lab.mirror or lab.settings.start_mirror
+    )
+
+
+def show_logs(item: pytest.Item, lab: Lab) -> None:
+    """Add the ends of a lab's logs to the report of its test."""
+    for log in sorted(lab.logs.glob("*.log")):
+        lines = log.read_text(errors="replace").splitlines()[-40:]
+        item.add_report_section("teardown", log.name, "\n".join(lines))
+
+
+def produce(
+    lab: Lab,
+    topic: str,
+    sent: Iterable[str],
+    *,
+    partition: int = 0,
+    headers: Mapping[str, bytes] | None = None,
+) -> None:
+    """Write records at the source, and wait until they are written."""
+    producer = Producer(
+        {
+            "bootstrap.servers": lab.source.bootstrap,
+            "enable.idempotence": True,
+            "log_level": 0,
+        }
+    )
+    for value in sent:
+        producer.produce(
+            topic,
+            value.encode(),
+            partition=partition,
+            headers=dict(headers or {}),
+        )
+    assert producer.flush(30) == 0
+
+
+def values(lab: Lab, side: str, topic: str) -> list[str]:
+    """Return the values of all records, in the order of each partition."""
+    site = lab.source if side == "source" else lab.target
+    found = (record.value() for record in site.topics.read(topic))
+    return [value.decode() for value in found if value is not None]
+
+
+def copied(lab: Lab, topic: str, wanted: Iterable[str]) -> None:
+    """Wait until the target holds all of these values."""
+    expected = set(wanted)
+    name = lab.target_name(topic)
+    wait_until(
+        lambda: expected <= set(values(lab, "target", name)),
+        limit=_COPY_LIMIT,
+        what=f"{name} has not got {sorted(expected)[:3]} ... at the target",
+        pause=timedelta(seconds=0.1),
+    )
