@@ -33,6 +33,7 @@ SECONDS = float(os.environ.get("MIRRORWATCH_CLEAN_RUN_SECONDS", "600"))
 """Ten minutes; less while one develops."""
 
 PARTITIONS = 6
+PRODUCE = "mirrorwatch_canary_produce_seconds"
 MS = timedelta(milliseconds=1)
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(SECONDS + 300)]
@@ -94,8 +95,12 @@ def test_every_probe_is_delivered_once(lab: Lab, clean_run: CleanRun) -> None:
             negative=counts.negative,
         )
         # One a second, and those of the stop may be under way.
-        assert 0.95 * SECONDS <= counts.sent
+        assert counts.sent >= 0.95 * SECONDS
         assert under_way <= 2
+        # Both ends of the interval are known, of nearly every one.
+        live = sum(ledger.latency.counts)
+        assert live >= 0.95 * counts.delivered
+        assert sum(ledger.replication.counts) >= 0.95 * live
 
 
 def test_the_verdict_is_ok_throughout(clean_run: CleanRun) -> None:
@@ -139,7 +144,7 @@ def test_the_median_latency_is_within_2_ms_of_an_onlookers(
     said = recent["latency_median_seconds"]
     onlooker = clean_run.onlooker
     true = onlooker.median_seconds(figures.at - timedelta(minutes=5))
-    print(  # noqa: T201
+    print(
         f"\nmedian of the agent {said * 1000:.2f} ms, of the onlooker "
         f"{true * 1000:.2f} ms; p99 {recent['latency_p99_seconds']:.3f} s; "
         f"{len(onlooker.seen)} probes, ok after {clean_run.ok_after:.1f} s"
@@ -149,7 +154,7 @@ def test_the_median_latency_is_within_2_ms_of_an_onlookers(
 
 
 def test_the_agent_costs_little(clean_run: CleanRun) -> None:
-    print(f"\n{describe_machine()}\nagent: {clean_run.cost}")  # noqa: T201
+    print(f"\n{describe_machine()}\nagent: {clean_run.cost}")
     # The aim is 2 % and 100 MiB; `make bench` measures it on a quiet machine.
     # Here it is asked for its status, its health and more every second.
     assert clean_run.cost.percent_of_core < 15
@@ -177,7 +182,15 @@ def check_figures(run: CleanRun, figures: Figures) -> int:
     arrived = datetime.fromisoformat(figures.canary["observed_at"]) + MS
     written = influx_series(rows_of_tick(run.rows, tick, arrived), tick)
     assert written.keys() == scraped.keys()
-    assert written == pytest.approx(scraped, rel=1e-9)
+    # Prometheus counts an acknowledgement when it is heard; InfluxDB has it
+    # with the arrival, which may be yet to come.
+    produce = {s for s in scraped if s[0].startswith(PRODUCE)}
+    assert all(written[s] <= scraped[s] for s in produce)
+    assert {s: v for s, v in written.items() if s not in produce} == (
+        pytest.approx(
+            {s: v for s, v in scraped.items() if s not in produce}, rel=1e-9
+        )
+    )
     return len(written)
 
 

@@ -109,6 +109,10 @@ class Canary:
             self._send(now)
         self._sender.poll()
         for event in self._receiver.receive(LOOK):
+            # Acknowledgements that came while this one waited go first: a
+            # probe that has arrived is no longer there to be acknowledged,
+            # and would have no lower bound.
+            self._sender.poll()
             if isinstance(event, Unreadable):
                 self._keeper.skip(event.partition, event.offset)
                 self._receiver.read(event.partition, event.offset, now)
