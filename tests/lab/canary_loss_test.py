@@ -84,7 +84,7 @@ def test_probes_that_the_target_refuses_are_lost_one_by_one(lab: Lab) -> None:
         # behind its back, until it looks again.
         remote.set_configs(CANARY_TOPIC, {"max.message.bytes": "50000"})
         try:
-            watch.wait_for(Health.WARNING, within=60, saying="not sent")
+            wait_until(lambda: watch.says("not sent"), within=60)
         finally:
             remote.set_configs(CANARY_TOPIC, {"max.message.bytes": "1048588"})
         watch.wait_for(Health.CRITICAL, within=PROVED, saying="proved lost")

@@ -24,7 +24,7 @@ from mirrorwatch.sources.canary import Headers, no_headers
 from mirrorwatch.state import Database
 from mirrorwatch.state.canary import CanaryStore
 
-__all__ = ["FLOW", "Truth", "Watch", "configure", "wait_until"]
+__all__ = ["FLOW", "Truth", "Watch", "describe", "wait_until"]
 
 FLOW = "summit->ldf"
 
@@ -44,17 +44,14 @@ def wait_until(
     return time.monotonic() - start
 
 
-def configure(
-    lab: Lab,
-    *,
-    canary: Mapping[str, Any] | None = None,
-    **more: Any,
-) -> Config:
-    """Return the demo's configuration with some of it replaced."""
-    data = describe_agent(lab) | more
+def describe(
+    lab: Lab, *, canary: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return the demo's configuration with some of the canary replaced."""
+    data = describe_agent(lab)
     (flow,) = data["flows"]
-    data["flows"] = [flow | {"canary": flow["canary"] | (dict(canary or {}))}]
-    return Config.from_mapping(data)
+    flow["canary"].update(canary or {})
+    return data
 
 
 class Watch(AbstractContextManager["Watch"]):
@@ -70,11 +67,12 @@ class Watch(AbstractContextManager["Watch"]):
         interval: str = "1s",
         sized_interval: timedelta | None = None,
     ) -> None:
-        self.config = configure(
+        data = describe(
             lab,
             canary={"interval": "500ms", "deadline": "10s", **(canary or {})},
-            interval=interval,
         )
+        data["interval"] = interval
+        self.config = Config.from_mapping(data)
         if sized_interval is not None:
             self.config = _hurry(self.config, sized_interval)
         self.lab = lab
@@ -146,13 +144,18 @@ class Watch(AbstractContextManager["Watch"]):
 
         def is_so() -> bool:
             verdict = self.verdict()
-            return (
-                verdict is not None
-                and verdict.health is health
-                and saying in f"{verdict.reason} {verdict.evidence}"
-            )
+            judged = verdict is not None and verdict.health is health
+            return judged and self.says(saying)
 
         return wait_until(is_so, within=within, what=self.verdict)
+
+    def says(self, text: str) -> bool:
+        """Tell whether the canary's verdict says something anywhere."""
+        verdict = self.verdict()
+        if verdict is None:
+            return False
+        said = [verdict.reason, *map(str, verdict.evidence.values())]
+        return any(text in sentence for sentence in said)
 
     def wait_for_count(self, name: str, least: int, *, within: float) -> float:
         return wait_until(

@@ -1,0 +1,202 @@
+"""Faults that lose nothing: nothing may be called lost."""
+
+import json
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import yaml
+
+from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.lab import CANARY_TOPIC, Lab
+from tests.support.watch import Truth, Watch, describe, wait_until
+
+pytestmark = pytest.mark.lab
+
+CALM = 180
+"""Seconds until everything that was under way is accounted for: doubtful
+sends take longest (30 s send timeout, 30 s grace, twice on a slow machine)."""
+
+
+def calm_down(watch: Watch) -> None:
+    """Wait until nothing old is under way, and probes arrive again."""
+    arrived = watch.counts["delivered"]
+    watch.wait_for_count("delivered", arrived + 30, within=CALM)
+    wait_until(
+        lambda: watch.counts["outstanding"] < 12,
+        within=CALM,
+        what=lambda: (watch.counts, watch.verdict()),
+    )
+
+
+def test_a_killed_mirror_doubles_and_loses_nothing(lab: Lab) -> None:
+    with Watch(lab) as watch:
+        watch.wait_for(Health.OK, within=60)
+        watch.wait_for_count("delivered", 100, within=60)
+        lab.mirror.kill()
+        lab.mirror.start()
+        calm_down(watch)
+        watch.wait_for_count("duplicates", 1, within=30)
+        watch.stop()
+    totals = Truth(lab).check(watch)
+    assert totals["lost"] == 0
+    assert totals["duplicates"] > 0
+
+
+def test_a_frozen_mirror_makes_probes_overdue_then_late(lab: Lab) -> None:
+    with Watch(lab) as watch:
+        watch.wait_for(Health.OK, within=60)
+        calm_down(watch)
+        lab.mirror.freeze()
+        try:
+            took = watch.wait_for(Health.CRITICAL, within=30, saying="overdue")
+            # The deadline of 10 s, and two ticks of 1 s; the first probe that
+            # is caught may be half a second younger than the freeze.
+            assert took < 10 + 2 + 0.5 + 1
+            during = watch.counts
+            watch.wait_for_count("sent", during["sent"] + 6 * 80, within=60)
+            assert watch.counts["late"] == during["late"]
+        finally:
+            lab.mirror.thaw()
+        calm_down(watch)
+        verdict = watch.verdict()
+        assert verdict is not None
+        assert verdict.health is Health.WARNING
+        watch.stop()
+    totals = Truth(lab).check(watch)
+    assert totals["lost"] == 0
+    assert totals["late"] > 6 * 50
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_a_broker_that_crashes_loses_no_probe(lab: Lab, side: str) -> None:
+    site = lab.source if side == "source" else lab.target
+    with Watch(lab) as watch:
+        watch.wait_for(Health.OK, within=60)
+        site.kill()
+        wait_until(lambda: _is_not_ok(watch), within=60)
+        site.start()
+        calm_down(watch)
+        watch.stop()
+    assert Truth(lab).check(watch)["lost"] == 0
+
+
+def test_the_mirrors_link_cut_for_a_minute_loses_no_probe(lab: Lab) -> None:
+    with Watch(lab) as watch:
+        watch.wait_for(Health.OK, within=60)
+        lab.link_mirror.cut()
+        try:
+            watch.wait_for(Health.CRITICAL, within=30, saying="overdue")
+            sent = watch.counts["sent"]
+            watch.wait_for_count("sent", sent + 6 * 90, within=90)
+        finally:
+            lab.link_mirror.restore()
+        calm_down(watch)
+        watch.stop()
+    assert Truth(lab).check(watch)["lost"] == 0
+
+
+def test_the_agents_link_cut_is_unknown_and_not_a_loss(lab: Lab) -> None:
+    with Watch(lab) as watch:
+        watch.wait_for(Health.OK, within=60)
+        lab.link_agent.cut()
+        try:
+            watch.wait_for(
+                Health.UNKNOWN, within=30, saying="summit does not answer"
+            )
+            watch.wait_for_count("indeterminate", 6 * 60, within=90)
+        finally:
+            lab.link_agent.restore()
+        calm_down(watch)
+        watch.stop()
+    totals = Truth(lab).check(watch)
+    assert totals["lost"] == 0
+    assert totals["failed"] > 0
+
+
+def test_a_killed_agent_goes_on_where_it_was(lab: Lab, tmp_path: Path) -> None:
+    data = describe(lab, canary={"interval": "200ms", "deadline": "10s"})
+    data["state"] = {"path": str(tmp_path / "state.db")}
+    data["interval"] = "1s"
+    config = tmp_path / "config.yaml"
+    config.write_text(yaml.safe_dump(data))
+    agent = [sys.executable, "-m", "mirrorwatch", "run", "--config"]
+    agent.append(str(config))
+    for wanted in (60, 120, 180):
+        with subprocess.Popen(agent, stderr=subprocess.DEVNULL) as process:
+            wait_until(
+                lambda: _delivered(tmp_path / "state.db") > wanted,  # noqa: B023
+                within=90,
+            )
+            process.kill()
+    with Watch(lab, state=tmp_path / "state.db") as watch:
+        calm_down(watch)
+        wait_until(lambda: not _unacked(watch), within=CALM)
+        watch.stop()
+    totals = Truth(lab).check(watch)
+    assert (totals["lost"], totals["duplicates"]) == (0, 0)
+
+
+def test_new_partitions_are_covered_and_lose_nothing(lab: Lab) -> None:
+    topic = "mirrorwatch.growing"
+    lab.create_topic(topic, 3)
+    lab.mirror.stop()
+    lab.mirror.start({"refresh.topics.interval.seconds": "5"})
+    with Watch(lab, canary={"topic": topic}) as watch:
+        wait_until(lambda: _covered(watch) == 3, within=90)
+        lab.grow(topic, 6)
+        wait_until(
+            lambda: _covered(watch) == 6,
+            within=120,
+            what=lambda: (watch.counts, watch.verdict()),
+        )
+        watch.wait_for(Health.OK, within=60)
+        watch.stop()
+    totals = Truth(lab, topic).check(watch)
+    assert (totals["lost"], totals["late"]) == (0, 0)
+    lab.mirror.stop()
+    lab.mirror.start()
+
+
+def test_a_topic_outside_the_mirrors_filter_is_named(lab: Lab) -> None:
+    lab.mirror.stop()
+    lab.mirror.start({"topics": "lsst[.].*"})
+    with Watch(lab) as watch:
+        watch.wait_for(Health.CRITICAL, within=60, saying="topic filter")
+        verdict = watch.verdict()
+        assert verdict is not None
+        text = f"{verdict.reason} {verdict.evidence}"
+        assert "lsst[.].*" in text
+        assert CANARY_TOPIC in text
+    lab.mirror.stop()
+    lab.mirror.start()
+
+
+def _unacked(watch: Watch) -> bool:
+    seen = watch.canary
+    return seen is None or any(p.oldest_unacked for p in seen.partitions)
+
+
+def _is_not_ok(watch: Watch) -> bool:
+    verdict = watch.verdict()
+    return verdict is not None and verdict.health > Health.OK
+
+
+def _covered(watch: Watch) -> int:
+    partitions = watch.canary.partitions if watch.canary else ()
+    return sum(p.last_arrival is not None for p in partitions)
+
+
+def _delivered(state: Path) -> int:
+    """Read from outside how many probes a running agent has seen arrive."""
+    if not state.exists():
+        return 0
+    with closing(sqlite3.connect(f"file:{state}?mode=ro", uri=True)) as file:
+        try:
+            rows = file.execute("SELECT body FROM canary_partition").fetchall()
+        except sqlite3.OperationalError:
+            return 0  # the agent has not made its tables yet
+    return sum(json.loads(body)["counts"]["delivered"] for (body,) in rows)
