@@ -25,7 +25,7 @@ def test_the_page_says_that_everything_arrives_and_how_late(
 ) -> None:
     browser.get(page.url)
 
-    wait_for(browser, "h1", "summit → ldf: everything is arriving")
+    wait_for(browser, "h1", "summit → ldf: arriving as it should")
     wait_for_charts(browser)
 
     assert text(browser, ".flow-health") == "ok"

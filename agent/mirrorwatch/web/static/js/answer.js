@@ -38,7 +38,7 @@ function words(status, link, health) {
   if (bad.length === 0) {
     if (health === "off") return ["Every check is off", "Nothing is judged."];
     const all = flows.length === 1 ? title(flows[0]) : `${flows.length} flows`;
-    return [`${all}: everything is arriving`, typical(flows)];
+    return [`${all}: arriving as it should`, typical(flows)];
   }
   const [first] = bad.filter((flow) => flow.health === health);
   const subject = bad.length === 1 ? title(first)
