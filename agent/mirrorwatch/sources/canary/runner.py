@@ -131,7 +131,10 @@ class Canary:
         self._survey = None if self._mistaken else survey
         if self._mistaken is not None:
             return
+        known = len(self._keeper.books.ledgers)
         unread = self._keeper.follow(survey)
+        if len(self._keeper.books.ledgers) > known:
+            self._sender.learn_partitions()
         if survey.target is None:
             return
         books = self._keeper.books
