@@ -24,7 +24,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from ..exceptions import SourceError
+from ..exceptions import SourceError, SourceUnavailableError
 from .kafka import QUIET, to_source_error
 
 __all__ = ["Brokers", "Cluster", "Topic"]
@@ -36,6 +36,10 @@ TIMEOUT = 4.0
 does not answer is known as such by the next one."""
 
 ABSENT = KafkaError.UNKNOWN_TOPIC_OR_PART
+
+NO_LEADER = KafkaError._NOENT  # noqa: SLF001 - how the library names it
+"""Offsets are asked of leaders, and the library knows none: so it says of a
+topic that may not be described, too."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,6 +54,16 @@ class Topic:
 
     leaders: Mapping[int, int | None]
     """Broker id that leads each partition; `None` where there is none."""
+
+    allowed: frozenset[str] | None = None
+    """Operations that the agent may do on it, as Kafka's ACLs name them;
+    `None` if the broker does not say."""
+
+    def lacks(self, *operations: str) -> tuple[str, ...]:
+        """Return those operations that the agent may not do."""
+        if self.allowed is None:
+            return ()
+        return tuple(o for o in operations if o not in self.allowed)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -108,7 +122,9 @@ class Cluster:
             any right includes DESCRIBE.
         """
         future = self._admin.describe_topics(
-            TopicCollection([name]), request_timeout=TIMEOUT
+            TopicCollection([name]),
+            include_authorized_operations=True,
+            request_timeout=TIMEOUT,
         )[name]
         try:
             found = self._wait(future, f"{right} on topic {name}")
@@ -123,6 +139,9 @@ class Cluster:
                 p.id: None if p.leader is None else p.leader.id
                 for p in found.partitions
             },
+            allowed=frozenset(o.name for o in found.authorized_operations)
+            if found.authorized_operations
+            else None,
         )
 
     def ends(self, topic: str, partitions: Iterable[int]) -> dict[int, int]:
@@ -165,20 +184,40 @@ class Cluster:
             isolation_level=IsolationLevel.READ_COMMITTED,
             request_timeout=TIMEOUT,
         )
-        right = f"DESCRIBE on topic {topic}"
-        return {
-            key.partition: int(self._wait(future, right).offset)
-            for key, future in futures.items()
-        }
+        right = f"DESCRIBE (READ includes it) on topic {topic}"
+        try:
+            return {
+                key.partition: int(self._wait(future, right).offset)
+                for key, future in futures.items()
+            }
+        except SourceError as e:
+            if _code(e) != NO_LEADER:
+                raise
+            raise SourceError(
+                f"{self.alias} does not tell the offsets of {topic}: either "
+                f"a partition has no leader, or the agent lacks {right}",
+                source="kafka",
+                cluster=self.alias,
+            ) from e
 
     def _wait(self, future: Future[T], right: str) -> T:
         try:
-            return future.result(TIMEOUT + 1)
+            found = future.result(TIMEOUT + 1)
+        except TimeoutError as e:
+            raise SourceUnavailableError(
+                f"{self.alias} has not answered the agent for "
+                f"{TIMEOUT + 1:.0f} s: is it up?",
+                source="kafka",
+                cluster=self.alias,
+            ) from e
         except KafkaException as e:
             self._admin.poll(0)
             raise to_source_error(
                 e, cluster=self.alias, right=right, last=self._error
             ) from e
+        # What went wrong before does not explain what goes wrong later.
+        self._error = None
+        return found
 
     def _note_error(self, error: KafkaError) -> None:
         self._error = error

@@ -5,7 +5,8 @@ from typing import TypeVar
 
 from ..domain.observations import Problem
 from ..exceptions import SourceError, SourceUnavailableError
-from .cluster import Cluster
+from .cluster import Cluster, Topic
+from .kafka import denial
 
 __all__ = ["Inquiry"]
 
@@ -40,6 +41,29 @@ class Inquiry:
             self._refusing.add(e.cluster)
             self.problems.append(Problem.unknown(str(e)))
             return None
+
+    def find_topic(
+        self, cluster: Cluster, name: str, *operations: str
+    ) -> Topic | None:
+        """Describe a topic, and tell what the agent may not do with it.
+
+        Parameters
+        ----------
+        cluster
+            Where it is.
+        name
+            Name of the topic.
+        operations
+            What the agent will do, as Kafka's ACLs name it. Asked for now:
+            some of it is needed only in trouble, when it must not be missing.
+        """
+        found = self.ask(
+            cluster, lambda c: c.topic(name, right=" and ".join(operations))
+        )
+        if found is not None and (lacking := found.lacks(*operations)):
+            right = f"{' and '.join(lacking)} on topic {name}"
+            self.problems.append(Problem.unknown(denial(right, cluster.alias)))
+        return found
 
     def reached(self, cluster: Cluster) -> bool:
         """Whether a cluster has answered everything so far."""

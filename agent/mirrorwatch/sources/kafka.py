@@ -11,7 +11,14 @@ from ..exceptions import (
     SourceUnavailableError,
 )
 
-__all__ = ["QUIET", "reading", "to_source_error"]
+__all__ = [
+    "DENIED",
+    "QUIET",
+    "denial",
+    "is_about_groups",
+    "reading",
+    "to_source_error",
+]
 
 QUIET = {
     "client.id": "mirrorwatch",
@@ -68,6 +75,20 @@ def reading(properties: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
+def is_about_groups(error: KafkaError) -> bool:
+    """Whether an error concerns only members of a consumer group.
+
+    The library looks for the coordinator of every ``group.id``, and tells
+    once if that is refused. The agent joins no group: it reads all the same.
+    """
+    return bool(error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED)
+
+
+def denial(right: str, cluster: str) -> str:
+    """Say that a right is missing, always in the same words."""
+    return f"The agent lacks {right} at {cluster}: grant it"
+
+
 def to_source_error(
     error: KafkaException,
     *,
@@ -93,7 +114,7 @@ def to_source_error(
     code = found.code()
     if code in DENIED:
         return SourceDeniedError(
-            f"The agent lacks {right} at {cluster}: grant it",
+            denial(right, cluster),
             source="kafka",
             cluster=cluster,
             right=right,

@@ -12,7 +12,7 @@ from confluent_kafka import (
 )
 
 from ..exceptions import SourceUnavailableError
-from .kafka import reading, to_source_error
+from .kafka import is_about_groups, reading, to_source_error
 
 __all__ = ["read_span"]
 
@@ -83,7 +83,7 @@ def read_span(
                         yield message
                 elif error.code() == END:
                     at = max(at, offset)
-                else:
+                elif not is_about_groups(error):
                     raise to_source_error(
                         KafkaException(error), cluster=cluster, right=right
                     )

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
     Consumer,
+    KafkaError,
     KafkaException,
     Message,
     TopicPartition,
@@ -16,7 +16,7 @@ from structlog.typing import FilteringBoundLogger
 from ..exceptions import SourceError
 from ..ports import InternalTopic, Mirror
 from .cluster import Cluster, Topic
-from .kafka import reading, to_source_error
+from .kafka import denial, is_about_groups, reading, to_source_error
 from .positions import Positions
 
 __all__ = ["Tail"]
@@ -114,6 +114,12 @@ class Tail:
                     f"at {self._cluster.alias}: is the mirror running, and "
                     "are the aliases and topics under mirror right?",
                 )
+            elif found.lacks("READ"):
+                right = f"READ on topic {name}"
+                self._positions.fail(name, denial(right, self._cluster.alias))
+            elif found.allowed is not None or name not in self._following:
+                # A grant shows here, even where no record comes after it.
+                self._positions.fail(name, None)
             self._follow(name, found)
 
     def _follow(self, name: str, found: Topic | None) -> None:
@@ -128,7 +134,6 @@ class Tail:
             old = set()
             new = set(found.leaders) if found is not None else set[int]()
         if new:
-            self._positions.fail(name, None)
             self._consumer.incremental_assign(
                 [TopicPartition(name, p, OFFSET_BEGINNING) for p in new]
             )
@@ -138,16 +143,11 @@ class Tail:
             self._following[name] = (found.id, old | new)
 
     def _take(self, message: Message) -> None:
-        topic = self._topics[message.topic() or ""]
         error = message.error()
         if error is not None:
-            problem: Any = to_source_error(
-                KafkaException(error),
-                cluster=self._cluster.alias,
-                right=f"READ on topic {topic.name}",
-            )
-            self._positions.fail(topic.name, str(problem))
+            self._take_error(error, message.topic())
             return
+        topic = self._topics[message.topic() or ""]
         self._positions.fail(topic.name, None)
         _, milliseconds = message.timestamp()
         written_at = datetime.fromtimestamp(milliseconds / 1000, UTC)
@@ -163,6 +163,18 @@ class Tail:
             return
         if fact is not None:
             self._positions.note(fact)
+
+    def _take_error(self, error: KafkaError, topic: str | None) -> None:
+        if is_about_groups(error):
+            return
+        # One without a topic concerns the connection, and so all of them.
+        for name in self._topics if topic is None else [topic]:
+            problem = to_source_error(
+                KafkaException(error),
+                cluster=self._cluster.alias,
+                right=f"READ on topic {name}",
+            )
+            self._positions.fail(name, str(problem))
 
     def _complain(
         self, topic: InternalTopic, message: Message, error: ValueError

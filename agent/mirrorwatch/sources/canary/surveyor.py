@@ -77,9 +77,7 @@ class Surveyor:
         # The order matters: see domain.canary.survey.Survey.
         positions = self._read_positions(at, ordered=ordered)
         remote = self._settings.remote_topic
-        target = inquiry.ask(
-            self._target, lambda c: c.topic(remote, right="READ")
-        )
+        target = inquiry.find_topic(self._target, remote, "READ")
         ends = None
         if target is not None:
             leaders = target.leaders
@@ -123,9 +121,7 @@ class Surveyor:
 
     def _find_source(self, inquiry: Inquiry) -> Topic | None:
         name, settings = self._settings.topic, self._settings
-        found = inquiry.ask(
-            self._source, lambda c: c.topic(name, right="WRITE and READ")
-        )
+        found = inquiry.find_topic(self._source, name, "WRITE", "READ")
         if found is None and inquiry.reached(self._source):
             if not settings.create:
                 inquiry.problems.append(missing(settings))

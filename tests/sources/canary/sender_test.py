@@ -1,0 +1,216 @@
+"""The sender when its producer refuses, dies, or says nothing any more."""
+
+import logging
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, cast
+
+from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import Message as KafkaMessage
+
+from mirrorwatch.domain.canary import Message
+from mirrorwatch.domain.verdicts import Flow
+from mirrorwatch.sources.canary import CanarySettings
+from mirrorwatch.sources.canary.sender import REPLACE_AFTER, Outcome, Sender
+
+DENIED = "The agent lacks WRITE on topic canary at summit: grant it"
+
+FATAL = KafkaException(
+    KafkaError(
+        KafkaError.CLUSTER_AUTHORIZATION_FAILED, "No producer id", fatal=True
+    )
+)
+
+Report = Callable[[KafkaError | None, Any], None]
+
+
+class Stored:
+    """A record that the broker took."""
+
+    def latency(self) -> float:
+        return 0.25
+
+    def offset(self) -> int:
+        return 42
+
+
+class FakeProducer:
+    """Does what a test says, in place of the library's producer."""
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        self.config = config
+        self.taken: list[Report] = []
+        self.refusal: Exception | None = None
+        self.polls: list[Callable[[], None]] = []
+        self.purged: list[int] = []
+
+    def produce(self, *_: object, on_delivery: Report, **__: object) -> None:
+        if self.refusal is not None:
+            raise self.refusal
+        self.taken.append(on_delivery)
+
+    def poll(self, _timeout: float) -> int:
+        if self.polls:
+            self.polls.pop(0)()
+        return 0
+
+    flush = poll
+
+    def purge(self, **_: object) -> None:
+        """Answer as the library does, for what `purged` names."""
+
+        def report() -> None:
+            for n in self.purged:
+                self.taken[n](KafkaError(KafkaError._PURGE_QUEUE), None)  # noqa: SLF001 - how the library names it
+
+        self.polls.append(report)
+
+
+class Stage:
+    """A sender with fake producers and a clock that stands still."""
+
+    def __init__(self) -> None:
+        self.made: list[FakeProducer] = []
+        self.now = 0.0
+        self.outcomes: list[Outcome] = []
+        self.sender = Sender(
+            {"bootstrap.servers": "nowhere"},
+            CanarySettings(
+                flow=Flow(name="f", source="summit", target="ldf"),
+                topic="canary",
+                remote_topic="canary",
+            ),
+            self.outcomes.append,
+            make_producer=self.make,
+            clock=lambda: self.now,
+        )
+
+    def make(self, config: dict[str, Any]) -> Producer:
+        self.made.append(FakeProducer(config))
+        return cast("Producer", self.made[-1])
+
+    def send(self, *sequences: int) -> None:
+        for sequence in sequences:
+            self.sender.send(
+                Message(
+                    run="r",
+                    flow="f",
+                    partition=0,
+                    sequence=sequence,
+                    sent_at=datetime(2026, 1, 1, tzinfo=UTC),
+                )
+            )
+
+    @property
+    def told(self) -> list[tuple[int, str]]:
+        return [(o.message.sequence, _short(o)) for o in self.outcomes]
+
+
+def _short(outcome: Outcome) -> str:
+    if outcome.source_offset is not None:
+        return f"stored at {outcome.source_offset}"
+    if outcome.refused is not None:
+        return f"refused: {outcome.refused}"
+    return f"doubt: {outcome.error}"
+
+
+def _raise(error: BaseException) -> Callable[[], None]:
+    def do() -> None:
+        raise error
+
+    return do
+
+
+def test_a_stored_probe_has_its_offset_and_the_library_s_own_time() -> None:
+    stage = Stage()
+    stage.send(1)
+    (producer,) = stage.made
+    producer.polls = [
+        lambda: producer.taken[0](None, cast("KafkaMessage", Stored()))
+    ]
+    stage.sender.poll()
+    (outcome,) = stage.outcomes
+    assert outcome.source_offset == 42
+    assert outcome.took.total_seconds() == 0.25
+
+
+def test_a_refusal_to_take_a_record_names_the_right() -> None:
+    stage = Stage()
+    (producer,) = stage.made
+    producer.refusal = KafkaException(
+        KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)
+    )
+    stage.send(1)
+    producer.refusal = None
+    stage.send(2)
+    assert stage.told == [(1, f"refused: {DENIED}")]
+    assert stage.made == [producer]
+
+
+def test_a_dead_producer_is_replaced_but_not_at_once() -> None:
+    stage = Stage()
+    stage.send(1, 2)
+    producer = stage.made[0]
+    producer.purged = [0, 1]
+    producer.polls = [_raise(FATAL)]
+    stage.sender.poll()
+    assert stage.told == [(1, f"refused: {DENIED}"), (2, f"refused: {DENIED}")]
+    stage.now = REPLACE_AFTER - 1
+    stage.send(3)
+    assert stage.told[2:] == [(3, f"refused: {DENIED}")]
+    assert stage.made == [producer]
+    stage.now = REPLACE_AFTER
+    stage.send(4)
+    assert len(stage.made) == 2
+    assert len(stage.made[1].taken) == 1
+    assert stage.told[3:] == []
+
+
+def test_what_a_dead_producer_never_told_is_in_doubt() -> None:
+    stage = Stage()
+    stage.send(1, 2)
+    stage.made[0].purged = [1]
+    stage.made[0].polls = [_raise(FATAL)]
+    stage.sender.poll()
+    assert stage.told == [(2, f"refused: {DENIED}"), (1, f"doubt: {DENIED}")]
+
+
+def test_a_death_beneath_a_callback_loses_no_outcome() -> None:
+    stage = Stage()
+    stage.send(1, 2)
+    (producer,) = stage.made
+
+    def tell_one_and_die() -> None:
+        producer.taken[0](None, cast("KafkaMessage", Stored()))
+        raise SystemError("returned a result with an exception set") from FATAL
+
+    producer.polls = [tell_one_and_die]
+    stage.sender.poll()
+    assert stage.told == [(1, "stored at 42"), (2, f"doubt: {DENIED}")]
+
+
+def test_a_death_seen_when_sending_is_told_by_its_cause() -> None:
+    stage = Stage()
+    stage.send(1)
+    (producer,) = stage.made
+    producer.purged = [0]
+    producer.refusal = KafkaException(KafkaError(KafkaError._FATAL))  # noqa: SLF001 - how the library names it
+    producer.polls = [_raise(FATAL)]
+    stage.send(2)
+    assert stage.told == [(1, f"refused: {DENIED}"), (2, f"refused: {DENIED}")]
+
+
+def test_closing_a_dying_producer_hears_its_last_words() -> None:
+    stage = Stage()
+    stage.send(1)
+    (producer,) = stage.made
+    producer.purged = [0]
+    producer.polls = [_raise(FATAL)]
+    stage.sender.close(3)
+    assert stage.told == [(1, f"refused: {DENIED}")]
+
+
+def test_the_library_logs_nothing() -> None:
+    logger: logging.Logger = Stage().made[0].config["logger"]
+    assert not logger.propagate or logger.parent is None
+    assert [type(h) for h in logger.handlers] == [logging.NullHandler]
