@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from confluent_kafka import Producer
 
 from mirrorwatch.clock import utc_now
 from mirrorwatch.domain.verdicts import Health
@@ -163,6 +164,27 @@ def test_new_partitions_are_covered_and_lose_nothing(lab: Lab) -> None:
     assert (totals["lost"], totals["late"]) == (0, 0)
     lab.mirror.stop()
     lab.mirror.start()
+
+
+def test_a_probe_that_comes_back_is_a_circle(lab: Lab) -> None:
+    with Watch(lab) as watch:
+        watch.wait_for(Health.OK, within=60)
+        back = Producer({"bootstrap.servers": lab.source.bootstrap})
+        ours = watch.store.run.encode()
+        records = lab.read("source", CANARY_TOPIC)
+        for record in [r for r in records if ours in (r.value() or b"")][-3:]:
+            # As a second mirror, from the target to the source, would.
+            back.produce(
+                CANARY_TOPIC,
+                value=record.value(),
+                key=record.key(),
+                partition=record.partition() or 0,
+            )
+        assert back.flush(10) == 0
+        watch.wait_for(Health.CRITICAL, within=30, saying="in a circle")
+        watch.stop()
+    totals = Truth(lab).check(watch)
+    assert (totals["lost"], totals["duplicates"]) == (0, 3)
 
 
 def test_a_topic_outside_the_mirrors_filter_is_named(lab: Lab) -> None:

@@ -20,6 +20,11 @@ IN_THE_BROKER = timedelta(seconds=30)
 librdkafka's and the broker's own request timeouts are 30 s."""
 
 
+REMEMBERED = timedelta(minutes=10)
+"""How long a probe that came back is told: a circle shows in every probe, so
+after this long without one it has been broken."""
+
+
 class Settler:
     """Settles doubts, and looks who else writes the canary topic.
 
@@ -51,6 +56,7 @@ class Settler:
         self._run = run
         self._clock = clock
         self._properties = properties
+        self._circle: tuple[datetime, Problem] | None = None
         self._after = send_timeout(settings.deadline) + IN_THE_BROKER
 
     def settle(self, doubts: Iterable[Doubt]) -> list[Settlement]:
@@ -89,24 +95,37 @@ class Settler:
             ]
         return settled
 
-    def look_into(self, gap: Gap) -> Problem | None:
+    def look_into(self, gaps: Iterable[Gap]) -> list[Problem]:
         """Look who wrote source offsets that the canary did not.
+
+        Returns
+        -------
+        list of Problem
+            What was found now or not long ago.
 
         Raises
         ------
         SourceError
             Raised if the source cannot be read.
         """
-        found = self._find(gap.partition, gap.first, gap.last + 1)
-        copies = [n for n in found if n <= gap.newest_acked]
-        if not copies:
-            return None
+        now = self._clock()
+        for gap in gaps:
+            found = self._find(gap.partition, gap.first, gap.last + 1)
+            copies = [n for n in found if n <= gap.newest_acked]
+            if copies:
+                where = f"[{gap.partition}], offset {found[copies[0]][0]}"
+                self._circle = (now, self._describe_circle(where))
+        if self._circle is None or now - self._circle[0] > REMEMBERED:
+            return []
+        return [self._circle[1]]
+
+    def _describe_circle(self, where: str) -> Problem:
         return Problem(
             Health.CRITICAL,
-            f"Probes came back to {self._settings.topic}[{gap.partition}] at "
-            f"{self._settings.flow.source} (offset {found[copies[0]][0]}): "
-            "two mirrors copy this topic in a circle, which never ends; take "
-            "it out of the topics of one of them",
+            f"Probes came back to {self._settings.topic} at "
+            f"{self._settings.flow.source} (last seen in {where}): two "
+            "mirrors copy this topic in a circle, which never ends; take it "
+            "out of the topics of one of them",
         )
 
     def _find(

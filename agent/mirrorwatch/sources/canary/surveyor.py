@@ -188,11 +188,10 @@ class Surveyor:
                 )
                 or ()
             )
-        problems = inquiry.ask(
-            self._source,
-            lambda _: [settler.look_into(g) for g in self._board.take_gaps()],
+        gaps = self._board.take_gaps()
+        inquiry.problems += (
+            inquiry.ask(self._source, lambda _: settler.look_into(gaps)) or ()
         )
-        inquiry.problems += [p for p in problems or () if p is not None]
 
     def _read_size_limit(
         self, inquiry: Inquiry, source: Topic | None, target: Topic | None
