@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 MINUTES ?=
 
-.PHONY: demo test fast lint format setup clean
+.PHONY: demo test fast bench soak lint format setup clean
 
 setup: .venv/.ready
 
@@ -22,6 +22,12 @@ test: lint  ## everything, the real lab included
 
 fast: setup  ## what needs no Kafka: seconds
 	$(BIN)/pytest -m 'not lab and not browser and not influx'
+
+bench: setup  ## what the agent costs at 6, 1 and 24 partitions
+	$(BIN)/python -m tests.bench.cost
+
+soak: setup  ## a long clean run with traffic; prints growth of memory
+	$(BIN)/python -m tests.bench.soak --minutes $(or $(MINUTES),60)
 
 lint: setup
 	$(BIN)/ruff check

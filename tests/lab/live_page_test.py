@@ -1,0 +1,90 @@
+"""The page in a real browser, while a real mirror stands still."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from selenium.webdriver import Chrome
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.wait import WebDriverWait
+
+from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.lab import Lab
+from tests.support.browser import open_browser, require_browser
+from tests.support.page import (
+    PATIENCE,
+    colours,
+    complaints,
+    text,
+    wait_for,
+    wait_for_charts,
+)
+from tests.support.watch import Watch
+
+pytestmark = [pytest.mark.lab, pytest.mark.browser]
+
+DEADLINE = 5
+
+
+@pytest.fixture
+def browser(tmp_path: Path) -> Iterator[Chrome]:
+    with open_browser(tmp_path / "profile") as chrome:
+        chrome.set_window_size(1280, 1600)
+        yield chrome
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _browser_is_there() -> None:
+    """Skip before a lab is started for nothing."""
+    require_browser()
+
+
+def figure(browser: Chrome, name: str) -> int:
+    words = text(browser, f".figure.{name} .value")
+    return int(words) if words.isdigit() else 0
+
+
+def test_the_page_shows_a_frozen_mirror_and_its_return(
+    lab: Lab, browser: Chrome, tmp_path: Path
+) -> None:
+    with Watch(lab, canary={"deadline": f"{DEADLINE}s"}) as watch:
+        watch.wait_for(Health.OK, within=120)
+        browser.get(watch.url)
+        wait_for(browser, "h1", "summit → ldf: everything is arriving")
+        wait_for_charts(browser)
+        wait_for(browser, ".flow-health", "ok")
+        assert colours(browser, ".latency canvas") > 3
+        assert text(browser, ".figure.median .value").endswith("s")
+        browser.save_screenshot(tmp_path / "1-ok.png")
+
+        lab.mirror.freeze()
+        try:
+            wait_for(browser, ".flow-health", "critical")
+            wait_for(browser, ".lead", "overdue")
+            wait_for(browser, "h1", "summit → ldf is failing")
+            assert "is the mirror running" in text(browser, ".lead")
+            assert browser.title.startswith("critical: ")
+            # It counts on while nothing arrives: no figure freezes.
+            waiting = figure(browser, "waiting")
+            assert waiting > 0
+            WebDriverWait(browser, PATIENCE).until(
+                lambda b: figure(b, "waiting") > waiting
+            )
+            assert colours(browser, ".probes canvas") > 3
+            browser.save_screenshot(tmp_path / "2-frozen.png")
+        finally:
+            lab.mirror.thaw()
+
+        # Late ones keep it at a warning for a while; none of them is lost.
+        wait_for(browser, ".flow-health", "warning")
+        wait_for(browser, ".lead", "none of them is lost")
+        wait_for(browser, "h1", "summit → ldf needs a look")
+        WebDriverWait(browser, PATIENCE).until(
+            lambda b: figure(b, "waiting") < waiting
+        )
+        browser.find_element(By.CSS_SELECTOR, ".table-fold summary").click()
+        wait_for(browser, ".history-table", " ms")
+        browser.save_screenshot(tmp_path / "3-back.png")
+        assert text(browser, ".figure.lost .value") == "0"
+        assert complaints(browser) == []
+    print(f"\nscreenshots: {tmp_path}")
