@@ -5,18 +5,11 @@ from datetime import datetime
 
 from structlog.typing import FilteringBoundLogger
 
-from .config import Config, InfluxDBConfig
+from .config import Config
 from .daemon import Agent
 from .pipeline import Pipeline
 from .ports import Sink, Worker
 from .sinks.history import HistorySink
-from .sinks.influxdb import InfluxDbOutlet
-from .sinks.influxdb_access import (
-    InfluxDbAccess,
-    password_access,
-    token_access,
-)
-from .sinks.isolated import IsolatedSink
 from .sinks.log import LogSink
 from .sinks.prometheus import PrometheusSink
 from .sources.canary import Headers, no_headers
@@ -86,8 +79,10 @@ def build_agent(
     ]
     senders: list[Worker] = []
     if config.sinks.influxdb is not None:
-        outlet = InfluxDbOutlet(_to_access(config.sinks.influxdb))
-        influxdb = IsolatedSink(outlet, logger=logger)
+        # It costs 20 MB of memory, so only who wants it pays.
+        from .influxdb import make_influxdb_sink  # noqa: PLC0415
+
+        influxdb = make_influxdb_sink(config.sinks.influxdb, logger)
         sinks.append(influxdb)
         senders.append(influxdb)
     app = create_app(
@@ -115,24 +110,4 @@ def build_agent(
         if serve
         else None,
         interval=config.interval,
-    )
-
-
-def _to_access(influxdb: InfluxDBConfig) -> InfluxDbAccess:
-    if influxdb.database is not None:
-        password = influxdb.password
-        return password_access(
-            url=influxdb.url,
-            database=influxdb.database,
-            retention_policy=influxdb.retention_policy,
-            username=influxdb.username,
-            password=password.get_secret_value() if password else None,
-        )
-    # The configuration has seen to it that none of these is missing.
-    token = influxdb.token
-    return token_access(
-        url=influxdb.url,
-        org=influxdb.org or "",
-        bucket=influxdb.bucket or "",
-        token=token.get_secret_value() if token else "",
     )

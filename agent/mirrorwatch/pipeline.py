@@ -121,9 +121,11 @@ class Pipeline:
                 self._sinks_up[sink.name] = False
             else:
                 self._told.pop(sink.name, None)
-                # One with a backlog knows better than that it was queued.
+                # One with a backlog knows better than that it was queued,
+                # and nothing before it first tried.
                 up = getattr(sink, "up", True)
-                self._sinks_up[sink.name] = up is not False
+                if up is not None:
+                    self._sinks_up[sink.name] = up
 
     def _count(self, what: str) -> dict[str, int]:
         return {

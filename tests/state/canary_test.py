@@ -67,6 +67,13 @@ def test_nothing_is_stored_when_a_part_cannot_be() -> None:
     assert world.ledger.touched == {2}
 
 
+def test_the_identity_goes_back_to_the_file_with_the_books() -> None:
+    store = CanaryStore(Database(None), "f")
+    store.identity.target_id = "never saved"
+    store.load()
+    assert store.identity.target_id is None
+
+
 def test_flows_do_not_see_each_other() -> None:
     database = Database(None)
     one, two = CanaryStore(database, "one"), CanaryStore(database, "two")

@@ -65,8 +65,12 @@ class CanaryStore:
         """What the topics were; stored with the books."""
 
     def load(self) -> dict[int, Ledger]:
-        """Read the books of every partition."""
+        """Read the identity and the books of every partition."""
         with self._database.transaction() as sql:
+            (identity,) = sql.execute(
+                "SELECT body FROM canary WHERE flow = ?", (self._flow,)
+            ).fetchone()
+            self.identity = from_json(Identity, identity)
             ledgers = {
                 int(partition): from_json(Ledger, body)
                 for partition, body in sql.execute(

@@ -48,10 +48,11 @@ class Bookkeeper:
         """
         self._changed.clear()
         self._arrivals, self._losses = [], []
+        ledgers = self._store.load()
         self.books = Books(
             flow=self._settings.flow,
             identity=self._store.identity,
-            ledgers=self._store.load(),
+            ledgers=ledgers,
             warmup=self._settings.warmup,
             partitions=self._settings.partitions,
         )

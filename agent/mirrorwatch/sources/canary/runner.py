@@ -121,7 +121,9 @@ class Canary:
         now = self._clock()
         if now >= self._settle_at and self._survey is not None:
             self._settle_at = now + SETTLE_EVERY
-            self._keeper.settle(now, self._survey.grace)
+            # What was overtaken may be in a backlog that is yet to be read.
+            grace = self._survey.grace if self._receiver.caught_up else None
+            self._keeper.settle(now, grace)
         if now >= self._save_at:
             self._save_at = now + SAVE_EVERY
             self._save(now)
