@@ -36,6 +36,7 @@ class World:
     at: int = 0
     furthest: int = 0
     read: int = 0
+    due_from: dict[int, datetime] = field(default_factory=dict)
     expected_late: int = 0
 
     def do(self, *actions: str) -> None:
@@ -51,6 +52,7 @@ class World:
     def ack(self) -> None:
         for sequence in self.unacked:
             self.ledger.ack(sequence, self.source.index(sequence), self.now)
+            self.due_from[sequence] = self.now
         self.unacked.clear()
 
     def send_into_the_void(self) -> None:
@@ -94,7 +96,8 @@ class World:
             sequence = self.target[offset]
             probe = self.ledger.outstanding.get(sequence)
             if probe is not None:
-                self.expected_late += self.now - probe.sent_at > DEADLINE
+                due_from = self.due_from.get(sequence, probe.sent_at)
+                self.expected_late += self.now - due_from > DEADLINE
             seen = Sighting(
                 sequence=sequence,
                 target_offset=offset,
