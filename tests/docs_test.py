@@ -1,0 +1,219 @@
+"""What the documentation says is so."""
+
+import ast
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+import pytest
+import yaml
+from click.testing import CliRunner
+from starlette.routing import Route
+
+from mirrorwatch import __version__
+from mirrorwatch.cli.root import COMMANDS, main
+from mirrorwatch.config import Config
+from mirrorwatch.domain.catalogue import CATALOGUE
+from mirrorwatch.domain.checks import CHECKS
+from mirrorwatch.domain.verdicts import Health
+from tests.support.builders import NOON
+from tests.support.stage import SetClock, Stage
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "agent" / "mirrorwatch"
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md"]
+PAGES += sorted((ROOT / "docs").glob("*.md"))
+README = PAGES[0].read_text(encoding="utf-8")
+RUNBOOK = (ROOT / "docs" / "runbook.md").read_text(encoding="utf-8")
+
+REASONS = ("domain/checks", "domain/canary", "sources", "state/database.py")
+"""Where the sentences come from that a person on call reads."""
+
+SENTENCE = 20
+"""Shortest piece of text that is looked for: less is a word or a name."""
+
+pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+
+
+@pages
+def test_links_lead_somewhere(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        if link.startswith("https://"):
+            continue
+        name, _, anchor = link.partition("#")
+        linked = page.parent / name if name else page
+        assert linked.exists(), link
+        if anchor:
+            assert anchor in _anchors(linked), link
+
+
+@pages
+def test_commands_in_the_docs_exist_with_their_options(page: Path) -> None:
+    for words in _commands(page.read_text(encoding="utf-8"), "mirrorwatch"):
+        found: click.Command = main
+        context = click.Context(main)
+        for word in words:
+            if word.startswith("-"):
+                options = {
+                    option
+                    for parameter in found.get_params(context)
+                    for option in parameter.opts
+                }
+                assert word in options, words
+            elif isinstance(found, click.Group):
+                command = found.get_command(context, word)
+                assert command is not None, words
+                found = command
+                context = click.Context(found, parent=context)
+
+
+@pages
+def test_make_targets_in_the_docs_exist(page: Path) -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
+    named = _commands(page.read_text(encoding="utf-8"), "make")
+    assert {words[0] for words in named if words} <= targets
+
+
+@pages
+def test_metrics_in_the_docs_are_exported(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    named = set(re.findall(r"\bmirrorwatch_[a-z_]+\b", text))
+    assert named <= {metric.name for metric in CATALOGUE}
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_every_command_explains_itself_with_an_example(name: str) -> None:
+    result = CliRunner().invoke(main, [name, "--help"])
+    assert result.exit_code == 0
+    assert "Example" in result.output
+    assert f"mirrorwatch {name}" in result.output
+
+
+def test_the_help_names_every_command_and_the_version_is_told() -> None:
+    help_ = CliRunner().invoke(main, ["--help"])
+    assert help_.exit_code == 0
+    assert all(name in help_.output for name in COMMANDS)
+    version = CliRunner().invoke(main, ["--version"])
+    assert version.output == f"{__version__}\n"
+
+
+def test_the_configuration_in_the_readme_can_be_used(tmp_path: Path) -> None:
+    smallest, in_container = _blocks(README, "yaml")
+    file = tmp_path / "mirrorwatch.yaml"
+    file.write_text(smallest + in_container, encoding="utf-8")
+    result = CliRunner().invoke(main, ["check-config", "--config", str(file)])
+    assert result.exit_code == 0
+    assert f"{file.name} can be used." in result.output.replace("\n", "")
+
+
+def test_the_readme_needs_no_more_than_what_is_required() -> None:
+    smallest = yaml.safe_load(_blocks(README, "yaml")[0])
+    assert set(smallest) == {"clusters", "flows"}
+    flow = Config.from_mapping(smallest).flows[0]
+    assert (flow.canary.topic, flow.canary.create) == (
+        "mirrorwatch.canary",
+        True,
+    )
+
+
+def test_the_readme_has_the_words_of_the_verdicts() -> None:
+    table = re.findall(r"^\| `(\w+)` \| (-?\d) \|", README, re.MULTILINE)
+    assert table == [(health.label, str(health.value)) for health in Health]
+
+
+def test_the_readme_has_every_address() -> None:
+    app = Stage(clock=SetClock(NOON)).app
+    routes = {r.path for r in app.routes if isinstance(r, Route)}
+    rows = re.findall(r"^\| `(/[^?`]*)[^|]* \|", README, re.MULTILINE)
+    assert set(rows) == routes
+
+
+def test_the_readme_has_every_check() -> None:
+    for check in CHECKS:
+        assert f"\n| `{check}` | " in README
+
+
+def test_the_runbook_has_a_section_for_every_check() -> None:
+    sections = re.findall(r"^## `(\w+)`$", RUNBOOK, re.MULTILINE)
+    assert sections == list(CHECKS)
+
+
+def test_the_runbook_has_every_reason() -> None:
+    known = _plain(RUNBOOK)
+    missing = [
+        f"{file.relative_to(PACKAGE)}: {text}"
+        for part in REASONS
+        for file in _python_files(PACKAGE / part)
+        for text in _sentences(file)
+        if _plain(text) not in known
+    ]
+    assert missing == [], "write in docs/runbook.md what to do about these"
+
+
+def _python_files(path: Path) -> list[Path]:
+    return [path] if path.is_file() else sorted(path.rglob("*.py"))
+
+
+def _sentences(file: Path) -> Iterator[str]:
+    """Return the longest constant piece of each text that is shown."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    skipped: set[int] = set()
+    # Outer nodes come first.
+    for node in ast.walk(tree):
+        match node:
+            case ast.Expr(value=docstring):
+                skipped.add(id(docstring))
+            case ast.arg(annotation=annotation):
+                skipped.add(id(annotation))
+            case ast.JoinedStr(values=pieces):
+                skipped |= {id(piece) for piece in pieces}
+                yield from _longest(pieces)
+            case ast.Constant() if id(node) not in skipped:
+                yield from _longest([node])
+
+
+def _longest(pieces: Sequence[ast.expr]) -> Iterator[str]:
+    texts = [
+        piece.value.strip(" :.;,()[]")
+        for piece in pieces
+        if isinstance(piece, ast.Constant) and isinstance(piece.value, str)
+    ]
+    longest = max(texts, key=len, default="")
+    # Words in capitals are Kafka's rights, or SQL.
+    if len(longest) >= SENTENCE and not re.match("[A-Z_]{2,} ", longest):
+        yield longest
+
+
+def _plain(text: str) -> str:
+    """Return text without marks and line breaks, in one case."""
+    return " ".join(re.sub(r"[`*|]", " ", text).split()).lower()
+
+
+def _blocks(text: str, language: str) -> list[str]:
+    return re.findall(
+        rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL
+    )
+
+
+def _commands(text: str, program: str) -> Iterator[list[str]]:
+    """Return the arguments of each call of a program."""
+    lines = "".join(_blocks(text, "sh")).splitlines()
+    prose = re.sub(r"(?ms)^```.*?^```", "", text)
+    spans = re.findall(r"`([^`\n]+)`", prose)
+    for line in [*lines, *spans]:
+        if line.startswith(f"{program} ") and "|" not in line:
+            yield shlex.split(line, comments=True)[1:]
+
+
+def _anchors(page: Path) -> set[str]:
+    headings = re.findall(
+        r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE
+    )
+    return {
+        re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        for heading in headings
+    }
