@@ -70,7 +70,7 @@ class Mirror(Part):
         self._config = folder / "mm2.properties"
         self._digest = ""
         agent = f"{runtime.jolokia}=host={LOOPBACK},port={jolokia_port}"
-        archive = runtime.archive("mirror", folder)
+        archive = runtime.archive("mirror", folder, beside_agent=True)
         command = runtime.command(
             "org.apache.kafka.connect.mirror.MirrorMaker",
             str(self._config),

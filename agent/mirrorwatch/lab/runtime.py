@@ -114,7 +114,9 @@ class Runtime:
             *arguments,
         ]
 
-    def archive(self, name: str, folder: Path) -> Archive:
+    def archive(
+        self, name: str, folder: Path, *, beside_agent: bool = False
+    ) -> Archive:
         """Return the archive of a program's classes.
 
         Parameters
@@ -123,12 +125,15 @@ class Runtime:
             Name of the program; those of one name share an archive.
         folder
             Its folder.
+        beside_agent
+            Whether it runs with Jolokia in it.
         """
         made_of = [name, str(self.java.path), self.java.version]
         return Archive(
             cache=cache_folder() / "classes",
             made_of=[*made_of, *map(str, self.jars)],
             folder=folder,
+            beside_agent=beside_agent,
         )
 
     def _logging(self, folder: Path, level: str = "INFO") -> str:

@@ -180,6 +180,16 @@ class Site(Part):
         )
         self._format.start()
 
+    def kill(self) -> None:
+        if self._format:
+            self._format.kill()
+        super().kill()
+
+    def stop(self) -> None:
+        if self._format:
+            self._format.kill()
+        super().stop()
+
     def _finish_format(self) -> None:
         if self._format is None:
             return
@@ -220,5 +230,9 @@ class Site(Part):
 
 
 def _cluster_id() -> str:
-    # As Kafka's own tool makes them: a random UUID in URL-safe base 64.
-    return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    # As Kafka's own tool makes them: a random UUID in URL-safe base 64, but
+    # none that a command would take for an option.
+    while True:
+        text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()
+        if not text.startswith("-"):
+            return text.rstrip("=")
