@@ -50,12 +50,12 @@ def test_the_page_shows_a_frozen_mirror_and_its_return(
     with Watch(lab, canary={"deadline": f"{DEADLINE}s"}) as watch:
         watch.wait_for(Health.OK, within=120)
         browser.get(watch.url)
-        wait_for(browser, "h1", "summit → ldf: everything is arriving")
+        wait_for(browser, "h1", "summit → ldf: arriving")
         wait_for_charts(browser)
         wait_for(browser, ".flow-health", "ok")
         assert colours(browser, ".latency canvas") > 3
         assert text(browser, ".figure.median .value").endswith("s")
-        browser.save_screenshot(tmp_path / "1-ok.png")
+        browser.save_screenshot(str(tmp_path / "1-ok.png"))
 
         lab.mirror.freeze()
         try:
@@ -71,7 +71,7 @@ def test_the_page_shows_a_frozen_mirror_and_its_return(
                 lambda b: figure(b, "waiting") > waiting
             )
             assert colours(browser, ".probes canvas") > 3
-            browser.save_screenshot(tmp_path / "2-frozen.png")
+            browser.save_screenshot(str(tmp_path / "2-frozen.png"))
         finally:
             lab.mirror.thaw()
 
@@ -84,7 +84,7 @@ def test_the_page_shows_a_frozen_mirror_and_its_return(
         )
         browser.find_element(By.CSS_SELECTOR, ".table-fold summary").click()
         wait_for(browser, ".history-table", " ms")
-        browser.save_screenshot(tmp_path / "3-back.png")
+        browser.save_screenshot(str(tmp_path / "3-back.png"))
         assert text(browser, ".figure.lost .value") == "0"
         assert complaints(browser) == []
     print(f"\nscreenshots: {tmp_path}")
