@@ -183,8 +183,9 @@ def _longest(pieces: Sequence[ast.expr]) -> Iterator[str]:
         if isinstance(piece, ast.Constant) and isinstance(piece.value, str)
     ]
     longest = max(texts, key=len, default="")
-    # Words in capitals are Kafka's rights, or SQL.
-    if len(longest) >= SENTENCE and not re.match("[A-Z_]{2,} ", longest):
+    # One word is a name; words in capitals are Kafka's rights, or SQL.
+    words = " " in longest and not re.match("[A-Z_]{2,} ", longest)
+    if words and len(longest) >= SENTENCE:
         yield longest
 
 
