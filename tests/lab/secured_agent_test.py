@@ -1,0 +1,217 @@
+"""The agent on a secured lab with the rights that it needs, and without."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import pytest
+import yaml
+from confluent_kafka import TopicPartition
+
+from mirrorwatch.clock import utc_now
+from mirrorwatch.domain.rights import Right
+from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.lab import CANARY_TOPIC, Lab, LabSettings
+from mirrorwatch.sources.canary.receiver import Receiver
+from mirrorwatch.sources.cluster import Cluster
+from mirrorwatch.sources.span import read_span
+from tests.support.outputs import everything_said
+from tests.support.rights import DENIED, RIGHTS, expect, until
+from tests.support.secured import SECONDS, names, secrets, taken, watching
+from tests.support.watch import Watch, describe, wait_until
+
+pytestmark = pytest.mark.lab
+
+MADE = "mirrorwatch.made"
+"""A canary topic that nobody has made."""
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    settings = LabSettings(
+        intervals="fast",
+        secured=True,
+        # The mirror would copy the rights that a test grants.
+        mirror_properties={"sync.topic.acls.enabled": "false"},
+    )
+    with Lab(settings) as lab:
+        for side, place in (("source", lab.source), ("target", lab.target)):
+            place.grants.grant([r for r in RIGHTS if r.side == side])
+        for right in RIGHTS:
+            expect(lab, right, None)
+        yield lab
+
+
+def of(side: str, operation: str, topic: str = CANARY_TOPIC) -> Right:
+    (right,) = (
+        r
+        for r in RIGHTS
+        if (r.side, r.operation, r.topic) == (side, operation, topic)
+    )
+    return right
+
+
+def of_made(side: str, operation: str) -> Right:
+    return Right(
+        side="source" if side == "source" else "target",
+        operation="CREATE" if operation == "CREATE" else "READ",
+        topic=MADE,
+        purpose="this test",
+    )
+
+
+def expect_ok(watch: Watch) -> None:
+    watch.wait_for(Health.OK, within=SECONDS)
+
+
+def test_with_the_minimal_rights_the_verdict_names_each_one_taken_away(
+    lab: Lab,
+) -> None:
+    with watching(lab) as watch:
+        expect_ok(watch)
+        watch.wait_for_count("delivered", 30, within=SECONDS)
+        for right in RIGHTS:
+            with taken(lab, right):
+                names(watch, right)
+            expect_ok(watch)
+        delivered = watch.counts["delivered"]
+        watch.wait_for_count("delivered", delivered + 30, within=SECONDS)
+        counts = watch.counts
+    assert counts["failed"] > 0
+    assert counts["lost"] == counts["duplicates"] == 0
+
+
+@pytest.mark.parametrize(
+    "right",
+    [
+        of("source", "WRITE"),
+        of("source", "READ"),
+        of("target", "READ"),
+        of("target", "READ", "mm2-configs.summit.internal"),
+    ],
+    ids=lambda r: f"{r.side}: {r}",
+)
+def test_an_agent_that_starts_without_a_right_names_it_and_recovers(
+    lab: Lab, right: Right
+) -> None:
+    with ExitStack() as stack:
+        with taken(lab, right):
+            # Known to be gone: the agent shall never have had it.
+            expect(lab, right, DENIED)
+            watch = stack.enter_context(watching(lab))
+            names(watch, right)
+        expect_ok(watch)
+
+
+def test_what_could_not_be_read_for_a_while_is_not_called_late(
+    lab: Lab,
+) -> None:
+    read = of("target", "READ")
+    with watching(lab) as watch:
+        expect_ok(watch)
+        before = watch.counts["late"]
+        with taken(lab, read):
+            watch.wait_for(Health.CRITICAL, within=SECONDS, saying="overdue")
+            assert watch.says(f"lacks {read} at ldf")
+        expect_ok(watch)
+        assert watch.counts["late"] == before
+        assert watch.counts["lost"] == 0
+
+
+def test_reading_is_told_to_be_well_again_even_if_nothing_comes(
+    lab: Lab,
+) -> None:
+    read = of("target", "READ")
+    receiver = Receiver(
+        lab.target.client_properties(),
+        cluster="ldf",
+        topic=CANARY_TOPIC,
+        clock=utc_now,
+    )
+
+    def reads_on(*, well: bool) -> bool:
+        events = list(receiver.receive(0.1))
+        return (receiver.problem is None) == well and (bool(events) == well)
+
+    with closing(receiver):
+        end = lab.target.topics.ends(CANARY_TOPIC)[0][1]
+        receiver.read(0, end, utc_now())
+        until(lambda: reads_on(well=True), "The end was not reached")
+        with taken(lab, read):
+            until(lambda: reads_on(well=False), "Nothing was told")
+            assert (
+                receiver.problem == f"The agent lacks {read} at ldf: grant it"
+            )
+            assert not receiver.caught_up
+        until(lambda: reads_on(well=True), "It was not taken back")
+        assert receiver.caught_up
+
+
+def test_a_stretch_is_read_without_a_right_on_any_group(lab: Lab) -> None:
+    client = lab.source.client_properties()
+    where = TopicPartition(CANARY_TOPIC, 0, 0)
+    end = Cluster("summit", client).ends(CANARY_TOPIC, [0])[0]
+    found = list(read_span(client, cluster="summit", where=where, end=end))
+    assert len(found) == end > 0
+
+
+def test_a_wrong_password_is_told_without_telling_it(lab: Lab) -> None:
+    wrong = "not-the-password-of-summit"
+    with watching(lab, kafka={"sasl.password": wrong}) as watch:
+        wait_until(
+            lambda: watch.says("summit does not accept the agent's cred"),
+            within=SECONDS,
+            what=watch.verdict,
+        )
+        said = repr(watch.agent.board.report)
+    assert not any(secret in said for secret in (wrong, *secrets(lab)))
+
+
+def test_a_missing_topic_that_may_not_be_made_names_the_right(
+    lab: Lab,
+) -> None:
+    lab.source.grants.grant(
+        [
+            of_made("source", "READ"),
+            Right(side="source", operation="WRITE", topic=MADE, purpose=""),
+        ]
+    )
+    lab.target.grants.grant([of_made("target", "READ")])
+    plain = {"topic": MADE, "sized": None}
+    with watching(lab, canary={**plain, "create": False}) as watch:
+        watch.wait_for(Health.UNKNOWN, within=SECONDS, saying="create it the")
+        assert watch.says(f"{MADE} does not exist at summit")
+    with watching(lab, canary=plain) as watch:
+        names(watch, of_made("source", "CREATE"))
+        lab.source.grants.grant([of_made("source", "CREATE")])
+        expect_ok(watch)
+    assert lab.source.topics.names()[MADE] == 6
+
+
+@pytest.mark.parametrize("admitted", [True, False])
+def test_no_secret_is_in_anything_that_the_agent_says_or_writes(
+    lab: Lab, tmp_path: Path, *, admitted: bool
+) -> None:
+    data, state = describe(lab), tmp_path / "state.db"
+    summit, ldf = (data["clusters"][a]["kafka"] for a in ("summit", "ldf"))
+    wrong = "not-the-password-of-ldf"
+    env = {"LDF_SECRET": ldf["sasl.password"] if admitted else wrong}
+    assert lab.source.security is not None
+    file = lab.source.security.password_file()
+    summit["sasl.password"] = f"${{file:{file}}}"
+    ldf["sasl.password"] = "${env:LDF_SECRET}"
+    config = tmp_path / "config.yaml"
+    config.write_text(
+        yaml.safe_dump(
+            data | {"interval": "1s", "state": {"path": str(state)}}
+        )
+    )
+    until = "Probes arrive" if admitted else "ldf does not accept"
+    said = everything_said(config, state, env, until)
+    assert said.pop("stdout") == b""
+    assert [name for name, output in said.items() if not output] == []
+    assert [
+        name
+        for name, output in said.items()
+        if any(s.encode() in output for s in (wrong, *secrets(lab)))
+    ] == []

@@ -1,0 +1,94 @@
+"""An agent on a secured lab, watched while rights come and go."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+from mirrorwatch.config import Config
+from mirrorwatch.domain.rights import Right
+from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.lab import Lab
+from tests.support.rights import site
+from tests.support.watch import Watch, wait_until
+
+__all__ = ["SECONDS", "names", "secrets", "taken", "watching"]
+
+SECONDS = 40
+"""Within which a verdict follows a change of rights: a broker learns of it in
+a second, the agent looks at the mirror's topics every ten, and a dead
+producer is replaced after five; on a slow machine."""
+
+
+def watching(
+    lab: Lab,
+    *,
+    canary: Mapping[str, Any] | None = None,
+    kafka: Mapping[str, str] | None = None,
+) -> Watch:
+    """Return an agent whose verdicts soon forget a trouble that is over."""
+    # Large probes are what needs DESCRIBE_CONFIGS.
+    own = {"deadline": "5s", "sized": {"bytes": 1000}}
+    watch = Watch(lab, canary={**own, **(canary or {})})
+    (flow,) = watch.config.flows
+    limits = flow.limits.model_copy(
+        update={
+            "canary": flow.limits.canary.model_copy(
+                update={"warning_window": timedelta(seconds=3)}
+            )
+        }
+    )
+    watch.config = watch.config.model_copy(
+        update={"flows": (flow.model_copy(update={"limits": limits}),)}
+    )
+    if kafka is not None:
+        watch.config = _with_source(watch.config, kafka)
+    return watch
+
+
+@contextmanager
+def taken(lab: Lab, right: Right) -> Iterator[None]:
+    """Take a right away for a while."""
+    grants = site(lab, right).grants
+    grants.revoke([right])
+    try:
+        yield
+    finally:
+        grants.grant([right])
+
+
+def names(watch: Watch, right: Right) -> None:
+    """Wait until a verdict that is not ok names a right and its cluster."""
+    alias = watch.config.flows[0].source
+    if right.side == "target":
+        alias = watch.config.flows[0].target
+
+    def named() -> bool:
+        verdict = watch.verdict()
+        troubled = verdict is not None and verdict.health is not Health.OK
+        return troubled and watch.says(f"lacks {right} at {alias}")
+
+    wait_until(
+        named,
+        within=SECONDS,
+        what=lambda: (str(right), watch.verdict()),
+    )
+
+
+def secrets(lab: Lab) -> list[str]:
+    found = [
+        secret
+        for place in (lab.source, lab.target)
+        if place.security
+        for secret in place.security.secrets
+    ]
+    assert len(found) == 4
+    return found
+
+
+def _with_source(config: Config, kafka: Mapping[str, str]) -> Config:
+    alias = config.flows[0].source
+    cluster = config.clusters[alias]
+    changed = cluster.model_copy(update={"kafka": {**cluster.kafka, **kafka}})
+    clusters = {**config.clusters, alias: changed}
+    return config.model_copy(update={"clusters": clusters})
