@@ -185,7 +185,7 @@ def check_figures(run: CleanRun, figures: Figures) -> int:
     # Prometheus counts an acknowledgement when it is heard; InfluxDB has it
     # with the arrival, which may be yet to come.
     produce = {s for s in scraped if s[0].startswith(PRODUCE)}
-    assert all(written[s] <= scraped[s] for s in produce)
+    assert all(written[s] <= scraped[s] * (1 + 1e-9) for s in produce)
     assert {s: v for s, v in written.items() if s not in produce} == (
         pytest.approx(
             {s: v for s, v in scraped.items() if s not in produce}, rel=1e-9
