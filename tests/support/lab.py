@@ -51,7 +51,7 @@ def _whole(lab: Lab) -> bool:
 def show_logs(item: pytest.Item, lab: Lab) -> None:
     """Add the ends of a lab's logs to the report of its test."""
     for log in sorted(lab.logs.glob("*.log")):
-        lines = log.read_text(errors="replace").splitlines()[-40:]
+        lines = log.read_text(errors="replace").splitlines()[-15:]
         item.add_report_section("teardown", log.name, "\n".join(lines))
 
 

@@ -59,6 +59,8 @@ def mirror_properties(
         f"{TARGET}->{SOURCE}.enabled": "false",
         # Plugins by their service files: without it every start of a worker
         # scans all classes of all jars, seconds on a small machine.
+        # Once for the program, and once for each of its two workers.
+        "plugin.discovery": "service_load",
         f"{SOURCE}.plugin.discovery": "service_load",
         f"{TARGET}.plugin.discovery": "service_load",
         # Clusters of one broker.
