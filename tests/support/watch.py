@@ -157,6 +157,16 @@ class Watch(AbstractContextManager["Watch"]):
         said = [verdict.reason, *map(str, verdict.evidence.values())]
         return any(text in sentence for sentence in said)
 
+    def let_pass(self, seconds: float) -> None:
+        """Wait until the agent has reported for this long."""
+        until = utc_now() + timedelta(seconds=seconds)
+
+        def has_passed() -> bool:
+            report = self.agent.board.report
+            return report is not None and report.at >= until
+
+        wait_until(has_passed, within=seconds + 60)
+
     def wait_for_count(self, name: str, least: int, *, within: float) -> float:
         return wait_until(
             lambda: self.counts[name] >= least,
