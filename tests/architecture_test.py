@@ -24,6 +24,7 @@ ALLOWED = {
     "lab": {"domain"},
     "log": set[str](),
     "daemon": {"domain", "ports", "pipeline", "state", "web"},
+    "influxdb": {"config", "sinks"},
     "wiring": {
         *("config", "domain", "mirrors", "ports", "sources", "state"),
     },

@@ -1,4 +1,4 @@
-"""Labs that tests share, and labs of their own."""
+"""Labs that tests share, labs of their own, and what holds for every test."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -7,8 +7,14 @@ import pytest
 
 from mirrorwatch.lab import Lab, LabSettings
 from tests.support.lab import LabPool, show_logs
+from tests.support.no_skips import (
+    pytest_make_collect_report,
+    pytest_runtest_makereport,
+)
 
 __all__ = ["fresh_lab", "lab_for", "lab_pool"]
+# Hooks: where everything must run, a test that skips fails.
+__all__ += ["pytest_make_collect_report", "pytest_runtest_makereport"]
 
 
 @pytest.fixture(scope="session")

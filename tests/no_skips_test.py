@@ -1,13 +1,11 @@
 """A green run must mean that everything ran, where that is asked for."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from tests.support import no_skips
+from tests.support.no_skips import REQUIRE_ALL
+
+pytest_plugins = ["pytester"]
 
 SKIPPING = """
 import pytest
@@ -32,41 +30,41 @@ def test_fails_as_expected():
 """
 
 
-@pytest.mark.parametrize(
-    ("required", "outcome"),
-    [
-        ("", "1 passed, 3 skipped, 1 xfailed"),
-        ("1", "1 failed, 1 passed, 1 skipped, 1 xfailed, 1 error"),
-    ],
-)
-def test_skips_fail_where_nothing_may_skip(
-    required: str, outcome: str, tmp_path: Path
+@pytest.fixture
+def project(pytester: pytest.Pytester) -> pytest.Pytester:
+    pytester.makeini("[pytest]\nmarkers = kapacitor: needs it")
+    pytester.makeconftest("from tests.support.no_skips import *")
+    return pytester
+
+
+def test_tests_skip_where_they_may(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert outcome in _run(SKIPPING, required, tmp_path)
+    monkeypatch.delenv(REQUIRE_ALL, raising=False)
+    project.makepyfile(SKIPPING)
+    ran = project.runpytest_inprocess()
+    ran.assert_outcomes(passed=1, skipped=3, xfailed=1)
 
 
-def test_a_file_that_skips_as_a_whole_fails_too(tmp_path: Path) -> None:
-    text = "import pytest\npytest.importorskip('no_such_module')"
-    assert "1 error" in _run(text, "1", tmp_path)
+def test_skips_fail_where_nothing_may_skip(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(REQUIRE_ALL, "1")
+    project.makepyfile(SKIPPING)
+    ran = project.runpytest_inprocess()
+    ran.assert_outcomes(passed=1, failed=1, errors=1, skipped=1, xfailed=1)
+    ran.stdout.fnmatch_lines(["*so nothing skips. *no server"])
 
 
-def _run(text: str, required: str, folder: Path) -> str:
-    (folder / "some_test.py").write_text(text)
-    (folder / "pytest.ini").write_text(
-        "[pytest]\npython_files = *_test.py\nmarkers = kapacitor: x\n"
-    )
-    ran = subprocess.run(
-        [
-            *(sys.executable, "-m", "pytest", "-p", "tests.support.no_skips"),
-            *("-p", "no:cacheprovider", "--rootdir", str(folder)),
-            *("-c", str(folder / "pytest.ini"), str(folder)),
-        ],
-        env=os.environ
-        | {"MIRRORWATCH_REQUIRE_ALL": required, "PYTHONPATH": str(ROOT)}
-        | {"PYTEST_ADDOPTS": ""},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-    return ran.stdout + ran.stderr
+def test_a_file_that_skips_as_a_whole_fails_too(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(REQUIRE_ALL, "1")
+    project.makepyfile("import pytest; pytest.importorskip('no_such_module')")
+    project.runpytest_inprocess().assert_outcomes(errors=1)
+
+
+def test_these_tests_are_run_so(pytestconfig: pytest.Config) -> None:
+    hook = pytestconfig.hook.pytest_runtest_makereport
+    used = [found.function for found in hook.get_hookimpls()]
+    assert no_skips.pytest_runtest_makereport in used
