@@ -24,7 +24,7 @@ test: lint  ## everything, the real lab included
 	$(BIN)/pytest -n 2 --dist loadfile
 
 fast: setup  ## what needs no Kafka: seconds
-	$(BIN)/pytest -m 'not lab and not browser and not influx'
+	$(BIN)/pytest -m 'not lab and not browser and not influx and not slow'
 
 bench: setup  ## what the agent costs at 6, 1 and 24 partitions
 	$(BIN)/python -m tests.bench.cost

@@ -21,6 +21,8 @@ from mirrorwatch.state import Database
 from tests.support.agent_process import AgentProcess
 from tests.support.watch import wait_until
 
+pytestmark = pytest.mark.slow
+
 LAST_TICK = "mirrorwatch_last_tick_timestamp_seconds"
 TICK = 0.5
 STALE = 3 * TICK

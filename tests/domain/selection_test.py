@@ -24,7 +24,7 @@ from mirrorwatch.domain.selection import (
 )
 def test_a_pattern_matches_whole_names_and_exclusion_wins(
     topic: str,
-    carried: bool,  # noqa: FBT001
+    carried: bool,
 ) -> None:
     selection = Selection(
         include=("lsst[.]sal[.].*", "orders"), exclude=(".*private",)

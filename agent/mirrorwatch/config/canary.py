@@ -93,8 +93,8 @@ class CanaryConfig(Model):
     refresh (10 minutes by default), then the deadline."""
 
     format: Literal["json", "avro"] = Field("json", title="Format")
-    """`avro` registers the probe's schema at the source, which proves that
-    path too; the source cluster then needs a `schema_registry`."""
+    """Not available yet, and refused: `avro`, which will register the
+    probe's schema at the source and so prove that path too."""
 
     sized: SizedConfig | None = Field(None, title="Sized probes")
     """Large probes beside the small ones. Off unless configured: a record
