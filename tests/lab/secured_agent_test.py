@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,9 +19,12 @@ from mirrorwatch.sources.span import read_span
 from tests.support.outputs import everything_said
 from tests.support.rights import DENIED, RIGHTS, expect, until
 from tests.support.secured import SECONDS, names, secrets, taken, watching
-from tests.support.watch import Watch, describe, wait_until
+from tests.support.watch import Truth, Watch, describe, wait_until
 
 pytestmark = pytest.mark.lab
+
+HELD = "mirrorwatch.held"
+"""A canary topic with no record but those of one agent."""
 
 MADE = "mirrorwatch.made"
 """A canary topic that nobody has made."""
@@ -31,6 +35,7 @@ def lab() -> Iterator[Lab]:
     settings = LabSettings(
         intervals="fast",
         secured=True,
+        topics={CANARY_TOPIC: 6, HELD: 3},
         # The mirror would copy the rights that a test grants.
         mirror_properties={"sync.topic.acls.enabled": "false"},
     )
@@ -51,13 +56,15 @@ def of(side: str, operation: str, topic: str = CANARY_TOPIC) -> Right:
     return right
 
 
-def of_made(side: str, operation: str) -> Right:
-    return Right(
-        side="source" if side == "source" else "target",
-        operation="CREATE" if operation == "CREATE" else "READ",
-        topic=MADE,
-        purpose="this test",
-    )
+WRITE = of("source", "WRITE")
+READ_SOURCE = of("source", "READ")
+READ_TARGET = of("target", "READ")
+CONFIGS = of("target", "READ", "mm2-configs.summit.internal")
+
+
+def on(topic: str, *rights: Right) -> list[Right]:
+    """Return the same rights on another topic."""
+    return [replace(right, topic=topic) for right in rights]
 
 
 def expect_ok(watch: Watch) -> None:
@@ -83,12 +90,7 @@ def test_with_the_minimal_rights_the_verdict_names_each_one_taken_away(
 
 @pytest.mark.parametrize(
     "right",
-    [
-        of("source", "WRITE"),
-        of("source", "READ"),
-        of("target", "READ"),
-        of("target", "READ", "mm2-configs.summit.internal"),
-    ],
+    [WRITE, READ_SOURCE, READ_TARGET, CONFIGS],
     ids=lambda r: f"{r.side}: {r}",
 )
 def test_an_agent_that_starts_without_a_right_names_it_and_recovers(
@@ -103,16 +105,40 @@ def test_an_agent_that_starts_without_a_right_names_it_and_recovers(
         expect_ok(watch)
 
 
+def test_no_probe_is_lost_from_the_books_when_a_producer_dies(
+    lab: Lab,
+) -> None:
+    write, read = on(HELD, WRITE, READ_SOURCE)
+    lab.source.grants.grant([read])
+    lab.target.grants.grant(on(HELD, READ_TARGET))
+    # An idempotent producer dies only if it may write to no topic at all.
+    with taken(lab, WRITE):
+        expect(lab, WRITE, DENIED)
+        watch = watching(lab, canary={"topic": HELD, "sized": None})
+        with watch:
+            names(watch, write)
+            watch.wait_for_count("failed", 10, within=SECONDS)
+            lab.source.grants.grant([write])
+            expect_ok(watch)
+            watch.wait_for_count("delivered", 30, within=SECONDS)
+    totals = Truth(lab, HELD).check(watch)
+    assert totals["failed"] >= 10
+    assert totals["indeterminate"] == totals["lost"] == 0
+
+
 def test_what_could_not_be_read_for_a_while_is_not_called_late(
     lab: Lab,
 ) -> None:
-    read = of("target", "READ")
     with watching(lab) as watch:
         expect_ok(watch)
         before = watch.counts["late"]
-        with taken(lab, read):
-            watch.wait_for(Health.CRITICAL, within=SECONDS, saying="overdue")
-            assert watch.says(f"lacks {read} at ldf")
+        with taken(lab, READ_TARGET):
+            wait_until(
+                lambda: watch.counts["outstanding"] > 6 * 2 * 7,
+                within=SECONDS,
+                what=watch.verdict,
+            )
+            assert watch.says(f"lacks {READ_TARGET} at ldf")
         expect_ok(watch)
         assert watch.counts["late"] == before
         assert watch.counts["lost"] == 0
@@ -121,7 +147,7 @@ def test_what_could_not_be_read_for_a_while_is_not_called_late(
 def test_reading_is_told_to_be_well_again_even_if_nothing_comes(
     lab: Lab,
 ) -> None:
-    read = of("target", "READ")
+    read = READ_TARGET
     receiver = Receiver(
         lab.target.client_properties(),
         cluster="ldf",
@@ -170,20 +196,16 @@ def test_a_wrong_password_is_told_without_telling_it(lab: Lab) -> None:
 def test_a_missing_topic_that_may_not_be_made_names_the_right(
     lab: Lab,
 ) -> None:
-    lab.source.grants.grant(
-        [
-            of_made("source", "READ"),
-            Right(side="source", operation="WRITE", topic=MADE, purpose=""),
-        ]
-    )
-    lab.target.grants.grant([of_made("target", "READ")])
+    lab.source.grants.grant(on(MADE, WRITE, READ_SOURCE))
+    lab.target.grants.grant(on(MADE, READ_TARGET))
+    (create,) = on(MADE, replace(WRITE, operation="CREATE"))
     plain = {"topic": MADE, "sized": None}
     with watching(lab, canary={**plain, "create": False}) as watch:
         watch.wait_for(Health.UNKNOWN, within=SECONDS, saying="create it the")
         assert watch.says(f"{MADE} does not exist at summit")
     with watching(lab, canary=plain) as watch:
-        names(watch, of_made("source", "CREATE"))
-        lab.source.grants.grant([of_made("source", "CREATE")])
+        names(watch, create)
+        lab.source.grants.grant([create])
         expect_ok(watch)
     assert lab.source.topics.names()[MADE] == 6
 
