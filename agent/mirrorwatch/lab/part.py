@@ -1,5 +1,6 @@
 """What the parts of a lab have in common: they can be broken."""
 
+from abc import ABC, abstractmethod
 from datetime import timedelta
 
 from .archive import Archive
@@ -12,7 +13,7 @@ _STOP_LIMIT = timedelta(seconds=30)
 committed, which is another fault than the one that was asked for."""
 
 
-class Part:
+class Part(ABC):
     """A part of a lab that runs as one process.
 
     Parameters
@@ -46,6 +47,16 @@ class Part:
     def frozen(self) -> bool:
         """Whether its clock is stopped."""
         return self._process.frozen
+
+    @abstractmethod
+    def start(self) -> None:
+        """Start it and wait until it works; it may run.
+
+        Raises
+        ------
+        LabError
+            Raised with the end of its log if it does not come up.
+        """
 
     def stop(self) -> None:
         """Stop it in good order: a mirror commits what it copied first."""
