@@ -56,8 +56,7 @@ def troubles(run: CleanRun) -> list[str]:
             for name in ("failed", "late", "lost", "duplicates", "reordered")
             if counts[name]
         ]
-    warnings = [e for e in run.events if e["level"] not in {"debug", "info"}]
-    return found + [f"logged: {e}" for e in warnings]
+    return found + [f"logged: {event}" for event in run.worries]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

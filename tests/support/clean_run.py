@@ -92,6 +92,17 @@ class CleanRun:
     def cost(self) -> Cost:
         return Cost(self.footprints[0], self.footprints[-1])
 
+    @property
+    def worries(self) -> list[dict[str, Any]]:
+        """What was logged, once all was ok, for someone to look into."""
+        begun = self.looks[0].at or ""
+        return [
+            event
+            for event in self.events
+            if event["level"] not in {"debug", "info"}
+            and event["timestamp"] > begun
+        ]
+
 
 def run_cleanly(
     lab: Lab,
