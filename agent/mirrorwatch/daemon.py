@@ -1,6 +1,7 @@
 """Runs an agent: threads, the scheduler, signals."""
 
 import signal
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -128,8 +129,9 @@ class Daemon(AbstractContextManager["Daemon"]):
         self._logger.info("Stopping")
         self._scheduler.shutdown(wait=True)
         self._stopping.set()
+        deadline = time.monotonic() + STOP_WITHIN
         for thread in self._threads:
-            thread.join(STOP_WITHIN)
+            thread.join(max(0.0, deadline - time.monotonic()))
 
     def _supervise(self, worker: Worker) -> None:
         while not self._stopping.is_set():

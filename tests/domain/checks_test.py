@@ -162,7 +162,7 @@ SECOND = timedelta(seconds=1)
         (5.1 * SECOND, 1 * SECOND, Health.WARNING),
         (5.1 * SECOND, 3 * SECOND, Health.OK),
         (2.1 * SECOND, None, Health.WARNING),
-        (5.1 * SECOND, None, Health.CRITICAL),
+        (5.1 * SECOND, None, Health.WARNING),
         (1.9 * SECOND, None, Health.OK),
     ],
 )

@@ -89,10 +89,11 @@ def _find(
         (Health.CRITICAL, limits.critical, limits.critical_factor),
         (Health.WARNING, limits.warning, limits.warning_factor),
     ):
-        # Without a usual, the time alone decides: better than silence.
         unusual = seen.usual is None or seen.p99 > seen.usual * factor
         if seen.p99 > least and unusual:
-            yield Finding(health, reason)
+            # Slow, but nobody knows whether more than usual: no alarm.
+            known = seen.usual is not None
+            yield Finding(health if known else Health.WARNING, reason)
             return
     yield Finding(Health.OK, reason)
 
