@@ -1,5 +1,4 @@
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -9,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from mirrorwatch.lab import reaper
 from mirrorwatch.lab.lifeline import Lifeline
 from mirrorwatch.lab.process import Process
 from mirrorwatch.lab.waiting import wait_until
@@ -90,21 +90,30 @@ def test_closing_the_lifeline_kills_what_still_runs(tmp_path: Path) -> None:
     sleeper.kill()
 
 
-def test_the_reaper_spares_what_ended_by_itself(tmp_path: Path) -> None:
-    lifeline = Lifeline()
-    sleeper = _sleeper(lifeline, tmp_path)
-    sleeper.start()
-    ended = sleeper.pid
-    sleeper.kill()
-    # A stranger that got the same number must not be hit.
+def test_the_reaper_kills_who_has_not_ended_and_nobody_else(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "lab"
+    folder.mkdir()
+    with _waiting() as left_behind, _waiting() as ended:
+        # The second number is a stranger's by now.
+        orders = f"+{left_behind.pid}\n+{ended.pid}\n-{ended.pid}\n"
+        subprocess.run(
+            [sys.executable, "-IS", reaper.__file__, str(folder)],
+            input=orders,
+            text=True,
+            timeout=30,
+            check=True,
+        )
+        assert left_behind.wait(10) == -signal.SIGKILL
+        assert ended.poll() is None
+        ended.kill()
+    assert not folder.exists()
+
+
+def _waiting() -> "subprocess.Popen[bytes]":
     command = [sys.executable, "-c", "import sys; sys.stdin.read()"]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, process_group=0
-    ) as stranger:
-        assert ended != stranger.pid
-        lifeline.close()
-        assert stranger.poll() is None
-        os.killpg(stranger.pid, signal.SIGKILL)
+    return subprocess.Popen(command, stdin=subprocess.PIPE, process_group=0)
 
 
 def test_a_frozen_part_is_thawed_and_stopped(tmp_path: Path) -> None:

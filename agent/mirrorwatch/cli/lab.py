@@ -205,7 +205,6 @@ def _addresses(lab: Lab) -> Table:
 @contextmanager
 def _terminated_as_interrupted() -> Iterator[None]:
     """Let SIGTERM end what runs as Ctrl-C does, cleaning up."""
-
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield

@@ -1,0 +1,102 @@
+"""Fetching jars, from a server of our own."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import ClassVar
+
+import pytest
+
+from mirrorwatch.exceptions import LabError
+from mirrorwatch.lab.artifacts import KAFKA_VERSIONS, Artifact, manifest
+from mirrorwatch.lab.download import fetch
+
+_JAR = b"not really a jar"
+_ARTIFACT = Artifact(
+    group="org.example",
+    name="thing",
+    version="1.0",
+    classifier="all",
+    sha256=hashlib.sha256(_JAR).hexdigest(),
+)
+
+
+class _Maven(BaseHTTPRequestHandler):
+    asked: ClassVar[list[str]]
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        found = self.path == "/maven/org/example/thing/1.0/thing-1.0-all.jar"
+        self.send_response(200 if found else 404)
+        self.end_headers()
+        if found:
+            self.wfile.write(_JAR)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        pass
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """What was asked for at a Maven repository with one jar."""
+
+    class Handler(_Maven):
+        asked: ClassVar[list[str]] = []
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        url = f"http://127.0.0.1:{server.server_port}/maven/"
+        monkeypatch.setenv("MIRRORWATCH_MAVEN_URL", url)
+        yield Handler.asked
+        server.shutdown()
+        thread.join()
+
+
+def test_a_jar_is_fetched_once(asked: list[str], tmp_path: Path) -> None:
+    cache = tmp_path / "jars"
+    (path,) = fetch([_ARTIFACT], cache)
+    assert path.read_bytes() == _JAR
+    assert fetch([_ARTIFACT], cache) == (path,)
+    assert len(asked) == 1
+    assert list(cache.iterdir()) == [path]
+
+
+@pytest.mark.usefixtures("asked")
+def test_a_jar_with_the_wrong_checksum_is_not_kept(
+    tmp_path: Path,
+) -> None:
+    wrong = replace(_ARTIFACT, sha256="0" * 64)
+    with pytest.raises(LabError, match="has the checksum"):
+        fetch([wrong], tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.usefixtures("asked")
+def test_a_jar_that_is_not_there_is_named_with_the_remedy(
+    tmp_path: Path,
+) -> None:
+    missing = replace(_ARTIFACT, name="other")
+    with pytest.raises(LabError, match=r"other-1\.0-all\.jar") as error:
+        fetch([missing], tmp_path)
+    assert "404" in str(error.value)
+    assert "MIRRORWATCH_MAVEN_URL" in str(error.value)
+
+
+@pytest.mark.parametrize("kafka", KAFKA_VERSIONS)
+def test_every_jar_is_pinned_by_version_and_checksum(kafka: str) -> None:
+    jars = manifest(kafka)
+    names = {jar.name for jar in jars}
+    assert {"kafka_2.13", "connect-mirror", "jolokia-agent-jvm"} <= names
+    assert all(len(jar.sha256) == 64 for jar in jars)
+    assert len({jar.file_name for jar in jars}) == len(jars)
+    (broker,) = (jar for jar in jars if jar.name == "kafka_2.13")
+    assert broker.version == kafka
+
+
+def test_a_version_without_jars_is_refused() -> None:
+    with pytest.raises(LabError, match=r"there is one for 4\.3\.1, 3\.9\.2"):
+        manifest("0.8.2")
