@@ -179,6 +179,10 @@ class CanaryObservation:
     problems: tuple[Problem, ...] = ()
     """What is wrong beside the probes, or keeps the canary from knowing."""
 
+    blind: bool = False
+    """Whether the agent is refused to read the topic at the target, so that
+    nothing can be seen to arrive."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LatencyObservation:

@@ -31,6 +31,7 @@ class Seen:
     partitions: tuple[CanaryPartition, ...]
     doubts: tuple[Doubt, ...]
     problems: tuple[Problem, ...]
+    blind: bool
 
 
 class Board:
@@ -44,7 +45,7 @@ class Board:
         self._gaps: deque[Gap] = deque(maxlen=GAPS_KEPT)
         self._arrivals: deque[ProbeArrival] = deque(maxlen=ARRIVALS_KEPT)
         self._losses = list(losses)
-        self._send_error: str | None = None
+        self._send_trouble: Problem | None = None
 
     def tell(self, survey: Survey) -> None:
         """Hand a survey to the canary."""
@@ -70,10 +71,10 @@ class Board:
             self._gaps.clear()
             return taken
 
-    def note_send(self, error: str | None) -> None:
+    def note_send(self, trouble: Problem | None) -> None:
         """Note why the last send failed, `None` if it did not."""
         with self._lock:
-            self._send_error = error
+            self._send_trouble = trouble
 
     def publish(
         self,
@@ -97,10 +98,10 @@ class Board:
         with self._lock:
             return self._survey
 
-    def send_error(self) -> str | None:
-        """Return why the last send failed."""
+    def send_trouble(self) -> Problem | None:
+        """Return why the last send failed, `None` if it did not."""
         with self._lock:
-            return self._send_error
+            return self._send_trouble
 
     def take_arrivals(self) -> tuple[ProbeArrival, ...]:
         """Take the live arrivals since the last call."""

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from ...domain.canary import PROBE_BYTES, Survey
 from ...domain.observations import Loss, ProbeArrival, Problem
+from ...domain.verdicts import Health
 from ...exceptions import StateError
 from ...state.canary import CanaryStore
 from .board import Board, Seen
@@ -150,13 +151,13 @@ class Canary:
                 self._reading.add(partition)
 
     def _send(self, now: datetime) -> None:
+        if self._survey is None:
+            return
         # Not one interval after the last, or a pause would be made up for.
         self._send_at = max(
             self._send_at + self._settings.interval,
             now + self._settings.interval / 2,
         )
-        if self._survey is None:
-            return
         keeper = self._keeper
         due = keeper.books.due(self._survey, now)
         messages = [(keeper.make_probe(p, now), PROBE_BYTES) for p in due]
@@ -174,7 +175,7 @@ class Canary:
         return limit is not None and size <= limit and now >= self._sized_at
 
     def _hear(self, outcome: Outcome) -> None:
-        self._board.note_send(outcome.refused or outcome.error)
+        self._board.note_send(_to_problem(outcome, self._settings))
         gap = self._keeper.hear(outcome, self._clock())
         if gap is not None:
             self._board.note_gap(gap)
@@ -203,5 +204,16 @@ class Canary:
             ),
             doubts=tuple(books.doubts()),
             problems=tuple(problems),
+            blind=self._receiver.problem is not None,
         )
         self._board.publish(seen, arrivals, losses)
+
+
+def _to_problem(outcome: Outcome, settings: CanarySettings) -> Problem | None:
+    error = outcome.refused or outcome.error
+    if error is None:
+        return None
+    # A refusal is known to be one; after any other error nothing is.
+    health = Health.WARNING if outcome.refused else Health.UNKNOWN
+    where = f"{settings.topic} at {settings.flow.source}"
+    return Problem(health, f"Probes cannot be written to {where}: {error}")

@@ -44,14 +44,9 @@ class CanarySource:
             problems.append(
                 Problem.unknown("The clusters have not been asked yet")
             )
-        error = self._board.send_error()
-        if error is not None:
-            where = f"{self._settings.topic} at {self._settings.flow.source}"
-            problems.append(
-                Problem.unknown(
-                    f"Probes cannot be written to {where}: {error}"
-                )
-            )
+        trouble = self._board.send_trouble()
+        if trouble is not None:
+            problems.append(trouble)
         return [
             CanaryObservation(
                 flow=self._settings.flow.name,
@@ -62,5 +57,6 @@ class CanarySource:
                 arrivals=self._board.take_arrivals(),
                 losses=self._board.recent_losses(now - self._lost_window),
                 problems=tuple(dict.fromkeys(problems)),
+                blind=seen.blind,
             )
         ]
