@@ -8,6 +8,7 @@ from mirrorwatch.domain.observations import (
     CanaryCounts,
     CanaryObservation,
     CanaryPartition,
+    Observation,
     ProbeArrival,
     Problem,
 )
@@ -115,7 +116,7 @@ def a_report(
     at: datetime = NOON,
     *,
     flows: Sequence[Flow] = (FLOW,),
-    observations: Sequence[CanaryObservation] = (),
+    observations: Sequence[Observation] = (),
     verdicts: Sequence[Verdict] | None = None,
     agent: AgentState | None = None,
 ) -> Report:
