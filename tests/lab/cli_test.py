@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -42,6 +43,8 @@ def up(name: str) -> Iterator["subprocess.Popen[str]"]:
             yield process
         finally:
             process.kill()
+            process.wait()
+            shutil.rmtree(control_folder(name), ignore_errors=True)
 
 
 def shown(name: str) -> dict[str, Any]:

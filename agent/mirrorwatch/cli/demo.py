@@ -1,5 +1,6 @@
 """`mirrorwatch demo`: two sites, a mirror, traffic, and the agent."""
 
+import os
 from datetime import timedelta
 from typing import Any, Literal
 
@@ -11,6 +12,7 @@ from ..config import Config
 from ..daemon import Daemon, wait_for_signal
 from ..factory import build_agent
 from ..lab import CANARY_TOPIC, SOURCE, TARGET, Lab, LabSettings
+from ..lab.control import Control, reserve
 from ..lab.traffic import TRAFFIC_TOPICS, Traffic
 from ..log import configure_logging
 from ..state import Database
@@ -60,7 +62,9 @@ def command(
         naming=naming, topics={CANARY_TOPIC: PARTITIONS, **TRAFFIC_TOPICS}
     )
     click.echo("Starting two Kafka sites and MirrorMaker 2 …")
-    with Lab(settings) as lab:
+    # A name of its own: two demos may run side by side.
+    name = f"demo-{os.getpid()}"
+    with reserve(name), Lab(settings) as lab, Control(lab, name):
         agent = build_agent(
             Config.from_mapping(describe_agent(lab, listen), "demo"),
             database=Database(lab.folder / "state.db"),

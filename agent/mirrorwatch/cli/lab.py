@@ -15,7 +15,14 @@ from rich.table import Table
 
 from ..lab import Lab, LabSettings
 from ..lab.artifacts import KAFKA_VERSIONS
-from ..lab.control import Control, ask, is_reserved, reserve, running_labs
+from ..lab.control import (
+    Control,
+    ask,
+    is_reserved,
+    reserve,
+    running_labs,
+    the_only_lab,
+)
 from ..lab.menu import FAULTS
 from ..lab.waiting import wait_until
 from .options import DURATION
@@ -25,12 +32,7 @@ __all__ = ["command"]
 _DOWN_LIMIT = timedelta(seconds=90)
 """Longest orderly stop of all parts, one after the other."""
 
-_name = click.option(
-    "--name",
-    default="lab",
-    show_default=True,
-    help="Which lab; several can run side by side.",
-)
+_which = click.option("--name", help="Which lab, if several are running.")
 
 
 @click.group(
@@ -49,7 +51,12 @@ def command() -> None:
     epilog="Examples: mirrorwatch lab up; mirrorwatch lab up --name old "
     "--kafka 3.9.2 --naming default --minutes 10"
 )
-@_name
+@click.option(
+    "--name",
+    default="lab",
+    show_default=True,
+    help="What to call it; several can run side by side.",
+)
 @click.option(
     "--kafka",
     type=click.Choice(KAFKA_VERSIONS),
@@ -99,9 +106,10 @@ def up(
 
 
 @command.command(epilog="Example: mirrorwatch lab down --name old")
-@_name
-def down(name: str) -> None:
+@_which
+def down(name: str | None) -> None:
     """Stop a lab that runs in another terminal."""
+    name = name or the_only_lab()
     ask(name, {"do": "down"})
     wait_until(
         lambda: not is_reserved(name),
@@ -150,12 +158,12 @@ def status(*, as_json: bool) -> None:
     metavar="DURATION",
     help="Take the fault back after this time, as 60s.",
 )
-@_name
+@_which
 def faults(
     fault: str | None,
     arguments: tuple[str, ...],
     duration: timedelta | None,
-    name: str,
+    name: str | None,
 ) -> None:
     """List the faults, or inject one into a running lab.
 
@@ -166,7 +174,7 @@ def faults(
         Console().print(_menu())
         return
     ask(
-        name,
+        name or the_only_lab(),
         {
             "do": "inject",
             "fault": fault,

@@ -20,7 +20,14 @@ from .lab import Lab
 from .menu import inject
 from .runtime import write_private
 
-__all__ = ["Control", "ask", "is_reserved", "reserve", "running_labs"]
+__all__ = [
+    "Control",
+    "ask",
+    "is_reserved",
+    "reserve",
+    "running_labs",
+    "the_only_lab",
+]
 
 _SOCKET = "control.sock"
 _KEY = "control.key"
@@ -38,6 +45,25 @@ def running_labs() -> list[str]:
     root = control_folder("x").parent
     names = (path.parent.name for path in root.glob(f"*/{_SOCKET}"))
     return sorted(name for name in names if _reachable(name))
+
+
+def the_only_lab() -> str:
+    """Return the name of the lab that runs, if it is one.
+
+    Raises
+    ------
+    LabError
+        Raised if none is running, or more than one.
+    """
+    names = running_labs()
+    if not names:
+        raise LabError("No lab is running; start one by `mirrorwatch lab up`")
+    if len(names) > 1:
+        raise LabError(
+            f"Several labs are running, say which by --name: "
+            f"{', '.join(names)}"
+        )
+    return names[0]
 
 
 def ask(name: str, request: dict[str, Any]) -> dict[str, Any]:
