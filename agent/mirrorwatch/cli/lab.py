@@ -29,8 +29,9 @@ from .options import DURATION
 
 __all__ = ["command"]
 
-_DOWN_LIMIT = timedelta(seconds=90)
-"""Longest orderly stop of all parts, one after the other."""
+_DOWN_LIMIT = timedelta(seconds=150)
+"""Three parts stop one after the other, and each is given 30 s; a busy machine
+needs some more to notice."""
 
 _which = click.option("--name", help="Which lab, if several are running.")
 
