@@ -64,7 +64,11 @@ def test_a_change_is_told_once_and_warns_when_worse_than_ok() -> None:
 def test_the_first_verdict_is_news_only_if_something_is_wrong() -> None:
     assert changes(a_verdict()) == []
     assert changes(a_verdict(Health.OFF)) == []
-    assert changes(a_verdict(Health.UNKNOWN)) == [("warning", None, "unknown")]
+    assert changes(a_verdict(Health.WARNING)) == [("warning", None, "warning")]
+
+
+def test_to_know_nothing_at_first_is_told_but_is_no_trouble() -> None:
+    assert changes(a_verdict(Health.UNKNOWN)) == [("info", None, "unknown")]
 
 
 def test_a_change_says_which_check_and_why() -> None:

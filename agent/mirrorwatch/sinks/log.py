@@ -50,7 +50,10 @@ class LogSink:
         # The first verdict is news only if something is wrong.
         if before is verdict.health or (before is None and not troubled):
             return
-        log = self._logger.warning if troubled else self._logger.info
+        # That nothing is known at first is no trouble yet.
+        starting = before is None and verdict.health is Health.UNKNOWN
+        calm = starting or not troubled
+        log = self._logger.info if calm else self._logger.warning
         log(
             "Verdict changed",
             flow=verdict.flow,
