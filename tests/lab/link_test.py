@@ -3,6 +3,7 @@
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from datetime import timedelta
 from threading import Thread
 
@@ -182,6 +183,21 @@ def test_a_dead_upstream_resets_the_client() -> None:
             pytest.raises(ConnectionResetError),
         ):
             connect_and_read(link)
+
+
+def test_a_cut_ends_connections_that_the_upstream_has_not_taken() -> None:
+    with socket.socket() as full, ExitStack() as held:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        # One waits to be accepted; the kernel lets no further one in.
+        held.enter_context(socket.create_connection(full.getsockname()))
+        link = held.enter_context(Link(upstream=full.getsockname()))
+        clients = [held.enter_context(connect(link)) for _ in range(3)]
+        assert nothing_comes(clients[0])
+        link.cut()
+        for client in clients:
+            with pytest.raises(ConnectionResetError):
+                client.recv(1)
 
 
 def test_a_stopped_link_frees_its_port(link: Link) -> None:

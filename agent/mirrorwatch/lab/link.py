@@ -139,6 +139,8 @@ class Link:
         future = asyncio.run_coroutine_threadsafe(work(), self._loop)
         try:
             future.result(_PATIENCE_SECONDS)
+        except TimeoutError as e:
+            raise LabError(f"The link on port {self.port} hangs") from e
         except OSError as e:
             raise LabError(f"The link on port {self.port} failed: {e}") from e
 
@@ -152,9 +154,10 @@ class Link:
         if self._server is not None:
             self._server.close()
             self._server = None
-        for task in self._joining:
-            task.cancel()
-        while self._ends:
+        while self._ends or self._joining:
+            # One accepted just before may only now begin to join.
+            for task in self._joining:
+                task.cancel()
             for end in tuple(self._ends):
                 if end.transport is not None:
                     reset(end.transport)
@@ -199,11 +202,15 @@ class Link:
         try:
             await loop.create_connection(lambda: far, *self._upstream)
         except OSError:
-            self._ends.discard(far)
             if near.transport is not None:
                 reset(near.transport)
         else:
             near.join(far)
+        finally:
+            # An end that never opened, or whose join was cancelled in the
+            # midst of it, is closed by nobody: a cut would wait for ever.
+            if far.transport is None:
+                self._ends.discard(far)
 
 
 def _bind(port: int, *, reuse: bool = True) -> socket.socket:
