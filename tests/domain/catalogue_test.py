@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from mirrorwatch.domain import catalogue
 from mirrorwatch.domain.catalogue import (
-    CANARY_COUNTERS,
     CATALOGUE,
     LABELS,
     Metric,
     MetricType,
 )
+from mirrorwatch.domain.figures import agent, canary, health
+from mirrorwatch.domain.figures.canary import COUNTERS
 from mirrorwatch.domain.metrics_page import metrics_page
 from mirrorwatch.domain.observations import CanaryCounts
 
@@ -47,12 +47,17 @@ def test_no_two_metrics_share_a_name_or_a_field() -> None:
 
 
 def test_every_metric_of_the_module_is_in_the_catalogue() -> None:
-    defined = [m for m in vars(catalogue).values() if isinstance(m, Metric)]
+    defined = [
+        metric
+        for subject in (agent, canary, health)
+        for metric in vars(subject).values()
+        if isinstance(metric, Metric)
+    ]
     assert all(metric in CATALOGUE for metric in defined)
 
 
 def test_every_counter_of_the_canary_has_a_metric() -> None:
-    assert list(CANARY_COUNTERS) == list(CanaryCounts().as_dict())
+    assert list(COUNTERS) == list(CanaryCounts().as_dict())
 
 
 @pytest.mark.parametrize(

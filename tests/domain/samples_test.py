@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 import pytest
 from hypothesis import given
 
-from mirrorwatch.domain import catalogue as c
 from mirrorwatch.domain.catalogue import CATALOGUE, Metric, MetricType
+from mirrorwatch.domain.figures import agent, canary, health
 from mirrorwatch.domain.histogram import Histogram
 from mirrorwatch.domain.observations import CanaryPartition
 from mirrorwatch.domain.samples import samples
@@ -63,8 +63,8 @@ def test_a_flow_is_as_healthy_as_its_worst_check() -> None:
             a_verdict(Health.OFF, check="audit"),
         ]
     )
-    assert figures(report, c.HEALTH) == {(FLOW.name,): 3}
-    assert figures(report, c.CHECK_HEALTH) == {
+    assert figures(report, health.HEALTH) == {(FLOW.name,): 3}
+    assert figures(report, health.CHECK_HEALTH) == {
         (FLOW.name, "canary"): 0,
         (FLOW.name, "lag"): 3,
         (FLOW.name, "audit"): -1,
@@ -73,19 +73,19 @@ def test_a_flow_is_as_healthy_as_its_worst_check() -> None:
 
 def test_a_flow_without_any_verdict_is_unknown() -> None:
     report = a_report(verdicts=[])
-    assert figures(report, c.HEALTH) == {(FLOW.name,): Health.UNKNOWN}
+    assert figures(report, health.HEALTH) == {(FLOW.name,): Health.UNKNOWN}
 
 
 def test_counters_are_there_from_zero() -> None:
     report = of_canary(a_partition(0))
-    for counter in c.CANARY_COUNTERS.values():
+    for counter in canary.COUNTERS.values():
         assert figures(report, counter) == {PARTITION: 0}
 
 
 def test_an_idle_canary_has_nothing_outstanding_of_age_zero() -> None:
     report = of_canary(a_partition(0))
-    assert figures(report, c.CANARY_OUTSTANDING) == {PARTITION: 0}
-    assert figures(report, c.CANARY_OLDEST) == {PARTITION: 0}
+    assert figures(report, canary.OUTSTANDING) == {PARTITION: 0}
+    assert figures(report, canary.OLDEST) == {PARTITION: 0}
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_the_oldest_outstanding_probe_may_be_acknowledged_or_not(
         oldest_outstanding=before(acked),
         oldest_unacked=before(unacked),
     )
-    assert figures(of_canary(state), c.CANARY_OLDEST) == {PARTITION: age}
+    assert figures(of_canary(state), canary.OLDEST) == {PARTITION: age}
 
 
 def before(seconds: float | None) -> datetime | None:
@@ -109,15 +109,15 @@ def before(seconds: float | None) -> datetime | None:
 
 def test_an_unknown_age_is_absent_not_zero() -> None:
     report = of_canary(a_partition(0, outstanding=2))
-    assert figures(report, c.CANARY_OLDEST) == {}
+    assert figures(report, canary.OLDEST) == {}
 
 
 def test_the_age_grows_with_the_ticks_though_the_state_is_old() -> None:
     state = a_partition(0, outstanding=1, oldest_outstanding=before(1))
     report = of_canary(state, at=NOON - timedelta(minutes=1))
-    assert figures(report, c.CANARY_OLDEST) == {PARTITION: 1.0}
+    assert figures(report, canary.OLDEST) == {PARTITION: 1.0}
     later = replace(report, at=NOON + timedelta(seconds=9))
-    assert figures(later, c.CANARY_OLDEST) == {PARTITION: 10.0}
+    assert figures(later, canary.OLDEST) == {PARTITION: 10.0}
 
 
 def test_a_probe_sent_after_the_tick_began_has_no_negative_age() -> None:
@@ -125,20 +125,20 @@ def test_a_probe_sent_after_the_tick_began_has_no_negative_age() -> None:
     sent_at = NOON + timedelta(milliseconds=10)
     state = a_partition(0, outstanding=1, oldest_outstanding=sent_at)
     report = of_canary(state, at=read_at)
-    assert figures(report, c.CANARY_OLDEST) == {PARTITION: 0.02}
+    assert figures(report, canary.OLDEST) == {PARTITION: 0.02}
 
 
 def test_the_last_arrival_is_absent_until_there_is_one() -> None:
-    assert figures(of_canary(a_partition(0)), c.CANARY_LAST_ARRIVAL) == {}
+    assert figures(of_canary(a_partition(0)), canary.LAST_ARRIVAL) == {}
     report = of_canary(a_partition(0, last_arrival=NOON))
     expected = {PARTITION: NOON.timestamp()}
-    assert figures(report, c.CANARY_LAST_ARRIVAL) == expected
+    assert figures(report, canary.LAST_ARRIVAL) == expected
 
 
 def test_gauges_vanish_with_the_observation() -> None:
     report = a_report(observations=[])
     seen = {s.metric for s in samples(report)}
-    assert seen == {c.HEALTH, c.CHECK_HEALTH, c.LAST_TICK}
+    assert seen == {health.HEALTH, health.CHECK_HEALTH, agent.LAST_TICK}
 
 
 def test_only_the_newest_observation_of_a_flow_counts() -> None:
@@ -148,7 +148,7 @@ def test_only_the_newest_observation_of_a_flow_counts() -> None:
         partitions=[a_partition(0, outstanding=4)],
     )
     report = a_report(observations=[new, old])
-    assert figures(report, c.CANARY_OUTSTANDING) == {PARTITION: 4}
+    assert figures(report, canary.OUTSTANDING) == {PARTITION: 4}
 
 
 def test_the_agent_tells_about_itself() -> None:
@@ -161,13 +161,13 @@ def test_the_agent_tells_about_itself() -> None:
             last_tick=timedelta(milliseconds=250),
         )
     )
-    assert figures(report, c.SOURCE_UP) == {("cluster",): 0}
-    assert figures(report, c.SINK_UP) == {("influxdb",): 1, ("log",): 1}
-    assert figures(report, c.SINK_SPOOLED) == {("influxdb",): 7}
-    assert figures(report, c.SINK_LOST) == {("influxdb",): 2, ("log",): 0}
-    assert figures(report, c.TICK_SECONDS) == {(): 0.25}
-    assert figures(report, c.LAST_TICK) == {(): NOON.timestamp()}
+    assert figures(report, agent.SOURCE_UP) == {("cluster",): 0}
+    assert figures(report, agent.SINK_UP) == {("influxdb",): 1, ("log",): 1}
+    assert figures(report, agent.SINK_SPOOLED) == {("influxdb",): 7}
+    assert figures(report, agent.SINK_LOST) == {("influxdb",): 2, ("log",): 0}
+    assert figures(report, agent.TICK_SECONDS) == {(): 0.25}
+    assert figures(report, agent.LAST_TICK) == {(): NOON.timestamp()}
 
 
 def test_the_first_tick_knows_no_tick_before_it() -> None:
-    assert figures(a_report(), c.TICK_SECONDS) == {}
+    assert figures(a_report(), agent.TICK_SECONDS) == {}

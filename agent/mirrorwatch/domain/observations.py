@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Protocol
 
 from .canary_counts import CanaryCounts
 from .histogram import Histogram
@@ -204,8 +205,18 @@ class LatencyObservation:
     """Arrivals in the last five minutes."""
 
 
-Observation = CanaryObservation | LatencyObservation
-"""Any fact that a source can report."""
+class Observation(Protocol):
+    """Any fact that a source can report: frozen, of one flow."""
+
+    @property
+    def flow(self) -> str:
+        """Name of the flow."""
+        ...
+
+    @property
+    def at(self) -> datetime:
+        """When it was seen (UTC)."""
+        ...
 
 
 def canaries(

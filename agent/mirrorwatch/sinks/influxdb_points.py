@@ -5,11 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from influxdb_client.client.write.point import Point
 
-from ..domain.catalogue import (
-    CANARY_LATENCY,
-    CANARY_PRODUCE,
-    CANARY_REPLICATION,
-)
+from ..domain.figures.canary import LATENCY, PRODUCE, REPLICATION
 from ..domain.histogram import Histogram
 from ..domain.observations import ProbeArrival, canaries
 from ..domain.samples import samples
@@ -61,11 +57,11 @@ def _probe(arrival: ProbeArrival) -> Point:
     """
     at = _nanoseconds(arrival.arrived_at) + arrival.sequence % 1000
     tags = {"flow": arrival.flow, "partition": str(arrival.partition)}
-    point = _point(CANARY_LATENCY.measurement, tags, at)
+    point = _point(LATENCY.measurement, tags, at)
     for metric, duration in (
-        (CANARY_LATENCY, arrival.latency),
-        (CANARY_REPLICATION, arrival.replication),
-        (CANARY_PRODUCE, arrival.produce),
+        (LATENCY, arrival.latency),
+        (REPLICATION, arrival.replication),
+        (PRODUCE, arrival.produce),
     ):
         if duration is not None:
             point.field(metric.field, duration.total_seconds())

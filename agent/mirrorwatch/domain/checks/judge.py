@@ -1,6 +1,6 @@
 """Every check on every flow, at every tick."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
@@ -10,12 +10,9 @@ from ..verdicts import Verdict
 from .canary import CanaryLimits, judge_canary
 from .latency import LatencyLimits, judge_latency
 
-__all__ = ["CHECKS", "FlowLimits", "judge"]
+__all__ = ["CHECKS", "Facts", "FlowLimits", "judge"]
 
-T = TypeVar("T", CanaryObservation, LatencyObservation)
-
-CHECKS = ("canary", "latency")
-"""Names of the checks, as they leave the process."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -24,6 +21,36 @@ class FlowLimits:
 
     canary: CanaryLimits = field(default_factory=CanaryLimits)
     latency: LatencyLimits = field(default_factory=LatencyLimits)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of one flow at one time."""
+
+    flow: str
+    """Name of the flow."""
+
+    seen: Mapping[type, Observation]
+    """The newest observation of each kind."""
+
+    now: datetime
+    """The time of the judgement."""
+
+    def get(self, kind: type[T]) -> T | None:
+        """Return the newest observation of a kind, `None` if there is none."""
+        found = self.seen.get(kind)
+        return found if isinstance(found, kind) else None
+
+
+CHECKS: Mapping[str, Callable[[Facts, FlowLimits], Verdict]] = {
+    "canary": lambda facts, limits: judge_canary(
+        facts.flow, facts.get(CanaryObservation), limits.canary, facts.now
+    ),
+    "latency": lambda facts, limits: judge_latency(
+        facts.flow, facts.get(LatencyObservation), limits.latency, facts.now
+    ),
+}
+"""Every check by its name, as it leaves the process."""
 
 
 def judge(
@@ -42,23 +69,11 @@ def judge(
     now
         The time.
     """
-    seen = list(observations)
-    verdicts: list[Verdict] = []
-    for flow, own in limits.items():
-        canary = _newest(CanaryObservation, flow, seen)
-        latency = _newest(LatencyObservation, flow, seen)
-        verdicts += [
-            judge_canary(flow, canary, own.canary, now),
-            judge_latency(flow, latency, own.latency, now),
-        ]
-    return tuple(verdicts)
-
-
-def _newest(
-    kind: type[T], flow: str, observations: Iterable[Observation]
-) -> T | None:
-    found = None
-    for seen in observations:
-        if isinstance(seen, kind) and seen.flow == flow:
-            found = seen
-    return found
+    seen: dict[str, dict[type, Observation]] = {flow: {} for flow in limits}
+    for observation in observations:
+        seen.setdefault(observation.flow, {})[type(observation)] = observation
+    return tuple(
+        check(Facts(flow, seen[flow], now), own)
+        for flow, own in limits.items()
+        for check in CHECKS.values()
+    )

@@ -1,0 +1,1 @@
+"""Metrics and their figures: one file for each subject."""
