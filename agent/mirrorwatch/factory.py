@@ -20,7 +20,7 @@ from .state.verdicts import VerdictStore
 from .web.app import create_app
 from .web.board import Board
 from .web.server import Server
-from .wiring import FlowWiring, Surroundings, to_limits
+from .wiring import Surroundings, to_limits, wire_flows
 
 __all__ = ["build_agent"]
 
@@ -68,8 +68,9 @@ def build_agent(
         interval=config.interval,
         clock=clock,
         logger=logger,
+        headers=headers,
     )
-    wired = [FlowWiring.of(flow, around, headers) for flow in config.flows]
+    wired = wire_flows(config.flows, around)
     board, prometheus = Board(), PrometheusSink()
     sinks: list[Sink] = [
         prometheus,
@@ -96,13 +97,13 @@ def build_agent(
         pipeline=Pipeline(
             flows=[flow.flow for flow in config.flows],
             limits={flow.name: to_limits(flow) for flow in config.flows},
-            sources=[s for flow in wired for s in flow.sources],
+            sources=wired.sources,
             sinks=sinks,
             verdicts=VerdictStore(database),
             clock=clock,
             logger=logger,
         ),
-        workers=tuple(w for flow in wired for w in flow.workers),
+        workers=wired.workers,
         senders=tuple(senders),
         board=board,
         database=database,

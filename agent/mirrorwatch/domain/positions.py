@@ -5,7 +5,8 @@ from datetime import datetime, timedelta
 
 from .selection import Selection
 
-__all__ = ["Committed", "Connector", "MirrorFact", "Sync"]
+__all__ = ["Assignment", "Checkpoint", "Committed", "Connector"]
+__all__ += ["Heartbeat", "MirrorFact", "Sync", "TaskState"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -64,6 +65,109 @@ class Connector:
     max_request_bytes: int | None = None
     """Largest request of its producer, `None` if that is not said."""
 
+    read_committed: bool = False
+    """Whether it skips aborted records of transactions; MirrorMaker 2's own
+    default is to copy them."""
 
-MirrorFact = Committed | Sync | Connector
+    starts_at_end: bool = False
+    """Whether partitions without a position are read from their end
+    (``auto.offset.reset`` is ``latest``): what they held is skipped."""
+
+    tolerates_errors: bool = False
+    """Whether records that fail are dropped (``errors.tolerance``)."""
+
+    flush: timedelta | None = None
+    """How often it commits positions; `None` if that is not said."""
+
+    config_sync: timedelta | None = None
+    """How often it copies topic configs; `None` if it does not."""
+
+    config_excluded: tuple[str, ...] = ()
+    """Properties of topics that it does not copy, as patterns."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Assignment:
+    """The partitions that one task of a connector was given."""
+
+    connector: str
+    """Name of the connector."""
+
+    task: int
+    """Number of the task."""
+
+    partitions: frozenset[tuple[str, int]]
+    """Source topics and partitions."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TaskState:
+    """What Connect says of a connector, or of one of its tasks."""
+
+    connector: str
+    """Name of the connector."""
+
+    task: int | None
+    """Number of the task; `None` for the connector itself."""
+
+    state: str | None
+    """``RUNNING``, ``FAILED``, ``PAUSED``, ``STOPPED``, ``RESTARTING`` or
+    ``UNASSIGNED``; `None` if it was removed."""
+
+    worker: str
+    """Who runs it, as Connect names it."""
+
+    trace: str
+    """Stack trace of what failed; empty if nothing did."""
+
+    generation: int
+    """Grows with every rebalance."""
+
+    written_at: datetime
+    """When it was written, by the earlier of its clock and ours."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Heartbeat:
+    """A sign of life that the mirror carries."""
+
+    source: str
+    """Alias of the cluster that it names as its source."""
+
+    target: str
+    """Alias of the cluster that it names as its target."""
+
+    beat_at: datetime
+    """When it was made, by the clock of who made it."""
+
+    written_at: datetime
+    """When it was written, by the earlier of its clock and ours."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Checkpoint:
+    """Where a consumer group would go on at the target."""
+
+    group: str
+    """Name of the consumer group."""
+
+    topic: str
+    """Topic, by its name at the target."""
+
+    partition: int
+    """Partition."""
+
+    upstream: int
+    """The group's offset at the source."""
+
+    downstream: int
+    """The same at the target."""
+
+    written_at: datetime
+    """When it was written, by the earlier of its clock and ours."""
+
+
+MirrorFact = (
+    Committed | Sync | Connector | Assignment | TaskState | Heartbeat
+) | Checkpoint
 """Anything read from an internal topic."""

@@ -1,6 +1,7 @@
 """Follows a mirror's internal topics on one cluster."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from confluent_kafka import (
@@ -19,7 +20,7 @@ from .cluster import Cluster, Topic
 from .kafka import denial, is_about_groups, reading, to_source_error
 from .positions import Positions
 
-__all__ = ["Tail"]
+__all__ = ["Route", "Tail"]
 
 LOOK_AGAIN = timedelta(seconds=10)
 """How often to look whether the topics exist and are the same: a mirror makes
@@ -28,8 +29,24 @@ them when it starts, which may be after the agent."""
 BATCH = 500
 """Records taken at once, to catch up quickly with a busy syncs topic."""
 
+END = KafkaError._PARTITION_EOF  # noqa: SLF001 - how the library names it
+
 POLL = 1.0
 """Seconds to wait for records; positions are minutes old by nature."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Who wants to know what an internal topic says."""
+
+    topic: InternalTopic
+    """The topic."""
+
+    mirror: Mirror
+    """Knows what its records mean."""
+
+    positions: Positions
+    """Where facts go."""
 
 
 class Tail:
@@ -41,12 +58,8 @@ class Tail:
         Cluster that holds the topics.
     properties
         librdkafka properties of that cluster.
-    topics
-        Topics to follow.
-    mirror
-        Knows what their records mean.
-    positions
-        Where facts go.
+    routes
+        Topics to follow, and for whom; several flows may share one.
     clock
         Gives the time.
     logger
@@ -66,22 +79,23 @@ class Tail:
         *,
         cluster: Cluster,
         properties: Mapping[str, str],
-        topics: Sequence[InternalTopic],
-        mirror: Mirror,
-        positions: Positions,
+        routes: Iterable[Route],
         clock: Callable[[], datetime],
         logger: FilteringBoundLogger,
     ) -> None:
         self.name = f"tail {cluster.alias}"
         self.undecodable = 0
         self._cluster = cluster
-        self._topics = {topic.name: topic for topic in topics}
-        self._mirror = mirror
-        self._positions = positions
+        self._routes: dict[str, list[Route]] = {}
+        for route in routes:
+            self._routes.setdefault(route.topic.name, []).append(route)
         self._clock = clock
         self._logger = logger.bind(cluster=cluster.alias)
-        self._consumer = Consumer(reading(properties))
+        # The end of a partition is told: so it is known what is still unread.
+        own = {"enable.partition.eof": "true"}
+        self._consumer = Consumer(reading(properties) | own)
         self._following: dict[str, tuple[str, set[int]]] = {}
+        self._unread: dict[str, set[int]] = {}
         self._look_at: datetime | None = None
         self._complained: set[str] = set()
 
@@ -101,26 +115,31 @@ class Tail:
         self._consumer.close()
 
     def _look(self) -> None:
-        for name, topic in self._topics.items():
+        for name, routes in self._routes.items():
             try:
                 found = self._cluster.topic(name, right="READ")
             except SourceError as e:
-                self._positions.fail(name, str(e))
+                self._fail(name, str(e))
                 continue
             if found is None:
-                self._positions.fail(
+                kind = routes[0].topic.kind
+                self._fail(
                     name,
-                    f"The mirror's {topic.kind} topic {name} does not exist "
+                    f"The mirror's {kind} topic {name} does not exist "
                     f"at {self._cluster.alias}: is the mirror running, and "
                     "are the aliases and topics under mirror right?",
                 )
             elif found.lacks("READ"):
                 right = f"READ on topic {name}"
-                self._positions.fail(name, denial(right, self._cluster.alias))
+                self._fail(name, denial(right, self._cluster.alias))
             elif found.allowed is not None or name not in self._following:
                 # A grant shows here, even where no record comes after it.
-                self._positions.fail(name, None)
+                self._fail(name, None)
             self._follow(name, found)
+
+    def _fail(self, name: str, problem: str | None) -> None:
+        for route in self._routes[name]:
+            route.positions.fail(name, problem)
 
     def _follow(self, name: str, found: Topic | None) -> None:
         """Read what is new of a topic from its start, let go of the rest."""
@@ -139,53 +158,65 @@ class Tail:
             )
         if found is None:
             self._following.pop(name, None)
+            self._note_unread(name, set())
         else:
             self._following[name] = (found.id, old | new)
+            unread = self._unread.get(name, set()) & old
+            self._note_unread(name, unread | new)
+
+    def _note_unread(self, name: str, partitions: set[int]) -> None:
+        self._unread[name] = partitions
+        for route in self._routes[name]:
+            route.positions.catch_up(name, len(partitions))
 
     def _take(self, message: Message) -> None:
+        name = message.topic() or ""
         error = message.error()
         if error is not None:
-            self._take_error(error, message.topic())
+            if error.code() == END:
+                unread = self._unread.get(name, set())
+                self._note_unread(name, unread - {message.partition()})
+            else:
+                self._take_error(error, message.topic())
             return
-        topic = self._topics[message.topic() or ""]
-        self._positions.fail(topic.name, None)
+        self._fail(name, None)
         _, milliseconds = message.timestamp()
         written_at = datetime.fromtimestamp(milliseconds / 1000, UTC)
-        try:
-            fact = self._mirror.decode(
-                topic.kind,
-                message.key(),
-                message.value(),
-                min(written_at, self._clock()),
-            )
-        except ValueError as e:
-            self._complain(topic, message, e)
-            return
-        if fact is not None:
-            self._positions.note(fact)
+        for route in self._routes[name]:
+            try:
+                fact = route.mirror.decode(
+                    route.topic.kind,
+                    message.key(),
+                    message.value(),
+                    min(written_at, self._clock()),
+                )
+            except ValueError as e:
+                self._complain(message, e)
+                return
+            if fact is not None:
+                route.positions.note(fact)
 
     def _take_error(self, error: KafkaError, topic: str | None) -> None:
         if is_about_groups(error):
             return
         # One without a topic concerns the connection, and so all of them.
-        for name in self._topics if topic is None else [topic]:
+        for name in self._routes if topic is None else [topic]:
             problem = to_source_error(
                 KafkaException(error),
                 cluster=self._cluster.alias,
                 right=f"READ on topic {name}",
             )
-            self._positions.fail(name, str(problem))
+            self._fail(name, str(problem))
 
-    def _complain(
-        self, topic: InternalTopic, message: Message, error: ValueError
-    ) -> None:
+    def _complain(self, message: Message, error: ValueError) -> None:
         self.undecodable += 1
-        if topic.name in self._complained:
+        name = message.topic() or ""
+        if name in self._complained:
             return
-        self._complained.add(topic.name)
+        self._complained.add(name)
         self._logger.warning(
             "Record of the mirror cannot be read",
-            topic=topic.name,
+            topic=name,
             partition=message.partition(),
             offset=message.offset(),
             error=str(error),

@@ -1,0 +1,95 @@
+"""The canary of a flow."""
+
+from dataclasses import replace
+
+from ..config import FlowConfig
+from ..sources.canary import (
+    Canary,
+    CanarySettings,
+    CanarySource,
+    Headers,
+    Surveyor,
+)
+from ..sources.canary.board import Board
+from ..sources.canary.settler import Settler
+from ..sources.latency import LatencySource
+from ..state.canary import CanaryStore
+from .surroundings import FlowParts, Surroundings, Wired
+
+__all__ = ["wire_canary"]
+
+
+def wire_canary(parts: FlowParts, around: Surroundings) -> Wired:
+    """Wire a flow's canary, and what judges its latency.
+
+    Raises
+    ------
+    StateError
+        Raised if the state file cannot be used.
+    """
+    flow, positions = parts.config, parts.positions
+    if not flow.canary.enabled:
+        return Wired()
+    settings = _to_settings(flow, around.headers)
+    store = CanaryStore(around.database, flow.name)
+    board = Board(store.losses())
+    settler = Settler(
+        cluster=around.clusters[flow.source],
+        properties=around.properties[flow.source],
+        settings=settings,
+        run=store.run,
+        clock=around.clock,
+    )
+    surveyor = Surveyor(
+        settings=settings,
+        source=around.clusters[flow.source],
+        target=around.clusters[flow.target],
+        positions=positions,
+        settler=settler,
+        board=board,
+        interval=around.interval,
+        clock=around.clock,
+    )
+    canary = Canary(
+        settings=settings,
+        source=around.properties[flow.source],
+        target=around.properties[flow.target],
+        store=store,
+        board=board,
+        clock=around.clock,
+    )
+    return Wired(
+        workers=(surveyor, canary),
+        sources=(
+            CanarySource(
+                settings=settings,
+                board=board,
+                lost_window=flow.limits.canary.lost_window,
+            ),
+            LatencySource(flow.name, flow.target, around.history),
+        ),
+    )
+
+
+def _to_settings(flow: FlowConfig, headers: Headers) -> CanarySettings:
+    canary, sized = flow.canary, flow.canary.sized
+    settings = CanarySettings(
+        flow=flow.flow,
+        topic=canary.topic,
+        remote_topic=flow.topic_naming.remote(canary.topic),
+        interval=canary.interval,
+        deadline=canary.deadline,
+        warmup=canary.warmup,
+        create=canary.create,
+        partitions=canary.partitions,
+        max_request_bytes=flow.mirror.max_request_size,
+        headers=headers,
+    )
+    if sized is None:
+        return settings
+    return replace(
+        settings,
+        sized_bytes=int(sized.bytes),
+        sized_interval=sized.interval,
+        sized_partition=sized.partition,
+    )

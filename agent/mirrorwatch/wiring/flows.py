@@ -1,0 +1,37 @@
+"""What watches all flows."""
+
+from collections.abc import Callable, Iterable
+
+from ..config import FlowConfig
+from ..sources.positions import Positions
+from .canary import wire_canary
+from .mirror import to_mirror
+from .surroundings import FlowParts, Surroundings, Wired
+from .tails import wire_tails
+
+__all__ = ["wire_flows"]
+
+AREAS: tuple[Callable[[FlowParts, Surroundings], Wired], ...] = (wire_canary,)
+"""Everything that watches one flow by itself."""
+
+
+def wire_flows(flows: Iterable[FlowConfig], around: Surroundings) -> Wired:
+    """Wire what watches all flows.
+
+    Raises
+    ------
+    ConfigError
+        Raised if the mirror's topics cannot be derived.
+    StateError
+        Raised if the state file cannot be used.
+    """
+    parts = [
+        FlowParts(config=flow, mirror=to_mirror(flow), positions=Positions())
+        for flow in flows
+    ]
+    return Wired.of(
+        [
+            wire_tails(parts, around),
+            *(area(flow, around) for flow in parts for area in AREAS),
+        ]
+    )

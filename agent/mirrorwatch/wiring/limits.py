@@ -1,0 +1,25 @@
+"""Limits of a flow's checks, as the domain takes them."""
+
+from ..config import FlowConfig
+from ..domain.checks import CanaryLimits, FlowLimits, LatencyLimits
+
+__all__ = ["to_limits"]
+
+
+def to_limits(flow: FlowConfig) -> FlowLimits:
+    """Return the limits of a flow's checks.
+
+    A block of the configuration has the names of the domain's limits; what
+    is added here is known from elsewhere in the flow.
+    """
+    limits, canary = flow.limits, flow.canary
+    return FlowLimits(
+        canary=CanaryLimits(
+            enabled=canary.enabled,
+            deadline=canary.deadline,
+            **limits.canary.model_dump(),
+        ),
+        latency=LatencyLimits(
+            enabled=canary.enabled, **limits.latency.model_dump()
+        ),
+    )

@@ -1,0 +1,64 @@
+"""What is wired: what all flows share, what one flow has, what comes out."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from structlog.typing import FilteringBoundLogger
+
+from ..config import FlowConfig
+from ..mirrors import MirrorMaker2
+from ..ports import Source, Worker
+from ..sources.canary import Headers, no_headers
+from ..sources.cluster import Cluster
+from ..sources.positions import Positions
+from ..state import Database
+from ..state.history import History
+
+__all__ = ["FlowParts", "Surroundings", "Wired"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surroundings:
+    """What all flows of an agent share."""
+
+    clusters: Mapping[str, Cluster]
+    """Clusters by alias."""
+
+    properties: Mapping[str, Mapping[str, str]]
+    """librdkafka properties of the clusters, by alias."""
+
+    database: Database
+    history: History
+    interval: timedelta
+    clock: Callable[[], datetime]
+    logger: FilteringBoundLogger
+    headers: Headers = no_headers
+    """Headers of each probe."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlowParts:
+    """What all areas of one flow share."""
+
+    config: FlowConfig
+    mirror: MirrorMaker2
+    positions: Positions
+    """What the mirror's internal topics said; the tails write it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wired:
+    """What watches something."""
+
+    workers: tuple[Worker, ...] = ()
+    sources: tuple[Source, ...] = ()
+
+    @classmethod
+    def of(cls, parts: Iterable["Wired"]) -> "Wired":
+        """Return several as one, in their order."""
+        parts = list(parts)
+        return cls(
+            workers=tuple(w for part in parts for w in part.workers),
+            sources=tuple(s for part in parts for s in part.sources),
+        )
