@@ -5,6 +5,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from .addresses import LOOPBACK, Ports
+from .jmx import JmxDoors
 from .lifeline import Lifeline
 from .link import Link
 from .mirror import Mirror
@@ -112,6 +113,7 @@ class Assembly:
             ),
             target=target.topics,
             jolokia_port=self._ports.take(),
+            jmx=JmxDoors(self._settings.jmx, self._ports),
             runtime=self._runtime,
             folder=self._folder / name,
             log=self._logs / f"{name}.log",

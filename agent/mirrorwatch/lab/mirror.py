@@ -6,6 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from .addresses import LOOPBACK
+from .jmx import JmxDoors
 from .lifeline import Lifeline
 from .mirror_state import DIGEST, Bookmark, bookmark, is_settled
 from .part import Part
@@ -41,6 +42,8 @@ class Mirror(Part):
         Topics of the target, where the mirror writes how it is.
     jolokia_port
         Port for its MBeans over HTTP.
+    jmx
+        More ways to its MBeans.
     runtime
         Java and jars.
     folder
@@ -58,6 +61,7 @@ class Mirror(Part):
         configure: Callable[[Mapping[str, str]], Mapping[str, str]],
         target: Topics,
         jolokia_port: int,
+        jmx: JmxDoors,
         runtime: Runtime,
         folder: Path,
         log: Path,
@@ -69,14 +73,18 @@ class Mirror(Part):
         self._target = target
         self._config = folder / "mm2.properties"
         self._digest = ""
+        self.jmx = jmx
+        doors = jmx.options(folder)
         agent = f"{runtime.jolokia}=host={LOOPBACK},port={jolokia_port}"
-        archive = runtime.archive("mirror", folder, beside_agent=True)
+        # Another agent is another class path.
+        program = "mirror-doors" if doors else "mirror"
+        archive = runtime.archive(program, folder, beside_agent=True)
         command = runtime.command(
             "org.apache.kafka.connect.mirror.MirrorMaker",
             str(self._config),
             folder=folder,
             heap_mib=_HEAP_MIB,
-            options=[*archive.options(), f"-javaagent:{agent}"],
+            options=[*archive.options(), f"-javaagent:{agent}", *doors],
         )
         super().__init__(
             Process(name, command, folder=folder, log=log, lifeline=lifeline),

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from .artifacts import KAFKA_VERSIONS
+from .jmx import JmxDoor
 
 __all__ = ["CANARY_TOPIC", "SOURCE", "TARGET", "LabSettings"]
 
@@ -55,3 +56,6 @@ class LabSettings:
 
     secured: bool = False
     """Whether the sites want TLS and SCRAM, and authorize."""
+
+    jmx: tuple[JmxDoor, ...] = ()
+    """Ways to the mirror's figures, beside Jolokia."""
