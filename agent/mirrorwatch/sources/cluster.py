@@ -4,7 +4,7 @@ Nothing here names a topic in a plain metadata request: on a broker with
 ``auto.create.topics.enable`` that creates the topic.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -101,7 +101,7 @@ class Cluster:
 
     def brokers(self) -> Brokers:
         """Read who is in the cluster."""
-        found = self._wait(
+        found = self.wait(
             self._admin.describe_cluster(request_timeout=TIMEOUT),
             "DESCRIBE on the cluster",
         )
@@ -127,7 +127,7 @@ class Cluster:
             request_timeout=TIMEOUT,
         )[name]
         try:
-            found = self._wait(future, f"{right} on topic {name}")
+            found = self.wait(future, f"{right} on topic {name}")
         except SourceError as e:
             if _code(e) == ABSENT:
                 return None
@@ -158,7 +158,7 @@ class Cluster:
         (future,) = self._admin.describe_configs(
             [resource], request_timeout=TIMEOUT
         ).values()
-        found = self._wait(future, f"DESCRIBE_CONFIGS on topic {topic}")
+        found = self.wait(future, f"DESCRIBE_CONFIGS on topic {topic}")
         return int(found["max.message.bytes"].value)
 
     def create(
@@ -171,7 +171,22 @@ class Cluster:
         (future,) = self._admin.create_topics(
             [new], request_timeout=TIMEOUT
         ).values()
-        self._wait(future, f"CREATE on topic {topic}")
+        self.wait(future, f"CREATE on topic {topic}")
+
+    def call(self, question: Callable[[AdminClient], T], right: str) -> T:
+        """Ask what this class has no method for.
+
+        Parameters
+        ----------
+        question
+            Asks the library; may raise what the library raises.
+        right
+            What the agent needs for it, as Kafka's ACLs name it.
+        """
+        try:
+            return question(self._admin)
+        except KafkaException as e:
+            raise self._translate(e, right) from e
 
     def _offsets(
         self, topic: str, partitions: Iterable[int], which: OffsetSpec
@@ -187,7 +202,7 @@ class Cluster:
         right = f"DESCRIBE (READ includes it) on topic {topic}"
         try:
             return {
-                key.partition: int(self._wait(future, right).offset)
+                key.partition: int(self.wait(future, right).offset)
                 for key, future in futures.items()
             }
         except SourceError as e:
@@ -200,7 +215,8 @@ class Cluster:
                 cluster=self.alias,
             ) from e
 
-    def _wait(self, future: Future[T], right: str) -> T:
+    def wait(self, future: Future[T], right: str) -> T:
+        """Wait for an answer."""
         try:
             found = future.result(TIMEOUT + 1)
         except TimeoutError as e:
@@ -211,13 +227,16 @@ class Cluster:
                 cluster=self.alias,
             ) from e
         except KafkaException as e:
-            self._admin.poll(0)
-            raise to_source_error(
-                e, cluster=self.alias, right=right, last=self._error
-            ) from e
+            raise self._translate(e, right) from e
         # What went wrong before does not explain what goes wrong later.
         self._error = None
         return found
+
+    def _translate(self, error: KafkaException, right: str) -> SourceError:
+        self._admin.poll(0)
+        return to_source_error(
+            error, cluster=self.alias, right=right, last=self._error
+        )
 
     def _note_error(self, error: KafkaError) -> None:
         self._error = error
