@@ -46,6 +46,7 @@ class Lab:
         self.logs = self.folder / "logs"
         self.parts: dict[str, Site | Mirror] = {}
         self._open = ExitStack()
+        self._came_up = False
 
     def __enter__(self) -> Self:
         self.start()
@@ -71,6 +72,7 @@ class Lab:
         try:
             self._prepare()
             self._start_parts()
+            self._came_up = True
         except BaseException:
             self.stop()
             raise
@@ -183,7 +185,9 @@ class Lab:
         # The mirrors first: they commit their positions at the target.
         for part in reversed(self.parts.values()):
             # Where nothing is kept, nothing needs to be put in order.
-            if self._temporary:
+            if not self._came_up:
+                part.kill()
+            elif self._temporary:
                 part.end()
             else:
                 part.stop()

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
+from datetime import timedelta
 from functools import cached_property
 from typing import Any
 
@@ -19,6 +20,7 @@ from confluent_kafka.admin import (
 
 from ..exceptions import LabError
 from .reader import Reader
+from .waiting import wait_until
 
 __all__ = ["Topics"]
 
@@ -69,6 +71,12 @@ class Topics:
         ]
         for name, future in self.admin.create_topics(new).items():
             _result(future, f"make the topic {name}")
+        # Made by the controller; the broker that is asked next learns of it.
+        wait_until(
+            lambda: partitions.keys() <= self.names().keys(),
+            limit=timedelta(seconds=_TIMEOUT_SECONDS),
+            what=f"the broker does not know {', '.join(partitions)}",
+        )
 
     def delete(self, name: str) -> None:
         """Delete a topic."""
