@@ -13,7 +13,7 @@ setup: .venv/.ready
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed, this is " + sys.version.split()[0] + ": make PYTHON=python3.12 ...")'
 	@$(PYTHON) -c 'import ensurepip, venv' || { echo 'Python lacks venv (Debian: apt-get install python3-venv)'; exit 1; }
 	test -x $(BIN)/uv || { $(PYTHON) -m venv .venv && $(BIN)/pip install --quiet 'uv>=0.8'; }
-	VIRTUAL_ENV=$(CURDIR)/.venv UV_PYTHON_DOWNLOADS=never $(BIN)/uv sync --quiet --active --frozen --inexact --extra lab
+	VIRTUAL_ENV=$(CURDIR)/.venv UV_PYTHON_DOWNLOADS=never $(BIN)/uv sync --quiet --active --frozen --inexact --extra lab --extra rmi
 	touch $@
 
 demo: setup  ## two sites, a mirror, traffic and the agent; prints the page's address

@@ -1,0 +1,1 @@
+"""Figures of the mirror's own, by JMX: read, and kept with their age."""
