@@ -200,6 +200,20 @@ def test_a_cut_ends_connections_that_the_upstream_has_not_taken() -> None:
                 client.recv(1)
 
 
+def test_a_cut_ends_connections_that_are_just_being_accepted() -> None:
+    with (
+        ExitStack() as held,
+        Link(upstream=("127.0.0.1", 1)) as link,
+    ):
+        for _ in range(50):
+            clients = [held.enter_context(socket.socket()) for _ in range(5)]
+            for client in clients:
+                client.settimeout(0)
+                client.connect_ex(("127.0.0.1", link.port))
+            link.cut()
+            link.restore()
+
+
 def test_a_stopped_link_frees_its_port(link: Link) -> None:
     port = link.port
     link.stop()

@@ -55,8 +55,9 @@ class Link:
         self._ends: set[End] = set()
         self._flowing = asyncio.Event()
         self._flowing.set()
-        self._joining: set[asyncio.Task[None]] = set()
-        self._server: asyncio.Server | None = None
+        self._opening: set[asyncio.Task[Any]] = set()
+        self._joining: set[asyncio.Task[Any]] = set()
+        self._listener: socket.socket | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: Thread | None = None
 
@@ -145,17 +146,19 @@ class Link:
             raise LabError(f"The link on port {self.port} failed: {e}") from e
 
     async def _listen(self) -> None:
-        if self._server is None:
-            self._server = await asyncio.get_running_loop().create_server(
-                self._accept, sock=_bind(self.port)
+        if self._listener is None:
+            self._listener = _bind(self.port)
+            self._listener.listen()
+            asyncio.get_running_loop().add_reader(
+                self._listener, self._accept, self._listener
             )
 
     async def _disconnect(self) -> None:
-        if self._server is not None:
-            self._server.close()
-            self._server = None
-        while self._ends or self._joining:
-            # One accepted just before may only now begin to join.
+        if self._listener is not None:
+            asyncio.get_running_loop().remove_reader(self._listener)
+            self._listener.close()
+            self._listener = None
+        while self._ends or self._opening or self._joining:
             for task in self._joining:
                 task.cancel()
             for end in tuple(self._ends):
@@ -187,12 +190,29 @@ class Link:
         self._ends.add(end)
         return end
 
-    def _accept(self) -> End:
+    def _accept(self, listener: socket.socket) -> None:
+        """Take a connection.
+
+        Notes
+        -----
+        By hand, because ``asyncio.Server`` leaks what it accepted just before
+        it was closed: neither open, nor reset, nor refused.
+        """
+        try:
+            sock, _ = listener.accept()
+        except OSError:
+            return  # it is gone again
+        sock.settimeout(0)
         near = self._end(self._out)
-        task = asyncio.get_running_loop().create_task(self._join(near))
-        self._joining.add(task)
-        task.add_done_callback(self._joining.discard)
-        return near
+        loop = asyncio.get_running_loop()
+        opening = loop.connect_accepted_socket(lambda: near, sock)
+        for tasks, work in (
+            (self._opening, opening),
+            (self._joining, self._join(near)),
+        ):
+            task = loop.create_task(work)
+            tasks.add(task)
+            task.add_done_callback(tasks.discard)
 
     async def _join(self, near: End) -> None:
         await near.opened.wait()
@@ -207,8 +227,7 @@ class Link:
         else:
             near.join(far)
         finally:
-            # An end that never opened, or whose join was cancelled in the
-            # midst of it, is closed by nobody: a cut would wait for ever.
+            # Cancelled before it opened: nobody else would forget it.
             if far.transport is None:
                 self._ends.discard(far)
 
