@@ -85,11 +85,14 @@ def describe_agent(lab: Lab, listen: str = "127.0.0.1:0") -> dict[str, Any]:
     """Return the configuration of an agent that watches a lab, as YAML would
     give it.
     """
+    clusters: dict[str, dict[str, Any]] = {
+        SOURCE: {"kafka": lab.source.client_properties()},
+        TARGET: {"kafka": lab.target.client_properties()},
+    }
+    for alias, registry in lab.registries.items():
+        clusters[alias]["schema_registry"] = {"url": registry.url}
     return {
-        "clusters": {
-            SOURCE: {"kafka": lab.source.client_properties()},
-            TARGET: {"kafka": lab.target.client_properties()},
-        },
+        "clusters": clusters,
         "flows": [
             {
                 "source": SOURCE,

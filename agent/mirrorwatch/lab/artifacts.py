@@ -13,7 +13,7 @@ KAFKA_VERSIONS = ("4.3.1", "3.9.2")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Artifact:
-    """One jar of a Maven repository."""
+    """One file of a Maven repository, nearly always a jar."""
 
     group: str
     """Group, as ``org.apache.kafka``."""
@@ -26,6 +26,9 @@ class Artifact:
 
     classifier: str = ""
     """Classifier, where the jar has one."""
+
+    extension: str = "jar"
+    """How the file's name ends."""
 
     sha256: str
     """What the downloaded bytes must hash to."""
@@ -48,7 +51,7 @@ class Artifact:
     @property
     def _jar(self) -> str:
         tail = f"-{self.classifier}" if self.classifier else ""
-        return f"{self.name}-{self.version}{tail}.jar"
+        return f"{self.name}-{self.version}{tail}.{self.extension}"
 
 
 def manifest(kafka: str) -> tuple[Artifact, ...]:

@@ -10,6 +10,7 @@ from .lifeline import Lifeline
 from .link import Link
 from .mirror import Mirror
 from .mirror_properties import mirror_properties
+from .registry import SchemaRegistry
 from .runtime import Runtime
 from .security import SiteSecurity, secure
 from .settings import SOURCE, TARGET, LabSettings
@@ -114,6 +115,23 @@ class Assembly:
             target=target.topics,
             jolokia_port=self._ports.take(),
             jmx=JmxDoors(self._settings.jmx, self._ports),
+            runtime=self._runtime,
+            folder=self._folder / name,
+            log=self._logs / f"{name}.log",
+            lifeline=self._lifeline,
+        )
+
+    def registries(self) -> dict[str, SchemaRegistry]:
+        """Return the schema registries of the sites, if they are wanted."""
+        if not self._settings.registries:
+            return {}
+        return {alias: self._registry(alias) for alias in (SOURCE, TARGET)}
+
+    def _registry(self, alias: str) -> SchemaRegistry:
+        name = f"{alias}-registry"
+        return SchemaRegistry(
+            name,
+            port=self._ports.take(),
             runtime=self._runtime,
             folder=self._folder / name,
             log=self._logs / f"{name}.log",

@@ -14,6 +14,7 @@ from confluent_kafka import Message
 from .assembly import Assembly
 from .lifeline import Lifeline
 from .mirror import Mirror
+from .registry import SchemaRegistry
 from .settings import SOURCE, TARGET, LabSettings
 from .site import Site
 
@@ -44,7 +45,7 @@ class Lab:
         self._temporary = folder is None
         self.folder = folder or _temporary_folder()
         self.logs = self.folder / "logs"
-        self.parts: dict[str, Site | Mirror] = {}
+        self.parts: dict[str, Site | Mirror | SchemaRegistry] = {}
         self._open = ExitStack()
         self._came_up = False
 
@@ -120,7 +121,8 @@ class Lab:
         It takes over what a frozen first one no longer does; thawed again,
         that one is a zombie for a while, and both write.
         """
-        name = f"mirror-{len(self.parts) - 1}"
+        mirrors = [p for p in self.parts.values() if isinstance(p, Mirror)]
+        name = f"mirror-{len(mirrors) + 1}"
         mirror = self._assembly.mirror(self.source, self.target, name)
         self.parts[name] = mirror
         return mirror
@@ -137,6 +139,8 @@ class Lab:
             site.format()
         for site in sites:
             site.launch()
+        for registry in self.registries.values():
+            registry.launch()
         if self.settings.start_mirror:
             # It loads while the brokers do. But it looks for topics once and
             # then not for ten minutes, so it must not see the source before
@@ -155,6 +159,8 @@ class Lab:
             if self.settings.secured:
                 self.mirror.launch()
             self.mirror.wait()
+        for registry in self.registries.values():
+            registry.wait()
 
     def _prepare(self) -> None:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -175,9 +181,11 @@ class Lab:
         self.source = self._assembly.source(mirror=mirror, agent=agent)
         self.target = self._assembly.target()
         self.mirror = self._assembly.mirror(self.source, self.target, "mirror")
+        self.registries = self._assembly.registries()
         self.parts = {
             SOURCE: self.source,
             TARGET: self.target,
+            **{part.name: part for part in self.registries.values()},
             "mirror": self.mirror,
         }
 

@@ -10,7 +10,7 @@ from .artifacts import manifest
 from .download import cache_folder, fetch
 from .java import Java, find_java
 
-__all__ = ["Runtime", "write_private"]
+__all__ = ["FAST_START", "Runtime", "write_private"]
 
 _LOG4J2 = """\
 rootLogger.level = {level}
@@ -28,7 +28,7 @@ log4j.appender.console.layout=org.apache.log4j.PatternLayout
 log4j.appender.console.layout.ConversionPattern=[%d] %p %m (%c)%n
 """
 
-_FAST_START = (
+FAST_START = (
     # The first compiler only: these JVMs live for minutes, and the second
     # one would take a core away from what is being tested.
     "-XX:TieredStopAtLevel=1",
@@ -38,6 +38,7 @@ _FAST_START = (
     "-XX:-UsePerfData",
     "-Djava.awt.headless=true",
 )
+"""Options of every JVM of a lab."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -106,7 +107,7 @@ class Runtime:
         return [
             str(self.java.path),
             f"-Xmx{heap_mib}m",
-            *_FAST_START,
+            *FAST_START,
             self._logging(folder),
             *options,
             f"@{path}",

@@ -57,5 +57,8 @@ class LabSettings:
     secured: bool = False
     """Whether the sites want TLS and SCRAM, and authorize."""
 
+    registries: bool = False
+    """Whether each site has a schema registry."""
+
     jmx: tuple[JmxDoor, ...] = ()
     """Ways to the mirror's figures, beside Jolokia."""
