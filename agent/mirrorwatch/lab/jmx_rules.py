@@ -56,14 +56,14 @@ task=(.+)><>status: ([a-z-]+)"
   - pattern: kafka.connect<type=connect-worker-rebalance-metrics><>([a-z-]+)
     name: kafka_connect_worker_rebalance_$1
   - pattern: kafka.connect.mirror<type=(.+), source=(.+), target=(.+), \
-topic=(.+), partition=([0-9]+)><>([a-z-_]+)
-    name: kafka_connect_mirror_$1_$6
-    labels: {{source: "$2", target: "$3", topic: "$4", partition: "$5"}}
-  - pattern: kafka.connect.mirror<type=(.+), source=(.+), target=(.+), \
 group=(.+), topic=(.+), partition=([0-9]+)><>([a-z-_]+)
     name: kafka_connect_mirror_$1_$7
     labels: {{source: "$2", target: "$3", group: "$4", topic: "$5", \
 partition: "$6"}}
+  - pattern: kafka.connect.mirror<type=(.+), source=(.+), target=(.+), \
+topic=(.+), partition=([0-9]+)><>([a-z-_]+)
+    name: kafka_connect_mirror_$1_$6
+    labels: {{source: "$2", target: "$3", topic: "$4", partition: "$5"}}
 """
 """What Strimzi's example for MirrorMaker 2 exports, and nothing more: no
 rates and no highest values of the clients, no figures without a source."""

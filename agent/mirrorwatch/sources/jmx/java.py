@@ -151,8 +151,7 @@ def _start(jpype: ModuleType, timeout: timedelta) -> None:
         # A look at a connection that nobody uses is a thread for nothing.
         "jmx.remote.x.client.connection.check.period": 0,
     }
-    # Not waited for when the agent ends.
-    jpype.config.onexit = False
+    # Java is not waited for when the agent ends.
     jpype.config.destroy_jvm = False
     try:
         jpype.startJVM(
