@@ -63,13 +63,19 @@ class InternalTopic:
     """A topic in which a mirror keeps what it knows."""
 
     kind: str
-    """What its records are: ``offsets``, ``syncs``, ``configs``."""
+    """What its records are: ``offsets``, ``syncs``, ``configs``, ``status``,
+    ``checkpoints``; ``heartbeats`` written at the target, ``carried`` there
+    by the mirror, or waiting to be carried (``beats``)."""
 
     side: Literal["source", "target"]
     """Which cluster of the flow holds it."""
 
     name: str
     """Name of the topic."""
+
+    optional: bool = False
+    """Whether a mirror may do without it: only the check that lives on it
+    suffers where it is absent or refused."""
 
 
 class Mirror(Protocol):

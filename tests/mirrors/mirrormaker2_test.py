@@ -6,7 +6,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mirrorwatch.domain.positions import Committed, Connector, Sync
+from mirrorwatch.domain.positions import (
+    Committed,
+    Companion,
+    Connector,
+    Sync,
+)
 from mirrorwatch.exceptions import ConfigError
 from mirrorwatch.mirrors import MirrorMaker2
 
@@ -23,7 +28,17 @@ def test_a_dedicated_mirrors_topics_are_derived() -> None:
         ("source", "mm2-offset-syncs.ldf.internal"),
         ("target", "mm2-offsets.summit.internal"),
         ("target", "mm2-configs.summit.internal"),
+        ("target", "mm2-status.summit.internal"),
+        ("target", "summit.checkpoints.internal"),
+        ("source", "heartbeats"),
+        ("target", "heartbeats"),
+        ("target", "summit.heartbeats"),
     ]
+
+
+def test_a_mirror_may_do_without_all_but_three_of_its_topics() -> None:
+    needed = [t.kind for t in MIRROR.internal_topics() if not t.optional]
+    assert needed == ["syncs", "offsets", "configs"]
 
 
 def test_syncs_at_the_target_are_named_after_the_source() -> None:
@@ -45,7 +60,36 @@ def test_empty_aliases_and_separator_are_a_real_sites_setting() -> None:
         dedicated=False,
         topics={"offsets": "o", "configs": "c"},
     )
-    assert names(mirror)[0][1] == "mm2-offset-syncsdestninternal"
+    kinds = {t.kind: t.name for t in mirror.internal_topics()}
+    assert kinds["syncs"] == "mm2-offset-syncsdestninternal"
+    assert kinds["checkpoints"] == "checkpointsinternal"
+    assert kinds["carried"] == kinds["heartbeats"] == "heartbeats"
+    # Nothing tells where a Connect cluster keeps its states.
+    assert "status" not in kinds
+
+
+def test_a_separator_goes_into_the_names_of_the_mirrors_own_topics() -> None:
+    mirror = MirrorMaker2(
+        source_alias="summit", target_alias="ldf", separator="_", topics={}
+    )
+    kinds = {t.kind: t.name for t in mirror.internal_topics()}
+    assert kinds["checkpoints"] == "summit_checkpoints_internal"
+    assert kinds["carried"] == "summit_heartbeats"
+    # Connect's own are made by MirrorMaker 2 with a dot all the same.
+    assert kinds["offsets"] == "mm2-offsets.summit.internal"
+
+
+def test_names_that_are_configured_go_over_derived_ones() -> None:
+    topics = {"status": "s", "checkpoints": "c", "syncs": "y"}
+    mirror = MirrorMaker2(
+        source_alias="summit",
+        target_alias="ldf",
+        topics=topics,
+        carried_heartbeats="from.heartbeats",
+    )
+    kinds = {t.kind: t.name for t in mirror.internal_topics()}
+    assert {kind: kinds[kind] for kind in topics} == topics
+    assert kinds["carried"] == "from.heartbeats"
 
 
 def test_a_connect_clusters_topics_must_be_configured() -> None:
@@ -126,8 +170,10 @@ def test_settings_of_the_producer_are_found(prefix: str) -> None:
 
 
 def test_other_connectors_are_no_concern() -> None:
-    assert connector(**{"source.cluster.alias": "elsewhere"}) is None
-    assert connector(**{"connector.class": "another"}) is None
+    other = Companion(name="X", role="neighbour")
+    assert connector(**{"source.cluster.alias": "elsewhere"}) == other
+    assert connector(**{"target.cluster.alias": "elsewhere"}) == other
+    assert connector(**{"connector.class": "another"}) == other
     assert MIRROR.decode("configs", b"session-key", b"{}", NOW) is None
 
 
@@ -135,6 +181,13 @@ def test_other_connectors_are_no_concern() -> None:
     ("kind", "key", "value"),
     [
         ("syncs", b"\x00", b""),
+        ("status", b"status-connector-x", b"{}"),
+        ("status", b"status-task-x-0", b"[]"),
+        ("checkpoints", b"\x00\x01g", b""),
+        ("checkpoints", b"\x7f\xffg", b"\x00"),
+        ("heartbeats", b"\x00\x01a\x00\x01b", b"\x00\x01" + b"\x00" * 8),
+        ("configs", b"commit-x", b"{}"),
+        ("configs", b"task-x-0", b"[]"),
         ("offsets", b"not json", b"{}"),
         ("offsets", b"[1, 2]", b"{}"),
         ("configs", b"connector-x", b"[]"),

@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Literal
 
 from .selection import Selection
 
-__all__ = ["Assignment", "Checkpoint", "Committed", "Connector"]
-__all__ += ["Heartbeat", "MirrorFact", "Sync", "TaskState"]
+__all__ = ["Assignment", "Checkpoint", "Committed", "Companion", "Connector"]
+__all__ += ["Heartbeat", "MirrorFact", "Sync", "TaskCount", "TaskState"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -87,6 +88,31 @@ class Connector:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Companion:
+    """A connector that does not copy records of this flow."""
+
+    name: str
+    """Name of the connector."""
+
+    role: Literal["checkpoints", "heartbeats", "neighbour", "removed"]
+    """What it does: for this flow, for others, or nothing any more."""
+
+    interval: timedelta | None = None
+    """How often it emits; `None` if it does not, or not for this flow."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TaskCount:
+    """How many tasks a connector has: those beyond it are left over."""
+
+    connector: str
+    """Name of the connector."""
+
+    tasks: int
+    """Number of its tasks."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Assignment:
     """The partitions that one task of a connector was given."""
 
@@ -98,6 +124,9 @@ class Assignment:
 
     partitions: frozenset[tuple[str, int]]
     """Source topics and partitions."""
+
+    written_at: datetime
+    """When it was given them, by the earlier of its clock and ours."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -137,6 +166,10 @@ class Heartbeat:
     target: str
     """Alias of the cluster that it names as its target."""
 
+    place: Literal["source", "carried", "target"]
+    """Where it was read: at the source, where the mirror copied it to, or at
+    the target, where a worker of the mirror wrote it without copying."""
+
     beat_at: datetime
     """When it was made, by the clock of who made it."""
 
@@ -168,6 +201,6 @@ class Checkpoint:
 
 
 MirrorFact = (
-    Committed | Sync | Connector | Assignment | TaskState | Heartbeat
-) | Checkpoint
+    Committed | Sync | Connector | Companion | TaskCount | Assignment
+) | (TaskState | Heartbeat | Checkpoint)
 """Anything read from an internal topic."""

@@ -8,14 +8,21 @@ from ..domain.positions import (
     Assignment,
     Checkpoint,
     Committed,
+    Companion,
     Connector,
     Heartbeat,
     MirrorFact,
     Sync,
+    TaskCount,
     TaskState,
 )
+from .optional_topics import OptionalTopics
 
 __all__ = ["Positions"]
+
+HISTORY = 2000
+"""States of tasks that are kept: hours of a mirror that restarts all the
+time."""
 
 
 class Positions:
@@ -26,14 +33,18 @@ class Positions:
     """
 
     def __init__(self) -> None:
+        self.optional = OptionalTopics()
         self._lock = Lock()
         self._committed: dict[tuple[str, int], Committed] = {}
         self._syncs: dict[tuple[str, int], Sync] = {}
         self._unbooked: deque[Sync] | None = None
         self._connectors: dict[str, Connector] = {}
+        self._companions: dict[str, Companion] = {}
+        self._counts: dict[str, int] = {}
         self._assignments: dict[tuple[str, int], Assignment] = {}
         self._tasks: dict[tuple[str, int | None], TaskState] = {}
-        self._heartbeats: dict[tuple[str, str], Heartbeat] = {}
+        self._task_history: deque[TaskState] = deque(maxlen=HISTORY)
+        self._heartbeats: dict[tuple[str, str, str], Heartbeat] = {}
         self._checkpoints: dict[tuple[str, str, int], Checkpoint] = {}
         self._problems: dict[str, str] = {}
         self._catching_up: dict[str, int] = {}
@@ -48,17 +59,32 @@ class Positions:
                     self._syncs[fact.topic, fact.partition] = fact
                     if self._unbooked is not None:
                         self._unbooked.append(fact)
-                case Connector():
-                    self._connectors[fact.name] = fact
-                case Assignment():
-                    self._assignments[fact.connector, fact.task] = fact
                 case TaskState():
                     self._tasks[fact.connector, fact.task] = fact
+                    self._task_history.append(fact)
                 case Heartbeat():
-                    self._heartbeats[fact.source, fact.target] = fact
+                    pair = (fact.place, fact.source, fact.target)
+                    self._heartbeats[pair] = fact
                 case Checkpoint():
                     key = (fact.group, fact.topic, fact.partition)
                     self._checkpoints[key] = fact
+                case _:
+                    self._configure(fact)
+
+    def _configure(
+        self, fact: Connector | Companion | TaskCount | Assignment
+    ) -> None:
+        match fact:
+            case Connector():
+                self._connectors[fact.name] = fact
+                self._companions.pop(fact.name, None)
+            case Companion():
+                self._connectors.pop(fact.name, None)
+                self._companions[fact.name] = fact
+            case TaskCount():
+                self._counts[fact.connector] = fact.tasks
+            case Assignment():
+                self._assignments[fact.connector, fact.task] = fact
 
     def committed(self, topic: str) -> Mapping[int, Committed]:
         """Return the committed offsets of a source topic, by partition."""
@@ -106,15 +132,39 @@ class Positions:
         with self._lock:
             return tuple(self._connectors.values())
 
+    def companions(self) -> tuple[Companion, ...]:
+        """Return the connectors beside these that are still there."""
+        with self._lock:
+            return tuple(
+                found
+                for found in self._companions.values()
+                if found.role != "removed"
+            )
+
+    def task_counts(self) -> Mapping[str, int]:
+        """Return how many tasks each connector has."""
+        with self._lock:
+            return dict(self._counts)
+
     def assignments(self) -> tuple[Assignment, ...]:
         """Return what each task of the mirror was given."""
         with self._lock:
-            return tuple(self._assignments.values())
+            return tuple(
+                found
+                for found in self._assignments.values()
+                # Connect leaves behind what tasks had that are no more.
+                if found.task < self._counts.get(found.connector, found.task)
+            )
 
     def tasks(self) -> tuple[TaskState, ...]:
         """Return the state of each connector and task."""
         with self._lock:
             return tuple(self._tasks.values())
+
+    def task_history(self) -> tuple[TaskState, ...]:
+        """Return the last states that were written, in the topic's order."""
+        with self._lock:
+            return tuple(self._task_history)
 
     def heartbeats(self) -> tuple[Heartbeat, ...]:
         """Return the newest heartbeat of each pair."""

@@ -122,13 +122,7 @@ class Tail:
                 self._fail(name, str(e))
                 continue
             if found is None:
-                kind = routes[0].topic.kind
-                self._fail(
-                    name,
-                    f"The mirror's {kind} topic {name} does not exist "
-                    f"at {self._cluster.alias}: is the mirror running, and "
-                    "are the aliases and topics under mirror right?",
-                )
+                self._miss(routes)
             elif found.lacks("READ"):
                 right = f"READ on topic {name}"
                 self._fail(name, denial(right, self._cluster.alias))
@@ -137,9 +131,25 @@ class Tail:
                 self._fail(name, None)
             self._follow(name, found)
 
+    def _miss(self, routes: Iterable[Route]) -> None:
+        for route in routes:
+            topic = route.topic
+            if topic.optional:
+                route.positions.optional.miss(topic.kind)
+                continue
+            route.positions.fail(
+                topic.name,
+                f"The mirror's {topic.kind} topic {topic.name} does not exist "
+                f"at {self._cluster.alias}: is the mirror running, and "
+                "are the aliases and topics under mirror right?",
+            )
+
     def _fail(self, name: str, problem: str | None) -> None:
         for route in self._routes[name]:
-            route.positions.fail(name, problem)
+            if route.topic.optional:
+                route.positions.optional.fail(route.topic.kind, problem)
+            else:
+                route.positions.fail(name, problem)
 
     def _follow(self, name: str, found: Topic | None) -> None:
         """Read what is new of a topic from its start, let go of the rest."""
@@ -167,7 +177,11 @@ class Tail:
     def _note_unread(self, name: str, partitions: set[int]) -> None:
         self._unread[name] = partitions
         for route in self._routes[name]:
-            route.positions.catch_up(name, len(partitions))
+            if route.topic.optional:
+                optional = route.positions.optional
+                optional.catch_up(route.topic.kind, len(partitions))
+            else:
+                route.positions.catch_up(name, len(partitions))
 
     def _take(self, message: Message) -> None:
         name = message.topic() or ""

@@ -16,6 +16,7 @@ def to_mirror(flow: FlowConfig) -> MirrorMaker2:
         dedicated=mirror.mode == "dedicated",
         connectors=mirror.connectors,
         syncs_location=mirror.syncs_location,
+        carried_heartbeats=flow.topic_naming.remote("heartbeats"),
         topics=mirror.topics.model_dump(),
         max_in_flight=mirror.max_in_flight,
     )
