@@ -7,6 +7,7 @@ from ..sources.positions import Positions
 from .canary import wire_canary
 from .mirror import to_mirror
 from .surroundings import FlowParts, Surroundings, Wired
+from .survey import wire_survey
 from .tails import wire_tails
 
 __all__ = ["wire_flows"]
@@ -29,9 +30,6 @@ def wire_flows(flows: Iterable[FlowConfig], around: Surroundings) -> Wired:
         FlowParts(config=flow, mirror=to_mirror(flow), positions=Positions())
         for flow in flows
     ]
-    return Wired.of(
-        [
-            wire_tails(parts, around),
-            *(area(flow, around) for flow in parts for area in AREAS),
-        ]
-    )
+    areas = [area(flow, around) for flow in parts for area in AREAS]
+    tails, survey = wire_tails(parts, around), wire_survey(parts, around)
+    return Wired.of([tails, *areas, survey])

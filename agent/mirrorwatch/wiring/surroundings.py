@@ -1,17 +1,19 @@
 """What is wired: what all flows share, what one flow has, what comes out."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from structlog.typing import FilteringBoundLogger
 
-from ..config import FlowConfig
+from ..config import FlowConfig, SchemaRegistryConfig
+from ..domain.carriage import Carriage
 from ..mirrors import MirrorMaker2
 from ..ports import Source, Worker
 from ..sources.canary import Headers, no_headers
 from ..sources.cluster import Cluster
 from ..sources.positions import Positions
+from ..sources.survey import Reader
 from ..state import Database
 from ..state.history import History
 
@@ -33,6 +35,11 @@ class Surroundings:
     interval: timedelta
     clock: Callable[[], datetime]
     logger: FilteringBoundLogger
+    registries: Mapping[str, SchemaRegistryConfig] = field(
+        default_factory=dict
+    )
+    """Schema registries of the clusters that have one, by alias."""
+
     headers: Headers = no_headers
     """Headers of each probe."""
 
@@ -45,6 +52,18 @@ class FlowParts:
     mirror: MirrorMaker2
     positions: Positions
     """What the mirror's internal topics said; the tails write it."""
+
+    readers: list[Reader] = field(default_factory=list)
+    """Who learns from the surveys of both sides; each area adds its own."""
+
+    @property
+    def carriage(self) -> Carriage:
+        """Which topics the flow carries."""
+        return Carriage(
+            selection=self.config.selection,
+            naming=self.config.topic_naming,
+            target_alias=self.config.mirror.target_alias,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
