@@ -63,6 +63,7 @@ def test_the_wheel_has_what_is_not_code(wheel: zipfile.ZipFile) -> None:
         "mirrorwatch/web/static/vendor/uplot/LICENSE",
         "mirrorwatch/lab/jars/kafka-4.3.1.txt",
         "mirrorwatch/lab/jars/kafka-3.9.2.txt",
+        "mirrorwatch/sources/canary/probe.avsc",
     } <= names
 
 

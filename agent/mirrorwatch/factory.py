@@ -63,6 +63,11 @@ def build_agent(
     around = Surroundings(
         clusters={a: Cluster(a, p) for a, p in properties.items()},
         properties=properties,
+        registries={
+            alias: cluster.schema_registry
+            for alias, cluster in config.clusters.items()
+            if cluster.schema_registry is not None
+        },
         database=database,
         history=history,
         interval=config.interval,

@@ -93,8 +93,10 @@ class CanaryConfig(Model):
     refresh (10 minutes by default), then the deadline."""
 
     format: Literal["json", "avro"] = Field("json", title="Format")
-    """Not available yet, and refused: `avro`, which will register the
-    probe's schema at the source and so prove that path too."""
+    """How probes are written. `avro` proves that path too: it registers their
+    schema as `<topic>-value` at the source's `schema_registry`, which it
+    needs, and where the target has a registry, looks whether readers there
+    can resolve it. May be changed at any time: both are always read."""
 
     sized: SizedConfig | None = Field(None, title="Sized probes")
     """Large probes beside the small ones. Off unless configured: a record

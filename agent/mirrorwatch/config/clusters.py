@@ -56,4 +56,5 @@ class ClusterConfig(Model):
     schema_registry: SchemaRegistryConfig | None = Field(
         None, title="Schema registry"
     )
-    """Registry of this site; without one, schemas are not compared."""
+    """Registry of this site. `canary.format: avro` needs that of the source,
+    and looks into that of the target."""

@@ -51,7 +51,7 @@ Refused, each with the file, the line, the key and what is allowed:
   records would go round for ever;
 - flows from different clusters that write to one topic of their target, unless
   both list it under `topics.merged`;
-- `canary.format: avro`, which is not available yet;
+- `canary.format: avro` where the source has no `schema_registry`;
 - sized probes above 512 KiB, or above `mirror.max_request_size` where that is
   configured: a record that the mirror cannot produce kills its task;
 - a `separator` of the naming that is not the mirror's: MirrorMaker 2 has one;

@@ -74,15 +74,13 @@ def _check_clusters(
     canary = flow.canary
     if not canary.enabled or canary.format == "json":
         return
-    if registries.get(flow.source, True):
-        # Said rather than ignored: probes would go out as JSON.
-        message = "avro is not available yet; allowed is json"
-    else:
-        message = (
+    if not registries.get(flow.source, True):
+        yield one.problem(
             "avro needs a schema_registry at the source cluster; "
-            "allowed without one is json"
+            "allowed without one is json",
+            "canary",
+            "format",
         )
-    yield one.problem(message, "canary", "format")
 
 
 def _check_pair(first: Placed, second: Placed) -> Iterator[Problem]:

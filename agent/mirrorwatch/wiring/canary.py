@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from ..config import FlowConfig
+from ..ports import Worker
 from ..sources.canary import (
     Canary,
     CanarySettings,
@@ -24,6 +25,8 @@ def wire_canary(parts: FlowParts, around: Surroundings) -> Wired:
 
     Raises
     ------
+    ConfigError
+        Raised if the certificate authority of a registry cannot be read.
     StateError
         Raised if the state file cannot be used.
     """
@@ -33,6 +36,12 @@ def wire_canary(parts: FlowParts, around: Surroundings) -> Wired:
     settings = _to_settings(flow, around.headers)
     store = CanaryStore(around.database, flow.name)
     board = Board(store.losses())
+    registrars: list[Worker] = []
+    if flow.canary.format == "avro":
+        from .registrar import wire_registrar  # noqa: PLC0415
+
+        settings, registrar = wire_registrar(flow, around, settings, board)
+        registrars.append(registrar)
     settler = Settler(
         cluster=around.clusters[flow.source],
         properties=around.properties[flow.source],
@@ -59,7 +68,7 @@ def wire_canary(parts: FlowParts, around: Surroundings) -> Wired:
         clock=around.clock,
     )
     return Wired(
-        workers=(surveyor, canary),
+        workers=(*registrars, surveyor, canary),
         sources=(
             CanarySource(
                 settings=settings,

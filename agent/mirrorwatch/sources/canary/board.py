@@ -46,6 +46,7 @@ class Board:
         self._arrivals: deque[ProbeArrival] = deque(maxlen=ARRIVALS_KEPT)
         self._losses = list(losses)
         self._send_trouble: Problem | None = None
+        self._schema_problems: tuple[Problem, ...] = ()
 
     def tell(self, survey: Survey) -> None:
         """Hand a survey to the canary."""
@@ -76,6 +77,11 @@ class Board:
         with self._lock:
             self._send_trouble = trouble
 
+    def note_schemas(self, problems: Iterable[Problem]) -> None:
+        """Note what is wrong with the probe's schema, if anything."""
+        with self._lock:
+            self._schema_problems = tuple(problems)
+
     def publish(
         self,
         seen: Seen,
@@ -102,6 +108,11 @@ class Board:
         """Return why the last send failed, `None` if it did not."""
         with self._lock:
             return self._send_trouble
+
+    def schema_problems(self) -> tuple[Problem, ...]:
+        """Return what is wrong with the probe's schema."""
+        with self._lock:
+            return self._schema_problems
 
     def take_arrivals(self) -> tuple[ProbeArrival, ...]:
         """Take the live arrivals since the last call."""

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from ...domain.canary import Books, Gap, Message, Sighting, Survey, arrive
 from ...domain.observations import Loss, ProbeArrival
 from ...state.canary import CanaryStore
+from .encoding import decode
 from .receiver import Arrived, AtEnd
 from .sender import Outcome
 from .settings import CanarySettings
@@ -109,11 +110,13 @@ class Bookkeeper:
                 self._changed.add(event.partition)
             return
         self._changed.add(event.partition)
-        probe = Message.decode(event.value)
+        probe = decode(event.value)
         ours = (self._store.run, self._settings.flow.name)
         if probe is None or (probe.run, probe.flow) != ours:
             ledger.read_to(event.offset + 1)
             return
+        if event.value is not None:
+            self._settings.encoding.note_arrival(event.value)
         sighting = Sighting(
             sequence=probe.sequence,
             target_offset=event.offset,

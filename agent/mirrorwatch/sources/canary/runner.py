@@ -151,7 +151,8 @@ class Canary:
                 self._reading.add(partition)
 
     def _send(self, now: datetime) -> None:
-        if self._survey is None:
+        # A probe that cannot be written gets no number either.
+        if self._survey is None or not self._settings.encoding.ready:
             return
         # Not one interval after the last, or a pause would be made up for.
         self._send_at = max(

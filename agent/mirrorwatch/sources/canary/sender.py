@@ -133,7 +133,7 @@ class Sender:
                 self._settings.topic,
                 partition=message.partition,
                 key=message.key,
-                value=message.encode(size),
+                value=self._settings.encoding.encode(message, size),
                 headers=self._settings.headers(message),
                 timestamp=int(message.sent_at.timestamp() * 1000),
                 on_delivery=report,

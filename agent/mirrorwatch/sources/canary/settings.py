@@ -1,11 +1,12 @@
 """What the canary of one flow is told."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from ...domain.canary import Message
 from ...domain.verdicts import Flow
+from .encoding import Encoding, Json
 
 __all__ = ["CanarySettings", "Headers", "no_headers"]
 
@@ -57,6 +58,9 @@ class CanarySettings:
 
     max_request_bytes: int | None = None
     """The mirror producer's ``max.request.size``, where it is known."""
+
+    encoding: Encoding = field(default_factory=Json)
+    """How probes are written."""
 
     headers: Headers = no_headers
     """Headers of a probe: how a test marks those that it wants dropped."""

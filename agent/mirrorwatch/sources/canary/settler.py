@@ -5,11 +5,12 @@ from datetime import datetime, timedelta
 
 from confluent_kafka import TopicPartition
 
-from ...domain.canary import Doubt, Gap, Message, Settlement
+from ...domain.canary import Doubt, Gap, Settlement
 from ...domain.observations import Problem
 from ...domain.verdicts import Health
 from ..cluster import Cluster
 from ..span import read_span
+from .encoding import decode
 from .sender import send_timeout
 from .settings import CanarySettings
 
@@ -139,7 +140,7 @@ class Settler:
             where=TopicPartition(self._settings.topic, partition, first),
             end=end,
         ):
-            probe = Message.decode(message.value())
+            probe = decode(message.value())
             ours = (self._run, self._settings.flow.name)
             if probe is not None and (probe.run, probe.flow) == ours:
                 offset = message.offset() or 0

@@ -39,7 +39,11 @@ class CanarySource:
         seen, survey = self._board.seen(), self._board.survey()
         if seen is None:
             return []
-        problems = [*seen.problems, *(survey.problems if survey else ())]
+        problems = [
+            *self._board.schema_problems(),
+            *seen.problems,
+            *(survey.problems if survey else ()),
+        ]
         if survey is None:
             problems.append(
                 Problem.unknown("The clusters have not been asked yet")

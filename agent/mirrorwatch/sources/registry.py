@@ -1,0 +1,216 @@
+"""Asks a schema registry, by the API that Confluent's has."""
+
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ..exceptions import (
+    ConfigError,
+    SourceDeniedError,
+    SourceError,
+    SourceUnavailableError,
+)
+
+__all__ = ["Registry", "RegistryAddress"]
+
+PATIENCE_SECONDS = 3.0
+"""A registry answers from memory; one that needs longer is in trouble, and
+the agent must be able to stop meanwhile."""
+
+UNKNOWN = {40401, 40402, 40403}
+"""Error codes that say: no such subject, version, schema. Any other 404 is
+not of a registry."""
+
+SHOWN = 200
+"""Characters of a registry's own words that are shown."""
+
+_MEDIA = "application/vnd.schemaregistry.v1+json"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RegistryAddress:
+    """Where a registry is, and how to log in."""
+
+    cluster: str
+    """Our alias of the cluster whose schemas it has."""
+
+    url: str
+    username: str | None = None
+    password: str | None = None
+    ca: Path | None = None
+    """Who signs its certificate, if no public authority does."""
+
+    def __repr__(self) -> str:
+        # Never the password, wherever this is shown.
+        return f"RegistryAddress({self.cluster!r})"
+
+
+class Registry:
+    """A schema registry.
+
+    Parameters
+    ----------
+    address
+        Where it is.
+
+    Raises
+    ------
+    ConfigError
+        Raised if the certificate authority cannot be read.
+
+    Notes
+    -----
+    What it raises names the registry by the key that configures it, never by
+    its address, which may be meant to stay secret.
+    """
+
+    def __init__(self, address: RegistryAddress) -> None:
+        self.cluster = address.cluster
+        self._key = f"clusters.{address.cluster}.schema_registry"
+        self._url = address.url
+        try:
+            verify = ssl.create_default_context(cafile=address.ca)
+        except OSError as e:
+            raise ConfigError(f"{self._key}.ca: {e}") from e
+        login = (
+            None
+            if address.username is None
+            else httpx.BasicAuth(address.username, address.password or "")
+        )
+        self._http = httpx.Client(
+            auth=login,
+            timeout=PATIENCE_SECONDS,
+            verify=verify,
+            headers={"Accept": f"{_MEDIA}, application/json"},
+            limits=httpx.Limits(max_connections=1),
+        )
+
+    def find(self, subject: str, schema: str) -> int | None:
+        """Return the id of a schema, `None` if the subject has none such.
+
+        Raises
+        ------
+        SourceError
+            Raised if the registry does not answer that.
+        """
+        answer = self._ask("POST", f"subjects/{_quote(subject)}", schema)
+        return None if answer is None else self._read_id(answer)
+
+    def register(self, subject: str, schema: str) -> int:
+        """Register a schema, and return its id; it may be registered.
+
+        Raises
+        ------
+        SourceError
+            Raised if the registry does not take it.
+        """
+        path = f"subjects/{_quote(subject)}/versions"
+        return self._read_id(self._ask("POST", path, schema) or {})
+
+    def schema(self, schema_id: int) -> str | None:
+        """Return a schema by its id, `None` if there is none.
+
+        Raises
+        ------
+        SourceError
+            Raised if the registry does not answer that.
+        """
+        answer = self._ask("GET", f"schemas/ids/{schema_id}")
+        if answer is None:
+            return None
+        schema = answer.get("schema")
+        if not isinstance(schema, str):
+            raise self._strange("no schema in its answer")
+        return schema
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._http.close()
+
+    def _ask(
+        self, method: str, path: str, schema: str | None = None
+    ) -> dict[str, Any] | None:
+        """Ask; `None` if what is asked for is not there."""
+        try:
+            answer = self._http.request(
+                method,
+                f"{self._url}/{path}",
+                json=None if schema is None else {"schema": schema},
+                headers={} if schema is None else {"Content-Type": _MEDIA},
+            )
+        except httpx.TransportError as e:
+            raise self._unreachable(e) from e
+        except httpx.HTTPError as e:
+            raise self._strange(type(e).__name__) from e
+        body = _read_object(answer)
+        if answer.status_code == httpx.codes.NOT_FOUND:
+            if body.get("error_code") in UNKNOWN:
+                return None
+            raise self._strange("status 404, and not as a registry says it")
+        if not answer.is_success:
+            raise self._refusal(answer.status_code, body)
+        return body
+
+    def _read_id(self, answer: dict[str, Any]) -> int:
+        found = answer.get("id")
+        if not isinstance(found, int) or not 0 <= found < 2**32:
+            raise self._strange("no schema id in its answer")
+        return found
+
+    def _unreachable(self, error: httpx.TransportError) -> SourceError:
+        if isinstance(error, httpx.TimeoutException):
+            why = f"no answer within {PATIENCE_SECONDS:g} s"
+        else:
+            why = str(error) or type(error).__name__
+        return SourceUnavailableError(
+            f"The schema registry of {self.cluster} cannot be reached "
+            f"({why}): is it up, and are {self._key} and the network right?",
+            source="registry",
+            cluster=self.cluster,
+        )
+
+    def _refusal(self, status: int, body: dict[str, Any]) -> SourceError:
+        if status in {httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN}:
+            return SourceDeniedError(
+                f"The schema registry of {self.cluster} refuses the agent "
+                f"(status {status}): see username and password of {self._key}"
+                ", and what that user may do",
+                source="registry",
+                cluster=self.cluster,
+                right="schema registry",
+            )
+        said = f"status {status}"
+        if message := str(body.get("message") or ""):
+            said += f", {' '.join(message.split())[:SHOWN]}"
+        return SourceError(
+            f"The schema registry of {self.cluster} does not do what it is "
+            f"asked ({said}): see its own log, its mode and the "
+            "compatibility that it asks of the subject",
+            source="registry",
+            cluster=self.cluster,
+        )
+
+    def _strange(self, why: str) -> SourceError:
+        return SourceError(
+            f"What answers as the schema registry of {self.cluster} is none "
+            f"({why}): see the path in {self._key}.url, for example "
+            "/apis/ccompat/v7 for Apicurio",
+            source="registry",
+            cluster=self.cluster,
+        )
+
+
+def _quote(subject: str) -> str:
+    return quote(subject, safe="")
+
+
+def _read_object(answer: httpx.Response) -> dict[str, Any]:
+    try:
+        body = answer.json()
+    except ValueError:
+        return {}
+    return body if isinstance(body, dict) else {}

@@ -1,0 +1,54 @@
+"""What gives Avro probes their schema.
+
+Imported by who wants Avro only: its libraries cost 7 MB of memory.
+"""
+
+from dataclasses import replace
+
+from ..config import FlowConfig
+from ..sources.canary import CanarySettings
+from ..sources.canary.avro import Avro
+from ..sources.canary.board import Board
+from ..sources.canary.registrar import Registrar
+from ..sources.registry import Registry, RegistryAddress
+from .surroundings import Surroundings
+
+__all__ = ["wire_registrar"]
+
+
+def wire_registrar(
+    flow: FlowConfig,
+    around: Surroundings,
+    settings: CanarySettings,
+    board: Board,
+) -> tuple[CanarySettings, Registrar]:
+    """Return settings that write Avro, and what registers its schema.
+
+    Raises
+    ------
+    ConfigError
+        Raised if a certificate authority cannot be read.
+    """
+    encoding = Avro()
+    has_target = flow.target in around.registries
+    return replace(settings, encoding=encoding), Registrar(
+        settings=settings,
+        encoding=encoding,
+        source=_to_registry(flow.source, around),
+        target=_to_registry(flow.target, around) if has_target else None,
+        board=board,
+    )
+
+
+def _to_registry(alias: str, around: Surroundings) -> Registry:
+    config = around.registries[alias]
+    secret = config.password
+    return Registry(
+        RegistryAddress(
+            cluster=alias,
+            url=config.url,
+            username=config.username,
+            password=None if secret is None else secret.get_secret_value(),
+            ca=config.ca,
+        )
+    )
