@@ -25,6 +25,9 @@ class Answer:
     asked: list[str] = field(default_factory=list)
     """Paths that were asked for."""
 
+    logins: list[str | None] = field(default_factory=list)
+    """What each request said of who asks."""
+
 
 @contextmanager
 def answering(answer: Answer) -> Iterator[Answer]:
@@ -34,6 +37,7 @@ def answering(answer: Answer) -> Iterator[Answer]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             answer.asked.append(self.path)
+            answer.logins.append(self.headers.get("Authorization"))
             self.rfile.read(int(self.headers.get("Content-Length", 0)))
             if answer.never:
                 over.wait()
@@ -45,6 +49,8 @@ def answering(answer: Answer) -> Iterator[Answer]:
             self.send_header("Content-Length", str(len(answer.body)))
             self.end_headers()
             self.wfile.write(answer.body)
+
+        do_GET = do_POST  # noqa: N815 - how the library names it
 
         def log_message(self, *args: object) -> None:
             """Say nothing."""
