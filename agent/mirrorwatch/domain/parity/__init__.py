@@ -1,0 +1,1 @@
+"""Whether both sides of a flow are alike: topics, then their configuration."""
