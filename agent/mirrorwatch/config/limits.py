@@ -5,7 +5,9 @@ from datetime import timedelta
 from pydantic import Field
 
 from .base import Model
+from .bottleneck import BottleneckLimits
 from .durations import Duration
+from .tasks import TasksLimits
 
 __all__ = ["CanaryLimits", "LatencyLimits", "LimitsConfig"]
 
@@ -51,6 +53,48 @@ class LatencyLimits(Model):
     """Times the flow's usual: more than the swing of a day and a night."""
 
 
+class LagLimits(Model):
+    """Limits of the check `lag`."""
+
+    stuck_flushes: float = Field(2, title="Flushes without a move", ge=1)
+    """How many of the mirror's flush intervals a position may stand while
+    records wait: it commits once in each, so one may be missed by a little,
+    two not."""
+
+    begin_refreshes: float = Field(2, title="Refreshes to begin", ge=1)
+    """How many of the mirror's topic refreshes a new topic may wait for its
+    first copy: it may be made just after one, and be found by the next."""
+
+
+class RetentionLimits(Model):
+    """Limits of the check `retention`, for topics of which records wait.
+
+    Both the time and the share must be fallen short of: the time alone would
+    alarm on every topic that is kept for an hour only, the share alone on a
+    long retention with days left.
+    """
+
+    critical: Duration = Field(
+        timedelta(hours=6), title="Critical below", gt=timedelta()
+    )
+    """A shift is left to mend the mirror, or to raise the retention."""
+
+    critical_share: float = Field(
+        0.5, title="Critical below this share", gt=0, le=1
+    )
+    """Half of what the source keeps is used up."""
+
+    warning: Duration = Field(
+        timedelta(hours=24), title="Warning below", gt=timedelta()
+    )
+    """A day is left."""
+
+    warning_share: float = Field(
+        0.75, title="Warning below this share", gt=0, le=1
+    )
+    """A quarter of what the source keeps is used up."""
+
+
 class LimitsConfig(Model):
     """Limits of a flow, by check."""
 
@@ -63,3 +107,21 @@ class LimitsConfig(Model):
         default_factory=LatencyLimits, title="Limits of the latency"
     )
     """When their delay does."""
+
+    lag: LagLimits = Field(default_factory=LagLimits, title="Limits of lag")
+    """When records that wait do."""
+
+    retention: RetentionLimits = Field(
+        default_factory=RetentionLimits, title="Limits of the retention"
+    )
+    """When the time until they are lost does."""
+
+    tasks: TasksLimits = Field(
+        default_factory=TasksLimits, title="Limits of the tasks"
+    )
+    """When the mirror's tasks do."""
+
+    bottleneck: BottleneckLimits = Field(
+        default_factory=BottleneckLimits, title="Limits of the bottleneck"
+    )
+    """When the mirror's own figures do."""

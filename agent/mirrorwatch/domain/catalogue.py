@@ -5,7 +5,7 @@ rules are all made from this catalogue. A metric is listed when something
 produces it, not before.
 """
 
-from .figures import agent, canary, health
+from .figures import agent, canary, health, lag, mirror, tasks
 from .figures.metric import Metric, MetricType
 
 __all__ = ["CATALOGUE", "LABELS", "Metric", "MetricType"]
@@ -14,10 +14,22 @@ LABELS = {
     "flow": "name of the flow, by default `source->target`",
     "check": "stable name of the check that was made",
     "partition": "partition number, the same on both clusters",
+    "topic": "source topic",
+    "class": "class of topics as configured, or `other`",
+    "client": "the mirror's `consumer` or `producer`",
+    "connector": "name of a connector of the mirror",
+    "state": "state of tasks in Kafka Connect's word, in small letters",
     "source": "name of a source of facts inside the agent",
     "sink": "name of a sink of the agent",
 }
 """What each label says. All of them stay bounded: no run, offset or key."""
 
-CATALOGUE = (*health.METRICS, *canary.METRICS, *agent.METRICS)
+CATALOGUE = (
+    *health.METRICS,
+    *canary.METRICS,
+    *lag.METRICS,
+    *tasks.METRICS,
+    *mirror.METRICS,
+    *agent.METRICS,
+)
 """All of them, in the order of the exposition."""

@@ -4,9 +4,12 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Protocol
 
-from .figures import agent, canary, health
+from .figures import agent, canary, health, lag, mirror, tasks
 from .figures.sample import Sample
+from .lag import LagObservation
+from .mirror_facts import MirrorObservation
 from .observations import CanaryObservation, Observation
+from .tasks import TasksObservation
 from .verdicts import Flow, Verdict
 
 __all__ = ["Figures", "Sample", "samples"]
@@ -33,6 +36,9 @@ class Figures(Protocol):
 
 OF: Mapping[type, Callable[[Any, datetime], Iterator[Sample]]] = {
     CanaryObservation: canary.figures,
+    LagObservation: lag.figures,
+    TasksObservation: tasks.figures,
+    MirrorObservation: mirror.figures,
 }
 """How the figures of each kind of observation are made."""
 

@@ -5,14 +5,21 @@ from collections.abc import Callable, Iterable
 from ..config import FlowConfig
 from ..sources.positions import Positions
 from .canary import wire_canary
+from .jmx import wire_jmx
+from .lag import wire_lag
 from .mirror import to_mirror
 from .surroundings import FlowParts, Surroundings, Wired
 from .survey import wire_survey
 from .tails import wire_tails
+from .tasks import wire_tasks
 
 __all__ = ["wire_flows"]
 
-AREAS: tuple[Callable[[FlowParts, Surroundings], Wired], ...] = (wire_canary,)
+AREAS: tuple[Callable[[FlowParts, Surroundings], Wired], ...] = (
+    wire_canary,
+    wire_lag,
+    wire_tasks,
+)
 """Everything that watches one flow by itself."""
 
 
@@ -32,4 +39,4 @@ def wire_flows(flows: Iterable[FlowConfig], around: Surroundings) -> Wired:
     ]
     areas = [area(flow, around) for flow in parts for area in AREAS]
     tails, survey = wire_tails(parts, around), wire_survey(parts, around)
-    return Wired.of([tails, *areas, survey])
+    return Wired.of([tails, *areas, survey, wire_jmx(parts, around)])

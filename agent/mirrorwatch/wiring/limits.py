@@ -1,7 +1,15 @@
 """Limits of a flow's checks, as the domain takes them."""
 
 from ..config import FlowConfig
-from ..domain.checks import CanaryLimits, FlowLimits, LatencyLimits
+from ..domain.checks import (
+    BottleneckLimits,
+    CanaryLimits,
+    FlowLimits,
+    LagLimits,
+    LatencyLimits,
+    RetentionLimits,
+    TasksLimits,
+)
 
 __all__ = ["to_limits"]
 
@@ -21,5 +29,12 @@ def to_limits(flow: FlowConfig) -> FlowLimits:
         ),
         latency=LatencyLimits(
             enabled=canary.enabled, **limits.latency.model_dump()
+        ),
+        lag=LagLimits(**limits.lag.model_dump()),
+        retention=RetentionLimits(**limits.retention.model_dump()),
+        tasks=TasksLimits(**limits.tasks.model_dump()),
+        bottleneck=BottleneckLimits(
+            enabled=flow.mirror.jmx is not None,
+            **limits.bottleneck.model_dump(),
         ),
     )

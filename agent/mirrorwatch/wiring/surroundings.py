@@ -12,6 +12,7 @@ from ..mirrors import MirrorMaker2
 from ..ports import Source, Worker
 from ..sources.canary import Headers, no_headers
 from ..sources.cluster import Cluster
+from ..sources.configs import Configs
 from ..sources.positions import Positions
 from ..sources.survey import Reader
 from ..state import Database
@@ -52,6 +53,9 @@ class FlowParts:
     mirror: MirrorMaker2
     positions: Positions
     """What the mirror's internal topics said; the tails write it."""
+
+    configs: Configs = field(default_factory=Configs)
+    """How the topics are configured on both sides."""
 
     readers: list[Reader] = field(default_factory=list)
     """Who learns from the surveys of both sides; each area adds its own."""

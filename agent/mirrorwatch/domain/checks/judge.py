@@ -5,10 +5,17 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
 
+from ..lag import LagObservation
+from ..mirror_facts import MirrorObservation
 from ..observations import CanaryObservation, LatencyObservation, Observation
+from ..tasks import TasksObservation
 from ..verdicts import Verdict
+from .bottleneck import BottleneckLimits, judge_bottleneck
 from .canary import CanaryLimits, judge_canary
+from .lag import LagLimits, judge_lag
 from .latency import LatencyLimits, judge_latency
+from .retention import RetentionLimits, judge_retention
+from .tasks import TasksLimits, judge_tasks
 
 __all__ = ["CHECKS", "Facts", "FlowLimits", "judge"]
 
@@ -21,6 +28,10 @@ class FlowLimits:
 
     canary: CanaryLimits = field(default_factory=CanaryLimits)
     latency: LatencyLimits = field(default_factory=LatencyLimits)
+    lag: LagLimits = field(default_factory=LagLimits)
+    retention: RetentionLimits = field(default_factory=RetentionLimits)
+    tasks: TasksLimits = field(default_factory=TasksLimits)
+    bottleneck: BottleneckLimits = field(default_factory=BottleneckLimits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +59,18 @@ CHECKS: Mapping[str, Callable[[Facts, FlowLimits], Verdict]] = {
     ),
     "latency": lambda facts, limits: judge_latency(
         facts.flow, facts.get(LatencyObservation), limits.latency, facts.now
+    ),
+    "lag": lambda facts, limits: judge_lag(
+        facts.flow, facts.get(LagObservation), limits.lag, facts.now
+    ),
+    "retention": lambda facts, limits: judge_retention(
+        facts.flow, facts.get(LagObservation), limits.retention, facts.now
+    ),
+    "tasks": lambda facts, limits: judge_tasks(
+        facts.flow, facts.get(TasksObservation), limits.tasks, facts.now
+    ),
+    "bottleneck": lambda facts, limits: judge_bottleneck(
+        facts.flow, facts.get(MirrorObservation), limits.bottleneck, facts.now
     ),
 }
 """Every check by its name, as it leaves the process."""

@@ -1,0 +1,166 @@
+"""The check ``lag``: whether records wait that the mirror does not take."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from ..lag import LagObservation, LagStatus, TopicLag
+from ..verdicts import Evidence, Health, Verdict
+from .finding import Finding, conclude, seconds
+
+__all__ = ["LagLimits", "judge_lag"]
+
+STALE = timedelta(minutes=2)
+"""The survey asks every tick and waits seconds for each answer; older than
+this, it hangs."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LagLimits:
+    """Limits of the check. The configuration gives their reasons."""
+
+    stuck_flushes: float = 2
+    """Flush intervals that a position may stand while records wait."""
+
+    begin_refreshes: float = 2
+    """Refresh intervals that a new topic may wait for its first copy."""
+
+
+def judge_lag(
+    flow: str, seen: LagObservation | None, limits: LagLimits, now: datetime
+) -> Verdict:
+    """Judge positions against the source's ends.
+
+    Parameters
+    ----------
+    flow
+        Name of the flow.
+    seen
+        Its lag.
+    limits
+        Limits of the check.
+    now
+        The time.
+    """
+    return conclude(
+        _find(flow, seen, limits, now),
+        flow=flow,
+        check="lag",
+        now=now,
+        evidence={} if seen is None else _evidence(seen),
+    )
+
+
+def _find(
+    flow: str, seen: LagObservation | None, limits: LagLimits, now: datetime
+) -> Iterator[Finding]:
+    if seen is None:
+        yield Finding(Health.UNKNOWN, "No topic was surveyed yet")
+        return
+    if now - seen.at > STALE:
+        yield Finding(
+            Health.UNKNOWN,
+            f"Topics were last surveyed {seconds(now - seen.at)} ago",
+        )
+    for problem in seen.problems:
+        yield Finding(Health.UNKNOWN, problem)
+    if seen.unknown_partitions:
+        yield Finding(
+            Health.UNKNOWN,
+            f"The lag of {seen.unknown_partitions} partitions cannot be said: "
+            "they have no leader, or the mirror's position lies beyond their "
+            "end",
+        )
+    yield from _stuck(flow, seen, limits)
+    for topic in _of(seen, LagStatus.FALLING_BEHIND):
+        yield Finding(
+            Health.WARNING,
+            f"{topic.topic} falls behind: {topic.records} records wait, the "
+            f"oldest for {_age(topic)}, and longer from minute to minute",
+        )
+    waits = f"the oldest for {seconds(timedelta(seconds=seen.seconds))}"
+    yield Finding(
+        Health.OK,
+        f"{seen.records} records of {len(seen.topics)} topics wait, {waits}, "
+        "and the mirror goes on"
+        if seen.records
+        else f"Nothing waits in {len(seen.topics)} topics",
+    )
+
+
+def _stuck(
+    flow: str, seen: LagObservation, limits: LagLimits
+) -> Iterator[Finding]:
+    allowed = seen.flush * limits.stuck_flushes
+    stopped = _beyond(_of(seen, LagStatus.STOPPED), allowed)
+    if stopped:
+        first = stopped[0]
+        yield Finding(
+            Health.CRITICAL,
+            f"Nothing of {flow} is copied: {sum(t.records for t in stopped)} "
+            f"records of {len(stopped)} topics wait, {_where(first)}: is the "
+            "mirror running, and can it reach both clusters?",
+        )
+    for topic in _beyond(_of(seen, LagStatus.STALLED), allowed):
+        yield Finding(
+            Health.CRITICAL,
+            f"{topic.topic} is not copied while other topics are: "
+            f"{topic.records} records wait, {_where(topic)}: look at the task "
+            "that has it",
+        )
+    patience = seen.refresh * limits.begin_refreshes
+    for topic in _beyond(_of(seen, LagStatus.NOT_BEGUN), patience):
+        yield Finding(
+            Health.CRITICAL,
+            f"{topic.topic} was never copied: {topic.records} records wait, "
+            f"the oldest for {_age(topic)}: does the mirror's filter match "
+            "it, and may it read it?",
+        )
+
+
+def _of(seen: LagObservation, status: LagStatus) -> list[TopicLag]:
+    return [topic for topic in seen.topics if topic.status is status]
+
+
+def _beyond(topics: Sequence[TopicLag], limit: timedelta) -> list[TopicLag]:
+    """Return those that stand for too long, the longest first."""
+    none = timedelta()
+    found = [t for t in topics if (t.stuck or none) > limit]
+    return sorted(found, key=lambda t: t.stuck or none, reverse=True)
+
+
+def _where(topic: TopicLag) -> str:
+    return (
+        f"{topic.topic}[{topic.partition}] stands at offset {topic.position} "
+        f"({topic.origin}) for {seconds(topic.stuck or timedelta())}"
+    )
+
+
+def _age(topic: TopicLag) -> str:
+    age = seconds(timedelta(seconds=topic.seconds))
+    return f"at least {age}" if topic.at_least else age
+
+
+def _evidence(seen: LagObservation) -> Evidence:
+    worst = max(
+        seen.topics, key=lambda t: (t.seconds, t.records), default=None
+    )
+    found: dict[str, str | int | float | bool | None] = {
+        "lag_records": seen.records,
+        "lag_seconds": round(seen.seconds, 3),
+        "topics": len(seen.topics),
+        "topics_behind": sum(t.records > 0 for t in seen.topics),
+    }
+    if worst is None or not worst.records:
+        return found
+    return found | {
+        "worst_topic": worst.topic,
+        "worst_status": worst.status,
+        "worst_partition": worst.partition,
+        "worst_position": worst.position,
+        "worst_position_by": worst.origin,
+        "worst_records": worst.records,
+        "worst_drain_seconds": None
+        if worst.drain is None
+        else round(worst.drain.total_seconds()),
+    }

@@ -1,0 +1,7 @@
+"""How far a mirror is behind: in records, in seconds, and until loss."""
+
+from .observation import Headroom, LagObservation, LagStatus, TopicLag
+from .tracker import Head, LagTracker, Wanted
+
+__all__ = ["Head", "Headroom", "LagObservation", "LagStatus", "LagTracker"]
+__all__ += ["TopicLag", "Wanted"]

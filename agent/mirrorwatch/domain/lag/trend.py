@@ -1,0 +1,73 @@
+"""Whether a topic drains, or falls behind."""
+
+from collections import deque
+from dataclasses import dataclass, field
+from datetime import timedelta
+from itertools import pairwise
+
+__all__ = ["Trend"]
+
+RATES_OVER = 60.0
+"""Seconds over which rates are taken: longer than one burst of a mirror."""
+
+BUCKET = 120.0
+"""Seconds of one stretch whose smallest lag counts: bursts come and go within
+it, so its minimum grows only if the mirror never catches up."""
+
+BUCKETS = 5
+"""Stretches in a row, each worse than the one before, that make a trend."""
+
+LEAST = 30.0
+"""Seconds of lag below which nothing falls behind: jitter grows too."""
+
+
+@dataclass(slots=True)
+class Trend:
+    """How one topic did in the last minutes."""
+
+    rates: deque[tuple[float, int, int]] = field(default_factory=deque)
+    """Time, sum of positions, sum of ends."""
+
+    least: deque[tuple[int, float]] = field(
+        default_factory=lambda: deque(maxlen=BUCKETS + 1)
+    )
+    """Stretch by its number, and the smallest lag in it, in seconds."""
+
+    def see(
+        self, now: float, positions: int, ends: int, seconds: float
+    ) -> None:
+        """Take the state of a topic at one time."""
+        self.rates.append((now, positions, ends))
+        while now - self.rates[0][0] > RATES_OVER and len(self.rates) > 2:
+            self.rates.popleft()
+        stretch = int(now // BUCKET)
+        if self.least and self.least[-1][0] == stretch:
+            seconds = min(seconds, self.least.pop()[1])
+        self.least.append((stretch, seconds))
+
+    def drain(self, records: int) -> timedelta | None:
+        """Return how long until nothing waits, if it gets less."""
+        (then, positions, ends), (now, position, end) = (
+            self.rates[0],
+            self.rates[-1],
+        )
+        passed = now - then
+        if not records or passed <= 0:
+            return None
+        gained = ((position - positions) - (end - ends)) / passed
+        return timedelta(seconds=records / gained) if gained > 0 else None
+
+    def end_rate(self) -> float:
+        """Return the records a second that are written at the source."""
+        (then, _, ends), (now, _, end) = self.rates[0], self.rates[-1]
+        return (end - ends) / (now - then) if now > then else 0.0
+
+    def falls_behind(self) -> bool:
+        """Tell whether the smallest lag grew from stretch to stretch."""
+        whole = list(self.least)[:-1]  # the last stretch still goes on
+        if len(whole) < BUCKETS or whole[-1][1] < LEAST:
+            return False
+        return all(
+            later[0] == earlier[0] + 1 and later[1] > earlier[1]
+            for earlier, later in pairwise(whole)
+        )

@@ -1,0 +1,5 @@
+"""How far the mirror is behind on every topic."""
+
+from .watch import LagWatch
+
+__all__ = ["LagWatch"]
