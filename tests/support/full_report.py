@@ -21,6 +21,7 @@ from .builders import (
     a_verdict,
     an_arrival,
 )
+from .builders_tasks import some_tasks
 
 __all__ = ["ODD_FLOW", "a_full_report"]
 
@@ -48,7 +49,8 @@ def a_full_report(at: datetime = NOON) -> Report:
                 at,
                 partitions=[_busy(at, arrivals), a_partition(1)],
                 arrivals=arrivals,
-            )
+            ),
+            some_tasks(at),
         ],
         verdicts=[
             a_verdict(Health.WARNING),

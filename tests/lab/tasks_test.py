@@ -1,0 +1,96 @@
+"""The mirror's tasks on a real mirror: failed, killed, started again."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from mirrorwatch.domain.verdicts import Health, Verdict
+from mirrorwatch.lab import Lab, LabSettings
+from tests.support.lab import copied, produce
+from tests.support.oversized import (
+    LIMIT,
+    UNSYNCED,
+    lower_limit,
+    produce_alone,
+)
+from tests.support.watch import Watch, wait_until
+
+pytestmark = pytest.mark.lab
+
+BIG = "lab.big"
+PARTITIONS = 3
+
+TICK = 5
+"""Seconds, as by default."""
+
+TAIL = 2
+"""Seconds that the status topic's reader may be behind, on a slow machine."""
+
+
+def failed_at(lab: Lab) -> datetime:
+    """Return when Connect wrote that the task failed."""
+    (at,) = [
+        record.timestamp()[1]
+        for record in lab.read("target", "mm2-status.summit.internal")
+        if (record.key() or b"").startswith(b"status-task-MirrorSource")
+        and json.loads(record.value() or b"{}").get("state") == "FAILED"
+    ]
+    return datetime.fromtimestamp(at / 1000, UTC)
+
+
+def wait_for(
+    watch: Watch, health: Health, *, within: float, saying: str = ""
+) -> Verdict:
+    """Wait for the verdict on tasks."""
+
+    def is_so() -> bool:
+        found = watch.verdict("tasks")
+        return (
+            found is not None
+            and found.health is health
+            and saying in f"{found.reason} {found.evidence}"
+        )
+
+    wait_until(is_so, within=within, what=lambda: watch.verdict("tasks"))
+    verdict = watch.verdict("tasks")
+    assert verdict is not None
+    return verdict
+
+
+def test_tasks_run_and_one_that_fails_says_where_it_is_stuck() -> None:
+    settings = LabSettings(
+        topics={"mirrorwatch.canary": 6, BIG: PARTITIONS},
+        mirror_properties=UNSYNCED,
+    )
+    with Lab(settings) as lab, Watch(lab, interval=f"{TICK}s") as watch:
+        verdict = wait_for(watch, Health.OK, within=60)
+        assert verdict.reason == "1 of 1 tasks that copy run"
+        produce(lab, BIG, [f"before {n}" for n in range(7)], partition=1)
+        copied(lab, BIG, ["before 6"])
+        lower_limit(lab, BIG)
+        offset = produce_alone(lab, BIG, 1)
+        assert offset == 7
+        verdict = wait_for(watch, Health.CRITICAL, within=90)
+        took = verdict.since - failed_at(lab)
+        print(f"critical {took.total_seconds():.1f} s after the task failed")
+        assert took < timedelta(seconds=TICK + TAIL)
+        verdict = wait_for(
+            watch, Health.CRITICAL, within=30, saying="It is stuck at"
+        )
+    assert verdict.reason.startswith(
+        "Task 0 of MirrorSourceConnector has failed: "
+        "org.apache.kafka.common.errors.RecordTooLargeException"
+    )
+    assert f"It is stuck at {BIG}[1] offset 7: " in verdict.reason
+    limit = f"above the max.message.bytes of {BIG} at ldf, {LIMIT}"
+    assert limit in verdict.reason
+    key = "MirrorSourceConnector-0_not_copied"
+    assert set(str(verdict.evidence[key]).split(", ")) >= {
+        f"{BIG}[0-{PARTITIONS - 1}]",
+        "mirrorwatch.canary[0-5]",
+    }
+    # Connect's REST API is off: a dedicated mirror has none.
+    assert verdict.evidence["read_from"] == (
+        "topic mm2-status.summit.internal at ldf"
+    )
