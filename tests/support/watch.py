@@ -181,15 +181,21 @@ class Truth:
     Records that are deleted later are remembered from an earlier look.
     """
 
-    def __init__(self, lab: Lab, topic: str = CANARY_TOPIC) -> None:
+    def __init__(
+        self,
+        lab: Lab,
+        topic: str = CANARY_TOPIC,
+        decode: Callable[[bytes | None], Message | None] = Message.decode,
+    ) -> None:
         self._lab = lab
         self._topic = topic
+        self._decode = decode
         self.written: dict[tuple[str, int], set[int]] = {}
 
     def look(self) -> None:
         """Remember what the source holds now."""
         for record in self._lab.read("source", self._topic):
-            probe = Message.decode(record.value())
+            probe = self._decode(record.value())
             assert probe is not None
             key = (probe.run, probe.partition)
             self.written.setdefault(key, set()).add(probe.sequence)
@@ -201,7 +207,7 @@ class Truth:
         copies: dict[int, list[int]] = {}
         remote = self._lab.target_name(self._topic)
         for record in self._lab.read("target", remote):
-            probe = Message.decode(record.value())
+            probe = self._decode(record.value())
             offset = record.offset()
             assert probe is not None
             assert offset is not None

@@ -91,7 +91,9 @@ class SchemaRegistry(Part):
             "quarkus.http.access-log.enabled": "false",
             # Schemas outlive a crash, as they do where a site keeps them.
             "apicurio.storage.sql.kind": "h2",
-            "apicurio.datasource.url": f"jdbc:h2:file:{folder / 'schemas'}",
+            "apicurio.datasource.url": f"jdbc:h2:file:{folder / 'schemas'}"
+            # H2 would lose what it was told in the last half second.
+            ";WRITE_DELAY=0",
         }
         command = [
             str(runtime.java.path),

@@ -1,0 +1,105 @@
+"""Probes as Avro, with the registries of both sites."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.lab import CANARY_TOPIC, SOURCE, TARGET, Lab, LabSettings
+from tests.support.schemas import PlainReader, find_schema, register, subjects
+from tests.support.watch import Truth, Watch, wait_until
+
+pytestmark = pytest.mark.lab
+
+SUBJECT = f"{CANARY_TOPIC}-value"
+
+AVRO = {"format": "avro", "deadline": "60s"}
+JSON = {"format": "json", "deadline": "60s"}
+"""A deadline that no pause of these tests reaches: nothing may be late."""
+
+CLEAN = {"lost": 0, "late": 0, "failed": 0, "duplicates": 0, "outstanding": 0}
+
+
+@pytest.fixture(scope="module")
+def schema_lab() -> Iterator[Lab]:
+    with Lab(LabSettings(registries=True, intervals="fast")) as lab:
+        yield lab
+
+
+def drain(watch: Watch) -> None:
+    """Wait until the probes of a whole interval have arrived, then stop."""
+    wait_until(lambda: watch.counts["outstanding"] == 0, within=60)
+    watch.stop()
+
+
+def test_probes_wait_for_the_registry_and_readers_for_the_schema(
+    schema_lab: Lab,
+) -> None:
+    source = schema_lab.registries[SOURCE]
+    target = schema_lab.registries[TARGET]
+    reader = PlainReader(source)
+    source.stop()
+    with Watch(schema_lab, canary=AVRO) as watch:
+        away = "The schema registry of summit cannot be reached"
+        watch.wait_for(Health.UNKNOWN, within=60, saying=away)
+        assert watch.says(f"until the registry has the schema {SUBJECT}")
+        watch.let_pass(3)
+        assert watch.counts["sent"] == 0
+
+        source.start()
+        unread = "readers at ldf cannot decode them"
+        watch.wait_for(Health.WARNING, within=90, saying=unread)
+        # The schema is where every reader of this site looks for it.
+        assert subjects(source) == [SUBJECT]
+        assert subjects(target) == []
+        schema_id, schema = find_schema(source, SUBJECT)
+        assert json.loads(schema)["name"] == "Probe"
+        assert watch.says(f"schema id {schema_id} is unknown at its registry")
+
+        assert register(target, SUBJECT, schema) == schema_id
+        watch.wait_for(Health.OK, within=120)
+        delivered = watch.counts["delivered"]
+        watch.wait_for_count("delivered", delivered + 60, within=60)
+        drain(watch)
+    totals = Truth(schema_lab, decode=reader.decode).check(watch)
+    assert {name: totals[name] for name in CLEAN} == CLEAN
+    assert totals["arrived"] == totals["sent"] > 60
+    assert reader.json_read == 0
+
+
+def test_a_change_of_the_format_loses_nothing(
+    schema_lab: Lab, tmp_path: Path
+) -> None:
+    """With probes of the old format under way at each change."""
+    state = tmp_path / "state.db"
+    mirror = schema_lab.mirror
+    for canary in (JSON, AVRO, JSON):
+        with Watch(schema_lab, state=state, canary=canary) as watch:
+            mirror.thaw()
+            wait_until(lambda: watch.counts["sent"] > 0, within=30)
+            sent = watch.counts["sent"]
+            watch.wait_for_count("delivered", sent + 60, within=90)
+            mirror.freeze()
+            watch.wait_for_count("outstanding", 24, within=60)
+    mirror.thaw()
+    with Watch(schema_lab, state=state, canary=AVRO) as watch:
+        watch.wait_for(Health.OK, within=90)
+        drain(watch)
+    reader = PlainReader(schema_lab.registries[SOURCE])
+    totals = Truth(schema_lab, decode=reader.decode).check(watch)
+    assert {name: totals[name] for name in CLEAN} == CLEAN
+    assert totals["arrived"] == totals["sent"] > 4 * 60
+    assert min(reader.avro_read, reader.json_read) > 100
+
+
+def test_a_registry_that_crashed_has_its_schemas_still(
+    schema_lab: Lab,
+) -> None:
+    registry = schema_lab.registries[TARGET]
+    before = register(registry, "kept-value", '"string"')
+    registry.kill()
+    assert not registry.running
+    registry.start()
+    assert find_schema(registry, "kept-value") == (before, '"string"')
