@@ -1,10 +1,12 @@
 """The `mirror` block of a flow: the program that replicates."""
 
+from pathlib import Path
 from typing import Literal, Self
 
 from pydantic import (
     ByteSize,
     Field,
+    SecretStr,
     TypeAdapter,
     ValidationError,
     model_validator,
@@ -55,6 +57,16 @@ class JmxConfig(Model):
     urls: tuple[str, ...] = Field(title="Addresses", min_length=1)
     """One address for each process of the mirror."""
 
+    user: str | None = Field(None, title="User name")
+    """Who asks, where the agent, exporter or JMX port wants a login."""
+
+    password: SecretStr | None = Field(None, title="Password")
+    """Password of that user."""
+
+    ca: Path | None = Field(None, title="Certificate authority")
+    """PEM file that signs the server's certificate, if no public authority
+    does. RMI with TLS cannot be read."""
+
     @model_validator(mode="after")
     def _check_urls(self) -> Self:
         problems = []
@@ -64,6 +76,12 @@ class JmxConfig(Model):
                 problems.append(
                     Problem(("urls", index), message, shows_value=False)
                 )
+        if self.password is not None and self.user is None:
+            problems.append(Problem(("user",), "is missing beside password"))
+        if self.ca is not None and self.format == "rmi":
+            problems.append(
+                Problem(("ca",), "is of no use here (as the format is rmi)")
+            )
         if problems:
             raise ProblemsError(problems)
         return self

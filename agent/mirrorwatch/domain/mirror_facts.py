@@ -105,9 +105,9 @@ class MirrorMetrics:
     """By address of the worker."""
 
     @property
-    def empty(self) -> bool:
-        """Whether there was nothing of this flow."""
-        return self == MirrorMetrics(rebalances=self.rebalances)
+    def blank(self) -> bool:
+        """Whether there was nothing of this flow's copying."""
+        return not self.classes and self.consumer == ConsumerMetrics()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -132,7 +132,8 @@ class MirrorObservation:
     """Name of the flow."""
 
     at: datetime
-    """When the oldest of it was read (UTC)."""
+    """When it was put together (UTC); none of it is older than three
+    readings."""
 
     metrics: MirrorMetrics
     """Of all processes that answer."""

@@ -54,7 +54,7 @@ class PrometheusReader:
             # The old format: only there all names are as the rules say.
             answer = self._http.get(
                 self._address.url,
-                headers={"Accept": "text/plain; version=0.0.4"},
+                headers={"Accept": "text/plain;version=0.0.4"},
             )
             answer.raise_for_status()
         except httpx.HTTPError as e:

@@ -1,0 +1,98 @@
+"""What the mirror of one flow says of itself, with its age."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+
+from ...domain.mbeans import MBean
+from ...domain.mirror_facts import MirrorMetrics, MirrorObservation, Unread
+from ...exceptions import StateError
+from ...state.mirror_errors import MirrorErrorStore
+from .board import JmxBoard, Reading
+
+__all__ = ["JmxSource"]
+
+_WAITING = "no answer yet"
+
+Interpret = Callable[[Mapping[str, Sequence[MBean]]], MirrorMetrics]
+"""Takes together what all processes say, by their address."""
+
+
+class JmxSource:
+    """Reports what a mirror says of one flow.
+
+    Parameters
+    ----------
+    flow
+        Name of the flow.
+    urls
+        Addresses of the mirror's processes.
+    board
+        What they last said.
+    interpret
+        Knows the mirror's names.
+    store
+        Keeps what errors were counted.
+    """
+
+    def __init__(
+        self,
+        *,
+        flow: str,
+        urls: Sequence[str],
+        board: JmxBoard,
+        interpret: Interpret,
+        store: MirrorErrorStore,
+    ) -> None:
+        self.name = f"jmx {flow}"
+        self._flow = flow
+        self._urls = tuple(urls)
+        self._board = board
+        self._interpret = interpret
+        self._store = store
+        self._books = store.load()
+
+    def observe(self, now: datetime) -> Sequence[MirrorObservation]:
+        readings = {url: self._board.get(url) for url in self._urls}
+        fresh = {
+            url: reading
+            for url, reading in readings.items()
+            if _is_fresh(reading, now)
+        }
+        metrics = self._interpret(
+            {url: reading.mbeans for url, reading in fresh.items()}
+        )
+        self._count(metrics, now)
+        return [
+            MirrorObservation(
+                flow=self._flow,
+                at=now,
+                metrics=metrics,
+                answering=tuple(fresh),
+                unread=tuple(
+                    Unread(
+                        url=url,
+                        reason=reading.trouble or f"{url}: {_WAITING}",
+                        since=reading.at,
+                    )
+                    for url, reading in readings.items()
+                    if url not in fresh
+                ),
+                counted=self._books.counted,
+                last_lost=self._books.last_lost,
+            )
+        ]
+
+    def _count(self, metrics: MirrorMetrics, now: datetime) -> None:
+        books = self._books.count(metrics.errors, metrics.last_error, now)
+        if books == self._books:
+            return
+        self._books = books
+        try:
+            self._store.save(books)
+        except StateError:
+            # The pipeline tells of it; the next change writes all of it.
+            return
+
+
+def _is_fresh(reading: Reading, now: datetime) -> bool:
+    return reading.at is not None and now - reading.at <= reading.lasts
