@@ -21,7 +21,7 @@ from ..domain.view import TopicPartition as Place
 from ..exceptions import SourceError
 from .cluster import NO_LEADER, TIMEOUT, Cluster
 
-__all__ = ["Described", "describe", "read_ends", "read_starts"]
+__all__ = ["Described", "concerns_all", "describe", "read_ends", "read_starts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def describe(cluster: Cluster) -> Described:
         try:
             topic = cluster.wait(future, f"DESCRIBE on topic {name}")
         except SourceError as e:
-            if _ends_all(e):
+            if concerns_all(e):
                 raise
             continue  # deleted since the list was made
         found[name] = TopicFacts(
@@ -106,9 +106,7 @@ def _read(
     which: OffsetSpec,
     read_committed: bool,  # noqa: FBT001
 ) -> dict[Place, int]:
-    wanted = {
-        TopicPartition(*place): which for place in places
-    }
+    wanted = {TopicPartition(*place): which for place in places}
     if not wanted:
         return {}
     isolation = (
@@ -130,14 +128,14 @@ def _read(
                 future, f"DESCRIBE (READ includes it) on topic {place.topic}"
             ).offset
         except SourceError as e:
-            if _ends_all(e):
+            if concerns_all(e):
                 raise
             continue
         found[place.topic, place.partition] = int(offset)
     return found
 
 
-def _ends_all(error: SourceError) -> bool:
+def concerns_all(error: SourceError) -> bool:
     """Tell whether the cluster, and not one topic, is at fault."""
     cause = error.__cause__
     if not isinstance(cause, KafkaException):

@@ -114,7 +114,8 @@ class Parity:
                 else:
                     self._seen = self._blank(view)
             return
-        found = compare(view, view.source, view.target, self.habits())
+        self._learn_habits(view)
+        found = compare(view, view.source, view.target, self._habits)
         self._names.update(view.source, view.target)
         changes = self._standing.update(
             (condition for _, condition in _conditions(found, view.source)),
@@ -155,10 +156,15 @@ class Parity:
 
     def habits(self) -> Habits:
         """Return how the mirror goes about topics."""
-        connectors = self._positions.connectors()
+        return self._habits
+
+    def _learn_habits(self, view: FlowView) -> None:
+        """Learn how the mirror goes about topics, once all of it was read:
+        an older configuration may wait for a newer one.
+        """
+        connectors = self._positions.connectors() if view.caught_up else ()
         if connectors != self._connectors:
             self._connectors, self._habits = connectors, Habits.of(connectors)
-        return self._habits
 
     def _blank(self, view: FlowView) -> TopicsObservation:
         return TopicsObservation(

@@ -3,12 +3,18 @@
 from collections.abc import Iterator
 from datetime import datetime
 
+from ..parity.configs import ConfigsObservation
 from ..parity.topics import TopicsObservation
 from .metric import gauge
 from .sample import Sample
 
-__all__ = ["METRICS", "MISSING_TOPICS", "PARTITION_MISMATCHES"]
-__all__ += ["topic_figures"]
+__all__ = [
+    "CONFIG_DRIFTS",
+    "METRICS",
+    "MISSING_TOPICS",
+    "PARTITION_MISMATCHES",
+]
+__all__ += ["config_figures", "topic_figures"]
 
 _LABELS = ("flow",)
 
@@ -27,7 +33,15 @@ PARTITION_MISMATCHES = gauge(
     "Topics that should have as many partitions on both sides by now",
 )
 
-METRICS = (MISSING_TOPICS, PARTITION_MISMATCHES)
+CONFIG_DRIFTS = gauge(
+    "config_drifts",
+    "properties of topics",
+    "parity",
+    _LABELS,
+    "Properties that matter and should be alike on both sides by now",
+)
+
+METRICS = (MISSING_TOPICS, PARTITION_MISMATCHES, CONFIG_DRIFTS)
 
 
 def topic_figures(seen: TopicsObservation, _: datetime) -> Iterator[Sample]:
@@ -35,3 +49,9 @@ def topic_figures(seen: TopicsObservation, _: datetime) -> Iterator[Sample]:
     if seen.known:
         yield Sample(MISSING_TOPICS, (seen.flow,), seen.absent)
         yield Sample(PARTITION_MISMATCHES, (seen.flow,), len(seen.divided))
+
+
+def config_figures(seen: ConfigsObservation, _: datetime) -> Iterator[Sample]:
+    """Yield the figures of one flow's configurations."""
+    if seen.fresh:
+        yield Sample(CONFIG_DRIFTS, (seen.flow,), len(seen.due))
