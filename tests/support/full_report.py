@@ -22,6 +22,7 @@ from .builders import (
     an_arrival,
 )
 from .builders_tasks import some_tasks
+from .mirror_report import a_mirror
 
 __all__ = ["ODD_FLOW", "a_full_report"]
 
@@ -51,6 +52,7 @@ def a_full_report(at: datetime = NOON) -> Report:
                 arrivals=arrivals,
             ),
             some_tasks(at),
+            a_mirror(at),
         ],
         verdicts=[
             a_verdict(Health.WARNING),
