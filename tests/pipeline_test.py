@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 import structlog
 from structlog.testing import capture_logs
 
-from mirrorwatch.domain.checks import FlowLimits
+from mirrorwatch.domain.checks import CHECKS, FlowLimits
 from mirrorwatch.domain.observations import Observation
 from mirrorwatch.domain.verdicts import Health
 from mirrorwatch.exceptions import SinkError, SourceUnavailableError
@@ -99,10 +99,9 @@ def test_a_broken_sink_keeps_nothing_from_the_others() -> None:
 
 def test_every_check_has_a_verdict_though_nothing_was_seen() -> None:
     report = pipeline([], []).tick()
-    assert {v.check: v.health for v in report.verdicts} == {
-        "canary": Health.UNKNOWN,
-        "latency": Health.UNKNOWN,
-    }
+    assert {v.check: v.health for v in report.verdicts} == dict.fromkeys(
+        CHECKS, Health.UNKNOWN
+    )
 
 
 def test_since_is_carried_over_ticks_and_restarts() -> None:
