@@ -64,6 +64,7 @@ class Watch(AbstractContextManager["Watch"]):
         state: Path | None = None,
         headers: Headers = no_headers,
         canary: Mapping[str, Any] | None = None,
+        flow: Mapping[str, Any] | None = None,
         interval: str = "1s",
         sized_interval: timedelta | None = None,
     ) -> None:
@@ -71,6 +72,7 @@ class Watch(AbstractContextManager["Watch"]):
             lab,
             canary={"interval": "500ms", "deadline": "10s", **(canary or {})},
         )
+        data["flows"][0].update(flow or {})
         data["interval"] = interval
         self.config = Config.from_mapping(data)
         if sized_interval is not None:
