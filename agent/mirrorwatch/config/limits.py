@@ -7,6 +7,7 @@ from pydantic import Field
 from .base import Model
 from .bottleneck import BottleneckLimits
 from .durations import Duration
+from .parity import ConfigsLimits, TopicsLimits
 from .tasks import TasksLimits
 
 __all__ = ["CanaryLimits", "LatencyLimits", "LimitsConfig"]
@@ -115,6 +116,16 @@ class LimitsConfig(Model):
         default_factory=RetentionLimits, title="Limits of the retention"
     )
     """When the time until they are lost does."""
+
+    topics: TopicsLimits = Field(
+        default_factory=TopicsLimits, title="Limits of the topics"
+    )
+    """When topics or partitions that are missing do."""
+
+    configs: ConfigsLimits = Field(
+        default_factory=ConfigsLimits, title="Limits of the configurations"
+    )
+    """When topics that are configured differently do."""
 
     tasks: TasksLimits = Field(
         default_factory=TasksLimits, title="Limits of the tasks"

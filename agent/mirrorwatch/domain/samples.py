@@ -4,11 +4,13 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Protocol
 
-from .figures import agent, canary, health, lag, mirror, tasks
+from .figures import agent, canary, health, lag, mirror, parity, tasks
 from .figures.sample import Sample
 from .lag import LagObservation
 from .mirror_facts import MirrorObservation
 from .observations import CanaryObservation, Observation
+from .parity.configs import ConfigsObservation
+from .parity.topics import TopicsObservation
 from .tasks import TasksObservation
 from .verdicts import Flow, Verdict
 
@@ -37,6 +39,8 @@ class Figures(Protocol):
 OF: Mapping[type, Callable[[Any, datetime], Iterator[Sample]]] = {
     CanaryObservation: canary.figures,
     LagObservation: lag.figures,
+    TopicsObservation: parity.topic_figures,
+    ConfigsObservation: parity.config_figures,
     TasksObservation: tasks.figures,
     MirrorObservation: mirror.figures,
 }

@@ -93,7 +93,7 @@ class TopicConfigs:
             timestamp_type=values.get("message.timestamp.type"),
             min_insync_replicas=_number(values, "min.insync.replicas"),
             compression_type=values.get("compression.type"),
-            own=own & FIELDS.keys(),
+            own=own.intersection(FIELDS),
         )
 
 

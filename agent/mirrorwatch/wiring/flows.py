@@ -8,6 +8,7 @@ from .canary import wire_canary
 from .jmx import wire_jmx
 from .lag import wire_lag
 from .mirror import to_mirror
+from .parity import wire_parity
 from .surroundings import FlowParts, Surroundings, Wired
 from .survey import wire_survey
 from .tails import wire_tails
@@ -18,6 +19,7 @@ __all__ = ["wire_flows"]
 AREAS: tuple[Callable[[FlowParts, Surroundings], Wired], ...] = (
     wire_canary,
     wire_lag,
+    wire_parity,
     wire_tasks,
 )
 """Everything that watches one flow by itself."""

@@ -4,6 +4,7 @@ from ..config import FlowConfig
 from ..domain.checks import (
     BottleneckLimits,
     CanaryLimits,
+    ConfigsLimits,
     FlowLimits,
     LagLimits,
     LatencyLimits,
@@ -32,6 +33,7 @@ def to_limits(flow: FlowConfig) -> FlowLimits:
         ),
         lag=LagLimits(**limits.lag.model_dump()),
         retention=RetentionLimits(**limits.retention.model_dump()),
+        configs=ConfigsLimits(enabled=limits.configs.enabled),
         tasks=TasksLimits(**limits.tasks.model_dump()),
         bottleneck=BottleneckLimits(
             enabled=flow.mirror.jmx is not None,

@@ -2,16 +2,19 @@
 
 from .bottleneck import BottleneckLimits, judge_bottleneck
 from .canary import CanaryLimits, judge_canary
+from .configs import ConfigsLimits, judge_configs
 from .judge import CHECKS, FlowLimits, judge
 from .lag import LagLimits, judge_lag
 from .latency import LatencyLimits, judge_latency
 from .retention import RetentionLimits, judge_retention
 from .tasks import TasksLimits, judge_tasks
+from .topics import judge_topics
 
 __all__ = [
     "CHECKS",
     "BottleneckLimits",
     "CanaryLimits",
+    "ConfigsLimits",
     "FlowLimits",
     "LagLimits",
     "LatencyLimits",
@@ -20,8 +23,10 @@ __all__ = [
     "judge",
     "judge_bottleneck",
     "judge_canary",
+    "judge_configs",
     "judge_lag",
     "judge_latency",
     "judge_retention",
     "judge_tasks",
+    "judge_topics",
 ]

@@ -8,14 +8,18 @@ from typing import TypeVar
 from ..lag import LagObservation
 from ..mirror_facts import MirrorObservation
 from ..observations import CanaryObservation, LatencyObservation, Observation
+from ..parity.configs import ConfigsObservation
+from ..parity.topics import TopicsObservation
 from ..tasks import TasksObservation
 from ..verdicts import Verdict
 from .bottleneck import BottleneckLimits, judge_bottleneck
 from .canary import CanaryLimits, judge_canary
+from .configs import ConfigsLimits, judge_configs
 from .lag import LagLimits, judge_lag
 from .latency import LatencyLimits, judge_latency
 from .retention import RetentionLimits, judge_retention
 from .tasks import TasksLimits, judge_tasks
+from .topics import judge_topics
 
 __all__ = ["CHECKS", "Facts", "FlowLimits", "judge"]
 
@@ -30,6 +34,7 @@ class FlowLimits:
     latency: LatencyLimits = field(default_factory=LatencyLimits)
     lag: LagLimits = field(default_factory=LagLimits)
     retention: RetentionLimits = field(default_factory=RetentionLimits)
+    configs: ConfigsLimits = field(default_factory=ConfigsLimits)
     tasks: TasksLimits = field(default_factory=TasksLimits)
     bottleneck: BottleneckLimits = field(default_factory=BottleneckLimits)
 
@@ -65,6 +70,12 @@ CHECKS: Mapping[str, Callable[[Facts, FlowLimits], Verdict]] = {
     ),
     "retention": lambda facts, limits: judge_retention(
         facts.flow, facts.get(LagObservation), limits.retention, facts.now
+    ),
+    "topics": lambda facts, _: judge_topics(
+        facts.flow, facts.get(TopicsObservation), facts.now
+    ),
+    "configs": lambda facts, limits: judge_configs(
+        facts.flow, facts.get(ConfigsObservation), limits.configs, facts.now
     ),
     "tasks": lambda facts, limits: judge_tasks(
         facts.flow, facts.get(TasksObservation), limits.tasks, facts.now
