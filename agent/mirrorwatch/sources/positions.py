@@ -17,6 +17,7 @@ from ..domain.positions import (
     TaskState,
 )
 from .optional_topics import OptionalTopics
+from .sync_stream import SyncStream
 
 __all__ = ["Positions"]
 
@@ -37,7 +38,9 @@ class Positions:
         self._lock = Lock()
         self._committed: dict[tuple[str, int], Committed] = {}
         self._syncs: dict[tuple[str, int], Sync] = {}
-        self._unbooked: deque[Sync] | None = None
+        self._homes: dict[str, str | None] = {}
+        self._streams: list[SyncStream] = []
+        self._unbooked: SyncStream | None = None
         self._connectors: dict[str, Connector] = {}
         self._companions: dict[str, Companion] = {}
         self._counts: dict[str, int] = {}
@@ -57,8 +60,8 @@ class Positions:
                     self._committed[fact.topic, fact.partition] = fact
                 case Sync():
                     self._syncs[fact.topic, fact.partition] = fact
-                    if self._unbooked is not None:
-                        self._unbooked.append(fact)
+                    for stream in self._streams:
+                        stream.put(fact)
                 case TaskState():
                     self._tasks[fact.connector, fact.task] = fact
                     self._task_history.append(fact)
@@ -114,18 +117,41 @@ class Positions:
         with self._lock:
             return dict(self._syncs)
 
+    def follow_syncs(self) -> SyncStream:
+        """Return a stream of every sync from now on, for one reader."""
+        stream = SyncStream()
+        with self._lock:
+            self._streams.append(stream)
+        return stream
+
     def keep_every_sync(self) -> None:
         """Keep every sync from now on until it is taken, for one reader."""
-        with self._lock:
-            self._unbooked = deque()
+        self._unbooked = self.follow_syncs()
 
     def take_syncs(self) -> tuple[Sync, ...]:
         """Return every sync since the last call, in the topic's order."""
+        return () if self._unbooked is None else self._unbooked.take()
+
+    def move(self, kind: str, topic_id: str | None) -> None:
+        """Note which topic holds a kind of fact, by its id; `None` if it is
+        not there. What another one said is forgotten.
+        """
         with self._lock:
-            found = tuple(self._unbooked or ())
-            if self._unbooked is not None:
-                self._unbooked.clear()
-            return found
+            before = self._homes.get(kind)
+            self._homes[kind] = topic_id
+            if before is None or before == topic_id:
+                return
+            if kind == "offsets":
+                self._committed.clear()
+            elif kind == "syncs":
+                self._syncs.clear()
+
+    def homes(self) -> Mapping[str, str | None]:
+        """Return the ids of the internal topics that were looked for, by
+        kind; `None` for one that is not there.
+        """
+        with self._lock:
+            return dict(self._homes)
 
     def connectors(self) -> tuple[Connector, ...]:
         """Return the mirror's source connectors."""

@@ -166,6 +166,9 @@ class Tail:
             self._consumer.incremental_assign(
                 [TopicPartition(name, p, OFFSET_BEGINNING) for p in new]
             )
+        for route in self._routes[name]:
+            home = None if found is None else found.id
+            route.positions.move(route.topic.kind, home)
         if found is None:
             self._following.pop(name, None)
             self._note_unread(name, set())
