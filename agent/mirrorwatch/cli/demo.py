@@ -99,6 +99,12 @@ def describe_agent(lab: Lab, listen: str = "127.0.0.1:0") -> dict[str, Any]:
                 "target": TARGET,
                 "naming": lab.settings.naming,
                 "canary": {"topic": CANARY_TOPIC},
+                "mirror": {
+                    "source_alias": lab.settings.aliases[0],
+                    "target_alias": lab.settings.aliases[1],
+                    "separator": lab.settings.separator,
+                    **lab.mirror.agent_config,
+                },
             }
         ],
         "web": {"listen": listen},

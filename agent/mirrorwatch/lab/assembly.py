@@ -3,8 +3,12 @@
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
+from ..exceptions import LabError
+from . import connect_properties
 from .addresses import LOOPBACK, Ports
+from .connect import ConnectMirror
 from .jmx import JmxDoors
 from .lifeline import Lifeline
 from .link import Link
@@ -104,21 +108,49 @@ class Assembly:
             for security in self._security.values()
             for key, value in security.mirror().items()
         }
+        common: dict[str, Any] = {
+            "target": target.topics,
+            "jolokia_port": self._ports.take(),
+            "jmx": JmxDoors(self._settings.jmx, self._ports),
+            "runtime": self._runtime,
+            "folder": self._folder / name,
+            "log": self._logs / f"{name}.log",
+            "lifeline": self._lifeline,
+        }
+        sites = {
+            "source": source.mirror_bootstrap,
+            "target": target.mirror_bootstrap,
+        }
+        if self._settings.mirror == "connect":
+            if logins:
+                raise LabError("A Connect worker has no secured lab")
+            return self._connect_mirror(name, common, **sites)
         return Mirror(
             name,
             configure=lambda more: mirror_properties(
-                self._settings,
-                source=source.mirror_bootstrap,
-                target=target.mirror_bootstrap,
-                more={**logins, **more},
+                self._settings, **sites, more={**logins, **more}
             ),
-            target=target.topics,
-            jolokia_port=self._ports.take(),
-            jmx=JmxDoors(self._settings.jmx, self._ports),
-            runtime=self._runtime,
-            folder=self._folder / name,
-            log=self._logs / f"{name}.log",
-            lifeline=self._lifeline,
+            **common,
+        )
+
+    def _connect_mirror(
+        self, name: str, common: Mapping[str, Any], *, source: str, target: str
+    ) -> ConnectMirror:
+        port = self._ports.take()
+        return ConnectMirror(
+            name,
+            configure=lambda more: connect_properties.worker(
+                self._settings, target=target, port=port, more=more
+            ),
+            connectors=lambda more, digest: connect_properties.connectors(
+                self._settings,
+                source=source,
+                target=target,
+                digest=digest,
+                more=more,
+            ),
+            rest_port=port,
+            **common,
         )
 
     def registries(self) -> dict[str, SchemaRegistry]:

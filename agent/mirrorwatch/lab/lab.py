@@ -131,7 +131,7 @@ class Lab:
         """Return what a source topic is called at the target."""
         if self.settings.naming == "identity":
             return topic
-        return f"{SOURCE}.{topic}"
+        return f"{self.settings.aliases[0]}{self.settings.separator}{topic}"
 
     def _start_parts(self) -> None:
         sites = (self.source, self.target)

@@ -4,11 +4,19 @@ import hashlib
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 from .addresses import LOOPBACK
 from .jmx import JmxDoors
 from .lifeline import Lifeline
-from .mirror_state import DIGEST, Bookmark, bookmark, is_settled
+from .mirror_state import (
+    DEDICATED,
+    DIGEST,
+    Bookmark,
+    Place,
+    bookmark,
+    is_settled,
+)
 from .part import Part
 from .process import Process
 from .properties import to_text, write_properties
@@ -54,6 +62,10 @@ class Mirror(Part):
         What starts it.
     """
 
+    main = "org.apache.kafka.connect.mirror.MirrorMaker"
+    program = "mirror"
+    place: Place = DEDICATED
+
     def __init__(
         self,
         name: str,
@@ -77,10 +89,10 @@ class Mirror(Part):
         doors = jmx.options(folder)
         agent = f"{runtime.jolokia}=host={LOOPBACK},port={jolokia_port}"
         # Another agent is another class path.
-        program = "mirror-doors" if doors else "mirror"
+        program = f"{self.program}-doors" if doors else self.program
         archive = runtime.archive(program, folder, beside_agent=True)
         command = runtime.command(
-            "org.apache.kafka.connect.mirror.MirrorMaker",
+            self.main,
             str(self._config),
             folder=folder,
             heap_mib=_HEAP_MIB,
@@ -90,6 +102,11 @@ class Mirror(Part):
             Process(name, command, folder=folder, log=log, lifeline=lifeline),
             archive,
         )
+
+    @property
+    def agent_config(self) -> dict[str, Any]:
+        """What an agent must be told of it: ``mirror`` of a flow."""
+        return {}
 
     def start(self, properties: Mapping[str, str] | None = None) -> None:
         """Start it, and wait until it copies under these properties.
@@ -107,7 +124,7 @@ class Mirror(Part):
         if self.running:
             return
         # What is written from here on is of this start.
-        since = bookmark(self._target)
+        since = bookmark(self._target, self.place)
         self.launch(properties)
         self.wait(since)
 
@@ -142,4 +159,4 @@ class Mirror(Part):
 
     def _settled(self, since: Bookmark) -> bool:
         self._process.check()
-        return is_settled(self._target, since, self._digest)
+        return is_settled(self._target, since, self._digest, self.place)

@@ -25,6 +25,16 @@ class LabSettings:
     kafka: str = KAFKA_VERSIONS[0]
     """Version of the brokers and of MirrorMaker 2."""
 
+    mirror: Literal["dedicated", "connect"] = "dedicated"
+    """Whether MirrorMaker 2 runs on its own or on a Connect cluster, which it
+    shares with another connector there."""
+
+    aliases: tuple[str, str] = (SOURCE, TARGET)
+    """The mirror's own aliases of source and target, on a Connect cluster."""
+
+    separator: str = "."
+    """The mirror's separator, on a Connect cluster."""
+
     naming: Literal["identity", "default"] = "identity"
     """Replication policy: whether topics keep their names at the target."""
 
