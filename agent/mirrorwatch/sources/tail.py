@@ -98,6 +98,9 @@ class Tail:
         self._unread: dict[str, set[int]] = {}
         self._look_at: datetime | None = None
         self._complained: set[str] = set()
+        for name in self._routes:
+            # Until it was looked for, nobody can say that it was read.
+            self._note_unread(name, {-1})
 
     def step(self) -> None:
         now = self._clock()

@@ -1,0 +1,142 @@
+"""Lag, told by positions and held to the truth of a plain writer."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+
+from mirrorwatch.clock import utc_now
+from mirrorwatch.domain.lag import LagObservation, LagStatus, TopicLag
+from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.lab import Lab, LabSettings
+from tests.support.watch import Watch, wait_until
+
+pytestmark = pytest.mark.lab
+
+TOPICS = {"efd.plain": 2, "efd.idle": 1, "efd.transactions": 1}
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    """Two sites and a mirror at MirrorMaker 2's own intervals."""
+    topics = LabSettings().topics
+    with Lab(LabSettings(topics={**topics, **TOPICS})) as lab:
+        yield lab
+
+
+@pytest.fixture(scope="module")
+def watch(lab: Lab) -> Iterator[Watch]:
+    with Watch(lab) as watch:
+        watch.wait_for(Health.OK, within=120)
+        yield watch
+
+
+def write(lab: Lab, topic: str, count: int, **config: Any) -> None:
+    producer = Producer({**lab.source.client_properties(), **config})
+    if "transactional.id" in config:
+        producer.init_transactions(30)
+        producer.begin_transaction()
+    for n in range(count):
+        producer.produce(topic, f"{n}".encode(), partition=0)
+    if "transactional.id" in config:
+        producer.commit_transaction(30)
+    assert producer.flush(30) == 0
+
+
+def seen_by(watch: Watch) -> LagObservation | None:
+    report = watch.agent.board.report
+    for seen in report.observations if report else ():
+        if isinstance(seen, LagObservation):
+            return seen
+    return None
+
+
+def lag_of(watch: Watch, topic: str) -> TopicLag | None:
+    seen = seen_by(watch)
+    topics = seen.topics if seen else ()
+    return next((t for t in topics if t.topic == topic), None)
+
+
+def wait_until_copied(watch: Watch, topic: str) -> None:
+    called = utc_now()
+
+    def is_copied() -> bool:
+        seen, lag = seen_by(watch), lag_of(watch, topic)
+        later = seen is not None and seen.at > called
+        return later and lag is not None and lag.records == 0
+
+    wait_until(is_copied, within=120, what=lambda: lag_of(watch, topic))
+
+
+def health(watch: Watch, check: str) -> Health | None:
+    verdict = watch.verdict(check)
+    return None if verdict is None else verdict.health
+
+
+def test_a_frozen_mirror_lags_by_what_was_written_since(
+    lab: Lab, watch: Watch
+) -> None:
+    write(lab, "efd.plain", 10)
+    wait_until_copied(watch, "efd.plain")
+    wait_until(
+        lambda: health(watch, "lag") is Health.OK,
+        within=60,
+        what=lambda: watch.verdict("lag"),
+    )
+    lab.mirror.freeze()
+    frozen = utc_now()
+    try:
+        write(lab, "efd.plain", 321)
+        written = utc_now()
+        wait_until(
+            lambda: (lag_of(watch, "efd.plain") or _none()).records == 321,
+            within=30,
+            what=lambda: lag_of(watch, "efd.plain"),
+        )
+        idle = lag_of(watch, "efd.idle")
+        assert idle is not None
+        assert (idle.records, idle.seconds) == (0, 0)
+        # Twice the flush interval, 60 s, and then it is critical.
+        wait_until(
+            lambda: health(watch, "lag") is Health.CRITICAL,
+            within=180,
+            what=lambda: watch.verdict("lag"),
+        )
+        assert utc_now() - frozen > timedelta(seconds=119)
+        verdict = watch.verdict("lag")
+        assert verdict is not None
+        assert "Nothing of summit->ldf is copied" in verdict.reason
+        lag = lag_of(watch, "efd.plain")
+        report = watch.agent.board.report
+        assert lag is not None
+        assert report is not None
+        assert lag.records == 321
+        assert lag.status is LagStatus.STOPPED
+        truth = (report.at - written).total_seconds()
+        # A tick of the survey, and one of the report.
+        assert truth - 3 < lag.seconds < truth + 3
+    finally:
+        lab.mirror.thaw()
+    wait_until_copied(watch, "efd.plain")
+    wait_until(
+        lambda: health(watch, "lag") is Health.OK,
+        within=60,
+        what=lambda: watch.verdict("lag"),
+    )
+
+
+def test_markers_of_transactions_are_no_lag(lab: Lab, watch: Watch) -> None:
+    for name in ("one", "two"):
+        write(lab, "efd.transactions", 5, **{"transactional.id": name})
+    wait_until_copied(watch, "efd.transactions")
+    watch.let_pass(5)
+    lag = lag_of(watch, "efd.transactions")
+    assert lag is not None
+    assert lag.records == 0
+    assert lag.status is LagStatus.EVEN
+
+
+def _none() -> TopicLag:
+    return TopicLag(topic="", topic_class="", records=-1, seconds=0)
