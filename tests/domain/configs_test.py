@@ -1,0 +1,200 @@
+"""Configurations of both sides, compared and judged."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from mirrorwatch.domain.checks.configs import ConfigsLimits, judge_configs
+from mirrorwatch.domain.figures.parity import config_figures
+from mirrorwatch.domain.habits import Habits
+from mirrorwatch.domain.parity.configs import (
+    ConfigDrift,
+    ConfigsObservation,
+    compare,
+)
+from mirrorwatch.domain.positions import Connector
+from mirrorwatch.domain.selection import Selection
+from mirrorwatch.domain.topic_configs import TopicConfigs
+from mirrorwatch.domain.verdicts import Health, Verdict
+from tests.support.builders import NOON
+
+MINUTE = timedelta(minutes=1)
+USUAL = {
+    "retention.ms": "604800000",
+    "retention.bytes": "-1",
+    "cleanup.policy": "delete",
+    "max.message.bytes": "1048588",
+    "message.timestamp.type": "CreateTime",
+    "min.insync.replicas": "1",
+    "compression.type": "producer",
+}
+
+
+def configs(**changed: str) -> TopicConfigs:
+    """Return usual values but for some, which the topic sets itself."""
+    own = {k.replace("_", "."): v for k, v in changed.items()}
+    return TopicConfigs.parse(USUAL | own, frozenset(own))
+
+
+def drifts(here: TopicConfigs, there: TopicConfigs) -> list[ConfigDrift]:
+    return list(compare([("a", "summit.a")], {"a": here}, {"summit.a": there}))
+
+
+def a_drift(name: str = "retention.ms", **changes: object) -> ConfigDrift:
+    drift = ConfigDrift(
+        topic="a",
+        name=name,
+        source="2000",
+        target="1000",
+        by_default=False,
+        since=NOON - 11 * MINUTE,
+    )
+    return replace(drift, **changes)  # type: ignore[arg-type]
+
+
+def seen(*found: ConfigDrift, **changes: object) -> ConfigsObservation:
+    usual = ConfigsObservation(
+        flow="summit->ldf",
+        at=NOON,
+        source_alias="summit",
+        target_alias="ldf",
+        compared=3,
+        drifts=found,
+        sync=10 * MINUTE,
+        patience=11 * MINUTE,
+    )
+    return replace(usual, **changes)  # type: ignore[arg-type]
+
+
+def judge(
+    observation: ConfigsObservation | None, *, enabled: bool = True
+) -> Verdict:
+    limits = ConfigsLimits(enabled=enabled)
+    return judge_configs("summit->ldf", observation, limits, NOON)
+
+
+def test_values_in_effect_are_compared_whoever_set_them() -> None:
+    assert drifts(configs(), configs(retention_ms="604800000")) == []
+    (drift,) = drifts(configs(max_message_bytes="5"), configs())
+    assert (drift.name, drift.source, drift.target) == (
+        "max.message.bytes",
+        "5",
+        "1048588",
+    )
+    assert not drift.by_default
+    broker = TopicConfigs.parse(USUAL | {"retention.ms": "1"}, frozenset())
+    (drift,) = drifts(configs(), broker)
+    assert drift.by_default
+
+
+def test_the_order_of_policies_does_not_matter() -> None:
+    assert (
+        drifts(
+            configs(cleanup_policy="compact,delete"),
+            configs(cleanup_policy="delete, compact"),
+        )
+        == []
+    )
+
+
+def test_retention_is_no_matter_where_nothing_is_deleted_by_it() -> None:
+    compacted = configs(cleanup_policy="compact")
+    also = configs(cleanup_policy="compact", retention_ms="1")
+    assert drifts(compacted, also) == []
+    assert compacted.compacted
+    assert not compacted.deletes
+    (drift,) = drifts(compacted, configs(retention_ms="1"))
+    assert drift.name == "cleanup.policy"
+
+
+def test_what_is_known_of_one_side_only_is_not_compared() -> None:
+    here = {"a": configs(retention_ms="1")}
+    assert list(compare([("a", "summit.a")], here, {})) == []
+
+
+def test_a_drift_counts_once_the_mirror_had_the_time_to_mend_it() -> None:
+    young = seen(a_drift(since=NOON - 11 * MINUTE + timedelta(seconds=1)))
+    verdict = judge(young)
+    assert verdict.health is Health.OK
+    assert "1 changes have still to be copied" in verdict.reason
+    verdict = judge(seen(a_drift()))
+    assert verdict.health is Health.WARNING
+    assert verdict.reason == (
+        "retention.ms of a is 2000 at summit and 1000 at ldf: records stay "
+        "longer on one side. The mirror copies configurations every 10 min "
+        "and has not copied this: does it run, and may it ALTER_CONFIGS?"
+    )
+    (sample,) = config_figures(seen(a_drift()), NOON)
+    assert sample.value == 1
+
+
+def test_a_smaller_limit_of_the_target_is_named_first_with_its_danger() -> (
+    None
+):
+    verdict = judge(
+        seen(
+            a_drift(),
+            a_drift("max.message.bytes", topic="z"),
+            a_drift("max.message.bytes", topic="b", target="3000"),
+        )
+    )
+    assert verdict.health is Health.WARNING
+    assert verdict.reason.startswith(
+        "max.message.bytes of z is 2000 at summit and 1000 at ldf, and "
+        "differs on 1 more topics: a record that fits only at the source can "
+        "stop the mirror"
+    )
+    assert str(verdict.evidence["also_1"]).startswith("retention.ms of a is")
+
+
+def test_who_could_mend_it_is_named() -> None:
+    verdict = judge(seen(a_drift(since=NOON), sync=None, patience=timedelta()))
+    assert "does not copy configurations" in verdict.reason
+    verdict = judge(seen(a_drift(by_default=True)))
+    assert "by the brokers' defaults" in verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("observation", "reason"),
+    [
+        (None, "How topics are configured is not known yet"),
+        (
+            seen(fresh=False, at=NOON - 16 * MINUTE),
+            "How topics are configured was last read 16 min ago",
+        ),
+        (
+            seen(problems=("The agent lacks DESCRIBE_CONFIGS on topic a",)),
+            "The agent lacks DESCRIBE_CONFIGS on topic a",
+        ),
+    ],
+)
+def test_what_is_not_known_is_not_healthy(
+    observation: ConfigsObservation | None, reason: str
+) -> None:
+    verdict = judge(observation)
+    assert (verdict.health, verdict.reason) == (Health.UNKNOWN, reason)
+
+
+def test_it_can_be_switched_off() -> None:
+    assert judge(None, enabled=False).health is Health.OFF
+
+
+def test_the_habits_of_several_connectors_are_those_of_the_slowest() -> None:
+    first = Connector(
+        name="first",
+        selection=Selection(include=("a.*",)),
+        refresh=MINUTE,
+        max_in_flight=1,
+        config_sync=2 * MINUTE,
+        config_excluded=(r"retention\..*",),
+    )
+    second = replace(
+        first, selection=Selection(include=("b",)), refresh=5 * MINUTE
+    )
+    habits = Habits.of([first, replace(second, config_sync=None)])
+    assert (habits.refresh, habits.config_sync) == (5 * MINUTE, 2 * MINUTE)
+    assert [habits.wants(t) for t in ("ab", "b", "c")] == [True, True, False]
+    assert habits.excludes("retention.ms")
+    assert not habits.excludes("cleanup.policy")
+    assert Habits.of([replace(first, config_sync=None)]).config_sync is None

@@ -1,0 +1,298 @@
+"""Topics of both sides, compared over time and over restarts."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from mirrorwatch.domain.carriage import Carriage
+from mirrorwatch.domain.checks.topics import judge_topics
+from mirrorwatch.domain.figures.parity import topic_figures
+from mirrorwatch.domain.naming import DefaultNaming, IdentityNaming, Naming
+from mirrorwatch.domain.parity.topics import TopicsObservation
+from mirrorwatch.domain.positions import Connector
+from mirrorwatch.domain.selection import Selection
+from mirrorwatch.domain.verdicts import Flow, Health, Verdict
+from mirrorwatch.domain.view import ClusterView, FlowView, TopicFacts
+from mirrorwatch.sources.parity import Parity, ParitySettings
+from mirrorwatch.sources.positions import Positions
+from mirrorwatch.state import Database
+from mirrorwatch.state.standing import StandingStore
+from tests.support.builders import NOON
+
+FLOW = Flow(name="summit->ldf", source="summit", target="ldf")
+MINUTE = timedelta(minutes=1)
+IDENTITY = IdentityNaming(alias="summit")
+DEFAULT = DefaultNaming(alias="summit")
+
+Topics = Mapping[str, int | TopicFacts]
+
+
+def facts(
+    topic: int | TopicFacts, *, topic_id: str = "id", replicas: int = 1
+) -> TopicFacts:
+    if isinstance(topic, TopicFacts):
+        return topic
+    return TopicFacts(
+        id=topic_id, partitions=topic, replication_factor=replicas
+    )
+
+
+def cluster(alias: str, at: datetime, topics: Topics) -> ClusterView:
+    return ClusterView(
+        alias=alias,
+        id=f"id of {alias}",
+        at=at,
+        topics={name: facts(topic) for name, topic in topics.items()},
+        ends={},
+    )
+
+
+class World:
+    """Two clusters as they are surveyed, and what the agent says of them."""
+
+    def __init__(
+        self,
+        naming: Naming = IDENTITY,
+        *,
+        wants: str | None = ".*",
+        chosen: bool = True,
+        refresh: timedelta = 10 * MINUTE,
+    ) -> None:
+        self.database = Database(None)
+        self.carriage = Carriage(
+            selection=Selection(), naming=naming, target_alias="ldf"
+        )
+        self.settings = ParitySettings(chosen=chosen)
+        self.positions = Positions()
+        self.now = NOON
+        self.refresh = refresh
+        if wants is not None:
+            self.configure(wants)
+        self.start()
+
+    def configure(self, wants: str) -> None:
+        self.positions.note(
+            Connector(
+                name="MirrorSourceConnector",
+                selection=Selection(include=(wants,)),
+                refresh=self.refresh,
+                max_in_flight=1,
+            )
+        )
+
+    def start(self) -> None:
+        self.parity = Parity(
+            flow=FLOW,
+            carriage=self.carriage,
+            positions=self.positions,
+            store=StandingStore(self.database, FLOW.name, "topics"),
+            settings=self.settings,
+            interval=timedelta(seconds=5),
+        )
+
+    def survey(
+        self,
+        source: Topics | None,
+        target: Topics | None,
+        *,
+        caught_up: bool = True,
+    ) -> Verdict:
+        """Survey both sides, and ask the target for what is missed."""
+        names = self.carriage.names(source or {})
+        self.parity.take(
+            FlowView(
+                flow=FLOW.name,
+                at=self.now,
+                committed={},
+                syncs={},
+                caught_up=caught_up,
+                source=None
+                if source is None
+                else cluster("summit", self.now, source),
+                target=None
+                if target is None
+                else cluster("ldf", self.now, target),
+                names={} if source is None else names,
+                problems=("ldf does not answer the agent",)
+                if target is None
+                else (),
+            )
+        )
+        if source is not None:
+            self.parity.note_hidden(
+                dict.fromkeys(self.parity.missing(), False)
+            )
+        return self.verdict()
+
+    def verdict(self) -> Verdict:
+        return judge_topics(FLOW.name, self.seen(), self.now)
+
+    def seen(self) -> TopicsObservation | None:
+        return next(iter(self.parity.observe(self.now)), None)
+
+    def figures(self) -> list[float]:
+        seen = self.seen()
+        assert seen is not None
+        return [
+            float(s.value)
+            for s in topic_figures(seen, self.now)
+            if isinstance(s.value, int | float)
+        ]
+
+
+def test_nothing_is_said_before_both_sides_are_known() -> None:
+    world = World()
+    assert world.verdict().health is Health.UNKNOWN
+    verdict = world.survey({"a": 1}, None)
+    assert verdict.health is Health.UNKNOWN
+    assert verdict.reason == "ldf does not answer the agent"
+    assert world.figures() == []
+    assert world.survey({"a": 1}, {"a": 1}).health is Health.OK
+
+
+def test_a_new_topic_is_missed_after_two_refreshes_until_it_is_there() -> None:
+    world = World()
+    assert world.survey({"a": 1, "b": 1}, {"a": 1}).health is Health.OK
+    assert "1 of them are new" in world.verdict().reason
+    world.now += 20 * MINUTE
+    assert world.survey({"a": 1, "b": 1}, {"a": 1}).health is Health.OK
+    assert world.figures() == [0, 0]
+    world.now += timedelta(seconds=5)
+    verdict = world.survey({"a": 1, "b": 1}, {"a": 1})
+    assert verdict.health is Health.CRITICAL
+    assert verdict.reason.startswith("Missing at ldf for 20 min, though the")
+    assert "10 min: b." in verdict.reason
+    assert world.figures() == [1, 0]
+    assert world.survey({"a": 1, "b": 1}, {"a": 1, "b": 1}).health is Health.OK
+    assert world.figures() == [0, 0]
+
+
+def test_a_topic_is_not_missed_before_the_target_was_asked_for_it() -> None:
+    world = World()
+    world.survey({"a": 1, "b": 1}, {"a": 1})
+    world.now += 30 * MINUTE
+    world.survey({"a": 1, "b": 1}, {"a": 1})
+    world.parity.note_hidden({})
+    assert world.verdict().health is Health.OK
+    world.parity.note_hidden({"b": True})
+    verdict = world.verdict()
+    assert verdict.health is Health.UNKNOWN
+    assert "may not see whether these are at ldf: b." in verdict.reason
+    assert world.figures() == [0, 0]
+
+
+def test_a_restart_forgets_nothing_and_makes_nothing_older() -> None:
+    world = World()
+    world.survey({"a": 1, "b": 1}, {"a": 1})
+    world.now += 15 * MINUTE
+    world.start()
+    verdict = world.survey({"a": 1, "b": 1, "c": 1}, {"a": 1})
+    assert verdict.health is Health.OK
+    world.now += 6 * MINUTE
+    verdict = world.survey({"a": 1, "b": 1, "c": 1}, {"a": 1})
+    assert verdict.health is Health.CRITICAL
+    assert ": b. Does" in verdict.reason
+
+
+def test_a_topic_that_was_made_anew_is_a_new_one() -> None:
+    world = World()
+    world.survey({"b": facts(1, topic_id="old"), "a": 1}, {"a": 1})
+    world.now += 15 * MINUTE
+    world.survey({"b": facts(1, topic_id="new"), "a": 1}, {"a": 1})
+    world.now += 6 * MINUTE
+    verdict = world.survey({"b": facts(1, topic_id="new"), "a": 1}, {"a": 1})
+    assert verdict.health is Health.OK
+
+
+def test_what_the_mirror_does_not_want_is_told_at_once_and_once() -> None:
+    world = World(wants="a.*")
+    verdict = world.survey({"a": 1, "b": 1, "heartbeats": 1}, {"a": 1})
+    assert verdict.health is Health.CRITICAL
+    assert verdict.reason.startswith(
+        "The mirror's topic filter does not match b,"
+    )
+    assert "also_1" not in verdict.evidence
+    assert world.figures() == [1, 0]
+    world.configure("a.*|b")
+    verdict = world.survey({"a": 1, "b": 1}, {"a": 1, "b": 1})
+    assert verdict.health is Health.OK
+
+
+def test_a_filter_is_believed_only_once_all_of_it_was_read() -> None:
+    world = World(wants="older")
+    verdict = world.survey({"a": 1}, {"a": 1}, caught_up=False)
+    assert verdict.health is Health.OK
+
+
+def test_a_flow_without_topics_carries_what_its_mirror_wants() -> None:
+    world = World(wants="a.*", chosen=False)
+    world.survey({"a": 1, "b": 1}, {"a": 1})
+    world.now += 60 * MINUTE
+    verdict = world.survey({"a": 1, "b": 1}, {"a": 1})
+    assert verdict.health is Health.OK
+    assert verdict.evidence["not_wanted_topics"] == "b"
+    assert world.figures() == [0, 0]
+
+
+def test_partitions_that_the_mirror_should_have_added_are_a_warning() -> None:
+    world = World(refresh=MINUTE)
+    assert world.survey({"a": 3}, {"a": 2}).health is Health.OK
+    world.now += timedelta(seconds=121)
+    verdict = world.survey({"a": 3}, {"a": 2})
+    assert verdict.health is Health.WARNING
+    assert verdict.reason.startswith(
+        "a has 3 partitions at summit and only 2 at ldf for 2 min"
+    )
+    assert world.figures() == [0, 1]
+    # Another growth is another wait.
+    assert world.survey({"a": 4}, {"a": 3}).health is Health.OK
+
+
+def test_partitions_that_only_the_target_has_are_told_at_once() -> None:
+    verdict = World().survey({"a": 2}, {"a": 4})
+    assert verdict.health is Health.WARNING
+    assert verdict.reason.startswith("a has 4 partitions at ldf and only 2 at")
+
+
+def test_a_short_silence_of_a_cluster_changes_nothing_a_long_one_does() -> (
+    None
+):
+    world = World()
+    world.survey({"a": 1}, {"a": 1})
+    world.now += timedelta(seconds=30)
+    assert world.survey({"a": 1}, None).health is Health.OK
+    world.now += MINUTE
+    assert world.survey({"a": 1}, None).health is Health.UNKNOWN
+
+
+def test_what_is_left_over_or_replicated_otherwise_is_information() -> None:
+    verdict = World().survey(
+        {"a": facts(1, replicas=3)}, {"a": facts(1, replicas=2), "gone": 1}
+    )
+    assert verdict.health is Health.OK
+    assert verdict.evidence["only_at_target_topics"] == "gone"
+    assert verdict.evidence["other_replication_factor_topics"] == "a"
+
+
+def test_active_active_with_default_naming_is_no_cycle() -> None:
+    world = World(DEFAULT)
+    verdict = world.survey(
+        dict.fromkeys(("x", "heartbeats", "ldf.x", "ldf.heartbeats"), 1),
+        dict.fromkeys(("x", "summit.x", "heartbeats", "ldf"), 1)
+        | dict.fromkeys(("summit.heartbeats", "summit.ldf"), 1),
+    )
+    assert verdict.health is Health.OK
+    assert verdict.evidence["topics"] == 2
+
+
+def test_names_that_came_round_are_a_warning() -> None:
+    topics = {"x": 1, "heartbeats": 1}
+    there = {"x": 1, "summit.x": 1, "summit.heartbeats": 1}
+    for name in ("summit.ldf.x", "summit.summit.heartbeats"):
+        verdict = World(DEFAULT).survey(topics, {**there, name: 1})
+        assert verdict.health is Health.WARNING
+        assert f"came round to where they began: {name}." in verdict.reason
+
+
+def test_a_filter_that_only_java_reads_is_taken_for_unknown() -> None:
+    verdict = World(wants=r"\Qa\E").survey({"b": 1}, {"b": 1})
+    assert verdict.health is Health.OK
