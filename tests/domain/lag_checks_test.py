@@ -1,0 +1,191 @@
+"""Verdicts on lag and retention: what makes them, what leaves them silent."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from mirrorwatch.domain.checks import (
+    LagLimits,
+    RetentionLimits,
+    judge_lag,
+    judge_retention,
+)
+from mirrorwatch.domain.lag import (
+    Headroom,
+    LagObservation,
+    LagStatus,
+    TopicLag,
+)
+from mirrorwatch.domain.verdicts import Health, Verdict
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+QUIET = TopicLag(
+    topic="quiet",
+    topic_class="",
+    records=0,
+    seconds=0,
+    headroom=Headroom(remaining=timedelta(hours=72), share=1),
+)
+BEHIND = TopicLag(
+    topic="late",
+    topic_class="",
+    records=40,
+    seconds=50,
+    status=LagStatus.MOVING,
+    partition=3,
+    position=17,
+    origin="sync",
+    stuck=timedelta(),
+    headroom=Headroom(remaining=timedelta(hours=72), share=1),
+)
+SEEN = LagObservation(
+    flow="f", at=NOW, topics=(QUIET, BEHIND), configs_known=True
+)
+
+
+def lag(seen: LagObservation | None, now: datetime = NOW) -> Verdict:
+    return judge_lag("f", seen, LagLimits(), now)
+
+
+def retention(seen: LagObservation | None) -> Verdict:
+    return judge_retention("f", seen, RetentionLimits(), NOW)
+
+
+def with_late(**changes: object) -> LagObservation:
+    late = replace(BEHIND, **changes)  # type: ignore[arg-type]
+    return replace(SEEN, topics=(QUIET, late))
+
+
+def with_headroom(
+    hours: float, share: float, drain_hours: float | None = 0.1
+) -> LagObservation:
+    drain = None if drain_hours is None else timedelta(hours=drain_hours)
+    left = Headroom(remaining=timedelta(hours=hours), share=share)
+    return with_late(headroom=left, drain=drain)
+
+
+@pytest.mark.parametrize("judge", [lag, retention])
+def test_what_was_never_seen_is_unknown(judge: type[object]) -> None:
+    verdict = judge(None)  # type: ignore[call-arg]
+    assert isinstance(verdict, Verdict)
+    assert verdict.health is Health.UNKNOWN
+
+
+def test_a_mirror_that_goes_on_is_ok_whatever_waits() -> None:
+    assert lag(SEEN).health is Health.OK
+    assert "40 records" in lag(SEEN).reason
+    assert lag(SEEN).evidence["worst_topic"] == "late"
+
+
+@pytest.mark.parametrize(
+    ("status", "says"),
+    [
+        (LagStatus.STOPPED, "Nothing of f is copied: 40 records of 1 topics"),
+        (LagStatus.STALLED, "late is not copied while other topics are"),
+    ],
+)
+def test_a_position_that_stands_too_long_is_critical(
+    status: LagStatus, says: str
+) -> None:
+    limit = SEEN.flush * 2
+    just = with_late(status=status, stuck=limit)
+    assert lag(just).health is Health.OK
+    late = with_late(status=status, stuck=limit + timedelta(seconds=1))
+    verdict = lag(late)
+    assert verdict.health is Health.CRITICAL
+    assert verdict.reason.startswith(says)
+    assert "late[3] stands at offset 17 (sync) for 2 min" in verdict.reason
+
+
+def test_a_slower_mirror_is_given_more_time() -> None:
+    stuck = with_late(status=LagStatus.STOPPED, stuck=timedelta(minutes=9))
+    slow = replace(stuck, flush=timedelta(minutes=5))
+    assert lag(stuck).health is Health.CRITICAL
+    assert lag(slow).health is Health.OK
+
+
+def test_a_new_topic_is_given_two_refreshes() -> None:
+    limit = SEEN.refresh * 2
+    young = with_late(status=LagStatus.NOT_BEGUN, stuck=limit)
+    assert lag(young).health is Health.OK
+    old = with_late(
+        status=LagStatus.NOT_BEGUN, stuck=limit + timedelta(seconds=1)
+    )
+    assert lag(old).health is Health.CRITICAL
+    assert "late was never copied" in lag(old).reason
+
+
+def test_falling_behind_is_a_warning() -> None:
+    verdict = lag(with_late(status=LagStatus.FALLING_BEHIND))
+    assert verdict.health is Health.WARNING
+    assert "late falls behind" in verdict.reason
+
+
+def test_an_age_that_is_a_lower_bound_is_said_to_be_one() -> None:
+    verdict = lag(with_late(status=LagStatus.FALLING_BEHIND, at_least=True))
+    assert "at least 50 s" in verdict.reason
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        replace(SEEN, problems=("summit does not answer",)),
+        replace(SEEN, unknown_partitions=2),
+        replace(SEEN, at=NOW - timedelta(minutes=3)),
+    ],
+)
+def test_lag_that_cannot_be_said_is_unknown(seen: LagObservation) -> None:
+    assert lag(seen).health is Health.UNKNOWN
+
+
+def test_the_reason_names_the_longest_of_those_that_stand() -> None:
+    stuck = replace(
+        BEHIND, status=LagStatus.STOPPED, stuck=timedelta(minutes=5)
+    )
+    longer = replace(stuck, topic="later", stuck=timedelta(minutes=7))
+    verdict = lag(replace(SEEN, topics=(stuck, longer)))
+    assert "80 records of 2 topics" in verdict.reason
+    assert "later[3]" in verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("hours", "share", "drain_hours", "health"),
+    [
+        (72, 1.0, None, Health.OK),
+        # Three quarters of a short retention left: nothing is wrong.
+        (0.9, 0.9, None, Health.OK),
+        (23, 0.7, 0.1, Health.WARNING),
+        (25, 0.7, 0.1, Health.OK),
+        (5, 0.4, 0.1, Health.CRITICAL),
+        (7, 0.4, 0.1, Health.WARNING),
+        # Will it drain before it loses?
+        (30, 0.4, 0.1, Health.OK),
+        (30, 0.4, 31, Health.CRITICAL),
+        (30, 0.4, None, Health.CRITICAL),
+        (30, 0.6, None, Health.OK),
+    ],
+)
+def test_headroom_is_judged_by_time_share_and_drain(
+    hours: float, share: float, drain_hours: float | None, health: Health
+) -> None:
+    verdict = retention(with_headroom(hours, share, drain_hours))
+    assert verdict.health is health
+
+
+def test_a_topic_of_which_nothing_waits_loses_nothing() -> None:
+    short = Headroom(remaining=timedelta(minutes=1), share=0.1)
+    seen = replace(SEEN, topics=(replace(QUIET, headroom=short),))
+    assert retention(seen).health is Health.OK
+    assert retention(seen).evidence["time_to_loss_seconds"] == 60
+
+
+def test_a_retention_that_is_not_known_is_not_called_long() -> None:
+    verdict = retention(replace(SEEN, configs_known=False))
+    assert verdict.health is Health.UNKNOWN
+
+
+def test_a_source_that_keeps_everything_loses_nothing() -> None:
+    seen = replace(SEEN, topics=(replace(BEHIND, headroom=None),))
+    assert retention(seen).health is Health.OK
+    assert retention(seen).reason == "The source deletes no record"

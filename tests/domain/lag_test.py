@@ -1,0 +1,374 @@
+"""Lag from surveys, rule by rule."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mirrorwatch.domain.lag import (
+    Head,
+    LagObservation,
+    LagStatus,
+    LagTracker,
+    TopicLag,
+)
+from mirrorwatch.domain.lag.ends import KEPT, Ends
+from mirrorwatch.domain.lag.trend import BUCKET, Trend
+from mirrorwatch.domain.positions import Committed, Sync
+from mirrorwatch.domain.topic_configs import TopicConfigs
+from mirrorwatch.domain.view import ClusterView, FlowView, TopicFacts
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+HOUR_MS = 3_600_000
+
+
+def a_view(
+    seconds: float,
+    *,
+    end: int,
+    copied: int | None = None,
+    committed: int | None = None,
+    sync: tuple[int, int] | None = None,
+    start: int = 0,
+    id_: str = "source id",
+    target: bool = True,
+    caught_up: bool = True,
+) -> FlowView:
+    at = NOON + timedelta(seconds=seconds)
+    place = ("t", 0)
+    positions: Mapping[tuple[str, int], Committed] = {}
+    if committed is not None:
+        positions = {
+            place: Committed(
+                topic="t", partition=0, position=committed, written_at=NOON
+            )
+        }
+    syncs: Mapping[tuple[str, int], Sync] = {}
+    if sync is not None:
+        syncs = {
+            place: Sync(
+                topic="t",
+                partition=0,
+                upstream=sync[0],
+                downstream=sync[1],
+                written_at=NOON,
+            )
+        }
+    facts = TopicFacts(id=id_, partitions=1, replication_factor=1)
+    return FlowView(
+        flow="f",
+        at=at,
+        committed=positions,
+        syncs=syncs,
+        caught_up=caught_up,
+        target=ClusterView(
+            alias="ldf",
+            id="b",
+            at=at,
+            topics={} if copied is None else {"s.t": facts},
+            ends={} if copied is None else {("s.t", 0): copied},
+        )
+        if target
+        else None,
+        source=ClusterView(
+            alias="summit",
+            id="a",
+            at=at,
+            topics={"t": facts},
+            ends={place: end},
+            starts={place: start},
+        ),
+        names={"t": "s.t"},
+    )
+
+
+def a_tracker(
+    configs: TopicConfigs | None = None, *, estimates: bool = True
+) -> LagTracker:
+    return LagTracker(
+        flow="f",
+        class_of=lambda _: "telemetry",
+        configs=lambda: {} if configs is None else {"t": configs},
+        estimates=estimates,
+    )
+
+
+def only(seen: LagObservation) -> TopicLag:
+    (topic,) = seen.topics
+    return topic
+
+
+def test_the_committed_position_counts_where_it_is_ahead() -> None:
+    lag = only(a_tracker().take(a_view(0, end=100, committed=90)))
+    assert (lag.records, lag.position, lag.origin) == (10, 90, "committed")
+
+
+def test_a_sync_is_ahead_of_an_old_commit() -> None:
+    view = a_view(0, end=100, committed=50, sync=(79, 79))
+    lag = only(a_tracker().take(view))
+    assert (lag.records, lag.origin) == (20, "sync")
+
+
+def test_the_targets_end_tells_what_was_copied_since() -> None:
+    # Ten were dropped before the sync: offsets differ by ten.
+    view = a_view(0, end=100, sync=(79, 69), copied=85)
+    lag = only(a_tracker().take(view))
+    assert (lag.records, lag.position, lag.origin) == (5, 95, "estimate")
+
+
+def test_an_estimate_never_passes_the_sources_end() -> None:
+    view = a_view(0, end=100, sync=(79, 79), copied=500)
+    assert only(a_tracker().take(view)).records == 0
+
+
+def test_an_estimate_that_is_never_proved_is_not_believed() -> None:
+    tracker = a_tracker()
+    for seconds in range(0, 180, 10):
+        view = a_view(seconds, end=100, sync=(79, 79), copied=500)
+        assert only(tracker.take(view)).records == 0
+    lag = only(tracker.take(a_view(190, end=100, sync=(79, 79), copied=500)))
+    assert (lag.records, lag.origin) == (20, "sync")
+
+
+def test_an_estimate_that_is_proved_again_and_again_is_believed() -> None:
+    tracker = a_tracker()
+    for seconds in range(0, 1000, 10):
+        copied = 100 + seconds
+        proved = 60 * ((copied - 1) // 60)
+        view = a_view(
+            seconds, end=copied + 5, sync=(proved, proved), copied=copied
+        )
+        assert only(tracker.take(view)).records == 5
+
+
+def test_a_transactional_mirror_is_not_counted_back() -> None:
+    view = a_view(0, end=100, sync=(79, 79), copied=95)
+    lag = only(a_tracker(estimates=False).take(view))
+    assert (lag.records, lag.origin) == (20, "sync")
+
+
+def test_nothing_that_waits_is_zero_and_even() -> None:
+    lag = only(a_tracker().take(a_view(0, end=100, committed=100)))
+    assert (lag.records, lag.seconds) == (0, 0)
+    assert lag.status is LagStatus.EVEN
+
+
+def test_seconds_count_from_when_the_record_was_first_seen() -> None:
+    tracker = a_tracker()
+    tracker.take(a_view(0, end=100, committed=100))
+    tracker.take(a_view(5, end=110, committed=100))
+    lag = only(tracker.take(a_view(30, end=200, committed=100)))
+    assert (lag.seconds, lag.at_least) == (25, False)
+    lag = only(tracker.take(a_view(31, end=200, committed=110)))
+    assert (lag.seconds, lag.at_least) == (1, False)
+
+
+def test_an_idle_topic_does_not_age() -> None:
+    tracker = a_tracker()
+    for seconds in (0, 1000, 9999):
+        lag = only(tracker.take(a_view(seconds, end=100, committed=100)))
+        assert lag.seconds == 0
+
+
+def test_a_record_older_than_the_agent_is_read_for_its_age() -> None:
+    tracker = a_tracker()
+    lag = only(tracker.take(a_view(0, end=100, committed=90)))
+    assert (lag.seconds, lag.at_least) == (0, True)
+    (wanted,) = tracker.wanted()
+    assert (wanted.place, wanted.position, wanted.end) == (("t", 0), 90, 100)
+    written = NOON - timedelta(hours=2)
+    tracker.resolve([Head(wanted, 90, written)])
+    lag = only(tracker.take(a_view(5, end=100, committed=90)))
+    assert (lag.seconds, lag.at_least) == (7205, False)
+    assert list(tracker.wanted()) == []
+
+
+def test_markers_at_the_end_are_no_lag() -> None:
+    tracker = a_tracker()
+    tracker.take(a_view(0, end=101, committed=100))
+    (wanted,) = tracker.wanted()
+    tracker.resolve([Head(wanted, None)])
+    lag = only(tracker.take(a_view(5, end=101, committed=100)))
+    assert (lag.records, lag.seconds) == (0, 0)
+    # What comes behind them does wait, and is looked at again.
+    lag = only(tracker.take(a_view(10, end=103, committed=100)))
+    assert lag.records == 2
+    tracker.take(a_view(15, end=103, committed=100))
+    (wanted,) = tracker.wanted()
+    assert (wanted.position, wanted.end) == (101, 103)
+
+
+def test_offsets_without_data_before_the_next_record_do_not_wait() -> None:
+    tracker = a_tracker()
+    tracker.take(a_view(0, end=100, committed=50))
+    (wanted,) = tracker.wanted()
+    tracker.resolve([Head(wanted, 70, NOON)])
+    lag = only(tracker.take(a_view(5, end=100, committed=50)))
+    assert (lag.records, lag.position) == (30, 70)
+
+
+def test_an_answer_is_void_when_the_mirror_moved_meanwhile() -> None:
+    tracker = a_tracker()
+    tracker.take(a_view(0, end=100, committed=50))
+    (wanted,) = tracker.wanted()
+    tracker.take(a_view(5, end=100, committed=60))
+    tracker.resolve([Head(wanted, None)])
+    lag = only(tracker.take(a_view(10, end=100, committed=60)))
+    assert lag.records == 40
+
+
+def test_a_mirror_that_goes_on_is_not_read_after() -> None:
+    tracker = a_tracker()
+    tracker.take(a_view(0, end=100, committed=100))
+    tracker.take(a_view(5, end=120, committed=110))
+    assert list(tracker.wanted()) == []
+
+
+def test_a_position_that_stands_is_stopped() -> None:
+    tracker = a_tracker()
+    tracker.take(a_view(0, end=100, committed=100))
+    tracker.take(a_view(5, end=110, committed=100))
+    lag = only(tracker.take(a_view(65, end=110, committed=100)))
+    assert lag.status is LagStatus.STOPPED
+    assert lag.stuck == timedelta(seconds=60)
+
+
+def test_a_topic_that_was_idle_for_long_is_not_stuck_at_once() -> None:
+    tracker = a_tracker()
+    tracker.take(a_view(0, end=100, committed=100))
+    lag = only(tracker.take(a_view(9999, end=110, committed=100)))
+    assert lag.status is LagStatus.MOVING
+    assert lag.stuck == timedelta()
+
+
+def test_a_topic_that_was_never_copied_says_so() -> None:
+    lag = only(a_tracker().take(a_view(0, end=100, start=40)))
+    assert lag.status is LagStatus.NOT_BEGUN
+    assert (lag.records, lag.origin) == (60, "start")
+
+
+def test_another_topic_of_the_same_name_begins_anew() -> None:
+    tracker = a_tracker()
+    tracker.take(a_view(0, end=100, committed=100))
+    tracker.take(a_view(5, end=110, committed=100))
+    lag = only(tracker.take(a_view(10, end=110, committed=100, id_="other")))
+    assert lag.stuck == timedelta()
+
+
+def test_a_target_that_does_not_answer_is_not_another_one() -> None:
+    tracker = a_tracker()
+    tracker.take(a_view(0, end=110, committed=100, copied=100))
+    lag = only(tracker.take(a_view(60, end=110, committed=100, target=False)))
+    assert lag.stuck is not None
+    assert lag.stuck > timedelta(seconds=30)
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        a_view(0, end=50, committed=100),
+        a_view(0, end=100, committed=100, caught_up=False),
+    ],
+    ids=["beyond the end", "unread"],
+)
+def test_what_is_not_known_is_not_called_even(view: FlowView) -> None:
+    seen = a_tracker().take(view)
+    assert seen.unknown_partitions or seen.problems
+
+
+def test_it_drains_as_fast_as_in_the_last_minute() -> None:
+    tracker = a_tracker()
+    tracker.take(a_view(0, end=1000, committed=100))
+    lag = only(tracker.take(a_view(10, end=1010, committed=210)))
+    # 11 records a second copied, 1 written: 800 are gone in 80 s.
+    assert lag.drain == timedelta(seconds=80)
+    lag = only(tracker.take(a_view(90, end=1010, committed=210)))
+    lag = only(tracker.take(a_view(95, end=1010, committed=210)))
+    assert lag.drain is None
+
+
+def test_headroom_by_time_is_what_the_oldest_has_left() -> None:
+    configs = TopicConfigs(retention_ms=HOUR_MS, retention_bytes=-1)
+    tracker = a_tracker(configs)
+    headroom = only(tracker.take(a_view(0, end=100, committed=100))).headroom
+    assert headroom is not None
+    assert (headroom.remaining, headroom.share) == (timedelta(hours=1), 1)
+    tracker.take(a_view(5, end=110, committed=100))
+    headroom = only(
+        tracker.take(a_view(1805, end=110, committed=100))
+    ).headroom
+    assert headroom is not None
+    assert headroom.remaining == timedelta(minutes=30)
+    assert headroom.share == 0.5
+
+
+def test_headroom_by_size_is_an_estimate() -> None:
+    configs = TopicConfigs(retention_ms=-1, retention_bytes=1000)
+    tracker = a_tracker(configs)
+    tracker.take(a_view(0, end=1000, committed=1000, start=500))
+    lag = only(tracker.take(a_view(10, end=1100, committed=1000, start=600)))
+    assert lag.headroom is not None
+    assert lag.headroom.estimated
+    # 10 a second are written; the log start is 400 behind the position.
+    assert lag.headroom.remaining == timedelta(seconds=40)
+    assert lag.headroom.share == 0.8
+
+
+@pytest.mark.parametrize(
+    "configs",
+    [
+        TopicConfigs(retention_ms=-1, retention_bytes=-1),
+        TopicConfigs(
+            retention_ms=HOUR_MS, cleanup_policy=frozenset({"compact"})
+        ),
+        None,
+    ],
+)
+def test_what_is_never_deleted_has_no_headroom(
+    configs: TopicConfigs | None,
+) -> None:
+    lag = only(a_tracker(configs).take(a_view(0, end=9, committed=1)))
+    assert lag.headroom is None
+
+
+@given(
+    st.lists(st.integers(0, 40), min_size=1, max_size=300),
+    st.integers(0, 2000),
+)
+def test_the_age_of_what_waits_is_never_lost(
+    written: list[int], position: int
+) -> None:
+    true: dict[int, float] = {}
+    ends, end = Ends(), 0
+    for second, count in enumerate(written):
+        before, end = end, end + count
+        ends.see(end, float(second))
+        true.update(dict.fromkeys(range(before, end), float(second)))
+        position_now = min(position, end)
+        ends.pass_(position_now)
+        assert len(ends.entries) <= KEPT
+        if position_now < end:
+            found = ends.written_at(position_now)
+            assert found is not None
+            # Thinned out, it may only be said to be younger, never older.
+            assert found[0] >= true[position_now]
+            if position_now == position and second < KEPT:
+                assert found[0] == true[position_now]
+
+
+def test_lag_that_grows_from_stretch_to_stretch_falls_behind() -> None:
+    trend = Trend()
+    for n in range(7):
+        for burst in (50, 0):
+            trend.see(n * BUCKET + burst, 0, 0, 40.0 + n + burst)
+    assert trend.falls_behind()
+
+
+def test_bursts_do_not_fall_behind() -> None:
+    trend = Trend()
+    for n in range(20):
+        trend.see(n * BUCKET, 0, 0, 100.0 * n)
+        trend.see(n * BUCKET + 60, 0, 0, 0.0)
+    assert not trend.falls_behind()
