@@ -45,6 +45,7 @@ def test_the_example_loads_with_every_comment_taken_as_configuration(
     assert config.sinks.influxdb is not None
     assert config.sinks.influxdb.form == "2.x"
     assert config.flows[0].mirror.jmx is not None
+    assert config.flows[0].canary.format == "avro"
     assert config.flows[0].limits.latency.warning == timedelta(seconds=2)
 
 

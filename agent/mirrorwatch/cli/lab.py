@@ -80,19 +80,29 @@ def command() -> None:
     help="MirrorMaker 2's own intervals, or a second for each.",
 )
 @click.option(
+    "--registries", is_flag=True, help="With a schema registry for each site."
+)
+@click.option(
     "--minutes",
     type=click.FloatRange(min=0, min_open=True),
     help="Stop by itself after this time; else at Ctrl-C.",
 )
 def up(
+    *,
     name: str,
     kafka: str,
     naming: Literal["identity", "default"],
     intervals: Literal["default", "fast"],
+    registries: bool,
     minutes: float | None,
 ) -> None:
     """Start a lab and keep it up until Ctrl-C or `lab down`."""
-    settings = LabSettings(kafka=kafka, naming=naming, intervals=intervals)
+    settings = LabSettings(
+        kafka=kafka,
+        naming=naming,
+        intervals=intervals,
+        registries=registries,
+    )
     with reserve(name) as folder, _terminated_as_interrupted():
         # The logs of the last one were kept until now.
         shutil.rmtree(folder / "lab", ignore_errors=True)
@@ -203,6 +213,7 @@ def _addresses(lab: Lab) -> Table:
         "  behind the agent's link": lab.source.agent_bootstrap,
         "ldf, the target": lab.target.bootstrap,
         "The mirror's MBeans": lab.mirror.jolokia_url,
+        **{f"Schemas of {a}": r.url for a, r in lab.registries.items()},
         "Logs": str(lab.logs),
         "Break something": "mirrorwatch lab faults (in another terminal)",
         "Stop": "Ctrl-C",

@@ -1,6 +1,6 @@
 """What gives Avro probes their schema.
 
-Imported by who wants Avro only: its libraries cost 7 MB of memory.
+Imported by who wants Avro only: its libraries cost 9 MB of memory.
 """
 
 from dataclasses import replace
