@@ -3,10 +3,11 @@
 from .audit import AuditConfig
 from .canary import CanaryConfig, SizedConfig
 from .clusters import ClusterConfig, SchemaRegistryConfig
+from .connect import ConnectConfig
 from .flows import FlowConfig
 from .kafka import KafkaProperties
 from .limits import CanaryLimits, LatencyLimits, LimitsConfig
-from .mirror import ConnectConfig, JmxConfig, MirrorConfig, MirrorTopicsConfig
+from .mirror import JmxConfig, MirrorConfig, MirrorTopicsConfig
 from .outputs import InfluxDBConfig, SinksConfig, StateConfig, WebConfig
 from .root import Config
 from .topic_naming import NamingConfig

@@ -14,9 +14,10 @@ from pydantic import (
 
 from .addresses import HttpUrl
 from .base import Model
+from .connect import ConnectConfig
 from .problems import Problem, ProblemsError
 
-__all__ = ["ConnectConfig", "JmxConfig", "MirrorConfig", "MirrorTopicsConfig"]
+__all__ = ["JmxConfig", "MirrorConfig", "MirrorTopicsConfig"]
 
 
 class MirrorTopicsConfig(Model):
@@ -39,13 +40,6 @@ class MirrorTopicsConfig(Model):
     configs: str | None = Field(None, title="Connect's configs topic")
     """On the target. Default: `mm2-configs.SOURCE.internal` in dedicated
     mode; on a Connect cluster, the worker's `config.storage.topic`."""
-
-
-class ConnectConfig(Model):
-    """The REST API of Kafka Connect."""
-
-    url: HttpUrl = Field(title="Address")
-    """Address of any worker."""
 
 
 class JmxConfig(Model):

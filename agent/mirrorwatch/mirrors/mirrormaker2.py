@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from ..domain.positions import Committed, Companion, Heartbeat, MirrorFact
+from ..domain.positions import (
+    Assignment,
+    Committed,
+    Companion,
+    Heartbeat,
+    MirrorFact,
+)
 from ..exceptions import ConfigError
 from ..ports import InternalTopic
 from .mirrormaker2_binary import to_checkpoint, to_heartbeat, to_sync
@@ -189,11 +195,7 @@ class MirrorMaker2:
             return self.to_fact(name, json.loads(value)["properties"])
         if kind == "task" and value is not None:
             properties = json.loads(value).get("properties")
-            if properties is None or not self._is_ours(
-                name.rpartition("-")[0], properties
-            ):
-                return None
-            return to_assignment(name, properties, written_at)
+            return self.to_assignment(name, properties or {}, written_at)
         if kind == "commit" and value is not None:
             return to_task_count(name, json.loads(value))
         return None
@@ -210,6 +212,24 @@ class MirrorMaker2:
         if ours and copies_records(properties):
             return to_connector(name, properties, self.max_in_flight)
         return to_companion(name, properties, ours=ours)
+
+    def to_assignment(
+        self, name: str, properties: Mapping[str, Any], written_at: datetime
+    ) -> Assignment | None:
+        """Return what a task was given, if it copies records of this flow.
+
+        Parameters
+        ----------
+        name
+            Connector and number, with a dash between them.
+        properties
+            The task's configuration.
+        written_at
+            When it was written.
+        """
+        if not self._is_ours(name.rpartition("-")[0], properties):
+            return None
+        return to_assignment(name, properties, written_at)
 
     def _is_ours(self, name: str, properties: Mapping[str, Any]) -> bool:
         target = properties.get("target.cluster.alias", self.target_alias)

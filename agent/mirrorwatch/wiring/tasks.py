@@ -1,5 +1,13 @@
 """The tasks of a flow's mirror."""
 
+from ..domain.restarts import RestartRules
+from ..ports import Worker
+from ..sources.connect import (
+    ConnectAddress,
+    ConnectApi,
+    ConnectWorker,
+    Restarter,
+)
 from ..sources.tasks import (
     Inspector,
     TaskFacts,
@@ -45,4 +53,39 @@ def wire_tasks(parts: FlowParts, around: Surroundings) -> Wired:
     source = TasksSource(
         flow=flow.name, positions=positions, facts=facts, board=board
     )
-    return Wired(workers=(inspector,), sources=(source,))
+    workers: tuple[Worker, ...] = (inspector,)
+    if flow.mirror.connect is not None:
+        worker = _wire_connect(parts, around, board, facts)
+        workers = (inspector, worker)
+    return Wired(workers=workers, sources=(source,))
+
+
+def _wire_connect(
+    parts: FlowParts, around: Surroundings, board: TasksBoard, facts: TaskFacts
+) -> ConnectWorker:
+    flow, connect = parts.config, parts.config.mirror.connect
+    assert connect is not None  # noqa: S101 - asked before
+    password = connect.password
+    api = ConnectApi(
+        ConnectAddress(
+            flow=flow.name,
+            cluster=flow.target,
+            url=connect.url,
+            username=connect.username,
+            password=password.get_secret_value() if password else None,
+            ca=connect.ca,
+        )
+    )
+    rules = RestartRules(**connect.restart_failed.model_dump())
+    logger = around.logger.bind(flow=flow.name)
+    return ConnectWorker(
+        flow=flow.name,
+        api=api,
+        mirror=parts.mirror,
+        positions=parts.positions,
+        board=board,
+        facts=facts,
+        restarter=Restarter(api, rules, logger),
+        clock=around.clock,
+        logger=around.logger,
+    )

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from threading import Lock
 
-from ...domain.positions import TaskState
 from ...domain.tasks import Stopped
 
 __all__ = ["Answer", "TasksBoard"]
@@ -17,14 +16,11 @@ TaskKey = tuple[str, int]
 class Answer:
     """What Connect's REST API said."""
 
-    at: datetime
-    """When it was asked."""
-
-    states: tuple[TaskState, ...] = ()
-    """State of each connector and task."""
+    at: datetime | None
+    """When it was last asked and answered; `None` if it never did."""
 
     problem: str | None = None
-    """Why it said nothing, if it did not."""
+    """Why it said nothing since, if it did not."""
 
 
 class TasksBoard:

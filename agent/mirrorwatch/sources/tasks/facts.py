@@ -21,6 +21,8 @@ NOWHERE = (
 
 STILL_READING = "The mirror's status and configs topics are still being read"
 
+NOT_ANSWERED = "Connect's REST API has not answered for 30 s or more"
+
 NOT_ASKED = "Connect's REST API has not been asked yet"
 
 
@@ -108,7 +110,9 @@ class TaskFacts:
         if problems or answer is None:
             said = () if of_topic is None else (of_topic,)
             return KnownTasks(problems=(*problems, *said))
-        return KnownTasks(states=answer.states, origin="Connect's REST API")
+        return KnownTasks(
+            states=self._positions.tasks(), origin="Connect's REST API"
+        )
 
     def _rest_problems(self, now: datetime) -> tuple[str, ...]:
         if not self._has_rest:
@@ -116,8 +120,7 @@ class TaskFacts:
         answer = self._board.answer()
         if answer is None:
             return (NOT_ASKED,)
-        if answer.problem is not None:
-            return (answer.problem,)
-        if now - answer.at > FRESH:
-            return ("Connect's REST API has not answered for 30 s or more",)
-        return ()
+        # A worker that starts again, or rebalances, says nothing for a while.
+        if answer.at is not None and now - answer.at <= FRESH:
+            return ()
+        return (answer.problem or NOT_ANSWERED,)

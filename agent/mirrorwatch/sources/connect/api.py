@@ -1,0 +1,188 @@
+"""Asks Kafka Connect's REST API."""
+
+import ssl
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ...exceptions import (
+    ConfigError,
+    SourceDeniedError,
+    SourceError,
+    SourceUnavailableError,
+)
+
+__all__ = ["ConnectAddress", "ConnectApi"]
+
+PATIENCE_SECONDS = 4.0
+"""A worker that needs longer is in trouble, and the agent must be able to
+stop meanwhile."""
+
+ABSENT = {httpx.codes.NOT_FOUND, httpx.codes.METHOD_NOT_ALLOWED}
+"""What a version answers that does not know a question."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ConnectAddress:
+    """Where a worker is, and how to log in."""
+
+    flow: str
+    """Name of the flow whose mirror it runs."""
+
+    cluster: str
+    """Our alias of the cluster beside it."""
+
+    url: str
+    username: str | None = None
+    password: str | None = None
+    ca: Path | None = None
+    """Who signs its certificate, if no public authority does."""
+
+    def __repr__(self) -> str:
+        # Never the password, wherever this is shown.
+        return f"ConnectAddress({self.flow!r})"
+
+
+class ConnectApi:
+    """The REST API of one Connect cluster.
+
+    Parameters
+    ----------
+    address
+        Where it is.
+
+    Raises
+    ------
+    ConfigError
+        Raised if the certificate authority cannot be read.
+    SourceError
+        Raised by every method if the API does not do as it is asked.
+
+    Notes
+    -----
+    Answers hold the configuration of connectors, passwords included: nothing
+    of them is put into an error.
+    """
+
+    def __init__(self, address: ConnectAddress) -> None:
+        self._cluster = address.cluster
+        self._flow = address.flow
+        self._url = address.url
+        try:
+            verify = ssl.create_default_context(cafile=address.ca)
+        except OSError as e:
+            raise ConfigError(
+                f"mirror.connect.ca of {address.flow}: {e}"
+            ) from e
+        login = (
+            None
+            if address.username is None
+            else httpx.BasicAuth(address.username, address.password or "")
+        )
+        self._http = httpx.Client(
+            auth=login,
+            timeout=PATIENCE_SECONDS,
+            verify=verify,
+            headers={"Accept": "application/json"},
+            limits=httpx.Limits(max_connections=1),
+        )
+
+    def connectors(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return ``status`` and ``info`` of each connector, by its name."""
+        found = self._ask("GET", "connectors?expand=status&expand=info")
+        if not isinstance(found, dict):
+            raise self._strange()
+        return found
+
+    def tasks(self, connector: str) -> Sequence[Mapping[str, Any]]:
+        """Return the configuration of each task of a connector."""
+        found = self._ask("GET", f"connectors/{_quote(connector)}/tasks")
+        return found if isinstance(found, list) else []
+
+    def offsets(self, connector: str) -> Sequence[Mapping[str, Any]] | None:
+        """Return the committed offsets of a connector; `None` before Kafka
+        3.5.
+        """
+        found = self._ask("GET", f"connectors/{_quote(connector)}/offsets")
+        if found is None:
+            return None
+        offsets = found.get("offsets") if isinstance(found, dict) else None
+        if not isinstance(offsets, list):
+            raise self._strange()
+        return offsets
+
+    def restart(self, connector: str, task: int | None) -> None:
+        """Start a failed task again, or a failed connector itself."""
+        path = f"connectors/{_quote(connector)}"
+        if task is not None:
+            path += f"/tasks/{task}"
+        self._ask("POST", f"{path}/restart")
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._http.close()
+
+    def _ask(self, method: str, path: str) -> Any:
+        """Ask; `None` if nobody knows what is asked for."""
+        try:
+            answer = self._http.request(method, f"{self._url}/{path}")
+        except httpx.TransportError as e:
+            raise self._unreachable(e) from e
+        except httpx.HTTPError as e:
+            raise self._strange() from e
+        if answer.status_code in ABSENT and path.count("/"):
+            return None
+        if not answer.is_success:
+            raise self._refusal(answer.status_code)
+        if not answer.content:
+            return None
+        try:
+            return answer.json()
+        except ValueError as e:
+            raise self._strange() from e
+
+    def _unreachable(self, error: httpx.TransportError) -> SourceError:
+        if isinstance(error, httpx.TimeoutException):
+            why = f"no answer within {PATIENCE_SECONDS:g} s"
+        else:
+            why = str(error) or type(error).__name__
+        return SourceUnavailableError(
+            f"Connect's REST API of {self._flow} cannot be reached ({why}): "
+            "is the worker up, and are mirror.connect and the network right?",
+            source="connect",
+            cluster=self._cluster,
+        )
+
+    def _refusal(self, status: int) -> SourceError:
+        if status in {httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN}:
+            return SourceDeniedError(
+                f"Connect's REST API of {self._flow} refuses the agent "
+                f"(status {status}): see username and password under "
+                "mirror.connect",
+                source="connect",
+                cluster=self._cluster,
+                right="Connect's REST API",
+            )
+        return SourceError(
+            f"Connect's REST API of {self._flow} does not do what it is "
+            f"asked (status {status}): see the worker's own log; 409 is a "
+            "rebalance",
+            source="connect",
+            cluster=self._cluster,
+        )
+
+    def _strange(self) -> SourceError:
+        return SourceError(
+            f"What answers as Connect's REST API of {self._flow} is none: "
+            "see mirror.connect.url",
+            source="connect",
+            cluster=self._cluster,
+        )
+
+
+def _quote(name: str) -> str:
+    return quote(name, safe="")

@@ -1,0 +1,170 @@
+"""MirrorMaker 2 on a Connect cluster that it shares with others."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from mirrorwatch.config import Config
+from mirrorwatch.domain.verdicts import Health, Verdict
+from mirrorwatch.lab import Lab, LabSettings
+from mirrorwatch.lab.connect import ConnectMirror
+from tests.support.lab import copied, produce
+from tests.support.oversized import UNSYNCED, lower_limit, produce_alone
+from tests.support.watch import Watch, describe, wait_until
+
+pytestmark = pytest.mark.lab
+
+BIG = "lab.big"
+CONNECTOR = "mirror-source"
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    settings = LabSettings(
+        mirror="connect",
+        topics={"mirrorwatch.canary": 6, BIG: 2},
+        # A worker that was killed is missed at once, not for five minutes.
+        intervals="fast",
+        mirror_properties=UNSYNCED,
+    )
+    with Lab(settings) as lab:
+        yield lab
+
+
+def worker_of(lab: Lab) -> ConnectMirror:
+    assert isinstance(lab.mirror, ConnectMirror)
+    return lab.mirror
+
+
+def watching(lab: Lab, **mirror: Any) -> Watch:
+    """Return an agent that asks the REST API, too, and is impatient."""
+    watch = Watch(lab)
+    data = describe(lab, canary={"interval": "500ms", "deadline": "10s"})
+    (flow,) = data["flows"]
+    connect = {"url": worker_of(lab).rest_url}
+    flow["mirror"] = {**flow["mirror"], "connect": connect, **mirror}
+    flow["limits"] = {"tasks": {"grace": "3s"}}
+    watch.config = Config.from_mapping({**data, "interval": "1s"})
+    return watch
+
+
+def without_status(lab: Lab) -> Mapping[str, str]:
+    """Return the topics of a site that does not name the status topic."""
+    topics = dict(worker_of(lab).agent_config["topics"])
+    del topics["status"]
+    return topics
+
+
+def tasks(watch: Watch) -> Verdict:
+    verdict = watch.verdict("tasks")
+    assert verdict is not None
+    return verdict
+
+
+def wait_for(
+    watch: Watch, health: Health, *, within: float = 60, saying: str = ""
+) -> Verdict:
+    """Wait for the verdict on tasks."""
+
+    def is_so() -> bool:
+        found = watch.verdict("tasks")
+        return (
+            found is not None
+            and found.health is health
+            and saying in f"{found.reason} {found.evidence}"
+        )
+
+    wait_until(is_so, within=within, what=lambda: watch.verdict("tasks"))
+    return tasks(watch)
+
+
+def test_a_mirror_on_connect_is_watched_like_a_dedicated_one(
+    lab: Lab,
+) -> None:
+    with watching(lab) as watch:
+        watch.wait_for(Health.OK, within=60)
+        watch.wait_for_count("delivered", 30, within=60)
+        verdict = wait_for(watch, Health.OK)
+    assert verdict.reason == "2 of 2 tasks that copy run"
+    assert verdict.evidence["read_from"] == "topic lab-connect-status at ldf"
+    assert "neighbour-0 RUNNING" in str(verdict.evidence["neighbours"])
+    assert "mirror-checkpoints" in verdict.evidence
+
+
+def test_without_a_status_topic_the_rest_api_tells(lab: Lab) -> None:
+    with watching(lab, topics=without_status(lab)) as watch:
+        verdict = wait_for(watch, Health.OK)
+    assert verdict.reason == "2 of 2 tasks that copy run"
+    assert verdict.evidence["read_from"] == "Connect's REST API"
+
+
+def test_with_neither_nothing_tells_and_that_is_said(lab: Lab) -> None:
+    topics = without_status(lab)
+    with watching(lab, topics=topics, connect=None) as watch:
+        verdict = wait_for(watch, Health.OFF)
+        watch.wait_for(Health.OK, within=60)
+    assert "mirror.topics.status" in verdict.reason
+
+
+def test_a_paused_connector_copies_nothing(lab: Lab) -> None:
+    worker = worker_of(lab)
+    with watching(lab) as watch, ExitStack() as stack:
+        wait_for(watch, Health.OK)
+        resume = f"/connectors/{CONNECTOR}/resume"
+        stack.callback(worker.ask, "PUT", resume)
+        worker.ask("PUT", f"/connectors/{CONNECTOR}/pause")
+        wait_for(watch, Health.CRITICAL, saying="somebody paused")
+        worker.ask("PUT", resume)
+        wait_for(watch, Health.OK)
+
+
+def test_a_worker_that_was_killed_is_missed(lab: Lab) -> None:
+    with watching(lab) as watch:
+        wait_for(watch, Health.OK)
+        lab.mirror.kill()
+        # The status topic goes on to say RUNNING.
+        verdict = wait_for(watch, Health.UNKNOWN, saying="cannot be reached")
+        assert "RUNNING" in str(verdict.evidence[f"{CONNECTOR}-0"])
+        lab.mirror.start()
+        wait_for(watch, Health.OK)
+
+
+def states(lab: Lab, state: str) -> int:
+    """Count how often a task that copies was said to be in a state."""
+    return sum(
+        json.loads(record.value() or b"{}").get("state") == state
+        for record in lab.read("target", "lab-connect-status")
+        if (record.key() or b"").startswith(b"status-task-mirror-source-")
+    )
+
+
+def test_failed_tasks_are_started_again_but_not_for_ever(lab: Lab) -> None:
+    worker = worker_of(lab)
+    rules = {"enabled": True, "most_per_hour": 2, "pause": "1s"}
+    connect = {"url": worker.rest_url, "restart_failed": rules}
+    produce(lab, BIG, ["before"], partition=1)
+    copied(lab, BIG, ["before"])
+    failures = states(lab, "FAILED")
+    with watching(lab, connect=connect) as watch:
+        wait_for(watch, Health.OK)
+        lower_limit(lab, BIG)
+        produce_alone(lab, BIG, 1)
+        verdict = wait_for(watch, Health.CRITICAL, saying="(2 of 2 within")
+        assert "was started again by the agent" in str(
+            verdict.evidence["restart_1"]
+        )
+        # The first failure, and one after each restart.
+        wait_until(lambda: states(lab, "FAILED") == failures + 3, within=60)
+        watch.let_pass(10)
+        assert states(lab, "FAILED") == failures + 3
+        verdict = wait_for(watch, Health.CRITICAL, saying="It is stuck at")
+        assert f"{BIG}[1] offset 1" in verdict.reason
+        lower_limit(lab, BIG, 1_000_000)
+        for number in (0, 1):
+            path = f"/connectors/{CONNECTOR}/tasks/{number}/restart"
+            worker.ask("POST", path)
+        # It runs, and has failed too often to be called healthy.
+        wait_for(watch, Health.WARNING, saying="it is flapping")

@@ -1,0 +1,146 @@
+"""Connect's REST API, as it answers on a good day and on others."""
+
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from mirrorwatch.exceptions import (
+    SourceDeniedError,
+    SourceError,
+    SourceUnavailableError,
+)
+from mirrorwatch.sources.connect import ConnectAddress, ConnectApi
+from mirrorwatch.sources.connect.answers import to_committed, to_states
+from tests.support.builders import NOON
+
+PASSWORD = "hunter2-of-connect"  # noqa: S105 - of nobody
+
+STATUS = {
+    "connector": {"state": "RUNNING", "worker_id": "w:1"},
+    "tasks": [
+        {"id": 0, "state": "FAILED", "worker_id": "w:1", "trace": "x"},
+    ],
+}
+
+
+class Worker(BaseHTTPRequestHandler):
+    answers: Mapping[str, tuple[int, Any]] = {}
+
+    def do_GET(self) -> None:
+        status, body = self.answers.get(self.path, (404, {}))
+        self.send_response(status)
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    do_POST = do_GET  # noqa: N815 - how the library names it
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def asking(**answers: tuple[int, Any]) -> Iterator[ConnectApi]:
+    handler = type("Given", (Worker,), {"answers": answers})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    api = ConnectApi(address(server.server_address[1]))
+    try:
+        yield api
+    finally:
+        api.close()
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def address(port: int) -> ConnectAddress:
+    return ConnectAddress(
+        flow="summit->ldf",
+        cluster="ldf",
+        url=f"http://127.0.0.1:{port}",
+        username="agent",
+        password=PASSWORD,
+    )
+
+
+ALL = "/connectors?expand=status&expand=info"
+
+
+def test_connectors_tasks_and_offsets_are_read() -> None:
+    answers = {
+        ALL: (200, {"a b": {"status": STATUS}}),
+        "/connectors/a%20b/tasks": (200, [{"id": {"task": 0}}]),
+        "/connectors/a%20b/offsets": (200, {"offsets": []}),
+        "/connectors/a%20b/tasks/3/restart": (204, b""),
+    }
+    with asking(**answers) as api:
+        assert set(api.connectors()) == {"a b"}
+        assert len(api.tasks("a b")) == 1
+        assert api.offsets("a b") == []
+        api.restart("a b", 3)
+
+
+def test_before_kafka_3_5_nobody_knows_offsets() -> None:
+    with asking() as api:
+        assert api.offsets("a") is None
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind", "said"),
+    [
+        (401, {}, SourceDeniedError, "see username and password"),
+        (409, {}, SourceError, "409 is a rebalance"),
+        (500, {"message": PASSWORD}, SourceError, "status 500"),
+        (200, b"<html>", SourceError, "is none"),
+        (200, [], SourceError, "is none"),
+        (404, {}, SourceError, "status 404"),
+    ],
+)
+def test_what_is_no_answer_is_told_without_what_it_says(
+    status: int, body: Any, kind: type[SourceError], said: str
+) -> None:
+    with asking(**{ALL: (status, body)}) as api:
+        with pytest.raises(kind, match=said) as caught:
+            api.connectors()
+        assert PASSWORD not in str(caught.value)
+
+
+def test_a_worker_that_is_gone_is_unavailable() -> None:
+    with asking() as api:
+        pass
+    gone = ConnectApi(address(1))
+    with pytest.raises(SourceUnavailableError, match="cannot be reached"):
+        gone.connectors()
+    gone.close()
+    assert PASSWORD not in repr(address(1))
+    assert api is not gone
+
+
+def test_states_are_read_with_their_traces() -> None:
+    connector, task = to_states("c", STATUS, NOON)
+    assert (connector.task, connector.state) == (None, "RUNNING")
+    assert (task.task, task.state, task.trace) == (0, "FAILED", "x")
+    with pytest.raises(ValueError, match="lacks 'tasks'"):
+        list(to_states("c", {"connector": STATUS["connector"]}, NOON))
+
+
+def test_offsets_are_those_after_the_last_that_was_copied() -> None:
+    place = {"cluster": "summit", "topic": "t", "partition": 3}
+    other = {**place, "cluster": "elsewhere"}
+    offsets: list[Mapping[str, Any]] = [
+        {"partition": place, "offset": {"offset": 123}},
+        {"partition": other, "offset": {"offset": 9}},
+        {"partition": {**place, "partition": 4}, "offset": None},
+    ]
+    (fact,) = to_committed(offsets, "summit", NOON)
+    assert (fact.topic, fact.partition, fact.position) == ("t", 3, 124)
+    with pytest.raises(ValueError, match="offsets lack"):
+        list(to_committed([{}], "summit", NOON))
