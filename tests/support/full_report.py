@@ -23,6 +23,7 @@ from .builders import (
 )
 from .builders_tasks import some_tasks
 from .mirror_report import a_mirror
+from .parity_report import some_configs, some_topics
 
 __all__ = ["ODD_FLOW", "a_full_report"]
 
@@ -51,6 +52,8 @@ def a_full_report(at: datetime = NOON) -> Report:
                 partitions=[_busy(at, arrivals), a_partition(1)],
                 arrivals=arrivals,
             ),
+            some_topics(at),
+            some_configs(at),
             some_tasks(at),
             a_mirror(at),
         ],
