@@ -2,9 +2,11 @@
 
 import json
 import socket
+import ssl
 from pathlib import Path
 
 import pytest
+import trustme
 
 from mirrorwatch.exceptions import (
     ConfigError,
@@ -138,6 +140,27 @@ def test_one_that_is_not_there_is_unavailable() -> None:
         with pytest.raises(SourceUnavailableError, match="refused"):
             registry.find("t-value", "{}")
         registry.close()
+
+
+def test_a_certificate_is_checked_against_the_configured_authority(
+    tmp_path: Path,
+) -> None:
+    authority, other = trustme.CA(), trustme.CA()
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(tls)
+    authority.cert_pem.write_to_path(str(tmp_path / "right"))
+    other.cert_pem.write_to_path(str(tmp_path / "wrong"))
+    with answering(Answer(status=200, body=b'{"id": 7}'), tls) as answer:
+        trusting = Registry(address(answer.url, tmp_path / "right"))
+        assert trusting.find("t-value", "{}") == 7
+        trusting.close()
+        doubting = Registry(address(answer.url, tmp_path / "wrong"))
+        with pytest.raises(
+            SourceUnavailableError, match="CERTIFICATE_VERIFY_FAILED"
+        ):
+            doubting.find("t-value", "{}")
+        doubting.close()
+    assert len(answer.asked) == 1
 
 
 def test_an_authority_that_cannot_be_read_is_an_error_of_the_configuration(

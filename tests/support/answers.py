@@ -1,5 +1,6 @@
 """An HTTP server that answers as a test wants it to, or never."""
 
+import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -30,7 +31,9 @@ class Answer:
 
 
 @contextmanager
-def answering(answer: Answer) -> Iterator[Answer]:
+def answering(
+    answer: Answer, tls: ssl.SSLContext | None = None
+) -> Iterator[Answer]:
     """Run a server on a free port of loopback."""
     over = Event()
 
@@ -56,7 +59,10 @@ def answering(answer: Answer) -> Iterator[Answer]:
             """Say nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    answer.url = f"http://127.0.0.1:{server.server_port}"
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
+    scheme = "http" if tls is None else "https"
+    answer.url = f"{scheme}://127.0.0.1:{server.server_port}"
     thread = Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:

@@ -29,9 +29,9 @@ from .options import DURATION
 
 __all__ = ["command"]
 
-_DOWN_LIMIT = timedelta(seconds=150)
-"""Three parts stop one after the other, and each is given 30 s; a busy machine
-needs some more to notice."""
+_DOWN_LIMIT = timedelta(seconds=210)
+"""Up to five parts stop one after the other, and each is given 30 s; a busy
+machine needs some more to notice."""
 
 _which = click.option("--name", help="Which lab, if several are running.")
 
@@ -144,6 +144,7 @@ def status(*, as_json: bool) -> None:
     table = Table("Lab", "Kafka", "Part", "State", "Process", "Address")
     for name, lab in labs.items():
         addresses = {"summit": lab["source"], "ldf": lab["target"]}
+        addresses |= lab["registries"]
         for part in lab["parts"]:
             table.add_row(
                 name,

@@ -225,6 +225,7 @@ def _describe(lab: Lab) -> dict[str, Any]:
         "target": lab.target.bootstrap,
         "source_for_agent": lab.source.agent_bootstrap,
         "jolokia": lab.mirror.jolokia_url,
+        "registries": {r.name: r.url for r in lab.registries.values()},
         "owner": os.getpid(),
         "parts": [
             {
