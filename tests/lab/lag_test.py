@@ -16,6 +16,7 @@ from tests.support.watch import Watch, wait_until
 pytestmark = pytest.mark.lab
 
 TOPICS = {"efd.plain": 2, "efd.idle": 1, "efd.transactions": 1}
+TOPICS |= {"efd.short": 1}
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +29,9 @@ def lab() -> Iterator[Lab]:
 
 @pytest.fixture(scope="module")
 def watch(lab: Lab) -> Iterator[Watch]:
-    with Watch(lab) as watch:
+    # As often as the source's retention is changed here.
+    limits = {"configs": {"every": "5s"}}
+    with Watch(lab, flow={"limits": limits}) as watch:
         watch.wait_for(Health.OK, within=120)
         yield watch
 
@@ -138,5 +141,48 @@ def test_markers_of_transactions_are_no_lag(lab: Lab, watch: Watch) -> None:
     assert lag.status is LagStatus.EVEN
 
 
+def _keeps_for(watch: Watch, topic: str) -> timedelta | None:
+    lag = lag_of(watch, topic)
+    if lag is None or lag.headroom is None or lag.headroom.share < 1:
+        return None
+    return lag.headroom.remaining
+
+
 def _none() -> TopicLag:
     return TopicLag(topic="", topic_class="", records=-1, seconds=0)
+
+
+def test_records_about_to_expire_are_warned_of_while_they_are_there(
+    lab: Lab, watch: Watch
+) -> None:
+    topic = "efd.short"
+    lab.source.topics.set_configs(topic, {"retention.ms": "120000"})
+    write(lab, topic, 3)
+    wait_until_copied(watch, topic)
+    wait_until(
+        lambda: _keeps_for(watch, topic) == timedelta(minutes=2),
+        within=60,
+        what=lambda: lag_of(watch, topic),
+    )
+    lab.mirror.freeze()
+    try:
+        write(lab, topic, 7)
+        for limit, left in ((Health.WARNING, 90), (Health.CRITICAL, 60)):
+            wait_until(
+                lambda limit=limit: health(watch, "retention") is limit,  # type: ignore[misc]
+                within=90,
+                what=lambda: watch.verdict("retention"),
+            )
+            verdict = watch.verdict("retention")
+            assert verdict is not None
+            assert verdict.reason.startswith(f"{topic} loses records in")
+            remaining = verdict.evidence["time_to_loss_seconds"]
+            assert isinstance(remaining, int)
+            assert left - 5 <= remaining <= left
+    finally:
+        lab.mirror.thaw()
+    wait_until(
+        lambda: health(watch, "retention") is Health.OK,
+        within=60,
+        what=lambda: watch.verdict("retention"),
+    )

@@ -105,6 +105,32 @@ def test_an_agent_that_starts_without_a_right_names_it_and_recovers(
         expect_ok(watch)
 
 
+def test_lag_is_not_called_even_of_topics_that_the_agent_is_not_shown(
+    lab: Lab,
+) -> None:
+    with watching(lab) as watch:
+
+        def says_so() -> bool:
+            lag = watch.verdict("lag")
+            return (
+                lag is not None
+                and lag.health is Health.UNKNOWN
+                and "is not shown 2 topics" in lag.reason
+                and "grant it DESCRIBE and READ" in lag.reason
+            )
+
+        wait_until(says_so, within=SECONDS, what=lambda: watch.verdict("lag"))
+    # A flow that does not carry them misses nothing.
+    only = {"topics": {"include": [CANARY_TOPIC]}}
+    with Watch(lab, flow=only) as watch:
+        expect_ok(watch)
+        watch.let_pass(5)
+        lag = watch.verdict("lag")
+    assert lag is not None
+    assert lag.health is Health.OK
+    assert lag.evidence["topics"] == 1
+
+
 def test_no_probe_is_lost_from_the_books_when_a_producer_dies(
     lab: Lab,
 ) -> None:

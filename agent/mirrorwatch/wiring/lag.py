@@ -22,8 +22,10 @@ def wire_lag(parts: FlowParts, around: Surroundings) -> Wired:
             estimates=not flow.mirror.exactly_once,
         ),
         positions=parts.positions,
-        source=flow.source,
+        source=around.clusters[flow.source],
         properties=around.properties[flow.source],
+        carries=parts.carriage.carries,
+        clock=around.clock,
     )
     parts.readers.append(watch)
     return Wired(workers=(watch,), sources=(watch,))

@@ -1,14 +1,17 @@
 """Follows the lag of one flow, survey by survey."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import islice
 from threading import Lock
 
 from ...domain.lag import LagObservation, LagTracker
-from ...domain.view import FlowView
+from ...domain.view import FlowView, TopicPartition
+from ..cluster import Cluster
 from ..positions import Positions
 from .heads import read_heads
+from .hidden import HiddenTopics
 
 __all__ = ["LagWatch"]
 
@@ -29,9 +32,13 @@ class LagWatch:
     positions
         What the mirror says of itself.
     source
-        Alias of the source.
+        The source.
     properties
-        librdkafka properties of the source.
+        librdkafka properties of it.
+    carries
+        Tells whether the flow carries a source topic.
+    clock
+        Gives the time.
     """
 
     interval = timedelta(seconds=1)
@@ -42,14 +49,20 @@ class LagWatch:
         flow: str,
         tracker: LagTracker,
         positions: Positions,
-        source: str,
+        source: Cluster,
         properties: Mapping[str, str],
+        carries: Callable[[str], bool],
+        clock: Callable[[], datetime],
     ) -> None:
         self.name = f"lag {flow}"
         self._tracker = tracker
         self._positions = positions
         self._source = source
         self._properties = properties
+        self._carries = carries
+        self._clock = clock
+        self._hidden = HiddenTopics(source)
+        self._problem: str | None = None
         self._lock = Lock()
         self._seen: LagObservation | None = None
 
@@ -61,6 +74,19 @@ class LagWatch:
 
     def step(self) -> None:
         """Read the records that tell whether data waits, and since when."""
+        self._read_heads()
+        with self._lock:
+            seen = {t.topic for t in self._seen.topics} if self._seen else None
+        if seen is not None:
+            copied = {
+                topic
+                for assignment in self._positions.assignments()
+                for topic, _ in assignment.partitions
+            }
+            unseen = filter(self._carries, copied - seen)
+            self._problem = self._hidden.look(unseen, self._clock())
+
+    def _read_heads(self) -> None:
         with self._lock:
             wanted = list(islice(self._tracker.wanted(), READ_AT_ONCE))
         if not wanted:
@@ -71,12 +97,17 @@ class LagWatch:
         )
         heads = read_heads(
             self._properties,
-            cluster=self._source,
+            cluster=self._source.alias,
             wanted=wanted,
             isolation="read_committed" if committed else "read_uncommitted",
         )
         with self._lock:
             self._tracker.resolve(heads)
+
+    def empty_until(self) -> Mapping[TopicPartition, int]:
+        """Return up to where no data follows positions, where any was read."""
+        with self._lock:
+            return self._tracker.empty_until()
 
     def close(self) -> None:
         """Do nothing: a reading ends with its step."""
@@ -85,4 +116,10 @@ class LagWatch:
         """Return the lag of the last survey; its age tells if it is old."""
         del now
         with self._lock:
-            return [] if self._seen is None else [self._seen]
+            seen = self._seen
+        if seen is None:
+            return []
+        if self._problem is not None:
+            problems = (*seen.problems, self._problem)
+            seen = replace(seen, problems=problems)
+        return [seen]
