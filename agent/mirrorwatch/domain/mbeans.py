@@ -1,5 +1,6 @@
 """Figures as Java programs offer them, in whatever way they were read."""
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,8 +23,8 @@ class MBean:
     """What stands behind it, without quotes."""
 
     attributes: Mapping[str, float | str]
-    """What it says. What is not a number (NaN) is absent: nothing happened in
-    the window, which is not zero."""
+    """What it says. What is not a number (NaN), or without end, is absent:
+    nothing happened in the window, or ever, which is not zero."""
 
     @property
     def type(self) -> str:
@@ -77,7 +78,7 @@ class Wanted:
         taken: dict[str, float | str] = {}
         for name in self.numbers:
             value = found.get(name)
-            if isinstance(value, int | float) and value == value:  # noqa: PLR0124 - NaN
+            if isinstance(value, int | float) and math.isfinite(value):
                 taken[name] = float(value)
         for name in self.texts:
             value = found.get(name)

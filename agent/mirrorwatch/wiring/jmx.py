@@ -22,7 +22,7 @@ from ..sources.jmx import (
 from ..state.mirror_errors import MirrorErrorStore
 from .surroundings import FlowParts, Surroundings, Wired
 
-__all__ = ["wire_jmx"]
+__all__ = ["to_interpreter", "wire_jmx"]
 
 _SHARE = 0.8
 """Of the tick, for one answer: the next tick has it, or knows why not."""
@@ -68,7 +68,7 @@ def wire_jmx(flows: Iterable[FlowParts], around: Surroundings) -> Wired:
                 flow=flow.name,
                 urls=jmx.urls,
                 board=board,
-                interpret=_to_mirror(flow).metrics,
+                interpret=to_interpreter(flow).metrics,
                 store=MirrorErrorStore(around.database, flow.name),
             )
         )
@@ -98,7 +98,8 @@ def _to_reader(jmx: JmxConfig, address: JmxAddress) -> JmxReader:
             return RmiReader(address)
 
 
-def _to_mirror(flow: FlowConfig) -> MirrorMaker2Jmx:
+def to_interpreter(flow: FlowConfig) -> MirrorMaker2Jmx:
+    """Return what reads the figures of a flow out of MBeans."""
     mirror = flow.mirror
     return MirrorMaker2Jmx(
         own=Ownership(
