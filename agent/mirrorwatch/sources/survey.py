@@ -3,45 +3,17 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Protocol
 
-from ..domain.carriage import Carriage
-from ..domain.verdicts import Flow
 from ..domain.view import ClusterView, FlowView, TopicFacts, TopicPartition
-from ..exceptions import SourceError
+from ..exceptions import MirrorwatchError, SourceError
 from .bulk import Described, describe, read_ends, read_starts
 from .cluster import Cluster
-from .positions import Positions
+from .surveyed import Surveyed
 
-__all__ = ["Reader", "Survey", "Surveyed"]
+__all__ = ["Survey"]
 
 STARTS_EVERY = timedelta(seconds=30)
 """How often log starts are read: they move by whole segments, seldom."""
-
-
-class Reader(Protocol):
-    """Takes every view of one flow, in order."""
-
-    def take(self, view: FlowView) -> None:
-        """Learn from a view. Never waits: other flows wait for it.
-
-        Raises
-        ------
-        MirrorwatchError
-            Raised if what was learned could not be kept.
-        """
-        ...
-
-
-@dataclass(frozen=True, kw_only=True)
-class Surveyed:
-    """One flow that is surveyed."""
-
-    flow: Flow
-    carriage: Carriage
-    positions: Positions
-    readers: Sequence[Reader]
-    """Who learns from the views, in this order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +94,7 @@ class Survey:
                 )
             except SourceError as e:
                 problems[alias] = str(e)
+        failed: MirrorwatchError | None = None
         for flow, (caught_up, committed, syncs) in zip(
             self._flows, mirrors, strict=True
         ):
@@ -146,7 +119,13 @@ class Survey:
                 ),
             )
             for reader in flow.readers:
-                reader.take(view)
+                try:
+                    reader.take(view)
+                except MirrorwatchError as e:
+                    # The others must learn all the same.
+                    failed = failed or e
+        if failed is not None:
+            raise failed
 
     def close(self) -> None:
         """Do nothing: the clusters' connections end with the process."""

@@ -14,7 +14,7 @@ from ..sources.canary import Headers, no_headers
 from ..sources.cluster import Cluster
 from ..sources.configs import Configs
 from ..sources.positions import Positions
-from ..sources.survey import Reader
+from ..sources.surveyed import Reader
 from ..state import Database
 from ..state.history import History
 
@@ -40,6 +40,9 @@ class Surroundings:
         default_factory=dict
     )
     """Schema registries of the clusters that have one, by alias."""
+
+    cluster_ids: Mapping[str, str] = field(default_factory=dict)
+    """Ids that clusters must have, by alias, where that is configured."""
 
     headers: Headers = no_headers
     """Headers of each probe."""

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from ..sources.survey import Survey, Surveyed
+from ..sources.survey import Survey
+from ..sources.surveyed import Surveyed
 from .surroundings import FlowParts, Surroundings, Wired
 
 __all__ = ["wire_survey"]
