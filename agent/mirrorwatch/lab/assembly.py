@@ -112,6 +112,7 @@ class Assembly:
             "target": target.topics,
             "jolokia_port": self._ports.take(),
             "jmx": JmxDoors(self._settings.jmx, self._ports),
+            "heap_mib": self._settings.mirror_heap_mib,
             "runtime": self._runtime,
             "folder": self._folder / name,
             "log": self._logs / f"{name}.log",

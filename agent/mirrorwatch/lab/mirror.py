@@ -27,9 +27,6 @@ from .waiting import wait_until
 
 __all__ = ["Mirror"]
 
-_HEAP_MIB = 384
-"""Enough for two flows of some hundred partitions."""
-
 _START_LIMIT = timedelta(seconds=120)
 """Longest start of the mirror: it waits for group joins and rebalances."""
 
@@ -52,6 +49,8 @@ class Mirror(Part):
         Port for its MBeans over HTTP.
     jmx
         More ways to its MBeans.
+    heap_mib
+        Memory that it may use.
     runtime
         Java and jars.
     folder
@@ -74,6 +73,7 @@ class Mirror(Part):
         target: Topics,
         jolokia_port: int,
         jmx: JmxDoors,
+        heap_mib: int,
         runtime: Runtime,
         folder: Path,
         log: Path,
@@ -95,7 +95,7 @@ class Mirror(Part):
             self.main,
             str(self._config),
             folder=folder,
-            heap_mib=_HEAP_MIB,
+            heap_mib=heap_mib,
             options=[*archive.options(), f"-javaagent:{agent}", *doors],
         )
         super().__init__(

@@ -61,6 +61,10 @@ class LabSettings:
     auto_create: bool = False
     """Whether both brokers create topics that a client asks for."""
 
+    mirror_heap_mib: int = 384
+    """Memory of MirrorMaker 2: enough for two flows of some hundred
+    partitions; ten thousand need a gigabyte."""
+
     start_mirror: bool = True
     """Whether MirrorMaker 2 is started with the brokers."""
 
