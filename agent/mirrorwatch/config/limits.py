@@ -7,6 +7,7 @@ from pydantic import Field
 from .base import Model
 from .bottleneck import BottleneckLimits
 from .durations import Duration
+from .heartbeats import HeartbeatsLimits
 from .parity import ConfigsLimits, TopicsLimits
 from .tasks import TasksLimits
 
@@ -131,6 +132,11 @@ class LimitsConfig(Model):
         default_factory=TasksLimits, title="Limits of the tasks"
     )
     """When the mirror's tasks do."""
+
+    heartbeats: HeartbeatsLimits = Field(
+        default_factory=HeartbeatsLimits, title="Limits of the heartbeats"
+    )
+    """When its heartbeats do."""
 
     bottleneck: BottleneckLimits = Field(
         default_factory=BottleneckLimits, title="Limits of the bottleneck"

@@ -48,4 +48,4 @@ def may_restart(
         return False
     # A restart takes time to show: its pause counts from then.
     begin = max([failed_at, *recent])
-    return now - begin >= rules.pause * 2 ** len(recent)
+    return now - begin >= rules.pause * (1 << len(recent))

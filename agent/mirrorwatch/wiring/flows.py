@@ -9,6 +9,7 @@ from .jmx import wire_jmx
 from .lag import wire_lag
 from .mirror import to_mirror
 from .parity import wire_parity
+from .signs import wire_signs
 from .surroundings import FlowParts, Surroundings, Wired
 from .survey import wire_survey
 from .tails import wire_tails
@@ -21,6 +22,7 @@ AREAS: tuple[Callable[[FlowParts, Surroundings], Wired], ...] = (
     wire_lag,
     wire_parity,
     wire_tasks,
+    wire_signs,
 )
 """Everything that watches one flow by itself."""
 

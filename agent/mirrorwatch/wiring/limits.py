@@ -6,6 +6,7 @@ from ..domain.checks import (
     CanaryLimits,
     ConfigsLimits,
     FlowLimits,
+    HeartbeatsLimits,
     LagLimits,
     LatencyLimits,
     RetentionLimits,
@@ -35,6 +36,7 @@ def to_limits(flow: FlowConfig) -> FlowLimits:
         retention=RetentionLimits(**limits.retention.model_dump()),
         configs=ConfigsLimits(enabled=limits.configs.enabled),
         tasks=TasksLimits(**limits.tasks.model_dump()),
+        heartbeats=HeartbeatsLimits(**limits.heartbeats.model_dump()),
         bottleneck=BottleneckLimits(
             enabled=flow.mirror.jmx is not None,
             **limits.bottleneck.model_dump(),

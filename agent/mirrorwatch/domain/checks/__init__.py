@@ -2,7 +2,9 @@
 
 from .bottleneck import BottleneckLimits, judge_bottleneck
 from .canary import CanaryLimits, judge_canary
+from .checkpoints import judge_checkpoints
 from .configs import ConfigsLimits, judge_configs
+from .heartbeats import HeartbeatsLimits, judge_heartbeats
 from .judge import CHECKS, FlowLimits, judge
 from .lag import LagLimits, judge_lag
 from .latency import LatencyLimits, judge_latency
@@ -16,6 +18,7 @@ __all__ = [
     "CanaryLimits",
     "ConfigsLimits",
     "FlowLimits",
+    "HeartbeatsLimits",
     "LagLimits",
     "LatencyLimits",
     "RetentionLimits",
@@ -23,7 +26,9 @@ __all__ = [
     "judge",
     "judge_bottleneck",
     "judge_canary",
+    "judge_checkpoints",
     "judge_configs",
+    "judge_heartbeats",
     "judge_lag",
     "judge_latency",
     "judge_retention",

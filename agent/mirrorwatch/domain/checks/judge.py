@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
 
+from ..checkpoints import CheckpointsObservation
+from ..heartbeats import HeartbeatsObservation
 from ..lag import LagObservation
 from ..mirror_facts import MirrorObservation
 from ..observations import CanaryObservation, LatencyObservation, Observation
@@ -14,7 +16,9 @@ from ..tasks import TasksObservation
 from ..verdicts import Verdict
 from .bottleneck import BottleneckLimits, judge_bottleneck
 from .canary import CanaryLimits, judge_canary
+from .checkpoints import judge_checkpoints
 from .configs import ConfigsLimits, judge_configs
+from .heartbeats import HeartbeatsLimits, judge_heartbeats
 from .lag import LagLimits, judge_lag
 from .latency import LatencyLimits, judge_latency
 from .retention import RetentionLimits, judge_retention
@@ -36,6 +40,7 @@ class FlowLimits:
     retention: RetentionLimits = field(default_factory=RetentionLimits)
     configs: ConfigsLimits = field(default_factory=ConfigsLimits)
     tasks: TasksLimits = field(default_factory=TasksLimits)
+    heartbeats: HeartbeatsLimits = field(default_factory=HeartbeatsLimits)
     bottleneck: BottleneckLimits = field(default_factory=BottleneckLimits)
 
 
@@ -79,6 +84,15 @@ CHECKS: Mapping[str, Callable[[Facts, FlowLimits], Verdict]] = {
     ),
     "tasks": lambda facts, limits: judge_tasks(
         facts.flow, facts.get(TasksObservation), limits.tasks, facts.now
+    ),
+    "heartbeats": lambda facts, limits: judge_heartbeats(
+        facts.flow,
+        facts.get(HeartbeatsObservation),
+        limits.heartbeats,
+        facts.now,
+    ),
+    "checkpoints": lambda facts, _: judge_checkpoints(
+        facts.flow, facts.get(CheckpointsObservation), facts.now
     ),
     "bottleneck": lambda facts, limits: judge_bottleneck(
         facts.flow, facts.get(MirrorObservation), limits.bottleneck, facts.now

@@ -1,0 +1,77 @@
+"""The check ``checkpoints``: where groups would go on at the target."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from ..checkpoints import CheckpointsObservation
+from ..verdicts import Evidence, Health, Verdict
+from .finding import Finding, conclude, seconds
+
+__all__ = ["judge_checkpoints"]
+
+SHOWN = 20
+"""Stale checkpoints that the evidence names."""
+
+
+def judge_checkpoints(
+    flow: str, seen: CheckpointsObservation | None, now: datetime
+) -> Verdict:
+    """Judge the checkpoints of a flow's mirror.
+
+    Parameters
+    ----------
+    flow
+        Name of the flow.
+    seen
+        Checkpoints of groups that move.
+    now
+        The time.
+    """
+    return conclude(
+        _find(seen, now),
+        flow=flow,
+        check="checkpoints",
+        now=now,
+        evidence={} if seen is None else _evidence(seen),
+    )
+
+
+def _find(
+    seen: CheckpointsObservation | None, now: datetime
+) -> Iterator[Finding]:
+    if seen is None:
+        yield Finding(
+            Health.UNKNOWN, "The checkpoints have not been looked at yet"
+        )
+        return
+    if seen.absent is not None:
+        yield Finding(Health.OFF, seen.absent)
+        return
+    for problem in seen.problems:
+        yield Finding(Health.UNKNOWN, problem)
+    if seen.overdue:
+        oldest = min(seen.overdue, key=lambda found: found.since)
+        yield Finding(
+            Health.WARNING,
+            f"{len(seen.overdue)} checkpoints are stale, one of them for "
+            f"{seconds(now - oldest.since)}: {oldest}. After a failover that "
+            "group would read again what it has read",
+        )
+    if seen.groups:
+        yield Finding(
+            Health.OK,
+            f"Checkpoints follow the {seen.groups} groups that have any",
+        )
+    elif not seen.problems:
+        yield Finding(
+            Health.OFF, "No consumer group of this flow has a checkpoint"
+        )
+
+
+def _evidence(seen: CheckpointsObservation) -> Evidence:
+    found: dict[str, str | int | float | bool | None] = {"groups": seen.groups}
+    if seen.interval is not None:
+        found["interval_seconds"] = seen.interval.total_seconds()
+    for number, overdue in enumerate(seen.overdue[:SHOWN], start=1):
+        found[f"stale_{number}"] = str(overdue)
+    return found

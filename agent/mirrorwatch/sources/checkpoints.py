@@ -1,0 +1,189 @@
+"""Holds the checkpoints of a mirror to the groups that they are of."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from threading import Lock
+from typing import Any
+
+from confluent_kafka import ConsumerGroupTopicPartitions
+from confluent_kafka.admin import AdminClient
+
+from ..domain.checkpoints import (
+    CheckpointsObservation,
+    GroupPlace,
+    Reading,
+    Watch,
+)
+from ..domain.naming import Naming
+from ..exceptions import SourceDeniedError, SourceError
+from .cluster import TIMEOUT, Cluster
+from .positions import Positions
+
+__all__ = ["CheckpointsWorker"]
+
+ROUNDS = 3
+"""Emissions within which a checkpoint that is due must have come: the task
+waits for offsets to be committed, and for syncs."""
+
+FLUSH = timedelta(minutes=1)
+"""Longest until a sync that was written is known to the checkpoint task and
+to the agent alike, and a commit to both."""
+
+MOST = 100
+"""Groups that are asked for in one round: each is a request."""
+
+STILL_READING = "The mirror's checkpoints topic is still being read"
+
+NO_CONNECTOR = (
+    "There are no checkpoints: the mirror has no checkpoint connector, or "
+    "emits none"
+)
+
+NO_TOPIC = "The mirror's checkpoints topic does not exist"
+
+
+class CheckpointsWorker:
+    """Asks for the groups of one flow, and tells the tick.
+
+    Parameters
+    ----------
+    flow
+        Name of the flow.
+    source
+        Where the groups are.
+    naming
+        What topics are called at the target.
+    positions
+        What the mirror's internal topics said.
+    clock
+        Gives the time.
+    """
+
+    interval = timedelta(seconds=20)
+
+    def __init__(
+        self,
+        *,
+        flow: str,
+        source: Cluster,
+        naming: Naming,
+        positions: Positions,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self.name = f"checkpoints {flow}"
+        self._flow = flow
+        self._source = source
+        self._naming = naming
+        self._positions = positions
+        self._clock = clock
+        self._watch = Watch()
+        self._lock = Lock()
+        self._seen: CheckpointsObservation | None = None
+
+    def step(self) -> None:
+        now = self._clock()
+        seen = self._look(now)
+        with self._lock:
+            self._seen = seen
+
+    def close(self) -> None:
+        """Do nothing: the cluster's connections end with the process."""
+
+    def observe(self, now: datetime) -> Sequence[CheckpointsObservation]:
+        with self._lock:
+            return [] if self._seen is None else [self._seen]
+
+    def _look(self, now: datetime) -> CheckpointsObservation:
+        topic = self._positions.optional.get("checkpoints")
+        interval = min(
+            (
+                found.interval
+                for found in self._positions.companions()
+                if found.role == "checkpoints" and found.interval
+            ),
+            default=None,
+        )
+        blank = CheckpointsObservation(
+            flow=self._flow, at=now, interval=interval
+        )
+        read = topic.absent or topic.readable
+        if self._positions.behind() or not read:
+            return replace(blank, problems=(topic.problem or STILL_READING,))
+        if interval is None or topic.absent:
+            why = NO_CONNECTOR if interval is None else NO_TOPIC
+            return replace(blank, absent=why)
+        try:
+            return self._judge(blank, interval)
+        except SourceDeniedError:
+            return replace(blank, absent=self._not_allowed())
+        except SourceError as e:
+            return replace(blank, problems=(str(e),))
+
+    def _judge(
+        self, blank: CheckpointsObservation, interval: timedelta
+    ) -> CheckpointsObservation:
+        committed = self._committed()
+        patience = ROUNDS * interval + FLUSH
+        readings = self._read(committed)
+        return replace(
+            blank,
+            groups=len({group for group, _, _ in committed}),
+            overdue=self._watch.look(readings, patience, blank.at),
+        )
+
+    def _not_allowed(self) -> str:
+        return (
+            "Whether checkpoints are stale is not judged: grant the agent "
+            f"DESCRIBE on the consumer groups at {self._source.alias} if it "
+            "shall be"
+        )
+
+    def _groups(self) -> list[str]:
+        return sorted({c.group for c in self._positions.checkpoints()})[:MOST]
+
+    def _committed(self) -> dict[GroupPlace, int]:
+        """Read how far the groups are that have checkpoints."""
+
+        def ask(admin: AdminClient) -> dict[str, Any]:
+            found: dict[str, Any] = {}
+            for group in self._groups():
+                wanted = [ConsumerGroupTopicPartitions(group)]
+                found |= admin.list_consumer_group_offsets(
+                    wanted, request_timeout=TIMEOUT
+                )
+            return found
+
+        futures = self._source.call(ask, "DESCRIBE on consumer groups")
+        return {
+            (group, place.topic, place.partition): place.offset
+            for group, future in futures.items()
+            for place in self._source.wait(
+                future, f"DESCRIBE on group {group}"
+            ).topic_partitions
+            if place.offset >= 0
+        }
+
+    def _read(self, committed: dict[GroupPlace, int]) -> list[Reading]:
+        syncs = self._positions.all_syncs()
+        checkpoints = {
+            (c.group, c.topic, c.partition): c.upstream
+            for c in self._positions.checkpoints()
+        }
+        found = []
+        for place, offset in committed.items():
+            group, topic, partition = place
+            remote = self._naming.remote(topic)
+            checkpoint = checkpoints.get((group, remote, partition))
+            if checkpoint is None:
+                continue
+            sync = syncs.get((topic, partition))
+            found.append(
+                Reading(
+                    place=place,
+                    committed=offset,
+                    checkpoint=checkpoint,
+                    sync=None if sync is None else sync.upstream,
+                )
+            )
+        return found

@@ -1,0 +1,85 @@
+"""Checkpoints: due, emitted, and stale."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from mirrorwatch.domain.checkpoints import (
+    CheckpointsObservation,
+    Overdue,
+    Reading,
+    Watch,
+)
+from mirrorwatch.domain.checks.checkpoints import judge_checkpoints
+from mirrorwatch.domain.verdicts import Health, Verdict
+from tests.support.builders import FLOW, NOON
+
+PLACE = ("g", "t", 0)
+PATIENCE = timedelta(minutes=4)
+
+
+def look(
+    watch: Watch, minute: float, committed: int, checkpoint: int, sync: int
+) -> tuple[Overdue, ...]:
+    reading = Reading(
+        place=PLACE, committed=committed, checkpoint=checkpoint, sync=sync
+    )
+    now = NOON + timedelta(minutes=minute)
+    return watch.look([reading], PATIENCE, now)
+
+
+def test_a_group_that_moves_and_is_not_followed_is_overdue() -> None:
+    watch = Watch()
+    for minute in range(5):
+        assert not look(watch, minute, 200 + minute, 100, 150)
+    (found,) = look(watch, 5, 205, 100, 150)
+    assert (found.committed, found.checkpoint) == (205, 100)
+    assert found.since == NOON
+
+
+def test_a_group_that_rests_is_not() -> None:
+    watch = Watch()
+    assert not any(look(watch, m, 200, 100, 150) for m in range(60))
+
+
+def test_a_group_between_two_syncs_needs_no_new_checkpoint() -> None:
+    watch = Watch()
+    assert not any(look(watch, m, 100 + m, 100, 100) for m in range(60))
+
+
+def test_a_group_behind_the_newest_sync_is_held_to_the_one_it_passes() -> None:
+    watch = Watch()
+    found = [look(watch, m, m * 100, 0, m * 100 + 150) for m in range(12)]
+    # It passed the first sync, of 150, in the second minute.
+    assert not any(found[:7])
+    assert all(found[7:])
+
+
+def test_a_checkpoint_that_comes_takes_it_back() -> None:
+    watch = Watch()
+    for minute in range(6):
+        look(watch, minute, 200 + minute, 100, 150)
+    assert not look(watch, 6, 206, 206, 150)
+    assert not look(watch, 7, 207, 206, 150)
+
+
+def judged(**more: Any) -> Verdict:
+    seen = replace(CheckpointsObservation(flow=FLOW.name, at=NOON), **more)
+    return judge_checkpoints(FLOW.name, seen, NOON)
+
+
+def test_what_is_stale_is_a_warning_and_what_is_absent_is_off() -> None:
+    overdue = Overdue(
+        place=PLACE,
+        committed=205,
+        checkpoint=100,
+        since=NOON - timedelta(minutes=9),
+    )
+    verdict = judged(groups=3, overdue=(overdue,))
+    assert verdict.health is Health.WARNING
+    assert "group g on t[0] is at 205, its checkpoint at 100" in verdict.reason
+    assert judged(groups=3).health is Health.OK
+    assert judged().health is Health.OFF
+    assert judged(absent="no connector").health is Health.OFF
+    assert judged(problems=("refused",)).health is Health.UNKNOWN
+    assert judge_checkpoints(FLOW.name, None, NOON).health is Health.UNKNOWN

@@ -1,0 +1,103 @@
+"""Heartbeats: made, copied, and missed."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+from mirrorwatch.domain.checks import HeartbeatsLimits, judge_heartbeats
+from mirrorwatch.domain.heartbeats import (
+    Beat,
+    BeatBook,
+    HeartbeatsObservation,
+)
+from mirrorwatch.domain.positions import Heartbeat
+from mirrorwatch.domain.verdicts import Health, Verdict
+from tests.support.builders import FLOW, NOON
+
+SECOND = timedelta(seconds=1)
+PAIR = ("ldf", "summit")
+OWN = ("summit", "ldf")
+
+
+def beat(
+    at: datetime,
+    place: Literal["source", "carried", "target"] = "target",
+    pair: tuple[str, str] = OWN,
+) -> Heartbeat:
+    return Heartbeat(
+        source=pair[0],
+        target=pair[1],
+        place=place,
+        beat_at=at,
+        written_at=at,
+    )
+
+
+def judged(**more: Any) -> Verdict:
+    seen = replace(HeartbeatsObservation(flow=FLOW.name, at=NOON), **more)
+    return judge_heartbeats(FLOW.name, seen, HeartbeatsLimits(), NOON)
+
+
+def alive(seconds: float) -> Beat:
+    at = NOON - seconds * SECOND
+    return Beat(beat_at=at, seen_at=at)
+
+
+def test_a_mirror_without_heartbeats_is_off() -> None:
+    assert judged().health is Health.OFF
+    assert judged(problems=("refused",)).health is Health.UNKNOWN
+    verdict = judge_heartbeats(FLOW.name, None, HeartbeatsLimits(), NOON)
+    assert verdict.health is Health.UNKNOWN
+
+
+def test_a_worker_that_falls_silent_is_missed() -> None:
+    assert judged(interval=SECOND, worker=alive(59)).health is Health.OK
+    verdict = judged(interval=SECOND, worker=alive(61))
+    assert verdict.health is Health.WARNING
+    assert "no heartbeat for 61 s" in verdict.reason
+    slow = judged(interval=60 * SECOND, worker=alive(599))
+    assert slow.health is Health.OK
+
+
+def test_a_worker_that_never_wrote_one_is_missed_after_a_while() -> None:
+    young = judged(interval=SECOND, expected_since=NOON - 59 * SECOND)
+    assert young.health is Health.OK
+    old = judged(interval=SECOND, expected_since=NOON - 61 * SECOND)
+    assert old.health is Health.WARNING
+
+
+def carried(source: float, target: float) -> Verdict:
+    book = BeatBook()
+    book.note([beat(NOON - source * SECOND, "source", PAIR)], NOON)
+    book.note([beat(NOON - target * SECOND, "carried", PAIR)], NOON)
+    return judged(carried=book.carried())
+
+
+def test_copies_that_are_late_are_a_warning() -> None:
+    assert carried(0, 59).health is Health.OK
+    assert carried(0, 61).health is Health.WARNING
+
+
+def test_heartbeats_that_nobody_makes_any_more_are_nobodys_fault() -> None:
+    assert carried(100, 200).health is Health.OK
+
+
+def test_those_that_were_never_copied_are_not_expected() -> None:
+    book = BeatBook()
+    book.note([beat(NOON, "source", PAIR)], NOON)
+    assert book.carried() == ()
+
+
+def test_age_is_counted_from_when_a_new_one_was_read() -> None:
+    book = BeatBook()
+    # Of a clock that is an hour late; believed at first sight only.
+    hour = timedelta(hours=1)
+    book.note([beat(NOON - hour)], NOON)
+    first = book.worker(OWN)
+    assert first is not None
+    assert first.seen_at == NOON - hour
+    book.note([beat(NOON - hour + SECOND)], NOON + SECOND)
+    book.note([beat(NOON - hour + SECOND)], NOON + 9 * SECOND)
+    second = book.worker(OWN)
+    assert second is not None
+    assert second.seen_at == NOON + SECOND

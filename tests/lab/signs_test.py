@@ -1,0 +1,102 @@
+"""Heartbeats and checkpoints of a real, dedicated mirror."""
+
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+
+from mirrorwatch.config import Config
+from mirrorwatch.domain.verdicts import Health, Verdict
+from mirrorwatch.lab import Lab, LabSettings
+from tests.support.lab import copied, produce
+from tests.support.watch import Watch, describe, wait_until
+
+pytestmark = pytest.mark.lab
+
+TOPIC = "lab.grouped"
+GROUP = "efd-loader"
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    settings = LabSettings(
+        intervals="fast", topics={"mirrorwatch.canary": 6, TOPIC: 1}
+    )
+    with Lab(settings) as lab:
+        yield lab
+
+
+def watching(lab: Lab) -> Watch:
+    """Return an agent that is impatient."""
+    watch = Watch(lab)
+    data = describe(lab, canary={"interval": "500ms", "deadline": "10s"})
+    data["flows"][0]["limits"] = {"heartbeats": {"stale": "10s"}}
+    watch.config = Config.from_mapping({**data, "interval": "1s"})
+    return watch
+
+
+def wait_for(watch: Watch, check: str, health: Health) -> Verdict:
+    def is_so() -> bool:
+        found = watch.verdict(check)
+        return found is not None and found.health is health
+
+    wait_until(is_so, within=90, what=lambda: watch.verdict(check))
+    verdict = watch.verdict(check)
+    assert verdict is not None
+    return verdict
+
+
+def commit(lab: Lab, offset: int) -> None:
+    """Let a consumer group at the source be this far."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": lab.source.bootstrap,
+            "group.id": GROUP,
+            "enable.auto.commit": False,
+            "log_level": 0,
+        }
+    )
+    try:
+        consumer.commit(
+            offsets=[TopicPartition(TOPIC, 0, offset)], asynchronous=False
+        )
+    finally:
+        consumer.close()
+
+
+def test_heartbeats_are_made_copied_and_missed_when_the_mirror_hangs(
+    lab: Lab,
+) -> None:
+    with watching(lab) as watch:
+        wait_for(watch, "heartbeats", Health.OK)
+        wait_until(
+            lambda: _has(watch, "ldf->summit_copied_late_seconds"),
+            within=60,
+            what=lambda: watch.verdict("heartbeats"),
+        )
+        lab.mirror.freeze()
+        try:
+            verdict = wait_for(watch, "heartbeats", Health.WARNING)
+        finally:
+            lab.mirror.thaw()
+        assert "should write one every 1 s" in verdict.reason
+        wait_for(watch, "heartbeats", Health.OK)
+
+
+def test_checkpoints_of_groups_that_rest_and_move_are_followed(
+    lab: Lab,
+) -> None:
+    with watching(lab) as watch:
+        produce(lab, TOPIC, [f"record {n}" for n in range(300)])
+        copied(lab, TOPIC, ["record 299"])
+        commit(lab, 200)
+        verdict = wait_for(watch, "checkpoints", Health.OK)
+        assert verdict.evidence["groups"] == 1
+        commit(lab, 300)
+        watch.let_pass(25)
+        wait_for(watch, "checkpoints", Health.OK)
+
+
+def _has(watch: Watch, key: str) -> bool:
+    verdict = watch.verdict("heartbeats")
+    return verdict is not None and key in verdict.evidence
