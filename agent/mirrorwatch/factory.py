@@ -68,6 +68,11 @@ def build_agent(
             for alias, cluster in config.clusters.items()
             if cluster.schema_registry is not None
         },
+        cluster_ids={
+            alias: cluster.cluster_id
+            for alias, cluster in config.clusters.items()
+            if cluster.cluster_id is not None
+        },
         database=database,
         history=history,
         interval=config.interval,

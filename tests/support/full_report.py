@@ -9,6 +9,7 @@ from mirrorwatch.domain.observations import (
     CanaryPartition,
     ProbeArrival,
 )
+from mirrorwatch.domain.resets import PositionObservation
 from mirrorwatch.domain.verdicts import Flow, Health
 from mirrorwatch.ports import AgentState, Report
 
@@ -51,6 +52,13 @@ def a_full_report(at: datetime = NOON) -> Report:
                 at,
                 partitions=[_busy(at, arrivals), a_partition(1)],
                 arrivals=arrivals,
+            ),
+            PositionObservation(
+                flow=FLOW.name,
+                at=at,
+                source=FLOW.source,
+                target=FLOW.target,
+                counts={"telemetry": 0, "events": 3},
             ),
             some_topics(at),
             some_configs(at),

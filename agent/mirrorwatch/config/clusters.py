@@ -53,6 +53,11 @@ class ClusterConfig(Model):
     `bootstrap.servers` is needed. What the agent must own (such as
     `group.id`) is refused."""
 
+    cluster_id: str | None = Field(None, title="Cluster id", min_length=1)
+    """Id that the cluster must have. Without it the first one that is seen
+    counts, from then on. Give the new one where a cluster was replaced on
+    purpose: what was known of the old one's topics is then forgotten."""
+
     schema_registry: SchemaRegistryConfig | None = Field(
         None, title="Schema registry"
     )

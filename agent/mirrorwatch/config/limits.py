@@ -9,6 +9,7 @@ from .bottleneck import BottleneckLimits
 from .durations import Duration
 from .heartbeats import HeartbeatsLimits
 from .parity import ConfigsLimits, TopicsLimits
+from .position import PositionLimits
 from .tasks import TasksLimits
 
 __all__ = ["CanaryLimits", "LatencyLimits", "LimitsConfig"]
@@ -117,6 +118,11 @@ class LimitsConfig(Model):
         default_factory=RetentionLimits, title="Limits of the retention"
     )
     """When the time until they are lost does."""
+
+    position: PositionLimits = Field(
+        default_factory=PositionLimits, title="Limits of the position"
+    )
+    """How long a mirror that lost its place does."""
 
     topics: TopicsLimits = Field(
         default_factory=TopicsLimits, title="Limits of the topics"

@@ -5,7 +5,16 @@ rules are all made from this catalogue. A metric is listed when something
 produces it, not before.
 """
 
-from .figures import agent, canary, health, lag, mirror, parity, tasks
+from .figures import (
+    agent,
+    canary,
+    health,
+    lag,
+    mirror,
+    parity,
+    position,
+    tasks,
+)
 from .figures.metric import Metric, MetricType
 
 __all__ = ["CATALOGUE", "LABELS", "Metric", "MetricType"]
@@ -28,6 +37,7 @@ CATALOGUE = (
     *health.METRICS,
     *canary.METRICS,
     *lag.METRICS,
+    *position.METRICS,
     *parity.METRICS,
     *tasks.METRICS,
     *mirror.METRICS,

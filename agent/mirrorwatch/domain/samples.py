@@ -4,13 +4,23 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Protocol
 
-from .figures import agent, canary, health, lag, mirror, parity, tasks
+from .figures import (
+    agent,
+    canary,
+    health,
+    lag,
+    mirror,
+    parity,
+    position,
+    tasks,
+)
 from .figures.sample import Sample
 from .lag import LagObservation
 from .mirror_facts import MirrorObservation
 from .observations import CanaryObservation, Observation
 from .parity.configs import ConfigsObservation
 from .parity.topics import TopicsObservation
+from .resets import PositionObservation
 from .tasks import TasksObservation
 from .verdicts import Flow, Verdict
 
@@ -39,6 +49,7 @@ class Figures(Protocol):
 OF: Mapping[type, Callable[[Any, datetime], Iterator[Sample]]] = {
     CanaryObservation: canary.figures,
     LagObservation: lag.figures,
+    PositionObservation: position.figures,
     TopicsObservation: parity.topic_figures,
     ConfigsObservation: parity.config_figures,
     TasksObservation: tasks.figures,

@@ -9,6 +9,7 @@ from .jmx import wire_jmx
 from .lag import wire_lag
 from .mirror import to_mirror
 from .parity import wire_parity
+from .position import wire_position
 from .signs import wire_signs
 from .surroundings import FlowParts, Surroundings, Wired
 from .survey import wire_survey
@@ -20,6 +21,7 @@ __all__ = ["wire_flows"]
 AREAS: tuple[Callable[[FlowParts, Surroundings], Wired], ...] = (
     wire_canary,
     wire_lag,
+    wire_position,
     wire_parity,
     wire_tasks,
     wire_signs,

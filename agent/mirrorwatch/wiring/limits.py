@@ -9,6 +9,7 @@ from ..domain.checks import (
     HeartbeatsLimits,
     LagLimits,
     LatencyLimits,
+    PositionLimits,
     RetentionLimits,
     TasksLimits,
 )
@@ -34,6 +35,7 @@ def to_limits(flow: FlowConfig) -> FlowLimits:
         ),
         lag=LagLimits(**limits.lag.model_dump()),
         retention=RetentionLimits(**limits.retention.model_dump()),
+        position=PositionLimits(**limits.position.model_dump()),
         configs=ConfigsLimits(enabled=limits.configs.enabled),
         tasks=TasksLimits(**limits.tasks.model_dump()),
         heartbeats=HeartbeatsLimits(**limits.heartbeats.model_dump()),

@@ -8,6 +8,7 @@ from .heartbeats import HeartbeatsLimits, judge_heartbeats
 from .judge import CHECKS, FlowLimits, judge
 from .lag import LagLimits, judge_lag
 from .latency import LatencyLimits, judge_latency
+from .position import PositionLimits, judge_position
 from .retention import RetentionLimits, judge_retention
 from .tasks import TasksLimits, judge_tasks
 from .topics import judge_topics
@@ -21,6 +22,7 @@ __all__ = [
     "HeartbeatsLimits",
     "LagLimits",
     "LatencyLimits",
+    "PositionLimits",
     "RetentionLimits",
     "TasksLimits",
     "judge",
@@ -31,6 +33,7 @@ __all__ = [
     "judge_heartbeats",
     "judge_lag",
     "judge_latency",
+    "judge_position",
     "judge_retention",
     "judge_tasks",
     "judge_topics",

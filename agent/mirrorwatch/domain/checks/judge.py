@@ -12,6 +12,7 @@ from ..mirror_facts import MirrorObservation
 from ..observations import CanaryObservation, LatencyObservation, Observation
 from ..parity.configs import ConfigsObservation
 from ..parity.topics import TopicsObservation
+from ..resets import PositionObservation
 from ..tasks import TasksObservation
 from ..verdicts import Verdict
 from .bottleneck import BottleneckLimits, judge_bottleneck
@@ -21,6 +22,7 @@ from .configs import ConfigsLimits, judge_configs
 from .heartbeats import HeartbeatsLimits, judge_heartbeats
 from .lag import LagLimits, judge_lag
 from .latency import LatencyLimits, judge_latency
+from .position import PositionLimits, judge_position
 from .retention import RetentionLimits, judge_retention
 from .tasks import TasksLimits, judge_tasks
 from .topics import judge_topics
@@ -38,6 +40,7 @@ class FlowLimits:
     latency: LatencyLimits = field(default_factory=LatencyLimits)
     lag: LagLimits = field(default_factory=LagLimits)
     retention: RetentionLimits = field(default_factory=RetentionLimits)
+    position: PositionLimits = field(default_factory=PositionLimits)
     configs: ConfigsLimits = field(default_factory=ConfigsLimits)
     tasks: TasksLimits = field(default_factory=TasksLimits)
     heartbeats: HeartbeatsLimits = field(default_factory=HeartbeatsLimits)
@@ -75,6 +78,9 @@ CHECKS: Mapping[str, Callable[[Facts, FlowLimits], Verdict]] = {
     ),
     "retention": lambda facts, limits: judge_retention(
         facts.flow, facts.get(LagObservation), limits.retention, facts.now
+    ),
+    "position": lambda facts, limits: judge_position(
+        facts.flow, facts.get(PositionObservation), limits.position, facts.now
     ),
     "topics": lambda facts, _: judge_topics(
         facts.flow, facts.get(TopicsObservation), facts.now

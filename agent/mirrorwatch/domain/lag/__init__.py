@@ -1,7 +1,8 @@
 """How far a mirror is behind: in records, in seconds, and until loss."""
 
+from .head import Head, Wanted
 from .observation import Headroom, LagObservation, LagStatus, TopicLag
-from .tracker import Head, LagTracker, Wanted
+from .tracker import LagTracker
 
 __all__ = ["Head", "Headroom", "LagObservation", "LagStatus", "LagTracker"]
 __all__ += ["TopicLag", "Wanted"]

@@ -1,19 +1,19 @@
 """Lag of all topics of a flow, from survey to survey."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from ..positions import Connector
 from ..topic_configs import TopicConfigs
 from ..view import ClusterView, FlowView, TopicPartition
+from .head import Head, Wanted
 from .observation import LagObservation, TopicLag
 from .position import Origin, Position, prove
 from .summary import Surroundings, summarize
 from .track import Track
 from .trend import Trend
 
-__all__ = ["Head", "LagTracker", "Wanted"]
+__all__ = ["LagTracker"]
 
 FLUSH = timedelta(minutes=1)
 """Connect's ``offset.flush.interval.ms``, where the mirror does not say."""
@@ -24,34 +24,6 @@ REFRESH = timedelta(minutes=10)
 PROOF_FLUSHES = 3
 """Flushes within which an estimate must be proved: one to come, one to be
 written, one to spare."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """A position at which a record should be read."""
-
-    place: TopicPartition
-    """Source topic and partition."""
-
-    position: int
-    """Offset to read at."""
-
-    end: int
-    """Offset up to which to look."""
-
-
-@dataclass(frozen=True, slots=True)
-class Head:
-    """What was found at a position."""
-
-    wanted: Wanted
-    """Where it was looked for."""
-
-    offset: int | None
-    """Offset of the first data record; `None` if there is none to the end."""
-
-    written_at: datetime | None = None
-    """Its timestamp."""
 
 
 class LagTracker:
@@ -153,6 +125,14 @@ class LagTracker:
             if head.written_at is not None:
                 track.head_at = head.written_at.timestamp()
             track.ends.pass_(track.next_offset)
+
+    def empty_until(self) -> Mapping[TopicPartition, int]:
+        """Return up to where no data follows positions, where any was read."""
+        return {
+            place: track.nothing_until
+            for place, track in self._tracks.items()
+            if track.nothing_until
+        }
 
     def _move(
         self, view: FlowView, source: ClusterView, patience: timedelta

@@ -1,0 +1,198 @@
+"""What is said of resets of a position."""
+
+from collections.abc import Sequence
+
+from ..resets import Kind, Reset
+from ..verdicts import Health
+
+__all__ = ["health_of", "reason_of"]
+
+NAMED = 3
+"""Partitions that a sentence names."""
+
+
+def health_of(reset: Reset) -> Health:
+    """Return how bad a reset is."""
+    if reset.harmless or reset.kind in {Kind.REWIND, Kind.SYNCS_GONE}:
+        return Health.WARNING
+    if reset.kind is Kind.SOURCE_RECREATED and _is_empty(reset):
+        return Health.WARNING
+    return Health.CRITICAL
+
+
+def reason_of(resets: Sequence[Reset], source: str, target: str) -> str:
+    """Return one sentence about resets of one kind in one topic.
+
+    Parameters
+    ----------
+    resets
+        The resets, at least one, all of them open or none, all of one health.
+    source
+        Alias of the source.
+    target
+        Alias of the target.
+    """
+    first = resets[0]
+    match first.kind:
+        case Kind.EXPIRED:
+            return _expired(resets, source, target)
+        case Kind.BEYOND:
+            return _beyond(resets, source)
+        case Kind.REWIND:
+            return (
+                f"The mirror went back and copies {_count(resets)} records "
+                f"again: {_where(resets)}. Nothing is lost by that, but the "
+                f"target may hold them twice"
+            )
+        case Kind.SOURCE_RECREATED:
+            return _recreated(resets, source)
+        case Kind.TARGET_RECREATED:
+            copies = f" ({first.gone} offsets)" if first.gone else ""
+            return (
+                f"{first.topic} was made again at {target}: what had been "
+                f"copied of its {first.places} partitions{copies} is gone "
+                "there, and the mirror goes on without copying it again; "
+                "reset its committed offsets of the topic if it is needed"
+            )
+        case _:
+            return _of_flow(first)
+
+
+def _expired(resets: Sequence[Reset], source: str, target: str) -> str:
+    what = f"{_count(resets)} records expired at {source}"
+    if resets[0].settled is None:
+        return (
+            f"{what} before the mirror copied them, and more will while it "
+            f"stands: {_where(resets)}. Start it, or let the source keep "
+            "its records longer, now"
+        )
+    return (
+        f"{what} before the mirror copied them, and it went on behind them: "
+        f"{_where(resets)}. They are lost for {target}"
+    )
+
+
+def _beyond(resets: Sequence[Reset], source: str) -> str:
+    first = resets[0]
+    place = f"{first.topic}[{first.partition}]"
+    if first.settled is None:
+        return (
+            f"The mirror's position of {place}, {first.end}, lies beyond the "
+            f"end of the log at {source}, {first.log_end}: was it cut, or "
+            "read from another cluster? What is written below the position "
+            "is not read if the log passes it before the mirror begins anew"
+        )
+    if first.harmless:
+        return (
+            f"The log of {place} at {source} was cut below the mirror's "
+            "position, and the mirror has begun anew; the target still "
+            "holds what was cut off"
+        )
+    return (
+        f"The log of {first.topic} at {source} was cut below the mirror's "
+        f"position, and the mirror went on there: {_count(resets)} new "
+        f"records were never read, {_where(resets)}"
+    )
+
+
+def _recreated(resets: Sequence[Reset], source: str) -> str:
+    first = resets[0]
+    made = f"{first.topic} was made again at {source}"
+    gone = sum(reset.gone for reset in resets)
+    lost = (
+        f". Of the old one, up to {gone} records were not yet copied"
+        if gone
+        else ""
+    )
+    if first.settled is not None and first.harmless:
+        return (
+            f"{made}, and the mirror has begun anew with its first record; "
+            f"the target holds the old ones too{lost}"
+        )
+    if first.settled is not None:
+        return (
+            f"{made}, and the mirror went on at its old position: "
+            f"{_count(resets)} records of the new topic were never read, "
+            f"{_where(resets)}{lost}"
+        )
+    if _is_empty(first):
+        return (
+            f"{made}, and is empty: the mirror's position is still that in "
+            f"the old topic, {first.end}, until the first record is copied"
+            f"{lost}"
+        )
+    passed = [r for r in resets if (r.log_end or 0) >= (r.end or 0)]
+    if passed:
+        return (
+            f"{made}, and has grown past the mirror's old position: if the "
+            f"mirror goes on there, {_count(passed)} records of the new "
+            f"topic are never read, {_where(passed)}. Delete its committed "
+            f"offsets of the topic before it goes on{lost}"
+        )
+    return (
+        f"{made}, and is shorter than the mirror's old position, "
+        f"{first.end}: the mirror begins anew only if it looks before the "
+        "topic has grown past that; delete its committed offsets of the "
+        f"topic before it goes on{lost}"
+    )
+
+
+def _of_flow(reset: Reset) -> str:
+    begins = (
+        "the mirror begins at the ends of all topics, and what was not yet "
+        "copied is never read"
+        if reset.from_end
+        else "the mirror begins with everything that the source still holds, "
+        "and copies it again"
+    )
+    match reset.kind:
+        case Kind.OFFSETS_GONE if reset.settled is None:
+            return (
+                f"The mirror's offsets topic {reset.topic} is gone, and with "
+                f"it the positions of {reset.places} partitions: {begins}"
+            )
+        case Kind.OFFSETS_GONE:
+            return (
+                f"The mirror's offsets topic {reset.topic} is not the one "
+                f"that it was, and the positions of {reset.places} "
+                f"partitions are lost: {begins}"
+            )
+        case Kind.OFFSETS_DELETED:
+            return (
+                f"Committed positions of {reset.places} partitions were "
+                f"deleted, of {reset.topic} among them: where no mirror "
+                f"reads on, {begins}"
+            )
+        case Kind.SYNCS_GONE:
+            return (
+                f"The mirror's offset-syncs topic {reset.topic} is not the "
+                "one that it was: offsets of consumer groups are not "
+                "translated until records are copied again"
+            )
+        case _:
+            return (
+                f"{reset.topic} answers with the cluster id {reset.now} and "
+                f"not {reset.before}: does bootstrap.servers lead to the "
+                f"right cluster? If another one has replaced it, set "
+                f"clusters.{reset.topic}.cluster_id to the new id"
+            )
+
+
+def _is_empty(reset: Reset) -> bool:
+    """Tell whether a new topic holds nothing yet."""
+    empty = (reset.log_end or 0) <= (reset.first or 0)
+    return reset.settled is None and empty
+
+
+def _count(resets: Sequence[Reset]) -> int:
+    return sum(reset.count for reset in resets)
+
+
+def _where(resets: Sequence[Reset]) -> str:
+    """Return partitions and offsets, the last one not included."""
+    parts = [
+        f"{r.topic}[{r.partition}] offsets [{r.first}, {r.end})"
+        for r in resets[:NAMED]
+    ]
+    more = len(resets) - NAMED
+    return ", ".join(parts) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,225 @@
+"""What a sync or a commit says of a partition."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from ..positions import Committed, Sync
+from ..view import ClusterView
+from .books import ResetBooks
+from .event import Kind, Reset
+from .place import Place
+
+__all__ = ["Moves"]
+
+ONE_REWIND = timedelta(minutes=10)
+"""Steps back within this time are one rewind: two mirrors that write at once
+take turns for minutes."""
+
+
+@dataclass(slots=True)
+class Moves:
+    """Takes syncs and commits in their order.
+
+    Parameters
+    ----------
+    books
+        The books.
+    source
+        The source, asked after all of them were read.
+    at
+        The time.
+    """
+
+    books: ResetBooks
+    source: ClusterView
+    at: datetime
+
+    def take_syncs(
+        self, topic: str, partition: int, syncs: Iterable[Sync]
+    ) -> None:
+        """Take the syncs of one partition, in the topic's order."""
+        key = (topic, partition)
+        for sync in syncs:
+            place = self.books.places.setdefault(key, Place())
+            if _is_known(place, sync):
+                continue
+            if self._take(place, sync):
+                place.upstream = sync.upstream
+                place.downstream = sync.downstream
+            place.synced_at = sync.written_at
+            self.books.touched.add(key)
+
+    def leave_old(
+        self, topic: str, partition: int, syncs: Sequence[Sync]
+    ) -> Sequence[Sync]:
+        """Return the syncs that cannot be of a topic that is no more.
+
+        Notes
+        -----
+        They were read about when the topic was made again. Those that go on
+        from the ones before are of the old topic.
+        """
+        waiting = self.books.open(Kind.SOURCE_RECREATED, topic, partition)
+        place = self.books.places.get((topic, partition))
+        if waiting is None or place is None:
+            return syncs
+        last = place.upstream
+        for n, sync in enumerate(syncs):
+            if _is_known(place, sync):
+                continue
+            if last is not None and sync.upstream < last:
+                return syncs[n:]
+            last = place.upstream = sync.upstream
+            place.synced_at = sync.written_at
+            end = max(waiting.end or 0, sync.upstream + 1)
+            waiting = self.books.change(waiting, end=end)
+        return ()
+
+    def take_commit(self, fact: Committed) -> bool:
+        """Take a commit; tell whether it deletes the one before."""
+        key = (fact.topic, fact.partition)
+        place = self.books.places.get(key)
+        if place is None:
+            place = Place()
+        elif (
+            place.committed_at is not None
+            and fact.written_at <= place.committed_at
+        ):
+            return False
+        before, place.committed = place.committed, fact.position
+        place.committed_at = fact.written_at
+        self.books.places[key] = place
+        self.books.touched.add(key)
+        if fact.position is None:
+            return before is not None
+        waiting = self.books.open(Kind.SOURCE_RECREATED, *key)
+        if waiting is not None:
+            place.committed = None
+            if place.upstream is None:
+                self._decide_by_commit(waiting, place, fact.position)
+            return False
+        if before is not None and fact.position < before:
+            self._go_back(place, fact.topic, fact.partition, fact.position)
+        if _is_newer(fact, place):
+            place.reached = max(place.reached or 0, fact.position)
+        return False
+
+    def _take(self, place: Place, sync: Sync) -> bool:
+        """Take a sync; tell whether it is of the topic that is there."""
+        where = (sync.topic, sync.partition)
+        waiting = self.books.open(Kind.SOURCE_RECREATED, *where)
+        if waiting is not None:
+            return self._decide(waiting, place, sync)
+        after = sync.upstream + 1
+        beyond = self.books.open(Kind.BEYOND, *where)
+        if beyond is not None:
+            reached = beyond.end or 0
+            first = min(sync.upstream, reached)
+            self._settle(beyond, end=max(beyond.first or 0, first))
+            place.reached = after
+            return True
+        if place.reached is None:
+            place.reached = after
+            return True
+        expired = self.books.open(Kind.EXPIRED, *where)
+        if expired is not None and sync.upstream >= (expired.end or 0):
+            origin = place.origin_of(sync.downstream)
+            if origin is None or not place.reached <= origin:
+                origin = max(place.reached, place.empty_until)
+            first = min(origin, sync.upstream)
+            if first < sync.upstream:
+                self._settle(expired, first=first, end=sync.upstream)
+            else:
+                self.books.drop(expired)  # all of it had been copied
+        elif sync.upstream < (
+            place.reached if place.upstream is None else place.upstream
+        ):
+            self._go_back(place, *where, sync.upstream)
+        place.reached = max(place.reached, after)
+        rewind = self.books.open(Kind.REWIND, *where)
+        if rewind is not None and place.reached <= after:
+            self._settle(rewind)
+        return True
+
+    def _decide(self, waiting: Reset, place: Place, sync: Sync) -> bool:
+        """Settle what the mirror made of a topic that was made again."""
+        end = self.source.ends.get((sync.topic, sync.partition))
+        if end is not None and sync.upstream >= end:
+            return False  # late, and of the topic that is no more
+        start, old = waiting.first or 0, waiting.end or 0
+        copied = sync.downstream - (waiting.target_end or 0)
+        if copied < 0 and place.origin_of(sync.downstream) == sync.upstream:
+            end = max(old, sync.upstream + 1)
+            self.books.change(waiting, end=end)
+            return True  # written late, of what was copied before
+        if waiting.target_end is None or copied < 0:
+            # The copies cannot be counted: it went on where it was at most.
+            first = min(sync.upstream, old)
+        else:
+            first = sync.upstream - copied
+        first = max(start, first)
+        self._settle(waiting, end=first)
+        place.reached = sync.upstream + 1
+        return True
+
+    def _decide_by_commit(
+        self, waiting: Reset, place: Place, position: int
+    ) -> None:
+        """Settle it where the mirror writes no syncs.
+
+        A commit says where the mirror is, not where it began: below the old
+        position, it has begun anew.
+        """
+        end = self.source.ends.get((waiting.topic, waiting.partition or 0))
+        if end is not None and position > end:
+            return  # late, and of the topic that is no more
+        old = waiting.end or 0
+        self._settle(waiting, end=waiting.first if position < old else old)
+        place.reached = position
+
+    def _go_back(
+        self, place: Place, topic: str, partition: int, to: int
+    ) -> None:
+        """Note that the mirror copies again from an offset."""
+        reached = place.reached or to
+        known = self.books.newest(Kind.REWIND, topic, partition)
+        if known is not None and (
+            known.settled is None or self.at - known.settled < ONE_REWIND
+        ):
+            self.books.change(
+                known,
+                first=min(to, known.first or 0),
+                end=max(reached, known.end or 0),
+                settled=None,
+            )
+            return
+        self.books.begin(
+            Kind.REWIND,
+            topic,
+            self.at,
+            partition=partition,
+            first=to,
+            end=reached,
+        )
+
+    def _settle(self, reset: Reset, **what: int | None) -> None:
+        settled = self.books.change(reset, settled=self.at, **what)
+        self.books.change(settled, harmless=settled.count == 0)
+
+
+def _is_known(place: Place, sync: Sync) -> bool:
+    """Tell whether a sync was taken before: read again after a restart, or
+    written again because nothing moved.
+    """
+    if place.synced_at is not None and sync.written_at < place.synced_at:
+        return True
+    return (sync.upstream, sync.downstream) == (
+        place.upstream,
+        place.downstream,
+    )
+
+
+def _is_newer(fact: Committed, place: Place) -> bool:
+    """Tell whether a commit says more than the last sync."""
+    return place.synced_at is None or fact.written_at >= place.synced_at
