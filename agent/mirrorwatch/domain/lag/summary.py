@@ -44,7 +44,7 @@ def summarize(
     around
         What is known beside them.
     """
-    waiting = {p: t for p, t in tracks.items() if t.records}
+    waiting = {p: t for p, t in tracks.items() if t.end > t.next_offset}
     records = sum(t.records for t in waiting.values())
     seconds, at_least = _age(waiting, around.now)
     trend = around.trend

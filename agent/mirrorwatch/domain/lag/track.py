@@ -44,6 +44,8 @@ class Track:
     def move(self, position: Position, end: int, now: datetime) -> None:
         """Take where the mirror and the source are."""
         before = self.position
+        if position == before and end == self.end:
+            return  # most partitions, most of the time
         if before is None or position.offset != before.offset:
             if before is None or position.offset > before.offset:
                 self.moved_at = now
@@ -56,7 +58,9 @@ class Track:
     def next_offset(self) -> int:
         """Next source offset to copy, beyond what needs no copy."""
         position = 0 if self.position is None else self.position.offset
-        return max(position, self.nothing_until)
+        return (
+            max(self.nothing_until, position)
+        )
 
     @property
     def records(self) -> int:

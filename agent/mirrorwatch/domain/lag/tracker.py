@@ -204,7 +204,10 @@ class LagTracker:
         self._trends = {
             topic: self._trends.get(topic) or Trend() for topic in view.names
         }
-        moved = [t.moved_at for t in self._tracks.values() if t.begun]
+        moved_at = max(
+            (t.moved_at for t in self._tracks.values() if t.begun),
+            default=None,
+        )
         return tuple(
             summarize(
                 topic,
@@ -222,7 +225,7 @@ class LagTracker:
                         p: source.starts.get((topic, p), 0)
                         for p in range(source.topics[topic].partitions)
                     },
-                    flow_moved_at=max(moved, default=None),
+                    flow_moved_at=moved_at,
                 ),
             )
             for topic in sorted(view.names)
