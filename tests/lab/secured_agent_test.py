@@ -80,6 +80,10 @@ def test_with_the_minimal_rights_the_verdict_names_each_one_taken_away(
         for right in RIGHTS:
             with taken(lab, right):
                 names(watch, right)
+                if right.check != "canary":
+                    verdict = watch.verdict()
+                    assert verdict is not None
+                    assert verdict.health is Health.OK
             expect_ok(watch)
         delivered = watch.counts["delivered"]
         watch.wait_for_count("delivered", delivered + 30, within=SECONDS)

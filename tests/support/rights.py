@@ -28,6 +28,9 @@ RIGHTS = minimal_rights(
     syncs="mm2-offset-syncs.ldf.internal",
     offsets="mm2-offsets.summit.internal",
     configs="mm2-configs.summit.internal",
+    status="mm2-status.summit.internal",
+    checkpoints="summit.checkpoints.internal",
+    carried_heartbeats="summit.heartbeats",
 )
 
 DENIED = "TOPIC_AUTHORIZATION_FAILED"

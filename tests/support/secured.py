@@ -64,14 +64,16 @@ def names(watch: Watch, right: Right) -> None:
         alias = watch.config.flows[0].target
 
     def named() -> bool:
-        verdict = watch.verdict()
-        troubled = verdict is not None and verdict.health is not Health.OK
-        return troubled and watch.says(f"lacks {right} at {alias}")
+        verdict = watch.verdict(right.check)
+        if verdict is None or verdict.health is Health.OK:
+            return False
+        said = [verdict.reason, *map(str, verdict.evidence.values())]
+        return any(f"lacks {right} at {alias}" in text for text in said)
 
     wait_until(
         named,
         within=SECONDS,
-        what=lambda: (str(right), watch.verdict()),
+        what=lambda: (str(right), watch.verdict(right.check)),
     )
 
 

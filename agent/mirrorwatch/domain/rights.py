@@ -5,12 +5,18 @@ from typing import Literal
 
 __all__ = ["Right", "minimal_rights"]
 
+HEARTBEATS = "heartbeats"
+"""Topic that MirrorMaker 2 writes heartbeats to, at every cluster."""
+
+Side = Literal["source", "target"]
+"""Cluster of the flow."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Right:
     """One operation on one resource of one cluster, as Kafka's ACLs say."""
 
-    side: Literal["source", "target"]
+    side: Side
     """Cluster of the flow."""
 
     operation: Literal["READ", "WRITE", "CREATE", "DESCRIBE_CONFIGS"]
@@ -21,6 +27,10 @@ class Right:
 
     purpose: str
     """What cannot be done without it."""
+
+    check: str = "canary"
+    """Check that is unknown without it; no other one suffers, unless it is
+    the canary's, whose topics all of them need."""
 
     def __str__(self) -> str:
         return f"{self.operation} on topic {self.topic}"
@@ -33,7 +43,10 @@ def minimal_rights(
     syncs: str,
     offsets: str,
     configs: str,
-    syncs_side: Literal["source", "target"] = "source",
+    status: str,
+    checkpoints: str,
+    carried_heartbeats: str,
+    syncs_side: Side = "source",
     create: bool = False,
 ) -> tuple[Right, ...]:
     """Return the smallest set of rights with which one flow is watched.
@@ -44,8 +57,10 @@ def minimal_rights(
         Canary topic at the source.
     remote_canary
         Its name at the target.
-    syncs, offsets, configs
+    syncs, offsets, configs, status, checkpoints
         The mirror's internal topics.
+    carried_heartbeats
+        Name at the target of the source's heartbeats topic.
     syncs_side
         Where the mirror keeps its offset syncs.
     create
@@ -100,6 +115,15 @@ def minimal_rights(
             topic=configs,
             purpose="it is known whether the mirror wants the canary topic",
         ),
+        _read("target", status, "tasks", "failed tasks are known"),
+        _read(
+            "target", checkpoints, "checkpoints", "stale checkpoints are known"
+        ),
+        _read("source", HEARTBEATS, "heartbeats", "late copies are known"),
+        _read("target", HEARTBEATS, "heartbeats", "a dead worker is missed"),
+        _read(
+            "target", carried_heartbeats, "heartbeats", "copies are followed"
+        ),
     ]
     if create:
         rights.append(
@@ -111,3 +135,9 @@ def minimal_rights(
             )
         )
     return tuple(rights)
+
+
+def _read(side: Side, topic: str, check: str, purpose: str) -> Right:
+    return Right(
+        side=side, operation="READ", topic=topic, purpose=purpose, check=check
+    )
