@@ -90,6 +90,10 @@ class MirrorMetrics:
     partition. It stands still when the consumer does. Before Kafka 4.1 dots
     in topics are underscores."""
 
+    silent: tuple[str, ...] = ()
+    """Consumers that have fetched before and got no answer for a window; an
+    idle one gets an answer twice a second."""
+
     errors: Mapping[tuple[str, str, int], TaskErrors] = field(
         default_factory=dict
     )

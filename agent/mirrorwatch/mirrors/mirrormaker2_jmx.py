@@ -89,6 +89,7 @@ class MirrorMaker2Jmx:
                 **combine(rules.CHECKPOINTS, self.own.of_mirror(everything)),
             ),
             lags=_lags(consumers),
+            silent=_silent(clients),
             errors=dict(
                 counted
                 for url, mbeans in read.items()
@@ -157,6 +158,21 @@ def _lags(consumers: Iterable[MBean]) -> dict[tuple[str, int], float]:
     # one with underscores that it had before.
     twins = {topic.replace(".", "_") for topic, _ in lags if "." in topic}
     return {key: lag for key, lag in lags.items() if key[0] not in twins}
+
+
+def _silent(clients: Iterable[MBean]) -> tuple[str, ...]:
+    """Return the clients whose last fetch was answered before the window.
+
+    One that has just started has no answer either, and none before.
+    """
+    return tuple(
+        sorted(
+            mbean.properties["client-id"]
+            for mbean in clients
+            if mbean.attributes.get("fetch-rate") == 0
+            and mbean.attributes.get("fetch-total", 0) != 0
+        )
+    )
 
 
 def _errors(

@@ -40,6 +40,7 @@ _FETCHES = (
     "fetch-size-avg",
     "fetch-size-max",
     "fetch-rate",
+    "fetch-total",
     "fetch-latency-avg",
     "fetch-latency-max",
     "fetch-throttle-time-avg",

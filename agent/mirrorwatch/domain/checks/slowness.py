@@ -36,6 +36,9 @@ def find_slowness(said: MirrorMetrics, limits: Slowness) -> Iterator[Finding]:
     producer is looked at first, and the consumer last.
     """
     consumer, producer = said.consumer, said.producer
+    if said.silent:
+        yield Finding(Health.WARNING, _of_silence(said))
+        return
     queued = producer.record_queue_average_seconds or 0
     if queued > limits.queue_time.total_seconds():
         yield Finding(Health.WARNING, _of_producer(said, queued, limits))
@@ -58,6 +61,23 @@ def find_slowness(said: MirrorMetrics, limits: Slowness) -> Iterator[Finding]:
         f"The mirror's consumer is {waiting:.0f} records behind on a "
         "partition, and neither a quota nor the link nor the producer holds "
         "it up: give the mirror more tasks (tasks.max)",
+    )
+
+
+def _of_silence(said: MirrorMetrics) -> str:
+    who = said.silent[0]
+    if len(said.silent) > 1:
+        who += f" and {len(said.silent) - 1} more"
+    if active := said.tasks.active_records or 0:
+        return (
+            f"The mirror has read nothing for a minute ({who}), and "
+            f"{active:.0f} records that it read are not written: look at the "
+            "target's brokers and the link to them"
+        )
+    return (
+        f"The source has answered no fetch of the mirror for a minute "
+        f"({who}): look at the source's brokers and the link from them; an "
+        "answer must arrive within request.timeout.ms (30 s)"
     )
 
 

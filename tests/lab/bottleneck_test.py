@@ -1,0 +1,172 @@
+"""What holds a mirror up, injected into a real one and told by it."""
+
+from collections.abc import Iterator
+from itertools import count
+from threading import Event, Thread
+from typing import Self
+
+import pytest
+
+from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.lab import CANARY_TOPIC, Lab, LabSettings
+from mirrorwatch.lab.faults import tolerate_errors
+from mirrorwatch.lab.quotas import quota
+from tests.support.jmx import mirror_seen, said
+from tests.support.lab import copied, produce, values
+from tests.support.watch import Watch, wait_until
+
+pytestmark = pytest.mark.lab
+
+BULK = "lsst.sal.bulk"
+LARGE = "lsst.sal.large"
+
+SETTINGS = LabSettings(
+    intervals="fast", topics={CANARY_TOPIC: 1, BULK: 3, LARGE: 1}
+)
+
+LIMIT = 2000
+"""Largest batch that the target takes of the topic of large records."""
+
+TOO_LARGE = 7
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    with Lab(SETTINGS) as lab:
+        yield lab
+
+
+def watching(lab: Lab, **limits: object) -> Watch:
+    jmx = {"format": "jolokia", "urls": [lab.mirror.jolokia_url]}
+    return Watch(
+        lab,
+        flow={"mirror": {"jmx": jmx}, "limits": {"bottleneck": limits}},
+        # It waits behind what a test holds up.
+        canary={"enabled": False},
+    )
+
+
+class Stream:
+    """Writes without a pause, so that there is something to hold up."""
+
+    def __init__(self, lab: Lab, *, size: int) -> None:
+        self._lab, self._size = lab, size
+        self._ended = Event()
+        self._thread = Thread(target=self._run)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        for n in count():
+            if self._ended.wait(0.2):
+                return
+            records = [f"{n} {'x' * self._size}"] * 20
+            produce(self._lab, BULK, records, partition=n % 3)
+
+
+def wait_for(watch: Watch, health: Health, saying: str) -> None:
+    def is_so() -> bool:
+        verdict = watch.verdict("bottleneck")
+        judged = verdict is not None and verdict.health is health
+        return judged and saying in said(watch)
+
+    wait_until(
+        is_so, within=150, what=lambda: (watch.verdict("bottleneck"), saying)
+    )
+
+
+def test_a_mirror_that_nothing_holds_up_is_ok(lab: Lab) -> None:
+    with Stream(lab, size=100), watching(lab) as watch:
+        wait_for(watch, Health.OK, "Nothing holds the mirror up")
+        complaints = set()
+        for _ in range(20):
+            watch.let_pass(1)
+            verdict = watch.verdict("bottleneck")
+            assert verdict is not None
+            if verdict.health is not Health.OK:
+                complaints.add(verdict.reason)
+        assert complaints == set()
+
+
+def test_records_given_up_are_counted_exactly(lab: Lab) -> None:
+    lab.mirror.stop()
+    lab.target.topics.set_configs(LARGE, {"max.message.bytes": str(LIMIT)})
+    # Each in a batch of its own, as one among others is split for ever.
+    alone = {"summit->ldf.producer.override.batch.size": "1"}
+    policy = {"connector.client.config.override.policy": "All"}
+    lab.mirror.start({**tolerate_errors(), **alone, **policy})
+    try:
+        with watching(lab) as watch:
+            wait_for(watch, Health.OK, "Nothing holds the mirror up")
+            produce(lab, LARGE, ["first"])
+            produce(lab, LARGE, [f"{n} {'x' * LIMIT}" for n in range(7)])
+            produce(lab, LARGE, ["last"])
+            copied(lab, LARGE, ["first", "last"])
+            wait_for(
+                watch,
+                Health.CRITICAL,
+                f"gave up {TOO_LARGE} records ({TOO_LARGE} failed, 0 skipped)",
+            )
+            assert mirror_seen(watch).counted.lost == TOO_LARGE
+    finally:
+        lab.mirror.stop()
+        lab.mirror.start()
+    assert values(lab, "target", LARGE) == ["first", "last"]
+
+
+def test_a_quota_of_the_target_is_named(lab: Lab) -> None:
+    with (
+        quota(lab, "target", "producer_byte_rate", 20_000),
+        Stream(lab, size=2000),
+        watching(lab) as watch,
+    ):
+        wait_for(
+            watch, Health.WARNING, "A quota of the target holds the mirror's"
+        )
+        seen = mirror_seen(watch).metrics.producer
+    assert (seen.produce_throttle_max_seconds or 0) > 0.1
+
+
+def test_a_quota_of_the_source_is_named(lab: Lab) -> None:
+    with (
+        quota(lab, "source", "consumer_byte_rate", 20_000),
+        Stream(lab, size=2000),
+        watching(lab) as watch,
+    ):
+        wait_for(
+            watch, Health.WARNING, "A quota of the source holds the mirror's"
+        )
+        seen = mirror_seen(watch).metrics.consumer
+    assert (seen.fetch_throttle_max_seconds or 0) > 0.1
+
+
+def test_a_slow_link_is_named(lab: Lab) -> None:
+    # Fast enough for a whole fetch within its time: three times 1 MiB.
+    lab.link_mirror.shape(bytes_per_second=300_000)
+    try:
+        # The quotas of before are still in the windows of the mirror.
+        with (
+            Stream(lab, size=20_000),
+            watching(lab, waiting_records=100, throttle="1h") as watch,
+        ):
+            wait_for(
+                watch, Health.WARNING, "The link from the source holds the"
+            )
+    finally:
+        lab.link_mirror.shape()
+
+
+def test_a_link_through_which_nothing_comes_is_named(lab: Lab) -> None:
+    lab.link_mirror.stall()
+    try:
+        with watching(lab, waiting_records=10**9, throttle="1h") as watch:
+            wait_for(watch, Health.WARNING, "The source has answered no fetch")
+            assert "|MirrorSourceConnector-0|" in said(watch)
+    finally:
+        lab.link_mirror.restore()
