@@ -108,16 +108,24 @@ class ResetStore:
 
     def _save_rest(self, sql: Connection, books: ResetBooks) -> None:
         flow = self._flow
-        for table, rows in (
-            ("reset_pin", [(flow, *k, id_) for k, id_ in books.pins.items()]),
+        for table, marks, rows in (
+            (
+                "reset_pin",
+                "?, ?, ?, ?",
+                [(flow, *pin, id_) for pin, id_ in books.pins.items()],
+            ),
             (
                 "reset_event",
+                "?, ?, ?",
                 [(flow, n, to_json(r)) for n, r in books.resets.items()],
             ),
-            ("reset_count", [(flow, *n) for n in books.counts.items()]),
+            (
+                "reset_count",
+                "?, ?, ?",
+                [(flow, *count) for count in books.counts.items()],
+            ),
         ):
             sql.execute(f"DELETE FROM {table} WHERE flow = ?", (flow,))  # noqa: S608 - names from above
-            marks = ", ".join("?" for _ in (rows[0] if rows else ()))
             sql.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)  # noqa: S608 - likewise
 
     def _select(
