@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from ...domain.naming import Naming
 from ...domain.positions import Assignment, Connector, TaskState
-from ...domain.tasks import Stopped
+from ...domain.tasks import Stopped, name_partitions
 from ...exceptions import SourceError
 from ..bulk import read_ends, read_starts
 from ..cluster import Cluster
@@ -74,6 +74,7 @@ class Inspector:
         self._board = board
         self._clock = clock
         self._done: set[Key] = set()
+        self._obstacle = ""
         self._current: tuple[Key, Stopped, Search] | None = None
 
     def step(self) -> None:
@@ -109,7 +110,7 @@ class Inspector:
             assignment = given.get((state.connector, state.task))
             connector = connectors.get(state.connector)
             if assignment is not None and connector is not None:
-                key = (state.connector, state.task, _begin_of(state))
+                key = (state.connector, state.task, state.written_at)
                 found[key] = (state, assignment, connector)
         return found
 
@@ -137,10 +138,17 @@ class Inspector:
 
     def _search(self, assignment: Assignment, connector: Connector) -> Search:
         places = assignment.partitions
+        self._obstacle = ""
         committed = self._positions.all_committed()
         syncs = self._positions.all_syncs()
         ends = read_ends(self._source, places)
         starts = read_starts(self._source, places)
+        if hidden := places - ends.keys():
+            self._obstacle = (
+                f"{len(hidden)} of its partitions could not be read at "
+                f"{self._source.alias}: either they have no leader, or the "
+                f"agent lacks READ on {name_partitions(hidden, 1)}"
+            )
         at = {}
         for place in places & ends.keys() & starts.keys():
             known = [starts[place]]
@@ -167,8 +175,9 @@ class Inspector:
         remote = self._naming.remote(topic)
         try:
             taken = self._target.max_message_bytes(remote)
-        except SourceError:
-            # Without that right, what the producer refuses is still found.
+        except SourceError as e:
+            # What the producer refuses is found all the same.
+            self._obstacle = _not_read(e)
             return own
         where = f"the max.message.bytes of {remote} at {self._target.alias},"
         return min(own, (taken, where))
@@ -184,14 +193,7 @@ class Inspector:
         found = replace(stopped, stuck=tuple(search.found))
         if search.finished:
             if not search.found:
-                found = replace(
-                    found,
-                    note="No record that is too large was found after its "
-                    "positions"
-                    if search.complete
-                    else "The record that is too large was not found within "
-                    "30 s",
-                )
+                found = replace(found, note=self._obstacle or _why(search))
             self._finish(key)
         self._board.note_stopped(found)
 
@@ -205,9 +207,11 @@ class Inspector:
             self._current = None
 
 
-def _begin_of(state: TaskState) -> datetime:
-    return state.written_at
-
-
 def _not_read(error: SourceError) -> str:
     return f"The record could not be looked for: {error}"
+
+
+def _why(search: Search) -> str:
+    if search.complete:
+        return "No record that is too large was found after its positions"
+    return "The record that is too large was not found within 30 s"
