@@ -15,6 +15,9 @@ from mirrorwatch.domain.lag import (
     TopicLag,
 )
 from mirrorwatch.domain.lag.ends import KEPT, Ends
+from mirrorwatch.domain.lag.position import Origin, Position
+from mirrorwatch.domain.lag.summary import Surroundings, summarize
+from mirrorwatch.domain.lag.track import Track
 from mirrorwatch.domain.lag.trend import BUCKET, Trend
 from mirrorwatch.domain.positions import Committed, Sync
 from mirrorwatch.domain.topic_configs import TopicConfigs
@@ -372,3 +375,92 @@ def test_bursts_do_not_fall_behind() -> None:
         trend.see(n * BUCKET, 0, 0, 100.0 * n)
         trend.see(n * BUCKET + 60, 0, 0, 0.0)
     assert not trend.falls_behind()
+
+
+def test_a_record_that_waits_keeps_its_age_however_much_follows() -> None:
+    ends = Ends()
+    for second in range(KEPT * 5):
+        ends.see(10 * (second + 1), float(second))
+    assert ends.written_at(0) == (0.0, True)
+    assert len(ends.entries) <= KEPT
+
+
+def test_an_end_that_stands_is_one_entry() -> None:
+    ends = Ends()
+    for second in range(9):
+        ends.see(10, float(second))
+    assert ends.entries == [(10, 0.0)]
+
+
+def test_the_age_of_what_was_passed_before_is_a_lower_bound() -> None:
+    ends = Ends()
+    ends.see(100, 0.0)
+    ends.see(200, 5.0)
+    ends.pass_(100)
+    assert ends.written_at(100) == (5.0, False)
+    assert ends.written_at(50) == (5.0, True)
+
+
+def test_a_mirror_that_goes_back_has_not_gone_on() -> None:
+    tracker = a_tracker()
+    tracker.take(a_view(0, end=110, committed=100))
+    tracker.take(a_view(60, end=110, committed=90))
+    lag = only(tracker.take(a_view(120, end=110, committed=90)))
+    assert lag.stuck == timedelta(seconds=120)
+
+
+def test_what_was_read_at_a_position_is_void_when_it_goes_back() -> None:
+    tracker = a_tracker()
+    tracker.take(a_view(0, end=101, committed=100))
+    (wanted,) = tracker.wanted()
+    tracker.resolve([Head(wanted, None)])
+    lag = only(tracker.take(a_view(5, end=101, committed=50)))
+    assert lag.records == 51
+
+
+def test_what_comes_while_a_tail_is_read_does_wait() -> None:
+    tracker = a_tracker()
+    tracker.take(a_view(0, end=101, committed=100))
+    (wanted,) = tracker.wanted()
+    tracker.take(a_view(5, end=105, committed=100))
+    tracker.resolve([Head(wanted, None)])
+    lag = only(tracker.take(a_view(10, end=105, committed=100)))
+    assert lag.records == 4
+
+
+@pytest.mark.parametrize(
+    ("others_moved", "status"),
+    [(0, LagStatus.STOPPED), (30, LagStatus.STALLED)],
+)
+def test_a_topic_stalls_alone_and_stops_with_all_others(
+    others_moved: float, status: LagStatus
+) -> None:
+    track = Track(epoch=("a", "b"), moved_at=NOON)
+    track.move(Position(5, Origin.SYNC), 9, NOON)
+    lag = summarize(
+        "t",
+        {0: track},
+        Surroundings(
+            now=NOON + timedelta(seconds=60),
+            topic_class="",
+            configs=None,
+            trend=Trend(),
+            starts={},
+            flow_moved_at=NOON + timedelta(seconds=others_moved),
+        ),
+    )
+    assert lag.status is status
+
+
+def test_stretches_that_were_not_seen_make_no_trend() -> None:
+    trend = Trend()
+    for n in range(7):
+        trend.see(3 * n * BUCKET, 0, 0, 40.0 + n)
+    assert not trend.falls_behind()
+
+
+def test_what_grows_does_not_drain() -> None:
+    trend = Trend()
+    trend.see(0, 0, 0, 0)
+    trend.see(10, 100, 200, 0)
+    assert trend.drain(100) is None

@@ -58,9 +58,7 @@ class Track:
     def next_offset(self) -> int:
         """Next source offset to copy, beyond what needs no copy."""
         position = 0 if self.position is None else self.position.offset
-        return (
-            max(self.nothing_until, position)
-        )
+        return max(self.nothing_until, position)
 
     @property
     def records(self) -> int:

@@ -190,10 +190,8 @@ class LagTracker:
         if not self._estimates or sync is None or reached is None:
             return proved
         estimate = min(reached + sync.upstream - sync.downstream, end)
-        # An end below the sync is of another topic, or another time.
-        if reached > sync.downstream and track.claim.believe(
-            estimate, proved.offset, view.at, patience
-        ):
+        # An end below the sync, of another time, claims less than is proved.
+        if track.claim.believe(estimate, proved.offset, view.at, patience):
             return Position(estimate, Origin.ESTIMATE)
         return proved
 
