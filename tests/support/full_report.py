@@ -25,6 +25,7 @@ from .builders import (
 from .builders_tasks import some_tasks
 from .mirror_report import a_mirror
 from .parity_report import some_configs, some_topics
+from .skips_report import some_skips
 
 __all__ = ["ODD_FLOW", "a_full_report"]
 
@@ -60,6 +61,7 @@ def a_full_report(at: datetime = NOON) -> Report:
                 target=FLOW.target,
                 counts={"telemetry": 0, "events": 3},
             ),
+            some_skips(at),
             some_topics(at),
             some_configs(at),
             some_tasks(at),

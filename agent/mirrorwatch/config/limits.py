@@ -10,6 +10,7 @@ from .durations import Duration
 from .heartbeats import HeartbeatsLimits
 from .parity import ConfigsLimits, TopicsLimits
 from .position import PositionLimits
+from .skips import SkipsLimits
 from .tasks import TasksLimits
 
 __all__ = ["CanaryLimits", "LatencyLimits", "LimitsConfig"]
@@ -113,6 +114,11 @@ class LimitsConfig(Model):
 
     lag: LagLimits = Field(default_factory=LagLimits, title="Limits of lag")
     """When records that wait do."""
+
+    skips: SkipsLimits = Field(
+        default_factory=SkipsLimits, title="Limits of skips and repeats"
+    )
+    """When records that were skipped or doubled do."""
 
     retention: RetentionLimits = Field(
         default_factory=RetentionLimits, title="Limits of the retention"

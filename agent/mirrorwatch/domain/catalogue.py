@@ -13,6 +13,7 @@ from .figures import (
     mirror,
     parity,
     position,
+    skips,
     tasks,
 )
 from .figures.metric import Metric, MetricType
@@ -38,6 +39,7 @@ CATALOGUE = (
     *canary.METRICS,
     *lag.METRICS,
     *position.METRICS,
+    *skips.METRICS,
     *parity.METRICS,
     *tasks.METRICS,
     *mirror.METRICS,

@@ -12,6 +12,7 @@ from .figures import (
     mirror,
     parity,
     position,
+    skips,
     tasks,
 )
 from .figures.sample import Sample
@@ -21,6 +22,7 @@ from .observations import CanaryObservation, Observation
 from .parity.configs import ConfigsObservation
 from .parity.topics import TopicsObservation
 from .resets import PositionObservation
+from .skips import SkipsObservation
 from .tasks import TasksObservation
 from .verdicts import Flow, Verdict
 
@@ -50,6 +52,7 @@ OF: Mapping[type, Callable[[Any, datetime], Iterator[Sample]]] = {
     CanaryObservation: canary.figures,
     LagObservation: lag.figures,
     PositionObservation: position.figures,
+    SkipsObservation: skips.figures,
     TopicsObservation: parity.topic_figures,
     ConfigsObservation: parity.config_figures,
     TasksObservation: tasks.figures,

@@ -11,6 +11,7 @@ from .mirror import to_mirror
 from .parity import wire_parity
 from .position import wire_position
 from .signs import wire_signs
+from .skips import wire_skips
 from .surroundings import FlowParts, Surroundings, Wired
 from .survey import wire_survey
 from .tails import wire_tails
@@ -23,6 +24,7 @@ AREAS: tuple[Callable[[FlowParts, Surroundings], Wired], ...] = (
     wire_lag,
     wire_position,
     wire_parity,
+    wire_skips,
     wire_tasks,
     wire_signs,
 )

@@ -11,6 +11,7 @@ from ..domain.checks import (
     LatencyLimits,
     PositionLimits,
     RetentionLimits,
+    SkipsLimits,
     TasksLimits,
 )
 
@@ -34,6 +35,9 @@ def to_limits(flow: FlowConfig) -> FlowLimits:
             enabled=canary.enabled, **limits.latency.model_dump()
         ),
         lag=LagLimits(**limits.lag.model_dump()),
+        skips=SkipsLimits(
+            **limits.skips.model_dump(exclude={"suspect_after"})
+        ),
         retention=RetentionLimits(**limits.retention.model_dump()),
         position=PositionLimits(**limits.position.model_dump()),
         configs=ConfigsLimits(enabled=limits.configs.enabled),

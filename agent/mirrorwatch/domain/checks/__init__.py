@@ -10,6 +10,7 @@ from .lag import LagLimits, judge_lag
 from .latency import LatencyLimits, judge_latency
 from .position import PositionLimits, judge_position
 from .retention import RetentionLimits, judge_retention
+from .skips import SkipsLimits, judge_skips
 from .tasks import TasksLimits, judge_tasks
 from .topics import judge_topics
 
@@ -24,6 +25,7 @@ __all__ = [
     "LatencyLimits",
     "PositionLimits",
     "RetentionLimits",
+    "SkipsLimits",
     "TasksLimits",
     "judge",
     "judge_bottleneck",
@@ -35,6 +37,7 @@ __all__ = [
     "judge_latency",
     "judge_position",
     "judge_retention",
+    "judge_skips",
     "judge_tasks",
     "judge_topics",
 ]

@@ -13,6 +13,7 @@ from ..observations import CanaryObservation, LatencyObservation, Observation
 from ..parity.configs import ConfigsObservation
 from ..parity.topics import TopicsObservation
 from ..resets import PositionObservation
+from ..skips import SkipsObservation
 from ..tasks import TasksObservation
 from ..verdicts import Verdict
 from .bottleneck import BottleneckLimits, judge_bottleneck
@@ -24,6 +25,7 @@ from .lag import LagLimits, judge_lag
 from .latency import LatencyLimits, judge_latency
 from .position import PositionLimits, judge_position
 from .retention import RetentionLimits, judge_retention
+from .skips import SkipsLimits, judge_skips
 from .tasks import TasksLimits, judge_tasks
 from .topics import judge_topics
 
@@ -39,6 +41,7 @@ class FlowLimits:
     canary: CanaryLimits = field(default_factory=CanaryLimits)
     latency: LatencyLimits = field(default_factory=LatencyLimits)
     lag: LagLimits = field(default_factory=LagLimits)
+    skips: SkipsLimits = field(default_factory=SkipsLimits)
     retention: RetentionLimits = field(default_factory=RetentionLimits)
     position: PositionLimits = field(default_factory=PositionLimits)
     configs: ConfigsLimits = field(default_factory=ConfigsLimits)
@@ -75,6 +78,9 @@ CHECKS: Mapping[str, Callable[[Facts, FlowLimits], Verdict]] = {
     ),
     "lag": lambda facts, limits: judge_lag(
         facts.flow, facts.get(LagObservation), limits.lag, facts.now
+    ),
+    "skips": lambda facts, limits: judge_skips(
+        facts.flow, facts.get(SkipsObservation), limits.skips, facts.now
     ),
     "retention": lambda facts, limits: judge_retention(
         facts.flow, facts.get(LagObservation), limits.retention, facts.now

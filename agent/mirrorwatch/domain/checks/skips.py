@@ -1,0 +1,235 @@
+"""The check ``skips``: whether what goes in comes out, once."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from ..conservation import Happening, Kind
+from ..skips import SkipsObservation
+from ..verdicts import Health, Verdict
+from .finding import Finding, conclude, seconds
+
+__all__ = ["SkipsLimits", "judge_skips"]
+
+STALE = timedelta(minutes=1)
+"""Both sides are compared once a tick. One that was not for this long waits
+for a cluster that does not answer, or hangs."""
+
+_RANGES_SHOWN = 3
+
+_LOSSES = {Kind.SKIPPED, Kind.HEAD, Kind.TAIL}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SkipsLimits:
+    """Limits of the check. The configuration gives their reasons."""
+
+    lost_window: timedelta = timedelta(hours=1)
+    """How long skipped records keep the verdict critical."""
+
+    warning_window: timedelta = timedelta(minutes=10)
+    """How long repeats and what cannot be verified keep it at warning."""
+
+    unread_after: timedelta = timedelta(minutes=2)
+    """How long a stretch may wait to be read."""
+
+
+def judge_skips(
+    flow: str,
+    seen: SkipsObservation | None,
+    limits: SkipsLimits,
+    now: datetime,
+) -> Verdict:
+    """Judge whether the mirror wrote every record, and each once.
+
+    Parameters
+    ----------
+    flow
+        Name of the flow.
+    seen
+        What is in the books.
+    limits
+        Limits of the check.
+    now
+        The time.
+    """
+    return conclude(
+        _find(seen, limits, now),
+        flow=flow,
+        check="skips",
+        now=now,
+        evidence=_evidence(seen),
+    )
+
+
+def _find(
+    seen: SkipsObservation | None, limits: SkipsLimits, now: datetime
+) -> Iterator[Finding]:
+    if seen is None:
+        yield Finding(
+            Health.UNKNOWN, "The two sides have not been compared yet"
+        )
+        return
+    yield from _find_losses(seen, limits, now)
+    yield from _find_doubts(seen, limits, now)
+    yield from _find_blindness(seen, limits, now)
+    if seen.partitions or not seen.merged:
+        yield Finding(
+            Health.OK,
+            f"No record was skipped or doubled on {seen.partitions} "
+            "partitions" + _note_merged(seen),
+        )
+    else:
+        yield Finding(
+            Health.OFF,
+            "All topics are merged of several flows: offsets tell nothing "
+            "there, the audit compares the records",
+        )
+
+
+def _find_losses(
+    seen: SkipsObservation, limits: SkipsLimits, now: datetime
+) -> Iterator[Finding]:
+    for kind, what in (
+        (
+            Kind.SKIPPED,
+            "were read past and never written between others that were",
+        ),
+        (
+            Kind.HEAD,
+            (
+                "at the beginning of the partition were never read: see "
+                "auto.offset.reset of the mirror's consumer"
+            ),
+        ),
+        (
+            Kind.TAIL,
+            (
+                "lie below the committed position and are not at the target: "
+                "see errors.tolerance and the mirror's log"
+            ),
+        ),
+    ):
+        recent = [
+            (x, missing)
+            for x, missing in seen.happenings
+            if x.kind is kind and missing and now - x.at <= limits.lost_window
+        ]
+        if recent:
+            last, missing = recent[-1]
+            rest = sum(n for _, n in recent) - missing
+            yield Finding(
+                Health.CRITICAL,
+                f"{missing} records of {_place(last)} {what}"
+                + (f"; with them {rest} more elsewhere" if rest else ""),
+            )
+
+
+def _find_doubts(
+    seen: SkipsObservation, limits: SkipsLimits, now: datetime
+) -> Iterator[Finding]:
+    if seen.suspicions:
+        last = max(seen.suspicions, key=lambda s: s.count)
+        others = len(seen.suspicions) - 1
+        yield Finding(
+            Health.WARNING,
+            f"{last.count} records of {last.topic} partition "
+            f"{last.partition} (source offsets {last.first} to "
+            f"{last.end - 1}) wait for {seconds(now - last.since)}, while "
+            "their task copied newer ones of other partitions: suspected to "
+            "be dropped"
+            + (
+                f"; so are those of {others} more partitions" if others else ""
+            ),
+        )
+    recent = [
+        x for x, _ in seen.happenings if now - x.at <= limits.warning_window
+    ]
+    for kind, what in (
+        (
+            Kind.UNVERIFIABLE,
+            (
+                "cannot be verified: the records, or their copies, are no "
+                "longer there or look otherwise"
+            ),
+        ),
+        (Kind.REPEATED, "were written again; none of them is lost"),
+    ):
+        those = [x for x in recent if x.kind is kind]
+        if those:
+            last_one = those[-1]
+            rest = sum(x.count for x in those) - last_one.count
+            yield Finding(
+                Health.WARNING,
+                f"{last_one.count} records of {_place(last_one)} {what}"
+                + (f"; with them {rest} more" if rest else ""),
+            )
+
+
+def _find_blindness(
+    seen: SkipsObservation, limits: SkipsLimits, now: datetime
+) -> Iterator[Finding]:
+    for problem in seen.problems:
+        yield Finding(Health.UNKNOWN, problem)
+    if now - seen.at > STALE:
+        yield Finding(
+            Health.UNKNOWN,
+            "The two sides were last compared "
+            f"{seconds(now - seen.at)} ago: do both clusters answer?",
+        )
+    if seen.blind:
+        yield Finding(
+            Health.UNKNOWN,
+            f"{seen.blind} partitions hold copies, but the mirror has written "
+            "no offset-syncs of them: see emit.offset-syncs.enabled",
+        )
+    unread = seen.unread
+    if unread is not None and now - unread.since > limits.unread_after:
+        why = unread.problem or "there is much to read"
+        yield Finding(
+            Health.UNKNOWN,
+            f"Stretches of {unread.partitions} partitions have waited to be "
+            f"read for {seconds(now - unread.since)}: {why}",
+        )
+
+
+def _place(happening: Happening) -> str:
+    shown = happening.ranges[-_RANGES_SHOWN:]
+    names = ", ".join(f"{a} to {b}" if a != b else str(a) for a, b in shown)
+    more = " and others" if len(happening.ranges) > len(shown) else ""
+    return (
+        f"{happening.topic} partition {happening.partition} (source offsets "
+        f"{names}{more})"
+    )
+
+
+def _note_merged(seen: SkipsObservation) -> str:
+    if not seen.merged:
+        return ""
+    return f"; {seen.merged} merged topics are left to the audit"
+
+
+def _evidence(
+    seen: SkipsObservation | None,
+) -> dict[str, str | int | float | bool | None]:
+    if seen is None:
+        return {}
+    tallies = [tally for _, tally in seen.tallies]
+    losses = [(x, n) for x, n in seen.happenings if x.kind in _LOSSES and n]
+    return {
+        "skipped_records": sum(t.skipped for t in tallies),
+        "recovered_records": sum(t.recovered for t in tallies),
+        "repeated_records": sum(t.repeated for t in tallies),
+        "unverifiable_offsets": sum(t.unverifiable for t in tallies),
+        "compacted_offsets": sum(t.compacted for t in tallies),
+        "suspected_records": sum(s.count for s in seen.suspicions),
+        "partitions": seen.partitions,
+        **dict(_name_losses(losses)),
+    }
+
+
+def _name_losses(
+    losses: Iterable[tuple[Happening, int]],
+) -> Iterator[tuple[str, str]]:
+    for number, (happening, missing) in enumerate(list(losses)[-10:], start=1):
+        yield f"skip_{number}", f"{missing} of {_place(happening)}"

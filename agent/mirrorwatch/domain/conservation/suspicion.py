@@ -1,0 +1,113 @@
+"""Records that wait although the task that should copy them reads on."""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from ..view import TopicPartition
+
+__all__ = ["Suspicion", "Suspicions"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Suspicion:
+    """Records at the end of a partition that seem to have been dropped."""
+
+    topic: str
+    """Source topic."""
+
+    partition: int
+    """Source partition."""
+
+    first: int
+    """Position of the mirror: source offset of the first of them."""
+
+    end: int
+    """End of the source when they were counted."""
+
+    count: int
+    """Records between."""
+
+    since: datetime
+    """Since when they wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    position: int
+    since: datetime
+
+
+@dataclass(slots=True)
+class Suspicions:
+    """Finds partitions that wait while their task copies newer records.
+
+    Notes
+    -----
+    A record that a transform drops moves no position until a later one of
+    the partition is copied, so it looks like lag. It is not, if the same
+    task has meanwhile copied records of other partitions that were written
+    long after: one consumer reads for all partitions of a task, and takes
+    them in turn. A mirror, or a task, that stands still copies nothing new
+    anywhere, and one that drains a backlog copies only what is old: neither
+    is ever suspected.
+    """
+
+    patience: timedelta
+    """How much newer the copied records must be."""
+
+    waiting: dict[TopicPartition, _Waiting] = field(default_factory=dict)
+    fresh: dict[Hashable, datetime] = field(default_factory=dict)
+    """By task: records that were written after this time were copied."""
+
+    ends: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """Ends of the source in the view before."""
+
+    at: datetime | None = None
+    """When that view began to be taken."""
+
+    def look(
+        self,
+        at: datetime,
+        ends: Mapping[TopicPartition, int],
+        positions: Mapping[TopicPartition, int],
+        tasks: Mapping[TopicPartition, Hashable],
+    ) -> dict[TopicPartition, int]:
+        """Return the position of each partition under suspicion.
+
+        Parameters
+        ----------
+        at
+            When the ends of the source were asked for.
+        ends
+            Ends of the source.
+        positions
+            Position of the mirror, where the books are settled.
+        tasks
+            Which task copies each partition; only those are judged.
+        """
+        for place, position in positions.items():
+            before = self.ends.get(place)
+            task = tasks.get(place)
+            if task is None:
+                continue
+            if before is not None and self.at and position > before:
+                self.fresh[task] = max(self.fresh.get(task, self.at), self.at)
+            waits = self.waiting.get(place)
+            if ends.get(place, 0) <= position:
+                self.waiting.pop(place, None)
+            elif waits is None or waits.position != position:
+                self.waiting[place] = _Waiting(position, at)
+        for place in self.waiting.keys() - positions.keys():
+            del self.waiting[place]
+        self.ends, self.at = ends, at
+        return {
+            place: waits.position
+            for place, waits in self.waiting.items()
+            if (fresh := self.fresh.get(tasks.get(place))) is not None
+            and fresh - waits.since >= self.patience
+        }
+
+    def since(self, place: TopicPartition) -> datetime:
+        """Return since when the records of a partition wait."""
+        return self.waiting[place].since

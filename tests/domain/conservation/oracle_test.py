@@ -1,0 +1,98 @@
+"""Any history of a mirror: the books say what is so, and never more."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.domain.conservation.world import World
+
+COPYING = ["write", "write", "write", "copy", "copy 3", "flush", "look"]
+TWO = ["takeover", "copy_other 2", "copy_other 2", "fence"]
+ONE = ["drop", "drop 3", "crash", "fail", "restart", "die"]
+FAULTS = [*ONE, *TWO]
+NOISE = ["mark", "commit_target"]
+
+
+def histories(*actions: str) -> st.SearchStrategy[list[str]]:
+    return st.lists(st.sampled_from(actions), max_size=60)
+
+
+@given(histories(*COPYING, *ONE, "mark"))
+@settings(max_examples=200, deadline=None)
+def test_every_skip_and_every_repeat_is_counted(actions: list[str]) -> None:
+    world = World().do("look", *actions)
+    world.finish()
+    assert world.skipped == world.missing
+    assert world.tally.repeated == world.repeated
+    assert world.tally.unverifiable == 0
+
+
+@given(histories(*COPYING, *TWO, "crash", "restart"))
+@settings(max_examples=200, deadline=None)
+def test_two_writers_at_once_make_repeats_and_no_skip(
+    actions: list[str],
+) -> None:
+    world = World().do("look", *actions)
+    world.finish()
+    assert world.tally.skipped == 0
+    assert world.tally.repeated == world.repeated
+    assert world.tally.unverifiable == 0
+
+
+@given(histories(*COPYING, *FAULTS, *NOISE, "commit_target"))
+@settings(max_examples=200, deadline=None)
+def test_so_it_is_where_the_mirror_writes_in_transactions(
+    actions: list[str],
+) -> None:
+    world = World()
+    world.books.marked = True
+    world.do("look", *actions)
+    world.finish()
+    assert world.skipped == world.missing
+    assert world.tally.repeated == world.repeated
+    assert world.tally.unverifiable == 0
+
+
+@given(histories(*COPYING, *FAULTS, *NOISE, "forget", "forget"))
+@settings(max_examples=200, deadline=None)
+def test_of_what_was_compacted_the_net_is_left(actions: list[str]) -> None:
+    world = World()
+    world.books.marked = True
+    world.do("look", *actions)
+    world.finish()
+    net = len(world.missing) - world.repeated
+    assert len(world.skipped) - world.tally.repeated == net
+
+
+@given(histories(*COPYING, *FAULTS, "mark", "stranger"))
+@settings(max_examples=200, deadline=None)
+def test_a_foreign_writer_is_no_repeat_and_no_loss_is_hidden(
+    actions: list[str],
+) -> None:
+    world = World()
+    world.do("look", "stranger", "write", "copy", "look", "look", *actions)
+    world.finish()
+    assert world.tally.repeated == world.repeated
+    doubtful = world.tally.unverifiable
+    assert len(world.missing - world.skipped) <= doubtful
+    assert doubtful <= world.target.count(None)
+
+
+@given(
+    histories(*COPYING, *FAULTS, "expire", "remove", "remove_ahead", "mark")
+)
+@settings(max_examples=200, deadline=None)
+def test_what_expires_or_is_compacted_is_no_loss(actions: list[str]) -> None:
+    world = World().do("look", *actions)
+    world.finish()
+    known = {n for n in world.skipped if n >= world.start}
+    known = {n for n in known if world.source[n] is not None}
+    assert known <= world.missing
+    assert len(world.missing - known) <= world.tally.unverifiable
+
+
+@given(histories(*COPYING, *FAULTS, *NOISE, "stranger", "forget", "deny"))
+@settings(max_examples=200, deadline=None)
+def test_what_cannot_be_read_is_never_called_a_loss(
+    actions: list[str],
+) -> None:
+    World().do("look", *actions).finish()
