@@ -1,0 +1,217 @@
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from mirrorwatch.domain.checks import BottleneckLimits, judge_bottleneck
+from mirrorwatch.domain.mirror_facts import (
+    MirrorMetrics,
+    MirrorObservation,
+    TaskErrors,
+    Unread,
+)
+from mirrorwatch.domain.mirror_metrics import (
+    ClassMetrics,
+    ConsumerMetrics,
+    ProducerMetrics,
+    TaskMetrics,
+)
+from mirrorwatch.domain.verdicts import Health, Verdict
+
+NOON = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
+URL = "http://mm2:8778/jolokia"
+
+CALM = MirrorMetrics(
+    consumer=ConsumerMetrics(
+        fetch_latency_average_seconds=0.5,
+        fetch_throttle_max_seconds=0.0,
+        consumer_lag_max_records=0.0,
+    ),
+    producer=ProducerMetrics(
+        retries_per_second=0.0, record_queue_average_seconds=0.01
+    ),
+    tasks=TaskMetrics(
+        offset_commit_success_ratio=1.0, offset_commit_failure_ratio=0.0
+    ),
+    classes={
+        "a": ClassMetrics(records_per_second=10.25),
+        "b": ClassMetrics(records_per_second=2.0),
+    },
+)
+
+
+def judged(
+    metrics: MirrorMetrics = CALM, *, enabled: bool = True, **more: Any
+) -> Verdict:
+    seen = MirrorObservation(
+        flow="f",
+        at=NOON,
+        metrics=metrics,
+        **({"answering": (URL,)} | more),
+    )
+    return judge_bottleneck("f", seen, BottleneckLimits(enabled=enabled), NOON)
+
+
+def consumer(**figures: float) -> MirrorMetrics:
+    return replace(CALM, consumer=replace(CALM.consumer, **figures))
+
+
+def producer(**figures: float) -> MirrorMetrics:
+    return replace(CALM, producer=replace(CALM.producer, **figures))
+
+
+def tasks(**figures: float) -> MirrorMetrics:
+    return replace(CALM, tasks=replace(CALM.tasks, **figures))
+
+
+def test_without_jmx_it_is_off_and_says_how_to_have_it() -> None:
+    verdict = judged(enabled=False)
+    assert verdict.health is Health.OFF
+    assert verdict.reason.startswith("mirror.jmx is not configured")
+
+
+def test_a_calm_mirror_is_ok() -> None:
+    verdict = judged()
+    assert verdict.health is Health.OK
+    assert "copies 12.2 records a second" in verdict.reason
+
+
+def test_an_idle_mirror_is_ok() -> None:
+    idle = MirrorMetrics(
+        consumer=ConsumerMetrics(fetch_throttle_max_seconds=0.0),
+        classes={"other": ClassMetrics(records_per_second=0.0)},
+    )
+    assert judged(idle).health is Health.OK
+
+
+def test_nothing_seen_is_unknown() -> None:
+    verdict = judge_bottleneck("f", None, BottleneckLimits(), NOON)
+    assert verdict.health is Health.UNKNOWN
+
+
+def test_a_mirror_that_says_nothing_of_the_flow_is_unknown() -> None:
+    verdict = judged(MirrorMetrics())
+    assert verdict.health is Health.UNKNOWN
+    assert "mirror.source_alias" in verdict.reason
+
+
+def test_an_address_that_does_not_answer_is_named() -> None:
+    unread = (Unread(url="u", reason=f"{URL}: no answer", since=None),)
+    verdict = judged(MirrorMetrics(), answering=(), unread=unread)
+    assert verdict.health is Health.UNKNOWN
+    assert f"do not arrive: {URL}: no answer" in verdict.reason
+    assert "also_1" not in verdict.evidence
+    # What the others say counts all the same.
+    busy = judged(consumer(fetch_throttle_max_seconds=2.0), unread=unread)
+    assert busy.health is Health.WARNING
+    assert "no answer" in str(busy.evidence["also_1"])
+
+
+def test_records_given_up_are_critical_for_an_hour() -> None:
+    lost: dict[str, Any] = {
+        "counted": TaskErrors(record_failures=7, records_skipped=2),
+        "last_lost": NOON - timedelta(minutes=5),
+    }
+    verdict = judged(**lost)
+    assert verdict.health is Health.CRITICAL
+    assert "gave up 9 records (7 failed, 2 skipped)" in verdict.reason
+    assert "5 min ago" in verdict.reason
+    # Even while nobody answers.
+    assert judged(answering=(), **lost).health is Health.CRITICAL
+    lost["last_lost"] = NOON - timedelta(minutes=61)
+    assert judged(**lost).health is Health.OK
+
+
+def test_retries_that_lost_nothing_are_not_critical() -> None:
+    counted = TaskErrors(record_errors=4, retries=9)
+    assert judged(counted=counted).health is Health.OK
+
+
+@pytest.mark.parametrize(
+    ("metrics", "saying"),
+    [
+        (
+            consumer(fetch_throttle_max_seconds=1.25),
+            "A quota of the source holds the mirror's fetches, up to 1.2 s",
+        ),
+        (
+            producer(produce_throttle_max_seconds=0.2),
+            "A quota of the target holds the mirror's producer, up to 0.2 s",
+        ),
+        (producer(retries_per_second=0.5), "sends 0.5 records a second again"),
+        (producer(errors_per_second=0.02), "gives up 0.02 records a second"),
+        (producer(batch_splits_per_second=3.0), "too large (3 a second)"),
+        (tasks(offset_commit_failure_ratio=0.5), "fails to commit 50%"),
+        (tasks(offset_commit_max_seconds=4.5), "took 4.5 s to commit"),
+        (
+            producer(
+                record_queue_average_seconds=3.0,
+                batch_size_average_bytes=16_000.0,
+            ),
+            "batches are full (16 kB on average) and wait 3 s",
+        ),
+        (
+            producer(
+                record_queue_average_seconds=3.0,
+                batch_size_average_bytes=900.0,
+                request_latency_average_seconds=1.5,
+            ),
+            "batches wait 3 s to be sent, and the target answers in 1.5 s",
+        ),
+        (
+            consumer(
+                consumer_lag_max_records=20_000.0,
+                fetch_latency_average_seconds=8.0,
+                fetch_size_average_bytes=1_000_000.0,
+            ),
+            "The link from the source holds the mirror up: a fetch of 1000 kB",
+        ),
+        (
+            consumer(consumer_lag_max_records=20_000.0),
+            "The mirror's consumer is 20000 records behind",
+        ),
+        (
+            replace(CALM, silent=("a", "b")),
+            "answered no fetch of the mirror for a minute (a and 1 more)",
+        ),
+        (
+            replace(
+                CALM, silent=("a",), tasks=TaskMetrics(active_records=40.0)
+            ),
+            "for a minute (a), and 40 records that it read are not written",
+        ),
+    ],
+)
+def test_what_holds_a_mirror_up_is_a_warning_with_figures(
+    metrics: MirrorMetrics, saying: str
+) -> None:
+    verdict = judged(metrics)
+    assert verdict.health is Health.WARNING
+    assert saying in verdict.reason
+
+
+@pytest.mark.parametrize(
+    "metrics",
+    [
+        consumer(fetch_throttle_max_seconds=0.1),
+        producer(retries_per_second=0.1),
+        tasks(offset_commit_failure_ratio=0.1),
+        tasks(offset_commit_max_seconds=4.0),
+        producer(record_queue_average_seconds=1.0),
+        producer(batch_size_average_bytes=16_384.0),
+        # Slow, but nobody waits; behind, but by little.
+        consumer(fetch_latency_average_seconds=30.0),
+        consumer(consumer_lag_max_records=10_000.0),
+    ],
+)
+def test_at_its_limits_a_mirror_is_ok(metrics: MirrorMetrics) -> None:
+    assert judged(metrics).health is Health.OK
+
+
+def test_the_evidence_names_the_partition_that_is_most_behind() -> None:
+    lags = {("a", 0): 3.0, ("b", 1): 7.0, ("c", 2): 0.0}
+    evidence = judged(replace(CALM, lags=lags)).evidence
+    assert evidence["most_behind"] == "b[1]"
+    assert evidence["answering"] == URL
+    assert "fetch_size_average_bytes" not in evidence

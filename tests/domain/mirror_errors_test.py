@@ -1,0 +1,63 @@
+from datetime import UTC, datetime, timedelta
+
+from mirrorwatch.domain.mirror_errors import ErrorBooks
+from mirrorwatch.domain.mirror_facts import TaskErrors
+from mirrorwatch.state import Database
+from mirrorwatch.state.mirror_errors import MirrorErrorStore
+
+NOON = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
+EARLIER = NOON - timedelta(minutes=20)
+ONE = ("http://a", "MirrorSourceConnector", 0)
+TWO = ("http://b", "MirrorSourceConnector", 1)
+
+
+def failed(count: int, retries: int = 0) -> TaskErrors:
+    return TaskErrors(
+        record_failures=count, record_errors=count, retries=retries
+    )
+
+
+def test_errors_of_all_tasks_are_counted_once() -> None:
+    books = ErrorBooks()
+    for _ in range(3):
+        books = books.count({ONE: failed(3), TWO: failed(4)}, EARLIER, NOON)
+    assert books.counted == failed(7)
+    assert books.last_lost == EARLIER
+
+
+def test_a_task_that_starts_anew_counts_from_zero() -> None:
+    books = ErrorBooks().count({ONE: failed(3)}, EARLIER, NOON)
+    books = books.count({ONE: failed(2)}, None, NOON)
+    assert books.counted.record_failures == 5
+    assert books.last_lost == NOON
+
+
+def test_a_worker_that_was_away_does_not_count_again() -> None:
+    books = ErrorBooks().count({ONE: failed(3)}, EARLIER, NOON)
+    books = books.count({}, None, NOON).count({ONE: failed(3)}, EARLIER, NOON)
+    assert books.counted.record_failures == 3
+
+
+def test_retries_lose_nothing() -> None:
+    books = ErrorBooks().count({ONE: failed(0, retries=5)}, EARLIER, NOON)
+    assert books.counted.retries == 5
+    assert books.last_lost is None
+
+
+def test_an_error_of_the_future_is_of_now() -> None:
+    later = NOON + timedelta(hours=1)
+    books = ErrorBooks().count({ONE: failed(1)}, later, NOON)
+    assert books.last_lost == NOON
+
+
+def test_nothing_new_changes_nothing() -> None:
+    books = ErrorBooks().count({ONE: failed(1)}, EARLIER, NOON)
+    assert books.count({ONE: failed(1)}, EARLIER, NOON) is books
+
+
+def test_counters_survive_a_restart() -> None:
+    database = Database(None)
+    books = ErrorBooks().count({ONE: failed(3)}, EARLIER, NOON)
+    MirrorErrorStore(database, "a").save(books)
+    assert MirrorErrorStore(database, "a").load() == books
+    assert MirrorErrorStore(database, "b").load() == ErrorBooks()

@@ -1,0 +1,139 @@
+"""Readings with their age: fresh, old, failed, hanging."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from mirrorwatch.domain.mbeans import MBean, Wanted
+from mirrorwatch.domain.mirror_facts import MirrorMetrics, TaskErrors
+from mirrorwatch.exceptions import SourceUnavailableError
+from mirrorwatch.sources.jmx import JmxBoard, JmxSource, JmxWorker
+from mirrorwatch.state import Database
+from mirrorwatch.state.mirror_errors import MirrorErrorStore
+
+NOON = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
+A, B = "http://a/jolokia", "http://b/jolokia"
+MBEAN = MBean(domain="d", properties={}, attributes={})
+
+
+class FakeReader:
+    def __init__(self, clock: "Clock") -> None:
+        self.takes = timedelta()
+        self.trouble = ""
+        self.closed = False
+        self._clock = clock
+
+    def read(self, wanted: Sequence[Wanted]) -> Sequence[MBean]:
+        self._clock.now += self.takes
+        if self.trouble:
+            raise SourceUnavailableError(
+                self.trouble, source="jmx", cluster="ldf"
+            )
+        return [MBEAN]
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class Clock:
+    now = NOON
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+def interpret(read: Mapping[str, Sequence[MBean]]) -> MirrorMetrics:
+    return MirrorMetrics(
+        errors={
+            (url, "c", 0): TaskErrors(record_failures=len(mbeans))
+            for url, mbeans in read.items()
+        }
+    )
+
+
+class World:
+    def __init__(self, database: Database | None = None) -> None:
+        self.clock, self.board = Clock(), JmxBoard()
+        self.reader = FakeReader(self.clock)
+        self.worker = JmxWorker(
+            url=A,
+            reader=self.reader,
+            wanted=(),
+            board=self.board,
+            interval=timedelta(seconds=5),
+            timeout=timedelta(seconds=4),
+            clock=self.clock,
+        )
+        self.source = JmxSource(
+            flow="f",
+            urls=[A, B],
+            board=self.board,
+            interpret=interpret,
+            store=MirrorErrorStore(database or Database(None), "f"),
+        )
+
+
+def test_what_is_fresh_counts_and_who_is_silent_is_named() -> None:
+    world = World()
+    world.worker.step()
+    (seen,) = world.source.observe(NOON)
+    assert seen.answering == (A,)
+    (unread,) = seen.unread
+    assert (unread.url, unread.since) == (B, None)
+    assert unread.reason == f"{B}: no answer yet"
+    assert seen.counted.record_failures == 1
+
+
+def test_a_process_that_hangs_goes_stale() -> None:
+    world = World()
+    world.worker.step()
+    (seen,) = world.source.observe(NOON + timedelta(seconds=19))
+    assert seen.answering == (A,)
+    (seen,) = world.source.observe(NOON + timedelta(seconds=20))
+    assert seen.answering == ()
+    assert seen.unread[0].since == NOON
+    assert seen.metrics == MirrorMetrics()
+
+
+def test_a_failure_is_told_once_what_was_said_is_old() -> None:
+    world = World()
+    world.worker.step()
+    world.reader.trouble = f"{A}: it hangs"
+    world.clock.now += timedelta(seconds=10)
+    with pytest.raises(SourceUnavailableError):
+        world.worker.step()
+    (seen,) = world.source.observe(world.clock.now)
+    assert seen.answering == (A,)
+    (seen,) = world.source.observe(world.clock.now + timedelta(seconds=30))
+    assert seen.unread[0].reason == f"{A}: it hangs"
+    world.reader.trouble = ""
+    world.worker.step()
+    (seen,) = world.source.observe(world.clock.now)
+    assert seen.answering == (A,)
+
+
+def test_a_slow_reading_is_repeated_less_often() -> None:
+    world = World()
+    world.reader.takes = timedelta(seconds=2)
+    world.worker.step()
+    assert world.worker.interval == timedelta(seconds=18)
+    # As old as its beginning, and fresh for longer.
+    assert world.board.get(A).at == NOON
+    (seen,) = world.source.observe(NOON + timedelta(seconds=60))
+    assert seen.answering == (A,)
+    world.reader.takes = timedelta()
+    world.worker.step()
+    assert world.worker.interval == timedelta(seconds=5)
+
+
+def test_errors_are_counted_once_over_a_restart_of_the_agent() -> None:
+    database = Database(None)
+    for _ in range(2):
+        world = World(database)
+        world.worker.step()
+        (seen,) = world.source.observe(NOON)
+        assert seen.counted.record_failures == 1
+        assert seen.last_lost == NOON
+        world.worker.close()
+        assert world.reader.closed
