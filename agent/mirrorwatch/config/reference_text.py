@@ -55,6 +55,8 @@ Refused, each with the file, the line, the key and what is allowed:
 - sized probes above 512 KiB, or above `mirror.max_request_size` where that is
   configured: a record that the mirror cannot produce kills its task;
 - a `separator` of the naming that is not the mirror's: MirrorMaker 2 has one;
+- `mirror.jmx` with an address that its format cannot use, a password without a
+  user, or `ca` for RMI;
 - keys of InfluxDB 2.x and 1.x together.
 
 ## Topic regexes
