@@ -18,60 +18,60 @@ def remade(end: int, start: int = 0) -> World:
 
 def test_one_that_grew_past_the_position_is_critical_at_once() -> None:
     world = remade(300)
-    reset = world.reset
+    reset = world.reset()
     assert (reset.kind, reset.first, reset.end) == (
         Kind.SOURCE_RECREATED,
         0,
         100,
     )
-    assert world.verdict.health is Health.CRITICAL
-    assert "100 records of the new topic" in world.verdict.reason
-    assert "t[0] offsets [0, 100)" in world.verdict.reason
+    assert world.verdict().health is Health.CRITICAL
+    assert "100 records of the new topic" in world.verdict().reason
+    assert "t[0] offsets [0, 100)" in world.verdict().reason
 
 
 def test_a_mirror_that_goes_on_loses_what_lies_before() -> None:
     world = remade(300)
     world.sync(100, 100)
     world.settle()
-    assert (world.reset.first, world.reset.end) == (0, 100)
-    assert "100 records of the new topic were never" in world.verdict.reason
-    assert world.verdict.health is Health.CRITICAL
+    assert (world.reset().first, world.reset().end) == (0, 100)
+    assert "100 records of the new topic were never" in world.verdict().reason
+    assert world.verdict().health is Health.CRITICAL
 
 
 def test_a_sync_that_comes_a_hundred_records_later_says_the_same() -> None:
     world = remade(300)
     world.sync(170, 170)
     world.settle()
-    assert (world.reset.first, world.reset.end) == (0, 100)
+    assert (world.reset().first, world.reset().end) == (0, 100)
 
 
 def test_a_log_that_does_not_begin_at_0_is_counted_from_its_start() -> None:
     world = remade(300, start=40)
     world.sync(100, 100)
     world.settle()
-    assert (world.reset.first, world.reset.end) == (40, 100)
+    assert (world.reset().first, world.reset().end) == (40, 100)
 
 
 def test_a_shorter_one_is_critical_until_the_mirror_begins_anew() -> None:
     world = remade(30)
-    assert world.verdict.health is Health.CRITICAL
+    assert world.verdict().health is Health.CRITICAL
     assert (
-        "shorter than the mirror's old position, 100" in world.verdict.reason
+        "shorter than the mirror's old position, 100" in world.verdict().reason
     )
     world.sync(0, 100)
     world.settle()
-    assert world.verdict.health is Health.WARNING
-    assert "begun anew with its first record" in world.verdict.reason
+    assert world.verdict().health is Health.WARNING
+    assert "begun anew with its first record" in world.verdict().reason
     assert [r.kind for r in world.resets] == [Kind.SOURCE_RECREATED]
 
 
 def test_an_empty_one_is_a_warning_until_it_holds_records() -> None:
     world = remade(0)
-    assert world.verdict.health is Health.WARNING
-    assert "is empty" in world.verdict.reason
+    assert world.verdict().health is Health.WARNING
+    assert "is empty" in world.verdict().reason
     world.source["t"].ends[0] = 20
     world.tick()
-    assert world.verdict.health is Health.CRITICAL
+    assert world.verdict().health is Health.CRITICAL
 
 
 def test_a_late_sync_of_the_old_topic_decides_nothing() -> None:
@@ -82,10 +82,10 @@ def test_a_late_sync_of_the_old_topic_decides_nothing() -> None:
     # Copied before, written by the flush after.
     world.sync(104, 104)
     world.settle()
-    assert world.reset.settled is None
+    assert world.reset().settled is None
     world.sync(105, 105)
     world.settle()
-    assert (world.reset.first, world.reset.end) == (0, 105)
+    assert (world.reset().first, world.reset().end) == (0, 105)
 
 
 def test_a_sync_beyond_the_new_end_decides_nothing() -> None:
@@ -93,7 +93,7 @@ def test_a_sync_beyond_the_new_end_decides_nothing() -> None:
     world.sync(99, 99)
     world.sync(104, 104)
     world.settle()
-    assert world.reset.settled is None
+    assert world.reset().settled is None
 
 
 def test_a_running_mirror_may_have_begun_anew_before_it_was_seen() -> None:
@@ -103,8 +103,8 @@ def test_a_running_mirror_may_have_begun_anew_before_it_was_seen() -> None:
     world.sync(0, 100)
     world.sync(29, 129)
     world.tick(3)
-    assert world.verdict.health is Health.WARNING
-    assert world.reset.harmless
+    assert world.verdict().health is Health.WARNING
+    assert world.reset().harmless
 
 
 def test_a_commit_decides_where_there_are_no_syncs() -> None:
@@ -116,13 +116,15 @@ def test_a_commit_decides_where_there_are_no_syncs() -> None:
         world.tick()
         world.commit(position)
         world.settle()
-        assert world.verdict.health is health
+        assert world.verdict().health is health
         lost = 100 if health is Health.CRITICAL else 0
-        assert world.reset.count == lost
+        assert world.reset().count == lost
 
 
 def test_commits_of_the_old_topic_are_not_of_the_new_one() -> None:
     world = remade(30)
+    world.commit(100)
+    world.tick(2)
     world.sync(0, 100)
     world.tick(8)
     assert Kind.BEYOND not in {r.kind for r in world.resets}
@@ -137,7 +139,7 @@ def test_what_the_mirror_had_not_copied_of_the_old_one_is_told() -> None:
     world.tick()
     world.source["t"] = Log("s2", {0: 30})
     world.tick()
-    assert "up to 40 records were not yet copied" in world.verdict.reason
+    assert "up to 40 records were not yet copied" in world.verdict().reason
 
 
 def test_one_made_again_while_the_agent_was_away_is_seen() -> None:
@@ -145,7 +147,7 @@ def test_one_made_again_while_the_agent_was_away_is_seen() -> None:
     world.source["t"] = Log("s2", {0: 300})
     world.restart()
     world.tick(2)
-    assert (world.reset.first, world.reset.end) == (0, 100)
+    assert (world.reset().first, world.reset().end) == (0, 100)
     assert world.seen.counts == {"t": 1}
     world.restart()
     world.tick(2)
@@ -161,8 +163,8 @@ def test_one_that_went_on_meanwhile_is_bounded_by_what_is_known() -> None:
     world.target["t"].ends[0] = 300
     world.restart()
     world.tick(4)
-    assert (world.reset.first, world.reset.end) == (0, 251)
-    assert world.verdict.health is Health.CRITICAL
+    assert (world.reset().first, world.reset().end) == (0, 251)
+    assert world.verdict().health is Health.CRITICAL
 
 
 def test_each_partition_has_its_own_range() -> None:
@@ -177,7 +179,7 @@ def test_each_partition_has_its_own_range() -> None:
     world.settle()
     found = {r.partition: (r.count, r.harmless) for r in world.resets}
     assert found == {0: (100, False), 1: (0, True)}
-    assert "100 records" in world.verdict.reason
+    assert "100 records" in world.verdict().reason
 
 
 @pytest.mark.parametrize("again", [False, True])
@@ -185,11 +187,11 @@ def test_a_topic_that_goes_away_is_no_alarm(again: bool) -> None:
     world = World.settled()
     log = world.source.pop("t")
     world.settle()
-    assert (world.resets, world.verdict.health) == ((), Health.OK)
+    assert (world.resets, world.verdict().health) == ((), Health.OK)
     if again:
         world.source["t"] = Log("s2", {0: 300})
         world.tick()
-        assert world.reset.kind is Kind.SOURCE_RECREATED
+        assert world.reset().kind is Kind.SOURCE_RECREATED
     else:
         world.source["t"] = log
         world.settle()
@@ -209,7 +211,7 @@ def test_new_topics_and_partitions_are_no_alarm() -> None:
     world.commit(50, "new")
     world.commit(20, partition=1)
     world.settle()
-    assert (world.resets, world.verdict.health) == ((), Health.OK)
+    assert (world.resets, world.verdict().health) == ((), Health.OK)
 
 
 def test_one_that_was_never_copied_may_be_made_again() -> None:
@@ -225,9 +227,9 @@ def test_one_made_again_at_the_target_is_critical() -> None:
     world = World.settled()
     world.target["t"] = Log("t2", {0: 0})
     world.tick()
-    assert world.reset.kind is Kind.TARGET_RECREATED
-    assert world.verdict.health is Health.CRITICAL
-    assert "1 partitions (100 offsets) is gone there" in world.verdict.reason
+    assert world.reset().kind is Kind.TARGET_RECREATED
+    assert world.verdict().health is Health.CRITICAL
+    assert "1 partitions (100 offsets) is gone there" in world.verdict().reason
     # The mirror goes on, and its offsets say nothing about old copies.
     world.source["t"].ends[0] = 150
     world.sync(100, 0)
@@ -237,3 +239,18 @@ def test_one_made_again_at_the_target_is_critical() -> None:
     world.restart()
     world.settle()
     assert world.seen.counts == {"t": 1}
+
+
+def test_syncs_read_just_before_are_of_the_old_topic() -> None:
+    world = World.settled()
+    world.source["t"].ends[0] = 150
+    world.sync(120, 120)
+    world.tick()
+    # Both are made again before the agent looks once more.
+    world.source["t"] = Log("s2", {0: 300})
+    world.target["t"] = Log("t2", {0: 0})
+    world.settle()
+    source, target = sorted(world.resets, key=lambda r: r.kind)
+    assert (source.kind, source.end) == (Kind.SOURCE_RECREATED, 121)
+    assert source.settled is None
+    assert target.kind is Kind.TARGET_RECREATED

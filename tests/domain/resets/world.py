@@ -140,11 +140,9 @@ class World:
     def resets(self) -> tuple[Reset, ...]:
         return self.seen.resets
 
-    @property
     def verdict(self) -> Verdict:
         return judge_position(FLOW, self.seen, PositionLimits(), self.now)
 
-    @property
     def reset(self) -> Reset:
         """The only one."""
         (found,) = self.resets

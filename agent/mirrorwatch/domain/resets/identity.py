@@ -113,10 +113,6 @@ def check_homes(
                 before=pinned,
                 from_end=from_end,
             )
-            if what == "offsets":
-                for place in had:
-                    books.places[place].committed = None
-                books.touched.update(had)
         if found is None:
             continue
         if known is not None:

@@ -47,7 +47,7 @@ class Moves:
             if self._take(place, sync):
                 place.upstream = sync.upstream
                 place.downstream = sync.downstream
-            place.synced_at = sync.written_at
+            place.synced_at = _later(place.synced_at, sync.written_at)
             self.books.touched.add(key)
 
     def leave_old(
@@ -71,7 +71,7 @@ class Moves:
             if last is not None and sync.upstream < last:
                 return syncs[n:]
             last = place.upstream = sync.upstream
-            place.synced_at = sync.written_at
+            place.synced_at = _later(place.synced_at, sync.written_at)
             end = max(waiting.end or 0, sync.upstream + 1)
             waiting = self.books.change(waiting, end=end)
         return ()
@@ -147,7 +147,7 @@ class Moves:
         end = self.source.ends.get((sync.topic, sync.partition))
         if end is not None and sync.upstream >= end:
             return False  # late, and of the topic that is no more
-        start, old = waiting.first or 0, waiting.end or 0
+        old = waiting.end or 0
         copied = sync.downstream - (waiting.target_end or 0)
         if copied < 0 and place.origin_of(sync.downstream) == sync.upstream:
             end = max(old, sync.upstream + 1)
@@ -158,7 +158,6 @@ class Moves:
             first = min(sync.upstream, old)
         else:
             first = sync.upstream - copied
-        first = max(start, first)
         self._settle(waiting, end=first)
         place.reached = sync.upstream + 1
         return True
@@ -209,15 +208,15 @@ class Moves:
 
 
 def _is_known(place: Place, sync: Sync) -> bool:
-    """Tell whether a sync was taken before: read again after a restart, or
-    written again because nothing moved.
-    """
-    if place.synced_at is not None and sync.written_at < place.synced_at:
-        return True
+    """Tell whether a sync was written again because nothing moved."""
     return (sync.upstream, sync.downstream) == (
         place.upstream,
         place.downstream,
     )
+
+
+def _later(before: datetime | None, at: datetime) -> datetime:
+    return at if before is None else max(before, at)
 
 
 def _is_newer(fact: Committed, place: Place) -> bool:

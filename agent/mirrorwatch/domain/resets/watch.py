@@ -141,8 +141,10 @@ class ResetWatch:
                 # Nothing to hold it to: where it is now is the beginning.
                 if not self._is_awaited(key):
                     kept.clear()
-            elif sync.written_at < place.synced_at:
-                continue
+            elif (
+                not self._held.complete and sync.written_at <= place.synced_at
+            ):
+                continue  # read again, after a restart of the agent
             kept.append(sync)
         self._held = _Held(view.caught_up, view.committed, syncs)
 
