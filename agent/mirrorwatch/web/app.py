@@ -20,6 +20,8 @@ from .freshness import Freshness
 from .headers import SecurityHeaders
 from .history_document import HistoryQuery, history_document
 from .status_document import status_document
+from .topics_document import topics_document
+from .topics_query import TopicsQuery
 
 __all__ = ["Exposition", "create_app"]
 
@@ -57,7 +59,7 @@ def create_app(
 
     Notes
     -----
-    Starlette and not FastAPI: five read-only addresses do not repay the
+    Starlette and not FastAPI: a few read-only addresses do not repay the
     11 MiB that the latter adds to an agent that is to stay below 100 MiB.
     """
     pages = _Pages(board, history, exposition, interval, clock)
@@ -66,6 +68,7 @@ def create_app(
             Route("/", pages.page),
             Route("/api/status", pages.status),
             Route("/api/history", pages.history),
+            Route("/api/topics", pages.topics),
             Route("/metrics", pages.metrics),
             Route("/healthz", pages.healthz),
             Route("/readyz", pages.readyz),
@@ -112,11 +115,8 @@ class _Pages:
             query = HistoryQuery.parse(request.query_params, self._clock())
         except WebError as e:
             return JSONResponse({"error": str(e)}, status_code=400)
-        report = self._board.report
-        names = [] if report is None else [f.name for f in report.flows]
-        if query.flow not in names:
-            error = f"No flow {query.flow!r}; there are {names}"
-            return JSONResponse({"error": error}, status_code=404)
+        if missing := _missing(query.flow, self._board.report):
+            return missing
         try:
             series = self._history.series(
                 query.flow, query.start, query.end, query.points
@@ -124,6 +124,21 @@ class _Pages:
         except StateError as e:
             return JSONResponse({"error": str(e)}, status_code=503)
         return JSONResponse(history_document(query.flow, series))
+
+    async def topics(self, request: Request) -> Response:
+        try:
+            query = TopicsQuery.parse(request.query_params)
+        except WebError as e:
+            return JSONResponse({"error": str(e)}, status_code=400)
+        now, report = self._clock(), self._board.report
+        missing = query.flow is not None and _missing(query.flow, report)
+        if missing:
+            return missing
+        freshness = Freshness.of(report, now, self._interval)
+        return JSONResponse(
+            topics_document(report, query, freshness, now),
+            status_code=503 if report is None else 200,
+        )
 
     async def metrics(self, request: Request) -> Response:
         body, media_type = self._exposition(request.headers.get("accept"))
@@ -163,3 +178,12 @@ class _Pages:
             }
         except StateError:
             return {}
+
+
+def _missing(flow: str, report: Report | None) -> Response | None:
+    """Return the answer to a question about a flow that there is not."""
+    names = [] if report is None else [f.name for f in report.flows]
+    if flow in names:
+        return None
+    error = f"No flow {flow!r}; there are {names}"
+    return JSONResponse({"error": error}, status_code=404)
