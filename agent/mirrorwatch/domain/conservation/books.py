@@ -14,6 +14,7 @@ from .inquiry import Inquiry, Point
 from .plan import Ends, plan_count, plan_gap, plan_tail, position_of
 from .reading import Reading, has_marks
 from .settle import settle, settle_unread
+from .starts import Starts
 from .tally import Tally
 from .telling import still_missing, tell
 
@@ -60,6 +61,7 @@ class Books:
     """Partitions of each topic of the source, in the survey before."""
 
     _commits: Commits = field(default_factory=Commits)
+    _starts: Starts = field(default_factory=Starts)
 
     def follow(self, view: FlowView, syncs: Iterable[Sync]) -> None:
         """Take a survey, and what the mirror wrote since the one before."""
@@ -69,17 +71,12 @@ class Books:
             self._unsure = (*self._unsure, *syncs)[-_UNSURE_KEPT:]
             return
         sure, self._unsure = self._unsure, tuple(syncs)
-        moved = self._look(view, source, target)
+        self._look(view, source, target)
         for sync in sure:
             self._queue(sync)
         for key in list(self._waiting):
             self._go_on(key)
-        for key, start in moved:
-            # What was passed over before was judged by the old start.
-            epoch = self.epochs[key]
-            if not epoch.ahead:
-                epoch.start_before = start
-                self.changed.add(key)
+        self._starts.apply(self.epochs, self.changed)
         moving = {(sync.topic, sync.partition) for sync in self._unsure}
         self._commits.look(view.committed, self.epochs, moving)
         self.begun = True
@@ -151,9 +148,8 @@ class Books:
 
     def _look(
         self, view: FlowView, source: ClusterView, target: ClusterView
-    ) -> list[tuple[TopicPartition, int]]:
-        """Compare ids and ends; return the log starts that have moved."""
-        moved = []
+    ) -> None:
+        """Compare ids and ends."""
         self.ends.clear()
         self.blind = 0
         for key in view.partitions():
@@ -180,8 +176,7 @@ class Books:
             if epoch.upstream is None and end_there > 0:
                 self.blind += key not in view.syncs
             if start > epoch.start_before:
-                moved.append((key, start))
-        return moved
+                self._starts.note(key, start)
 
     def _epoch(
         self,

@@ -1,0 +1,235 @@
+"""Target offsets that go another way than the source's, and nothing lost."""
+
+from collections.abc import Iterator
+from threading import Event, Thread
+from types import TracebackType
+from typing import Self
+
+import pytest
+from confluent_kafka import Producer
+
+from mirrorwatch.domain.conservation import Tally
+from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.lab import CANARY_TOPIC, Lab, LabSettings
+from mirrorwatch.lab.faults import exactly_once, only_committed
+from tests.support.lab import copied, produce, values
+from tests.support.skips import (
+    PATIENT,
+    books_of,
+    says,
+    settled,
+    tally,
+    truth,
+    wait_for_tally,
+)
+from tests.support.watch import Watch, wait_until
+
+pytestmark = pytest.mark.lab
+
+COMPACTED = {
+    "cleanup.policy": "compact",
+    "segment.ms": "1000",
+    "min.cleanable.dirty.ratio": "0.001",
+}
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    topics = ["compacted", "transactions", "doubled", "exactly"]
+    settings = LabSettings(
+        topics={CANARY_TOPIC: 1} | dict.fromkeys(topics, 1),
+        topic_configs={"compacted": COMPACTED},
+        source_properties={"log.cleaner.backoff.ms": "500"},
+        # A node that takes over from a frozen one does so within the test,
+        # not after five minutes.
+        mirror_properties={"ldf.scheduled.rebalance.max.delay.ms": "0"},
+    )
+    with Lab(settings) as lab:
+        yield lab
+
+
+class Writer:
+    """Writes a record every ten milliseconds."""
+
+    def __init__(self, lab: Lab, topic: str) -> None:
+        self._producer = Producer(
+            {
+                "bootstrap.servers": lab.source.bootstrap,
+                "enable.idempotence": True,
+                "log_level": 0,
+            }
+        )
+        self._topic = topic
+        self._stop = Event()
+        self._thread = Thread(target=self._run, daemon=True)
+        self.written = 0
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop.set()
+        self._thread.join()
+        assert self._producer.flush(30) == 0
+
+    def _run(self) -> None:
+        while not self._stop.wait(0.01):
+            value = f"w {self.written}".encode()
+            self._producer.produce(self._topic, value, partition=0)
+            self._producer.poll(0)
+            self.written += 1
+
+
+def write_keys(lab: Lab, topic: str, count: int, name: str) -> None:
+    producer = Producer({"bootstrap.servers": lab.source.bootstrap})
+    for n in range(count):
+        producer.produce(topic, f"{name} {n}".encode(), key=str(n % 5))
+    assert producer.flush(30) == 0
+
+
+def write_transactions(lab: Lab, topic: str, name: str) -> None:
+    """Write eight transactions of ten records; each fourth is aborted."""
+    producer = Producer(
+        {
+            "bootstrap.servers": lab.source.bootstrap,
+            "transactional.id": f"tests.{topic}.{name}",
+        }
+    )
+    producer.init_transactions(30)
+    for n in range(8):
+        producer.begin_transaction()
+        for m in range(10):
+            producer.produce(topic, f"{name} {n} {m}".encode())
+        producer.flush(30)
+        if n % 4 == 3:
+            producer.abort_transaction(30)
+        else:
+            producer.commit_transaction(30)
+
+
+def test_what_compaction_removed_is_no_loss(lab: Lab) -> None:
+    with Watch(lab) as watch:
+        settled(watch)
+        write_keys(lab, "compacted", 20, "a")
+        copied(lab, "compacted", ["a 19"])
+        lab.mirror.stop()
+        write_keys(lab, "compacted", 500, "b")
+        watch.let_pass(2)
+        write_keys(lab, "compacted", 5, "roll")
+        wait_until(
+            lambda: len(values(lab, "source", "compacted")) < 100,
+            within=120,
+            what=lambda: len(values(lab, "source", "compacted")),
+        )
+        lab.mirror.start()
+        write_keys(lab, "compacted", 5, "c")
+        copied(lab, "compacted", ["c 4"])
+        wait_until(
+            lambda: tally(watch, "compacted").compacted > 400,
+            within=PATIENT,
+            what=lambda: tally(watch, "compacted"),
+        )
+        print(f"compacted: {tally(watch, 'compacted')}")
+        watch.let_pass(5)
+        assert books_of(watch, "compacted") == (0, 0)
+        assert says(watch, Health.OK), watch.verdict("skips")
+
+
+def test_marks_and_aborted_records_are_no_loss(lab: Lab) -> None:
+    with Watch(lab) as watch:
+        settled(watch)
+        write_transactions(lab, "transactions", "all")
+        produce(lab, "transactions", ["after all"])
+        copied(lab, "transactions", ["all 3 9", "after all"])
+        watch.let_pass(10)
+        lab.mirror.stop()
+        lab.mirror.start(only_committed())
+        write_transactions(lab, "transactions", "committed")
+        produce(lab, "transactions", ["after committed"])
+        copied(lab, "transactions", ["after committed"])
+        assert "committed 3 9" not in values(lab, "target", "transactions")
+        # Every position is told once a minute.
+        watch.let_pass(70)
+        assert tally(watch, "transactions") == Tally()
+        assert says(watch, Health.OK), watch.verdict("skips")
+
+
+def test_a_new_topic_whose_beginning_was_missed_is_named(lab: Lab) -> None:
+    with Watch(lab) as watch:
+        settled(watch)
+        # Every partition of before has a committed position.
+        watch.let_pass(70)
+        lab.mirror.stop()
+        lab.create_topic("missed", 1)
+        produce(lab, "missed", [f"missed {n}" for n in range(50)])
+        lab.mirror.start({"summit.consumer.auto.offset.reset": "latest"})
+        watch.let_pass(5)
+        produce(lab, "missed", ["first"])
+        wait_until(
+            lambda: says(
+                watch,
+                Health.CRITICAL,
+                "50 records of missed partition 0 (source offsets 0 to 49)",
+                "at the beginning",
+            ),
+            within=PATIENT,
+            what=lambda: watch.verdict("skips"),
+        )
+        wait_for_tally(watch, "missed", (50, 0))
+        assert truth(lab, "missed") == (50, 0)
+    lab.mirror.stop()
+    lab.mirror.start()
+
+
+def test_two_mirrors_at_once_double_and_skip_nothing(lab: Lab) -> None:
+    with Watch(lab) as watch:
+        settled(watch)
+        with Writer(lab, "doubled") as writer:
+            wait_until(lambda: writer.written > 500, within=60)
+            lab.mirror.freeze()
+            second = lab.add_mirror()
+            second.start()
+            watch.let_pass(35)
+            lab.mirror.thaw()
+            watch.let_pass(15)
+        copied(lab, "doubled", [f"w {writer.written - 1}"])
+        second.stop()
+        lab.mirror.stop()
+        lab.mirror.start()
+        produce(lab, "doubled", ["last"])
+        copied(lab, "doubled", ["last"])
+        missing, repeated = truth(lab, "doubled")
+        print(f"two mirrors: {missing} missing, {repeated} repeated")
+        assert missing == 0
+        assert repeated > 0
+        wait_for_tally(watch, "doubled", (0, repeated))
+        assert tally(watch, "doubled").skipped == 0
+
+
+def test_marks_of_an_exactly_once_mirror_are_no_repeats(lab: Lab) -> None:
+    lab.mirror.stop()
+    lab.mirror.start(exactly_once())
+    with Watch(lab) as watch:
+        settled(watch)
+        with Writer(lab, "exactly") as writer:
+            wait_until(lambda: writer.written > 1000, within=60)
+            lab.mirror.kill()
+            lab.mirror.start(exactly_once())
+            wait_until(lambda: writer.written > 3000, within=120)
+        copied(lab, "exactly", [f"w {writer.written - 1}"])
+        copies = lab.read(
+            "target", "exactly", isolation_level="read_committed"
+        )
+        assert len(copies) == writer.written
+        end = lab.target.topics.ends("exactly")[0][1]
+        print(f"exactly once: {end - writer.written} offsets are no records")
+        assert end > writer.written
+        watch.let_pass(70)
+        assert tally(watch, "exactly") == Tally()
+        assert says(watch, Health.OK), watch.verdict("skips")

@@ -1,0 +1,133 @@
+"""Records of real topics that are dropped, and some that only seem so."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.lab import CANARY_TOPIC, Lab, LabSettings
+from mirrorwatch.lab.faults import MARK, drop_marked
+from tests.support.lab import copied, produce
+from tests.support.skips import (
+    PATIENT,
+    books_of,
+    says,
+    seen_by,
+    settled,
+    tally,
+    truth,
+    wait_for_tally,
+)
+from tests.support.watch import Watch, wait_until
+
+pytestmark = pytest.mark.lab
+
+MARKED = {MARK: b""}
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    """A mirror at its own intervals, that drops what is marked."""
+    topics = {CANARY_TOPIC: 1, "between": 2, "tail": 1, "again": 1}
+    settings = LabSettings(topics=topics)
+    with Lab(settings) as lab:
+        lab.mirror.stop()
+        lab.mirror.start(drop_marked())
+        yield lab
+
+
+def numbered(name: str, first: int, end: int) -> list[str]:
+    return [f"{name} {n}" for n in range(first, end)]
+
+
+def test_dropped_records_are_named_when_the_next_one_is_copied(
+    lab: Lab,
+) -> None:
+    with Watch(lab) as watch:
+        settled(watch)
+        produce(lab, "between", numbered("a", 0, 30), partition=1)
+        produce(
+            lab,
+            "between",
+            numbered("dropped", 0, 10),
+            partition=1,
+            headers=MARKED,
+        )
+        watch.let_pass(3)
+        assert says(watch, Health.OK)
+        produce(lab, "between", numbered("b", 0, 1), partition=1)
+        took = wait_until(
+            lambda: says(
+                watch,
+                Health.CRITICAL,
+                "10 records of between partition 1",
+                "source offsets 30 to 39",
+            ),
+            within=60,
+            what=lambda: watch.verdict("skips"),
+        )
+        print(f"10 dropped records were named after {took:.1f} s")
+        assert took < 30
+        wait_for_tally(watch, "between", (10, 0))
+        seen = seen_by(watch)
+        assert seen is not None
+        assert sum(t.skipped for _, t in seen.tallies) == 10
+    assert truth(lab, "between") == (10, 0)
+
+
+def test_a_dropped_tail_is_suspected_and_taken_back(lab: Lab) -> None:
+    with Watch(lab) as watch:
+        settled(watch)
+        produce(lab, "tail", numbered("a", 0, 20))
+        copied(lab, "tail", ["a 19"])
+        produce(lab, "tail", numbered("tail", 0, 10), headers=MARKED)
+        took = wait_until(
+            lambda: says(
+                watch,
+                Health.WARNING,
+                "10 records of tail partition 0 (source offsets 20 to 29)",
+                "suspected",
+            ),
+            within=120 + PATIENT,
+            what=lambda: watch.verdict("skips"),
+        )
+        print(f"a dropped tail was suspected after {took:.0f} s")
+        assert tally(watch, "tail").skipped == 0
+        # Stopped, it copies nothing at all: that is no suspicion.
+        lab.mirror.kill()
+        lab.mirror.start()
+        copied(lab, "tail", ["tail 9"])
+        wait_until(
+            lambda: (s := seen_by(watch)) is not None and not s.suspicions,
+            within=PATIENT,
+        )
+        wait_for_tally(watch, "tail", truth(lab, "tail"))
+        assert tally(watch, "tail").skipped == 0
+    lab.mirror.stop()
+    lab.mirror.start(drop_marked())
+
+
+def test_what_a_killed_mirror_drops_again_counts_once(lab: Lab) -> None:
+    with Watch(lab) as watch:
+        settled(watch)
+        produce(lab, "again", numbered("a", 0, 50))
+        copied(lab, "again", ["a 49"])
+        # Nothing of it is committed before the mirror dies, as it commits
+        # once a minute, and so it is all read again.
+        for n in range(3):
+            produce(lab, "again", numbered(f"b{n}", 0, 60))
+            produce(lab, "again", numbered(f"x{n}", 0, 3), headers=MARKED)
+        produce(lab, "again", numbered("c", 0, 40))
+        copied(lab, "again", ["c 39"])
+        lab.mirror.kill()
+        lab.mirror.start(drop_marked())
+        produce(lab, "again", numbered("d", 0, 150))
+        copied(lab, "again", ["d 149"])
+        missing, repeated = truth(lab, "again")
+        assert missing == 9
+        wait_for_tally(watch, "again", (missing, repeated))
+        print(f"killed: {missing} skipped, {repeated} repeated")
+        assert tally(watch, "again").skipped == 9
+        wait_for_tally(watch, CANARY_TOPIC, (0, truth(lab, CANARY_TOPIC)[1]))
+        for topic in ("between", "tail"):
+            assert books_of(watch, topic) == (0, 0)
