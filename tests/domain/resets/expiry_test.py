@@ -203,3 +203,12 @@ def test_a_mirror_in_transactions_is_where_it_committed() -> None:
     world.source["t"].ends[0] = 500
     overrun(world, 110)
     assert (world.reset().first, world.reset().end) == (100, 110)
+
+
+def test_its_last_copies_do_not_settle_what_expired() -> None:
+    world = World.settled(estimates=False)
+    world.source["t"].ends[0] = 500
+    overrun(world, 250)
+    world.sync(119, 119)
+    world.settle()
+    assert (world.reset().first, world.seen.counts) == (120, {"t": 1})

@@ -79,6 +79,20 @@ def test_two_mirrors_that_take_turns_are_one_rewind(world: World) -> None:
     assert world.seen.counts == {"t": 1}
 
 
+def test_a_mirror_whose_clock_is_behind_is_listened_to(world: World) -> None:
+    grow(world, 400)
+    world.sync(199, 199)
+    world.tick()
+    world.sync(299, 299, behind=timedelta(seconds=30))
+    world.settle()
+    world.restart()
+    world.settle()
+    assert world.resets == ()
+    world.sync(150, 300, behind=timedelta(seconds=50))
+    world.settle()
+    assert (world.reset().first, world.reset().end) == (150, 300)
+
+
 def test_a_commit_that_goes_back_is_a_rewind(world: World) -> None:
     world.commit(20)
     world.settle()
@@ -203,6 +217,18 @@ def test_another_cluster_is_critical_until_the_right_one_answers(
     world.source["t"].id = old
     world.settle()
     assert (world.resets, world.verdict().health) == ((), Health.OK)
+
+
+def test_syncs_that_another_cluster_tells_are_not_booked(
+    world: World,
+) -> None:
+    world.sync(20, 300)
+    world.tick()
+    world.ids["summit"] = "X"
+    world.tick()
+    world.ids["summit"] = "S"
+    world.settle()
+    assert world.resets == ()
 
 
 @pytest.mark.parametrize("alias", ["summit", "ldf"])

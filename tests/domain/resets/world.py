@@ -94,14 +94,20 @@ class World:
         )
 
     def sync(
-        self, upstream: int, downstream: int, topic: str = "t", n: int = 0
+        self,
+        upstream: int,
+        downstream: int,
+        topic: str = "t",
+        n: int = 0,
+        *,
+        behind: timedelta = timedelta(),
     ) -> None:
         sync = Sync(
             topic=topic,
             partition=n,
             upstream=upstream,
             downstream=downstream,
-            written_at=self.now,
+            written_at=self.now - behind,
         )
         self._unread.append(sync)
         self._syncs.append(sync)
