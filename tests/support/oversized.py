@@ -40,11 +40,11 @@ def produce_alone(lab: Lab, topic: str, partition: int = 0) -> int:
 def produce_among_others(lab: Lab, topic: str, partition: int = 0) -> int:
     """Write one that is too large among small ones; return its offset.
 
-    They are written while the mirror cannot read, so that it takes them at
-    once into one batch, which it will split for ever. Its task stays RUNNING
-    and copies nothing.
+    They are written while the mirror is frozen, so that it takes them at once
+    and most of them into one batch, which it will split into itself for ever.
+    Its task stays RUNNING and copies nothing.
     """
-    lab.link_mirror.stall()
+    lab.mirror.freeze()
     before = lab.source.topics.ends(topic)[partition][1]
     produce(
         lab,
@@ -52,5 +52,5 @@ def produce_among_others(lab: Lab, topic: str, partition: int = 0) -> int:
         [*[SMALL] * 20, LARGE, *[SMALL] * 20],
         partition=partition,
     )
-    lab.link_mirror.restore()
+    lab.mirror.thaw()
     return before + 20

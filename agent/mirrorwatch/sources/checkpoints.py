@@ -107,9 +107,13 @@ class CheckpointsWorker:
         blank = CheckpointsObservation(
             flow=self._flow, at=now, interval=interval
         )
+        if topic.problem is not None:
+            return replace(blank, problems=(topic.problem,))
         read = topic.absent or topic.readable
         if self._positions.behind() or not read:
-            return replace(blank, problems=(topic.problem or STILL_READING,))
+            # One that has just come up says nothing against what was seen.
+            still = replace(blank, problems=(STILL_READING,))
+            return replace(self._seen or still, at=now)
         if interval is None or topic.absent:
             why = NO_CONNECTOR if interval is None else NO_TOPIC
             return replace(blank, absent=why)

@@ -8,9 +8,8 @@ from .positions import Positions
 
 __all__ = ["HeartbeatsSource"]
 
-KINDS = ("heartbeats", "carried", "beats")
-"""Topics that hold them: written at the target, copied there, and waiting at
-the source."""
+KINDS = {"target": "heartbeats", "carried": "carried", "source": "beats"}
+"""The topic that holds those of each place."""
 
 
 class HeartbeatsSource:
@@ -35,15 +34,29 @@ class HeartbeatsSource:
         self._aliases = aliases
         self._book = BeatBook()
         self._expected_since: datetime | None = None
+        self._begun = False
 
     def observe(self, now: datetime) -> Sequence[HeartbeatsObservation]:
-        topics = [self._positions.optional.get(kind) for kind in KINDS]
-        unread = any(not t.absent and not t.readable for t in topics)
-        problems = tuple(dict.fromkeys(t.problem for t in topics if t.problem))
-        if unread and not problems:
-            # Old ones would be taken for the newest.
+        topics = {
+            place: self._positions.optional.get(kind)
+            for place, kind in KINDS.items()
+        }
+        problems = tuple(
+            dict.fromkeys(t.problem for t in topics.values() if t.problem)
+        )
+        known = all(t.absent or t.readable for t in topics.values())
+        self._begun = self._begun or known
+        if not self._begun and not problems:
             return []
-        self._book.note(self._positions.heartbeats(), now)
+        # Of a topic that is still being read, old ones look like the newest.
+        self._book.note(
+            (
+                beat
+                for beat in self._positions.heartbeats()
+                if topics[beat.place].readable
+            ),
+            now,
+        )
         interval = min(
             (
                 found.interval

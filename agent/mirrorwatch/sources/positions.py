@@ -179,7 +179,8 @@ class Positions:
                 found
                 for found in self._assignments.values()
                 # Connect leaves behind what tasks had that are no more.
-                if found.task < self._counts.get(found.connector, found.task)
+                if found.task
+                < self._counts.get(found.connector, found.task + 1)
             )
 
     def tasks(self) -> tuple[TaskState, ...]:

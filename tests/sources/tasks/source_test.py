@@ -1,0 +1,222 @@
+"""What the tick is told of tasks, heartbeats and unassigned partitions."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from mirrorwatch.domain.positions import (
+    Assignment,
+    Companion,
+    Connector,
+    Heartbeat,
+    MirrorFact,
+    TaskCount,
+    TaskState,
+)
+from mirrorwatch.domain.selection import Selection
+from mirrorwatch.domain.tasks import TasksObservation
+from mirrorwatch.domain.view import ClusterView, FlowView, TopicFacts
+from mirrorwatch.sources.heartbeats import HeartbeatsSource
+from mirrorwatch.sources.positions import Positions
+from mirrorwatch.sources.tasks import (
+    Answer,
+    TaskFacts,
+    TasksBoard,
+    TasksSource,
+    Unassigned,
+)
+from tests.support.builders import FLOW, NOON
+
+MINUTE = timedelta(minutes=1)
+REFRESH = timedelta(minutes=10)
+
+
+def connector(name: str = "c") -> Connector:
+    return Connector(
+        name=name,
+        selection=Selection(include=("t.*",)),
+        refresh=REFRESH,
+        max_in_flight=1,
+    )
+
+
+def given(task: int, *places: tuple[str, int]) -> Assignment:
+    return Assignment(
+        connector="c",
+        task=task,
+        partitions=frozenset(places),
+        written_at=NOON,
+    )
+
+
+def state(
+    task: int | None, said: str | None = "RUNNING", *, connector: str = "c"
+) -> TaskState:
+    return TaskState(
+        connector=connector,
+        task=task,
+        state=said,
+        worker="w",
+        trace="",
+        generation=1,
+        written_at=NOON,
+    )
+
+
+def told(*facts: MirrorFact) -> Positions:
+    """Return positions that were told facts by topics that are all there."""
+    positions = Positions()
+    for fact in facts:
+        positions.note(fact)
+    for kind in ("status", "heartbeats", "carried", "beats"):
+        positions.optional.catch_up(kind, 0)
+    return positions
+
+
+def observed(
+    positions: Positions,
+    board: TasksBoard | None = None,
+    *,
+    status: str | None = "status",
+    has_rest: bool = False,
+) -> TasksObservation:
+    board = board or TasksBoard()
+    facts = TaskFacts(
+        positions=positions,
+        board=board,
+        status=status,
+        cluster="ldf",
+        has_rest=has_rest,
+    )
+    source = TasksSource(
+        flow=FLOW.name, positions=positions, facts=facts, board=board
+    )
+    (seen,) = source.observe(NOON)
+    return seen
+
+
+def names(seen: TasksObservation) -> list[tuple[str, int | None, str, str]]:
+    return [(t.connector, t.number, t.role, t.state) for t in seen.tasks]
+
+
+def test_connectors_are_told_by_what_they_do() -> None:
+    seen = observed(
+        told(
+            connector(),
+            Companion(name="beats", role="heartbeats"),
+            *(state(n) for n in (None, 0)),
+            state(0, connector="beats"),
+            state(0, connector="unheard-of"),
+        )
+    )
+    assert names(seen) == [
+        ("beats", 0, "heartbeats", "RUNNING"),
+        ("c", None, "source", "RUNNING"),
+        ("c", 0, "source", "RUNNING"),
+        ("unheard-of", 0, "neighbour", "RUNNING"),
+    ]
+
+
+def test_tasks_that_are_no_more_are_not_told() -> None:
+    count = TaskCount(connector="c", tasks=1)
+    removed = state(0, None, connector="removed")
+    seen = observed(told(connector(), count, state(0), state(1), removed))
+    assert [t.number for t in seen.tasks] == [0]
+
+
+def test_a_task_that_nobody_began_to_run_is_unassigned() -> None:
+    count = TaskCount(connector="c", tasks=2)
+    seen = observed(
+        told(connector(), count, given(0), given(1), given(2), state(0))
+    )
+    assert names(seen)[1:] == [("c", 1, "source", "UNASSIGNED")]
+
+
+def test_without_a_topic_or_an_api_nothing_is_to_be_known() -> None:
+    assert observed(Positions(), status=None).absent is not None
+    missing = Positions()
+    missing.optional.miss("status")
+    assert observed(missing).absent is not None
+
+
+def test_what_refuses_is_a_problem_and_no_absence() -> None:
+    positions = Positions()
+    (problem,) = observed(positions).problems
+    assert "still being read" in problem
+    positions.optional.fail("status", "The agent lacks READ")
+    seen = observed(positions)
+    assert (seen.absent, seen.problems) == (None, ("The agent lacks READ",))
+
+
+def test_the_api_is_believed_for_half_a_minute() -> None:
+    positions = told(connector(), state(0))
+    board = TasksBoard()
+
+    def problems(answered_at: datetime | None) -> Iterable[str]:
+        board.note_answer(Answer(at=answered_at, problem="gone"))
+        seen = observed(positions, board, status=None, has_rest=True)
+        assert bool(seen.tasks) != bool(seen.problems)
+        return seen.problems
+
+    assert problems(NOON - MINUTE / 2) == ()
+    assert problems(NOON - MINUTE) == ("gone",)
+    assert problems(None) == ("gone",)
+
+
+def test_the_topic_rules_and_the_silence_of_the_api_is_told() -> None:
+    board = TasksBoard()
+    board.note_answer(Answer(at=None, problem="gone"))
+    seen = observed(told(connector(), state(0)), board, has_rest=True)
+    assert seen.origin == "topic status at ldf"
+    assert len(seen.tasks) == 1
+    assert seen.problems == ("gone",)
+
+
+def view(at: datetime, **partitions: int) -> FlowView:
+    topics = {
+        name: TopicFacts(id=name, partitions=count, replication_factor=1)
+        for name, count in partitions.items()
+    }
+    side = ClusterView(alias="summit", id="x", at=at, topics=topics, ends={})
+    return FlowView(
+        flow=FLOW.name,
+        at=at,
+        committed={},
+        syncs={},
+        caught_up=True,
+        target=side,
+        source=side,
+        names={name: name for name in topics},
+    )
+
+
+def test_partitions_without_a_task_are_told_after_two_looks() -> None:
+    board = TasksBoard()
+    positions = told(connector(), given(0, ("t", 0)))
+    unassigned = Unassigned(positions, board)
+    for minute in (0, 10, 20):
+        # What the connector's filter leaves out is not missed.
+        unassigned.take(view(NOON + minute * MINUTE, t=2, other=1))
+        assert board.unassigned() == frozenset()
+    unassigned.take(view(NOON + 21 * MINUTE, t=2, other=1))
+    assert board.unassigned() == {("t", 1)}
+    positions.note(given(0, ("t", 0), ("t", 1)))
+    unassigned.take(view(NOON + 22 * MINUTE, t=2, other=1))
+    assert board.unassigned() == frozenset()
+
+
+def test_a_heartbeats_topic_that_comes_up_later_hides_nothing() -> None:
+    positions = told(
+        Companion(name="b", role="heartbeats", interval=MINUTE),
+        Heartbeat(
+            source="summit",
+            target="ldf",
+            place="target",
+            beat_at=NOON,
+            written_at=NOON,
+        ),
+    )
+    source = HeartbeatsSource(FLOW.name, positions, ("summit", "ldf"))
+    (first,) = source.observe(NOON)
+    positions.optional.catch_up("carried", 1)
+    (second,) = source.observe(NOON)
+    assert first.worker == second.worker is not None
