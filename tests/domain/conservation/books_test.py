@@ -45,6 +45,23 @@ def test_a_killed_mirror_that_drops_again_counts_each_once() -> None:
     assert [kind for kind, _, _ in told(world)].count(Kind.SKIPPED) == 1
 
 
+def test_drops_of_which_a_killed_mirror_told_nothing_are_found() -> None:
+    world = watched("write 9", "copy 2", "drop 3", "copy", "crash_hard")
+    world.do("write 20", "copy 2", "drop 3", "copy 24", "flush")
+    world.do("look", "look", "look")
+    assert world.skipped == {22, 23, 24}
+    assert (world.tally.skipped, world.tally.repeated) == (3, 3)
+
+
+def test_copies_that_lie_far_ahead_are_found_by_reading_more() -> None:
+    world = watched("write 9", "drop 6", "copy 3", "crash_hard", "write 20")
+    world.do("drop 6", "copy 2", "crash_hard", "drop 6", "copy 23", "flush")
+    world.do("look", "look", "look")
+    assert world.skipped == set(range(20, 26))
+    assert world.tally.unverifiable == 0
+    assert world.tally.repeated == world.repeated == 5
+
+
 def test_the_first_records_that_were_never_read_are_named() -> None:
     world = Told().do("look", "write 50", "drop 50", "write 2", "copy 2")
     assert isinstance(world, Told)

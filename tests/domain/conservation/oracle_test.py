@@ -52,7 +52,7 @@ def test_so_it_is_where_the_mirror_writes_in_transactions(
     assert world.tally.unverifiable == 0
 
 
-@given(histories(*COPYING, *FAULTS, *NOISE, "forget", "forget"))
+@given(histories(*COPYING, *FAULTS, *NOISE, "forget", "crash_hard"))
 @settings(max_examples=200, deadline=None)
 def test_of_what_was_compacted_the_net_is_left(actions: list[str]) -> None:
     world = World()
@@ -90,7 +90,11 @@ def test_what_expires_or_is_compacted_is_no_loss(actions: list[str]) -> None:
     assert len(world.missing - known) <= world.tally.unverifiable
 
 
-@given(histories(*COPYING, *FAULTS, *NOISE, "stranger", "forget", "deny"))
+@given(
+    histories(
+        *COPYING, *FAULTS, *NOISE, "stranger", "forget", "deny", "crash_hard"
+    )
+)
 @settings(max_examples=200, deadline=None)
 def test_what_cannot_be_read_is_never_called_a_loss(
     actions: list[str],

@@ -179,6 +179,13 @@ class World:
         self.writers = [again]
         self.to_commit = self.committed
 
+    def crash_hard(self) -> None:
+        """The same, and what it was about to tell is lost."""
+        if self.unread and self.told and self.unread[-1] is self.told[-1]:
+            self.unread.pop()
+            self.told.pop()
+        self.crash()
+
     def takeover(self) -> None:
         """A second task begins, while the first one still writes."""
         if len(self.writers) == 1:

@@ -12,7 +12,7 @@ from .epoch import Epoch
 from .happening import Happening
 from .inquiry import Inquiry, Point
 from .plan import Ends, plan_count, plan_gap, plan_tail, position_of
-from .reading import Reading, has_marks
+from .reading import Reading, has_marks, has_strangers
 from .settle import settle, settle_unread
 from .starts import Starts
 from .tally import Tally
@@ -109,12 +109,17 @@ class Books:
         tally = self._tally(epoch)
         if reading is None:
             found = settle_unread(epoch, inquiry, tally, is_marked=self.marked)
+        elif not epoch.widened and has_strangers(inquiry, reading):
+            # They may be copies of records that were not read.
+            epoch.widened = True
+            return
         else:
             if has_marks(inquiry, reading):
                 # One of its topics has them, so have all.
                 self.marked = epoch.noisy = True
             found = settle(epoch, inquiry, reading, tally)
         self.happenings += [tell(epoch, x, now) for x in found]
+        epoch.widened = False
         self.changed.add(key)
         self._waiting.add(key)
         self._go_on(key)

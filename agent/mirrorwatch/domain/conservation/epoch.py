@@ -63,6 +63,9 @@ class Epoch:
     """Whether nothing has been copied yet, so that the first copy must be
     the first record."""
 
+    widened: bool = False
+    """Whether the next stretch is to be read with more around it."""
+
     start_before: int = 0
     """Log start of the source before the newest pairs were written."""
 

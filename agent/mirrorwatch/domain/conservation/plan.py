@@ -7,6 +7,11 @@ from .inquiry import Inquiry, Point, Span, unite
 
 __all__ = ["Ends", "plan_count", "plan_gap", "plan_tail", "position_of"]
 
+_WIDE = 10
+"""How many times wider the source is read where target records were found
+that are no copy of what was read: filters and marks of transactions put
+copies further away than the target has room for, by any number."""
+
 _TOGETHER = 5_000
 """Target offsets of stretches in a row that are read at once. Two writers at
 a time make such rows, and each look costs the same whatever its size."""
@@ -100,6 +105,8 @@ def _inquiry(
     end = ends.target if passed is not None else points[-1].downstream + 1
     target = Span(start.downstream + 1, end)
     room = len(target)
+    if epoch.widened:
+        room = _WIDE * room + 1000
     known = [p.upstream for p in points]
     tips = [start.upstream, *epoch.heads, *known]
     # Copies of later records may stand before the target's end, too.

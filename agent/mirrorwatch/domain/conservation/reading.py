@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from .inquiry import Inquiry, Point
 
-__all__ = ["Reading", "Trace", "has_marks", "trace"]
+__all__ = ["Reading", "Trace", "has_marks", "has_strangers", "trace"]
 
 Fingerprint = int
 """What a mirror leaves alone of a record, as one number."""
@@ -101,6 +101,11 @@ def has_marks(inquiry: Inquiry, reading: Reading) -> bool:
     first = max(inquiry.target.first, reading.target_start)
     inside = range(first, inquiry.target.end)
     return not reading.target_compacted and len(inside) > len(reading.target)
+
+
+def has_strangers(inquiry: Inquiry, reading: Reading) -> bool:
+    """Tell whether the target holds records that are no copy of those read."""
+    return trace(inquiry, reading).strangers > 0
 
 
 def _next(places: Sequence[int], at: int, *, alike: bool) -> int | None:
