@@ -1,0 +1,62 @@
+"""What the mirror's internal topics said, kept for others."""
+
+from datetime import UTC, datetime
+
+from mirrorwatch.domain.positions import Committed, Sync
+from mirrorwatch.sources.positions import Positions
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def a_sync(upstream: int) -> Sync:
+    return Sync(
+        topic="t",
+        partition=0,
+        upstream=upstream,
+        downstream=upstream,
+        written_at=NOON,
+    )
+
+
+def a_board() -> Positions:
+    board = Positions()
+    board.move("offsets", "o1")
+    board.move("syncs", "y1")
+    board.note(Committed(topic="t", partition=0, position=7, written_at=NOON))
+    board.note(a_sync(6))
+    return board
+
+
+def test_every_reader_gets_every_sync_once() -> None:
+    board = Positions()
+    board.note(a_sync(1))
+    first, second = board.follow_syncs(), board.follow_syncs()
+    board.keep_every_sync()
+    board.note(a_sync(2))
+    board.note(a_sync(3))
+    assert [s.upstream for s in first.take()] == [2, 3]
+    board.note(a_sync(4))
+    assert [s.upstream for s in first.take()] == [4]
+    assert [s.upstream for s in second.take()] == [2, 3, 4]
+    assert [s.upstream for s in board.take_syncs()] == [2, 3, 4]
+    assert first.take() == ()
+
+
+def test_what_a_topic_that_is_no_more_said_is_forgotten() -> None:
+    for topic_id in ("o2", None):
+        board = a_board()
+        board.move("offsets", topic_id)
+        assert board.all_committed() == {}
+        assert len(board.all_syncs()) == 1
+        assert board.homes() == {"offsets": topic_id, "syncs": "y1"}
+    board = a_board()
+    board.move("syncs", "y2")
+    assert board.all_syncs() == {}
+    assert len(board.all_committed()) == 1
+
+
+def test_a_topic_that_is_looked_at_again_says_what_it_said() -> None:
+    board = a_board()
+    board.move("offsets", "o1")
+    board.move("syncs", "y1")
+    assert (len(board.all_committed()), len(board.all_syncs())) == (1, 1)

@@ -1,0 +1,56 @@
+"""Resets of a position, kept in the state file."""
+
+from datetime import timedelta
+from pathlib import Path
+
+from mirrorwatch.domain.resets import Kind, Place, ResetBooks
+from mirrorwatch.state import Database
+from mirrorwatch.state.resets import ResetStore
+from tests.support.builders import NOON
+
+LATER = NOON + timedelta(minutes=3)
+
+
+def test_books_outlive_the_agent(tmp_path: Path) -> None:
+    books = ResetBooks()
+    books.pin("source", "t", "s1")
+    books.places["t", 3] = Place(
+        reached=7,
+        committed=5,
+        committed_at=NOON,
+        upstream=6,
+        downstream=9,
+        synced_at=LATER,
+        empty_until=8,
+    )
+    books.places["u", 0] = Place()
+    over = books.begin(Kind.EXPIRED, "t", NOON, partition=3, first=1, end=4)
+    books.change(over, settled=LATER)
+    books.begin(Kind.OFFSETS_GONE, "o", NOON, counted=["t", "u"], places=2)
+    database = Database(tmp_path / "state.db")
+    ResetStore(database, "f").save(books, books.places)
+    database.close()
+
+    database = Database(tmp_path / "state.db")
+    found = ResetStore(database, "f").load()
+    other = ResetStore(database, "g").load()
+    database.close()
+    assert found == books
+    assert found.counts == {"t": 2, "u": 1}
+    assert found.open(Kind.OFFSETS_GONE, "o") == books.resets[2]
+    assert found.open(Kind.EXPIRED, "t", 3) is None
+    assert other == ResetBooks()
+
+
+def test_only_places_are_written_while_nothing_else_changed() -> None:
+    store = ResetStore(Database(None), "f")
+    books = ResetBooks(places={("t", 0): Place(reached=1)})
+    books.pin("source", "t", "s1")
+    store.save(books, books.places)
+    books.urgent = False
+    books.pins["source", "t"] = "s2"
+    books.places["t", 0].reached = 2
+    store.save(books, books.places)
+    found = store.load()
+    assert found.pins == {("source", "t"): "s1"}
+    assert found.places["t", 0].reached == 2
