@@ -5,6 +5,9 @@ from ..verdicts import Evidence
 
 __all__ = ["show_tasks"]
 
+MOST = 40
+"""Connectors and tasks that are shown one by one."""
+
 LONGEST = 4000
 """Characters of one piece of evidence: ten thousand partitions are not for
 reading."""
@@ -12,13 +15,17 @@ reading."""
 
 def show_tasks(seen: TasksObservation) -> Evidence:
     """Return the evidence of a verdict on the mirror's tasks."""
+    ours = [task for task in seen.tasks if task.role != "neighbour"]
+    if len(ours) > MOST:
+        # What runs is only counted, then.
+        ours = [task for task in ours if task.state != "RUNNING"][:MOST]
     found: dict[str, str | int | float | bool | None] = {
         "read_from": seen.origin,
         "rebalances": seen.rebalances,
+        "running": sum(task.state == "RUNNING" for task in seen.tasks),
         **{
             _key(task.connector, task.number): f"{task.state} on {task.worker}"
-            for task in seen.tasks
-            if task.role != "neighbour"
+            for task in ours
         },
     }
     for stopped in seen.stopped:

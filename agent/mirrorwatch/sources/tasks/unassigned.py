@@ -40,11 +40,12 @@ class Unassigned:
             self._board.note_unassigned(frozenset())
             return
         given = frozenset().union(*(a.partitions for a in assignments))
-        wanted = {
-            place
-            for place in view.partitions()
-            if any(c.selection.matches(place[0]) for c in connectors)
+        taken = {
+            topic
+            for topic in view.names
+            if any(c.selection.matches(topic) for c in connectors)
         }
+        wanted = {place for place in view.partitions() if place[0] in taken}
         self._missed_since = {
             place: self._missed_since.get(place, view.at)
             for place in wanted - given
