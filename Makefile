@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 MINUTES ?=
 
-.PHONY: demo test fast bench soak lint format setup clean
+.PHONY: demo test fast bench scale soak lint format setup clean
 
 setup: .venv/.ready
 
@@ -28,6 +28,9 @@ fast: setup  ## what needs no Kafka: seconds
 
 bench: setup  ## what the agent costs at 6, 1 and 24 partitions
 	$(BIN)/python -m tests.bench.cost
+
+scale: setup  ## the same on 1,172 topics, then on 10,000 partitions: 10 minutes
+	$(BIN)/python -m tests.bench.scale
 
 soak: setup  ## a long clean run with traffic; prints growth of memory
 	$(BIN)/python -m tests.bench.soak --minutes $(or $(MINUTES),60)

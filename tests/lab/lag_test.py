@@ -11,6 +11,11 @@ from mirrorwatch.clock import utc_now
 from mirrorwatch.domain.lag import LagObservation, LagStatus, TopicLag
 from mirrorwatch.domain.verdicts import Health
 from mirrorwatch.lab import Lab, LabSettings
+from tests.support.oversized import (
+    UNSYNCED,
+    lower_limit,
+    produce_among_others,
+)
 from tests.support.watch import Watch, wait_until
 
 pytestmark = pytest.mark.lab
@@ -186,3 +191,37 @@ def test_records_about_to_expire_are_warned_of_while_they_are_there(
         within=60,
         what=lambda: watch.verdict("retention"),
     )
+
+
+def test_a_mirror_that_runs_and_copies_nothing_is_critical_by_position() -> (
+    None
+):
+    """The producer splits a batch into itself for ever, until it dies.
+
+    KAFKA-8350: newer ones split it in halves, and their task fails.
+    """
+    topics = {**LabSettings().topics, "efd.plain": 2}
+    settings = LabSettings(
+        kafka="3.9.2", topics=topics, mirror_properties=UNSYNCED
+    )
+    with Lab(settings) as lab, Watch(lab) as watch:
+        watch.wait_for(Health.OK, within=120)
+        write(lab, "efd.plain", 1)
+        wait_until_copied(watch, "efd.plain")
+        lower_limit(lab, "efd.plain")
+        stuck_at = produce_among_others(lab, "efd.plain")
+
+        def says_so() -> bool:
+            verdict = watch.verdict("lag")
+            return (
+                verdict is not None
+                and verdict.health is Health.CRITICAL
+                and "Nothing of summit->ldf is copied" in verdict.reason
+            )
+
+        wait_until(says_so, within=300, what=lambda: watch.verdict("lag"))
+        lag = lag_of(watch, "efd.plain")
+        assert lag is not None
+        assert lag.position is not None
+        assert stuck_at - 20 <= lag.position <= stuck_at
+        assert health(watch, "tasks") is Health.OK  # it says RUNNING

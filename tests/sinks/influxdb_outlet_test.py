@@ -135,4 +135,4 @@ def test_a_server_without_users_is_asked_without_credentials() -> None:
 
 def test_a_batch_counts_its_points() -> None:
     batch = InfluxDbOutlet(at("http://influxdb")).encode(a_full_report())
-    assert batch.points == len(batch.body.splitlines()) == 33
+    assert batch.points == len(batch.body.splitlines()) == 38

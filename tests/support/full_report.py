@@ -26,6 +26,8 @@ from .builders_tasks import some_tasks
 from .mirror_report import a_mirror
 from .parity_report import some_configs, some_topics
 from .skips_report import some_skips
+from .topics_report import a_lag
+from .topics_report import some_topics as some_lags
 
 __all__ = ["ODD_FLOW", "a_full_report"]
 
@@ -61,6 +63,7 @@ def a_full_report(at: datetime = NOON) -> Report:
                 target=FLOW.target,
                 counts={"telemetry": 0, "events": 3},
             ),
+            a_lag(some_lags(), at),
             some_skips(at),
             some_topics(at),
             some_configs(at),

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 from .naming import DefaultNaming, Naming
 from .selection import Selection
@@ -39,11 +40,21 @@ class Carriage:
 
     def names(self, topics: Iterable[str]) -> dict[str, str]:
         """Return the carried ones of these topics, with their names there."""
-        return {
-            topic: self.naming.remote(topic)
-            for topic in topics
-            if self.carries(topic)
-        }
+        found = {}
+        for topic in topics:
+            if topic not in self._known:
+                self._known[topic] = (
+                    self.naming.remote(topic) if self.carries(topic) else None
+                )
+            remote = self._known[topic]
+            if remote is not None:
+                found[topic] = remote
+        return found
+
+    @cached_property
+    def _known(self) -> dict[str, str | None]:
+        """Names that were worked out: they are asked for at every tick."""
+        return {}
 
     def _came_from_target(self, topic: str) -> bool:
         """Tell what ``MirrorSourceConnector.isCycle`` tells.

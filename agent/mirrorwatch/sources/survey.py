@@ -6,8 +6,9 @@ from datetime import datetime, timedelta
 
 from ..domain.view import ClusterView, FlowView, TopicFacts, TopicPartition
 from ..exceptions import MirrorwatchError, SourceError
-from .bulk import Described, describe, read_ends, read_starts
+from .bulk import Described, describe
 from .cluster import Cluster
+from .ends import Ends
 from .surveyed import Surveyed
 
 __all__ = ["Survey"]
@@ -46,6 +47,8 @@ class Survey:
         What is surveyed.
     clusters
         Clusters by alias.
+    ends
+        What reads the ends of their partitions, by alias.
     interval
         How often.
     clock
@@ -64,12 +67,14 @@ class Survey:
         *,
         flows: Sequence[Surveyed],
         clusters: Mapping[str, Cluster],
+        ends: Mapping[str, Ends],
         interval: timedelta,
         clock: Callable[[], datetime],
     ) -> None:
         self.interval = interval
         self._flows = flows
         self._clusters = clusters
+        self._ends = ends
         self._clock = clock
         self._starts: dict[str, _Starts] = {}
 
@@ -128,7 +133,8 @@ class Survey:
             raise failed
 
     def close(self) -> None:
-        """Do nothing: the clusters' connections end with the process."""
+        for reader in self._ends.values():
+            reader.close()
 
     def _describe(self) -> tuple[dict[str, Described], dict[str, str]]:
         found: dict[str, Described] = {}
@@ -178,9 +184,9 @@ class Survey:
         described: Described,
         wanted: Mapping[bool, set[TopicPartition]],
     ) -> _Asked:
-        cluster, at = self._clusters[alias], self._clock()
+        reader, at = self._ends[alias], self._clock()
         ends = {
-            committed: read_ends(cluster, places, read_committed=committed)
+            committed: reader.read(places, read_committed=committed)
             for committed, places in wanted.items()
         }
         everything = set().union(*wanted.values())
@@ -193,7 +199,7 @@ class Survey:
             or kept.ids != ids
             or not everything <= kept.starts.keys()
         ):
-            starts = read_starts(cluster, everything)
+            starts = reader.read_starts(everything)
             kept = self._starts[alias] = _Starts(at, ids, starts)
         return _Asked(at, described, ends, kept.starts)
 

@@ -42,13 +42,12 @@ def _first(found: list[tuple[TopicLag, Headroom]]) -> dict[str, Any] | None:
     if least is None:
         return None
     margin = min(ALIKE, least / ALIKE_SHARE)
-    topic, left = min(
-        (pair for pair in found if pair[1].remaining <= least + margin),
-        key=lambda pair: pair[0].topic,
-    )
+    alike = [pair for pair in found if pair[1].remaining <= least + margin]
+    topic, left = min(alike, key=lambda pair: pair[0].topic)
     drain = topic.drain
     return {
         "topic": topic.topic,
+        "others_alike": len(alike) - 1,
         "seconds": round(left.remaining.total_seconds(), 3),
         "share": round(left.share, 3),
         "estimated": left.estimated,

@@ -41,6 +41,7 @@ def wire_position(parts: FlowParts, around: Surroundings) -> Wired:
                 for topic in parts.mirror.internal_topics()
             },
             estimates=not flow.mirror.exactly_once,
+            merged=frozenset(flow.topics.merged),
             memory=max(limits.lost_window, limits.rewind_window),
         ),
         store=store,

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from ..sources.ends import Ends
 from ..sources.survey import Survey
 from ..sources.surveyed import Surveyed
 from .surroundings import FlowParts, Surroundings, Wired
@@ -27,6 +28,10 @@ def wire_survey(flows: Iterable[FlowParts], around: Surroundings) -> Wired:
             if flow.readers
         ],
         clusters=around.clusters,
+        ends={
+            alias: Ends(cluster, around.properties[alias])
+            for alias, cluster in around.clusters.items()
+        },
         interval=around.interval,
         clock=around.clock,
     )

@@ -1,6 +1,6 @@
 """What a sync or a commit says of a partition."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -29,11 +29,15 @@ class Moves:
         The source, asked after all of them were read.
     at
         The time.
+    counted
+        Tells of a source topic whether the target's offsets count its copies:
+        not where others write there, nor where there are markers.
     """
 
     books: ResetBooks
     source: ClusterView
     at: datetime
+    counted: Callable[[str], bool]
 
     def take_syncs(
         self, topic: str, partition: int, syncs: Iterable[Sync]
@@ -46,7 +50,9 @@ class Moves:
                 continue
             if self._take(place, sync):
                 place.upstream = sync.upstream
-                place.downstream = sync.downstream
+                place.downstream = (
+                    sync.downstream if self.counted(topic) else None
+                )
             place.synced_at = _later(place.synced_at, sync.written_at)
             self.books.touched.add(key)
 
@@ -153,7 +159,8 @@ class Moves:
             end = max(old, sync.upstream + 1)
             self.books.change(waiting, end=end)
             return True  # written late, of what was copied before
-        if waiting.target_end is None or copied < 0:
+        counted = waiting.target_end is not None and self.counted(sync.topic)
+        if not counted or copied < 0:
             # The copies cannot be counted: it went on where it was at most.
             first = min(sync.upstream, old)
         else:
@@ -209,9 +216,8 @@ class Moves:
 
 def _is_known(place: Place, sync: Sync) -> bool:
     """Tell whether a sync was written again because nothing moved."""
-    return (sync.upstream, sync.downstream) == (
-        place.upstream,
-        place.downstream,
+    return sync.upstream == place.upstream and (
+        place.downstream in {None, sync.downstream}
     )
 
 

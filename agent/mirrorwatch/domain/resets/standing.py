@@ -61,9 +61,14 @@ class Standing:
             Up to where no data follows positions, by place.
         """
         since, self._since = self._since, {}
+        quiet = not self.books.resets
         for key, place in self.books.places.items():
             end, start = source.ends.get(key), source.starts.get(key, 0)
             if end is None or key[0] not in view.names:
+                continue
+            reached = place.reached
+            if quiet and reached is not None and start <= reached <= end:
+                self.fresh.discard(key)
                 continue
             waiting = self.books.open(Kind.SOURCE_RECREATED, *key)
             if waiting is not None:

@@ -1,6 +1,6 @@
 """Follows the positions of one flow, survey by survey."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -66,7 +66,10 @@ class ResetWatch:
     internal
         Names of the mirror's own topics, by kind.
     estimates
-        Whether the target's ends may be counted back to positions.
+        Whether the target's ends may be counted back to positions: not where
+        a mirror writes in transactions.
+    merged
+        Source topics whose target topics others write to as well.
     memory
         How long resets that are over are kept.
 
@@ -87,6 +90,7 @@ class ResetWatch:
         accepted: Mapping[str, str] | None = None,
         internal: Mapping[str, str] | None = None,
         estimates: bool = True,
+        merged: Collection[str] = (),
         memory: timedelta = timedelta(hours=1),
     ) -> None:
         self.books = books
@@ -94,6 +98,7 @@ class ResetWatch:
         self._aliases = (source, target)
         self._accepted = accepted or {}
         self._internal = internal or {}
+        self._counted = lambda topic: estimates and topic not in merged
         self._memory = memory
         self._standing = Standing(books, estimates)
         self._held = _Held()
@@ -160,7 +165,7 @@ class ResetWatch:
             books, news.homes, view, self._internal, from_end=news.from_end
         )
         new = check_topics(books, view, self._before, view.committed)
-        moves = Moves(books, source, view.at)
+        moves = Moves(books, source, view.at, self._counted)
         for (topic, partition), syncs in held.syncs.items():
             if topic not in view.names:
                 continue

@@ -20,6 +20,12 @@ export async function askStatus() {
   return status;
 }
 
+export async function askTopics(wanted) {
+  const found = await ask(`api/topics?${new URLSearchParams(wanted)}`);
+  if (!Array.isArray(found.flows)) throw new Error(found.error);
+  return found;
+}
+
 export async function askHistory(flow, from, to, points) {
   const query = new URLSearchParams({ flow, from, to, points });
   const history = await ask(`api/history?${query}`);

@@ -3,7 +3,7 @@
 
 import { announce } from "./announcer.js";
 import { showAnswer, showLink, showOverview } from "./answer.js";
-import { askStatus } from "./api.js";
+import { askStatus, askTopics } from "./api.js";
 import { setText } from "./dom.js";
 import { duration } from "./format.js";
 import { FlowCard } from "./flow-card.js";
@@ -11,9 +11,11 @@ import { watchTheme } from "./theme.js";
 
 const SECOND = 1000;
 const RANGE_KEY = "mirrorwatch-range";
+const TOPICS = { top: 10 };
 
 const cards = new Map();
 let status = null;
+let topics = null;
 let receivedAt = 0;
 let failedAt = null;
 let range = null;
@@ -44,12 +46,12 @@ async function refresh() {
   isBusy = true;
   clearTimeout(timer);
   try {
-    status = await askStatus();
+    [status, topics] = await Promise.all([askStatus(), askTopics(TOPICS)]);
     receivedAt = performance.now();
     failedAt = null;
     show();
     announce(status.flows);
-    await showHistories();
+    await showMore();
   } catch (error) {
     failedAt ??= new Date();
     console.warn(`No answer: ${error.message}`);
@@ -60,10 +62,12 @@ async function refresh() {
   timer = setTimeout(refresh, isBehind ? 0 : pause());
 }
 
-async function showHistories() {
+async function showMore() {
   range = wanted;
   for (const flow of status.flows) {
-    await cards.get(flow.name).showHistory(range, agentNow());
+    const card = cards.get(flow.name);
+    await card.showHistory(range, agentNow());
+    await card.topics.table.refresh();
   }
 }
 
@@ -92,6 +96,8 @@ function show() {
     }
     const card = cards.get(flow.name);
     card.show(flow, agentNow(), link === "live");
+    card.topics.show(topics.flows.find((found) => found.name === flow.name),
+      flow.verdicts, agentNow(), status.agent.stale_after_seconds);
     if (link === "unreachable" && range) card.drawHistory(range, agentNow());
   });
   showOverview(status.flows, cards, link === "live");

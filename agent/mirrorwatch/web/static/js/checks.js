@@ -1,4 +1,5 @@
-// The verdicts of a flow, the worst first, each with what it rests on.
+// The verdicts of a flow, the worst first, each with what it rests on. What
+// is fine, or off, is one quiet line until somebody opens it.
 
 import { el, setText } from "./dom.js";
 import { count, since } from "./format.js";
@@ -7,8 +8,8 @@ import { severity, showBadge } from "./health.js";
 export class Checks {
   constructor(card) {
     this.list = card.querySelector(".checks");
-    this.fold = card.querySelector(".off-fold");
-    this.offList = card.querySelector(".checks.off");
+    this.fold = card.querySelector(".quiet-fold");
+    this.quietList = card.querySelector(".checks.quiet");
     this.rows = new Map();
   }
 
@@ -21,13 +22,22 @@ export class Checks {
       row.remove();
       this.rows.delete(check);
     }
-    const on = sorted.filter((verdict) => verdict.health !== "off");
-    const off = sorted.filter((verdict) => verdict.health === "off");
-    this.place(this.list, on, now);
-    this.place(this.offList, off, now);
-    this.fold.hidden = off.length === 0;
+    const shown = sorted.filter((verdict) => this.isShown(verdict));
+    const quiet = sorted.filter((verdict) => !this.isShown(verdict));
+    this.place(this.list, shown, now);
+    this.place(this.quietList, quiet, now);
+    this.list.hidden = shown.length === 0;
+    this.fold.hidden = quiet.length === 0;
     setText(this.fold.querySelector("summary"),
-      off.length === 1 ? "1 check is off" : `${off.length} checks are off`);
+      quietWords(quiet, shown.length === 0));
+  }
+
+  /** What heals while somebody reads its evidence does not slip away. */
+  isShown(verdict) {
+    if (severity(verdict.health) > severity("ok")) return true;
+    const row = this.rows.get(verdict.check);
+    return row !== undefined && row.parentElement === this.list
+      && row.querySelector(".evidence").open;
   }
 
   /** Rows stay the same elements, so an open one stays open. */
@@ -53,6 +63,16 @@ export class Checks {
     this.rows.set(check, row);
     return row;
   }
+}
+
+function quietWords(quiet, isAll) {
+  const number = (health) => quiet.filter((v) => v.health === health).length;
+  const [fine, off] = [number("ok"), number("off")];
+  const every = isAll && fine > 1 ? "All " : "";
+  const words = [];
+  if (fine) words.push(`${every}${fine} ${fine === 1 ? "check is" : "checks are"} ok`);
+  if (off) words.push(`${off} ${off === 1 ? "is" : "are"} off`);
+  return fine ? words.join(", ") : `${off === 1 ? "1 check is" : `${off} checks are`} off`;
 }
 
 function update(row, verdict, now) {

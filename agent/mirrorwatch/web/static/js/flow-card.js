@@ -9,6 +9,7 @@ import { severity, showBadge, worst } from "./health.js";
 import { FlowHistory } from "./history.js";
 import { showStrip } from "./strip.js";
 import { showHistoryTable, showLosses, showPartitions } from "./tables.js";
+import { Topics } from "./topics.js";
 
 export class FlowCard {
   constructor(flow, id) {
@@ -19,6 +20,7 @@ export class FlowCard {
     this.history = new FlowHistory(flow.name);
     this.charts = new FlowCharts(this.element, this.history);
     this.checks = new Checks(this.element);
+    this.topics = new Topics(this.element, flow.name);
     this.figures = new Figures(this.element);
     this.flow = flow;
     for (const fold of this.element.querySelectorAll("details.fold")) {

@@ -22,6 +22,11 @@ export function age(seconds) {
   return duration(Math.max(0, Math.round(seconds)));
 }
 
+/** An age of what waits, where less than a second is no news. */
+export function waited(seconds) {
+  return seconds < 1 ? "< 1 s" : age(seconds);
+}
+
 export function count(number) {
   return number === null || number === undefined
     ? NONE

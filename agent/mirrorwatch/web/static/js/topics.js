@@ -1,0 +1,171 @@
+// How far behind a flow's topics are, and how long until records are lost.
+
+import { el, setText } from "./dom.js";
+import { age, count, waited } from "./format.js";
+import { severity, showBadge } from "./health.js";
+import { TopicTable } from "./topic-table.js";
+
+const LABELS = [
+  ["oldest", "Oldest waits", "Age of the oldest record that is not yet copied"],
+  ["waiting", "Records waiting", "Source offsets that are not yet copied"],
+  ["behind", "Topics behind", "Topics of which records wait"],
+  ["missing", "Missing", "Records proved skipped and not copied since, counted from the agent's first start"],
+  ["repeated", "Repeated", "Copies beyond the first of each record, counted from the agent's first start"],
+  ["resets", "Resets", "Times that the mirror lost its place, counted from the agent's first start"],
+];
+
+export class Topics {
+  constructor(card, flow) {
+    this.block = card.querySelector(".topics");
+    this.table = new TopicTable(this.block, flow, `${card.id}-topics`);
+    this.values = new Map();
+    const list = this.find(".topic-figures");
+    for (const [name, label, title] of LABELS) {
+      const value = el("dd", { class: "value" }, "–");
+      const note = el("dd", { class: "note" });
+      list.append(el("div", { class: `figure ${name}`, title },
+        el("dt", {}, label), value, note));
+      this.values.set(name, { value, note });
+    }
+  }
+
+  find(selector) {
+    return this.block.querySelector(selector);
+  }
+
+  /** Shows what the last answer said; `verdicts` are those of the flow. */
+  show(seen, verdicts, now, staleAfter) {
+    this.block.hidden = seen === undefined;
+    if (this.block.hidden) return;
+    const isKnown = seen.observed_at !== null;
+    for (const part of this.block.querySelectorAll(".known")) {
+      part.hidden = !isKnown;
+    }
+    this.showState(seen, now, staleAfter);
+    this.showLoss(seen, verdicts);
+    if (!isKnown) return;
+    this.showFigures(seen.totals);
+    showClasses(this.find(".classes"), seen.classes);
+    this.table.show(seen);
+  }
+
+  showState(seen, now, staleAfter) {
+    const words = [];
+    if (seen.observed_at === null) {
+      words.push("not surveyed yet");
+    } else {
+      const seconds = (now - new Date(seen.observed_at)) / 1000;
+      words.push(statuses(seen));
+      if (seconds > staleAfter) words.push(`as of ${age(seconds)} ago`);
+      if (seen.unknown_partitions) {
+        words.push(`${count(seen.unknown_partitions)} partitions not known`);
+      }
+      words.push(...seen.problems);
+    }
+    setText(this.find(".topics-state"), words.join(" · "));
+  }
+
+  showLoss(seen, verdicts) {
+    const first = seen.time_to_loss;
+    const judged = verdicts.find((v) => v.check === "retention")?.health;
+    const sign = this.find(".loss-health");
+    // The verdict is on what waits; another topic is no business of its.
+    const isSame = first?.topic === seen.waiting_time_to_loss?.topic;
+    sign.hidden = judged === undefined || !isSame
+      || severity(judged) <= severity("ok");
+    if (!sign.hidden) showBadge(sign, judged);
+    setText(this.find(".loss-time"), first ? about(first) : "Not known");
+    setText(this.find(".loss-words"), lossWords(seen));
+    setText(this.find(".loss-more"), first ? moreWords(seen) : "");
+  }
+
+  showFigures(totals) {
+    const waits = totals.lag_records > 0;
+    this.set("oldest", waits ? waited(totals.lag_seconds) : "none", "");
+    this.set("waiting", count(totals.lag_records), "");
+    this.set("behind", count(totals.topics_behind),
+      `of ${count(totals.topics)}`);
+    const gone = totals.skipped_records === null
+      ? null : totals.skipped_records - totals.recovered_records;
+    this.set("missing", count(gone), missingNote(totals));
+    for (const [name, number] of [["repeated", totals.repeated_records],
+      ["resets", totals.position_resets]]) {
+      this.set(name, count(number), number === null ? "not known" : "");
+    }
+  }
+
+  set(name, value, note) {
+    const shown = this.values.get(name);
+    setText(shown.value, value);
+    setText(shown.note, note);
+  }
+}
+
+function statuses({ statuses: counts, totals }) {
+  const named = Object.entries(counts)
+    .filter(([, number]) => number > 0).reverse()
+    .map(([status, number]) => `${count(number)} ${status}`);
+  return totals.topics === 0 ? "none" : named.join(", ");
+}
+
+function about({ seconds, estimated }) {
+  return `${estimated ? "about " : ""}${age(seconds)}`;
+}
+
+function lossWords({ time_to_loss: first, ...seen }) {
+  if (first) return "until records are lost for good, were the mirror to stop now";
+  if (seen.observed_at === null) return "how long until records are lost";
+  return seen.retention_known
+    ? "when records would be lost: no topic says how long it is kept, or all are kept for ever"
+    : "how long the source keeps its records";
+}
+
+function moreWords({ time_to_loss: first, waiting_time_to_loss: waiting }) {
+  const how = first.estimated
+    ? " (estimated from the size of its log and the rate of writing)" : "";
+  const others = first.others_alike
+    ? ` and ${count(first.others_alike)} others alike` : "";
+  const words = [`First to lose: ${first.topic}${others}${how}.`];
+  if (waiting && waiting.topic !== first.topic && waiting.share < 0.99) {
+    words.push(`Of what waits already: ${waiting.topic}, in `
+      + `${about(waiting)}.`);
+  }
+  const late = waiting ?? first;
+  if (late.lag_records && late.share < 0.99) {
+    words.push(late.drain_seconds === null
+      ? "What waits there does not get less."
+      : `As fast as now it has caught up in ${age(late.drain_seconds)}.`);
+  }
+  return words.join(" ");
+}
+
+function missingNote(totals) {
+  const notes = [];
+  if (totals.skipped_records === null) notes.push("not known");
+  if (totals.suspected_records) {
+    notes.push(`${count(totals.suspected_records)} suspected`);
+  }
+  if (totals.recovered_records) {
+    notes.push(`${count(totals.recovered_records)} came later`);
+  }
+  return notes.join(", ");
+}
+
+/** Sums by class, where the configuration names classes. */
+function showClasses(table, classes) {
+  table.hidden = !classes.some((sums) => sums.class !== "");
+  if (table.hidden) return;
+  const body = table.tBodies[0];
+  classes.forEach((sums, at) => {
+    const row = body.rows[at] ?? body.appendChild(el("tr", {},
+      el("th", { scope: "row" }), el("td"), el("td"), el("td")));
+    const waits = sums.lag_records > 0;
+    [
+      sums.class || "no class",
+      `${count(sums.topics_behind)} of ${count(sums.topics)}`,
+      count(sums.lag_records),
+      waits ? waited(sums.lag_seconds) : "–",
+    ].forEach((words, n) => setText(row.cells[n], words));
+  });
+  while (body.rows.length > classes.length) body.lastElementChild.remove();
+}

@@ -1,0 +1,157 @@
+"""The verdict on skips: what makes it, and what leaves it silent."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from mirrorwatch.domain.checks import SkipsLimits, judge_skips
+from mirrorwatch.domain.conservation import (
+    Happening,
+    Kind,
+    Suspicion,
+    Tally,
+)
+from mirrorwatch.domain.skips import SkipsObservation, Unread
+from mirrorwatch.domain.verdicts import Health, Verdict
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+CALM = SkipsObservation(
+    flow="f", at=NOW, partitions=7, tallies=(("t", Tally()),)
+)
+SKIP = Happening(
+    kind=Kind.SKIPPED,
+    topic="t",
+    partition=3,
+    source_id="s",
+    ranges=((30, 39),),
+    count=10,
+    at=NOW - timedelta(minutes=59),
+)
+
+
+def judged(seen: SkipsObservation | None) -> Verdict:
+    return judge_skips("f", seen, SkipsLimits(), NOW)
+
+
+def happened(*happenings: tuple[Happening, int]) -> SkipsObservation:
+    return replace(CALM, happenings=happenings)
+
+
+def test_nothing_skipped_is_ok() -> None:
+    verdict = judged(CALM)
+    assert verdict.health is Health.OK
+    assert "No record was skipped or doubled on 7 partitions" in verdict.reason
+
+
+@pytest.mark.parametrize("kind", [Kind.SKIPPED, Kind.HEAD, Kind.TAIL])
+def test_a_skip_is_critical_and_named(kind: Kind) -> None:
+    verdict = judged(happened((replace(SKIP, kind=kind), 10)))
+    assert verdict.health is Health.CRITICAL
+    assert verdict.reason.startswith(
+        "10 records of t partition 3 (source offsets 30 to 39) "
+    )
+    assert verdict.evidence["skip_1"] == (
+        "10 of t partition 3 (source offsets 30 to 39)"
+    )
+
+
+def test_a_skip_is_forgotten_after_its_window_or_when_it_is_copied() -> None:
+    old = replace(SKIP, at=NOW - timedelta(minutes=61))
+    assert judged(happened((old, 10))).health is Health.OK
+    assert judged(happened((SKIP, 0))).health is Health.OK
+    verdict = judged(happened((SKIP, 4)))
+    assert verdict.reason.startswith("4 records of t partition 3")
+
+
+def test_more_skips_are_counted_behind_the_last_one() -> None:
+    other = replace(SKIP, partition=4, ranges=((7, 7),), count=1)
+    verdict = judged(happened((SKIP, 10), (other, 1)))
+    assert verdict.reason.startswith("1 records of t partition 4")
+    assert "with them 10 more elsewhere" in verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("kind", "says"),
+    [
+        (Kind.REPEATED, "were written again; none of them is lost"),
+        (Kind.UNVERIFIABLE, "cannot be verified"),
+    ],
+)
+def test_repeats_and_doubts_warn_for_ten_minutes(
+    kind: Kind, says: str
+) -> None:
+    young = replace(SKIP, kind=kind, at=NOW - timedelta(minutes=9))
+    verdict = judged(happened((young, 10)))
+    assert verdict.health is Health.WARNING
+    assert says in verdict.reason
+    old = replace(SKIP, kind=kind, at=NOW - timedelta(minutes=11))
+    assert judged(happened((old, 10))).health is Health.OK
+
+
+def test_a_suspicion_warns_and_counts() -> None:
+    suspicion = Suspicion(
+        topic="t",
+        partition=0,
+        first=20,
+        end=30,
+        count=10,
+        since=NOW - timedelta(minutes=3),
+    )
+    verdict = judged(replace(CALM, suspicions=(suspicion,)))
+    assert verdict.health is Health.WARNING
+    assert "10 records of t partition 0 (source offsets 20 to 29)" in (
+        verdict.reason
+    )
+    assert "suspected" in verdict.reason
+    assert verdict.evidence["suspected_records"] == 10
+
+
+@pytest.mark.parametrize(
+    ("seen", "says"),
+    [
+        (None, "have not been compared yet"),
+        (replace(CALM, at=NOW - timedelta(minutes=2)), "last compared 2 min"),
+        (replace(CALM, blind=4), "4 partitions hold copies"),
+        (replace(CALM, problems=("ldf does not answer",)), "ldf does not"),
+        (
+            replace(
+                CALM,
+                unread=Unread(
+                    partitions=2,
+                    since=NOW - timedelta(minutes=3),
+                    problem="The agent lacks READ",
+                ),
+            ),
+            "2 partitions have waited to be read for 3 min: The agent lacks",
+        ),
+    ],
+)
+def test_what_is_not_known_is_unknown(
+    seen: SkipsObservation | None, says: str
+) -> None:
+    verdict = judged(seen)
+    assert verdict.health is Health.UNKNOWN
+    # Minutes are told from two on.
+    assert says.replace("2 min", "120") in verdict.reason.replace(
+        "2 min", "120"
+    )
+
+
+def test_a_stretch_that_was_just_found_may_wait() -> None:
+    unread = Unread(partitions=2, since=NOW - timedelta(minutes=1))
+    assert judged(replace(CALM, unread=unread)).health is Health.OK
+
+
+def test_merged_topics_are_left_to_the_audit() -> None:
+    some = judged(replace(CALM, merged=2))
+    assert some.health is Health.OK
+    assert "2 merged topics are left to the audit" in some.reason
+    assert judged(replace(CALM, partitions=0, merged=2)).health is Health.OFF
+
+
+def test_the_evidence_adds_all_topics() -> None:
+    tallies = (("a", Tally(skipped=3)), ("b", Tally(skipped=4, repeated=9)))
+    evidence = judged(replace(CALM, tallies=tallies)).evidence
+    assert evidence["skipped_records"] == 7
+    assert evidence["repeated_records"] == 9

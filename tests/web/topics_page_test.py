@@ -1,0 +1,243 @@
+"""What the page says of topics and of many checks, in a real browser."""
+
+import pytest
+from selenium.webdriver import Chrome
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.wait import WebDriverWait
+
+from mirrorwatch.domain.lag import LagStatus
+from mirrorwatch.domain.verdicts import Health
+from tests.support.page import (
+    PATIENCE,
+    complaints,
+    content_width,
+    text,
+    wait_for,
+)
+from tests.support.stage import Stage, serve_stage
+from tests.support.topics_page import OFF, OK, a_tick_with_topics
+from tests.support.topics_report import (
+    MANY,
+    a_topic,
+    many_topics,
+    some_topics,
+)
+
+pytestmark = pytest.mark.browser
+
+NONE = "\N{EN DASH}"
+"""How the page shows what has no figure."""
+
+WRONG = {"lag": Health.CRITICAL, "retention": Health.WARNING}
+
+
+def rows(browser: Chrome) -> int:
+    found = browser.execute_script(
+        "return document.querySelectorAll('.topics-table tbody tr').length"
+    )
+    return int(found)
+
+
+def test_topics_are_told_by_how_long_until_loss_and_what_waits(
+    browser: Chrome,
+) -> None:
+    stage = Stage()
+    stage.tick(a_tick_with_topics(some_topics(), WRONG, skips=True))
+    with serve_stage(stage) as server:
+        browser.get(server.url)
+
+        # A topic that is kept for an hour is the first to lose records.
+        wait_for(browser, ".loss-time", "1 h")
+        more = text(browser, ".loss-more")
+        assert "First to lose: lsst.sal.MTMount.command_start." in more
+        assert "lsst.sal.MTMount.elevation, in 2 d 21 h" in more
+        assert "1 stalled, 1 moving, 3 even" in text(browser, ".topics h3")
+        assert text(browser, ".topic-figures .oldest .value") == "3 h"
+        assert text(browser, ".topic-figures .waiting .value") == "12,352"
+        assert text(browser, ".topic-figures .behind") == (
+            "Topics behind\n2\nof 5"
+        )
+        assert text(browser, ".topic-figures .missing") == (
+            "Missing\n7\n20 suspected, 3 came later"
+        )
+        assert text(browser, ".topic-figures .resets .note") == "not known"
+        assert "telemetry\t1 of 2\t12,345\t3 h" in text(browser, ".classes")
+        worst, second, third = text(
+            browser, ".topics-table tbody"
+        ).splitlines()
+        assert worst == (
+            "lsst.sal.MTMount.elevation\tstalled\t12,345\t3 h\t"
+            "not getting less\t2 d 21 h\t0 (20 suspected)\t"
+            "1 at offset 4,711 (sync)"
+        )
+        assert second.startswith("lsst.sal.MTMount.logevent_summaryState\tmov")
+        # Even, but seven of its records are missing.
+        assert third.split("\t") == [
+            "lsst.sal.ESS.temperature",
+            "even",
+            "0",
+            NONE,
+            NONE,
+            "3 d",
+            "7",
+            NONE,
+        ]
+        assert complaints(browser) == []
+
+
+def test_what_is_fine_or_off_is_one_line_that_the_keyboard_opens(
+    browser: Chrome,
+) -> None:
+    stage = Stage()
+    stage.tick(a_tick_with_topics(some_topics(), WRONG))
+    with serve_stage(stage) as server:
+        browser.get(server.url)
+        wait_for(browser, ".quiet-fold", "6 checks are ok, 3 are off")
+
+        shown = text(browser, ".checks").splitlines()
+        assert shown[:3] == [
+            "critical",
+            "lag",
+            "Something is wrong with lag",
+        ]
+        assert "Something is wrong with retention" in shown
+        assert not any("Nothing is wrong" in line for line in shown)
+        fold = browser.find_element(By.CSS_SELECTOR, ".quiet-fold summary")
+        fold.send_keys(Keys.ENTER)
+        for check in (*OK, *OFF):
+            told = f"Nothing is wrong with {check}"
+            if check not in WRONG and check not in OFF:
+                wait_for(browser, ".checks.quiet", told)
+        wait_for(browser, ".checks.quiet", "Nothing tells bottleneck")
+
+        stage.tick(a_tick_with_topics(some_topics()))
+
+        wait_for(browser, ".quiet-fold", "All 8 checks are ok, 3 are off")
+        assert text(browser, ".checks") == ""
+        # What was opened stays open.
+        assert "Nothing is wrong with lag" in text(browser, ".checks.quiet")
+
+
+def test_all_topics_are_shown_when_the_keyboard_asks_for_them(
+    browser: Chrome,
+) -> None:
+    stage = Stage()
+    stage.tick(a_tick_with_topics(many_topics(behind=25)))
+    with serve_stage(stage) as server:
+        browser.get(server.url)
+        wait_for(browser, ".topics-note", "The worst 10; 15 more are behind")
+        assert rows(browser) == 10
+        more = browser.find_element(By.CSS_SELECTOR, ".topics-more")
+        assert more.text == f"Show all {MANY:,} topics"
+
+        more.send_keys(Keys.ENTER)
+
+        WebDriverWait(browser, PATIENCE).until(lambda b: rows(b) == MANY)
+        assert more.get_attribute("aria-expanded") == "true"
+        # They follow while they are shown, and the button keeps the focus.
+        stage.tick(
+            a_tick_with_topics(
+                [
+                    *many_topics(behind=25),
+                    a_topic(
+                        "zzz",
+                        records=1,
+                        seconds=7200,
+                        status=LagStatus.STOPPED,
+                    ),
+                ]
+            )
+        )
+        wait_for(browser, ".topics-table tbody tr:first-child", "zzz\tstopped")
+        assert browser.switch_to.active_element == more
+        more.send_keys(Keys.SPACE)
+        WebDriverWait(browser, PATIENCE).until(lambda b: rows(b) == 10)
+        assert more.get_attribute("aria-expanded") == "false"
+        assert complaints(browser) == []
+
+
+def test_a_refresh_changes_words_and_no_elements(browser: Chrome) -> None:
+    stage = Stage()
+    stage.tick(a_tick_with_topics(some_topics()))
+    with serve_stage(stage) as server:
+        browser.get(server.url)
+        wait_for(browser, ".topics-table", "12,345")
+        browser.execute_script(
+            "document.querySelectorAll('.topics *')"
+            ".forEach((element) => { element.isOld = true; })"
+        )
+        topics = [
+            a_topic(t.topic, records=t.records + 1, seconds=t.seconds)
+            if t.records
+            else t
+            for t in some_topics()
+        ]
+
+        stage.tick(a_tick_with_topics(topics))
+
+        wait_for(browser, ".topics-table", "12,346")
+        fresh = browser.execute_script(
+            "return [...document.querySelectorAll('.topics *')]"
+            ".filter((element) => !element.isOld).length"
+        )
+        assert fresh == 0
+
+
+def test_what_is_not_known_of_topics_is_not_shown_as_fine(
+    browser: Chrome,
+) -> None:
+    stage = Stage()
+    tick = a_tick_with_topics([])
+    stage.tick(
+        type(tick)(
+            at=tick.at,
+            flows=tick.flows,
+            observations=tick.observations[:1],
+            verdicts=tick.verdicts,
+        )
+    )
+    with serve_stage(stage) as server:
+        browser.get(server.url)
+
+        wait_for(browser, ".topics h3", "not surveyed yet")
+        assert text(browser, ".loss-time") == "Not known"
+        assert text(browser, ".topic-figures") == ""
+
+        stage.tick(a_tick_with_topics([a_topic("kept", kept=None)]))
+
+        wait_for(browser, ".topics h3", "1 even")
+        assert "kept for ever" in text(browser, ".loss-words")
+        assert text(browser, ".topic-figures .oldest .value") == "none"
+        assert text(browser, ".topics-table") == ""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_phone_shows_topics_without_scrolling_sideways(
+    browser: Chrome, theme: str
+) -> None:
+    name = "lsst.sal.MTMount.logevent_" * 4
+    topics = [
+        *some_topics(),
+        a_topic(name, records=123_456_789, seconds=9e5, topic_class="x" * 30),
+    ]
+    stage = Stage()
+    stage.tick(a_tick_with_topics(topics, WRONG, skips=True))
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True},
+    )
+    feature = {"name": "prefers-color-scheme", "value": theme}
+    browser.execute_cdp_cmd(
+        "Emulation.setEmulatedMedia", {"features": [feature]}
+    )
+    with serve_stage(stage) as server:
+        browser.get(server.url)
+        wait_for(browser, ".topics-table", "123,456,789")
+        browser.find_element(By.CSS_SELECTOR, ".topics-more").click()
+        wait_for(browser, ".topics-more", "Show only topics behind")
+
+        assert content_width(browser) <= 360
+        table = browser.find_element(By.CSS_SELECTOR, ".topics-scroll")
+        assert int(str(table.get_property("scrollWidth"))) <= 360
+        assert "elevation\nStatus\nstalled" in text(browser, ".topics-table")
