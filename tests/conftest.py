@@ -13,8 +13,14 @@ from tests.support.no_skips import (
 )
 
 __all__ = ["fresh_lab", "lab_for", "lab_pool"]
+__all__ += ["pytest_collection_modifyitems"]
 # Hooks: where everything must run, a test that skips fails.
 __all__ += ["pytest_make_collect_report", "pytest_runtest_makereport"]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the labs first: quick tests fill what is left between workers."""
+    items.sort(key=lambda item: item.get_closest_marker("lab") is None)
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ the agent grew. Exit status 1 if it was not well.
 import argparse
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +16,11 @@ from mirrorwatch.lab.traffic import TRAFFIC_TOPICS, Traffic
 from tests.support.agent_process import AgentProcess
 from tests.support.clean_run import CleanRun, run_cleanly
 from tests.support.footprint import Cost, Footprint, describe_machine
+from tests.support.mixed_traffic import (
+    MIXED_CONFIGS,
+    MIXED_TOPICS,
+    MixedTraffic,
+)
 
 PARTITIONS = 6
 
@@ -47,8 +53,8 @@ def growth(run: CleanRun) -> str:
 
 def troubles(run: CleanRun) -> list[str]:
     """Return everything that was not as it should be."""
-    told = {look.health for look in run.looks} - {"ok"}
-    found = [f"the flow was {health}" for health in sorted(told)]
+    amiss = Counter(words for look in run.looks for words in look.amiss)
+    found = [f"{n} looks: {words}" for words, n in sorted(amiss.items())]
     for partition, ledger in sorted(run.ledgers.items()):
         counts = ledger.counts.as_dict()
         found += [
@@ -64,11 +70,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, default=60)
     options = parser.parse_args(arguments)
     print(f"On {describe_machine()}", flush=True)
-    topics = {CANARY_TOPIC: PARTITIONS, **TRAFFIC_TOPICS}
+    settings = LabSettings(
+        topics={CANARY_TOPIC: PARTITIONS, **TRAFFIC_TOPICS, **MIXED_TOPICS},
+        topic_configs=MIXED_CONFIGS,
+    )
     with (
-        Lab(LabSettings(topics=topics)) as lab,
+        Lab(settings) as lab,
         tempfile.TemporaryDirectory() as folder,
         Traffic({"bootstrap.servers": lab.source.bootstrap}),
+        MixedTraffic(lab),
     ):
         run = run_cleanly(
             lab,

@@ -47,6 +47,9 @@ class Look:
     checks: dict[str, str]
     """Health by check."""
 
+    amiss: tuple[str, ...]
+    """What was said by checks that were neither ok nor off."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Figures:
@@ -185,13 +188,18 @@ def _seconds(seconds: float) -> Iterator[float]:
 def _look(client: httpx.Client) -> Look:
     status = client.get("/api/status").json()
     alive = client.get("/healthz").is_success
-    checks = {
-        verdict["check"]: verdict["health"]
-        for flow in status["flows"]
-        for verdict in flow["verdicts"]
-    }
-    health = next((f["health"] for f in status["flows"]), "not judged")
-    return Look(at=status["at"], alive=alive, health=health, checks=checks)
+    verdicts = [v for f in status["flows"] for v in f["verdicts"]]
+    return Look(
+        at=status["at"],
+        alive=alive,
+        health=next((f["health"] for f in status["flows"]), "not judged"),
+        checks={v["check"]: v["health"] for v in verdicts},
+        amiss=tuple(
+            f"{v['check']}: {v['reason']}"
+            for v in verdicts
+            if v["health"] not in {"ok", "off"}
+        ),
+    )
 
 
 def _figures(client: httpx.Client) -> Figures | None:
