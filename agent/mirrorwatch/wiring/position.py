@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from ..domain.resets import ResetWatch
+from ..domain.selection import Selection
 from ..domain.view import TopicPartition
 from ..sources.lag import LagWatch
 from ..sources.resets import ResetReader
@@ -41,7 +42,7 @@ def wire_position(parts: FlowParts, around: Surroundings) -> Wired:
                 for topic in parts.mirror.internal_topics()
             },
             estimates=not flow.mirror.exactly_once,
-            merged=frozenset(flow.topics.merged),
+            merged=Selection(include=flow.topics.merged).matches,
             memory=max(limits.lost_window, limits.rewind_window),
         ),
         store=store,

@@ -223,24 +223,6 @@ def test_one_that_was_never_copied_may_be_made_again() -> None:
     assert world.resets == ()
 
 
-def test_one_made_again_at_the_target_is_critical() -> None:
-    world = World.settled()
-    world.target["t"] = Log("t2", {0: 0})
-    world.tick()
-    assert world.reset().kind is Kind.TARGET_RECREATED
-    assert world.verdict().health is Health.CRITICAL
-    assert "1 partitions (100 offsets) is gone there" in world.verdict().reason
-    # The mirror goes on, and its offsets say nothing about old copies.
-    world.source["t"].ends[0] = 150
-    world.sync(100, 0)
-    world.target["t"].ends[0] = 50
-    world.settle()
-    assert len(world.resets) == 1
-    world.restart()
-    world.settle()
-    assert world.seen.counts == {"t": 1}
-
-
 def test_syncs_read_just_before_are_of_the_old_topic() -> None:
     world = World.settled()
     world.source["t"].ends[0] = 150

@@ -1,5 +1,6 @@
 """Two clusters and a mirror, as surveys would show them."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -42,7 +43,9 @@ class World:
     It begins with the topic `t`, of which the mirror has copied 100 records.
     """
 
-    def __init__(self, *, estimates: bool = True) -> None:
+    def __init__(
+        self, *, estimates: bool = True, merged: Collection[str] = ()
+    ) -> None:
         self.now = NOON
         self.source = {"t": Log("s1", {0: 100})}
         self.target = {"t": Log("t1", {0: 100})}
@@ -56,15 +59,18 @@ class World:
         self.committed: dict[Place, Committed] = {}
         self.store = ResetStore(Database(None), FLOW)
         self._estimates = estimates
+        self._merged = frozenset(merged)
         self._unread: list[Sync] = []
         self._syncs: list[Sync] = []
         self.seen: PositionObservation
         self.restart()
 
     @classmethod
-    def settled(cls, *, estimates: bool = True) -> "World":
+    def settled(
+        cls, *, estimates: bool = True, merged: Collection[str] = ()
+    ) -> "World":
         """Return one whose mirror has copied all there is."""
-        world = cls(estimates=estimates)
+        world = cls(estimates=estimates, merged=merged)
         world.commit(100)
         world.sync(99, 99)
         world.tick(2)
@@ -80,6 +86,7 @@ class World:
             accepted=self.accepted,
             internal={"offsets": "mm2-offsets", "syncs": "mm2-syncs"},
             estimates=self._estimates,
+            merged=self._merged.__contains__,
         )
         self._unread = list(self._syncs)
 

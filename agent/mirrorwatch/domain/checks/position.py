@@ -91,6 +91,8 @@ def _resets(
     """Yield what happened, by kind and topic, the worst and newest first."""
     groups: dict[tuple[object, ...], list[Reset]] = {}
     for reset in seen.resets:
+        if reset.away and reset.settled is None:
+            continue  # nothing of it is there
         health = health_of(reset)
         window = (
             limits.lost_window
@@ -101,6 +103,7 @@ def _resets(
             key = (
                 -health,
                 reset.settled is not None,
+                reset.away,
                 reset.kind,
                 reset.topic,
             )
@@ -118,5 +121,7 @@ def _evidence(seen: PositionObservation) -> Evidence:
     return {
         "partitions": seen.partitions,
         "resets": sum(seen.counts.values()),
-        "open_resets": sum(r.settled is None for r in seen.resets),
+        "open_resets": sum(
+            r.settled is None and not r.away for r in seen.resets
+        ),
     }

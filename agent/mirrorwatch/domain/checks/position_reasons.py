@@ -39,10 +39,11 @@ def reason_of(resets: Sequence[Reset], source: str, target: str) -> str:
         case Kind.BEYOND:
             return _beyond(resets, source)
         case Kind.REWIND:
+            copies = "copies" if first.settled is None else "copied"
             return (
-                f"The mirror went back and copies {_count(resets)} records "
-                f"again: {_where(resets)}. Nothing is lost by that, but the "
-                f"target may hold them twice"
+                f"The mirror went back and {copies} {_count(resets)} records "
+                f"again: {_where(resets)}. Nothing is lost by that, but "
+                f"{target} may hold them twice"
             )
         case Kind.SOURCE_RECREATED:
             return _recreated(resets, source)
@@ -66,6 +67,12 @@ def _expired(resets: Sequence[Reset], source: str, target: str) -> str:
             f"stands: {_where(resets)}. Start it, or let the source keep "
             "its records longer, now"
         )
+    if resets[0].away:
+        return (
+            f"{what} before the mirror copied them, and their topic is no "
+            f"longer there to be copied: {_where(resets)}. They are lost for "
+            f"{target}"
+        )
     return (
         f"{what} before the mirror copied them, and it went on behind them: "
         f"{_where(resets)}. They are lost for {target}"
@@ -76,11 +83,23 @@ def _beyond(resets: Sequence[Reset], source: str) -> str:
     first = resets[0]
     place = f"{first.topic}[{first.partition}]"
     if first.settled is None:
+        passed = [r for r in resets if (r.log_end or 0) >= (r.end or 0)]
+        if passed:
+            return (
+                f"The log of {first.topic} at {source} was cut below the "
+                "mirror's position and has grown past it: if the mirror goes "
+                f"on there, {_count(passed)} new records are never read, "
+                f"{_where(passed)}. Delete its committed offsets of the topic "
+                "before it goes on"
+            )
+        more = len(resets) - 1
+        others = f" (and {more} more of its partitions)" if more else ""
         return (
-            f"The mirror's position of {place}, {first.end}, lies beyond the "
-            f"end of the log at {source}, {first.log_end}: was it cut, or "
-            "read from another cluster? What is written below the position "
-            "is not read if the log passes it before the mirror begins anew"
+            f"The mirror's position of {place}, {first.end}{others}, lies "
+            f"beyond the end of the log at {source}, {first.log_end}: was it "
+            "cut, or read from another cluster? What is written below the "
+            "position is not read if the log passes it before the mirror "
+            "begins anew"
         )
     if first.harmless:
         return (

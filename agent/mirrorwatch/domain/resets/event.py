@@ -87,6 +87,10 @@ class Reset:
     harmless: bool = False
     """Whether it turned out that nothing was left out."""
 
+    away: bool = False
+    """Whether the flow does not carry the topic any more: it was deleted, or
+    is no longer wanted."""
+
     before: str = ""
     """Id that was known."""
 

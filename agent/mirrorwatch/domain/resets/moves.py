@@ -1,20 +1,17 @@
 """What a sync or a commit says of a partition."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from dataclasses import dataclass, field
+from datetime import datetime
 
 from ..positions import Committed, Sync
 from ..view import ClusterView
 from .books import ResetBooks
-from .event import Kind, Reset
+from .event import Kind
+from .outcome import Outcome
 from .place import Place
 
 __all__ = ["Moves"]
-
-ONE_REWIND = timedelta(minutes=10)
-"""Steps back within this time are one rewind: two mirrors that write at once
-take turns for minutes."""
 
 
 @dataclass(slots=True)
@@ -38,6 +35,10 @@ class Moves:
     source: ClusterView
     at: datetime
     counted: Callable[[str], bool]
+    _outcome: Outcome = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._outcome = Outcome(self.books, self.source, self.at, self.counted)
 
     def take_syncs(
         self, topic: str, partition: int, syncs: Iterable[Sync]
@@ -103,10 +104,16 @@ class Moves:
         if waiting is not None:
             place.committed = None
             if place.upstream is None:
-                self._decide_by_commit(waiting, place, fact.position)
+                self._outcome.decide_by_commit(waiting, place, fact.position)
+            return False
+        beyond = self.books.open(Kind.BEYOND, *key)
+        if beyond is not None and place.upstream is None:
+            self._outcome.decide_by_commit(beyond, place, fact.position)
             return False
         if before is not None and fact.position < before:
-            self._go_back(place, fact.topic, fact.partition, fact.position)
+            self._outcome.go_back(
+                place, fact.topic, fact.partition, fact.position
+            )
         if _is_newer(fact, place):
             place.reached = max(place.reached or 0, fact.position)
         return False
@@ -116,13 +123,13 @@ class Moves:
         where = (sync.topic, sync.partition)
         waiting = self.books.open(Kind.SOURCE_RECREATED, *where)
         if waiting is not None:
-            return self._decide(waiting, place, sync)
+            return self._outcome.decide(waiting, place, sync)
         after = sync.upstream + 1
         beyond = self.books.open(Kind.BEYOND, *where)
         if beyond is not None:
             reached = beyond.end or 0
             first = min(sync.upstream, reached)
-            self._settle(beyond, end=max(beyond.first or 0, first))
+            self._outcome.settle(beyond, end=max(beyond.first or 0, first))
             place.reached = after
             return True
         if place.reached is None:
@@ -135,83 +142,23 @@ class Moves:
                 origin = max(place.reached, place.empty_until)
             first = min(origin, sync.upstream)
             if first < sync.upstream:
-                self._settle(expired, first=first, end=sync.upstream)
+                self._outcome.settle(expired, first=first, end=sync.upstream)
             else:
                 self.books.drop(expired)  # all of it had been copied
         elif sync.upstream < (
             place.reached if place.upstream is None else place.upstream
         ):
-            self._go_back(place, *where, sync.upstream)
+            end = self.source.ends.get(where)
+            if end is not None and end < place.reached:
+                self._outcome.note_cut(place, *where, end)
+                place.reached = after
+            else:
+                self._outcome.go_back(place, *where, sync.upstream)
         place.reached = max(place.reached, after)
         rewind = self.books.open(Kind.REWIND, *where)
         if rewind is not None and place.reached <= after:
-            self._settle(rewind)
+            self._outcome.settle(rewind)
         return True
-
-    def _decide(self, waiting: Reset, place: Place, sync: Sync) -> bool:
-        """Settle what the mirror made of a topic that was made again."""
-        end = self.source.ends.get((sync.topic, sync.partition))
-        if end is not None and sync.upstream >= end:
-            return False  # late, and of the topic that is no more
-        old = waiting.end or 0
-        copied = sync.downstream - (waiting.target_end or 0)
-        if copied < 0 and place.origin_of(sync.downstream) == sync.upstream:
-            end = max(old, sync.upstream + 1)
-            self.books.change(waiting, end=end)
-            return True  # written late, of what was copied before
-        counted = waiting.target_end is not None and self.counted(sync.topic)
-        if not counted or copied < 0:
-            # The copies cannot be counted: it went on where it was at most.
-            first = min(sync.upstream, old)
-        else:
-            first = sync.upstream - copied
-        self._settle(waiting, end=first)
-        place.reached = sync.upstream + 1
-        return True
-
-    def _decide_by_commit(
-        self, waiting: Reset, place: Place, position: int
-    ) -> None:
-        """Settle it where the mirror writes no syncs.
-
-        A commit says where the mirror is, not where it began: below the old
-        position, it has begun anew.
-        """
-        end = self.source.ends.get((waiting.topic, waiting.partition or 0))
-        if end is not None and position > end:
-            return  # late, and of the topic that is no more
-        old = waiting.end or 0
-        self._settle(waiting, end=waiting.first if position < old else old)
-        place.reached = position
-
-    def _go_back(
-        self, place: Place, topic: str, partition: int, to: int
-    ) -> None:
-        """Note that the mirror copies again from an offset."""
-        reached = place.reached or to
-        known = self.books.newest(Kind.REWIND, topic, partition)
-        if known is not None and (
-            known.settled is None or self.at - known.settled < ONE_REWIND
-        ):
-            self.books.change(
-                known,
-                first=min(to, known.first or 0),
-                end=max(reached, known.end or 0),
-                settled=None,
-            )
-            return
-        self.books.begin(
-            Kind.REWIND,
-            topic,
-            self.at,
-            partition=partition,
-            first=to,
-            end=reached,
-        )
-
-    def _settle(self, reset: Reset, **what: int | None) -> None:
-        settled = self.books.change(reset, settled=self.at, **what)
-        self.books.change(settled, harmless=settled.count == 0)
 
 
 def _is_known(place: Place, sync: Sync) -> bool:

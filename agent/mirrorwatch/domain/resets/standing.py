@@ -20,6 +20,10 @@ UNSURE_AFTER = timedelta(minutes=3)
 """How long a position that is only known by commits must lie before the log's
 start: a commit comes with the flush interval, 60 s by default."""
 
+AWAY_AFTER = timedelta(minutes=1)
+"""How long a topic must be away: a cluster that comes up may not know all of
+its topics at once."""
+
 Spot = tuple[Kind, TopicPartition]
 
 
@@ -61,13 +65,21 @@ class Standing:
             Up to where no data follows positions, by place.
         """
         since, self._since = self._since, {}
-        quiet = not self.books.resets
+        self._leave(view, since)
+        watched = {
+            (r.topic, r.partition)
+            for r in self.books.resets.values()
+            if r.settled is None
+        }
         for key, place in self.books.places.items():
             end, start = source.ends.get(key), source.starts.get(key, 0)
             if end is None or key[0] not in view.names:
                 continue
-            reached = place.reached
-            if quiet and reached is not None and start <= reached <= end:
+            inside = place.reached is not None and (
+                start <= place.reached <= end
+            )
+            if inside and key not in watched:
+                # Nearly all of them, at every tick.
                 self.fresh.discard(key)
                 continue
             waiting = self.books.open(Kind.SOURCE_RECREATED, *key)
@@ -85,7 +97,7 @@ class Standing:
             elif start > place.reached:
                 self._expired(view, key, place, (start, end), since)
             else:
-                self._over(key, place, view.at)
+                self._over(key, place, end, view.at)
             self.fresh.discard(key)
 
     def _beyond(
@@ -144,11 +156,40 @@ class Standing:
                 Kind.EXPIRED, key[0], view.at, partition=key[1], **what
             )
 
-    def _over(self, key: TopicPartition, place: Place, at: datetime) -> None:
-        """Close what is over without a sync that says so."""
+    def _over(
+        self, key: TopicPartition, place: Place, end: int, at: datetime
+    ) -> None:
+        """Note what became of a position that lies within the log again."""
         known = self.books.open(Kind.EXPIRED, *key)
         if known is not None and place.upstream is None:
-            self.books.change(known, settled=at)
+            self.books.change(known, settled=at)  # no sync will say so
+        passed = self.books.open(Kind.BEYOND, *key)
+        if passed is not None:
+            self.books.change(passed, log_end=end)
+
+    def _leave(self, view: FlowView, since: Mapping[Spot, datetime]) -> None:
+        """Settle what nothing will decide, as the topic is gone.
+
+        Notes
+        -----
+        A source topic that was made again stays open all the same, unsaid:
+        the mirror still holds the old position, should there be a third one.
+        """
+        for reset in list(self.books.resets.values()):
+            if reset.settled is not None or reset.partition is None:
+                continue
+            if reset.topic in view.names:
+                self.books.change(reset, away=False)
+                continue
+            spot = (reset.kind, (reset.topic, reset.partition))
+            if not self._stands(spot, view.at, since, AWAY_AFTER):
+                continue
+            if reset.kind is Kind.BEYOND:
+                self.books.drop(reset)  # it comes again with the topic
+            elif reset.kind is Kind.SOURCE_RECREATED:
+                self.books.change(reset, away=True)
+            else:
+                self.books.change(reset, away=True, settled=view.at)
 
     def _reached(
         self, view: FlowView, key: TopicPartition, place: Place

@@ -1,6 +1,6 @@
 """Follows the positions of one flow, survey by survey."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -69,7 +69,8 @@ class ResetWatch:
         Whether the target's ends may be counted back to positions: not where
         a mirror writes in transactions.
     merged
-        Source topics whose target topics others write to as well.
+        Tells of a source topic whether others write to its target topic as
+        well.
     memory
         How long resets that are over are kept.
 
@@ -90,7 +91,7 @@ class ResetWatch:
         accepted: Mapping[str, str] | None = None,
         internal: Mapping[str, str] | None = None,
         estimates: bool = True,
-        merged: Collection[str] = (),
+        merged: Callable[[str], bool] = lambda _: False,
         memory: timedelta = timedelta(hours=1),
     ) -> None:
         self.books = books
@@ -98,11 +99,12 @@ class ResetWatch:
         self._aliases = (source, target)
         self._accepted = accepted or {}
         self._internal = internal or {}
-        self._counted = lambda topic: estimates and topic not in merged
+        self._counted = lambda topic: estimates and not merged(topic)
         self._memory = memory
         self._standing = Standing(books, estimates)
         self._held = _Held()
         self._before = Before()
+        self._partitions = len(books.places)
 
     def take(self, view: FlowView, news: News) -> PositionObservation:
         """Learn from a survey, and say what is known."""
@@ -119,13 +121,17 @@ class ResetWatch:
             self._judge(view, view.source, news)
             self._hold(view, news, {})
         self.books.forget(view.at, self._memory)
+        if view.source is not None:
+            places = self.books.places
+            carried = sum(topic in view.names for topic, _ in places)
+            self._partitions = carried or len(places)
         source, target = self._aliases
         return PositionObservation(
             flow=self._flow,
             at=view.at,
             source=source,
             target=target,
-            partitions=len(self.books.places),
+            partitions=self._partitions,
             resets=tuple(self.books.resets.values()),
             counts=dict.fromkeys(view.names, 0) | self.books.counts,
             problems=tuple(dict.fromkeys(problems)),
