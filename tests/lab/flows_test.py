@@ -82,6 +82,8 @@ def configure(lab: Lab) -> dict[str, Any]:
         "limits": {
             "topics": {"least": "20s"},
             "configs": {"every": "2s", "slack": "20s"},
+            # Of a machine that starts three mirrors, nothing is asked here.
+            "latency": {"warning": "1m", "critical": "2m"},
         },
     }
     out = {"source": "summit", "target": "ldf", **usual}

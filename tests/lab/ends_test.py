@@ -1,0 +1,102 @@
+"""Ends of partitions at a real broker: transactions, growth, other topics."""
+
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import Producer
+
+from mirrorwatch.lab import Lab, LabSettings
+from mirrorwatch.sources.bulk import describe, read_ends
+from mirrorwatch.sources.cluster import Cluster
+from mirrorwatch.sources.ends import Ends
+from tests.support.watch import wait_until
+
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(300)]
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    with Lab(LabSettings(start_mirror=False)) as lab:
+        yield lab
+
+
+@pytest.fixture
+def cluster(lab: Lab) -> Cluster:
+    return Cluster("summit", lab.source.client_properties())
+
+
+@pytest.fixture
+def ends(lab: Lab, cluster: Cluster) -> Iterator[Ends]:
+    ends = Ends(cluster, lab.source.client_properties())
+    yield ends
+    ends.close()
+
+
+def write(lab: Lab, topic: str, count: int, partition: int = 0) -> None:
+    producer = Producer(lab.source.client_properties())
+    for n in range(count):
+        producer.produce(topic, str(n), partition=partition)
+    assert producer.flush(60) == 0
+
+
+def test_an_open_transaction_holds_back_committed_ends_only(
+    lab: Lab, cluster: Cluster, ends: Ends
+) -> None:
+    lab.source.topics.create("shop.paid", 1, {})
+    place = ("shop.paid", 0)
+    write(lab, "shop.paid", 5)
+    producer = Producer(
+        {
+            **lab.source.client_properties(),
+            "transactional.id": "shop",
+            "log_level": 0,
+        }
+    )
+    producer.init_transactions(60)
+    producer.begin_transaction()
+    for n in range(3):
+        producer.produce("shop.paid", str(n))
+    assert producer.flush(60) == 0
+    for _ in range(2):
+        assert ends.read([place]) == {place: 8}
+        assert ends.read([place], read_committed=True) == {place: 5}
+    # As the other way of asking says.
+    assert read_ends(cluster, [place]) == {place: 8}
+    assert read_ends(cluster, [place], read_committed=True) == {place: 5}
+    producer.commit_transaction(60)
+    # The marker of the end is an offset too; it is written a moment later.
+    wait_until(lambda: ends.read([place]) == {place: 9}, within=60)
+    assert ends.read([place], read_committed=True) == {place: 9}
+
+
+def test_partitions_that_are_added_are_known_at_once(
+    lab: Lab, cluster: Cluster, ends: Ends
+) -> None:
+    lab.source.topics.create("shop.grown", 1, {})
+    describe(cluster)
+    assert ends.read([("shop.grown", 0)]) == {("shop.grown", 0): 0}
+    lab.source.topics.grow("shop.grown", 3)
+    write(lab, "shop.grown", 7, partition=2)
+    wanted = {("shop.grown", 0): 0, ("shop.grown", 1): 0, ("shop.grown", 2): 7}
+    for _ in range(3):  # as a survey does it: topics, ends, starts
+        assert describe(cluster).topics["shop.grown"].partitions == 3
+        assert ends.read(wanted) == wanted
+        assert ends.read_starts(wanted) == dict.fromkeys(wanted, 0)
+
+
+def test_a_topic_that_is_made_anew_has_ends_and_starts_of_its_own(
+    lab: Lab, cluster: Cluster, ends: Ends
+) -> None:
+    topics, place = lab.source.topics, ("shop.anew", 0)
+    topics.create("shop.anew", 1, {})
+    write(lab, "shop.anew", 9)
+    topics.delete_records("shop.anew", {0: 4})
+    describe(cluster)
+    assert ends.read([place]) == {place: 9}
+    assert ends.read_starts([place]) == {place: 4}
+    topics.delete("shop.anew")
+    topics.create("shop.anew", 1, {})
+    write(lab, "shop.anew", 2)
+    describe(cluster)
+    assert ends.read([place]) == {place: 2}
+    assert ends.read_starts([place]) == {place: 0}
