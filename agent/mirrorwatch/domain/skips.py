@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from .conservation import Happening, Suspicion, Tally
+from .view import TopicPartition
 
 __all__ = ["SkipsObservation", "Unread"]
 
@@ -44,6 +45,10 @@ class SkipsObservation:
 
     suspicions: tuple[Suspicion, ...] = ()
     """Ends of partitions that seem to have been dropped."""
+
+    left_behind: frozenset[TopicPartition] = frozenset()
+    """Partitions whose task copies newer records of others: they are under
+    suspicion, or will soon be."""
 
     unread: Unread | None = None
     """What is not yet known."""

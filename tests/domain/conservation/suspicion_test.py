@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
+from mirrorwatch.domain.conservation import Span
 from mirrorwatch.domain.conservation.suspicion import Suspicions
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -18,6 +19,7 @@ class Flow:
         self.at = START
         self.ends = {DROPPED: 30, BUSY: 0}
         self.positions = {DROPPED: 20, BUSY: 0}
+        self.spans: dict[tuple[str, int], Span] = {}
 
     def go_on(self, seconds: int, *, copying: int) -> set[tuple[str, int]]:
         """Let time pass; the mirror copies so many records each time."""
@@ -27,11 +29,10 @@ class Flow:
             self.ends = self.ends | {BUSY: self.ends[BUSY] + 5}
             position = min(self.positions[BUSY] + copying, self.ends[BUSY])
             self.positions = self.positions | {BUSY: position}
-            found = set(
-                self.suspicions.look(
-                    self.at, self.ends, self.positions, self.tasks
-                )
+            self.spans = self.suspicions.look(
+                self.at, self.ends, self.positions, self.tasks
             )
+            found = set(self.spans)
         return found
 
 
@@ -70,3 +71,34 @@ def test_a_position_that_moves_takes_it_back() -> None:
     assert flow.go_on(300, copying=5) == {DROPPED}
     flow.positions = flow.positions | {DROPPED: 30}
     assert flow.go_on(300, copying=5) == set()
+
+
+def test_records_are_left_behind_before_they_are_suspected() -> None:
+    flow = Flow(ONE_TASK)
+    flow.go_on(30, copying=5)
+    assert flow.suspicions.left_behind == set()
+    assert flow.go_on(30, copying=5) == set()
+    assert flow.suspicions.left_behind == {DROPPED}
+    flow.positions = flow.positions | {DROPPED: 30}
+    flow.go_on(10, copying=5)
+    assert flow.suspicions.left_behind == set()
+
+
+def test_what_was_written_since_their_task_stands_is_only_late() -> None:
+    flow = Flow(ONE_TASK)
+    assert flow.go_on(300, copying=5) == {DROPPED}
+    flow.ends = flow.ends | {DROPPED: 90}
+    assert flow.go_on(3600, copying=0) == {DROPPED}
+    assert flow.spans[DROPPED] == Span(20, 30)
+    # It goes on: those are left behind in their turn.
+    assert flow.go_on(200, copying=2000) == {DROPPED}
+    assert flow.spans[DROPPED] == Span(20, 90)
+
+
+def test_of_many_ends_some_are_remembered() -> None:
+    flow = Flow(ONE_TASK)
+    for _ in range(500):
+        flow.ends = flow.ends | {DROPPED: flow.ends[DROPPED] + 1}
+        flow.go_on(10, copying=5)
+    assert 500 < flow.spans[DROPPED].end <= flow.ends[DROPPED] - 12
+    assert len(flow.suspicions.waiting[DROPPED].ends) <= 64

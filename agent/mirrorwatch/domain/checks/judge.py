@@ -77,7 +77,11 @@ CHECKS: Mapping[str, Callable[[Facts, FlowLimits], Verdict]] = {
         facts.flow, facts.get(LatencyObservation), limits.latency, facts.now
     ),
     "lag": lambda facts, limits: judge_lag(
-        facts.flow, facts.get(LagObservation), limits.lag, facts.now
+        facts.flow,
+        facts.get(LagObservation),
+        limits.lag,
+        facts.now,
+        skips=facts.get(SkipsObservation),
     ),
     "skips": lambda facts, limits: judge_skips(
         facts.flow, facts.get(SkipsObservation), limits.skips, facts.now

@@ -1,11 +1,14 @@
 """The check ``lag``: whether records wait that the mirror does not take."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from ..conservation import Suspicion
 from ..lag import LagObservation, LagStatus, TopicLag
+from ..skips import SkipsObservation
 from ..verdicts import Evidence, Health, Verdict
+from ..view import TopicPartition
 from .finding import Finding, conclude, seconds
 
 __all__ = ["LagLimits", "judge_lag"]
@@ -27,7 +30,12 @@ class LagLimits:
 
 
 def judge_lag(
-    flow: str, seen: LagObservation | None, limits: LagLimits, now: datetime
+    flow: str,
+    seen: LagObservation | None,
+    limits: LagLimits,
+    now: datetime,
+    *,
+    skips: SkipsObservation | None = None,
 ) -> Verdict:
     """Judge positions against the source's ends.
 
@@ -41,9 +49,14 @@ def judge_lag(
         Limits of the check.
     now
         The time.
+    skips
+        What is known of its skips: records that seem to have been dropped
+        wait for nothing, so a position that stands at them is not stuck.
     """
+    if skips is not None and now - skips.at > STALE:
+        skips = None
     return conclude(
-        _find(flow, seen, limits, now),
+        _find(flow, seen, skips, limits, now),
         flow=flow,
         check="lag",
         now=now,
@@ -52,7 +65,11 @@ def judge_lag(
 
 
 def _find(
-    flow: str, seen: LagObservation | None, limits: LagLimits, now: datetime
+    flow: str,
+    seen: LagObservation | None,
+    skips: SkipsObservation | None,
+    limits: LagLimits,
+    now: datetime,
 ) -> Iterator[Finding]:
     if seen is None:
         yield Finding(Health.UNKNOWN, "No topic was surveyed yet")
@@ -71,7 +88,11 @@ def _find(
             "they have no leader, or the mirror's position lies beyond their "
             "end",
         )
-    yield from _stuck(flow, seen, limits)
+    if skips is None:
+        yield from _stuck(flow, seen, limits)
+    else:
+        yield from _stuck(flow, _apart(seen, skips.left_behind), limits)
+        yield from _suspected(seen, skips.suspicions, limits)
     for topic in _of(seen, LagStatus.FALLING_BEHIND):
         yield Finding(
             Health.WARNING,
@@ -116,6 +137,65 @@ def _stuck(
             f"the oldest for {_age(topic)}: does the mirror's filter match "
             "it, and may it read it?",
         )
+
+
+def _apart(
+    seen: LagObservation, left_behind: Container[TopicPartition]
+) -> LagObservation:
+    """Return each topic by the worst partition that is not left behind."""
+    return replace(
+        seen,
+        topics=tuple(_by_others(topic, left_behind) for topic in seen.topics),
+    )
+
+
+def _by_others(
+    topic: TopicLag, left_behind: Container[TopicPartition]
+) -> TopicLag:
+    if (topic.topic, topic.partition) not in left_behind:
+        return topic
+    others = (
+        each
+        for each in topic.standing
+        if (topic.topic, each.partition) not in left_behind
+    )
+    worst = max(others, key=lambda each: each.stuck, default=None)
+    if worst is None:
+        return replace(topic, status=LagStatus.MOVING, stuck=None)
+    return replace(
+        topic,
+        status=worst.status,
+        partition=worst.partition,
+        position=worst.position,
+        origin=worst.origin,
+        stuck=worst.stuck,
+    )
+
+
+def _suspected(
+    seen: LagObservation, suspicions: Iterable[Suspicion], limits: LagLimits
+) -> Iterator[Finding]:
+    standing = {
+        (topic.topic, each.partition)
+        for topic in seen.topics
+        for each in topic.standing
+        if each.stuck > seen.flush * limits.stuck_flushes
+    }
+    found = [s for s in suspicions if (s.topic, s.partition) in standing]
+    if not found:
+        return
+    most = max(found, key=lambda s: s.count)
+    others = (
+        f"; so are those of {len(found) - 1} more partitions"
+        if len(found) > 1
+        else ""
+    )
+    yield Finding(
+        Health.WARNING,
+        f"{most.count} records of {most.topic}[{most.partition}] from offset "
+        f"{most.first} on wait while their task copies newer ones of other "
+        f"partitions: suspected to be dropped, not late{others}; see skips",
+    )
 
 
 def _of(seen: LagObservation, status: LagStatus) -> list[TopicLag]:

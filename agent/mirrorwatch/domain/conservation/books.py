@@ -10,7 +10,7 @@ from .beginnings import begin, is_another, is_within
 from .commits import Commits
 from .epoch import Epoch
 from .happening import Happening
-from .inquiry import Inquiry, Point
+from .inquiry import Inquiry, Point, Span
 from .plan import Ends, plan_count, plan_gap, plan_tail, position_of
 from .reading import Reading, has_marks, has_strangers
 from .settle import settle, settle_unread
@@ -132,12 +132,12 @@ class Books:
         if not epoch.ahead:
             self._waiting.discard(key)
 
-    def count(self, key: TopicPartition, position: int) -> Inquiry | None:
-        """Return what to read to know what waits at a position."""
+    def count(self, key: TopicPartition, span: Span) -> Inquiry | None:
+        """Return what to read to know how many records wait there."""
         ends, epoch = self.ends.get(key), self.epochs.get(key)
         if ends is None or epoch is None:
             return None
-        return plan_count(epoch, ends, position)
+        return plan_count(epoch, ends, span)
 
     def positions(self) -> dict[TopicPartition, int]:
         """Return where the mirror is, wherever the books are settled."""

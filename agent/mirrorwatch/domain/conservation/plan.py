@@ -79,17 +79,18 @@ def position_of(epoch: Epoch, ends: Ends) -> int | None:
     return max(epoch.upstream + room, epoch.frontier) + 1
 
 
-def plan_count(epoch: Epoch, ends: Ends, position: int) -> Inquiry:
-    """Return what to read to know how many records wait at a position."""
+def plan_count(epoch: Epoch, ends: Ends, span: Span) -> Inquiry:
+    """Return what to read to know how many records a span holds."""
+    first = max(span.first, ends.source_start)
     return Inquiry(
         topic=epoch.topic,
         partition=epoch.partition,
         remote=ends.remote,
         source_id=epoch.source_id,
         target_id=epoch.target_id,
-        start=Point(position - 1, ends.target - 1),
+        start=Point(span.first - 1, ends.target - 1),
         points=(),
-        source=(Span(max(position, ends.source_start), ends.source),),
+        source=(Span(first, min(span.end, ends.source)),),
         target=Span(ends.target, ends.target),
         only_count=True,
     )

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from ..view import TopicPartition
+from .inquiry import Span
 
 __all__ = ["Suspicion", "Suspicions"]
 
@@ -23,7 +24,8 @@ class Suspicion:
     """Position of the mirror: source offset of the first of them."""
 
     end: int
-    """End of the source when they were counted."""
+    """End of the source by the time before which what their task copied
+    elsewhere was written: what came later may only be late."""
 
     count: int
     """Records between."""
@@ -32,10 +34,34 @@ class Suspicion:
     """Since when they wait."""
 
 
-@dataclass(frozen=True, slots=True)
+_MARKS_KEPT = 64
+"""Ends remembered of one partition that waits. Beyond, every other one is let
+go: then less is called suspected for a while."""
+
+_SOON = 4
+"""Part of the patience after which records are said to be left behind."""
+
+
+@dataclass(slots=True)
 class _Waiting:
     position: int
-    since: datetime
+    ends: list[tuple[datetime, int]]
+    """When the source was seen to end where, since the position stands."""
+
+    def note(self, at: datetime, end: int) -> None:
+        if end == self.ends[-1][1]:
+            return
+        self.ends.append((at, end))
+        if len(self.ends) > _MARKS_KEPT:
+            self.ends = [self.ends[0], *self.ends[2::2]]
+
+    @property
+    def since(self) -> datetime:
+        return self.ends[0][0]
+
+    def end_at(self, time: datetime) -> int:
+        """Return where the source ended at a time."""
+        return max(end for at, end in self.ends if at <= time)
 
 
 @dataclass(slots=True)
@@ -50,7 +76,8 @@ class Suspicions:
     long after: one consumer reads for all partitions of a task, and takes
     them in turn. A mirror, or a task, that stands still copies nothing new
     anywhere, and one that drains a backlog copies only what is old: neither
-    is ever suspected.
+    is ever suspected. Nor are records that were written after those: a task
+    that stands still by now may only be late with them.
     """
 
     patience: timedelta
@@ -59,6 +86,9 @@ class Suspicions:
     waiting: dict[TopicPartition, _Waiting] = field(default_factory=dict)
     fresh: dict[Hashable, datetime] = field(default_factory=dict)
     """By task: records that were written after this time were copied."""
+
+    left_behind: frozenset[TopicPartition] = frozenset()
+    """Partitions that are under suspicion, or will soon be."""
 
     ends: Mapping[TopicPartition, int] = field(default_factory=dict)
     """Ends of the source in the view before."""
@@ -72,8 +102,8 @@ class Suspicions:
         ends: Mapping[TopicPartition, int],
         positions: Mapping[TopicPartition, int],
         tasks: Mapping[TopicPartition, Hashable],
-    ) -> dict[TopicPartition, int]:
-        """Return the position of each partition under suspicion.
+    ) -> dict[TopicPartition, Span]:
+        """Return the offsets under suspicion.
 
         Parameters
         ----------
@@ -93,19 +123,27 @@ class Suspicions:
                 continue
             if before is not None and self.at and position > before:
                 self.fresh[task] = max(self.fresh.get(task, self.at), self.at)
-            waits = self.waiting.get(place)
-            if ends.get(place, 0) <= position:
+            end, waits = ends.get(place, 0), self.waiting.get(place)
+            if end <= position:
                 self.waiting.pop(place, None)
             elif waits is None or waits.position != position:
-                self.waiting[place] = _Waiting(position, at)
+                self.waiting[place] = _Waiting(position, [(at, end)])
+            else:
+                waits.note(at, end)
         for place in self.waiting.keys() - positions.keys():
             del self.waiting[place]
         self.ends, self.at = ends, at
-        return {
-            place: waits.position
+        self.left_behind = frozenset(
+            place
             for place, waits in self.waiting.items()
             if (fresh := self.fresh.get(tasks.get(place))) is not None
-            and fresh - waits.since >= self.patience
+            and fresh - waits.since >= self.patience / _SOON
+        )
+        return {
+            place: Span(waits.position, waits.end_at(until))
+            for place in self.left_behind
+            if (until := self.fresh[tasks[place]] - self.patience)
+            >= (waits := self.waiting[place]).since
         }
 
     def since(self, place: TopicPartition) -> datetime:

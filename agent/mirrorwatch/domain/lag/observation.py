@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-__all__ = ["Headroom", "LagObservation", "LagStatus", "TopicLag"]
+__all__ = ["Headroom", "LagObservation", "LagStatus", "Standing", "TopicLag"]
 
 
 class LagStatus(StrEnum):
@@ -52,6 +52,26 @@ class Headroom:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Standing:
+    """One partition that has not moved while its records waited."""
+
+    partition: int
+    """Its number."""
+
+    position: int
+    """Next source offset to be copied."""
+
+    origin: str
+    """What says so."""
+
+    status: LagStatus
+    """How it is doing."""
+
+    stuck: timedelta
+    """How long it has not moved."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class TopicLag:
     """Lag of one source topic."""
 
@@ -85,6 +105,9 @@ class TopicLag:
 
     stuck: timedelta | None = None
     """How long a partition has not moved while its records waited."""
+
+    standing: tuple[Standing, ...] = ()
+    """All partitions that do not move while their records wait."""
 
     drain: timedelta | None = None
     """How long until nothing waits, as fast as in the last minute; `None`

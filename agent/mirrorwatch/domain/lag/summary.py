@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from ..topic_configs import TopicConfigs
 from .headroom import find_headroom
-from .observation import LagStatus, TopicLag
+from .observation import LagStatus, Standing, TopicLag
 from .track import Track
 from .trend import Trend
 
@@ -70,18 +70,27 @@ def summarize(
     )
     if not waiting:
         return lag
-    worst, stuck = max(
-        ((p, _stuck(t, around.now)) for p, t in waiting.items()),
-        key=lambda found: (found[1], waiting[found[0]].records),
-    )
-    track = waiting[worst]
+    stood = {p: _stuck(t, around.now) for p, t in waiting.items()}
+    worst = max(waiting, key=lambda p: (stood[p], waiting[p].records))
+    track, stuck = waiting[worst], stood[worst]
     return replace(
         lag,
         status=_status(track, stuck, around),
         partition=worst,
         position=track.next_offset,
-        origin=track.position.origin if track.position else "",
+        origin=_origin(track),
         stuck=stuck,
+        standing=tuple(
+            Standing(
+                partition=p,
+                position=t.next_offset,
+                origin=_origin(t),
+                status=_status(t, stood[p], around),
+                stuck=stood[p],
+            )
+            for p, t in waiting.items()
+            if stood[p] > LOOK_TWICE
+        ),
         drain=trend.drain(records),
     )
 
@@ -93,6 +102,10 @@ def _age(waiting: Mapping[int, Track], now: datetime) -> tuple[float, bool]:
         if (since := track.waiting_since()) is not None
     ]
     return max(ages, default=(0.0, False))
+
+
+def _origin(track: Track) -> str:
+    return track.position.origin if track.position else ""
 
 
 def _stuck(track: Track, now: datetime) -> timedelta:

@@ -41,9 +41,10 @@ class Batches:
         batch: dict[TopicPartition, Inquiry] = {}
         self.too_large = []
         size = 0
-        keys = set()
+        keys, asked = set(), set()
         for inquiry in wanted:
             key = inquiry.place
+            asked.add(key)
             if not inquiry.only_count:
                 keys.add(key)
                 self._since.setdefault(key, now)
@@ -63,7 +64,7 @@ class Batches:
             batch[key] = inquiry
             size += inquiry.size
         self._since = {k: t for k, t in self._since.items() if k in keys}
-        self._failed = {k: f for k, f in self._failed.items() if k in keys}
+        self._failed = {k: f for k, f in self._failed.items() if k in asked}
         return list(batch.values())
 
     def fail(
@@ -79,13 +80,21 @@ class Batches:
         else:
             self._alone.update(keys)
 
-    def succeed(self, batch: Sequence[Inquiry]) -> None:
-        """Note that a batch was read."""
-        for inquiry in batch:
-            key = inquiry.place
-            self._alone.discard(key)
-            self._failed.pop(key, None)
-            self._since.pop(key, None)
+    def hold(self, inquiry: Inquiry, now: datetime) -> None:
+        """Note that a stretch cannot be read to its end yet."""
+        problem = (
+            f"{inquiry.topic}[{inquiry.partition}], or its copy, cannot be "
+            "read to the end of a stretch: an unfinished transaction holds "
+            "records back, or a log has become shorter"
+        )
+        self._failed[inquiry.place] = (now, problem)
+
+    def succeed(self, inquiry: Inquiry) -> None:
+        """Note that a stretch was read."""
+        key = inquiry.place
+        self._alone.discard(key)
+        self._failed.pop(key, None)
+        self._since.pop(key, None)
 
     def unread(self) -> Unread | None:
         """Return what waits to be read."""

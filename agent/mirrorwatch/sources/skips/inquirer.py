@@ -45,7 +45,7 @@ class Inquirer:
         *,
         committed: bool,
         transactional: bool,
-    ) -> list[Reading]:
+    ) -> list[Reading | None]:
         """Read what inquiries ask for; one about each partition at most.
 
         Parameters
@@ -58,10 +58,16 @@ class Inquirer:
             Whether it writes in transactions itself: what it aborted was
             never written.
 
+        Returns
+        -------
+        list
+            What was read for each, `None` where it cannot be read to its
+            end now.
+
         Raises
         ------
         SourceError
-            Raised if any of it cannot be read.
+            Raised if a cluster does not answer, or refuses.
         """
         there = self._there.read(
             ((i.place, span) for i in inquiries for span in i.source),
@@ -93,10 +99,12 @@ class Inquirer:
     def _reading(
         self,
         inquiry: Inquiry,
-        source: Mapping[int, Look],
-        target: Mapping[int, Look],
+        source: Mapping[int, Look] | None,
+        target: Mapping[int, Look] | None,
         starts: tuple[int, int],
-    ) -> Reading:
+    ) -> Reading | None:
+        if source is None or target is None:
+            return None
         # A target that sets timestamps itself has others than the source.
         timed = not any(look.by_broker for look in target.values())
         from_, to = (

@@ -38,6 +38,8 @@ class _Left:
 
     ends: dict[Place, int]
     found: dict[Place, dict[int, Look]] = field(default_factory=dict)
+    held: set[Place] = field(default_factory=set)
+    """Partitions that end before the span does, as far as may be read."""
 
 
 class Stretches:
@@ -57,8 +59,8 @@ class Stretches:
 
     def read(
         self, wanted: Iterable[tuple[Place, Span]], *, committed: bool
-    ) -> dict[Place, dict[int, Look]]:
-        """Read the records of some spans, all of them or none.
+    ) -> dict[Place, dict[int, Look] | None]:
+        """Read the records of some spans.
 
         Parameters
         ----------
@@ -67,10 +69,18 @@ class Stretches:
         committed
             Whether as a reader that leaves out aborted records.
 
+        Returns
+        -------
+        dict
+            Records by offset, ascending; `None` for a partition that cannot
+            be read to the end of a span now. The broker holds records of an
+            unfinished transaction back, or the log has become shorter: what
+            was not seen may be there.
+
         Raises
         ------
         SourceError
-            Raised if a span cannot be read to its end.
+            Raised if a cluster does not answer, or refuses.
         """
         rounds: list[dict[Place, Span]] = []
         found: dict[Place, dict[int, Look]] = {}
@@ -84,7 +94,7 @@ class Stretches:
             else:
                 free[place] = span
         if not rounds:
-            return found
+            return {**found}
         own: dict[str, Any] = {
             "enable.partition.eof": "true",
             "isolation.level": "read_committed"
@@ -95,17 +105,21 @@ class Stretches:
             "fetch.message.max.bytes": 262144,
         }
         consumer = Consumer(reading(self._properties) | own)
+        held: set[Place] = set()
         try:
             for spans in rounds:
-                for place, records in self._read(consumer, spans).items():
+                left = self._read(consumer, spans)
+                held |= left.held
+                for place, records in left.found.items():
                     found[place].update(records)
         finally:
             consumer.close()
-        return {place: dict(sorted(x.items())) for place, x in found.items()}
+        return {
+            place: None if place in held else dict(sorted(records.items()))
+            for place, records in found.items()
+        }
 
-    def _read(
-        self, consumer: Consumer, spans: Mapping[Place, Span]
-    ) -> dict[Place, dict[int, Look]]:
+    def _read(self, consumer: Consumer, spans: Mapping[Place, Span]) -> _Left:
         left = _Left({place: span.end for place, span in spans.items()})
         try:
             consumer.assign(
@@ -131,15 +145,15 @@ class Stretches:
             raise to_source_error(
                 e, cluster=self._cluster, right=f"READ on topic {topic}"
             ) from e
-        return left.found
+        return left
 
     def _take(self, message: Message, left: _Left) -> None:
         place = (message.topic() or "", message.partition() or 0)
         error, offset = message.error(), message.offset() or 0
         if error is not None:
             if error.code() == END:
-                # Behind it is nothing that may be read yet, or at all.
-                left.ends.pop(place, None)
+                if offset < left.ends.pop(place, offset):
+                    left.held.add(place)
             elif not is_about_groups(error):
                 raise to_source_error(
                     KafkaException(error),

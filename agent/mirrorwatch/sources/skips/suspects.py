@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from datetime import timedelta
 
-from ...domain.conservation import Books, Inquiry, Suspicion
+from ...domain.conservation import Books, Inquiry, Span, Suspicion
 from ...domain.conservation.suspicion import Suspicions
 from ...domain.positions import Assignment
 from ...domain.view import FlowView, TopicPartition
@@ -26,9 +26,9 @@ class Suspects:
 
     def __init__(self, patience: timedelta) -> None:
         self._suspicions = Suspicions(patience=patience)
-        self._wanted: dict[TopicPartition, Inquiry] = {}
+        self._wanted: dict[TopicPartition, tuple[Inquiry, Span]] = {}
         self._found: dict[TopicPartition, Suspicion] = {}
-        self._counted: dict[TopicPartition, tuple[int, int, int]] = {}
+        self._counted: dict[TopicPartition, tuple[Span, int]] = {}
 
     def look(
         self,
@@ -48,16 +48,15 @@ class Suspects:
             view.source.at, view.source.ends, books.positions(), tasks
         )
         self._wanted, self._found = {}, {}
-        for place, position in suspected.items():
-            end = view.source.ends.get(place, position)
+        for place, span in suspected.items():
             counted = self._counted.get(place)
-            if counted is not None and counted[:2] == (position, end):
+            if counted is not None and counted[0] == span:
                 self._note(place, *counted)
-            elif end - position > _LARGEST:
-                self._note(place, position, end, end - position)
-            elif (inquiry := books.count(place, position)) is not None:
-                self._wanted[place] = inquiry
-                if counted is not None and counted[0] == position:
+            elif len(span) > _LARGEST:
+                self._note(place, span, len(span))
+            elif (inquiry := books.count(place, span)) is not None:
+                self._wanted[place] = inquiry, span
+                if counted is not None and counted[0].first == span.first:
                     self._note(place, *counted)
         self._counted = {
             k: v for k, v in self._counted.items() if k in suspected
@@ -65,34 +64,36 @@ class Suspects:
 
     def wanted(self) -> list[Inquiry]:
         """Return which records to count."""
-        return list(self._wanted.values())
+        return [inquiry for inquiry, _ in self._wanted.values()]
 
     def count(self, inquiry: Inquiry, records: int) -> None:
         """Take how many records there are."""
         place = inquiry.place
-        if self._wanted.get(place) != inquiry:
+        asked, span = self._wanted.get(place, (None, None))
+        if asked != inquiry or span is None:
             return
         del self._wanted[place]
-        end = inquiry.source[0].end
-        position = inquiry.start.upstream + 1
-        self._counted[place] = (position, end, records)
-        self._note(place, position, end, records)
+        self._counted[place] = span, records
+        self._note(place, span, records)
+
+    @property
+    def left_behind(self) -> frozenset[TopicPartition]:
+        """Partitions that are under suspicion, or will soon be."""
+        return self._suspicions.left_behind
 
     def found(self) -> tuple[Suspicion, ...]:
         """Return the partitions under suspicion that hold records."""
         return tuple(s for _, s in sorted(self._found.items()))
 
-    def _note(
-        self, place: TopicPartition, position: int, end: int, records: int
-    ) -> None:
+    def _note(self, place: TopicPartition, span: Span, records: int) -> None:
         if not records:
             return  # only marks of transactions, or what was compacted
         topic, partition = place
         self._found[place] = Suspicion(
             topic=topic,
             partition=partition,
-            first=position,
-            end=end,
+            first=span.first,
+            end=span.end,
             count=records,
             since=self._suspicions.since(place),
         )

@@ -159,8 +159,11 @@ class SkipsWatch:
             self._batches.fail(batch, e, now)
             self._publish()
             return bool(self._batches.too_large)
-        self._batches.succeed(batch)
         for inquiry, reading in zip(batch, readings, strict=True):
+            if reading is None:
+                self._batches.hold(inquiry, now)
+                continue
+            self._batches.succeed(inquiry)
             if inquiry.only_count:
                 self._suspects.count(inquiry, len(reading.source))
             else:
@@ -185,6 +188,7 @@ class SkipsWatch:
             tallies=self._journal.tallies(topics, books),
             happenings=self._journal.recent(books, self._clock()),
             suspicions=self._suspects.found(),
+            left_behind=self._suspects.left_behind,
             unread=self._batches.unread(),
             blind=books.blind,
             merged=len(view.names) - len(topics),
