@@ -27,6 +27,11 @@ class Fixed:
         return self.seen
 
 
+class Stale(Fixed):
+    name = "stale"
+    up = False
+
+
 class Broken:
     name = "broken"
 
@@ -84,6 +89,13 @@ def test_a_broken_source_hides_no_other_and_is_told_once() -> None:
     assert report.observations == (seen,)
     assert report.agent.sources_up == {"broken": False, "fixed": True}
     assert [entry["event"] for entry in log] == ["Source unavailable"]
+
+
+def test_a_source_says_itself_that_what_it_has_is_old() -> None:
+    seen = a_canary(NOON, partitions=[a_partition(0)])
+    report = pipeline([Stale(seen), Fixed()], []).tick()
+    assert report.observations == (seen,)
+    assert report.agent.sources_up == {"stale": False, "fixed": True}
 
 
 def test_a_broken_sink_keeps_nothing_from_the_others() -> None:

@@ -109,7 +109,9 @@ class Pipeline:
                 up[source.name] = False
             else:
                 self._told.pop(source.name, None)
-                up[source.name] = True
+                # One that is fed by workers tells what still holds of what
+                # they left, and says itself whether that is fresh.
+                up[source.name] = getattr(source, "up", True)
         return seen, up
 
     def _publish(self, report: Report) -> None:

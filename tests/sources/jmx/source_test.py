@@ -82,6 +82,7 @@ def test_what_is_fresh_counts_and_who_is_silent_is_named() -> None:
     (unread,) = seen.unread
     assert (unread.url, unread.since) == (B, None)
     assert unread.reason == f"{B}: no answer yet"
+    assert not world.source.up
     assert seen.counted.record_failures == 1
 
 
@@ -94,6 +95,25 @@ def test_a_process_that_hangs_goes_stale() -> None:
     assert seen.answering == ()
     assert seen.unread[0].since == NOON
     assert seen.metrics == MirrorMetrics()
+    assert seen.unread[0].reason == (
+        f"{A}: no answer since 12:00:00 UTC: is that process frozen?"
+    )
+
+
+def test_it_is_up_while_all_processes_answer() -> None:
+    world = World()
+    source = JmxSource(
+        flow="f",
+        urls=[A],
+        board=world.board,
+        interpret=interpret,
+        store=MirrorErrorStore(Database(None), "f"),
+    )
+    world.worker.step()
+    source.observe(NOON + timedelta(seconds=19))
+    assert source.up
+    source.observe(NOON + timedelta(seconds=20))
+    assert not source.up
 
 
 def test_a_failure_is_told_once_what_was_said_is_old() -> None:

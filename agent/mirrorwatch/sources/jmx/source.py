@@ -13,6 +13,8 @@ __all__ = ["JmxSource"]
 
 _WAITING = "no answer yet"
 
+_STALE = "no answer since {at:%H:%M:%S} UTC: is that process frozen?"
+
 Interpret = Callable[[Mapping[str, Sequence[MBean]]], MirrorMetrics]
 """Takes together what all processes say, by their address."""
 
@@ -44,6 +46,8 @@ class JmxSource:
         store: MirrorErrorStore,
     ) -> None:
         self.name = f"jmx {flow}"
+        self.up = False
+        """Whether all processes lately said how they are."""
         self._flow = flow
         self._urls = tuple(urls)
         self._board = board
@@ -62,6 +66,7 @@ class JmxSource:
             {url: reading.mbeans for url, reading in fresh.items()}
         )
         self._count(metrics, now)
+        self.up = len(fresh) == len(readings)
         return [
             MirrorObservation(
                 flow=self._flow,
@@ -71,7 +76,7 @@ class JmxSource:
                 unread=tuple(
                     Unread(
                         url=url,
-                        reason=reading.trouble or f"{url}: {_WAITING}",
+                        reason=reading.trouble or f"{url}: {_why(reading)}",
                         since=reading.at,
                     )
                     for url, reading in readings.items()
@@ -92,6 +97,12 @@ class JmxSource:
         except StateError:
             # The pipeline tells of it; the next change writes all of it.
             return
+
+
+def _why(reading: Reading) -> str:
+    if reading.at is None:
+        return _WAITING
+    return _STALE.format(at=reading.at)
 
 
 def _is_fresh(reading: Reading, now: datetime) -> bool:

@@ -41,6 +41,8 @@ class TasksSource:
         board: TasksBoard,
     ) -> None:
         self.name = f"tasks {flow}"
+        self.up = False
+        """Whether nothing keeps the states from being known."""
         self._flow = flow
         self._positions = positions
         self._facts = facts
@@ -48,6 +50,7 @@ class TasksSource:
 
     def observe(self, now: datetime) -> Sequence[TasksObservation]:
         known = self._facts.read(now)
+        self.up = not known.problems
         history = fold(self._positions.task_history(), now - WINDOW)
         connectors = self._positions.connectors()
         return [
