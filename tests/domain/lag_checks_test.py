@@ -266,6 +266,28 @@ def test_headroom_is_judged_by_time_share_and_drain(
     assert verdict.health is health
 
 
+def test_the_evidence_is_about_what_the_verdict_says() -> None:
+    stuck = replace(
+        BEHIND, status=LagStatus.STALLED, stuck=timedelta(minutes=3)
+    )
+    # Older and more, but the mirror may take as long to find it.
+    new = replace(
+        BEHIND,
+        topic="new",
+        status=LagStatus.NOT_BEGUN,
+        records=9000,
+        seconds=600,
+        stuck=timedelta(minutes=10),
+    )
+    for other in (stuck, BEHIND):
+        found = lag(replace(SEEN, topics=(new, QUIET, other)))
+        assert found.evidence["worst_topic"] == "late"
+    new = replace(new, stuck=timedelta(minutes=30))
+    found = lag(replace(SEEN, topics=(new, QUIET, BEHIND)))
+    assert found.reason.startswith("new was never copied")
+    assert found.evidence["worst_topic"] == "new"
+
+
 def test_a_topic_of_which_nothing_waits_loses_nothing() -> None:
     short = Headroom(remaining=timedelta(minutes=1), share=0.1)
     seen = replace(SEEN, topics=(replace(QUIET, headroom=short),))

@@ -7,9 +7,10 @@ from datetime import datetime, timedelta
 from ..conservation import Suspicion
 from ..lag import LagObservation, LagStatus, TopicLag
 from ..skips import SkipsObservation
-from ..verdicts import Evidence, Health, Verdict
+from ..verdicts import Health, Verdict
 from ..view import TopicPartition
 from .finding import Finding, conclude, seconds
+from .lag_evidence import show_lag
 
 __all__ = ["LagLimits", "judge_lag"]
 
@@ -60,7 +61,9 @@ def judge_lag(
         flow=flow,
         check="lag",
         now=now,
-        evidence={} if seen is None else _evidence(seen),
+        evidence={}
+        if seen is None
+        else show_lag(seen, _patience(seen, limits)),
     )
 
 
@@ -112,8 +115,8 @@ def _find(
 def _stuck(
     flow: str, seen: LagObservation, limits: LagLimits
 ) -> Iterator[Finding]:
-    allowed = seen.flush * limits.stuck_flushes
-    stopped = _beyond(_of(seen, LagStatus.STOPPED), allowed)
+    allowed = _patience(seen, limits)
+    stopped = _beyond(_of(seen, LagStatus.STOPPED), allowed[LagStatus.STOPPED])
     if stopped:
         first = stopped[0]
         yield Finding(
@@ -122,15 +125,18 @@ def _stuck(
             f"records of {len(stopped)} topics wait, {_where(first)}: is the "
             "mirror running, and can it reach both clusters?",
         )
-    for topic in _beyond(_of(seen, LagStatus.STALLED), allowed):
+    for topic in _beyond(
+        _of(seen, LagStatus.STALLED), allowed[LagStatus.STALLED]
+    ):
         yield Finding(
             Health.CRITICAL,
             f"{topic.topic} is not copied while other topics are: "
             f"{topic.records} records wait, {_where(topic)}: look at the task "
             "that has it",
         )
-    patience = seen.refresh * limits.begin_refreshes
-    for topic in _beyond(_of(seen, LagStatus.NOT_BEGUN), patience):
+    for topic in _beyond(
+        _of(seen, LagStatus.NOT_BEGUN), allowed[LagStatus.NOT_BEGUN]
+    ):
         yield Finding(
             Health.CRITICAL,
             f"{topic.topic} was never copied: {topic.records} records wait, "
@@ -198,6 +204,18 @@ def _suspected(
     )
 
 
+def _patience(
+    seen: LagObservation, limits: LagLimits
+) -> dict[LagStatus, timedelta]:
+    """Return how long a position may stand."""
+    stuck = seen.flush * limits.stuck_flushes
+    return {
+        LagStatus.STOPPED: stuck,
+        LagStatus.STALLED: stuck,
+        LagStatus.NOT_BEGUN: seen.refresh * limits.begin_refreshes,
+    }
+
+
 def _of(seen: LagObservation, status: LagStatus) -> list[TopicLag]:
     return [topic for topic in seen.topics if topic.status is status]
 
@@ -219,28 +237,3 @@ def _where(topic: TopicLag) -> str:
 def _age(topic: TopicLag) -> str:
     age = seconds(timedelta(seconds=topic.seconds))
     return f"at least {age}" if topic.at_least else age
-
-
-def _evidence(seen: LagObservation) -> Evidence:
-    worst = max(
-        seen.topics, key=lambda t: (t.seconds, t.records), default=None
-    )
-    found: dict[str, str | int | float | bool | None] = {
-        "lag_records": seen.records,
-        "lag_seconds": round(seen.seconds, 3),
-        "topics": len(seen.topics),
-        "topics_behind": sum(t.records > 0 for t in seen.topics),
-    }
-    if worst is None or not worst.records:
-        return found
-    return found | {
-        "worst_topic": worst.topic,
-        "worst_status": worst.status,
-        "worst_partition": worst.partition,
-        "worst_position": worst.position,
-        "worst_position_by": worst.origin,
-        "worst_records": worst.records,
-        "worst_drain_seconds": None
-        if worst.drain is None
-        else round(worst.drain.total_seconds()),
-    }
