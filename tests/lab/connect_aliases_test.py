@@ -24,12 +24,12 @@ def test_the_canary_and_the_tasks_are_watched_without_aliases() -> None:
         intervals="fast",
     )
     with Lab(settings) as lab:
-        with Watch(lab) as watch:
-            watch.wait_for(Health.OK, within=60)
-            watch.wait_for_count("delivered", 60, within=60)
+        with Watch(lab, canary={"deadline": "60s"}) as watch:
+            watch.wait_for(Health.OK, within=150)
+            watch.wait_for_count("delivered", 60, within=150)
             wait_until(
                 lambda: health_of(watch) is Health.OK,
-                within=60,
+                within=150,
                 what=lambda: watch.verdict("tasks"),
             )
             # Proofs need the mirror's own topics.

@@ -40,7 +40,7 @@ def wait_for(watch: Watch, check: str, health: Health) -> Verdict:
         found = watch.verdict(check)
         return found is not None and found.health is health
 
-    wait_until(is_so, within=90, what=lambda: watch.verdict(check))
+    wait_until(is_so, within=150, what=lambda: watch.verdict(check))
     verdict = watch.verdict(check)
     assert verdict is not None
     return verdict
@@ -71,7 +71,7 @@ def test_heartbeats_are_made_copied_and_missed_when_the_mirror_hangs(
         wait_for(watch, "heartbeats", Health.OK)
         wait_until(
             lambda: _has(watch, "ldf->summit_copied_late_seconds"),
-            within=60,
+            within=150,
             what=lambda: watch.verdict("heartbeats"),
         )
         lab.mirror.freeze()
