@@ -47,12 +47,28 @@ def test_a_group_between_two_syncs_needs_no_new_checkpoint() -> None:
     assert not any(look(watch, m, 100 + m, 100, 100) for m in range(60))
 
 
-def test_a_group_behind_the_newest_sync_is_held_to_the_one_it_passes() -> None:
+def test_a_group_behind_the_newest_sync_is_followed_less_closely() -> None:
     watch = Watch()
-    found = [look(watch, m, m * 100, 0, m * 100 + 150) for m in range(12)]
-    # It passed the first sync, of 150, in the second minute.
-    assert not any(found[:7])
-    assert all(found[7:])
+    found = [look(watch, m, m * 100, 0, m * 100 + 50) for m in range(12)]
+    # 50 behind: its checkpoint may be 400 behind it, which is so until the
+    # fifth minute.
+    assert not any(found[:10])
+    assert all(found[10:])
+
+
+def test_a_group_far_behind_may_keep_its_checkpoint_for_long() -> None:
+    watch = Watch()
+    assert not any(
+        look(watch, m, 1000 + m, 1000, 5000 + m) for m in range(500)
+    )
+
+
+def test_the_wait_begins_anew_with_each_checkpoint() -> None:
+    watch = Watch()
+    assert not any(
+        look(watch, m, 200 + m, 200 + m - m % 4 - 1, 200 + m)
+        for m in range(60)
+    )
 
 
 def test_a_checkpoint_that_comes_takes_it_back() -> None:
@@ -83,3 +99,17 @@ def test_what_is_stale_is_a_warning_and_what_is_absent_is_off() -> None:
     assert judged(absent="no connector").health is Health.OFF
     assert judged(problems=("refused",)).health is Health.UNKNOWN
     assert judge_checkpoints(FLOW.name, None, NOON).health is Health.UNKNOWN
+
+
+def test_what_was_seen_long_ago_is_not_believed() -> None:
+    old = judged(groups=3, at=NOON - timedelta(minutes=4))
+    assert old.health is Health.OK
+    older = judged(groups=3, at=NOON - timedelta(minutes=6))
+    assert older.health is Health.UNKNOWN
+    assert "last asked for 6 min ago" in older.reason
+
+
+def test_groups_that_are_not_looked_at_are_counted() -> None:
+    verdict = judged(groups=100, unasked=7)
+    assert verdict.reason.endswith("; 7 more groups are not looked at")
+    assert verdict.evidence["groups_not_asked"] == 7

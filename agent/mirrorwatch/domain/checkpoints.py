@@ -1,7 +1,7 @@
 """Facts about the checkpoints of consumer groups."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 __all__ = [
@@ -11,6 +11,11 @@ __all__ = [
     "Reading",
     "Watch",
 ]
+
+SLACK = 8
+"""Times that a group is behind the newest sync, by which its checkpoint may
+stay behind the group: the worst that the invariants of ``OffsetSyncStore``
+allow since Kafka 3.5."""
 
 GroupPlace = tuple[str, str, int]
 """Consumer group, source topic, partition."""
@@ -73,6 +78,9 @@ class CheckpointsObservation:
     groups: int = 0
     """Groups with checkpoints whose offsets at the source are known."""
 
+    unasked: int = 0
+    """More groups with checkpoints, which were not asked for."""
+
     overdue: tuple[Overdue, ...] = ()
     """Those whose checkpoints are stale."""
 
@@ -84,12 +92,13 @@ class CheckpointsObservation:
 
 
 @dataclass(frozen=True, slots=True)
-class _Mark:
-    """A sync that a group's checkpoint has not reached yet."""
+class _Due:
+    """A checkpoint that should not be a group's newest any more."""
 
-    sync: int
-    passed_at: datetime | None = None
-    passed_with: int = 0
+    checkpoint: int
+    since: datetime
+    committed: int
+    """Where the group was then."""
 
 
 class Watch:
@@ -98,48 +107,52 @@ class Watch:
     Notes
     -----
     An idle group emits none, and one that moves between two syncs emits none
-    either: its translation does not change. But once a group has passed a
-    sync that lies beyond its checkpoint, the next round of the checkpoint
-    task must emit one. A group that has rested since may wait for a sync that
-    the task forgot when it was started again, so only moving ones count.
+    either: its translation does not change. But once a group has passed the
+    newest sync, and that lies beyond its checkpoint, the next round of the
+    checkpoint task must emit one. The task thins out the syncs it remembers,
+    so that of a group behind the newest one the translation is only about as
+    fine as the group is behind (`SLACK`). A group that has rested since may
+    wait for a sync that the task forgot when it was started again, so only
+    moving ones count.
     """
 
     def __init__(self) -> None:
-        self._marks: dict[GroupPlace, _Mark] = {}
+        self._due: dict[GroupPlace, _Due] = {}
 
     def look(
         self, readings: Iterable[Reading], patience: timedelta, now: datetime
     ) -> tuple[Overdue, ...]:
         """Return what is due for longer than one is patient."""
-        before, self._marks = self._marks, {}
+        before, self._due = self._due, {}
         return tuple(self._judge(readings, before, patience, now))
 
     def _judge(
         self,
         readings: Iterable[Reading],
-        before: Mapping[GroupPlace, _Mark],
+        before: Mapping[GroupPlace, _Due],
         patience: timedelta,
         now: datetime,
     ) -> Iterator[Overdue]:
         for found in readings:
-            mark = before.get(found.place)
-            if mark is None or found.checkpoint >= mark.sync:
-                if found.sync is None or found.sync <= found.checkpoint:
+            due = before.get(found.place)
+            if due is None or due.checkpoint != found.checkpoint:
+                if _translated(found) <= found.checkpoint:
                     continue
-                mark = _Mark(found.sync)
-            if mark.passed_at is None and found.committed >= mark.sync:
-                mark = replace(
-                    mark, passed_at=now, passed_with=found.committed
-                )
-            self._marks[found.place] = mark
-            if (
-                mark.passed_at is not None
-                and now - mark.passed_at > patience
-                and found.committed > mark.passed_with
-            ):
+                due = _Due(found.checkpoint, now, found.committed)
+            self._due[found.place] = due
+            if now - due.since > patience and found.committed > due.committed:
                 yield Overdue(
                     place=found.place,
                     committed=found.committed,
                     checkpoint=found.checkpoint,
-                    since=mark.passed_at,
+                    since=due.since,
                 )
+
+
+def _translated(found: Reading) -> int:
+    """Return the least source offset that a checkpoint must stand for now."""
+    if found.sync is None:
+        return found.checkpoint
+    if found.sync <= found.committed:
+        return found.sync
+    return found.committed - SLACK * (found.sync - found.committed)

@@ -127,12 +127,14 @@ class CheckpointsWorker:
     def _judge(
         self, blank: CheckpointsObservation, interval: timedelta
     ) -> CheckpointsObservation:
-        committed = self._committed()
+        groups = sorted({c.group for c in self._positions.checkpoints()})
+        committed = self._committed(groups[:MOST])
         patience = ROUNDS * interval + FLUSH
         readings = self._read(committed)
         return replace(
             blank,
             groups=len({group for group, _, _ in committed}),
+            unasked=max(0, len(groups) - MOST),
             overdue=self._watch.look(readings, patience, blank.at),
         )
 
@@ -143,15 +145,12 @@ class CheckpointsWorker:
             "shall be"
         )
 
-    def _groups(self) -> list[str]:
-        return sorted({c.group for c in self._positions.checkpoints()})[:MOST]
-
-    def _committed(self) -> dict[GroupPlace, int]:
+    def _committed(self, groups: Sequence[str]) -> dict[GroupPlace, int]:
         """Read how far the groups are that have checkpoints."""
 
         def ask(admin: AdminClient) -> dict[str, Any]:
             found: dict[str, Any] = {}
-            for group in self._groups():
+            for group in groups:
                 wanted = [ConsumerGroupTopicPartitions(group)]
                 found |= admin.list_consumer_group_offsets(
                     wanted, request_timeout=TIMEOUT

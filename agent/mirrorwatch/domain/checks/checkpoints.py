@@ -1,13 +1,17 @@
 """The check ``checkpoints``: where groups would go on at the target."""
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from ..checkpoints import CheckpointsObservation
 from ..verdicts import Evidence, Health, Verdict
 from .finding import Finding, conclude, seconds
 
 __all__ = ["judge_checkpoints"]
+
+STALE = timedelta(minutes=5)
+"""Oldest look at the groups that is still believed: there is one each 20 s,
+and each of a hundred groups may take a while to answer."""
 
 SHOWN = 20
 """Stale checkpoints that the evidence names."""
@@ -47,6 +51,13 @@ def _find(
     if seen.absent is not None:
         yield Finding(Health.OFF, seen.absent)
         return
+    if now - seen.at > STALE:
+        yield Finding(
+            Health.UNKNOWN,
+            f"The consumer groups were last asked for {seconds(now - seen.at)}"
+            " ago: the source does not answer, or the agent hangs",
+        )
+        return
     for problem in seen.problems:
         yield Finding(Health.UNKNOWN, problem)
     if seen.overdue:
@@ -58,9 +69,14 @@ def _find(
             "group would read again what it has read",
         )
     if seen.groups:
+        more = (
+            f"; {seen.unasked} more groups are not looked at"
+            if seen.unasked
+            else ""
+        )
         yield Finding(
             Health.OK,
-            f"Checkpoints follow the {seen.groups} groups that have any",
+            f"Checkpoints follow the {seen.groups} groups that have any{more}",
         )
     elif not seen.problems:
         yield Finding(
@@ -70,6 +86,8 @@ def _find(
 
 def _evidence(seen: CheckpointsObservation) -> Evidence:
     found: dict[str, str | int | float | bool | None] = {"groups": seen.groups}
+    if seen.unasked:
+        found["groups_not_asked"] = seen.unasked
     if seen.interval is not None:
         found["interval_seconds"] = seen.interval.total_seconds()
     for number, overdue in enumerate(seen.overdue[:SHOWN], start=1):
