@@ -66,7 +66,7 @@ def command(
     name = f"demo-{os.getpid()}"
     with reserve(name), Lab(settings) as lab, Control(lab, name):
         agent = build_agent(
-            Config.from_mapping(describe_agent(lab, listen), "demo"),
+            Config.from_mapping(_describe_demo(lab, listen), "demo"),
             database=Database(lab.folder / "state.db"),
             clock=utc_now,
             logger=logger,
@@ -110,6 +110,14 @@ def describe_agent(lab: Lab, listen: str = "127.0.0.1:0") -> dict[str, Any]:
         "web": {"listen": listen},
         "state": {"path": str(lab.folder / "state.db")},
     }
+
+
+def _describe_demo(lab: Lab, listen: str) -> dict[str, Any]:
+    """Return the same with the mirror's own figures, which a demo shows."""
+    data = describe_agent(lab, listen)
+    jmx = {"format": "jolokia", "urls": [lab.mirror.jolokia_url]}
+    data["flows"][0]["mirror"]["jmx"] = jmx
+    return data
 
 
 def _greet(lab: Lab, url: str) -> None:
