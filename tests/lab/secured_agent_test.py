@@ -119,7 +119,7 @@ def test_lag_is_not_called_even_of_topics_that_the_agent_is_not_shown(
             return (
                 lag is not None
                 and lag.health is Health.UNKNOWN
-                and "is not shown 2 topics" in lag.reason
+                and f"is not shown {HELD}, which" in lag.reason
                 and "grant it DESCRIBE and READ" in lag.reason
             )
 

@@ -77,8 +77,10 @@ class HiddenTopics:
                 continue  # deleted, which the mirror learns later
         if not denied:
             return None
+        first, *others = denied
+        more = f" and {len(others)} more" if others else ""
         return (
-            f"The agent is not shown {len(denied)} topics that the mirror "
-            f"copies, {denied[0]} among them: grant it DESCRIBE and READ on "
-            f"them at {self._cluster.alias}"
+            f"The agent is not shown {first}{more}, which the mirror copies: "
+            "grant it DESCRIBE and READ on every topic that is copied, at "
+            f"{self._cluster.alias}"
         )
