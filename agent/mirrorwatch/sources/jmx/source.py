@@ -13,8 +13,6 @@ __all__ = ["JmxSource"]
 
 _WAITING = "no answer yet"
 
-_STALE = "no answer since {at:%H:%M:%S} UTC: is that process frozen?"
-
 Interpret = Callable[[Mapping[str, Sequence[MBean]]], MirrorMetrics]
 """Takes together what all processes say, by their address."""
 
@@ -102,7 +100,9 @@ class JmxSource:
 def _why(reading: Reading) -> str:
     if reading.at is None:
         return _WAITING
-    return _STALE.format(at=reading.at)
+    return (
+        f"no answer since {reading.at:%H:%M:%S} UTC: is that process frozen?"
+    )
 
 
 def _is_fresh(reading: Reading, now: datetime) -> bool:
