@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from mirrorwatch.domain.canary import PROBE_BYTES, Message
 from mirrorwatch.sources.canary.avro import SCHEMA, Avro, is_same_schema
-from mirrorwatch.sources.canary.encoding import Json, decode
+from mirrorwatch.sources.canary.decoding import decode
+from mirrorwatch.sources.canary.encoding import Json
 
 messages = st.builds(
     Message,

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from ...domain.canary import Books, Gap, Message, Sighting, Survey, arrive
 from ...domain.observations import Loss, ProbeArrival
 from ...state.canary import CanaryStore
-from .encoding import decode
+from .decoding import decode
 from .receiver import Arrived, AtEnd
 from .sender import Outcome
 from .settings import CanarySettings

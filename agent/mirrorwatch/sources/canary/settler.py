@@ -10,7 +10,7 @@ from ...domain.observations import Problem
 from ...domain.verdicts import Health
 from ..cluster import Cluster
 from ..span import read_span
-from .encoding import decode
+from .decoding import decode
 from .sender import send_timeout
 from .settings import CanarySettings
 
