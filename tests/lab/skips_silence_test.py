@@ -8,10 +8,12 @@ from typing import Self
 import pytest
 from confluent_kafka import Producer
 
-from mirrorwatch.domain.conservation import Tally
+from mirrorwatch.clock import utc_now
+from mirrorwatch.domain.conservation import Span, Tally
 from mirrorwatch.domain.verdicts import Health
 from mirrorwatch.lab import CANARY_TOPIC, Lab, LabSettings
 from mirrorwatch.lab.faults import exactly_once, only_committed
+from mirrorwatch.sources.skips.stretches import Stretches
 from tests.support.lab import copied, produce, values
 from tests.support.skips import (
     PATIENT,
@@ -20,6 +22,7 @@ from tests.support.skips import (
     settled,
     tally,
     truth,
+    wait_for_commit,
     wait_for_tally,
 )
 from tests.support.watch import Watch, wait_until
@@ -154,36 +157,78 @@ def test_marks_and_aborted_records_are_no_loss(lab: Lab) -> None:
         produce(lab, "transactions", ["after committed"])
         copied(lab, "transactions", ["after committed"])
         assert "committed 3 9" not in values(lab, "target", "transactions")
-        # Every position is told once a minute.
-        watch.let_pass(70)
+        # Behind what was committed no record may seem to be missing.
+        wait_for_commit(lab, "transactions")
+        watch.let_pass(10)
         assert tally(watch, "transactions") == Tally()
         assert says(watch, Health.OK), watch.verdict("skips")
+
+
+def test_what_a_transaction_holds_back_is_not_read_as_missing(
+    lab: Lab,
+) -> None:
+    lab.target.topics.create("held", 1, {})
+    producer = Producer(
+        {
+            "bootstrap.servers": lab.target.bootstrap,
+            "transactional.id": "tests.held",
+        }
+    )
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    for n in range(3):
+        producer.produce("held", f"{n}".encode())
+    assert producer.flush(30) == 0
+    stretches = Stretches({"bootstrap.servers": lab.target.bootstrap}, "ldf")
+    place = "held", 0
+
+    def read(end: int, *, committed: bool) -> list[int] | None:
+        found = stretches.read([(place, Span(0, end))], committed=committed)
+        records = found[place]
+        return None if records is None else list(records)
+
+    assert read(3, committed=False) == [0, 1, 2]
+    assert read(3, committed=True) is None
+    producer.commit_transaction(30)
+    # The mark of its end is the fourth offset, and no record.
+    wait_until(lambda: read(4, committed=True) == [0, 1, 2], within=60)
+    assert read(5, committed=True) is None
 
 
 def test_a_new_topic_whose_beginning_was_missed_is_named(lab: Lab) -> None:
     with Watch(lab) as watch:
         settled(watch)
-        # Every partition of before has a committed position.
-        watch.let_pass(70)
+        # What is behind a committed position is never missed.
+        for topic in (CANARY_TOPIC, "compacted", "transactions"):
+            wait_for_commit(lab, topic)
         lab.mirror.stop()
         lab.create_topic("missed", 1)
         produce(lab, "missed", [f"missed {n}" for n in range(50)])
-        lab.mirror.start({"summit.consumer.auto.offset.reset": "latest"})
-        watch.let_pass(5)
-        produce(lab, "missed", ["first"])
-        wait_until(
-            lambda: says(
-                watch,
-                Health.CRITICAL,
-                "50 records of missed partition 0 (source offsets 0 to 49)",
-                "at the beginning",
-            ),
-            within=PATIENT,
-            what=lambda: watch.verdict("skips"),
-        )
-        wait_for_tally(watch, "missed", (50, 0))
-        assert truth(lab, "missed") == (50, 0)
-    lab.mirror.stop()
+        try:
+            lab.mirror.start({"summit.consumer.auto.offset.reset": "latest"})
+            wait_until(
+                lambda: (
+                    "Resetting offset for partition missed-0 to"
+                    in (lab.logs / "mirror.log").read_text("utf-8")
+                ),
+                within=PATIENT,
+            )
+            produce(lab, "missed", ["first"])
+            wait_until(
+                lambda: says(
+                    watch,
+                    Health.CRITICAL,
+                    "50 records of missed partition 0 "
+                    "(source offsets 0 to 49)",
+                    "at the beginning",
+                ),
+                within=PATIENT,
+                what=lambda: watch.verdict("skips"),
+            )
+            wait_for_tally(watch, "missed", (50, 0))
+            assert truth(lab, "missed") == (50, 0)
+        finally:
+            lab.mirror.stop()
     lab.mirror.start()
 
 
@@ -192,10 +237,13 @@ def test_two_mirrors_at_once_double_and_skip_nothing(lab: Lab) -> None:
         settled(watch)
         with Writer(lab, "doubled") as writer:
             wait_until(lambda: writer.written > 500, within=60)
+            frozen_at = utc_now()
             lab.mirror.freeze()
             second = lab.add_mirror()
             second.start()
-            watch.let_pass(35)
+            # It has taken over what the frozen one had.
+            copied(lab, "doubled", [f"w {writer.written}"])
+            watch.let_pass(35 - (utc_now() - frozen_at).total_seconds())
             lab.mirror.thaw()
             watch.let_pass(15)
         copied(lab, "doubled", [f"w {writer.written - 1}"])
@@ -230,6 +278,7 @@ def test_marks_of_an_exactly_once_mirror_are_no_repeats(lab: Lab) -> None:
         end = lab.target.topics.ends("exactly")[0][1]
         print(f"exactly once: {end - writer.written} offsets are no records")
         assert end > writer.written
-        watch.let_pass(70)
+        wait_for_commit(lab, "exactly")
+        watch.let_pass(10)
         assert tally(watch, "exactly") == Tally()
         assert says(watch, Health.OK), watch.verdict("skips")

@@ -13,7 +13,8 @@ from mirrorwatch.lab.waiting import wait_until
 
 __all__ = ["LabPool", "copied", "produce", "show_logs", "values"]
 
-_COPY_LIMIT = timedelta(seconds=60)
+_COPY_LIMIT = timedelta(seconds=180)
+"""For a mirror that was just started, on a machine that does other things."""
 
 
 class LabPool:

@@ -1,19 +1,23 @@
 """What an agent says of skips, and what plain readers of both sides say."""
 
+import json
+
 from mirrorwatch.domain.conservation import Tally
 from mirrorwatch.domain.skips import SkipsObservation
 from mirrorwatch.domain.verdicts import Health
 from mirrorwatch.lab import Lab
+from mirrorwatch.lab.settings import SOURCE
 
 from .lab import values
 from .watch import Watch, wait_until
 
 __all__ = ["PATIENT", "books_of", "seen_by", "settled", "tally", "truth"]
-__all__ += ["says", "wait_for_tally"]
+__all__ += ["says", "wait_for_commit", "wait_for_tally"]
 
-PATIENT = 150
+PATIENT = 240
 """Seconds until a pair is told at the mirror's own intervals (60 s) and is
-booked, on a machine that does other things."""
+booked. On a machine that does other things a flush may fail: the next one
+comes a minute later."""
 
 
 def truth(lab: Lab, topic: str) -> tuple[int, int]:
@@ -37,9 +41,11 @@ def tally(watch: Watch, topic: str) -> Tally:
     return dict(seen.tallies).get(topic, Tally()) if seen else Tally()
 
 
-def says(watch: Watch, health: Health, *texts: str) -> bool:
+def says(
+    watch: Watch, health: Health, *texts: str, check: str = "skips"
+) -> bool:
     """Tell whether the verdict has this health, and says all of that."""
-    verdict = watch.verdict("skips")
+    verdict = watch.verdict(check)
     if verdict is None or verdict.health is not health:
         return False
     said = [verdict.reason, *map(str, verdict.evidence.values())]
@@ -76,3 +82,29 @@ def wait_for_tally(
     )
     watch.let_pass(5)
     assert is_so(), (tally(watch, topic), expected)
+
+
+def wait_for_commit(lab: Lab, topic: str, partition: int = 0) -> None:
+    """Wait until the mirror has committed all that a partition held."""
+    end = lab.source.topics.ends(topic)[partition][1]
+    last = max(
+        record.offset() or 0
+        for record in lab.read("source", topic)
+        if record.partition() == partition and (record.offset() or 0) < end
+    )
+    wait_until(
+        lambda: _committed(lab).get((topic, partition), -1) >= last,
+        within=PATIENT,
+        what=lambda: (last, _committed(lab)),
+    )
+
+
+def _committed(lab: Lab) -> dict[tuple[str, int], int]:
+    """Return the last source offset of each partition that is committed."""
+    found: dict[tuple[str, int], int] = {}
+    for record in lab.read("target", f"mm2-offsets.{SOURCE}.internal"):
+        key, value = json.loads(record.key() or b""), record.value()
+        if value is not None and "topic" in key[1]:
+            place = key[1]["topic"], key[1]["partition"]
+            found[place] = json.loads(value)["offset"]
+    return found

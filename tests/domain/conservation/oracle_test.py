@@ -3,6 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.domain.conservation.harsh import AlikeWorld, HarshWorld
 from tests.domain.conservation.world import World
 
 COPYING = ["write", "write", "write", "copy", "copy 3", "flush", "look"]
@@ -100,3 +101,51 @@ def test_what_cannot_be_read_is_never_called_a_loss(
     actions: list[str],
 ) -> None:
     World().do("look", *actions).finish()
+
+
+@given(histories(*COPYING, *ONE, "retry", "retry"))
+@settings(max_examples=200, deadline=None)
+def test_copies_that_a_producer_tried_twice_are_repeats(
+    actions: list[str],
+) -> None:
+    world = HarshWorld().do("look", *actions)
+    world.finish()
+    assert world.skipped == world.missing
+    assert world.tally.repeated == world.repeated
+    assert world.tally.unverifiable == 0
+
+
+SHRINKING = ["remove", "remove_here", "remove_last_here", "expire"]
+SHRINKING += ["expire_here", "expire_meanwhile", "restart_late"]
+
+
+@given(histories(*COPYING, *FAULTS, *SHRINKING, "retry", "mark"))
+@settings(max_examples=400, deadline=None)
+def test_logs_that_shrink_while_they_are_read_make_no_loss(
+    actions: list[str],
+) -> None:
+    world = HarshWorld().do("look", *actions)
+    world.finish()
+    known = {n for n in world.skipped if n >= world.start}
+    assert {n for n in known if world.source[n] is not None} <= world.missing
+
+
+AGAIN = ["recreate_source", "recreate_target"]
+
+
+@given(histories(*COPYING, *AGAIN, "crash", "restart", "die"))
+@settings(max_examples=400, deadline=None)
+def test_no_record_of_topics_made_again_is_skipped(
+    actions: list[str],
+) -> None:
+    world = HarshWorld().do("look", *actions)
+    world.finish()
+    assert world.tally.skipped == 0
+
+
+@given(histories(*COPYING, *FAULTS, "mark", "crash_hard"))
+@settings(max_examples=400, deadline=None)
+def test_records_that_look_alike_make_no_loss(actions: list[str]) -> None:
+    world = AlikeWorld().do("look", *actions)
+    world.finish()
+    assert len(world.skipped) <= len(world.missing)
