@@ -88,6 +88,12 @@ def test_a_position_known_by_commits_alone_may_be_a_minute_old() -> None:
     assert world.resets == ()
     world.tick(5)
     assert world.reset().count == 15
+    # No sync will say that the mirror went on, but a commit does.
+    world.commit(200)
+    world.settle()
+    assert world.reset().settled is not None
+    assert "15 records expired" in world.verdict().reason
+    assert "They are lost for ldf" in world.verdict().reason
 
 
 def test_buffered_records_are_copied_before_the_mirror_begins_anew(

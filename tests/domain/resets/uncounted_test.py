@@ -56,3 +56,14 @@ def test_a_topic_made_again_is_held_to_its_own_offsets(
         first,
         first == 0,
     )
+
+
+def test_a_sync_of_the_old_topic_that_is_written_again_decides_nothing() -> (
+    None
+):
+    world = World.settled(merged=["t"])
+    world.source["t"] = Log("s2", {0: 300})
+    world.tick(2)
+    world.sync(99, 99)
+    world.settle()
+    assert world.reset().settled is None
