@@ -38,6 +38,18 @@ def test_a_worker_that_was_away_does_not_count_again() -> None:
     assert books.counted.record_failures == 3
 
 
+def test_losses_of_long_ago_are_told_apart_from_those_of_now() -> None:
+    books = ErrorBooks().count({ONE: failed(3)}, EARLIER, NOON)
+    books = books.count({ONE: failed(5)}, NOON, NOON)
+    # Errors that lose nothing are no part of it.
+    books = books.count({ONE: failed(5, retries=9)}, NOON, NOON)
+    assert books.lately == failed(5)
+    later = NOON + timedelta(minutes=61)
+    books = books.count({ONE: failed(12, retries=9)}, later, later)
+    assert books.lately == failed(7)
+    assert books.counted == failed(12, retries=9)
+
+
 def test_retries_lose_nothing() -> None:
     books = ErrorBooks().count({ONE: failed(0, retries=5)}, EARLIER, NOON)
     assert books.counted.retries == 5

@@ -1,39 +1,36 @@
 """Three ways to the same figures, of one real mirror under real traffic."""
 
 import socket
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import fields
-from threading import Event, Thread
-from typing import Any, Self
 
 import pytest
-from confluent_kafka import Consumer
 
-from mirrorwatch.domain.mirror_facts import MirrorMetrics
-from mirrorwatch.domain.mirror_metrics import (
-    ClassMetrics,
-    ConsumerMetrics,
-    IoMetrics,
-    ProducerMetrics,
-    TaskMetrics,
-)
+from mirrorwatch.domain.mirror_metrics import ConsumerMetrics, ProducerMetrics
 from mirrorwatch.domain.verdicts import Health
 from mirrorwatch.lab import CANARY_TOPIC, Lab, LabSettings
 from mirrorwatch.lab.traffic import TRAFFIC_TOPICS, Traffic
 from mirrorwatch.sources.jmx import JmxReader
+from tests.support.group import Group
 from tests.support.jmx import (
-    Said,
     interpreter,
     last,
     metrics,
     mirror_seen,
-    read,
+    missing,
     readers,
-    said,
+)
+from tests.support.jmx_comparison import Comparison
+from tests.support.jmx_watch import (
+    JMX,
+    assert_that_only_jmx_suffers,
+    follow,
+    urls_of,
+    wait_for,
+    watching,
 )
 from tests.support.lab import copied, produce
-from tests.support.watch import Watch, wait_until
+from tests.support.watch import wait_until
 
 pytestmark = pytest.mark.lab
 
@@ -51,14 +48,6 @@ SETTINGS = LabSettings(
 
 CLASSES = {"idle": "idle[.].*", "traffic": "lsst[.].*"}
 
-MOMENTARY = {
-    "buffer-available-bytes",
-    "requests-in-flight",
-    "records-lag",
-    "source-record-active-count",
-}
-"""Attributes of this very moment: two readers can see two of them."""
-
 WINDOW = 75.0
 """Seconds after which the mirror's windows (60 s) hold nothing of before."""
 
@@ -72,41 +61,13 @@ def lab() -> Iterator[Lab]:
 @pytest.fixture(scope="module")
 def busy(lab: Lab) -> Iterator[Lab]:
     """The lab with traffic, and a group whose offsets are translated."""
-    with Traffic(lab.source.client_properties()), Readers(lab):
+    with (
+        Traffic(lab.source.client_properties()),
+        Group(lab, list(TRAFFIC_TOPICS)),
+    ):
         produce(lab, IDLE, ["once"])
         copied(lab, IDLE, ["once"])
         yield lab
-
-
-class Readers:
-    """A consumer group that goes on and on, so that checkpoints do."""
-
-    def __init__(self, lab: Lab) -> None:
-        self._consumer = Consumer(
-            {
-                "bootstrap.servers": lab.source.bootstrap,
-                "group.id": "readers",
-                "auto.offset.reset": "earliest",
-                "auto.commit.interval.ms": 1000,
-                "log_level": 0,
-            }
-        )
-        self._ended = Event()
-        self._thread = Thread(target=self._run)
-
-    def __enter__(self) -> Self:
-        self._consumer.subscribe(list(TRAFFIC_TOPICS))
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        self._thread.join()
-        self._consumer.close()
-
-    def _run(self) -> None:
-        while not self._ended.is_set():
-            self._consumer.consume(100, timeout=0.5)
 
 
 @pytest.fixture(scope="module")
@@ -131,51 +92,6 @@ def test_all_ways_give_the_same_figures(ways: dict[str, JmxReader]) -> None:
     assert compared["prometheus", "exactly"] > 100
     assert compared["rmi", "exactly"] > 100
     assert compared["rmi", "nearly"] > 10
-
-
-class Comparison:
-    """What Jolokia says alike before and after must be said alike by others;
-    what moves must be between, or as near as a window moves meanwhile.
-    """
-
-    def __init__(self, ways: dict[str, JmxReader]) -> None:
-        self.compared: Counter[tuple[str, str]] = Counter()
-        self.differences: list[object] = []
-        self._before = read(ways["jolokia"])
-        others = {way: read(ways[way]) for way in ("prometheus", "rmi")}
-        self._after = read(ways["jolokia"])
-        for way, told in others.items():
-            self._compare(way, told)
-
-    def _compare(self, way: str, told: Said) -> None:
-        for name in self._before.keys() & self._after.keys():
-            kind = dict(name[1])["type"]
-            if way == "prometheus" and kind == "connector-metrics":
-                continue  # words only, which its own rules do not export
-            for attribute, first in self._before[name].items():
-                value = told.get(name, {}).get(attribute)
-                last = self._after[name].get(attribute)
-                if not self._agree(way, attribute, value, (first, last)):
-                    self.differences.append(
-                        (way, dict(name[1]), attribute, first, value, last)
-                    )
-
-    def _agree(
-        self, way: str, attribute: str, value: Any, around: tuple[Any, Any]
-    ) -> bool:
-        first, last = around
-        if isinstance(first, str):
-            return way == "prometheus" or value == first
-        if attribute in MOMENTARY or last is None:
-            return way == "prometheus" or value is not None
-        if first == last:
-            self.compared[way, "exactly"] += 1
-            return bool(value == first)
-        self.compared[way, "nearly"] += 1
-        slack = max(0.3 * max(abs(first), abs(last)), 0.05)
-        return value is not None and bool(
-            min(first, last) - slack <= value <= max(first, last) + slack
-        )
 
 
 def test_an_idle_partition_has_no_age_rather_than_an_old_one(
@@ -221,25 +137,6 @@ def test_every_figure_that_operators_watch_is_there(
         assert running["MirrorCheckpointConnector", None] == "running"
 
 
-def missing(told: MirrorMetrics) -> set[str]:
-    groups: list[tuple[str, Any]] = [
-        ("consumer", told.consumer),
-        ("producer", told.producer),
-        ("tasks", told.tasks),
-        ("io of consumer", told.io["consumer"]),
-        ("io of producer", told.io["producer"]),
-        ("class traffic", told.classes["traffic"]),
-    ]
-    kinds = {ConsumerMetrics, ProducerMetrics, TaskMetrics}
-    assert kinds | {IoMetrics, ClassMetrics} == {type(g) for _, g in groups}
-    return {
-        f"{group}: {figure.name}"
-        for group, of in groups
-        for figure in fields(of)
-        if getattr(of, figure.name) is None
-    }
-
-
 def test_strimzis_rules_leave_out_what_they_do_not_export(
     busy: Lab, ways: dict[str, JmxReader]
 ) -> None:
@@ -275,64 +172,50 @@ def test_a_worker_that_hangs_or_refuses_delays_nothing(busy: Lab) -> None:
         hanging = f"http://127.0.0.1:{mute.getsockname()[1]}/jolokia"
         with socket.create_server(("127.0.0.1", 0)) as free:
             refusing = f"http://127.0.0.1:{free.getsockname()[1]}/jolokia"
-        jmx = {
-            "format": "jolokia",
-            "urls": [hanging, busy.mirror.jolokia_url, refusing],
-        }
-        flow = {"mirror": {"jmx": jmx}, "classes": CLASSES}
-        with Watch(busy, flow=flow) as watch:
-            wait_until(
-                lambda: (
-                    "no answer within" in said(watch)
-                    and "process running" in said(watch)
-                    and mirror_seen(watch).answering != ()
-                ),
-                within=60,
-                what=lambda: watch.verdict("bottleneck"),
-            )
-            watch.let_pass(5)
-            observed = mirror_seen(watch)
-            verdict, report = watch.verdict("bottleneck"), last(watch)
+        urls = [hanging, busy.mirror.jolokia_url, refusing]
+        with watching(busy, "jolokia", urls, CLASSES) as watch:
+            wait_for(watch, Health.UNKNOWN, "process running")
+            wait_for(watch, Health.UNKNOWN, "no answer within")
+            wait_until(lambda: mirror_seen(watch).answering != (), within=60)
+            reports = follow(watch, 10)
+            observed, verdict = mirror_seen(watch), watch.verdict("bottleneck")
     assert observed.answering == (busy.mirror.jolokia_url,)
     reasons = {u.url: u.reason for u in observed.unread}
-    assert "no answer within 2 s" in reasons[hanging]
+    assert "no answer within 5 s" in reasons[hanging]
     assert "is that process running?" in reasons[refusing]
     assert verdict is not None
-    assert verdict.health is Health.UNKNOWN
     assert hanging in verdict.reason
     assert refusing in str(verdict.evidence["also_1"])
+    # What the one that lives says is there all the same.
     assert observed.metrics.consumer.fetches_per_second
-    assert report.agent.last_tick is not None
-    print(f"tick {report.agent.last_tick.total_seconds() * 1000:.1f} ms")
-    assert report.agent.last_tick.total_seconds() < 0.5
+    assert_that_only_jmx_suffers(reports)
+
+
+@pytest.mark.parametrize("way", ["jolokia", "prometheus", "rmi"])
+def test_a_mirror_that_hangs_is_unknown_and_delays_nothing(
+    busy: Lab, way: str
+) -> None:
+    url = urls_of(busy)[way]
+    with watching(busy, way, [url], CLASSES) as watch:
+        wait_for(watch, Health.OK, "Nothing holds the mirror up")
+        assert last(watch).agent.sources_up[JMX]
+        busy.mirror.freeze()
+        try:
+            wait_for(watch, Health.UNKNOWN, f"do not arrive: {url}")
+            reports = follow(watch, 10)
+        finally:
+            busy.mirror.thaw()
+        assert_that_only_jmx_suffers(reports)
+        wait_for(watch, Health.OK, "Nothing holds the mirror up")
+        assert last(watch).agent.sources_up[JMX]
 
 
 def test_a_mirror_that_dies_is_named_and_found_again(busy: Lab) -> None:
-    urls = [busy.mirror.jmx.rmi_url]
-    flow = {"mirror": {"jmx": {"format": "rmi", "urls": urls}}}
-    with Watch(busy, flow=flow) as watch:
-        wait_until(
-            lambda: bottleneck(watch) is Health.OK,
-            within=60,
-            what=lambda: watch.verdict("bottleneck"),
-        )
+    url = busy.mirror.jmx.rmi_url
+    with watching(busy, "rmi", [url], CLASSES) as watch:
+        wait_for(watch, Health.OK, "Nothing holds the mirror up")
         busy.mirror.kill()
-        wait_until(
-            lambda: (
-                bottleneck(watch) is Health.UNKNOWN
-                and f"do not arrive: {urls[0]}" in said(watch)
-            ),
-            within=60,
-            what=lambda: watch.verdict("bottleneck"),
-        )
+        wait_for(watch, Health.UNKNOWN, f"do not arrive: {url}")
+        assert_that_only_jmx_suffers(follow(watch, 5))
         busy.mirror.start()
-        wait_until(
-            lambda: bottleneck(watch) is Health.OK,
-            within=120,
-            what=lambda: watch.verdict("bottleneck"),
-        )
-
-
-def bottleneck(watch: Watch) -> Health | None:
-    verdict = watch.verdict("bottleneck")
-    return verdict.health if verdict else None
+        wait_for(watch, Health.OK, "Nothing holds the mirror up")

@@ -1,12 +1,21 @@
 """The three ways to a lab's figures, and what a reader makes of them."""
 
 from collections.abc import Mapping
+from dataclasses import fields
 from datetime import timedelta
+from typing import Any
 
 from mirrorwatch.clock import utc_now
 from mirrorwatch.config import Config
 from mirrorwatch.domain.mbeans import MBean
 from mirrorwatch.domain.mirror_facts import MirrorMetrics, MirrorObservation
+from mirrorwatch.domain.mirror_metrics import (
+    ClassMetrics,
+    ConsumerMetrics,
+    IoMetrics,
+    ProducerMetrics,
+    TaskMetrics,
+)
 from mirrorwatch.lab import Lab
 from mirrorwatch.mirrors.mirrormaker2_jmx import MirrorMaker2Jmx
 from mirrorwatch.mirrors.mirrormaker2_mbeans import WANTED
@@ -23,7 +32,7 @@ from mirrorwatch.wiring.jmx import to_interpreter
 from .watch import FLOW, Watch, describe
 
 __all__ = ["Said", "interpreter", "last", "metrics", "mirror_seen"]
-__all__ += ["read", "readers", "said"]
+__all__ += ["missing", "read", "readers", "said"]
 
 Said = dict[tuple[str, frozenset[tuple[str, str]]], Mapping[str, float | str]]
 """Attributes by domain and properties."""
@@ -33,7 +42,8 @@ def address(url: str, **more: str | None) -> JmxAddress:
     return JmxAddress(
         url=url,
         cluster="ldf",
-        timeout=timedelta(seconds=10),
+        # An exporter whose rules changed needs long on a busy machine.
+        timeout=timedelta(seconds=60),
         user=more.get("user"),
         password=more.get("password"),
     )
@@ -87,3 +97,23 @@ def said(watch: Watch) -> str:
     if verdict is None:
         return ""
     return " ".join([verdict.reason, *map(str, verdict.evidence.values())])
+
+
+def missing(told: MirrorMetrics) -> set[str]:
+    """Return the figures that are absent."""
+    groups: list[tuple[str, Any]] = [
+        ("consumer", told.consumer),
+        ("producer", told.producer),
+        ("tasks", told.tasks),
+        ("io of consumer", told.io["consumer"]),
+        ("io of producer", told.io["producer"]),
+        ("class traffic", told.classes["traffic"]),
+    ]
+    kinds = {ConsumerMetrics, ProducerMetrics, TaskMetrics}
+    assert kinds | {IoMetrics, ClassMetrics} == {type(g) for _, g in groups}
+    return {
+        f"{group}: {figure.name}"
+        for group, of in groups
+        for figure in fields(of)
+        if getattr(of, figure.name) is None
+    }

@@ -51,6 +51,7 @@ def a_mirror(at: datetime, **more: Any) -> MirrorObservation:
                 retries=4,
             ),
             "last_lost": at - timedelta(minutes=5),
+            "lately": TaskErrors(record_failures=1, records_skipped=2),
             **more,
         }
     )

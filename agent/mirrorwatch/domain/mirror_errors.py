@@ -2,11 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from .mirror_facts import TaskErrors
 
 __all__ = ["ErrorBooks", "task_key"]
+
+APART = timedelta(hours=1)
+"""Losses further apart than this are told apart: as long as a lost probe is
+remembered."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -21,6 +25,9 @@ class ErrorBooks:
 
     last_lost: datetime | None = None
     """When records were last given up."""
+
+    lately: TaskErrors = field(default_factory=TaskErrors)
+    """What was counted then, and in losses before that were not apart."""
 
     def count(
         self,
@@ -44,17 +51,25 @@ class ErrorBooks:
         A task counts from 0 at each start. So a number below the one before
         is of a new start, and all of it is new.
         """
-        counted, seen, lost = self.counted, dict(self.seen), False
+        seen, all_new = dict(self.seen), TaskErrors()
         for place, errors in said.items():
             key = task_key(place)
             new = _since(errors, seen.get(key, TaskErrors()))
-            counted = _add(counted, new)
-            lost = lost or new.lost > 0
+            all_new = _add(all_new, new)
             seen[key] = errors
         if seen == self.seen:
             return self
-        at = min(last_error or now, now) if lost else self.last_lost
-        return ErrorBooks(counted=counted, seen=seen, last_lost=at)
+        at, lately = self.last_lost, self.lately
+        if all_new.lost > 0:
+            at = min(last_error or now, now)
+            together = self.last_lost and at - self.last_lost <= APART
+            lately = _add(lately, all_new) if together else all_new
+        return ErrorBooks(
+            counted=_add(self.counted, all_new),
+            seen=seen,
+            last_lost=at,
+            lately=lately,
+        )
 
 
 def task_key(place: tuple[str, str, int]) -> str:

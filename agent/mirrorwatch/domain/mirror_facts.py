@@ -153,3 +153,6 @@ class MirrorObservation:
 
     last_lost: datetime | None = None
     """When records were last seen to be given up."""
+
+    lately: TaskErrors = field(default_factory=TaskErrors)
+    """Errors counted then, and less than an hour before another."""

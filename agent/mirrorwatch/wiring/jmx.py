@@ -27,9 +27,10 @@ __all__ = ["to_interpreter", "wire_jmx"]
 _SHARE = 0.8
 """Of the tick, for one answer: the next tick has it, or knows why not."""
 
-_LEAST, _MOST = timedelta(seconds=2), timedelta(seconds=10)
-"""A shorter one would not outlast a pause of Java's garbage collector, a
-longer one would not make an answer likelier."""
+_LEAST, _MOST = timedelta(seconds=5), timedelta(seconds=10)
+"""A shorter one would not outlast a pause of Java's garbage collector, or an
+exporter with many partitions on a busy machine; a longer one would not make
+an answer likelier."""
 
 
 def wire_jmx(flows: Iterable[FlowParts], around: Surroundings) -> Wired:

@@ -138,7 +138,7 @@ def _find(
 def _lost(
     seen: MirrorObservation, limits: BottleneckLimits, now: datetime
 ) -> Iterator[Finding]:
-    at, counted = seen.last_lost, seen.counted
+    at, counted = seen.last_lost, seen.lately
     if at is None or now - at > limits.lost_window:
         return
     yield Finding(

@@ -82,6 +82,7 @@ class JmxSource:
                 ),
                 counted=self._books.counted,
                 last_lost=self._books.last_lost,
+                lately=self._books.lately,
             )
         ]
 

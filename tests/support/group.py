@@ -1,0 +1,43 @@
+"""A consumer group at a lab's source."""
+
+from collections.abc import Sequence
+from threading import Event, Thread
+from typing import Self
+
+from confluent_kafka import Consumer
+
+from mirrorwatch.lab import Lab
+
+__all__ = ["Group"]
+
+
+class Group:
+    """One that reads on and on, so that checkpoints go on as well."""
+
+    def __init__(self, lab: Lab, topics: Sequence[str]) -> None:
+        self._topics = list(topics)
+        self._consumer = Consumer(
+            {
+                "bootstrap.servers": lab.source.bootstrap,
+                "group.id": "readers",
+                "auto.offset.reset": "earliest",
+                "auto.commit.interval.ms": 1000,
+                "log_level": 0,
+            }
+        )
+        self._ended = Event()
+        self._thread = Thread(target=self._run)
+
+    def __enter__(self) -> Self:
+        self._consumer.subscribe(self._topics)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+        self._consumer.close()
+
+    def _run(self) -> None:
+        while not self._ended.is_set():
+            self._consumer.consume(100, timeout=0.5)

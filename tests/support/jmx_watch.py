@@ -1,0 +1,79 @@
+"""An agent that reads a lab's figures, and what of it may fail."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from statistics import median
+
+from mirrorwatch.clock import utc_now
+from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.lab import Lab
+from mirrorwatch.ports import Report
+
+from .jmx import last, said
+from .watch import FLOW, Watch, wait_until
+
+__all__ = ["JMX", "assert_that_only_jmx_suffers", "follow", "urls_of"]
+__all__ += ["wait_for", "watching"]
+
+JMX = f"jmx {FLOW}"
+"""Name of the source of the figures."""
+
+
+def watching(
+    lab: Lab, way: str, urls: Sequence[str], classes: Mapping[str, str]
+) -> Watch:
+    """Return an agent that reads the figures in one way."""
+    jmx = {"format": way, "urls": list(urls)}
+    flow = {"mirror": {"jmx": jmx}, "classes": dict(classes)}
+    return Watch(lab, flow=flow, canary={"enabled": False})
+
+
+def urls_of(lab: Lab) -> dict[str, str]:
+    """Return where the figures are, by the way to read them."""
+    mirror = lab.mirror
+    return {
+        "jolokia": mirror.jolokia_url,
+        "prometheus": mirror.jmx.prometheus_url,
+        "rmi": mirror.jmx.rmi_url,
+    }
+
+
+def wait_for(watch: Watch, health: Health, saying: str) -> None:
+    """Wait for what the check says."""
+    wait_until(
+        lambda: health_of(last(watch)) is health and saying in said(watch),
+        within=180,
+        what=lambda: (watch.verdict("bottleneck"), saying),
+    )
+
+
+def health_of(report: Report) -> Health | None:
+    judged = [v for v in report.verdicts if v.check == "bottleneck"]
+    return judged[0].health if judged else None
+
+
+def follow(watch: Watch, seconds: float) -> list[Report]:
+    """Return every report that is made in the next seconds."""
+    until = utc_now() + timedelta(seconds=seconds)
+    reports: dict[datetime, Report] = {}
+
+    def take() -> bool:
+        report = last(watch)
+        reports[report.at] = report
+        return report.at >= until
+
+    wait_until(take, within=seconds + 60)
+    return list(reports.values())
+
+
+def assert_that_only_jmx_suffers(reports: Sequence[Report]) -> None:
+    """Hold reports of an agent to what a process that hangs may do to it."""
+    assert {health_of(report) for report in reports} == {Health.UNKNOWN}
+    for report in reports:
+        up = report.agent.sources_up
+        assert {name for name, is_up in up.items() if not is_up} == {JMX}
+    ticks = [r.agent.last_tick for r in reports if r.agent.last_tick]
+    seconds = median(tick.total_seconds() for tick in ticks)
+    print(f"{len(ticks)} ticks of {seconds * 1000:.1f} ms meanwhile")
+    # One that waited for an answer would wait for all of 5 s.
+    assert seconds < 1
