@@ -111,11 +111,10 @@ class Moves:
             self._outcome.decide_by_commit(beyond, place, fact.position)
             return False
         if before is not None and fact.position < before:
-            self._outcome.go_back(
-                place, fact.topic, fact.partition, fact.position
-            )
+            self._outcome.go_back(place.reached, *key, fact.position)
         if _is_newer(fact, place):
             place.reached = max(place.reached or 0, fact.position)
+            self._outcome.catch_up(*key, fact.position)
         return False
 
     def _take(self, place: Place, sync: Sync) -> bool:
@@ -145,19 +144,22 @@ class Moves:
                 self._outcome.settle(expired, first=first, end=sync.upstream)
             else:
                 self.books.drop(expired)  # all of it had been copied
-        elif sync.upstream < (
-            place.reached if place.upstream is None else place.upstream
-        ):
+        elif _is_back(place, sync):
             end = self.source.ends.get(where)
             if end is not None and end < place.reached:
                 self._outcome.note_cut(place, *where, end)
                 place.reached = after
             else:
-                self._outcome.go_back(place, *where, sync.upstream)
+                # Copies that neither a sync nor a commit told.
+                copied = place.origin_of(sync.downstream) or 0
+                self._outcome.go_back(
+                    max(place.reached, min(copied, end or 0)),
+                    *where,
+                    sync.upstream,
+                )
         place.reached = max(place.reached, after)
-        rewind = self.books.open(Kind.REWIND, *where)
-        if rewind is not None and place.reached <= after:
-            self._outcome.settle(rewind)
+        if place.reached <= after:
+            self._outcome.catch_up(*where, after)
         return True
 
 
@@ -166,6 +168,14 @@ def _is_known(place: Place, sync: Sync) -> bool:
     return sync.upstream == place.upstream and (
         place.downstream in {None, sync.downstream}
     )
+
+
+def _is_back(place: Place, sync: Sync) -> bool:
+    """Tell whether a sync is of a record that had been copied before."""
+    if place.upstream is None:
+        return sync.upstream < (place.reached or 0)
+    # The same one, which is not known, is a second copy of its record.
+    return sync.upstream <= place.upstream
 
 
 def _later(before: datetime | None, at: datetime) -> datetime:

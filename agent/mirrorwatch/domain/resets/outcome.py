@@ -75,10 +75,10 @@ class Outcome:
         place.reached = position
 
     def go_back(
-        self, place: Place, topic: str, partition: int, to: int
+        self, reached: int | None, topic: str, partition: int, to: int
     ) -> None:
         """Note that the mirror copies again from an offset."""
-        reached = place.reached or to
+        reached = reached or to
         known = self.books.newest(Kind.REWIND, topic, partition)
         if known is not None and (
             known.settled is None or self.at - known.settled < ONE_REWIND
@@ -98,6 +98,12 @@ class Outcome:
             first=to,
             end=reached,
         )
+
+    def catch_up(self, topic: str, partition: int, position: int) -> None:
+        """Note that the mirror is where it had been, if it had gone back."""
+        known = self.books.open(Kind.REWIND, topic, partition)
+        if known is not None and (known.end or 0) <= position:
+            self.settle(known)
 
     def note_cut(
         self, place: Place, topic: str, partition: int, end: int
