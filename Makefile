@@ -26,10 +26,11 @@ test: lint  ## everything, the real lab included
 fast: setup  ## what needs no Kafka: seconds
 	$(BIN)/pytest -m 'not lab and not browser and not influx and not slow'
 
-bench: setup  ## what the agent costs at 6, 1 and 24 partitions
+bench: setup  ## what the agent costs: 6, 1 and 24 canary partitions, then `scale`
 	$(BIN)/python -m tests.bench.cost
+	$(BIN)/python -m tests.bench.scale
 
-scale: setup  ## the same on 1,172 topics, then on 10,000 partitions: 10 minutes
+scale: setup  ## what it costs on 1,172 topics, then on 10,000 partitions: 10 minutes
 	$(BIN)/python -m tests.bench.scale
 
 soak: setup  ## a long clean run with traffic; prints growth of memory
