@@ -1,5 +1,7 @@
 """What was measured on live mirrors, one case each."""
 
+from dataclasses import replace
+
 import pytest
 
 from mirrorwatch.domain.conservation import Happening, Kind
@@ -176,3 +178,14 @@ def test_only_the_newest_ranges_are_kept_by_name() -> None:
     epoch = world.books.epochs[KEY]
     assert len(list(epoch.skipped)) == 200
     assert world.books.tallies[TOPIC].skipped == 300
+
+
+def test_a_pair_of_another_topic_makes_no_loss() -> None:
+    world = watched("write 30", "copy 10", "drop", "copy 10")
+    # A transform sent record 30 elsewhere, where it is the thirtieth.
+    astray = replace(world.told[-1], upstream=30, downstream=33)
+    world.told.append(astray)
+    world.unread.append(astray)
+    world.do("copy 9", "flush", "look", "look", "look")
+    assert [(kind, n) for kind, _, n in told(world)] == [(Kind.SKIPPED, 1)]
+    assert world.skipped == {30}

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from mirrorwatch.domain.conservation import Inquiry, Reading
 from tests.domain.conservation.world import KEY, MARK, World
 
-__all__ = ["AlikeWorld", "HarshWorld"]
+__all__ = ["AlikeWorld", "AlteredWorld", "HarshWorld"]
 
 
 @dataclass
@@ -19,8 +19,21 @@ class HarshWorld(World):
     start_here: int = 0
     """Log start of the target."""
 
+    incarnation: int = 2
+    """Of the topic that was made last."""
+
     meanwhile: list[Callable[[], None]] = field(default_factory=list)
     """What happens before the next answer."""
+
+    def recreate_source(self) -> None:
+        self.incarnation += 1
+        super().recreate_source()
+        self.ids = f"s{self.incarnation}", self.ids[1]
+
+    def recreate_target(self) -> None:
+        self.incarnation += 1
+        super().recreate_target()
+        self.ids = self.ids[0], f"t{self.incarnation}"
 
     def retry(self) -> None:
         """A copy is written twice: the answer to the first try was lost."""
@@ -110,3 +123,11 @@ class AlikeWorld(World):
     def _look_of(self, down: int) -> int:
         up = self.target[down]
         return super()._look_of(down) if up is None else self.looks[up]
+
+
+@dataclass
+class AlteredWorld(AlikeWorld):
+    """The mirror alters what it copies: no copy looks like its record."""
+
+    def _look_of(self, down: int) -> int:
+        return -100 - super()._look_of(down)

@@ -3,7 +3,11 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.domain.conservation.harsh import AlikeWorld, HarshWorld
+from tests.domain.conservation.harsh import (
+    AlikeWorld,
+    AlteredWorld,
+    HarshWorld,
+)
 from tests.domain.conservation.world import World
 
 COPYING = ["write", "write", "write", "copy", "copy 3", "flush", "look"]
@@ -103,16 +107,28 @@ def test_what_cannot_be_read_is_never_called_a_loss(
     World().do("look", *actions).finish()
 
 
-@given(histories(*COPYING, *ONE, "retry", "retry"))
+@given(histories(*COPYING, "retry", "retry", "crash", "restart", "die"))
 @settings(max_examples=200, deadline=None)
 def test_copies_that_a_producer_tried_twice_are_repeats(
     actions: list[str],
 ) -> None:
     world = HarshWorld().do("look", *actions)
     world.finish()
-    assert world.skipped == world.missing
+    assert world.tally.skipped == 0
     assert world.tally.repeated == world.repeated
     assert world.tally.unverifiable == 0
+
+
+@given(histories(*COPYING, *ONE, "retry"))
+@settings(max_examples=200, deadline=None)
+def test_between_two_pairs_a_retry_can_only_hide_a_drop(
+    actions: list[str],
+) -> None:
+    world = HarshWorld().do("look", *actions)
+    world.finish()
+    assert world.skipped <= world.missing
+    net = len(world.missing) - world.repeated
+    assert len(world.skipped) - world.tally.repeated == net
 
 
 SHRINKING = ["remove", "remove_here", "remove_last_here", "expire"]
@@ -147,5 +163,15 @@ def test_no_record_of_topics_made_again_is_skipped(
 @settings(max_examples=400, deadline=None)
 def test_records_that_look_alike_make_no_loss(actions: list[str]) -> None:
     world = AlikeWorld().do("look", *actions)
+    world.finish()
+    assert len(world.skipped) <= len(world.missing)
+
+
+@given(histories(*COPYING, *ONE, "mark"))
+@settings(max_examples=200, deadline=None)
+def test_of_copies_that_are_altered_the_pairs_tell(
+    actions: list[str],
+) -> None:
+    world = AlteredWorld().do("look", *actions)
     world.finish()
     assert len(world.skipped) <= len(world.missing)

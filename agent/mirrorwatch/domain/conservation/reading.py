@@ -64,13 +64,22 @@ def trace(inquiry: Inquiry, reading: Reading) -> Trace:
 
     A mirror that alters what it copies has nothing that looks alike: known
     pairs tell. Then its records are taken in the order of the source.
+
+    A pair is not believed where the target has a copy of another record: it
+    speaks of another topic, to which a transform sent that one.
     """
-    known = {p.downstream: p.upstream for p in inquiry.points}
     places: dict[int, list[int]] = {}
     for offset, look in reading.source.items():
         places.setdefault(look, []).append(offset)
     found = Trace()
-    alike = _are_alike(inquiry, reading)
+    alike = _are_alike(reading)
+    known = {
+        p.downstream: p.upstream
+        for p in inquiry.points
+        if reading.target.get(p.downstream) not in places
+        or p.upstream not in reading.source
+        or reading.target[p.downstream] == reading.source[p.upstream]
+    }
     offsets = sorted(reading.source)
     at = inquiry.start.upstream
     for down in range(inquiry.target.first, inquiry.target.end):
@@ -116,11 +125,8 @@ def _next(places: Sequence[int], at: int, *, alike: bool) -> int | None:
     return places[0] if places and alike else None
 
 
-def _are_alike(inquiry: Inquiry, reading: Reading) -> bool:
+def _are_alike(reading: Reading) -> bool:
     """Tell whether a copy looks like its record."""
-    pairs = [
-        reading.source[p.upstream] == reading.target[p.downstream]
-        for p in inquiry.points
-        if p.upstream in reading.source and p.downstream in reading.target
-    ]
-    return any(pairs) or not pairs
+    if not reading.source or not reading.target:
+        return True
+    return not set(reading.source.values()).isdisjoint(reading.target.values())
