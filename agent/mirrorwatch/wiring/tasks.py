@@ -15,6 +15,7 @@ from ..sources.tasks import (
     TasksSource,
     Unassigned,
 )
+from ..state.restarts import RestartStore
 from .surroundings import FlowParts, Surroundings, Wired
 
 __all__ = ["wire_tasks"]
@@ -27,6 +28,8 @@ def wire_tasks(parts: FlowParts, around: Surroundings) -> Wired:
     ------
     ConfigError
         Raised if the mirror's topics cannot be derived.
+    StateError
+        Raised if the state file cannot be used.
     """
     flow, positions = parts.config, parts.positions
     topics = {t.kind: t.name for t in parts.mirror.internal_topics()}
@@ -85,7 +88,9 @@ def _wire_connect(
         positions=parts.positions,
         board=board,
         facts=facts,
-        restarter=Restarter(api, rules, logger),
+        restarter=Restarter(
+            api, rules, RestartStore(around.database, flow.name), logger
+        ),
         clock=around.clock,
         logger=around.logger,
     )

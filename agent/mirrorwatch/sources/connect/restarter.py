@@ -1,22 +1,35 @@
 """Starts failed tasks again, if that is wanted."""
 
-from collections import deque
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
+from typing import Protocol
 
 from structlog.typing import FilteringBoundLogger
 
 from ...domain.positions import TaskState
-from ...domain.restarts import HOUR, RestartRules, may_restart
+from ...domain.restarts import Restart, RestartRules, Restarts, may_restart
 from ...exceptions import SourceError
-from .api import ConnectApi
+from ...state.restarts import RestartStore
 
-__all__ = ["Restarter"]
+__all__ = ["Restarter", "Restarting"]
 
 SHOWN = 20
 """Restarts that are shown; there are at most that many of one task an hour."""
 
-Key = tuple[str, int | None]
+
+class Restarting(Protocol):
+    """Can start tasks again."""
+
+    def restart(self, connector: str, task: int | None) -> None:
+        """Start a failed task again, or a failed connector itself.
+
+        Raises
+        ------
+        SourceError
+            Raised if that is not done.
+        """
+        ...
 
 
 class Restarter:
@@ -28,21 +41,25 @@ class Restarter:
         How to.
     rules
         How often.
+    store
+        Keeps what was done: an agent that starts again starts no task more
+        often than one that goes on.
     logger
         Where each restart is told.
     """
 
     def __init__(
         self,
-        api: ConnectApi,
+        api: Restarting,
         rules: RestartRules,
+        store: RestartStore,
         logger: FilteringBoundLogger,
     ) -> None:
         self._api = api
         self._rules = rules
+        self._store = store
         self._logger = logger
-        self._done: dict[Key, list[datetime]] = {}
-        self._told: deque[tuple[datetime, str]] = deque(maxlen=SHOWN)
+        self._restarts = store.load()
 
     def restart(
         self, failed: Iterable[TaskState], now: datetime
@@ -56,41 +73,58 @@ class Restarter:
         now
             The time.
 
+        Raises
+        ------
+        StateError
+            Raised if it cannot be kept; then it is not done either.
+
         Notes
         -----
         A restart that Connect refuses counts, too: it was tried.
         """
+        self._restarts = self._restarts.recent(now)
         for state in failed:
-            key = (state.connector, state.task)
-            done = [at for at in self._done.get(key, []) if now - at < HOUR]
-            self._done[key] = done
+            done = [
+                one.at
+                for one in self._restarts.done
+                if (one.connector, one.task) == (state.connector, state.task)
+            ]
             if may_restart(
                 self._rules, failed_at=state.written_at, done=done, now=now
             ):
-                done.append(now)
-                self._restart(state, len(done), now)
-        return tuple(text for at, text in self._told if now - at < HOUR)
-
-    def _restart(self, state: TaskState, number: int, now: datetime) -> None:
-        what = state.connector
-        if state.task is not None:
-            what = f"task {state.task} of {what}"
-        text = (
-            f"{now:%H:%M:%S} UTC: {what} was started again by the agent "
-            f"({number} of {self._rules.most_per_hour} within an hour)"
+                self._restart(
+                    Restart(
+                        connector=state.connector,
+                        task=state.task,
+                        at=now,
+                        number=len(done) + 1,
+                    )
+                )
+        most = self._rules.most_per_hour
+        return tuple(
+            one.describe(most) for one in self._restarts.done[-SHOWN:]
         )
+
+    def _restart(self, one: Restart) -> None:
+        before = self._restarts.done
+        # Written first: it must count even if the agent dies meanwhile.
+        self._keep((*before, one))
         self._logger.warning(
             "Restarting a failed task",
-            connector=state.connector,
-            task=state.task,
-            restart=number,
+            connector=one.connector,
+            task=one.task,
+            restart=one.number,
             most_per_hour=self._rules.most_per_hour,
         )
         try:
-            self._api.restart(state.connector, state.task)
+            self._api.restart(one.connector, one.task)
         except SourceError as e:
-            text += f", in vain: {e}"
             self._logger.warning(
                 "Failed task was not restarted", **e.to_logging_context()
             )
-        self._told.append((now, text))
+            self._keep((*before, replace(one, problem=str(e))))
+
+    def _keep(self, done: tuple[Restart, ...]) -> None:
+        restarts = Restarts(done=done)
+        self._store.save(restarts)
+        self._restarts = restarts
