@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
+from itertools import count
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from mirrorwatch.config import Config
 from mirrorwatch.domain.verdicts import Health, Verdict
 from mirrorwatch.lab import Lab, LabSettings
 from mirrorwatch.lab.connect import ConnectMirror
+from tests.support.group import GROUP, commit
 from tests.support.lab import copied, produce
 from tests.support.oversized import UNSYNCED, lower_limit, produce_alone
 from tests.support.watch import Watch, describe, wait_until
@@ -18,6 +20,7 @@ from tests.support.watch import Watch, describe, wait_until
 pytestmark = pytest.mark.lab
 
 BIG = "lab.big"
+GROUPED = "lab.grouped"
 CONNECTOR = "mirror-source"
 
 RUN = "2 of 2 tasks that copy run"
@@ -27,7 +30,7 @@ RUN = "2 of 2 tasks that copy run"
 def lab() -> Iterator[Lab]:
     settings = LabSettings(
         mirror="connect",
-        topics={"mirrorwatch.canary": 6, BIG: 2},
+        topics={"mirrorwatch.canary": 6, BIG: 2, GROUPED: 1},
         # A worker that was killed is missed at once, not for five minutes.
         intervals="fast",
         mirror_properties=UNSYNCED,
@@ -61,27 +64,34 @@ def without_status(lab: Lab) -> Mapping[str, str]:
     return topics
 
 
-def tasks(watch: Watch) -> Verdict:
-    verdict = watch.verdict("tasks")
-    assert verdict is not None
-    return verdict
-
-
 def wait_for(
-    watch: Watch, health: Health, *, within: float = 150, saying: str = ""
+    watch: Watch,
+    health: Health,
+    *,
+    of: str = "tasks",
+    within: float = 150,
+    saying: str = "",
 ) -> Verdict:
-    """Wait for the verdict on tasks."""
+    """Wait for a verdict, on tasks if nothing else is said."""
+    met: list[Verdict] = []
 
     def is_so() -> bool:
-        found = watch.verdict("tasks")
-        return (
+        found = watch.verdict(of)
+        if (
             found is not None
             and found.health is health
             and saying in f"{found.reason} {found.evidence}"
-        )
+        ):
+            met.append(found)
+        return met != []
 
-    wait_until(is_so, within=within, what=lambda: watch.verdict("tasks"))
-    return tasks(watch)
+    wait_until(is_so, within=within, what=lambda: watch.verdict(of))
+    return met[0]
+
+
+def health_of(watch: Watch, check: str) -> Health | None:
+    verdict = watch.verdict(check)
+    return None if verdict is None else verdict.health
 
 
 def test_a_mirror_on_connect_is_watched_like_a_dedicated_one(
@@ -123,6 +133,36 @@ def test_a_paused_connector_copies_nothing(lab: Lab) -> None:
         worker.ask("PUT", f"/connectors/{CONNECTOR}/pause")
         wait_for(watch, Health.CRITICAL, saying="somebody paused")
         worker.ask("PUT", resume)
+        wait_for(watch, Health.OK)
+
+
+def test_checkpoints_that_do_not_follow_a_group_are_stale(lab: Lab) -> None:
+    worker = worker_of(lab)
+    with watching(lab) as watch, ExitStack() as stack:
+        produce(lab, GROUPED, [f"record {n}" for n in range(300)])
+        copied(lab, GROUPED, ["record 299"])
+        commit(lab, GROUPED, 300)
+        wait_for(watch, Health.OK, of="checkpoints", saying="the 1 groups")
+        resume = "/connectors/mirror-checkpoints/resume"
+        stack.callback(worker.ask, "PUT", resume)
+        worker.ask("PUT", "/connectors/mirror-checkpoints/pause")
+        wait_for(watch, Health.WARNING, saying="of mirror-checkpoints do not")
+        produce(lab, GROUPED, [f"more {n}" for n in range(300)])
+        copied(lab, GROUPED, ["more 299"])
+        moved = count(601)
+
+        def is_stale() -> bool:
+            # The group goes on, and is followed no more.
+            produce(lab, GROUPED, ["one more"])
+            commit(lab, GROUPED, next(moved))
+            return health_of(watch, "checkpoints") is Health.WARNING
+
+        wait_until(is_stale, within=300)
+        verdict = watch.verdict("checkpoints")
+        assert verdict is not None
+        assert f"group {GROUP} on {GROUPED}[0] is at" in verdict.reason
+        worker.ask("PUT", resume)
+        wait_for(watch, Health.OK, of="checkpoints")
         wait_for(watch, Health.OK)
 
 

@@ -1,14 +1,17 @@
-"""A consumer group at a lab's source."""
+"""Consumer groups at a lab's source."""
 
 from collections.abc import Sequence
 from threading import Event, Thread
 from typing import Self
 
-from confluent_kafka import Consumer
+from confluent_kafka import Consumer, TopicPartition
 
 from mirrorwatch.lab import Lab
 
-__all__ = ["Group"]
+__all__ = ["GROUP", "Group", "commit"]
+
+GROUP = "efd-loader"
+"""The group that `commit` commits for."""
 
 
 class Group:
@@ -41,3 +44,21 @@ class Group:
     def _run(self) -> None:
         while not self._ended.is_set():
             self._consumer.consume(100, timeout=0.5)
+
+
+def commit(lab: Lab, topic: str, offset: int) -> None:
+    """Let a group be this far on the only partition of a topic."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": lab.source.bootstrap,
+            "group.id": GROUP,
+            "enable.auto.commit": False,
+            "log_level": 0,
+        }
+    )
+    try:
+        consumer.commit(
+            offsets=[TopicPartition(topic, 0, offset)], asynchronous=False
+        )
+    finally:
+        consumer.close()
