@@ -1,12 +1,15 @@
 """What keeps the books: what it does about stretches it cannot read."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
 
 from mirrorwatch.domain.checks import SkipsLimits, judge_skips
 from mirrorwatch.domain.conservation import Inquiry, Reading
+from mirrorwatch.domain.positions import Connector
+from mirrorwatch.domain.selection import Selection
 from mirrorwatch.domain.skips import SkipsObservation
 from mirrorwatch.domain.verdicts import Health, Verdict
 from mirrorwatch.exceptions import SourceUnavailableError
@@ -26,6 +29,7 @@ class Answers(Inquirer):
     def __init__(self, world: World) -> None:
         self.world = world
         self.asked = 0
+        self.levels: list[bool] = []
         self.is_held = False
         self.is_away = False
 
@@ -36,7 +40,8 @@ class Answers(Inquirer):
         committed: bool,
         transactional: bool,
     ) -> list[Reading | None]:
-        del committed, transactional  # this world has no such records
+        del transactional  # this world has no such records
+        self.levels.append(committed)
         self.asked += 1
         if self.is_away:
             raise SourceUnavailableError(
@@ -132,3 +137,24 @@ def test_nothing_is_booked_of_what_cannot_be_read(why: str) -> None:
     watched.wait(20)
     assert watched.skipped == 13
     assert watched.seen.unread is None
+
+
+def test_what_a_mirror_left_out_before_it_was_told_not_to_is_no_loss() -> None:
+    watched = Watched()
+    assert watched.answers.levels[-1] is False
+    connector = Connector(
+        name="c",
+        selection=Selection(include=(".*",)),
+        refresh=timedelta(minutes=10),
+        max_in_flight=1,
+        read_committed=True,
+    )
+    watched.positions.note(connector)
+    watched.look()
+    watched.positions.note(replace(connector, read_committed=False))
+    watched.wait(200)
+    watched.do("write 9", "copy 3", "drop 3", "copy 3", "flush")
+    assert watched.answers.levels[-1] is True
+    watched.wait(100)
+    watched.do("write 9", "copy 3", "drop 3", "copy 3", "flush")
+    assert watched.answers.levels[-1] is False

@@ -26,7 +26,7 @@ BATCH = 1000
 POLL = 0.25
 """Seconds to wait for records that are known to be there."""
 
-PATIENCE = 20
+PATIENCE = 40
 """Empty polls in a row after which the cluster is called unavailable."""
 
 END = KafkaError._PARTITION_EOF  # noqa: SLF001 - how the library names it

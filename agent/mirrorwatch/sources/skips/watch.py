@@ -15,6 +15,7 @@ from ...state.skips import SkipsStore
 from ..positions import Positions
 from .batches import Batches
 from .inquirer import Inquirer
+from .isolation import Isolation
 from .journal import Journal
 from .suspects import Suspects
 
@@ -82,6 +83,7 @@ class SkipsWatch:
         self._books = self._load()
         self._journal = Journal(store.happenings(), memory)
         self._batches = Batches()
+        self._isolation = Isolation()
         self._suspects = Suspects(patience)
         self._views: deque[tuple[FlowView, tuple[Sync, ...]]] = deque()
         self._view: FlowView | None = None
@@ -125,6 +127,7 @@ class SkipsWatch:
         with self._lock:
             views = list(self._views)
             self._views.clear()
+        self._isolation.note(self._positions.connectors(), self._clock())
         for view, syncs in views:
             self._view = view
             judged = {
@@ -147,12 +150,10 @@ class SkipsWatch:
             self._books.answer(inquiry, None, now)
         if not batch:
             return bool(self._batches.too_large)
-        connectors = self._positions.connectors()
         try:
             readings = self._inquirer.answer(
                 batch,
-                committed=bool(connectors)
-                and all(c.read_committed for c in connectors),
+                committed=self._isolation.is_committed(now),
                 transactional=self._books.marked,
             )
         except SourceError as e:
