@@ -141,7 +141,7 @@ def test_nothing_is_booked_of_what_cannot_be_read(why: str) -> None:
 
 def test_what_a_mirror_left_out_before_it_was_told_not_to_is_no_loss() -> None:
     watched = Watched()
-    assert watched.answers.levels[-1] is False
+    assert set(watched.answers.levels[-1:]) == {False}
     connector = Connector(
         name="c",
         selection=Selection(include=(".*",)),
@@ -154,7 +154,7 @@ def test_what_a_mirror_left_out_before_it_was_told_not_to_is_no_loss() -> None:
     watched.positions.note(replace(connector, read_committed=False))
     watched.wait(200)
     watched.do("write 9", "copy 3", "drop 3", "copy 3", "flush")
-    assert watched.answers.levels[-1] is True
+    assert set(watched.answers.levels[-1:]) == {True}
     watched.wait(100)
     watched.do("write 9", "copy 3", "drop 3", "copy 3", "flush")
-    assert watched.answers.levels[-1] is False
+    assert set(watched.answers.levels[-1:]) == {False}
