@@ -116,21 +116,45 @@ def test_it_is_up_while_all_processes_answer() -> None:
     assert not source.up
 
 
-def test_a_failure_is_told_once_what_was_said_is_old() -> None:
+def fail(world: World, times: int = 1) -> None:
+    world.reader.trouble = f"{A}: it hangs"
+    for _ in range(times):
+        with pytest.raises(SourceUnavailableError):
+            world.worker.step()
+
+
+def test_one_failure_is_none_and_a_second_in_a_row_is_told() -> None:
     world = World()
     world.worker.step()
-    world.reader.trouble = f"{A}: it hangs"
-    world.clock.now += timedelta(seconds=10)
-    with pytest.raises(SourceUnavailableError):
-        world.worker.step()
-    (seen,) = world.source.observe(world.clock.now)
+    fail(world)
+    (seen,) = world.source.observe(NOON)
     assert seen.answering == (A,)
-    (seen,) = world.source.observe(world.clock.now + timedelta(seconds=30))
+    fail(world)
+    (seen,) = world.source.observe(NOON)
+    assert seen.answering == ()
     assert seen.unread[0].reason == f"{A}: it hangs"
     world.reader.trouble = ""
     world.worker.step()
-    (seen,) = world.source.observe(world.clock.now)
+    fail(world)
+    (seen,) = world.source.observe(NOON)
     assert seen.answering == (A,)
+
+
+def test_a_failure_is_told_once_what_was_said_is_old() -> None:
+    world = World()
+    world.worker.step()
+    fail(world)
+    (seen,) = world.source.observe(NOON + timedelta(seconds=30))
+    assert seen.unread[0].reason == f"{A}: it hangs"
+
+
+def test_what_fails_after_a_slow_reading_is_asked_again_soon() -> None:
+    world = World()
+    world.reader.takes = timedelta(seconds=3)
+    world.worker.step()
+    assert world.worker.interval == timedelta(seconds=27)
+    fail(world)
+    assert world.worker.interval == timedelta(seconds=5)
 
 
 def test_a_slow_reading_is_repeated_less_often() -> None:

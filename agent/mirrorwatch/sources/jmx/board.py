@@ -9,6 +9,10 @@ from ...domain.mbeans import MBean
 
 __all__ = ["JmxBoard", "Reading"]
 
+_TOO_MANY = 2
+"""Failures in a row after which what was said before holds no more: a single
+one can be a pause of Java's garbage collector."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Reading:
@@ -25,6 +29,17 @@ class Reading:
 
     trouble: str | None = None
     """What kept it from being read since."""
+
+    failures: int = 0
+    """How often that was so in a row."""
+
+    def is_fresh(self, now: datetime) -> bool:
+        """Tell whether what it last said still holds."""
+        return (
+            self.at is not None
+            and now - self.at <= self.lasts
+            and self.failures < _TOO_MANY
+        )
 
 
 class JmxBoard:
@@ -49,7 +64,9 @@ class JmxBoard:
         """Keep why a process could not be read, beside what it last said."""
         with self._lock:
             before = self._readings.get(url, Reading())
-            self._readings[url] = replace(before, trouble=trouble)
+            self._readings[url] = replace(
+                before, trouble=trouble, failures=before.failures + 1
+            )
 
     def get(self, url: str) -> Reading:
         """Return the last of a process."""

@@ -68,6 +68,9 @@ class Java:
     def connect(self, url: str, user: str | None, password: str | None) -> Any:
         """Return a connector to a JMX port."""
         environment = self._map()
+        # A look at a connection that nobody uses is a thread for nothing, and
+        # it complains on stderr.
+        environment.put("jmx.remote.x.client.connection.check.period", "0")
         if user is not None:
             login = self.strings((user, password or ""))
             environment.put("jmx.remote.credentials", login)
@@ -148,8 +151,6 @@ def _start(jpype: ModuleType, timeout: timedelta) -> None:
     limits = {
         "sun.rmi.transport.tcp.responseTimeout": milliseconds,
         "sun.rmi.transport.tcp.handshakeTimeout": milliseconds,
-        # A look at a connection that nobody uses is a thread for nothing.
-        "jmx.remote.x.client.connection.check.period": 0,
     }
     # Java is not waited for when the agent ends.
     jpype.config.destroy_jvm = False

@@ -58,7 +58,7 @@ class JmxSource:
         fresh = {
             url: reading
             for url, reading in readings.items()
-            if _is_fresh(reading, now)
+            if reading.is_fresh(now)
         }
         metrics = self._interpret(
             {url: reading.mbeans for url, reading in fresh.items()}
@@ -104,7 +104,3 @@ def _why(reading: Reading) -> str:
     return (
         f"no answer since {reading.at:%H:%M:%S} UTC: is that process frozen?"
     )
-
-
-def _is_fresh(reading: Reading, now: datetime) -> bool:
-    return reading.at is not None and now - reading.at <= reading.lasts

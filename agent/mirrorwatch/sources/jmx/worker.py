@@ -15,8 +15,8 @@ _SHARE = 9
 partitions, or one far away, is asked for a tenth of the time at most."""
 
 _MISSED = 3
-"""Readings that may be missed in a row before what was said is too old: two
-can be a pause of Java's garbage collector."""
+"""Readings after which what was said is too old, if nothing was heard since,
+not even a failure: then a reading hangs that nobody gives up."""
 
 
 class JmxWorker:
@@ -67,6 +67,8 @@ class JmxWorker:
             mbeans = self._reader.read(self._wanted)
         except SourceUnavailableError as e:
             self._board.fail(self._url, str(e))
+            # However long it took before: what hangs must soon be known to.
+            self.interval = self._shortest
             raise
         # Figures are as old as the beginning of their reading.
         took = self._clock() - begin
