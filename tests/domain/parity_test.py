@@ -253,6 +253,35 @@ def test_partitions_that_only_the_target_has_are_told_at_once() -> None:
     assert verdict.reason.startswith("a has 4 partitions at ldf and only 2 at")
 
 
+def test_many_topics_that_are_divided_otherwise_are_told_in_one_sentence() -> (
+    None
+):
+    world = World(refresh=MINUTE)
+    here = {f"t{n}": 3 for n in range(9)}
+    there = dict.fromkeys(here, 2) | {"t7": 5, "t8": 5}
+    world.survey(here, there)
+    world.now += timedelta(seconds=121)
+    verdict = world.survey(here, there)
+    assert verdict.reason.startswith("t0 has 3 partitions at summit and only ")
+    assert "ALTER the topic? (likewise t1, t2, t3 and 3 more)" in (
+        verdict.reason
+    )
+    also = {k: v for k, v in verdict.evidence.items() if k.startswith("also")}
+    assert str(also.pop("also_1")).endswith("anew with fewer (likewise t8)")
+    assert also == {}
+    assert verdict.evidence["partition_mismatches"] == 9
+
+
+def test_a_topic_that_the_mirror_leaves_alone_is_no_copy() -> None:
+    for topics in ({"a": 1, "own": 2}, {"a": 1, "own": 9}):
+        world = World(wants="a", chosen=False, refresh=MINUTE)
+        world.survey({"a": 1, "own": 3}, topics)
+        world.now += 60 * MINUTE
+        verdict = world.survey({"a": 1, "own": 3}, topics)
+        assert verdict.health is Health.OK
+        assert world.figures() == [0, 0]
+
+
 def test_a_short_silence_of_a_cluster_changes_nothing_a_long_one_does() -> (
     None
 ):

@@ -105,10 +105,11 @@ class ConfigReader:
         sides = self._parity.sides()
         if sides is None or not self._settings.enabled:
             return
+        habits = self._parity.habits()
         topics = [
             (topic, remote)
             for topic, remote in sides.names.items()
-            if remote in sides.target.topics
+            if remote in sides.target.topics and habits.wants(topic)
         ]
         now = self._clock()
         if self._read_at is None or (

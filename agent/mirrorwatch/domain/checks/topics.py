@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from datetime import datetime
 
-from ..parity.topics import TopicsObservation, names
+from ..parity.topics import PartitionMismatch, TopicsObservation, names
 from ..verdicts import Evidence, Health, Verdict
 from .finding import Finding, conclude, seconds
 
@@ -99,24 +99,38 @@ def _find_missing(seen: TopicsObservation) -> Iterator[Finding]:
 
 
 def _find_mismatches(seen: TopicsObservation) -> Iterator[Finding]:
-    for m in seen.divided:
-        if m.source < m.target:
-            yield Finding(
-                Health.WARNING,
-                f"{m.topic} has {m.target} partitions at {seen.target_alias} "
-                f"and only {m.source} at {seen.source_alias}: the mirror "
-                "fills the first ones only; somebody added the others there, "
-                "or the topic was made anew with fewer",
-            )
-        else:
-            yield Finding(
-                Health.WARNING,
-                f"{m.topic} has {m.source} partitions at {seen.source_alias} "
-                f"and only {m.target} at {seen.target_alias} for "
-                f"{seconds(seen.at - m.since)}: the records of the others "
-                "are not copied. Does the mirror run, and may it ALTER the "
-                "topic?",
-            )
+    """Say it of one topic in each direction, and name others: there may be
+    very many.
+    """
+    fewer = [m for m in seen.divided if m.source > m.target]
+    if fewer:
+        first = min(fewer, key=lambda m: (m.since, m.topic))
+        yield Finding(
+            Health.WARNING,
+            f"{first.topic} has {first.source} partitions at "
+            f"{seen.source_alias} and only {first.target} at "
+            f"{seen.target_alias} for {seconds(seen.at - first.since)}: the "
+            "records of the others are not copied. Does the mirror run, and "
+            "may it ALTER the topic?" + _likewise_note(first, fewer),
+        )
+    more = [m for m in seen.divided if m.source < m.target]
+    if more:
+        first = min(more, key=lambda m: m.topic)
+        yield Finding(
+            Health.WARNING,
+            f"{first.topic} has {first.target} partitions at "
+            f"{seen.target_alias} and only {first.source} at "
+            f"{seen.source_alias}: the mirror fills the first ones only; "
+            "somebody added the others there, or the topic was made anew with "
+            "fewer" + _likewise_note(first, more),
+        )
+
+
+def _likewise_note(
+    first: PartitionMismatch, found: list[PartitionMismatch]
+) -> str:
+    others = names(m.topic for m in found if m is not first)
+    return f" (likewise {others})" if others else ""
 
 
 def _find_cycles(seen: TopicsObservation) -> Iterator[Finding]:

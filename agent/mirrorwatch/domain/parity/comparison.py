@@ -34,12 +34,12 @@ def compare(
     found = Comparison()
     for topic, remote in view.names.items():
         here, there = source.topics[topic], target.topics.get(remote)
-        wanted = habits.wants(topic)
-        if not wanted:
+        if not habits.wants(topic):
+            # One of that name at the target is not a copy.
             found.unwanted.append(topic)
+            continue
         if there is None:
-            if wanted:
-                found.missing[topic] = remote
+            found.missing[topic] = remote
             continue
         if here.partitions != there.partitions:
             found.partitions[topic] = (here.partitions, there.partitions)
