@@ -1,0 +1,139 @@
+"""Two clusters as they are surveyed, and what the agent says of them."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from mirrorwatch.domain.carriage import Carriage
+from mirrorwatch.domain.checks.topics import judge_topics
+from mirrorwatch.domain.figures.parity import topic_figures
+from mirrorwatch.domain.naming import DefaultNaming, IdentityNaming, Naming
+from mirrorwatch.domain.parity.topics import TopicsObservation
+from mirrorwatch.domain.positions import Connector
+from mirrorwatch.domain.selection import Selection
+from mirrorwatch.domain.verdicts import Flow, Verdict
+from mirrorwatch.domain.view import ClusterView, FlowView, TopicFacts
+from mirrorwatch.sources.parity import Parity, ParitySettings
+from mirrorwatch.sources.positions import Positions
+from mirrorwatch.state import Database
+from mirrorwatch.state.standing import StandingStore
+from tests.support.builders import NOON
+
+FLOW = Flow(name="summit->ldf", source="summit", target="ldf")
+MINUTE = timedelta(minutes=1)
+IDENTITY = IdentityNaming(alias="summit")
+DEFAULT = DefaultNaming(alias="summit")
+
+Topics = Mapping[str, int | TopicFacts]
+
+
+def facts(
+    topic: int | TopicFacts, *, topic_id: str = "id", replicas: int = 1
+) -> TopicFacts:
+    if isinstance(topic, TopicFacts):
+        return topic
+    return TopicFacts(
+        id=topic_id, partitions=topic, replication_factor=replicas
+    )
+
+
+def cluster(alias: str, at: datetime, topics: Topics) -> ClusterView:
+    return ClusterView(
+        alias=alias,
+        id=f"id of {alias}",
+        at=at,
+        topics={name: facts(topic) for name, topic in topics.items()},
+        ends={},
+    )
+
+
+class World:
+    """Two clusters as they are surveyed, and what the agent says of them."""
+
+    def __init__(
+        self,
+        naming: Naming = IDENTITY,
+        *,
+        wants: str | None = ".*",
+        chosen: bool = True,
+        refresh: timedelta = 10 * MINUTE,
+    ) -> None:
+        self.database = Database(None)
+        self.carriage = Carriage(
+            selection=Selection(), naming=naming, target_alias="ldf"
+        )
+        self.settings = ParitySettings(chosen=chosen)
+        self.positions = Positions()
+        self.now = NOON
+        self.refresh = refresh
+        if wants is not None:
+            self.configure(wants)
+        self.start()
+
+    def configure(self, wants: str) -> None:
+        self.positions.note(
+            Connector(
+                name="MirrorSourceConnector",
+                selection=Selection(include=(wants,)),
+                refresh=self.refresh,
+                max_in_flight=1,
+            )
+        )
+
+    def start(self) -> None:
+        self.parity = Parity(
+            flow=FLOW,
+            carriage=self.carriage,
+            positions=self.positions,
+            store=StandingStore(self.database, FLOW.name, "topics"),
+            settings=self.settings,
+            interval=timedelta(seconds=5),
+        )
+
+    def survey(
+        self,
+        source: Topics | None,
+        target: Topics | None,
+        *,
+        caught_up: bool = True,
+    ) -> Verdict:
+        """Survey both sides, and ask the target for what is missed."""
+        names = self.carriage.names(source or {})
+        self.parity.take(
+            FlowView(
+                flow=FLOW.name,
+                at=self.now,
+                committed={},
+                syncs={},
+                caught_up=caught_up,
+                source=None
+                if source is None
+                else cluster("summit", self.now, source),
+                target=None
+                if target is None
+                else cluster("ldf", self.now, target),
+                names={} if source is None else names,
+                problems=("ldf does not answer the agent",)
+                if target is None
+                else (),
+            )
+        )
+        if source is not None:
+            self.parity.note_hidden(
+                dict.fromkeys(self.parity.missing(), False)
+            )
+        return self.verdict()
+
+    def verdict(self) -> Verdict:
+        return judge_topics(FLOW.name, self.seen(), self.now)
+
+    def seen(self) -> TopicsObservation | None:
+        return next(iter(self.parity.observe(self.now)), None)
+
+    def figures(self) -> list[float]:
+        seen = self.seen()
+        assert seen is not None
+        return [
+            float(s.value)
+            for s in topic_figures(seen, self.now)
+            if isinstance(s.value, int | float)
+        ]
