@@ -189,6 +189,7 @@ def test_a_dropped_tail_hides_no_other_partition_that_stands() -> None:
     assert verdict.health is Health.CRITICAL
     assert "late[5] stands at offset 99 (sync) for 90 min" in verdict.reason
     assert "suspected to be dropped" in str(verdict.evidence["also_1"])
+    assert verdict.evidence["worst_partition"] == 5
 
 
 def test_a_slower_mirror_is_given_more_time() -> None:

@@ -1,16 +1,16 @@
 """The check ``lag``: whether records wait that the mirror does not take."""
 
-from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from ..conservation import Suspicion
 from ..lag import LagObservation, LagStatus, TopicLag
 from ..skips import SkipsObservation
-from ..verdicts import Health, Verdict
-from ..view import TopicPartition
+from ..verdicts import Evidence, Health, Verdict
 from .finding import Finding, conclude, seconds
 from .lag_evidence import show_lag
+from .left_behind import find_suspected, set_apart
 
 __all__ = ["LagLimits", "judge_lag"]
 
@@ -54,23 +54,26 @@ def judge_lag(
         What is known of its skips: records that seem to have been dropped
         wait for nothing, so a position that stands at them is not stuck.
     """
-    if skips is not None and now - skips.at > STALE:
-        skips = None
+    suspicions: tuple[Suspicion, ...] = ()
+    evidence: Evidence = {}
+    if seen is not None:
+        if skips is not None and now - skips.at <= STALE:
+            seen = set_apart(seen, skips.left_behind)
+            suspicions = skips.suspicions
+        evidence = show_lag(seen, _patience(seen, limits))
     return conclude(
-        _find(flow, seen, skips, limits, now),
+        _find(flow, seen, suspicions, limits, now),
         flow=flow,
         check="lag",
         now=now,
-        evidence={}
-        if seen is None
-        else show_lag(seen, _patience(seen, limits)),
+        evidence=evidence,
     )
 
 
 def _find(
     flow: str,
     seen: LagObservation | None,
-    skips: SkipsObservation | None,
+    suspicions: Iterable[Suspicion],
     limits: LagLimits,
     now: datetime,
 ) -> Iterator[Finding]:
@@ -91,11 +94,9 @@ def _find(
             "they have no leader, or the mirror's position lies beyond their "
             "end",
         )
-    if skips is None:
-        yield from _stuck(flow, seen, limits)
-    else:
-        yield from _stuck(flow, _apart(seen, skips.left_behind), limits)
-        yield from _suspected(seen, skips.suspicions, limits)
+    yield from _stuck(flow, seen, limits)
+    allowed = _patience(seen, limits)[LagStatus.STALLED]
+    yield from find_suspected(seen, suspicions, allowed)
     for topic in _of(seen, LagStatus.FALLING_BEHIND):
         yield Finding(
             Health.WARNING,
@@ -143,65 +144,6 @@ def _stuck(
             f"the oldest for {_age(topic)}: does the mirror's filter match "
             "it, and may it read it?",
         )
-
-
-def _apart(
-    seen: LagObservation, left_behind: Container[TopicPartition]
-) -> LagObservation:
-    """Return each topic by the worst partition that is not left behind."""
-    return replace(
-        seen,
-        topics=tuple(_by_others(topic, left_behind) for topic in seen.topics),
-    )
-
-
-def _by_others(
-    topic: TopicLag, left_behind: Container[TopicPartition]
-) -> TopicLag:
-    if (topic.topic, topic.partition) not in left_behind:
-        return topic
-    others = (
-        each
-        for each in topic.standing
-        if (topic.topic, each.partition) not in left_behind
-    )
-    worst = max(others, key=lambda each: each.stuck, default=None)
-    if worst is None:
-        return replace(topic, status=LagStatus.MOVING, stuck=None)
-    return replace(
-        topic,
-        status=worst.status,
-        partition=worst.partition,
-        position=worst.position,
-        origin=worst.origin,
-        stuck=worst.stuck,
-    )
-
-
-def _suspected(
-    seen: LagObservation, suspicions: Iterable[Suspicion], limits: LagLimits
-) -> Iterator[Finding]:
-    standing = {
-        (topic.topic, each.partition)
-        for topic in seen.topics
-        for each in topic.standing
-        if each.stuck > seen.flush * limits.stuck_flushes
-    }
-    found = [s for s in suspicions if (s.topic, s.partition) in standing]
-    if not found:
-        return
-    most = max(found, key=lambda s: s.count)
-    others = (
-        f"; so are those of {len(found) - 1} more partitions"
-        if len(found) > 1
-        else ""
-    )
-    yield Finding(
-        Health.WARNING,
-        f"{most.count} records of {most.topic}[{most.partition}] from offset "
-        f"{most.first} on wait while their task copies newer ones of other "
-        f"partitions: suspected to be dropped, not late{others}; see skips",
-    )
 
 
 def _patience(
