@@ -76,6 +76,32 @@ def test_few_topics_are_listed_and_all_are_counted(
     }
 
 
+def test_records_on_their_way_hide_no_topic_that_stands_or_lacks_some(
+    client: httpx.Client, stage: Stage
+) -> None:
+    stands = a_topic(
+        "stands", records=1, seconds=0.5, status=LagStatus.STALLED
+    )
+    late = a_topic("late", records=9, seconds=5, status=LagStatus.MOVING)
+    topics = [
+        *many_topics(behind=40),
+        stands,
+        late,
+        a_topic("lsst.sal.ESS.temperature"),
+    ]
+    stage.tick(a_report(observations=[a_lag(topics), some_skips()]))
+
+    (flow,) = ask(client, "?top=5")["flows"]
+
+    assert [(t["topic"], t["notable"]) for t in flow["topics"]] == [
+        ("late", True),
+        ("stands", True),
+        ("lsst.sal.ESS.temperature", True),
+        ("lsst.sal.Subsystem1.topic_0039", False),
+        ("lsst.sal.Subsystem1.topic_0038", False),
+    ]
+
+
 @pytest.mark.parametrize(
     ("query", "listed"),
     [

@@ -16,6 +16,13 @@ from .topics_query import TopicsQuery
 
 __all__ = ["topics_document"]
 
+CALM = {LagStatus.EVEN, LagStatus.MOVING}
+
+NOTED_SECONDS = 5
+"""Age from which what waits is worth a line. Records on their way are not: on
+a healthy flow others are at every look, and a list of them would hide the
+topic that stands."""
+
 
 def topics_document(
     report: Report | None,
@@ -93,11 +100,16 @@ def _topics(
 
 def _order(topic: TopicLag, counts: Facts) -> tuple[Any, ...]:
     """Return what sorts a topic: how late first, then what is missing, then
-    what would be lost next.
+    what is on its way, then what would be lost next.
     """
     gone = missing(counts.get(topic.topic, {}))
     left = topic.headroom.remaining if topic.headroom else timedelta.max
-    return -topic.seconds, -topic.records, -gone, left, topic.topic
+    late = topic.seconds if _is_late(topic) else -1
+    return -late, -gone, -topic.seconds, -topic.records, left, topic.topic
+
+
+def _is_late(topic: TopicLag) -> bool:
+    return topic.status not in CALM or topic.seconds >= NOTED_SECONDS
 
 
 def _sums(topics: Sequence[TopicLag]) -> dict[str, Any]:
@@ -123,6 +135,7 @@ def _topic(topic: TopicLag, counts: Mapping[str, int]) -> dict[str, Any]:
         "topic": topic.topic,
         "class": topic.topic_class,
         "status": topic.status,
+        "notable": _is_late(topic) or missing(counts) > 0,
         "lag_records": topic.records,
         "lag_seconds": _rounded(topic.seconds),
         "lag_seconds_at_least": topic.at_least,

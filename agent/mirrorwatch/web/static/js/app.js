@@ -46,7 +46,7 @@ async function refresh() {
   isBusy = true;
   clearTimeout(timer);
   try {
-    [status, topics] = await Promise.all([askStatus(), askTopics(TOPICS)]);
+    [status, topics] = await Promise.all([askStatus(), latestTopics()]);
     receivedAt = performance.now();
     failedAt = null;
     show();
@@ -60,6 +60,17 @@ async function refresh() {
   isBusy = false;
   const isBehind = failedAt === null && wanted !== range;
   timer = setTimeout(refresh, isBehind ? 0 : pause());
+}
+
+/** The topics; the last ones again, which say their age, if there is no
+    answer: the verdicts are told without them. */
+async function latestTopics() {
+  try {
+    return await askTopics(TOPICS);
+  } catch (error) {
+    console.warn(`No answer about topics: ${error.message}`);
+    return topics;
+  }
 }
 
 async function showMore() {
@@ -96,8 +107,8 @@ function show() {
     }
     const card = cards.get(flow.name);
     card.show(flow, agentNow(), link === "live");
-    card.topics.show(topics.flows.find((found) => found.name === flow.name),
-      flow.verdicts, agentNow(), status.agent.stale_after_seconds);
+    const seen = topics?.flows.find((found) => found.name === flow.name);
+    card.showTopics(seen, agentNow(), status.agent.stale_after_seconds);
     if (link === "unreachable" && range) card.drawHistory(range, agentNow());
   });
   showOverview(status.flows, cards, link === "live");

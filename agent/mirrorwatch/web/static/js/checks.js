@@ -2,7 +2,8 @@
 // is fine, or off, is one quiet line until somebody opens it.
 
 import { el, setText } from "./dom.js";
-import { count, since } from "./format.js";
+import { makeEvidence, showEvidence } from "./evidence.js";
+import { since } from "./format.js";
 import { severity, showBadge } from "./health.js";
 
 export class Checks {
@@ -57,8 +58,7 @@ export class Checks {
       el("strong", { class: "check-name" }),
       el("div", { class: "check-words" },
         el("p", { class: "check-reason" }),
-        el("details", { class: "evidence" },
-          el("summary", {}, "Evidence"), el("dl"))),
+        makeEvidence(check)),
       el("span", { class: "check-since" }));
     this.rows.set(check, row);
     return row;
@@ -83,27 +83,5 @@ function update(row, verdict, now) {
   const time = row.querySelector(".check-since");
   setText(time, since(verdict.since, now));
   time.title = new Date(verdict.since).toString();
-  showEvidence(row.querySelector(".evidence"), verdict.evidence);
-}
-
-function showEvidence(details, evidence) {
-  const facts = Object.entries(evidence);
-  details.hidden = facts.length === 0;
-  const lines = facts.map(([name, value]) => `${name}\n${words(value)}`);
-  const list = details.querySelector("dl");
-  if (list.dataset.shown === lines.join("\n")) return;
-  list.dataset.shown = lines.join("\n");
-  list.replaceChildren(...facts.flatMap(([name, value]) => {
-    const term = el("dt");
-    const fact = el("dd");
-    term.textContent = name.replaceAll("_", " ");
-    fact.textContent = words(value);
-    return [term, fact];
-  }));
-}
-
-function words(value) {
-  if (value === null) return "not known";
-  if (typeof value === "boolean") return value ? "yes" : "no";
-  return typeof value === "number" ? count(value) : value;
+  showEvidence(row.querySelector(".evidence"), verdict.evidence, now);
 }

@@ -16,6 +16,14 @@ export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
+/** Sets a name that may be broken behind its dots and underscores. */
+export function setName(element, name) {
+  if (element.textContent === name) return;
+  const parts = name.split(/(?<=[._-])/);
+  element.replaceChildren(...parts.flatMap((part, n) =>
+    (n ? [document.createElement("wbr"), part] : [part])));
+}
+
 function fill(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     element.setAttribute(name, value);

@@ -7,6 +7,7 @@ import { FlowCharts } from "./flow-charts.js";
 import { since } from "./format.js";
 import { severity, showBadge, worst } from "./health.js";
 import { FlowHistory } from "./history.js";
+import { headline } from "./loss.js";
 import { showStrip } from "./strip.js";
 import { showHistoryTable, showLosses, showPartitions } from "./tables.js";
 import { Topics } from "./topics.js";
@@ -65,6 +66,12 @@ export class FlowCard {
       words.push(`also ${more.map((v) => `${v.check} ${v.health}`).join(", ")}`);
     }
     setText(this.find(".lead-more"), words.join(" · "));
+  }
+
+  /** Shows what was last told of its topics; nothing if that was nothing. */
+  showTopics(seen, now, staleAfter) {
+    setText(this.find(".lead-topics"), headline(seen));
+    this.topics.show(seen, this.flow.verdicts, now, staleAfter);
   }
 
   async showHistory(range, now) {

@@ -30,8 +30,9 @@ export function showPartitions(card, canary, now) {
   if (fold.hidden) return;
   const topics = canary.topic === canary.remote_topic
     ? canary.topic : `${canary.topic} → ${canary.remote_topic}`;
+  const noun = partitions.length === 1 ? "partition" : "partitions";
   setText(fold.querySelector("summary"),
-    `Canary on ${partitions.length} partitions of ${topics}`);
+    `Canary on ${partitions.length} ${noun} of ${topics}`);
   if (!fold.open) return;
   fold.querySelector("tbody").replaceChildren(...partitions.map((p) => row([
     p.warming ? `${p.partition} (warming)` : String(p.partition),

@@ -1,8 +1,9 @@
 // The worst topics of a flow, or all of them when asked for.
 
 import { askTopics } from "./api.js";
-import { el, setText } from "./dom.js";
+import { el, setName, setText } from "./dom.js";
 import { age, count, waited } from "./format.js";
+import { missing as gone } from "./loss.js";
 
 const MOST = 10;
 const NONE = "–";
@@ -38,7 +39,7 @@ export class TopicTable {
   show(seen) {
     this.seen = seen;
     const listed = this.isOpen && this.all ? this.all
-      : seen.topics.filter(isNews).slice(0, MOST);
+      : seen.topics.filter((topic) => topic.notable).slice(0, MOST);
     this.scroll.hidden = listed.length === 0;
     this.scroll.classList.toggle("all", this.isOpen);
     this.place(listed);
@@ -46,26 +47,32 @@ export class TopicTable {
     const total = seen.totals.topics;
     this.button.hidden = total === 0;
     setText(this.button, this.isOpen
-      ? "Show only topics behind" : `Show all ${count(total)} topics`);
-    const hidden = seen.totals.topics_behind - listed.length;
-    setText(this.note, !this.isOpen && hidden > 0 && listed.length === MOST
-      ? `The worst ${MOST}; ${count(hidden)} more are behind.` : "");
+      ? "Show only the worst" : `Show all ${count(total)} topics`);
+    if (!this.isOpen) setText(this.note, noteWords(listed, seen.totals));
+    else if (this.all) setText(this.note, "");
   }
 
   async toggle() {
     this.isOpen = !this.isOpen;
     this.all = null;
-    await this.refresh().catch(() => setText(this.note,
-      "The agent did not answer; asking again."));
+    await this.refresh();
   }
 
   /** Asks for all topics while they are shown. */
   async refresh() {
+    let trouble = "";
     if (this.isOpen) {
-      const found = await askTopics({ flow: this.flow, all: 1 });
-      this.all = found.flows[0].topics;
+      try {
+        const found = await askTopics({ flow: this.flow, all: 1 });
+        this.all = found.flows[0].topics;
+      } catch (error) {
+        // A long list over a bad line says nothing about the agent.
+        console.warn(`No answer about all topics: ${error.message}`);
+        trouble = "Not all topics could be fetched; asking again.";
+      }
     }
     if (this.seen) this.show(this.seen);
+    if (trouble) setText(this.note, trouble);
   }
 
   /** Rows stay the same elements, so that nothing flickers. */
@@ -80,10 +87,12 @@ export class TopicTable {
     let next = body.firstElementChild;
     for (const topic of topics) {
       const row = this.rows.get(topic.topic) ?? this.make(topic.topic);
-      row.classList.toggle("even", topic.status === "even");
+      row.classList.toggle("calm", !topic.notable);
+      row.classList.toggle("short", gone(topic) > 0);
       COLUMNS.forEach(([, words], n) => {
-        setText(row.cells[n], words(topic));
-        row.cells[n].classList.toggle("none", words(topic) === NONE);
+        const told = words(topic);
+        (n ? setText : setName)(row.cells[n], told);
+        row.cells[n].classList.toggle("none", told === NONE);
       });
       if (row === next) next = row.nextElementSibling;
       else body.insertBefore(row, next);
@@ -92,20 +101,26 @@ export class TopicTable {
 
   make(name) {
     const row = el("tr", { role: "row" }, ...COLUMNS.map(([label], n) =>
-      el(n ? "td" : "th", n ? { role: "cell", "data-label": label }
+      el(n ? "td" : "th", n
+        ? { role: "cell", "data-label": label, "data-column": slug(label) }
         : { role: "rowheader", scope: "row" })));
     this.rows.set(name, row);
     return row;
   }
 }
 
-/** Whether a topic is worth a line: behind, or with records missing. */
-function isNews(topic) {
-  return topic.lag_records > 0 || gone(topic) > 0 || topic.suspected_records > 0;
-}
+const slug = (label) => label.toLowerCase().replaceAll(" ", "-");
 
-function gone({ skipped_records: skipped, recovered_records: recovered }) {
-  return (skipped ?? 0) - (recovered ?? 0);
+/** What the short list leaves out, so that its figures add up. */
+function noteWords(listed, totals) {
+  const behind = listed.filter((topic) => topic.lag_records > 0).length;
+  const hidden = totals.topics_behind - behind;
+  if (hidden <= 0) return "";
+  if (listed.length === MOST) {
+    return `The worst ${MOST}; ${count(hidden)} more are behind.`;
+  }
+  const topics = hidden === 1 ? "topic has" : "topics have";
+  return `${count(hidden)} ${topics} records on the way, as is usual.`;
 }
 
 function oldest(topic) {
@@ -116,18 +131,19 @@ function oldest(topic) {
 
 function caughtUp(topic) {
   if (!topic.lag_records) return NONE;
-  return topic.drain_seconds === null
-    ? "not getting less" : waited(topic.drain_seconds);
+  if (topic.drain_seconds !== null) return waited(topic.drain_seconds);
+  return topic.notable ? "not getting less" : NONE;
 }
 
 function timeToLoss(topic) {
   if (topic.time_to_loss_seconds === null) return NONE;
+  if (topic.time_to_loss_seconds < 0.5) return "now";
   const about = topic.time_to_loss_estimated ? "about " : "";
   return `${about}${age(topic.time_to_loss_seconds)}`;
 }
 
 function missing(topic) {
-  if (topic.skipped_records === null) return NONE;
+  if (gone(topic) === null) return NONE;
   const suspected = topic.suspected_records
     ? ` (${count(topic.suspected_records)} suspected)` : "";
   return `${count(gone(topic))}${suspected}`;
@@ -135,5 +151,6 @@ function missing(topic) {
 
 function where({ partition, position, position_by: by }) {
   if (partition === null) return NONE;
-  return `${partition} at offset ${count(position)} (${by ?? "not known"})`;
+  // Without separators, because it is looked up elsewhere.
+  return `${partition} at offset ${position ?? "not known"}${by ? ` (${by})` : ""}`;
 }

@@ -3,6 +3,7 @@
 import { el, setText } from "./dom.js";
 import { age, count, waited } from "./format.js";
 import { severity, showBadge } from "./health.js";
+import { lossTime, lossWords, missing, moreWords } from "./loss.js";
 import { TopicTable } from "./topic-table.js";
 
 const LABELS = [
@@ -74,9 +75,9 @@ export class Topics {
     sign.hidden = judged === undefined || !isSame
       || severity(judged) <= severity("ok");
     if (!sign.hidden) showBadge(sign, judged);
-    setText(this.find(".loss-time"), first ? about(first) : "Not known");
+    setText(this.find(".loss-time"), lossTime(seen));
     setText(this.find(".loss-words"), lossWords(seen));
-    setText(this.find(".loss-more"), first ? moreWords(seen) : "");
+    setText(this.find(".loss-more"), moreWords(seen));
   }
 
   showFigures(totals) {
@@ -85,9 +86,10 @@ export class Topics {
     this.set("waiting", count(totals.lag_records), "");
     this.set("behind", count(totals.topics_behind),
       `of ${count(totals.topics)}`);
-    const gone = totals.skipped_records === null
-      ? null : totals.skipped_records - totals.recovered_records;
+    const gone = missing(totals);
     this.set("missing", count(gone), missingNote(totals));
+    this.values.get("missing").value.parentElement.classList
+      .toggle("some", Boolean(gone || totals.suspected_records));
     for (const [name, number] of [["repeated", totals.repeated_records],
       ["resets", totals.position_resets]]) {
       this.set(name, count(number), number === null ? "not known" : "");
@@ -106,37 +108,6 @@ function statuses({ statuses: counts, totals }) {
     .filter(([, number]) => number > 0).reverse()
     .map(([status, number]) => `${count(number)} ${status}`);
   return totals.topics === 0 ? "none" : named.join(", ");
-}
-
-function about({ seconds, estimated }) {
-  return `${estimated ? "about " : ""}${age(seconds)}`;
-}
-
-function lossWords({ time_to_loss: first, ...seen }) {
-  if (first) return "until records are lost for good, were the mirror to stop now";
-  if (seen.observed_at === null) return "how long until records are lost";
-  return seen.retention_known
-    ? "when records would be lost: no topic says how long it is kept, or all are kept for ever"
-    : "how long the source keeps its records";
-}
-
-function moreWords({ time_to_loss: first, waiting_time_to_loss: waiting }) {
-  const how = first.estimated
-    ? " (estimated from the size of its log and the rate of writing)" : "";
-  const others = first.others_alike
-    ? ` and ${count(first.others_alike)} others alike` : "";
-  const words = [`First to lose: ${first.topic}${others}${how}.`];
-  if (waiting && waiting.topic !== first.topic && waiting.share < 0.99) {
-    words.push(`Of what waits already: ${waiting.topic}, in `
-      + `${about(waiting)}.`);
-  }
-  const late = waiting ?? first;
-  if (late.lag_records && late.share < 0.99) {
-    words.push(late.drain_seconds === null
-      ? "What waits there does not get less."
-      : `As fast as now it has caught up in ${age(late.drain_seconds)}.`);
-  }
-  return words.join(" ");
 }
 
 function missingNote(totals) {
