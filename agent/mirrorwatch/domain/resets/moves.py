@@ -7,7 +7,8 @@ from datetime import datetime
 from ..positions import Committed, Sync
 from ..view import ClusterView
 from .books import ResetBooks
-from .event import Kind
+from .event import Kind, Reset
+from .gaps import Gaps
 from .outcome import Outcome
 from .place import Place
 
@@ -29,12 +30,15 @@ class Moves:
     counted
         Tells of a source topic whether the target's offsets count its copies:
         not where others write there, nor where there are markers.
+    gaps
+        Takes what was passed over.
     """
 
     books: ResetBooks
     source: ClusterView
     at: datetime
     counted: Callable[[str], bool]
+    gaps: Gaps
     _outcome: Outcome = field(init=False)
 
     def __post_init__(self) -> None:
@@ -136,31 +140,48 @@ class Moves:
             return True
         expired = self.books.open(Kind.EXPIRED, *where)
         if expired is not None and sync.upstream >= (expired.end or 0):
-            origin = place.origin_of(sync.downstream)
-            if origin is None or not place.reached <= origin:
-                origin = max(place.reached, place.empty_until)
-            first = min(origin, sync.upstream)
-            if first < sync.upstream:
-                self._outcome.settle(expired, first=first, end=sync.upstream)
-            else:
-                self.books.drop(expired)  # all of it had been copied
+            self._end_expired(expired, place, sync)
         elif _is_back(place, sync):
-            end = self.source.ends.get(where)
-            if end is not None and end < place.reached:
-                self._outcome.note_cut(place, *where, end)
-                place.reached = after
-            else:
-                # Copies that neither a sync nor a commit told.
-                copied = place.origin_of(sync.downstream) or 0
-                self._outcome.go_back(
-                    max(place.reached, min(copied, end or 0)),
-                    *where,
-                    sync.upstream,
-                )
+            self._go_back(place, sync)
+        else:
+            self._go_on(place, sync)
         place.reached = max(place.reached, after)
         if place.reached <= after:
             self._outcome.catch_up(*where, after)
         return True
+
+    def _end_expired(self, expired: Reset, place: Place, sync: Sync) -> None:
+        origin, reached = place.origin_of(sync.downstream), place.reached or 0
+        if origin is None or not reached <= origin:
+            origin = max(reached, place.empty_until)
+        first = min(origin, sync.upstream)
+        if first < sync.upstream:
+            self._outcome.settle(expired, first=first, end=sync.upstream)
+        else:
+            self.books.drop(expired)  # all of it had been copied
+
+    def _go_back(self, place: Place, sync: Sync) -> None:
+        where, reached = (sync.topic, sync.partition), place.reached or 0
+        end = self.source.ends.get(where)
+        if end is not None and end < reached:
+            self._outcome.note_cut(place, *where, end)
+            place.reached = sync.upstream + 1
+            return
+        # Copies that neither a sync nor a commit told.
+        copied = place.origin_of(sync.downstream) or 0
+        reached = max(reached, min(copied, end or 0))
+        self._outcome.go_back(reached, *where, sync.upstream)
+
+    def _go_on(self, place: Place, sync: Sync) -> None:
+        origin = place.origin_of(sync.downstream)
+        if origin is None or origin >= sync.upstream:
+            return
+        self.gaps.note(
+            (sync.topic, sync.partition),
+            max(origin, place.reached or 0, place.empty_until),
+            sync.upstream,
+            self.at,
+        )
 
 
 def _is_known(place: Place, sync: Sync) -> bool:

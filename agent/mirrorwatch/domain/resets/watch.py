@@ -8,6 +8,7 @@ from ..positions import Committed, Sync
 from ..view import ClusterView, FlowView, TopicPartition
 from .books import ResetBooks
 from .event import Kind
+from .gaps import Gaps
 from .identity import check_clusters, check_homes
 from .moves import Moves
 from .observation import PositionObservation
@@ -102,6 +103,7 @@ class ResetWatch:
         self._counted = lambda topic: estimates and not merged(topic)
         self._memory = memory
         self._standing = Standing(books, estimates)
+        self._gaps = Gaps()
         self._held = _Held()
         self._before = Before()
         self._partitions = len(books.places)
@@ -171,7 +173,7 @@ class ResetWatch:
             books, news.homes, view, self._internal, from_end=news.from_end
         )
         new = check_topics(books, view, self._before, view.committed)
-        moves = Moves(books, source, view.at, self._counted)
+        moves = Moves(books, source, view.at, self._counted, self._gaps)
         for (topic, partition), syncs in held.syncs.items():
             if topic not in view.names:
                 continue
@@ -181,6 +183,7 @@ class ResetWatch:
             if topic in new:
                 left = moves.leave_old(topic, partition, syncs)
             moves.take_syncs(topic, partition, left)
+        self._gaps.look(books, source, view.at)
         self._take_commits(view, held.committed, moves, news)
         self._standing.look(view, source, news.empty_until)
         self._before = Before(source, view.target, view.names)
