@@ -182,13 +182,16 @@ def _is_reset(
     """Tell whether what is gone had expired before the mirror came to it.
 
     Then it went on at the log start of that time, which is nowhere before
-    the one that was known, or is still the same.
+    the one that was known, or is still the same. Copies of nothing that is
+    still there tell that it read of what is gone.
     """
     if epoch.start_before > passed.before + 1:
         return True
     first = min(passed.fresh, default=-1)
-    return first >= reading.source_start and not any(
-        o < first for o in present
+    return (
+        first >= reading.source_start
+        and not passed.path.strangers
+        and not any(o < first for o in present)
     )
 
 
