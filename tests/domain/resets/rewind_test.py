@@ -113,6 +113,20 @@ def test_copies_that_were_never_told_are_counted_by_the_target(
     assert world.reset().settled is None
 
 
+@pytest.mark.parametrize("again_at", [250, 400])
+def test_one_that_was_killed_after_its_first_copies_is_counted_too(
+    world: World, again_at: int
+) -> None:
+    grow(world, 250)
+    world.sync(100, 100)
+    world.tick(2)
+    # Others may write there unknown to us: never more than the source has.
+    world.sync(100, again_at)
+    world.settle()
+    assert (world.reset().first, world.reset().end) == (100, 250)
+    assert world.reset().settled is None
+
+
 def test_the_last_commit_ends_a_rewind_that_no_sync_ends(
     world: World,
 ) -> None:
