@@ -78,7 +78,18 @@ def test_what_was_never_seen_is_unknown(judge: type[object]) -> None:
 def test_a_mirror_that_goes_on_is_ok_whatever_waits() -> None:
     assert lag(SEEN).health is Health.OK
     assert "40 records" in lag(SEEN).reason
+    assert lag(SEEN).reason.endswith("and the mirror goes on")
     assert lag(SEEN).evidence["worst_topic"] == "late"
+
+
+def test_a_mirror_that_may_stand_is_not_said_to_go_on() -> None:
+    verdict = lag(
+        with_late(status=LagStatus.STOPPED, stuck=timedelta(seconds=80))
+    )
+    assert verdict.health is Health.OK
+    assert "goes on" not in verdict.reason
+    assert "nothing was seen to be copied for 80 s" in verdict.reason
+    assert verdict.reason.endswith("up to 2 min")
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,13 @@
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import count
 from threading import Event, Thread
 from types import TracebackType
 from typing import Self
 
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException, Producer
 
 from mirrorwatch.lab import Lab
 
@@ -147,8 +148,11 @@ class MixedTraffic:
 
     def _sample(self) -> None:
         self._write(EXPIRING, 0, f"sample {self.rounds}".encode())
-        for partition in range(self._grown):
-            self._write(GROWING, partition, f"sample {self.rounds}".encode())
+        known = self._plain.list_topics(GROWING, timeout=30).topics[GROWING]
+        for partition in known.partitions:
+            # The producer knows what it was just told of a moment later.
+            with suppress(KafkaException):
+                self._write(GROWING, partition, f"n {self.rounds}".encode())
 
     def _burst(self) -> None:
         for n in range(BURST):

@@ -103,13 +103,24 @@ def _find(
             f"{topic.topic} falls behind: {topic.records} records wait, the "
             f"oldest for {_age(topic)}, and longer from minute to minute",
         )
-    waits = f"the oldest for {seconds(timedelta(seconds=seen.seconds))}"
-    yield Finding(
-        Health.OK,
-        f"{seen.records} records of {len(seen.topics)} topics wait, {waits}, "
-        "and the mirror goes on"
-        if seen.records
-        else f"Nothing waits in {len(seen.topics)} topics",
+    yield Finding(Health.OK, _calm(seen, limits))
+
+
+def _calm(seen: LagObservation, limits: LagLimits) -> str:
+    if not seen.records:
+        return f"Nothing waits in {len(seen.topics)} topics"
+    waits = (
+        f"{seen.records} records of {len(seen.topics)} topics wait, the "
+        f"oldest for {seconds(timedelta(seconds=seen.seconds))}"
+    )
+    stopped = _of(seen, LagStatus.STOPPED)
+    if not stopped:
+        return f"{waits}, and the mirror goes on"
+    stuck = max(topic.stuck or timedelta() for topic in stopped)
+    allowed = _patience(seen, limits)[LagStatus.STOPPED]
+    return (
+        f"{waits}, and nothing was seen to be copied for {seconds(stuck)}: "
+        f"it may be that long between two commits, up to {seconds(allowed)}"
     )
 
 
