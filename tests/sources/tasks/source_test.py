@@ -91,6 +91,7 @@ def observed(
         flow=FLOW.name, positions=positions, facts=facts, board=board
     )
     (seen,) = source.observe(NOON)
+    assert source.up == (seen.problems == ())
     return seen
 
 
