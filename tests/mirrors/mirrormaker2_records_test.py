@@ -151,6 +151,7 @@ def test_a_connector_that_says_nothing_has_mirror_makers_defaults() -> None:
     assert not found.read_committed
     assert not found.starts_at_end
     assert not found.tolerates_errors
+    assert not found.transforms
     assert found.flush is None
     assert found.config_sync == timedelta(minutes=10)
     assert r"min\.insync\.replicas" in found.config_excluded
@@ -187,6 +188,7 @@ def test_other_settings_that_checks_need_are_found() -> None:
     found = copying(
         **{
             "errors.tolerance": "all",
+            "transforms": "route,filter",
             "target.cluster.offset.flush.interval.ms": "1500",
             "sync.topic.configs.enabled": "false",
             "config.properties.blacklist": "a, b",
@@ -194,6 +196,7 @@ def test_other_settings_that_checks_need_are_found() -> None:
         }
     )
     assert found.tolerates_errors
+    assert found.transforms
     assert found.flush == timedelta(seconds=1.5)
     assert found.config_sync is None
     assert found.config_excluded == ("a", "b")

@@ -77,6 +77,10 @@ class Connector:
     tolerates_errors: bool = False
     """Whether records that fail are dropped (``errors.tolerance``)."""
 
+    transforms: bool = True
+    """Whether it has transforms, which may drop records that were read; true
+    where that is not said."""
+
     flush: timedelta | None = None
     """How often it commits positions; `None` if that is not said."""
 

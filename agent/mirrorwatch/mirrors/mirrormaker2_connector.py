@@ -79,6 +79,7 @@ def to_connector(
         read_committed=_is(isolation, "read_committed"),
         starts_at_end=_is(reset, "latest"),
         tolerates_errors=_is(properties.get("errors.tolerance"), "all"),
+        transforms=bool((properties.get("transforms") or "").strip()),
         flush=_flush(properties),
         config_sync=_seconds(
             properties, "sync.topic.configs.interval.seconds", REFRESH

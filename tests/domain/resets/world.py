@@ -119,6 +119,11 @@ class World:
         self._unread.append(sync)
         self._syncs.append(sync)
 
+    def take_unread(self) -> list[Sync]:
+        """Return what the mirror wrote since the last call."""
+        unread, self._unread = self._unread, []
+        return unread
+
     def tick(self, times: int = 1) -> None:
         for _ in range(times):
             self.now += TICK

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from threading import Lock
 
 from ...domain.conservation import Books
-from ...domain.positions import Sync
+from ...domain.positions import Assignment, Sync
 from ...domain.skips import SkipsObservation
 from ...domain.view import FlowView
 from ...exceptions import SourceError, StateError
@@ -136,10 +136,26 @@ class SkipsWatch:
                 if not self._merged(topic)
             }
             self._books.follow(replace(view, names=judged), syncs)
-            self._suspects.look(
-                view, self._books, self._positions.assignments()
-            )
+            self._suspects.look(view, self._books, self._assignments())
         return bool(views)
+
+    def _assignments(self) -> list[Assignment]:
+        """Return what tasks have that may drop what they read.
+
+        Without a transform nothing is dropped that does not move the
+        position: what waits there is stuck, in the producer for example, and
+        that is the business of the lag.
+        """
+        plain = {
+            connector.name
+            for connector in self._positions.connectors()
+            if not connector.transforms
+        }
+        return [
+            each
+            for each in self._positions.assignments()
+            if each.connector not in plain
+        ]
 
     def _read(self) -> bool:
         """Read one batch of stretches; tell whether anything was learned."""
