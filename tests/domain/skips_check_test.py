@@ -72,21 +72,29 @@ def test_more_skips_are_counted_behind_the_last_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "says"),
+    ("kind", "says", "name"),
     [
-        (Kind.REPEATED, "were written again; none of them is lost"),
-        (Kind.UNVERIFIABLE, "cannot be verified"),
+        (
+            Kind.REPEATED,
+            "were written again; none of them is lost",
+            "repeat_1",
+        ),
+        (Kind.UNVERIFIABLE, "cannot be verified", "unverifiable_1"),
     ],
 )
 def test_repeats_and_doubts_warn_for_ten_minutes(
-    kind: Kind, says: str
+    kind: Kind, says: str, name: str
 ) -> None:
     young = replace(SKIP, kind=kind, at=NOW - timedelta(minutes=9))
     verdict = judged(happened((young, 10)))
     assert verdict.health is Health.WARNING
     assert says in verdict.reason
+    assert verdict.evidence[name] == (
+        "10 of t partition 3 (source offsets 30 to 39)"
+    )
     old = replace(SKIP, kind=kind, at=NOW - timedelta(minutes=11))
     assert judged(happened((old, 10))).health is Health.OK
+    assert name not in judged(happened((old, 10))).evidence
 
 
 def test_a_suspicion_warns_and_counts() -> None:
@@ -105,6 +113,9 @@ def test_a_suspicion_warns_and_counts() -> None:
     )
     assert "suspected" in verdict.reason
     assert verdict.evidence["suspected_records"] == 10
+    assert verdict.evidence["suspected_1"] == (
+        "10 of t partition 0 (source offsets 20 to 29)"
+    )
 
 
 @pytest.mark.parametrize(

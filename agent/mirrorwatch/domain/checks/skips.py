@@ -1,6 +1,6 @@
 """The check ``skips``: whether what goes in comes out, once."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -8,16 +8,13 @@ from ..conservation import Happening, Kind
 from ..skips import SkipsObservation
 from ..verdicts import Health, Verdict
 from .finding import Finding, conclude, seconds
+from .skips_evidence import place_of, show_skips
 
 __all__ = ["SkipsLimits", "judge_skips"]
 
 STALE = timedelta(minutes=1)
 """Both sides are compared once a tick. One that was not for this long waits
 for a cluster that does not answer, or hangs."""
-
-_RANGES_SHOWN = 3
-
-_LOSSES = {Kind.SKIPPED, Kind.HEAD, Kind.TAIL}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,7 +55,7 @@ def judge_skips(
         flow=flow,
         check="skips",
         now=now,
-        evidence=_evidence(seen),
+        evidence=show_skips(seen, now - limits.warning_window),
     )
 
 
@@ -194,42 +191,10 @@ def _find_blindness(
 
 
 def _place(happening: Happening) -> str:
-    shown = happening.ranges[-_RANGES_SHOWN:]
-    names = ", ".join(f"{a} to {b}" if a != b else str(a) for a, b in shown)
-    more = " and others" if len(happening.ranges) > len(shown) else ""
-    return (
-        f"{happening.topic} partition {happening.partition} (source offsets "
-        f"{names}{more})"
-    )
+    return place_of(happening.topic, happening.partition, happening.ranges)
 
 
 def _note_merged(seen: SkipsObservation) -> str:
     if not seen.merged:
         return ""
     return f"; {seen.merged} merged topics are left to the audit"
-
-
-def _evidence(
-    seen: SkipsObservation | None,
-) -> dict[str, str | int | float | bool | None]:
-    if seen is None:
-        return {}
-    tallies = [tally for _, tally in seen.tallies]
-    losses = [(x, n) for x, n in seen.happenings if x.kind in _LOSSES and n]
-    return {
-        "skipped_records": sum(t.skipped for t in tallies),
-        "recovered_records": sum(t.recovered for t in tallies),
-        "repeated_records": sum(t.repeated for t in tallies),
-        "unverifiable_offsets": sum(t.unverifiable for t in tallies),
-        "compacted_offsets": sum(t.compacted for t in tallies),
-        "suspected_records": sum(s.count for s in seen.suspicions),
-        "partitions": seen.partitions,
-        **dict(_name_losses(losses)),
-    }
-
-
-def _name_losses(
-    losses: Iterable[tuple[Happening, int]],
-) -> Iterator[tuple[str, str]]:
-    for number, (happening, missing) in enumerate(list(losses)[-10:], start=1):
-        yield f"skip_{number}", f"{missing} of {_place(happening)}"
