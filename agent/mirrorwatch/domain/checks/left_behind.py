@@ -1,6 +1,6 @@
 """Partitions that wait although the task that has them goes on."""
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import replace
 from datetime import timedelta
 
@@ -14,7 +14,7 @@ __all__ = ["find_suspected", "set_apart"]
 
 
 def set_apart(
-    seen: LagObservation, left_behind: Container[TopicPartition]
+    seen: LagObservation, left_behind: Set[TopicPartition]
 ) -> LagObservation:
     """Return each topic by the worst partition that is not left behind.
 
@@ -26,6 +26,8 @@ def set_apart(
         Partitions whose task copies newer records of others: that task is
         well, so what waits there was dropped, or will soon be known to be.
     """
+    if not left_behind:
+        return seen  # as it is most of the time
     return replace(
         seen,
         topics=tuple(_by_others(topic, left_behind) for topic in seen.topics),
@@ -69,9 +71,7 @@ def find_suspected(
     )
 
 
-def _by_others(
-    topic: TopicLag, left_behind: Container[TopicPartition]
-) -> TopicLag:
+def _by_others(topic: TopicLag, left_behind: Set[TopicPartition]) -> TopicLag:
     if (topic.topic, topic.partition) not in left_behind:
         return topic
     others = (
