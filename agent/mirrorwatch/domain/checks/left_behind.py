@@ -1,6 +1,7 @@
 """Partitions that wait although the task that has them goes on."""
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import timedelta
 
@@ -14,7 +15,7 @@ __all__ = ["find_suspected", "set_apart"]
 
 
 def set_apart(
-    seen: LagObservation, left_behind: Set[TopicPartition]
+    seen: LagObservation, left_behind: AbstractSet[TopicPartition]
 ) -> LagObservation:
     """Return each topic by the worst partition that is not left behind.
 
@@ -71,7 +72,9 @@ def find_suspected(
     )
 
 
-def _by_others(topic: TopicLag, left_behind: Set[TopicPartition]) -> TopicLag:
+def _by_others(
+    topic: TopicLag, left_behind: AbstractSet[TopicPartition]
+) -> TopicLag:
     if (topic.topic, topic.partition) not in left_behind:
         return topic
     others = (
