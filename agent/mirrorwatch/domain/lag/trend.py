@@ -10,6 +10,10 @@ __all__ = ["Trend"]
 RATES_OVER = 60.0
 """Seconds over which rates are taken: longer than one burst of a mirror."""
 
+DRAIN_OVER = 10.0
+"""Seconds that a mirror must have gone on before its rate is believed: less
+is one batch of it."""
+
 BUCKET = 120.0
 """Seconds of one stretch whose smallest lag counts: bursts come and go within
 it, so its minimum grows only if the mirror never catches up."""
@@ -46,13 +50,19 @@ class Trend:
         self.least.append((stretch, seconds))
 
     def drain(self, records: int) -> timedelta | None:
-        """Return how long until nothing waits, if it gets less."""
-        (then, positions, ends), (now, position, end) = (
-            self.rates[0],
-            self.rates[-1],
-        )
+        """Return how long until nothing waits, if it gets less.
+
+        As fast as since the mirror went on: how long it stood before says
+        nothing about what it will take.
+        """
+        stood = self.rates[0]
+        for state in self.rates:
+            if state[1] != stood[1]:
+                break
+            stood = state
+        (then, positions, ends), (now, position, end) = stood, self.rates[-1]
         passed = now - then
-        if not records or passed <= 0:
+        if not records or passed < DRAIN_OVER:
             return None
         gained = ((position - positions) - (end - ends)) / passed
         return timedelta(seconds=records / gained) if gained > 0 else None
