@@ -29,6 +29,7 @@ __all__ = [
     "colours",
     "complaints",
     "content_width",
+    "lines",
     "text",
     "wait_for",
     "wait_for_charts",
@@ -89,6 +90,11 @@ def text(browser: Chrome, selector: str) -> str:
         selector,
     )
     return str(words)
+
+
+def lines(browser: Chrome, selector: str) -> list[str]:
+    """Return what is to be read, without the gaps between paragraphs."""
+    return [line for line in text(browser, selector).splitlines() if line]
 
 
 def wait_for(browser: Chrome, selector: str, words: str) -> None:

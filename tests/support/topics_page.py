@@ -11,9 +11,10 @@ from tests.support.builders import a_verdict
 from tests.support.page import SECOND, a_tick
 from tests.support.topics_report import a_lag, some_skips
 
-__all__ = ["OFF", "OK", "a_tick_with_topics"]
+__all__ = ["OFF", "OK", "WRONG", "a_tick_with_topics"]
 
 OK = ("latency", "lag", "skips", "position", "retention", "topics", "configs")
+WRONG = {"lag": Health.CRITICAL, "retention": Health.WARNING}
 OFF = ("heartbeats", "checkpoints", "bottleneck")
 
 

@@ -86,7 +86,7 @@ def test_the_page_follows_the_verdict_by_itself(
 
     wait_for(browser, ".flow-health", "ok")
     # What was opened stays open while the page refreshes itself.
-    assert "not known" in text(browser, ".check .evidence")
+    assert "leader\nnone known" in text(browser, ".check .evidence")
     assert complaints(browser) == []
 
 

@@ -7,16 +7,16 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
 
 from mirrorwatch.domain.lag import LagStatus
-from mirrorwatch.domain.verdicts import Health
 from tests.support.page import (
     PATIENCE,
     complaints,
     content_width,
+    lines,
     text,
     wait_for,
 )
 from tests.support.stage import Stage, serve_stage
-from tests.support.topics_page import OFF, OK, a_tick_with_topics
+from tests.support.topics_page import WRONG, a_tick_with_topics
 from tests.support.topics_report import (
     MANY,
     a_topic,
@@ -31,19 +31,12 @@ STOPPED = LagStatus.STOPPED
 NONE = "\N{EN DASH}"
 """How the page shows what has no figure."""
 
-WRONG = {"lag": Health.CRITICAL, "retention": Health.WARNING}
-
 
 def rows(browser: Chrome) -> int:
     found = browser.execute_script(
         "return document.querySelectorAll('.topics-table tbody tr').length"
     )
     return int(found)
-
-
-def lines(browser: Chrome, selector: str) -> list[str]:
-    """Return what is to be read, without the gaps between paragraphs."""
-    return [line for line in text(browser, selector).splitlines() if line]
 
 
 def test_topics_are_told_by_how_long_until_loss_and_what_waits(
@@ -91,39 +84,6 @@ def test_topics_are_told_by_how_long_until_loss_and_what_waits(
             "1 topic has records on the way, as is usual."
         )
         assert complaints(browser) == []
-
-
-def test_what_is_fine_or_off_is_one_line_that_the_keyboard_opens(
-    browser: Chrome,
-) -> None:
-    stage = Stage()
-    stage.tick(a_tick_with_topics(some_topics(), WRONG))
-    with serve_stage(stage) as server:
-        browser.get(server.url)
-        wait_for(browser, ".quiet-fold", "6 checks are ok, 3 are off")
-
-        shown = lines(browser, ".checks")
-        assert shown[:3] == [
-            "critical",
-            "lag",
-            "Something is wrong with lag",
-        ]
-        assert "Something is wrong with retention" in shown
-        assert not any("Nothing is wrong" in line for line in shown)
-        fold = browser.find_element(By.CSS_SELECTOR, ".quiet-fold summary")
-        fold.send_keys(Keys.ENTER)
-        for check in (*OK, *OFF):
-            told = f"Nothing is wrong with {check}"
-            if check not in WRONG and check not in OFF:
-                wait_for(browser, ".checks.quiet", told)
-        wait_for(browser, ".checks.quiet", "Nothing tells bottleneck")
-
-        stage.tick(a_tick_with_topics(some_topics()))
-
-        wait_for(browser, ".quiet-fold", "All 8 checks are ok, 3 are off")
-        assert text(browser, ".checks") == ""
-        # What was opened stays open.
-        assert "Nothing is wrong with lag" in text(browser, ".checks.quiet")
 
 
 def test_the_first_lines_say_which_topics_are_late_and_when_they_lose(

@@ -33,12 +33,13 @@ export function showEvidence(details, evidence, now) {
 /** A name of ours in words; one of a connector stays as it is. */
 function term(name, value) {
   if (!PLAIN_NAME.test(name)) return name;
-  const isTold = name.endsWith(SECONDS) && typeof value === "number";
+  const isTold = name.endsWith(SECONDS) && typeof value !== "string";
   return (isTold ? name.slice(0, -SECONDS.length) : name).replaceAll("_", " ");
 }
 
 function words(name, value, now) {
-  if (value === null) return "not known";
+  // Nothing there to be told, or nobody could tell.
+  if (value === null) return "none known";
   if (typeof value === "boolean") return value ? "yes" : "no";
   if (typeof value === "string") return text(value, now);
   if (PLACES.test(name)) return String(value);
