@@ -1,0 +1,150 @@
+"""What an agent says of a mirror's positions on a lab."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from confluent_kafka import Producer
+
+from mirrorwatch.domain.resets import Kind, PositionObservation, Reset
+from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.lab import Lab
+from mirrorwatch.lab.settings import SOURCE, TARGET
+
+from .watch import Watch, wait_until
+
+__all__ = ["LIMIT", "MISSED_AT_ONCE", "OFFSETS", "await_health"]
+__all__ += ["await_reset", "await_said", "health", "is_judged", "is_settled"]
+__all__ += ["numbers", "resets", "seen", "set_position"]
+
+OFFSETS = f"mm2-offsets.{SOURCE}.internal"
+"""Where a dedicated mirror commits its positions."""
+
+MISSED_AT_ONCE = {
+    f"{TARGET}.scheduled.rebalance.max.delay.ms": "0",
+    f"{TARGET}.session.timeout.ms": "6000",
+    f"{TARGET}.heartbeat.interval.ms": "2000",
+}
+"""A mirror that was killed is missed at once, not for five minutes; all that
+positions depend on is as it is by default."""
+
+NOTHING = PositionObservation(
+    flow="",
+    at=datetime.min.replace(tzinfo=UTC),
+    source=SOURCE,
+    target=TARGET,
+    counts={},
+)
+
+LIMIT = 180.0
+"""Seconds: log starts are looked at every 30, and the machine is busy."""
+
+
+def seen(watch: Watch) -> PositionObservation:
+    """Return what the last report knew of positions."""
+    report = watch.agent.board.report
+    found = [
+        o
+        for o in (report.observations if report else ())
+        if isinstance(o, PositionObservation)
+    ]
+    return found[0] if found else NOTHING
+
+
+def is_judged(watch: Watch) -> bool:
+    """Tell whether the agent has looked at positions."""
+    found = seen(watch)
+    return bool(found.partitions) and not found.problems
+
+
+def resets(watch: Watch, topic: str, kind: Kind) -> list[Reset]:
+    """Return the resets of one kind in one topic."""
+    return [
+        reset
+        for reset in seen(watch).resets
+        if reset.topic == topic and reset.kind is kind
+    ]
+
+
+def health(watch: Watch, check: str = "position") -> Health | None:
+    """Return how healthy the flow is by a check."""
+    verdict = watch.verdict(check)
+    return None if verdict is None else verdict.health
+
+
+def await_health(
+    watch: Watch, wanted: Health, check: str = "position"
+) -> None:
+    """Wait for a verdict."""
+    wait_until(
+        lambda: health(watch, check) is wanted,
+        within=LIMIT,
+        what=lambda: watch.verdict(check),
+    )
+
+
+def await_reset(
+    watch: Watch,
+    topic: str,
+    kind: Kind,
+    is_so: Callable[[Reset], bool] = lambda _: True,
+) -> Reset:
+    """Wait for a reset that is as wanted."""
+    wait_until(
+        lambda: any(is_so(r) for r in resets(watch, topic, kind)),
+        within=LIMIT,
+        what=lambda: _tell(watch),
+    )
+    return next(r for r in resets(watch, topic, kind) if is_so(r))
+
+
+def await_said(watch: Watch, text: str) -> None:
+    """Wait until the verdict says something, anywhere."""
+    wait_until(
+        lambda: _says(watch, text), within=LIMIT, what=lambda: _tell(watch)
+    )
+
+
+def is_settled(reset: Reset) -> bool:
+    """Tell whether the mirror has shown what it made of it."""
+    return reset.settled is not None
+
+
+def numbers(first: int, end: int, word: str = "") -> list[str]:
+    """Return values of records, the last number not included."""
+    return [f"{word}{n}" for n in range(first, end)]
+
+
+def set_position(lab: Lab, topic: str, position: int | None) -> None:
+    """Write a position of partition 0 as an operator does, or delete it."""
+
+    def is_its(key: bytes | None) -> bool:
+        place = json.loads(key or b"[0, {}]")[1]
+        return (place.get("topic"), place.get("partition")) == (topic, 0)
+
+    last = [r for r in lab.read("target", OFFSETS) if is_its(r.key())][-1]
+    number = last.partition()
+    assert number is not None
+    producer = Producer(dict(lab.target.client_properties()))
+    producer.produce(
+        OFFSETS,
+        # Connect's offsets are those of the last record copied.
+        None
+        if position is None
+        else json.dumps({"offset": position - 1}).encode(),
+        last.key(),
+        partition=number,
+    )
+    assert producer.flush(30) == 0
+
+
+def _says(watch: Watch, text: str) -> bool:
+    verdict = watch.verdict("position")
+    if verdict is None:
+        return False
+    said = [verdict.reason, *map(str, verdict.evidence.values())]
+    return any(text in sentence for sentence in said)
+
+
+def _tell(watch: Watch) -> object:
+    return (watch.verdict("position"), seen(watch))
