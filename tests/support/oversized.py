@@ -41,8 +41,9 @@ def produce_among_others(lab: Lab, topic: str, partition: int = 0) -> int:
     """Write one that is too large among small ones; return its offset.
 
     They are written while the mirror is frozen, so that it takes them at once
-    and most of them into one batch, which it will split into itself for ever.
-    Its task stays RUNNING and copies nothing.
+    and into one batch. The producer of Kafka 3.9 splits that into itself for
+    ever: the task stays RUNNING and copies nothing of the partition. Newer
+    ones split it in halves, and the task fails of the record in the end.
     """
     lab.mirror.freeze()
     before = lab.source.topics.ends(topic)[partition][1]
