@@ -49,8 +49,11 @@ class Trace:
     """Target offsets without a record, where these may have been records:
     removed by compaction or expired. Control records are none of them."""
 
+    highest: int = -1
+    """Highest source offset that was copied for sure: others look alike."""
+
     last: Point | None = None
-    """The last copy."""
+    """The last copy that is sure."""
 
 
 def trace(inquiry: Inquiry, reading: Reading) -> Trace:
@@ -60,7 +63,8 @@ def trace(inquiry: Inquiry, reading: Reading) -> Trace:
     -----
     A mirror goes on where it was, so of several records that look alike the
     next one after the last copy is taken; only if there is none behind, the
-    mirror went back. So look-alikes never make a loss.
+    mirror went back. Where many look alike it may have gone back all the
+    same: such copies do not tell how far it came.
 
     A mirror that alters what it copies has nothing that looks alike: known
     pairs tell. Then its records are taken in the order of the source.
@@ -83,7 +87,8 @@ def trace(inquiry: Inquiry, reading: Reading) -> Trace:
     offsets = sorted(reading.source)
     at = inquiry.start.upstream
     for down in range(inquiry.target.first, inquiry.target.end):
-        if down in known:
+        is_sure = down in known
+        if is_sure:
             at = known[down]
         elif down not in reading.target:
             is_gone = down < reading.target_start
@@ -98,8 +103,11 @@ def trace(inquiry: Inquiry, reading: Reading) -> Trace:
                 found.strangers += 1
                 continue
             at = after
+            is_sure = alike and len(places[look]) == 1
         found.copied.append(at)
-        found.last = Point(at, down)
+        if is_sure:
+            found.highest = max(found.highest, at)
+            found.last = Point(at, down)
     return found
 
 

@@ -1,5 +1,6 @@
 """Booking a stretch that was read, or one that cannot be."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -46,14 +47,15 @@ def settle(
     epoch.noisy = epoch.noisy or path.strangers > 0
     _remember_heads(epoch, inquiry, path)
     passed = -1 if inquiry.passed is None else inquiry.passed - 1
-    epoch.frontier = (
-        max(before, passed, *fresh) if fresh else max(before, passed)
-    )
+    epoch.frontier = max(before, passed, path.highest)
     found = list(
         _pass_over(epoch, inquiry, reading, _Passed(before, fresh, path))
     )
     for each in found:
         _count(epoch, each, tally)
+    unsure = sorted(offset for offset in fresh if offset > epoch.frontier)
+    if unsure:
+        epoch.doubt(to_ranges(unsure))
     if repeated:
         found.append(
             Found(
@@ -150,11 +152,12 @@ def _pass_over(
     first, last = passed.before + 1, epoch.frontier
     # Any of these may be a copy that cannot be recognised any more.
     unexplained = passed.path.strangers + passed.path.holes
-    present = [
+    copied = passed.fresh | {
         o
-        for o in reading.source
-        if first <= o <= last and o not in passed.fresh
-    ]
+        for a, b in epoch.doubtful
+        for o in range(max(a, first), min(b, last) + 1)
+    }
+    present = _lacking(reading, range(first, last + 1), copied)
     gone = range(first, min(reading.source_start, last + 1))
     if gone and not _is_reset(epoch, reading, passed, present):
         lacking = len(gone) - sum(o in gone for o in passed.fresh)
@@ -174,6 +177,24 @@ def _pass_over(
     epoch.doubt(to_ranges(doubtful))
     if doubtful and not reading.target_compacted:
         yield Found(Kind.UNVERIFIABLE, to_ranges(doubtful), len(doubtful))
+
+
+def _lacking(reading: Reading, offsets: range, copied: set[int]) -> list[int]:
+    """Return the records that have no copy.
+
+    Of those that look alike no more are said to lack one than there are
+    fewer copies than records: which is whose nobody can tell.
+    """
+    inside = [o for o in reading.source if o in offsets]
+    left = Counter(reading.source[o] for o in inside)
+    left.subtract(reading.target.values())
+    found = []
+    for offset in inside:
+        look = reading.source[offset]
+        if offset not in copied and left[look] > 0:
+            left[look] -= 1
+            found.append(offset)
+    return found
 
 
 def _is_reset(
