@@ -125,7 +125,7 @@ def ask_bare(lab: Lab, size: Size, times: Times) -> None:
     def is_served() -> bool:
         try:
             ask()
-        except KafkaException:
+        except (KafkaException, TimeoutError):
             return False
         return True
 
