@@ -1,6 +1,6 @@
 """What holds a mirror up, injected into a real one and told by it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import count
 from threading import Event, Thread
 from typing import Self
@@ -11,7 +11,7 @@ from mirrorwatch.domain.verdicts import Health
 from mirrorwatch.lab import CANARY_TOPIC, Lab, LabSettings
 from mirrorwatch.lab.faults import tolerate_errors
 from mirrorwatch.lab.quotas import quota
-from tests.support.jmx import mirror_seen, said
+from tests.support.jmx import last, mirror_seen, said
 from tests.support.lab import copied, produce, values
 from tests.support.watch import Watch, wait_until
 
@@ -21,7 +21,9 @@ BULK = "lsst.sal.bulk"
 LARGE = "lsst.sal.large"
 
 SETTINGS = LabSettings(
-    intervals="fast", topics={CANARY_TOPIC: 1, BULK: 3, LARGE: 1}
+    intervals="fast",
+    topics={CANARY_TOPIC: 1, BULK: 3, LARGE: 1},
+    jmx=("rmi-password",),
 )
 
 LIMIT = 2000
@@ -36,8 +38,10 @@ def lab() -> Iterator[Lab]:
         yield lab
 
 
-def watching(lab: Lab, **limits: object) -> Watch:
-    jmx = {"format": "jolokia", "urls": [lab.mirror.jolokia_url]}
+def watching(
+    lab: Lab, jmx: Mapping[str, object] | None = None, **limits: object
+) -> Watch:
+    jmx = jmx or {"format": "jolokia", "urls": [lab.mirror.jolokia_url]}
     return Watch(
         lab,
         flow={"mirror": {"jmx": jmx}, "limits": {"bottleneck": limits}},
@@ -92,6 +96,27 @@ def test_a_mirror_that_nothing_holds_up_is_ok(lab: Lab) -> None:
             if verdict.health is not Health.OK:
                 complaints.add(verdict.reason)
         assert complaints == set()
+
+
+def test_a_jmx_port_that_wants_a_login_is_read_with_it_only(lab: Lab) -> None:
+    door = lab.mirror.jmx
+    for password, health, saying in (
+        (door.password, Health.OK, "Nothing holds the mirror up"),
+        (
+            "hunter2-of-nobody",
+            Health.UNKNOWN,
+            "it refuses the login: set mirror.jmx",
+        ),
+    ):
+        jmx = {
+            "format": "rmi",
+            "urls": [door.rmi_url],
+            "user": door.user,
+            "password": password,
+        }
+        with watching(lab, jmx) as watch:
+            wait_for(watch, health, saying)
+            assert password not in str(last(watch))
 
 
 def test_records_given_up_are_counted_exactly(lab: Lab) -> None:
