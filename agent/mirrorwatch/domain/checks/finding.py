@@ -57,4 +57,6 @@ def seconds(duration: timedelta) -> str:
         return f"{total:.0f} s"
     if total < 7200:
         return f"{total / 60:.0f} min"
-    return f"{total / 3600:.1f} h"
+    if total < 172_800:
+        return f"{total / 3600:.1f}".removesuffix(".0") + " h"
+    return f"{total / 86_400:.1f}".removesuffix(".0") + " d"
