@@ -4,7 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from ..lag import Headroom, LagObservation, TopicLag
+from ..lag import (
+    FirstLoss,
+    Headroom,
+    LagObservation,
+    TopicLag,
+    first_loss,
+)
 from ..verdicts import Evidence, Health, Verdict
 from .finding import Finding, conclude, seconds
 
@@ -53,13 +59,13 @@ def judge_retention(
         flow=flow,
         check="retention",
         now=now,
-        evidence={} if worst is None else _evidence(*worst),
+        evidence={} if worst is None else _evidence(worst),
     )
 
 
 def _find(
     seen: LagObservation | None,
-    worst: tuple[TopicLag, Headroom] | None,
+    worst: FirstLoss | None,
     limits: RetentionLimits,
 ) -> Iterator[Finding]:
     if seen is None:
@@ -79,11 +85,10 @@ def _find(
     if worst is None:
         yield Finding(Health.OK, "The source deletes no record")
     else:
-        topic, headroom = worst
         yield Finding(
             Health.OK,
-            f"Were the mirror to stop now, {topic.topic} would be the first "
-            f"to lose records, in {seconds(headroom.remaining)}",
+            f"Were the mirror to stop now, {worst.topic.topic} would be the "
+            f"first to lose records, in {seconds(worst.headroom.remaining)}",
         )
 
 
@@ -115,24 +120,24 @@ def _drain(topic: TopicLag) -> str:
     return f"as fast as now, they are copied in {seconds(topic.drain)}"
 
 
-def _worst(seen: LagObservation) -> tuple[TopicLag, Headroom] | None:
-    found = [(t, t.headroom) for t in seen.topics if t.headroom is not None]
+def _worst(seen: LagObservation) -> FirstLoss | None:
     # Where nothing waits, nothing is at stake yet.
-    return min(
-        found,
-        key=lambda pair: (not pair[0].records, pair[1].remaining),
-        default=None,
-    )
+    waiting = [topic for topic in seen.topics if topic.records]
+    return first_loss(waiting) or first_loss(seen.topics)
 
 
-def _evidence(topic: TopicLag, headroom: Headroom) -> Evidence:
+def _evidence(worst: FirstLoss) -> Evidence:
+    drain = worst.topic.drain
     return {
-        "worst_topic": topic.topic,
-        "time_to_loss_seconds": round(headroom.remaining.total_seconds()),
-        "share_of_retention": round(headroom.share, 3),
-        "estimated": headroom.estimated,
-        "records": topic.records,
+        "worst_topic": worst.topic.topic,
+        "topics_alike": worst.others_alike,
+        "time_to_loss_seconds": round(
+            worst.headroom.remaining.total_seconds()
+        ),
+        "share_of_retention": round(worst.headroom.share, 3),
+        "estimated": worst.headroom.estimated,
+        "records": worst.topic.records,
         "drain_seconds": None
-        if topic.drain is None
-        else round(topic.drain.total_seconds()),
+        if drain is None
+        else round(drain.total_seconds()),
     }

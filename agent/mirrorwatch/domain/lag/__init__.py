@@ -1,5 +1,6 @@
 """How far a mirror is behind: in records, in seconds, and until loss."""
 
+from .first_loss import FirstLoss, first_loss
 from .head import Head, Wanted
 from .observation import (
     Headroom,
@@ -10,5 +11,5 @@ from .observation import (
 )
 from .tracker import LagTracker
 
-__all__ = ["Head", "Headroom", "LagObservation", "LagStatus", "LagTracker"]
-__all__ += ["Standing", "TopicLag", "Wanted"]
+__all__ = ["FirstLoss", "Head", "Headroom", "LagObservation", "LagStatus"]
+__all__ += ["LagTracker", "Standing", "TopicLag", "Wanted", "first_loss"]
