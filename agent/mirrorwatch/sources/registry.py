@@ -1,6 +1,5 @@
 """Asks a schema registry, by the API that Confluent's has."""
 
-import ssl
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,11 +8,11 @@ from urllib.parse import quote
 import httpx
 
 from ..exceptions import (
-    ConfigError,
     SourceDeniedError,
     SourceError,
     SourceUnavailableError,
 )
+from .http import open_client, tell_failure
 
 __all__ = ["Registry", "RegistryAddress"]
 
@@ -72,21 +71,13 @@ class Registry:
         self.cluster = address.cluster
         self._key = f"clusters.{address.cluster}.schema_registry"
         self._url = address.url
-        try:
-            verify = ssl.create_default_context(cafile=address.ca)
-        except OSError as e:
-            raise ConfigError(f"{self._key}.ca: {e}") from e
-        login = (
-            None
-            if address.username is None
-            else httpx.BasicAuth(address.username, address.password or "")
-        )
-        self._http = httpx.Client(
-            auth=login,
-            timeout=PATIENCE_SECONDS,
-            verify=verify,
-            headers={"Accept": f"{_MEDIA}, application/json"},
-            limits=httpx.Limits(max_connections=1),
+        self._http = open_client(
+            key=self._key,
+            ca=address.ca,
+            username=address.username,
+            password=address.password,
+            timeout_seconds=PATIENCE_SECONDS,
+            accept=f"{_MEDIA}, application/json",
         )
 
     def find(self, subject: str, schema: str) -> int | None:
@@ -162,10 +153,7 @@ class Registry:
         return found
 
     def _unreachable(self, error: httpx.TransportError) -> SourceError:
-        if isinstance(error, httpx.TimeoutException):
-            why = f"no answer within {PATIENCE_SECONDS:g} s"
-        else:
-            why = str(error) or type(error).__name__
+        why = tell_failure(error, PATIENCE_SECONDS)
         return SourceUnavailableError(
             f"The schema registry of {self.cluster} cannot be reached "
             f"({why}): is it up, and are {self._key} and the network right?",

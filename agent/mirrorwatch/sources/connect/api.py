@@ -1,6 +1,5 @@
 """Asks Kafka Connect's REST API."""
 
-import ssl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,11 +9,11 @@ from urllib.parse import quote
 import httpx
 
 from ...exceptions import (
-    ConfigError,
     SourceDeniedError,
     SourceError,
     SourceUnavailableError,
 )
+from ..http import open_client, tell_failure
 
 __all__ = ["ConnectAddress", "ConnectApi"]
 
@@ -72,23 +71,12 @@ class ConnectApi:
         self._cluster = address.cluster
         self._flow = address.flow
         self._url = address.url
-        try:
-            verify = ssl.create_default_context(cafile=address.ca)
-        except OSError as e:
-            raise ConfigError(
-                f"mirror.connect.ca of {address.flow}: {e}"
-            ) from e
-        login = (
-            None
-            if address.username is None
-            else httpx.BasicAuth(address.username, address.password or "")
-        )
-        self._http = httpx.Client(
-            auth=login,
-            timeout=PATIENCE_SECONDS,
-            verify=verify,
-            headers={"Accept": "application/json"},
-            limits=httpx.Limits(max_connections=1),
+        self._http = open_client(
+            key="mirror.connect",
+            ca=address.ca,
+            username=address.username,
+            password=address.password,
+            timeout_seconds=PATIENCE_SECONDS,
         )
 
     def connectors(self) -> Mapping[str, Mapping[str, Any]]:
@@ -146,10 +134,7 @@ class ConnectApi:
             raise self._strange() from e
 
     def _unreachable(self, error: httpx.TransportError) -> SourceError:
-        if isinstance(error, httpx.TimeoutException):
-            why = f"no answer within {PATIENCE_SECONDS:g} s"
-        else:
-            why = str(error) or type(error).__name__
+        why = tell_failure(error, PATIENCE_SECONDS)
         return SourceUnavailableError(
             f"Connect's REST API of {self._flow} cannot be reached ({why}): "
             "is the worker up, and are mirror.connect and the network right?",

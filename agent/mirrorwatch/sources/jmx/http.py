@@ -1,13 +1,12 @@
 """What is common to figures that are read over HTTP."""
 
-import ssl
-
 import httpx
 
-from ...exceptions import ConfigError, SourceUnavailableError
+from ...exceptions import SourceUnavailableError
+from ..http import open_client
 from .reader import JmxAddress
 
-__all__ = ["explain", "open_client"]
+__all__ = ["explain", "open_reader"]
 
 _REFUSED = {
     401: "it wants a login: set mirror.jmx.user and mirror.jmx.password",
@@ -16,30 +15,21 @@ _REFUSED = {
 }
 
 
-def open_client(address: JmxAddress) -> httpx.Client:
-    """Return a client that keeps its connection.
+def open_reader(address: JmxAddress) -> httpx.Client:
+    """Return a client for the figures of one process.
 
     Raises
     ------
     ConfigError
         Raised if the certificate authority cannot be read.
     """
-    try:
-        verify = ssl.create_default_context(cafile=address.ca)
-    except OSError as e:
-        raise ConfigError(f"mirror.jmx.ca {address.ca}: {e}") from e
-    login = (
-        None
-        if address.user is None
-        else httpx.BasicAuth(address.user, address.password or "")
-    )
-    return httpx.Client(
-        auth=login,
-        timeout=address.timeout.total_seconds(),
-        verify=verify,
-        # One worker, one connection; an answer that goes elsewhere is wrong.
-        limits=httpx.Limits(max_connections=1),
-        follow_redirects=False,
+    return open_client(
+        key="mirror.jmx",
+        ca=address.ca,
+        username=address.user,
+        password=address.password,
+        timeout_seconds=address.timeout.total_seconds(),
+        accept="*/*",
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 
 from ...domain.mbeans import MBean, Wanted, parse_name
-from .http import explain, open_client
+from .http import explain, open_reader
 from .reader import JmxAddress
 
 __all__ = ["JolokiaReader"]
@@ -34,7 +34,7 @@ class JolokiaReader:
 
     def __init__(self, address: JmxAddress) -> None:
         self._address = address
-        self._http = open_client(address)
+        self._http = open_reader(address)
 
     def read(self, wanted: Sequence[Wanted]) -> Sequence[MBean]:
         asked = [

@@ -8,7 +8,7 @@ import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
 from ...domain.mbeans import MBean, Wanted, unquote
-from .http import explain, open_client
+from .http import explain, open_reader
 from .reader import JmxAddress
 
 __all__ = ["PrometheusReader", "parse"]
@@ -47,7 +47,7 @@ class PrometheusReader:
 
     def __init__(self, address: JmxAddress) -> None:
         self._address = address
-        self._http = open_client(address)
+        self._http = open_reader(address)
 
     def read(self, wanted: Sequence[Wanted]) -> Sequence[MBean]:
         try:
