@@ -54,6 +54,21 @@ def test_it_is_seen_though_it_is_over_within_a_tick(world: World) -> None:
     assert world.reset().settled is not None
 
 
+def test_two_rewinds_apart_count_nothing_in_between(world: World) -> None:
+    grow(world, 1000)
+    world.sync(399, 399)
+    world.sync(300, 400)
+    world.sync(999, 1099)
+    world.settle()
+    world.sync(900, 1100)
+    world.sync(999, 1199)
+    world.settle()
+    assert world.seen.counts == {"t": 2}
+    assert "copied 200 records again" in world.verdict().reason
+    assert "[300, 400)" in world.verdict().reason
+    assert "[900, 1000)" in world.verdict().reason
+
+
 def test_two_mirrors_that_take_turns_are_one_rewind(world: World) -> None:
     grow(world, 1000)
     for n in range(20):

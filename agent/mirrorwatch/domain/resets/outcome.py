@@ -81,7 +81,11 @@ class Outcome:
         reached = reached or to
         known = self.books.newest(Kind.REWIND, topic, partition)
         if known is not None and (
-            known.settled is None or self.at - known.settled < ONE_REWIND
+            known.settled is None
+            # Not one that lies apart: what is between was not copied again.
+            or (
+                self.at - known.settled < ONE_REWIND and to <= (known.end or 0)
+            )
         ):
             self.books.change(
                 known,
