@@ -76,7 +76,6 @@ def serve(lab: Lab, size: Size) -> None:
             NewTopic(name, size.partitions)
             for name in size.names[start : start + BATCH]
         ]
-        # At the target first, or the mirror would begin with it.
         for site in (lab.target, lab.source):
             for future in site.topics.admin.create_topics(
                 new,
@@ -91,6 +90,7 @@ def serve(lab: Lab, size: Size) -> None:
         for n in range(RECORDS):
             producer.produce(topic, str(n), partition=0)
     producer.flush(LIMIT.total_seconds())
+    lab.mirror.start()
     wait_until(
         lambda: lab.target.topics.ends(last)[0] == (0, RECORDS),
         limit=LIMIT,
@@ -159,11 +159,13 @@ def measure(name: str, seconds: float, profile: Path | None) -> None:
     size = SIZES[name]
     print(f"{name}: {size}, on {describe_machine()}", flush=True)
     settings = LabSettings(
-        intervals="fast",
         topics={CANARY_TOPIC: 6},
+        broker_heap_mib=1024,
         mirror_heap_mib=1024,
         source_properties={"log.cleaner.enable": "false"},
         target_properties={"log.cleaner.enable": "false"},
+        # It looks for topics when it starts, and then not for ten minutes.
+        start_mirror=False,
     )
     with Lab(settings) as lab:
         serve(lab, size)

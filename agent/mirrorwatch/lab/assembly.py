@@ -188,5 +188,6 @@ class Assembly:
             log=self._logs / f"{alias}.log",
             lifeline=self._lifeline,
             properties={"auto.create.topics.enable": auto_create, **more},
+            heap_mib=self._settings.broker_heap_mib,
             security=self._security.get(alias),
         )

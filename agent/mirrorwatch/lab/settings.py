@@ -61,6 +61,9 @@ class LabSettings:
     auto_create: bool = False
     """Whether both brokers create topics that a client asks for."""
 
+    broker_heap_mib: int = 256
+    """Memory of each broker: enough for some hundred partitions."""
+
     mirror_heap_mib: int = 384
     """Memory of MirrorMaker 2: enough for two flows of some hundred
     partitions; ten thousand need a gigabyte."""

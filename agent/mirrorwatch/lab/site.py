@@ -22,9 +22,6 @@ from .waiting import wait_until
 
 __all__ = ["Site"]
 
-_HEAP_MIB = 256
-"""Enough for one broker with some hundred partitions."""
-
 _START_LIMIT = timedelta(seconds=90)
 """Longest start of a broker, on a machine that does other things too."""
 
@@ -51,6 +48,8 @@ class Site(Part):
         What starts it.
     properties
         More properties for the broker, over those of the lab.
+    heap_mib
+        Memory of the broker.
     security
         Its certificates and users; `None` if everybody may do everything.
 
@@ -70,12 +69,14 @@ class Site(Part):
         log: Path,
         lifeline: Lifeline,
         properties: Mapping[str, str],
+        heap_mib: int,
         security: SiteSecurity | None = None,
     ) -> None:
         self.alias = alias
         self.security = security
         self.cluster_id = _cluster_id()
         self._listeners = dict(listeners)
+        self._heap_mib = heap_mib
         self._runtime = runtime
         self._folder = folder
         self._log = log
@@ -213,7 +214,7 @@ class Site(Part):
             main,
             *arguments,
             folder=self._folder,
-            heap_mib=_HEAP_MIB,
+            heap_mib=self._heap_mib,
             options=options,
         )
         return Process(
