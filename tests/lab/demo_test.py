@@ -60,20 +60,9 @@ def test_a_newcomer_sees_every_check_breaks_something_and_stops_it(
         assert verdicts["checkpoints"] == "off"
 
         name = f"demo-{process.pid}"
+        fault = ["lab", "faults", "freeze", "mirror", "--for", "1s"]
         done = subprocess.run(
-            [
-                *COMMAND,
-                *[
-                    "lab",
-                    "faults",
-                    "freeze",
-                    "mirror",
-                    "--for",
-                    "1s",
-                    "--name",
-                ],
-                name,
-            ],
+            [*COMMAND, *fault, "--name", name],
             capture_output=True,
             text=True,
             timeout=SECONDS,
