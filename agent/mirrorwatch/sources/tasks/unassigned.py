@@ -40,15 +40,12 @@ class Unassigned:
             self._board.note_unassigned(frozenset())
             return
         given = frozenset().union(*(a.partitions for a in assignments))
-        taken = {
-            topic
-            for topic in view.names
-            if any(c.selection.matches(topic) for c in connectors)
-        }
-        wanted = {place for place in view.partitions() if place[0] in taken}
+        # Nearly all are given, so the patterns are asked about few.
         self._missed_since = {
             place: self._missed_since.get(place, view.at)
-            for place in wanted - given
+            for place in view.partitions()
+            if place not in given
+            and any(c.selection.matches(place[0]) for c in connectors)
         }
         patience = LOOKS * max(c.refresh for c in connectors)
         self._board.note_unassigned(
