@@ -452,6 +452,30 @@ def test_a_topic_stalls_alone_and_stops_with_all_others(
     assert lag.status is status
 
 
+def test_an_idle_topic_whose_records_come_after_all_stopped_is_stopped() -> (
+    None
+):
+    """Others went on after it had moved last, but not while it had to."""
+    track = Track(epoch=("a", "b"), moved_at=NOON)
+    track.move(Position(9, Origin.SYNC), 9, NOON)
+    track.move(Position(9, Origin.SYNC), 9, NOON + timedelta(seconds=49))
+    track.move(Position(9, Origin.SYNC), 15, NOON + timedelta(seconds=50))
+    lag = summarize(
+        "t",
+        {0: track},
+        Surroundings(
+            now=NOON + timedelta(seconds=100),
+            topic_class="",
+            configs=None,
+            trend=Trend(),
+            starts={},
+            flow_moved_at=NOON + timedelta(seconds=45),
+        ),
+    )
+    assert lag.stuck == timedelta(seconds=50)
+    assert lag.status is LagStatus.STOPPED
+
+
 def test_stretches_that_were_not_seen_make_no_trend() -> None:
     trend = Trend()
     for n in range(7):

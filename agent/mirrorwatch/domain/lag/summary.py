@@ -120,7 +120,9 @@ def _status(track: Track, stuck: timedelta, around: Surroundings) -> LagStatus:
     if not track.begun:
         return LagStatus.NOT_BEGUN
     if stuck > LOOK_TWICE:
-        since, moved = track.moved_at, around.flow_moved_at
+        # Not from when it moved last: it may have been idle until its records
+        # came, and what went on meanwhile says nothing of them.
+        since, moved = around.now - stuck, around.flow_moved_at
         others = moved is not None and moved > since + LOOK_TWICE
         return LagStatus.STALLED if others else LagStatus.STOPPED
     if around.trend.falls_behind():
