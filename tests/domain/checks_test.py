@@ -184,6 +184,24 @@ def test_latency_is_judged_by_time_and_by_what_is_usual(
     assert judge_latency("f", seen, LatencyLimits(), NOW).health is health
 
 
+@pytest.mark.parametrize(
+    ("p99", "words"),
+    [
+        (0.004_84 * SECOND, "0.00484 s"),
+        (0.1234 * SECOND, "0.123 s"),
+        (231.041 * SECOND, "231 s"),
+        (4231.4 * SECOND, "4231 s"),
+    ],
+)
+def test_latency_is_told_with_three_digits(p99: timedelta, words: str) -> None:
+    seen = LatencyObservation(
+        flow="f", at=NOW, p99=p99, usual=SECOND, measured=1
+    )
+    reason = judge_latency("f", seen, LatencyLimits(), NOW).reason
+    assert f"took up to {words} in" in reason
+    assert reason.endswith("usually 1 s")
+
+
 def test_every_flow_has_a_verdict_for_every_check() -> None:
     limits = {"one": FlowLimits(), "two": FlowLimits()}
     verdicts = judge(limits, [replace(SEEN, flow="two")], NOW)

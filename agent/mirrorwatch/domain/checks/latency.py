@@ -79,10 +79,10 @@ def _find(
     usual = (
         "and what is usual is not known yet"
         if seen.usual is None
-        else f"usually {_rounded(seen.usual)} s"
+        else f"usually {_told(seen.usual)} s"
     )
     reason = (
-        f"99 of 100 probes took up to {_rounded(seen.p99)} s in the last "
+        f"99 of 100 probes took up to {_told(seen.p99)} s in the last "
         f"five minutes, {usual}"
     )
     for health, least, factor in (
@@ -100,3 +100,9 @@ def _find(
 
 def _rounded(duration: timedelta | None) -> float | None:
     return None if duration is None else round(duration.total_seconds(), 3)
+
+
+def _told(duration: timedelta) -> str:
+    """Return seconds with three digits: nobody acts upon more."""
+    total = duration.total_seconds()
+    return f"{total:.3g}" if total < 1000 else f"{total:.0f}"
