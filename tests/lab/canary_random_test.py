@@ -106,6 +106,7 @@ def test_a_random_row_of_faults_ends_with_the_truth(
             what=lambda: (watch.counts, watch.verdict()),
         )
         watch.stop()
-    totals = truth.check(watch)
+    # A broker may die with sends under way, and their place be deleted soon.
+    totals = truth.check(watch, undecided=True)
     print(f"the truth: {dict(totals)}")
     assert totals["lost"] > 0

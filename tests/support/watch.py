@@ -202,8 +202,17 @@ class Truth:
             key = (probe.run, probe.partition)
             self.written.setdefault(key, set()).add(probe.sequence)
 
-    def check(self, watch: Watch) -> Counter[str]:
-        """Hold an agent's books to the truth; return the true totals."""
+    def check(self, watch: Watch, *, undecided: bool = False) -> Counter[str]:
+        """Hold an agent's books to the truth; return the true totals.
+
+        Parameters
+        ----------
+        watch
+            The agent.
+        undecided
+            Whether it may call probes unverifiable: where records were
+            deleted while it did not know yet whether a send had been taken.
+        """
         self.look()
         run, totals = watch.store.run, Counter[str]()
         copies: dict[int, list[int]] = {}
@@ -219,6 +228,7 @@ class Truth:
         for partition, ledger in watch.ledgers.items():
             written = self.written.get((run, partition), set())
             self._check(ledger, written, copies.get(partition, []), totals)
+            assert undecided or not ledger.unverifiable
         return totals
 
     def _check(
@@ -239,8 +249,14 @@ class Truth:
         assert counts.delivered + counts.late + counts.recovered == len(
             arrived
         )
+        unverifiable = _members(ledger.unverifiable)
+        assert not unverifiable & (written | arrived)
         assert set(range(1, ledger.next_sequence)) == (
-            arrived | missing | under_way | _members(ledger.failed)
+            arrived
+            | missing
+            | under_way
+            | unverifiable
+            | _members(ledger.failed)
         )
         totals.update(
             sent=ledger.next_sequence - 1,

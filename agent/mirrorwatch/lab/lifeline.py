@@ -19,7 +19,7 @@ Registered by the child itself, because an owner killed between starting a
 child and registering it would leave that child behind for ever.
 """
 
-_REAPER_TIMEOUT_SECONDS = 10
+_REAPER_TIMEOUT_SECONDS = 60
 """Longest that the reaper may take to clean up after a graceful stop."""
 
 
