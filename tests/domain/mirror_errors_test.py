@@ -3,7 +3,7 @@ from datetime import UTC, datetime, timedelta
 from mirrorwatch.domain.mirror_errors import ErrorBooks
 from mirrorwatch.domain.mirror_facts import TaskErrors
 from mirrorwatch.state import Database
-from mirrorwatch.state.mirror_errors import MirrorErrorStore
+from mirrorwatch.state.document import DocumentStore
 
 NOON = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
 EARLIER = NOON - timedelta(minutes=20)
@@ -70,6 +70,12 @@ def test_nothing_new_changes_nothing() -> None:
 def test_counters_survive_a_restart() -> None:
     database = Database(None)
     books = ErrorBooks().count({ONE: failed(3)}, EARLIER, NOON)
-    MirrorErrorStore(database, "a").save(books)
-    assert MirrorErrorStore(database, "a").load() == books
-    assert MirrorErrorStore(database, "b").load() == ErrorBooks()
+    DocumentStore(database, "a", "mirror_errors", ErrorBooks).save(books)
+    assert (
+        DocumentStore(database, "a", "mirror_errors", ErrorBooks).load()
+        == books
+    )
+    assert (
+        DocumentStore(database, "b", "mirror_errors", ErrorBooks).load()
+        == ErrorBooks()
+    )

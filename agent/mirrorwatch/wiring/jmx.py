@@ -5,6 +5,7 @@ from datetime import timedelta
 
 from ..config import FlowConfig
 from ..config.mirror import JmxConfig
+from ..domain.mirror_errors import ErrorBooks
 from ..domain.selection import compile_pattern
 from ..mirrors.mirrormaker2_jmx import MirrorMaker2Jmx
 from ..mirrors.mirrormaker2_mbeans import WANTED
@@ -19,7 +20,7 @@ from ..sources.jmx import (
     PrometheusReader,
     RmiReader,
 )
-from ..state.mirror_errors import MirrorErrorStore
+from ..state.document import DocumentStore
 from .surroundings import FlowParts, Surroundings, Wired
 
 __all__ = ["to_interpreter", "wire_jmx"]
@@ -70,7 +71,9 @@ def wire_jmx(flows: Iterable[FlowParts], around: Surroundings) -> Wired:
                 urls=jmx.urls,
                 board=board,
                 interpret=to_interpreter(flow).metrics,
-                store=MirrorErrorStore(around.database, flow.name),
+                store=DocumentStore(
+                    around.database, flow.name, "mirror_errors", ErrorBooks
+                ),
             )
         )
     return Wired(workers=tuple(workers.values()), sources=tuple(sources))

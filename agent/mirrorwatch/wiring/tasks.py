@@ -1,6 +1,6 @@
 """The tasks of a flow's mirror."""
 
-from ..domain.restarts import RestartRules
+from ..domain.restarts import RestartRules, Restarts
 from ..ports import Worker
 from ..sources.connect import (
     ConnectAddress,
@@ -15,7 +15,7 @@ from ..sources.tasks import (
     TasksSource,
     Unassigned,
 )
-from ..state.restarts import RestartStore
+from ..state.document import DocumentStore
 from .surroundings import FlowParts, Surroundings, Wired
 
 __all__ = ["wire_tasks"]
@@ -89,7 +89,10 @@ def _wire_connect(
         board=board,
         facts=facts,
         restarter=Restarter(
-            api, rules, RestartStore(around.database, flow.name), logger
+            api,
+            rules,
+            DocumentStore(around.database, flow.name, "restarts", Restarts),
+            logger,
         ),
         clock=around.clock,
         logger=around.logger,

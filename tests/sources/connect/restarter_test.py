@@ -7,11 +7,11 @@ import structlog
 from structlog.testing import capture_logs
 
 from mirrorwatch.domain.positions import TaskState
-from mirrorwatch.domain.restarts import RestartRules
+from mirrorwatch.domain.restarts import RestartRules, Restarts
 from mirrorwatch.exceptions import SourceError, StateError
 from mirrorwatch.sources.connect import Restarter
 from mirrorwatch.state import Database
-from mirrorwatch.state.restarts import RestartStore
+from mirrorwatch.state.document import DocumentStore
 from tests.support.builders import FLOW, NOON
 
 RULES = RestartRules(enabled=True, most_per_hour=2)
@@ -52,7 +52,7 @@ class World:
         self.restarter = Restarter(
             self.api,
             self.rules,
-            RestartStore(self.database, FLOW.name),
+            DocumentStore(self.database, FLOW.name, "restarts", Restarts),
             structlog.get_logger(),
         )
 

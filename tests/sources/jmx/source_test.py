@@ -6,11 +6,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mirrorwatch.domain.mbeans import MBean, Wanted
+from mirrorwatch.domain.mirror_errors import ErrorBooks
 from mirrorwatch.domain.mirror_facts import MirrorMetrics, TaskErrors
 from mirrorwatch.exceptions import SourceUnavailableError
 from mirrorwatch.sources.jmx import JmxBoard, JmxSource, JmxWorker
 from mirrorwatch.state import Database
-from mirrorwatch.state.mirror_errors import MirrorErrorStore
+from mirrorwatch.state.document import DocumentStore
 
 NOON = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
 A, B = "http://a/jolokia", "http://b/jolokia"
@@ -70,7 +71,9 @@ class World:
             urls=[A, B],
             board=self.board,
             interpret=interpret,
-            store=MirrorErrorStore(database or Database(None), "f"),
+            store=DocumentStore(
+                database or Database(None), "f", "mirror_errors", ErrorBooks
+            ),
         )
 
 
@@ -107,7 +110,7 @@ def test_it_is_up_while_all_processes_answer() -> None:
         urls=[A],
         board=world.board,
         interpret=interpret,
-        store=MirrorErrorStore(Database(None), "f"),
+        store=DocumentStore(Database(None), "f", "mirror_errors", ErrorBooks),
     )
     world.worker.step()
     source.observe(NOON + timedelta(seconds=19))

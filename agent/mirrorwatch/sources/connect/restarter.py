@@ -10,7 +10,7 @@ from structlog.typing import FilteringBoundLogger
 from ...domain.positions import TaskState
 from ...domain.restarts import Restart, RestartRules, Restarts, may_restart
 from ...exceptions import SourceError
-from ...state.restarts import RestartStore
+from ...state.document import DocumentStore
 
 __all__ = ["Restarter", "Restarting"]
 
@@ -52,7 +52,7 @@ class Restarter:
         self,
         api: Restarting,
         rules: RestartRules,
-        store: RestartStore,
+        store: DocumentStore[Restarts],
         logger: FilteringBoundLogger,
     ) -> None:
         self._api = api

@@ -4,9 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 from ...domain.mbeans import MBean
+from ...domain.mirror_errors import ErrorBooks
 from ...domain.mirror_facts import MirrorMetrics, MirrorObservation, Unread
 from ...exceptions import StateError
-from ...state.mirror_errors import MirrorErrorStore
+from ...state.document import DocumentStore
 from .board import JmxBoard, Reading
 
 __all__ = ["JmxSource"]
@@ -41,7 +42,7 @@ class JmxSource:
         urls: Sequence[str],
         board: JmxBoard,
         interpret: Interpret,
-        store: MirrorErrorStore,
+        store: DocumentStore[ErrorBooks],
     ) -> None:
         self.name = f"jmx {flow}"
         self.up = False
