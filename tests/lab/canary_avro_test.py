@@ -17,7 +17,8 @@ from mirrorwatch.sources.canary.avro import Avro
 from mirrorwatch.sources.canary.settler import Settler
 from mirrorwatch.sources.cluster import Cluster
 from tests.support.schemas import PlainReader, find_schema, register, subjects
-from tests.support.watch import Truth, Watch, wait_until
+from tests.support.truth import Truth
+from tests.support.watch import Watch, wait_until
 
 pytestmark = pytest.mark.lab
 

@@ -13,7 +13,8 @@ from confluent_kafka import Producer
 
 from mirrorwatch.domain.verdicts import Health
 from mirrorwatch.lab import CANARY_TOPIC, Lab
-from tests.support.watch import FLOW, Truth, Watch, describe, wait_until
+from tests.support.truth import Truth
+from tests.support.watch import FLOW, Watch, describe, wait_until
 
 pytestmark = pytest.mark.lab
 

@@ -8,7 +8,8 @@ from mirrorwatch.domain.canary import Message
 from mirrorwatch.domain.verdicts import Health
 from mirrorwatch.lab import CANARY_TOPIC, Lab
 from mirrorwatch.lab.faults import MARK, drop_marked, tolerate_errors
-from tests.support.watch import Truth, Watch, wait_until
+from tests.support.truth import Truth
+from tests.support.watch import Watch, wait_until
 
 pytestmark = pytest.mark.lab
 

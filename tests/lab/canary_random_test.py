@@ -9,7 +9,8 @@ import pytest
 
 from mirrorwatch.domain.verdicts import Health
 from mirrorwatch.lab import CANARY_TOPIC, Lab
-from tests.support.watch import Truth, Watch, wait_until
+from tests.support.truth import Truth
+from tests.support.watch import Watch, wait_until
 
 pytestmark = pytest.mark.lab
 

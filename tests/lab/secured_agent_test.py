@@ -19,7 +19,8 @@ from mirrorwatch.sources.span import read_span
 from tests.support.outputs import everything_said
 from tests.support.rights import DENIED, RIGHTS, expect, until
 from tests.support.secured import SECONDS, names, secrets, taken, watching
-from tests.support.watch import Truth, Watch, describe, wait_until
+from tests.support.truth import Truth
+from tests.support.watch import Watch, describe, wait_until
 
 pytestmark = pytest.mark.lab
 
