@@ -102,9 +102,11 @@ def test_a_mirror_on_connect_is_watched_like_a_dedicated_one(
         watch.wait_for_count("delivered", 30, within=120)
         # The neighbour is the last one that the worker is given.
         wait_for(watch, Health.OK, saying="neighbour-0 RUNNING")
-        verdict = wait_for(watch, Health.OK, saying=RUN)
+        # Until the status topic has been read, the REST API tells.
+        read_from = "topic lab-connect-status at ldf"
+        verdict = wait_for(watch, Health.OK, saying=read_from)
     assert verdict.reason == RUN
-    assert verdict.evidence["read_from"] == "topic lab-connect-status at ldf"
+    assert verdict.evidence["read_from"] == read_from
     assert "neighbour-0 RUNNING" in str(verdict.evidence["neighbours"])
     assert "mirror-checkpoints" in verdict.evidence
 
