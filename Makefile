@@ -13,7 +13,7 @@ setup: .venv/.ready
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed, this is " + sys.version.split()[0] + ": make PYTHON=python3.12 ...")'
 	@$(PYTHON) -c 'import ensurepip, venv' || { echo 'Python lacks venv (Debian: apt-get install python3-venv)'; exit 1; }
 	test -x $(BIN)/uv || { $(PYTHON) -m venv .venv && $(BIN)/pip install --quiet 'uv>=0.8'; }
-	VIRTUAL_ENV=$(CURDIR)/.venv UV_PYTHON_DOWNLOADS=never $(BIN)/uv sync --quiet --active --frozen --inexact --extra lab --extra rmi
+	VIRTUAL_ENV=$(CURDIR)/.venv UV_PYTHON_DOWNLOADS=never $(BIN)/uv sync --quiet --active --frozen --inexact --extra lab --extra rmi --extra spark
 	touch $@
 
 demo: setup  ## two sites, a mirror, traffic and the agent; prints the page's address
@@ -24,7 +24,7 @@ test: lint  ## everything, the real lab included
 	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 fast: setup  ## what needs no Kafka: seconds
-	$(BIN)/pytest -m 'not lab and not browser and not influx and not slow'
+	$(BIN)/pytest -m 'not lab and not browser and not influx and not slow and not spark'
 
 bench: setup  ## what the agent costs: 6, 1 and 24 canary partitions, then `scale`
 	$(BIN)/python -m tests.bench.cost
@@ -39,7 +39,7 @@ soak: setup  ## a long clean run with traffic; prints growth of memory
 lint: setup
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy agent tests
+	$(BIN)/mypy agent sparkjobs tests
 
 format: setup
 	$(BIN)/ruff check --fix

@@ -1,0 +1,183 @@
+"""What one audit compares: ranges of offsets, frozen before reading."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+__all__ = ["Lane", "Plan", "Side", "SourceRange", "Span", "Stated"]
+__all__ += ["StatedKind", "Unverifiable", "Window"]
+
+Side = Literal["source", "target"]
+"""Which cluster of a flow."""
+
+StatedKind = Literal["in_flight", "expired", "compacted", "carried"]
+"""What is different on both sides and not wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Offsets from the first to before the last."""
+
+    start: int
+    """First offset."""
+
+    end: int
+    """Offset after the last one."""
+
+    def __len__(self) -> int:
+        return max(self.end - self.start, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Record timestamps that an ad hoc audit is about: [start, end)."""
+
+    start: datetime
+    """Earliest timestamp."""
+
+    end: datetime
+    """Timestamp after the last one."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SourceRange:
+    """Source offsets whose copies are looked for at the target."""
+
+    flow: str
+    """Name of the flow that copies them."""
+
+    cluster: str
+    """Alias of the cluster."""
+
+    topic: str
+    """Source topic."""
+
+    partition: int
+    """Source partition, which is the target's too."""
+
+    span: Span
+    """Offsets to compare."""
+
+    retained: Span
+    """Offsets that were there when the audit froze them: how far a second,
+    wider reading may go."""
+
+    position: int | None
+    """Proved next offset to copy: the higher of the committed position and
+    the last sync's upstream offset + 1. A record that is missing at the
+    target was dropped below it, and may be on its way at or above it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Lane:
+    """One target partition, and all that feeds it: what is compared."""
+
+    flow: str
+    """Name of the flow, of the first one for a merged topic."""
+
+    cluster: str
+    """Alias of the target cluster."""
+
+    target_topic: str
+    """Topic at the target."""
+
+    partition: int
+    """Its partition."""
+
+    sources: tuple[SourceRange, ...]
+    """What feeds it; more than one for a merged topic."""
+
+    span: Span
+    """Target offsets to compare."""
+
+    retained: Span
+    """Target offsets that were there when the audit froze them."""
+
+    timestamps: bool = True
+    """Whether the target keeps the records' timestamps; where it does not
+    (`LogAppendTime` on either side) they are left out of buckets and
+    checksums."""
+
+    compacted: bool = False
+    """Whether either side removes all but the newest record of a key: then
+    the newest value of each key is compared."""
+
+    read_committed: bool = False
+    """Whether the mirror leaves out aborted records; both sides are read as
+    it reads."""
+
+    cut: Literal["idle", "sync", "timestamp", "window"] = "window"
+    """How the two ends were made to agree: nothing more was written, the last
+    pair of offsets, by time, or the window of an ad hoc audit."""
+
+    @property
+    def topic(self) -> str:
+        """What the lane is called in results: the source topic if it is one,
+        else the target's.
+        """
+        topics = {source.topic for source in self.sources}
+        return topics.pop() if len(topics) == 1 else self.target_topic
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Unverifiable:
+    """What could not be judged."""
+
+    flow: str
+    """Name of the flow."""
+
+    topic: str
+    """Source topic."""
+
+    partition: int | None
+    """Partition; `None` for a whole topic."""
+
+    reason: str
+    """Why, in words for a person."""
+
+    records: int | None = None
+    """How many source offsets that is, where it is known."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Stated:
+    """Records that differ for a known reason: no finding."""
+
+    flow: str
+    """Name of the flow."""
+
+    topic: str
+    """Source topic."""
+
+    partition: int
+    """Partition."""
+
+    kind: StatedKind
+    """Why they differ."""
+
+    count: int
+    """How many records."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Plan:
+    """What one audit compares."""
+
+    id: str
+    """Name of the run: `nightly-2026-11-21`, or `adhoc-` and its window."""
+
+    at: datetime
+    """When the offsets were frozen."""
+
+    window: Window | None
+    """For an ad hoc audit; `None` for a nightly one, which takes all records
+    since the last audited end, whatever their timestamps."""
+
+    lanes: tuple[Lane, ...]
+    """What is compared."""
+
+    unverifiable: tuple[Unverifiable, ...] = ()
+    """What cannot be."""
+
+    stated: tuple[Stated, ...] = ()
+    """What is left to the next night, such as records on their way."""
