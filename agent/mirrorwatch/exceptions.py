@@ -3,6 +3,7 @@
 from typing import Any
 
 __all__ = [
+    "AuditError",
     "ConfigError",
     "LabError",
     "MirrorwatchError",
@@ -30,6 +31,10 @@ class ConfigError(MirrorwatchError):
 
 class StateError(MirrorwatchError):
     """The state file cannot be read or written."""
+
+
+class AuditError(MirrorwatchError):
+    """An audit did not come to an end, so nothing is known of its ranges."""
 
 
 class WebError(MirrorwatchError):

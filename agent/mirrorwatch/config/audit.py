@@ -66,3 +66,13 @@ class AuditConfig(Model):
         timedelta(minutes=10), title="Bucket", gt=timedelta()
     )
     """Length of time that one count and checksum stands for."""
+
+    out: str | None = Field(
+        None,
+        title="Folder of the results",
+        min_length=1,
+        json_schema_extra={"default_text": "`audit`, beside the state file"},
+    )
+    """A path, or the URL of any file system that Spark's Hadoop knows
+    (`hdfs://`, `s3a://`). It keeps what was read so far, from which the next
+    night goes on, so it must last as the state file does."""

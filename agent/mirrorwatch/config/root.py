@@ -91,6 +91,12 @@ class Config(Model):
         """The file it was read from, if it was."""
         return self._file
 
+    @property
+    def audit_out(self) -> str:
+        """Folder of the audits' results: a path, or a URL for Spark."""
+        given = self.audit.out if self.audit else None
+        return given or str(self.state.path.with_name("audit"))
+
     @model_validator(mode="after")
     def _check_rules(self) -> Self:
         flows = dict(enumerate(self.flows))

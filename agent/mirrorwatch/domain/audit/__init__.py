@@ -1,5 +1,6 @@
 """The nightly audit: what is compared, and what was found."""
 
+from .finished import FinishedAudit, HourCount, Speed
 from .plan import (
     Lane,
     Plan,
@@ -13,6 +14,14 @@ from .plan import (
 )
 from .result import AuditResult, Finding, FindingKind, TopicCount
 
-__all__ = ["AuditResult", "Finding", "FindingKind", "Lane", "Plan", "Side"]
-__all__ += ["SourceRange", "Span", "Stated", "StatedKind", "TopicCount"]
+__all__ = ["AuditResult", "Finding", "FindingKind", "FinishedAudit"]
+__all__ += ["HourCount", "Lane", "Plan", "Side"]
+__all__ += [
+    "SourceRange",
+    "Span",
+    "Speed",
+    "Stated",
+    "StatedKind",
+    "TopicCount",
+]
 __all__ += ["Unverifiable", "Window"]

@@ -1,0 +1,100 @@
+"""What is kept of an audit that came to its end."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from .result import AuditResult
+
+__all__ = ["FinishedAudit", "HourCount", "Speed"]
+
+LEAST_SPAN = timedelta(minutes=10)
+"""Shortest window whose traffic says something about a day."""
+
+DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Speed:
+    """What an audit cost."""
+
+    records: int
+    """Records read, of both sides."""
+
+    bytes: int
+    """Bytes of keys, values and headers of these."""
+
+    reading: timedelta
+    """How long reading and comparing took."""
+
+    total: timedelta
+    """How long the whole run took."""
+
+    @property
+    def records_per_second(self) -> float | None:
+        """Records of both sides read in a second, if any time passed."""
+        return self.records / self._seconds if self._seconds > 0 else None
+
+    @property
+    def bytes_per_second(self) -> float | None:
+        """Bytes of both sides read in a second, if any time passed."""
+        return self.bytes / self._seconds if self._seconds > 0 else None
+
+    def forecast(self, covered: timedelta) -> timedelta | None:
+        """Return how long a day of the same traffic would take.
+
+        Parameters
+        ----------
+        covered
+            Time in which the records that were read had been written.
+
+        Returns
+        -------
+        timedelta or None
+            `None` if too little time was covered to say.
+        """
+        if covered < LEAST_SPAN:
+            return None
+        return self.total - self.reading + self.reading * (DAY / covered)
+
+    @property
+    def _seconds(self) -> float:
+        return self.reading / timedelta(seconds=1)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HourCount:
+    """Records of one topic with timestamps of one hour."""
+
+    flow: str
+    """Name of the flow."""
+
+    topic: str
+    """Source topic."""
+
+    hour: datetime | None
+    """Begin of the hour, in UTC; `None` for records without timestamps, or
+    where timestamps are not compared."""
+
+    source_count: int
+    """Records at the source."""
+
+    target_count: int
+    """Records at the target."""
+
+    differs: bool = False
+    """Whether counts or checksums of the hour differ. That is where the audit
+    looked closer; it need not be a finding."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FinishedAudit:
+    """An audit's result with what a report tells beside it."""
+
+    result: AuditResult
+    """What was found."""
+
+    speed: Speed
+    """What it cost."""
+
+    hours: tuple[HourCount, ...] = ()
+    """Records by topic and hour."""

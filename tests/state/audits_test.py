@@ -1,0 +1,97 @@
+import json
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from mirrorwatch.domain.audit import Stated, Unverifiable
+from mirrorwatch.exceptions import AuditError
+from mirrorwatch.state.audits import (
+    audit_from_text,
+    audit_to_text,
+    latest_audit,
+    read_audit,
+    read_audits,
+    write_audit,
+)
+from tests.support.audits import (
+    NIGHT,
+    a_finding,
+    a_finished,
+    a_result,
+    an_hour,
+)
+
+FULL = a_finished(
+    a_result(
+        a_finding(),
+        a_finding("extra"),
+        stated=(
+            Stated(
+                flow="f", topic="t", partition=1, kind="in_flight", count=3
+            ),
+        ),
+        unverifiable=(
+            Unverifiable(flow="f", topic="t", partition=None, reason="gone"),
+        ),
+    ),
+    an_hour(),
+    an_hour(None, differs=True),
+)
+
+
+def test_an_audit_survives_its_text() -> None:
+    text = audit_to_text(FULL)
+    assert "\n" not in text
+    assert audit_from_text(text, "here") == FULL
+
+
+def test_an_audit_is_read_back_by_its_name(tmp_path: Path) -> None:
+    write_audit(tmp_path, FULL)
+    assert read_audit(tmp_path, FULL.result.id) == FULL
+    assert latest_audit(tmp_path) == FULL
+    assert list(read_audits(tmp_path)) == [FULL]
+
+
+def test_a_folder_without_audits_has_none(tmp_path: Path) -> None:
+    assert latest_audit(tmp_path / "none") is None
+    assert read_audit(tmp_path, "nightly-2026-11-21") is None
+    assert list(read_audits(tmp_path)) == []
+
+
+def test_an_older_night_that_is_run_again_is_not_the_latest(
+    tmp_path: Path,
+) -> None:
+    older = a_finished(a_result(at=NIGHT - timedelta(days=1)))
+    newer = a_finished(a_result(at=NIGHT))
+    again = a_finished(a_result(a_finding(), at=NIGHT))
+    write_audit(tmp_path, newer)
+    write_audit(tmp_path, older)
+    assert latest_audit(tmp_path) == newer
+    write_audit(tmp_path, again)
+    assert latest_audit(tmp_path) == again
+
+
+def test_an_ad_hoc_run_is_never_the_latest(tmp_path: Path) -> None:
+    write_audit(tmp_path, a_finished(a_result(nightly=False)))
+    assert latest_audit(tmp_path) is None
+
+
+def test_another_version_is_refused_with_a_remedy(tmp_path: Path) -> None:
+    file = tmp_path / "latest.json"
+    file.write_text(json.dumps({"schema_version": 2, "audit": {}}))
+    with pytest.raises(AuditError, match="version 2, and this mirrorwatch"):
+        latest_audit(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema_version": 1}'])
+def test_what_is_no_result_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "latest.json").write_text(text)
+    with pytest.raises(AuditError, match=r"latest\.json is not the result"):
+        latest_audit(tmp_path)
+
+
+def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "runs").write_text("in the way")
+    with pytest.raises(AuditError, match="Cannot write results"):
+        write_audit(tmp_path, FULL)
