@@ -13,6 +13,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from ..exceptions import LabError
 from ..lab import Lab, LabSettings
 from ..lab.artifacts import KAFKA_VERSIONS
 from ..lab.control import (
@@ -29,8 +30,8 @@ from .options import DURATION
 
 __all__ = ["command"]
 
-_DOWN_LIMIT = timedelta(seconds=210)
-"""Up to five parts stop one after the other, and each is given 30 s; a busy
+_DOWN_LIMIT = timedelta(seconds=510)
+"""Up to five parts stop one after the other, and each is given 90 s; a busy
 machine needs some more to notice."""
 
 _which = click.option("--name", help="Which lab, if several are running.")
@@ -134,7 +135,11 @@ def down(name: str | None) -> None:
 @click.option("--json", "as_json", is_flag=True, help="For a program.")
 def status(*, as_json: bool) -> None:
     """Show the labs that run, and their parts."""
-    labs = {name: ask(name, {"do": "status"}) for name in running_labs()}
+    labs = {}
+    for name in running_labs():
+        # One may end while it is asked.
+        with suppress(LabError):
+            labs[name] = ask(name, {"do": "status"})
     if as_json:
         click.echo(json.dumps(labs, indent=2))
         return

@@ -19,12 +19,13 @@ from .waiting import wait_until
 
 __all__ = ["ConnectMirror"]
 
-_REST_LIMIT = timedelta(seconds=120)
+_REST_LIMIT = timedelta(seconds=300)
 """Longest until the worker serves: it loads, joins its group, and waits for
 rebalances."""
 
-_TIMEOUT_SECONDS = 30
-"""Longest wait for one answer; a worker that rebalances makes one wait."""
+_TIMEOUT_SECONDS = 120
+"""Longest wait for one answer; a worker that rebalances makes one wait, up to
+90 s of its own."""
 
 Configs = Mapping[str, Mapping[str, str]]
 

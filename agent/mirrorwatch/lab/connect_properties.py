@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from .addresses import LOOPBACK
-from .mirror_properties import IDENTITY
+from .mirror_properties import IDENTITY, ORDERLY
 from .mirror_state import DIGEST, Place
 from .settings import SOURCE, TARGET, LabSettings
 
@@ -72,6 +72,7 @@ def worker(
         "value.converter": _BYTES,
         "header.converter": _BYTES,
         "plugin.discovery": "service_load",
+        **ORDERLY,
         "offset.storage.topic": f"{GROUP}-offsets",
         "config.storage.topic": PLACE.configs,
         "status.storage.topic": PLACE.status,

@@ -28,7 +28,8 @@ MARK = "mirrorwatch-fault"
 
 _FLOW = f"{SOURCE}->{TARGET}"
 _TRANSFORMS = "org.apache.kafka.connect.transforms"
-_LIMIT = timedelta(seconds=30)
+_LIMIT = timedelta(seconds=120)
+"""Longest until a broker has done it: what took longer would have failed."""
 
 
 def drop_marked(header: str = MARK) -> dict[str, str]:

@@ -20,8 +20,9 @@ from ..exceptions import LabError
 
 __all__ = ["Grants"]
 
-_TIMEOUT_SECONDS = 20
-"""Longest wait for an answer of a broker on this machine."""
+_TIMEOUT_SECONDS = 90
+"""Longest wait for an answer of a broker on this machine, which may do other
+things."""
 
 
 class Grants:

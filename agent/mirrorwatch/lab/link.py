@@ -15,7 +15,7 @@ __all__ = ["Link"]
 
 _LOOPBACK = "127.0.0.1"
 
-_PATIENCE_SECONDS = 10.0
+_PATIENCE_SECONDS = 60.0
 """How long the link's own thread may take to carry out an order. It only
 ever does short work, so more means that it is dead."""
 

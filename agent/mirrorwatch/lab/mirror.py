@@ -27,8 +27,9 @@ from .waiting import wait_until
 
 __all__ = ["Mirror"]
 
-_START_LIMIT = timedelta(seconds=120)
-"""Longest start of the mirror: it waits for group joins and rebalances."""
+_START_LIMIT = timedelta(seconds=300)
+"""Longest start of the mirror: it waits for group joins and rebalances, on a
+machine that does other things too."""
 
 _LOOK = timedelta(milliseconds=200)
 """Between two looks at the internal topics: each one reads them whole."""

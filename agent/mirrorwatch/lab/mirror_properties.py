@@ -4,10 +4,17 @@ from collections.abc import Mapping
 
 from .settings import SOURCE, TARGET, LabSettings
 
-__all__ = ["IDENTITY", "mirror_properties"]
+__all__ = ["IDENTITY", "ORDERLY", "mirror_properties"]
 
 IDENTITY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
 """Policy under which topics keep their names."""
+
+ORDERLY = {
+    "task.shutdown.graceful.timeout.ms": "30000",
+    "offset.flush.timeout.ms": "30000",
+}
+"""Of a worker. Five seconds, the default, are little on a machine that does
+other things: a stop in good order would be none, and copy again after it."""
 
 _FAST = {
     "refresh.topics.interval.seconds": "1",
@@ -16,7 +23,6 @@ _FAST = {
     "sync.topic.acls.interval.seconds": "1",
     "emit.checkpoints.interval.seconds": "1",
     "sync.group.offsets.interval.seconds": "1",
-    # Without the target's prefix these have no effect.
     f"{TARGET}.offset.flush.interval.ms": "1000",
     # A mirror that was killed is missed at once, not for five minutes.
     f"{TARGET}.scheduled.rebalance.max.delay.ms": "0",
@@ -48,7 +54,8 @@ def mirror_properties(
     Notes
     -----
     With default intervals nothing is set that MirrorMaker 2 does not need
-    to run at all, so a lab shows what an unconfigured mirror does.
+    to run at all, or to stop in good order, so a lab shows what an
+    unconfigured mirror does.
     """
     properties = {
         "clusters": f"{SOURCE}, {TARGET}",
@@ -71,6 +78,8 @@ def mirror_properties(
         "offset.storage.replication.factor": "1",
         "status.storage.replication.factor": "1",
         "config.storage.replication.factor": "1",
+        # Without the target's prefix these have no effect.
+        **{f"{TARGET}.{key}": value for key, value in ORDERLY.items()},
     }
     if settings.naming == "identity":
         properties["replication.policy.class"] = IDENTITY

@@ -8,7 +8,7 @@ from .process import Process
 
 __all__ = ["Part"]
 
-_STOP_LIMIT = timedelta(seconds=30)
+_STOP_LIMIT = timedelta(seconds=90)
 """Longest orderly stop: shorter, and what a mirror copied last would not be
 committed, which is another fault than the one that was asked for."""
 

@@ -16,7 +16,7 @@ __all__ = ["Quota", "quota"]
 Quota = Literal["producer_byte_rate", "consumer_byte_rate"]
 """What is limited, in bytes a second and broker."""
 
-_LIMIT_SECONDS = 60
+_LIMIT_SECONDS = 180
 """Longest run of the tool, which is a JVM of its own."""
 
 

@@ -17,8 +17,9 @@ from ..exceptions import LabError
 
 __all__ = ["Reader"]
 
-_TIMEOUT_SECONDS = 20
-"""Longest wait for an answer of a broker on this machine."""
+_TIMEOUT_SECONDS = 90
+"""Longest wait for an answer of a broker on this machine, which may do other
+things."""
 
 _PAUSE_SECONDS = 0.1
 """Between two tries, while a partition has no leader."""

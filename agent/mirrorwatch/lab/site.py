@@ -22,7 +22,7 @@ from .waiting import wait_until
 
 __all__ = ["Site"]
 
-_START_LIMIT = timedelta(seconds=90)
+_START_LIMIT = timedelta(seconds=240)
 """Longest start of a broker, on a machine that does other things too."""
 
 

@@ -24,8 +24,9 @@ from .waiting import wait_until
 
 __all__ = ["Topics"]
 
-_TIMEOUT_SECONDS = 20
-"""Longest wait for an answer of a broker on this machine."""
+_TIMEOUT_SECONDS = 90
+"""Longest wait for an answer of a broker on this machine, which may do other
+things."""
 
 _SILENT = logging.getLogger("mirrorwatch.lab.kafka")
 _SILENT.addHandler(logging.NullHandler())
