@@ -1,0 +1,34 @@
+"""What comparing both sides gave."""
+
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+
+from mirrorwatch.domain.audit import Finding, Stated, TopicCount
+
+__all__ = ["Comparison"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Comparison:
+    """What comparing both sides gave."""
+
+    topics: tuple[TopicCount, ...]
+    """Every topic that was compared."""
+
+    findings: tuple[Finding, ...]
+    """What is proved to be wrong."""
+
+    stated: tuple[Stated, ...]
+    """What differs and is not wrong."""
+
+    carry: DataFrame
+    """Records that the next night compares in place of this one (columns as
+    in `CARRY`). Store it before the session ends; an ad hoc audit has no use
+    for it."""
+
+    source: DataFrame
+    """Digest of the source (columns as in `DIGEST`)."""
+
+    target: DataFrame
+    """Digest of the target."""
