@@ -24,6 +24,10 @@ ALLOWED = {
     "lab": {"domain"},
     "log": set[str](),
     "daemon": {"domain", "ports", "pipeline", "state", "web"},
+    "audit": {
+        *("config", "domain", "mirrors", "ports", "sources", "state"),
+        "wiring",
+    },
     "influxdb": {"config", "sinks"},
     "wiring": {
         *("config", "domain", "mirrors", "ports", "sources", "state"),

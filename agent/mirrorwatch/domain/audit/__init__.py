@@ -1,5 +1,6 @@
 """The nightly audit: what is compared, and what was found."""
 
+from .ends import End, Ends, ends_after
 from .finished import FinishedAudit, HourCount, Speed
 from .plan import (
     Lane,
@@ -12,6 +13,7 @@ from .plan import (
     Unverifiable,
     Window,
 )
+from .request import Request
 from .result import AuditResult, Finding, FindingKind, TopicCount
 
 __all__ = ["AuditResult", "Finding", "FindingKind", "FinishedAudit"]
@@ -25,3 +27,4 @@ __all__ += [
     "TopicCount",
 ]
 __all__ += ["Unverifiable", "Window"]
+__all__ += ["End", "Ends", "Request", "ends_after"]

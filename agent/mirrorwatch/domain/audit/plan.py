@@ -67,6 +67,9 @@ class SourceRange:
     the last sync's upstream offset + 1. A record that is missing at the
     target was dropped below it, and may be on its way at or above it."""
 
+    topic_id: str = ""
+    """Id of the topic: another one is another topic of the same name."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Lane:
@@ -109,6 +112,13 @@ class Lane:
     cut: Literal["idle", "sync", "timestamp", "window"] = "window"
     """How the two ends were made to agree: nothing more was written, the last
     pair of offsets, by time, or the window of an ad hoc audit."""
+
+    topic_id: str = ""
+    """Id of the target topic; empty if there is none, and then the span is
+    empty too and nothing must be read there."""
+
+    cut_at: datetime | None = None
+    """Time at which a nightly range was cut."""
 
     @property
     def topic(self) -> str:
@@ -181,3 +191,11 @@ class Plan:
 
     stated: tuple[Stated, ...] = ()
     """What is left to the next night, such as records on their way."""
+
+    more: bool = False
+    """Whether settled records are left: a night that was missed is made up
+    in pieces, of which this is one."""
+
+    gone: tuple[tuple[str, str], ...] = ()
+    """Flows and source topics that are no more: their audited ends are to be
+    forgotten."""
