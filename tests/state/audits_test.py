@@ -4,16 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from mirrorwatch.domain.audit import Stated, Unverifiable
+from mirrorwatch.domain.audit import FinishedAudit, Stated, Unverifiable
 from mirrorwatch.exceptions import AuditError
 from mirrorwatch.state.audits import (
-    audit_from_text,
-    audit_to_text,
     latest_audit,
     read_audit,
     read_audits,
     write_audit,
 )
+from mirrorwatch.state.versioned import from_versioned, to_versioned
 from tests.support.audits import (
     NIGHT,
     a_finding,
@@ -41,9 +40,9 @@ FULL = a_finished(
 
 
 def test_an_audit_survives_its_text() -> None:
-    text = audit_to_text(FULL)
+    text = to_versioned(FULL)
     assert "\n" not in text
-    assert audit_from_text(text, "here") == FULL
+    assert from_versioned(FinishedAudit, text, "here") == FULL
 
 
 def test_an_audit_is_read_back_by_its_name(tmp_path: Path) -> None:
@@ -79,15 +78,24 @@ def test_an_ad_hoc_run_is_never_the_latest(tmp_path: Path) -> None:
 
 def test_another_version_is_refused_with_a_remedy(tmp_path: Path) -> None:
     file = tmp_path / "latest.json"
-    file.write_text(json.dumps({"schema_version": 2, "audit": {}}))
+    file.write_text(json.dumps({"schema_version": 2, "value": {}}))
     with pytest.raises(AuditError, match="version 2, and this mirrorwatch"):
         latest_audit(tmp_path)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema_version": 1}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"schema_version": 1}',
+        '{"schema_version": 1, "value": {}}',
+    ],
+)
 def test_what_is_no_result_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "latest.json").write_text(text)
-    with pytest.raises(AuditError, match=r"latest\.json is not the result"):
+    with pytest.raises(AuditError, match=r"latest\.json is not what an audit"):
         latest_audit(tmp_path)
 
 

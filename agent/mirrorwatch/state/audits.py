@@ -4,7 +4,7 @@ The audit's own store is read and written by Spark, which a daemon has not.
 Where the folder is local, each run leaves the same as one JSON file beside it:
 
 ``<out>/runs/<id>/result.json``
-    ``{"schema_version": 1, "audit": {...}}``, where `audit` is a
+    ``{"schema_version": 1, "value": {...}}``, where the value is a
     `FinishedAudit` as `codec` writes it. It is written last, and is what
     makes a run count.
 ``<out>/latest.json``
@@ -12,55 +12,15 @@ Where the folder is local, each run leaves the same as one JSON file beside it:
     write it.
 """
 
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from ..domain.audit import FinishedAudit
 from ..exceptions import AuditError
-from .codec import from_json, to_json
+from .versioned import from_versioned, to_versioned
 
-__all__ = ["latest_audit", "read_audit", "read_audits"]
-__all__ += ["audit_from_text", "audit_to_text", "write_audit"]
-
-SCHEMA_VERSION = 1
-"""Changes when a reader of the version before could misunderstand it."""
-
-
-def audit_to_text(audit: FinishedAudit) -> str:
-    """Return what is written of an audit, on one line."""
-    body = to_json(audit)
-    return f'{{"schema_version":{SCHEMA_VERSION},"audit":{body}}}'
-
-
-def audit_from_text(text: str, where: str) -> FinishedAudit:
-    """Read what `audit_to_text` wrote.
-
-    Parameters
-    ----------
-    text
-        The document.
-    where
-        Where it is from, for errors.
-
-    Raises
-    ------
-    AuditError
-        Raised if it was written by another version, or is none.
-    """
-    try:
-        document = json.loads(text)
-        version = document["schema_version"]
-        if version == SCHEMA_VERSION:
-            return from_json(FinishedAudit, json.dumps(document["audit"]))
-    except (ValueError, TypeError, KeyError) as e:
-        raise AuditError(f"{where} is not the result of an audit") from e
-    raise AuditError(
-        f"{where} has version {version!r}, and this mirrorwatch reads "
-        f"version {SCHEMA_VERSION}: use the one that wrote it, or another "
-        "folder (audit.out)"
-    )
+__all__ = ["latest_audit", "read_audit", "read_audits", "write_audit"]
 
 
 def write_audit(folder: Path, audit: FinishedAudit) -> None:
@@ -71,7 +31,7 @@ def write_audit(folder: Path, audit: FinishedAudit) -> None:
     AuditError
         Raised if a file cannot be written or read.
     """
-    text = audit_to_text(audit)
+    text = to_versioned(audit)
     result = audit.result
     try:
         _write(folder / "runs" / result.id / "result.json", text)
@@ -127,7 +87,7 @@ def _read(file: Path) -> FinishedAudit | None:
         return None
     except (OSError, UnicodeError) as e:
         raise AuditError(f"Cannot read {file}: {e}") from e
-    return audit_from_text(text, str(file))
+    return from_versioned(FinishedAudit, text, str(file))
 
 
 def _write(file: Path, text: str) -> None:
