@@ -1,7 +1,8 @@
 """What kind of audit is asked for."""
 
+import hashlib
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime
 
 from ..selection import compile_pattern
 from .plan import Window
@@ -49,3 +50,35 @@ class Request:
             self.topics is None
             or compile_pattern(self.topics).fullmatch(topic) is not None
         )
+
+    def run_id(self, today: date) -> str:
+        """Name the run that is asked for; a folder of that name can be made.
+
+        Parameters
+        ----------
+        today
+            The night of a nightly audit that names none.
+
+        Returns
+        -------
+        str
+            ``nightly-2026-11-21``, then ``nightly-2026-11-21-2`` for its
+            second piece, or ``adhoc-`` and its window in UTC. Of a part of
+            the topics only, with a mark for which.
+        """
+        if self.window is not None:
+            ends = (self.window.start, self.window.end)
+            name = "-".join(["adhoc", *map(_compact, ends)])
+        else:
+            name = f"nightly-{self.night or today}"
+        if self.flow is not None or self.topics is not None:
+            part = f"{self.flow}\n{self.topics}".encode()
+            name += f"-part{hashlib.sha256(part).hexdigest()[:8]}"
+        return name if self.piece == 1 else f"{name}-{self.piece}"
+
+
+def _compact(time: datetime) -> str:
+    """Return a time without colons, which Hadoop's paths cannot have."""
+    time = time.astimezone(UTC)
+    seconds = f"{time:%Y%m%dT%H%M%S}"
+    return seconds + (f".{time:%f}" if time.microsecond else "") + "Z"
