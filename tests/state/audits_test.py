@@ -4,13 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from mirrorwatch.domain.audit import FinishedAudit, Stated, Unverifiable
+from mirrorwatch.domain.audit import FinishedAudit, Hours, Stated, Unverifiable
 from mirrorwatch.exceptions import AuditError
 from mirrorwatch.state.audits import (
     latest_audit,
     read_audit,
     read_audits,
+    read_hours,
     write_audit,
+    write_hours,
+    write_report,
 )
 from mirrorwatch.state.versioned import from_versioned, to_versioned
 from tests.support.audits import (
@@ -33,9 +36,7 @@ FULL = a_finished(
         unverifiable=(
             Unverifiable(flow="f", topic="t", partition=None, reason="gone"),
         ),
-    ),
-    an_hour(),
-    an_hour(None, differs=True),
+    )
 )
 
 
@@ -50,6 +51,19 @@ def test_an_audit_is_read_back_by_its_name(tmp_path: Path) -> None:
     assert read_audit(tmp_path, FULL.result.id) == FULL
     assert latest_audit(tmp_path) == FULL
     assert list(read_audits(tmp_path)) == [FULL]
+
+
+def test_the_hours_and_the_report_of_a_run_lie_beside_it(
+    tmp_path: Path,
+) -> None:
+    hours = Hours(counts=(an_hour(), an_hour(None, differs=True)))
+    write_audit(tmp_path, FULL)
+    write_hours(tmp_path, FULL.result.id, hours)
+    write_report(tmp_path, FULL.result.id, "<!doctype html>")
+    assert read_hours(tmp_path, FULL.result.id) == hours
+    assert read_hours(tmp_path, "other") == Hours()
+    report = tmp_path / "runs" / FULL.result.id / "report.html"
+    assert report.read_text() == "<!doctype html>"
 
 
 def test_a_folder_without_audits_has_none(tmp_path: Path) -> None:
@@ -101,5 +115,5 @@ def test_what_is_no_result_is_refused(tmp_path: Path, text: str) -> None:
 
 def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "runs").write_text("in the way")
-    with pytest.raises(AuditError, match="Cannot write results"):
+    with pytest.raises(AuditError, match="Cannot write"):
         write_audit(tmp_path, FULL)

@@ -104,20 +104,16 @@ def an_hour(
     )
 
 
-def a_finished(
-    result: AuditResult | None = None, *hours: HourCount
-) -> FinishedAudit:
+def a_finished(result: AuditResult | None = None) -> FinishedAudit:
     """A run of five minutes, four of which it read."""
     result = result or a_result()
+    topics = result.topics
     return FinishedAudit(
         result=result,
         speed=Speed(
-            records=sum(
-                t.source_count + t.target_count for t in result.topics
-            ),
-            bytes=sum(t.source_bytes + t.target_bytes for t in result.topics),
+            records=sum(t.source_count + t.target_count for t in topics),
+            bytes=sum(t.source_bytes + t.target_bytes for t in topics),
             reading=timedelta(minutes=4),
             total=timedelta(minutes=5),
         ),
-        hours=hours,
     )

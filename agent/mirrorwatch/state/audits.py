@@ -7,6 +7,10 @@ Where the folder is local, each run leaves the same as one JSON file beside it:
     ``{"schema_version": 1, "value": {...}}``, where the value is a
     `FinishedAudit` as `codec` writes it. It is written last, and is what
     makes a run count.
+``<out>/runs/<id>/hours.json``
+    `Hours` in the same form, for the report.
+``<out>/runs/<id>/report.html``
+    The report for a person.
 ``<out>/latest.json``
     The same of the nightly run with the newest ranges. Ad hoc runs never
     write it.
@@ -15,12 +19,16 @@ Where the folder is local, each run leaves the same as one JSON file beside it:
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeVar
 
-from ..domain.audit import FinishedAudit
+from ..domain.audit import FinishedAudit, Hours
 from ..exceptions import AuditError
 from .versioned import from_versioned, to_versioned
 
-__all__ = ["latest_audit", "read_audit", "read_audits", "write_audit"]
+__all__ = ["latest_audit", "read_audit", "read_audits", "read_hours"]
+__all__ += ["write_audit", "write_hours", "write_report"]
+
+T = TypeVar("T")
 
 
 def write_audit(folder: Path, audit: FinishedAudit) -> None:
@@ -33,15 +41,32 @@ def write_audit(folder: Path, audit: FinishedAudit) -> None:
     """
     text = to_versioned(audit)
     result = audit.result
-    try:
-        _write(folder / "runs" / result.id / "result.json", text)
-        latest = latest_audit(folder)
-        if result.nightly and (
-            latest is None or latest.result.end <= result.end
-        ):
-            _write(folder / "latest.json", text)
-    except OSError as e:
-        raise AuditError(f"Cannot write results to {folder}: {e}") from e
+    _write(folder / "runs" / result.id / "result.json", text)
+    latest = latest_audit(folder)
+    if result.nightly and (latest is None or latest.result.end <= result.end):
+        _write(folder / "latest.json", text)
+
+
+def write_hours(folder: Path, run: str, hours: Hours) -> None:
+    """Write what the map of a run's report shows.
+
+    Raises
+    ------
+    AuditError
+        Raised if it cannot be written.
+    """
+    _write(folder / "runs" / run / "hours.json", to_versioned(hours))
+
+
+def write_report(folder: Path, run: str, page: str) -> None:
+    """Write the report of a run, a page of HTML.
+
+    Raises
+    ------
+    AuditError
+        Raised if it cannot be written.
+    """
+    _write(folder / "runs" / run / "report.html", page)
 
 
 def latest_audit(folder: Path) -> FinishedAudit | None:
@@ -52,7 +77,7 @@ def latest_audit(folder: Path) -> FinishedAudit | None:
     AuditError
         Raised if the file cannot be read.
     """
-    return _read(folder / "latest.json")
+    return _read(FinishedAudit, folder / "latest.json")
 
 
 def read_audit(folder: Path, run: str) -> FinishedAudit | None:
@@ -63,7 +88,18 @@ def read_audit(folder: Path, run: str) -> FinishedAudit | None:
     AuditError
         Raised if the file cannot be read.
     """
-    return _read(folder / "runs" / run / "result.json")
+    return _read(FinishedAudit, folder / "runs" / run / "result.json")
+
+
+def read_hours(folder: Path, run: str) -> Hours:
+    """Return what the map of a run's report shows; nothing if none is kept.
+
+    Raises
+    ------
+    AuditError
+        Raised if the file cannot be read.
+    """
+    return _read(Hours, folder / "runs" / run / "hours.json") or Hours()
 
 
 def read_audits(folder: Path) -> Iterator[FinishedAudit]:
@@ -75,27 +111,30 @@ def read_audits(folder: Path) -> Iterator[FinishedAudit]:
         Raised if a file cannot be read.
     """
     for file in sorted(folder.glob("runs/*/result.json")):
-        audit = _read(file)
+        audit = _read(FinishedAudit, file)
         if audit is not None:
             yield audit
 
 
-def _read(file: Path) -> FinishedAudit | None:
+def _read(kind: type[T], file: Path) -> T | None:
     try:
         text = file.read_text(encoding="utf-8")
     except FileNotFoundError:
         return None
     except (OSError, UnicodeError) as e:
         raise AuditError(f"Cannot read {file}: {e}") from e
-    return from_versioned(FinishedAudit, text, str(file))
+    return from_versioned(kind, text, str(file))
 
 
 def _write(file: Path, text: str) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
     new = file.with_name(f".{file.name}.new")
-    with new.open("w", encoding="utf-8") as stream:
-        stream.write(text)
-        stream.flush()
-        # The night after goes on from what this says, over a loss of power.
-        os.fsync(stream.fileno())
-    new.replace(file)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with new.open("w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            # What is told of a night must survive a loss of power.
+            os.fsync(stream.fileno())
+        new.replace(file)
+    except OSError as e:
+        raise AuditError(f"Cannot write {file}: {e}") from e

@@ -1,7 +1,7 @@
 """The nightly audit: what is compared, and what was found."""
 
 from .ends import End, Ends, ends_after
-from .finished import FinishedAudit, HourCount, Speed
+from .finished import FinishedAudit, HourCount, Hours, Speed
 from .plan import (
     Lane,
     Plan,
@@ -17,7 +17,7 @@ from .request import Request
 from .result import AuditResult, Finding, FindingKind, TopicCount
 
 __all__ = ["AuditResult", "Finding", "FindingKind", "FinishedAudit"]
-__all__ += ["HourCount", "Lane", "Plan", "Side"]
+__all__ += ["HourCount", "Hours", "Lane", "Plan", "Side"]
 __all__ += [
     "SourceRange",
     "Span",

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from .result import AuditResult
 
-__all__ = ["FinishedAudit", "HourCount", "Speed"]
+__all__ = ["FinishedAudit", "HourCount", "Hours", "Speed"]
 
 LEAST_SPAN = timedelta(minutes=10)
 """Shortest window whose traffic says something about a day."""
@@ -87,14 +87,19 @@ class HourCount:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Hours:
+    """Records by topic and hour: what the map in a report shows."""
+
+    counts: tuple[HourCount, ...] = ()
+    """At most one for each flow, topic and hour."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class FinishedAudit:
-    """An audit's result with what a report tells beside it."""
+    """An audit's result with what it cost."""
 
     result: AuditResult
     """What was found."""
 
     speed: Speed
     """What it cost."""
-
-    hours: tuple[HourCount, ...] = ()
-    """Records by topic and hour."""
