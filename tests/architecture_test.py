@@ -21,7 +21,8 @@ ALLOWED = {
     "pipeline": {"domain", "ports", "state"},
     # Speaks the domain's words for topics and names, and nothing else.
     "config": {"domain"},
-    "lab": {"domain"},
+    "lab": {"domain", "maven"},
+    "maven": set[str](),
     "log": set[str](),
     "daemon": {"domain", "ports", "pipeline", "state", "web"},
     "audit": {

@@ -1,11 +1,13 @@
 """Everything that mirrorwatch raises on purpose."""
 
+from datetime import timedelta
 from typing import Any
 
 __all__ = [
     "AuditError",
     "ConfigError",
     "LabError",
+    "MavenError",
     "MirrorwatchError",
     "SinkError",
     "SinkRejectedError",
@@ -39,6 +41,10 @@ class AuditError(MirrorwatchError):
 
 class WebError(MirrorwatchError):
     """The web page cannot be served, or a running agent not be asked."""
+
+
+class MavenError(MirrorwatchError):
+    """A jar cannot be fetched, or is not the one that was expected."""
 
 
 class LabError(MirrorwatchError):
@@ -106,11 +112,20 @@ class SinkError(MirrorwatchError):
         What went wrong.
     sink
         Name of the sink.
+    retry_after
+        How long the server asks to be left alone, if it does.
     """
 
-    def __init__(self, message: str, *, sink: str) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        sink: str,
+        retry_after: timedelta | None = None,
+    ) -> None:
         super().__init__(message)
         self.sink = sink
+        self.retry_after = retry_after
 
     def to_logging_context(self) -> dict[str, Any]:
         return super().to_logging_context() | {"sink": self.sink}

@@ -4,9 +4,8 @@ import secrets
 from pathlib import Path
 from typing import Literal
 
+from ..maven import Artifact, cache_folder, fetch
 from .addresses import LOOPBACK, Ports
-from .artifacts import Artifact
-from .download import cache_folder, fetch
 from .jmx_rules import PLAIN, STRIMZI
 from .runtime import write_private
 

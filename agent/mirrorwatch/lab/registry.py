@@ -8,10 +8,9 @@ from pathlib import Path
 
 import httpx
 
+from ..maven import Artifact, cache_folder, fetch
 from .addresses import LOOPBACK
 from .archive import Archive
-from .artifacts import Artifact
-from .download import cache_folder, fetch
 from .lifeline import Lifeline
 from .part import Part
 from .process import Process

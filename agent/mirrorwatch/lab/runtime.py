@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..maven import cache_folder, fetch
 from .archive import Archive
 from .artifacts import manifest
-from .download import cache_folder, fetch
 from .java import Java, find_java
 
 __all__ = ["FAST_START", "Runtime", "write_private"]

@@ -1,4 +1,4 @@
-"""Fetching the jars once, into a cache that all labs share."""
+"""Fetching jars once, into a cache that all of a user's programs share."""
 
 import hashlib
 import os
@@ -17,8 +17,8 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-from ..exceptions import LabError
-from .artifacts import Artifact
+from ..exceptions import MavenError
+from .artifact import Artifact
 
 __all__ = ["cache_folder", "fetch"]
 
@@ -42,7 +42,9 @@ def cache_folder() -> Path:
     return Path(root) / "mirrorwatch"
 
 
-def fetch(artifacts: Sequence[Artifact], cache: Path) -> tuple[Path, ...]:
+def fetch(
+    artifacts: Sequence[Artifact], cache: Path, *, what: str = "Kafka"
+) -> tuple[Path, ...]:
     """Return the path of each jar, fetching those that are not cached.
 
     Parameters
@@ -50,7 +52,9 @@ def fetch(artifacts: Sequence[Artifact], cache: Path) -> tuple[Path, ...]:
     artifacts
         Jars that are wanted.
     cache
-        Folder that keeps them, for all labs of this user.
+        Folder that keeps them, for all programs of this user.
+    what
+        What they are, for the line that shows the progress.
 
     Returns
     -------
@@ -59,28 +63,28 @@ def fetch(artifacts: Sequence[Artifact], cache: Path) -> tuple[Path, ...]:
 
     Raises
     ------
-    LabError
+    MavenError
         Raised if a jar cannot be fetched or has the wrong checksum.
 
     Notes
     -----
     A jar appears in the cache under its name only when it is complete and
     its checksum was right (written beside it, then renamed), so any number
-    of labs may fetch at once, and one killed halfway leaves nothing wrong.
+    of programs may fetch at once, and one killed halfway leaves nothing wrong.
     """
     cache.mkdir(parents=True, exist_ok=True)
     missing = [
         jar for jar in artifacts if not (cache / jar.file_name).exists()
     ]
     if missing:
-        _fetch_all(missing, cache)
+        _fetch_all(missing, cache, what)
     return tuple(cache / jar.file_name for jar in artifacts)
 
 
-def _fetch_all(missing: Sequence[Artifact], cache: Path) -> None:
+def _fetch_all(missing: Sequence[Artifact], cache: Path, what: str) -> None:
     base = os.environ.get("MIRRORWATCH_MAVEN_URL") or MAVEN_CENTRAL
     progress = Progress(
-        TextColumn("Fetching Kafka"),
+        TextColumn(f"Fetching {what}"),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("jars"),
@@ -112,7 +116,7 @@ def _fetch_one(
     content = _get(http, f"{base}/{jar.path}")
     found = hashlib.sha256(content).hexdigest()
     if found != jar.sha256:
-        raise LabError(
+        raise MavenError(
             f"{base}/{jar.path} has the checksum {found}, not {jar.sha256}: "
             "it is not the jar that this version of mirrorwatch needs"
         )
@@ -131,7 +135,7 @@ def _get(http: httpx.Client, url: str) -> bytes:
         except httpx.HTTPError as e:
             if attempt < _TRIES and isinstance(e, httpx.TransportError):
                 continue
-            raise LabError(
+            raise MavenError(
                 f"Cannot fetch {url}: {e}. If Maven Central is not reachable "
                 "from here, name a mirror of it in MIRRORWATCH_MAVEN_URL"
             ) from e

@@ -10,9 +10,8 @@ from typing import ClassVar
 
 import pytest
 
-from mirrorwatch.exceptions import LabError
-from mirrorwatch.lab.artifacts import KAFKA_VERSIONS, Artifact, manifest
-from mirrorwatch.lab.download import fetch
+from mirrorwatch.exceptions import MavenError
+from mirrorwatch.maven import Artifact, fetch
 
 _JAR = b"not really a jar"
 _ARTIFACT = Artifact(
@@ -70,7 +69,7 @@ def test_a_jar_with_the_wrong_checksum_is_not_kept(
     tmp_path: Path,
 ) -> None:
     wrong = replace(_ARTIFACT, sha256="0" * 64)
-    with pytest.raises(LabError, match="has the checksum"):
+    with pytest.raises(MavenError, match="has the checksum"):
         fetch([wrong], tmp_path)
     assert not list(tmp_path.iterdir())
 
@@ -80,23 +79,7 @@ def test_a_jar_that_is_not_there_is_named_with_the_remedy(
     tmp_path: Path,
 ) -> None:
     missing = replace(_ARTIFACT, name="other")
-    with pytest.raises(LabError, match=r"other-1\.0-all\.jar") as error:
+    with pytest.raises(MavenError, match=r"other-1\.0-all\.jar") as error:
         fetch([missing], tmp_path)
     assert "404" in str(error.value)
     assert "MIRRORWATCH_MAVEN_URL" in str(error.value)
-
-
-@pytest.mark.parametrize("kafka", KAFKA_VERSIONS)
-def test_every_jar_is_pinned_by_version_and_checksum(kafka: str) -> None:
-    jars = manifest(kafka)
-    names = {jar.name for jar in jars}
-    assert {"kafka_2.13", "connect-mirror", "jolokia-agent-jvm"} <= names
-    assert all(len(jar.sha256) == 64 for jar in jars)
-    assert len({jar.file_name for jar in jars}) == len(jars)
-    (broker,) = (jar for jar in jars if jar.name == "kafka_2.13")
-    assert broker.version == kafka
-
-
-def test_a_version_without_jars_is_refused() -> None:
-    with pytest.raises(LabError, match=r"there is one for 4\.3\.1, 3\.9\.2"):
-        manifest("0.8.2")
