@@ -1,27 +1,43 @@
 """The `audit` block: the nightly comparison of both sides."""
 
-from datetime import timedelta
+import re
+from datetime import UTC, datetime, timedelta
 from typing import Annotated
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from apscheduler.triggers.cron import CronTrigger
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from .base import Model
+from .crontab import to_trigger
 from .durations import Duration
 
-__all__ = ["AuditConfig"]
+__all__ = ["AuditConfig", "to_mebibytes"]
+
+LEAP_YEAR = datetime(2024, 1, 1, tzinfo=UTC)
+"""From here on, every day that there ever is comes round in time."""
+
+MEMORY = re.compile(r"[1-9]\d{0,5}[mg]", re.ASCII)
+
+LEAST_MEMORY = 512
+"""Mebibytes; Spark refuses to start with less than 450."""
+
+
+def to_mebibytes(size: str) -> int:
+    """Return the size of a Java heap, as in `2g`, in mebibytes."""
+    return int(size[:-1]) * (1024 if size.endswith("g") else 1)
 
 
 def _check_schedule(schedule: str) -> str:
     try:
-        CronTrigger.from_crontab(schedule)
+        trigger = to_trigger(schedule)
     except ValueError as e:
         raise PydanticCustomError(
             "schedule",
             "must be cron's five fields (minute, hour, day, month, weekday)",
         ) from e
+    if trigger.get_next_fire_time(None, LEAP_YEAR) is None:
+        raise PydanticCustomError("schedule", "must come round")
     return schedule
 
 
@@ -35,8 +51,20 @@ def _check_timezone(name: str) -> str:
     return name
 
 
+def _check_memory(size: str) -> str:
+    match = MEMORY.fullmatch(size)
+    if match is None or to_mebibytes(size) < LEAST_MEMORY:
+        raise PydanticCustomError(
+            "memory", "must be a size such as 2g, at least 512m"
+        )
+    return size
+
+
 Schedule = Annotated[str, AfterValidator(_check_schedule)]
 """A schedule as cron takes it."""
+
+Memory = Annotated[str, AfterValidator(_check_memory)]
+"""Size of a Java heap."""
 
 TimeZone = Annotated[str, AfterValidator(_check_timezone)]
 """Name of a time zone."""
@@ -49,7 +77,7 @@ class AuditConfig(Model):
         "0 2 * * *", title="Schedule"
     )
     """When it runs, in cron's five fields: at night, when systems are
-    quiet."""
+    quiet. Weekdays are names, or numbers from 0 for Sunday."""
 
     timezone: Annotated[str, AfterValidator(_check_timezone)] = Field(
         "UTC", title="Time zone of the schedule"
@@ -76,3 +104,28 @@ class AuditConfig(Model):
     """A path, or the URL of any file system that Spark's Hadoop knows
     (`hdfs://`, `s3a://`). It keeps what was read so far, from which the next
     night goes on, so it must last as the state file does."""
+
+    start: bool = Field(default=True, title="Whether the agent starts it")
+    """Off where something else does, such as Kubernetes or Airflow, at the
+    same schedule: then the agent only reads what it finds in `out`."""
+
+    master: str = Field("local[*]", title="Spark master", min_length=1)
+    """Where it runs: `local[*]` is this machine, `spark://HOST:PORT` a
+    cluster. It is a process of its own in any case."""
+
+    memory: Memory = Field("2g", title="Memory of its Java")
+    """Number and `m` or `g`, at least `512m`. What it keeps is one line for
+    each partition and bucket, and batches of records that are read: a 10 MB
+    record in each of a few tasks fits twice over. It is kept from taking more
+    than this and 2 GiB for Java itself."""
+
+    timeout: Duration = Field(
+        timedelta(hours=6), title="Longest run", gt=timedelta()
+    )
+    """An audit that takes longer is stopped, so that it is over when the
+    working day begins. The next one makes up for it."""
+
+    grace: Duration = Field(timedelta(hours=3), title="Grace", ge=timedelta())
+    """How long after its time an audit should be over; later it is told as
+    late, or as missed. Half of the longest run: there is time left to look
+    before it is stopped."""
