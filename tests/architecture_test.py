@@ -29,7 +29,7 @@ ALLOWED = {
         *("config", "domain", "mirrors", "ports", "sources", "state"),
         "wiring",
     },
-    "influxdb": {"config", "sinks"},
+    "influxdb": {"config", "domain", "sinks", "state"},
     "wiring": {
         *("config", "domain", "mirrors", "ports", "sources", "state"),
     },

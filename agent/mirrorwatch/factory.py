@@ -93,7 +93,7 @@ def build_agent(
         # It costs 20 MB of memory, so only who wants it pays.
         from .influxdb import make_influxdb_sink  # noqa: PLC0415
 
-        influxdb = make_influxdb_sink(config.sinks.influxdb, logger)
+        influxdb = make_influxdb_sink(config.sinks.influxdb, database, logger)
         sinks.append(influxdb)
         senders.append(influxdb)
     app = create_app(

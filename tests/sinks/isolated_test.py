@@ -5,21 +5,19 @@ from datetime import timedelta
 
 import pytest
 import structlog
-from hypothesis import given
-from hypothesis import strategies as st
 from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
-from mirrorwatch.exceptions import SinkError, SinkRejectedError
+from mirrorwatch.exceptions import SinkError
 from mirrorwatch.sinks.backlog import Backlog
-from mirrorwatch.sinks.batch import Batch
 from mirrorwatch.sinks.isolated import IsolatedSink
+from mirrorwatch.sinks.spool import Spool
+from mirrorwatch.state import Database
 from tests.support.builders import NOON, a_report
 from tests.support.isolation import Bench
-from tests.support.outlets import FakeOutlet, HangingOutlet, stepping
+from tests.support.outlets import HangingOutlet, stepping
 
 AWAY = SinkError("cannot connect", sink="fake")
-REFUSED = SinkRejectedError("wrong type", sink="fake")
 
 
 def events(logs: list[EventDict]) -> list[tuple[str, str]]:
@@ -28,10 +26,10 @@ def events(logs: list[EventDict]) -> list[tuple[str, str]]:
 
 def test_reports_arrive_in_order() -> None:
     bench = Bench()
-    bench.publish(3)
     for _ in range(3):
+        bench.publish()
         bench.step()
-    assert bench.outlet.sent == ["00", "01", "02"]
+    assert bench.outlet.sent == ["0000", "0001", "0002"]
     assert bench.sink.spooled_points == 0
 
 
@@ -41,6 +39,7 @@ def test_nothing_is_known_of_the_server_before_the_first_try() -> None:
     seen = [bench.sink.up]
     for error in (None, AWAY):
         bench.outlet.error = error
+        bench.publish()
         bench.step()
         seen.append(bench.sink.up)
     assert seen == [None, True, False]
@@ -54,10 +53,41 @@ def test_reports_wait_while_the_server_is_away() -> None:
     bench.step()
     assert bench.sink.spooled_points == 8
     bench.outlet.error = None
-    bench.step()
-    bench.step()
-    assert bench.outlet.sent == ["00", "01"]
+    bench.drain()
+    assert [point[:4] for point in bench.outlet.sent[::4]] == ["0000", "0001"]
     assert (bench.sink.spooled_points, bench.sink.lost_points) == (0, 0)
+
+
+def test_fresh_points_are_written_while_the_past_is_drained() -> None:
+    bench = Bench(points=100)
+    bench.outlet.error = AWAY
+    bench.publish(20)
+    bench.step()
+    bench.outlet.error = None
+    bench.step()
+    for tick in range(20, 23):
+        bench.publish()
+        bench.step()
+        assert bench.outlet.sent[-1] == f"00{tick}.99"
+        assert bench.sink.spooled_points > 0
+        bench.step()
+    bench.drain()
+    spooled = [p for p in bench.outlet.sent[::100] if p < "0020"]
+    assert spooled == [f"{tick:04}" for tick in range(20)]
+
+
+def test_the_past_is_sent_in_growing_pieces() -> None:
+    bench = Bench(points=100)
+    bench.outlet.error = AWAY
+    bench.publish(200)
+    bench.step()
+    bench.outlet.error = None
+    bench.outlet.requests.clear()
+    bench.drain()
+    sizes = bench.outlet.requests
+    assert sizes[:6] == [100, 200, 400, 800, 1600, 3200]
+    assert max(sizes) <= 5000
+    assert len(sizes) < 12
 
 
 def test_nothing_is_tried_in_a_pause() -> None:
@@ -73,44 +103,19 @@ def test_nothing_is_tried_in_a_pause() -> None:
     assert len(bench.outlet.timeouts) == 2
 
 
-def test_the_oldest_go_when_there_is_no_room_and_are_counted() -> None:
-    bench = Bench(limit=2, points=5)
-    with capture_logs() as logs:
-        bench.publish(5)
-    assert (bench.sink.spooled_points, bench.sink.lost_points) == (10, 15)
-    assert events(logs) == [
-        ("warning", "Backlog full, the oldest points are lost")
-    ]
-    bench.step()
-    bench.step()
-    assert bench.outlet.sent == ["03", "04"]
-
-
-def test_a_batch_under_way_is_lost_once_if_its_room_was_taken() -> None:
-    class Meanwhile(FakeOutlet):
-        def send(self, batch: Batch, timeout: timedelta) -> None:
-            sink.publish(a_report())  # the tick goes on
-            raise AWAY
-
-    sink = IsolatedSink(
-        Meanwhile(), backlog=Backlog(1), logger=structlog.get_logger()
+def test_a_server_that_asks_to_be_left_alone_is() -> None:
+    bench = Bench()
+    bench.outlet.error = SinkError(
+        "busy", sink="fake", retry_after=timedelta(seconds=100)
     )
-    sink.publish(a_report())
-    sink.step()
-    assert (sink.spooled_points, sink.lost_points) == (1, 1)
-
-
-def test_refused_data_is_given_up_and_does_not_block_the_next() -> None:
-    bench = Bench(points=5)
-    bench.publish(3)
-    bench.outlet.error = REFUSED
+    bench.publish()
     bench.step()
-    bench.outlet.error = SinkRejectedError("1 old", sink="fake", points=1)
-    bench.sink.step()  # at once: the server is there
-    bench.outlet.error = None
+    bench.clock.now += 99.9
     bench.sink.step()
-    assert bench.outlet.sent == ["02"]
-    assert bench.sink.lost_points == 5 + 1
+    assert len(bench.outlet.timeouts) == 1
+    bench.clock.now += 1.1
+    bench.sink.step()
+    assert len(bench.outlet.timeouts) == 2
 
 
 def test_trouble_is_told_once_and_its_end_too() -> None:
@@ -124,8 +129,8 @@ def test_trouble_is_told_once_and_its_end_too() -> None:
             bench.outlet.error = error
             bench.step()
         bench.outlet.error = None
-        bench.step()
-        bench.step()
+        bench.publish()
+        bench.drain()
     assert events(logs) == [
         ("warning", "Sink unavailable"),
         ("warning", "Sink unavailable"),
@@ -141,13 +146,14 @@ def test_trouble_is_told_once_and_its_end_too() -> None:
 
 def test_a_bug_loses_its_own_batch_only() -> None:
     bench = Bench(points=2)
-    bench.publish(2)
+    bench.publish()
     bench.outlet.error = RuntimeError("bug")
     with pytest.raises(RuntimeError):
         bench.step()
     bench.outlet.error = None
+    bench.publish()
     bench.step()
-    assert bench.outlet.sent == ["01"]
+    assert bench.outlet.sent == ["0001", "0001.1"]
     assert (bench.sink.spooled_points, bench.sink.lost_points) == (0, 2)
 
 
@@ -159,29 +165,32 @@ def test_closing_sends_what_waits() -> None:
     bench.outlet.error = None
     bench.sink.close()  # in the midst of a pause
     bench.sink.close()
-    assert bench.outlet.sent == ["00", "01"]
+    assert bench.outlet.sent == ["0000", "0001"]
     assert bench.outlet.closed == 1
     assert bench.sink.lost_points == 0
     assert bench.outlet.timeouts[-1] <= timedelta(seconds=5)
 
 
-def test_what_cannot_be_sent_at_the_end_is_counted_and_told() -> None:
+def test_what_cannot_be_sent_at_the_end_stays_in_the_spool() -> None:
     bench = Bench(points=3)
     bench.outlet.error = AWAY
     bench.publish(2)
     with capture_logs() as logs:
         bench.sink.close()
     assert len(bench.outlet.timeouts) == 1
-    assert bench.sink.lost_points == 6
-    assert events(logs)[-1] == ("warning", "Gave up points at the end")
-    bench.publish()
-    assert bench.sink.lost_points == 9
+    assert bench.sink.lost_points == 0
+    assert events(logs) == [("info", "Points stay in the spool")]
+    assert logs[0]["points"] == 6
+    bench.publish()  # nobody would ever send it
+    assert bench.sink.lost_points == 3
 
 
 def test_a_server_that_hangs_delays_neither_ticks_nor_the_end() -> None:
     outlet = HangingOutlet()
+    spool = Spool(Database(None), "fake", limit_bytes=10**6)
     sink = IsolatedSink(
         outlet,
+        backlog=Backlog(spool),
         flush_timeout=timedelta(milliseconds=200),
         logger=structlog.get_logger(),
     )
@@ -199,38 +208,4 @@ def test_a_server_that_hangs_delays_neither_ticks_nor_the_end() -> None:
     assert published - started < 0.5
     assert 0.2 <= closed - published < 2
     assert waiting == 1 + 100  # the one under way is not forgotten
-    assert sink.lost_points == 100
-
-
-@given(
-    st.lists(
-        st.sampled_from(["publish", "sends", "away", "refuses", "bug"]),
-        max_size=40,
-    ),
-    st.integers(1, 4),
-)
-def test_every_point_is_sent_or_lost_or_waits(
-    steps: list[str], limit: int
-) -> None:
-    bench = Bench(limit=limit)
-    errors = {"away": AWAY, "refuses": REFUSED, "bug": RuntimeError("bug")}
-    for step in steps:
-        if step == "publish":
-            bench.publish()
-            continue
-        bench.outlet.error = errors.get(step)
-        if not bench.sink.spooled_points:
-            continue  # a step would wait for work in real time
-        if step == "bug":
-            with pytest.raises(RuntimeError):
-                bench.step()
-        else:
-            bench.step()
-        sink = bench.sink
-        settled = len(bench.outlet.sent) + sink.lost_points
-        assert settled + sink.spooled_points == bench.published
-    assert bench.outlet.sent == sorted(set(bench.outlet.sent))
-    bench.outlet.error = None
-    bench.sink.close()
-    settled = len(bench.outlet.sent) + bench.sink.lost_points
-    assert settled == bench.published
+    assert (spool.points, sink.lost_points) == (101, 0)

@@ -1,18 +1,26 @@
 """An isolated sink on a fake outlet and a fake clock."""
 
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
+from sqlite3 import Connection
 
 import structlog
 
+from mirrorwatch.exceptions import StateError
 from mirrorwatch.sinks.backlog import Backlog
 from mirrorwatch.sinks.backoff import Backoff
 from mirrorwatch.sinks.isolated import IsolatedSink
+from mirrorwatch.sinks.spool import Spool
+from mirrorwatch.state import Database
 
 from .builders import NOON, a_report
 from .outlets import FakeOutlet
 
-__all__ = ["Bench", "FakeClock"]
+__all__ = ["Bench", "BrokenDatabase", "FakeClock", "kept_bytes"]
 
 
 @dataclass
@@ -23,15 +31,56 @@ class FakeClock:
         return self.now
 
 
-class Bench:
-    """An isolated sink on a fake outlet and a fake clock."""
+class BrokenDatabase(Database):
+    """A state file on a disk that is full, while it is told to be."""
 
-    def __init__(self, limit: int = 3, points: int = 1) -> None:
+    broken = False
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        if self.broken:
+            raise StateError("Cannot use the state file: disk full")
+        with super().transaction() as sql:
+            yield sql
+
+
+def kept_bytes(body: str) -> int:
+    """Return what a body takes in the spool."""
+    return len(zlib.compress(body.encode(), 1))
+
+
+class Bench:
+    """An isolated sink on a fake outlet and a fake clock.
+
+    Parameters
+    ----------
+    limit
+        How many batches of one point may be spooled.
+    points
+        How many points a tick has.
+    path
+        Where the state file is; `None` for memory only.
+    """
+
+    def __init__(
+        self,
+        limit: int = 1000,
+        points: int = 1,
+        path: Path | None = None,
+        most_fresh: int = 3,
+    ) -> None:
         self.outlet = FakeOutlet(points=points)
         self.clock = FakeClock()
+        self.database = BrokenDatabase(path)
+        self.backlog = Backlog(
+            Spool(
+                self.database, "fake", limit_bytes=limit * kept_bytes("0000")
+            ),
+            most_fresh=most_fresh,
+        )
         self.sink = IsolatedSink(
             self.outlet,
-            backlog=Backlog(limit),
+            backlog=self.backlog,
             backoff=Backoff(clock=self.clock, jitter=lambda: 0.5),
             clock=self.clock,
             logger=structlog.get_logger(),
@@ -46,5 +95,10 @@ class Bench:
 
     def step(self) -> None:
         """Step after any pause is over."""
-        self.clock.now += 60
+        self.clock.now += 3600
         self.sink.step()
+
+    def drain(self) -> None:
+        """Step until nothing waits."""
+        while self.sink.spooled_points:
+            self.step()

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from threading import Event, Thread
 
-from mirrorwatch.exceptions import SinkError
+from mirrorwatch.exceptions import SinkError, SinkRejectedError
 from mirrorwatch.ports import Report, Worker
 from mirrorwatch.sinks.batch import Batch
 
@@ -20,18 +20,44 @@ class FakeOutlet:
     def __init__(self, *, points: int = 1) -> None:
         self.points = points
         self.error: Exception | None = None
+        self.bad: set[str] = set()
+        """Points that are refused."""
+
+        self.strict = False
+        """Whether it takes nothing of a body with a bad point, as InfluxDB
+        2.x does with lines that it cannot parse. Else it takes the rest and
+        says how many it dropped."""
+
         self.sent: list[str] = []
+        self.requests: list[int] = []
+        """How many points each request had."""
+
         self.timeouts: list[timedelta] = []
         self.closed = 0
 
     def encode(self, report: Report) -> Batch:
-        return Batch(f"{report.at:%S}".encode(), self.points)
+        """Name each point after the second of its tick."""
+        second = f"{report.at:%M%S}"
+        more = [f"{second}.{n}" for n in range(1, self.points)]
+        return Batch("\n".join([second, *more]).encode(), self.points)
 
     def send(self, batch: Batch, timeout: timedelta) -> None:
         self.timeouts.append(timeout)
+        self.requests.append(batch.points)
         if self.error is not None:
             raise self.error
-        self.sent.append(batch.body.decode())
+        points = batch.body.decode().split("\n")
+        assert len(points) == batch.points
+        good = [point for point in points if point not in self.bad]
+        dropped = len(points) - len(good)
+        if not (dropped and self.strict):
+            self.sent += good
+        if dropped:
+            raise SinkRejectedError(
+                "bad point",
+                sink=self.name,
+                points=None if self.strict else dropped,
+            )
 
     def close(self) -> None:
         self.closed += 1

@@ -5,10 +5,11 @@ from .canary import CanaryConfig, SizedConfig
 from .clusters import ClusterConfig, SchemaRegistryConfig
 from .connect import ConnectConfig
 from .flows import FlowConfig
+from .influxdb import InfluxDBConfig, SpoolConfig
 from .kafka import KafkaProperties
 from .limits import CanaryLimits, LatencyLimits, LimitsConfig
 from .mirror import JmxConfig, MirrorConfig, MirrorTopicsConfig
-from .outputs import InfluxDBConfig, SinksConfig, StateConfig, WebConfig
+from .outputs import SinksConfig, StateConfig, WebConfig
 from .root import Config
 from .topic_naming import NamingConfig
 from .topics import TopicsConfig
@@ -32,6 +33,7 @@ __all__ = [
     "SchemaRegistryConfig",
     "SinksConfig",
     "SizedConfig",
+    "SpoolConfig",
     "StateConfig",
     "TopicsConfig",
     "WebConfig",

@@ -2,15 +2,14 @@
 
 import os
 from pathlib import Path
-from typing import Literal, Self
 
-from pydantic import Field, SecretStr, model_validator
+from pydantic import Field
 
-from .addresses import HttpUrl, ListenAddress
+from .addresses import ListenAddress
 from .base import Model
-from .problems import Problem, ProblemsError
+from .influxdb import InfluxDBConfig
 
-__all__ = ["InfluxDBConfig", "SinksConfig", "StateConfig", "WebConfig"]
+__all__ = ["SinksConfig", "StateConfig", "WebConfig"]
 
 
 class WebConfig(Model):
@@ -29,88 +28,6 @@ class WebConfig(Model):
     def port(self) -> int:
         """Port to bind; 0 for a free one."""
         return int(self.listen.rpartition(":")[2])
-
-
-FORMS = {
-    "2.x": ("org", "bucket", "token"),
-    "1.x": ("database", "retention_policy", "username", "password"),
-}
-"""Keys that belong to each generation of InfluxDB."""
-
-
-class InfluxDBConfig(Model):
-    """An InfluxDB server: 2.x by token, or 1.8 and later by database."""
-
-    url: HttpUrl = Field(title="Address")
-    """Address of the server."""
-
-    org: str | None = Field(None, title="Organization (2.x)")
-    """Name or id."""
-
-    bucket: str | None = Field(None, title="Bucket (2.x)")
-    """Bucket that points are written to."""
-
-    token: SecretStr | None = Field(None, title="Token (2.x)")
-    """Token that may write to the bucket."""
-
-    database: str | None = Field(None, title="Database (1.8 and later)")
-    """Database that points are written to; it must exist."""
-
-    retention_policy: str | None = Field(
-        None, title="Retention policy (1.8 and later)"
-    )
-    """Default: the database's own default policy."""
-
-    username: str | None = Field(None, title="User name (1.8 and later)")
-    """User that may write to the database, if it asks for one."""
-
-    password: SecretStr | None = Field(None, title="Password (1.8 and later)")
-    """Password of that user."""
-
-    ca: Path | None = Field(None, title="Certificate authority")
-    """PEM file that signs the server's certificate, if no public authority
-    does."""
-
-    @property
-    def form(self) -> Literal["1.x", "2.x"]:
-        """Which of the two forms was configured."""
-        return "2.x" if self.bucket is not None else "1.x"
-
-    @model_validator(mode="after")
-    def _check_form(self) -> Self:
-        given = {
-            form: [key for key in keys if getattr(self, key) is not None]
-            for form, keys in FORMS.items()
-        }
-        if given["1.x"] and given["2.x"]:
-            raise ProblemsError(
-                [
-                    Problem(
-                        (),
-                        f"mixes keys of 2.x ({', '.join(given['2.x'])}) and "
-                        f"of 1.x ({', '.join(given['1.x'])}); allowed are "
-                        "the keys of one",
-                    )
-                ]
-            )
-        needed = ["org", "bucket", "token"]
-        if given["1.x"]:
-            needed = ["database"]
-            if self.username is not None or self.password is not None:
-                needed += ["username", "password"]
-        missing = [key for key in needed if getattr(self, key) is None]
-        if missing:
-            raise ProblemsError(
-                [
-                    Problem(
-                        (key,),
-                        "is missing; needed are org, bucket and token (2.x), "
-                        "or database, and username with password (1.x)",
-                    )
-                    for key in missing
-                ]
-            )
-        return self
 
 
 class SinksConfig(Model):

@@ -3,14 +3,24 @@
 import random
 import time
 from collections.abc import Callable
+from datetime import timedelta
 
-__all__ = ["FIRST_PAUSE_SECONDS", "LONGEST_PAUSE_SECONDS", "Backoff"]
+__all__ = [
+    "FIRST_PAUSE_SECONDS",
+    "LONGEST_ASKED",
+    "LONGEST_PAUSE_SECONDS",
+    "Backoff",
+]
 
 FIRST_PAUSE_SECONDS = 1.0
 """Pause after the first failure; doubled after each further one."""
 
 LONGEST_PAUSE_SECONDS = 30.0
 """So that data flows again within half a minute of the server's return."""
+
+LONGEST_ASKED = timedelta(minutes=15)
+"""Longest pause that a server is granted. A proxy may name a whole day for
+its maintenance; one request in a quarter of an hour burdens nobody."""
 
 
 class Backoff:
@@ -43,11 +53,22 @@ class Backoff:
             return 0.0
         return max(0.0, self._until - self._clock())
 
-    def fail(self) -> None:
-        """Begin a pause, longer than the one before."""
+    def fail(self, asked: timedelta | None = None) -> None:
+        """Begin a pause, longer than the one before.
+
+        Parameters
+        ----------
+        asked
+            How long the server asks to be left alone (``Retry-After``), if
+            it does. The pause is not shorter than that.
+        """
         doubled = self._length * 2 or FIRST_PAUSE_SECONDS
         self._length = min(doubled, LONGEST_PAUSE_SECONDS)
         pause = self._length * (0.5 + self._jitter() / 2)
+        granted = min(asked or timedelta(), LONGEST_ASKED).total_seconds()
+        if granted > pause:
+            # Whoever was told the same time shall not return together.
+            pause = granted + FIRST_PAUSE_SECONDS * self._jitter()
         self._until = self._clock() + pause
 
     def succeed(self) -> None:

@@ -1,11 +1,20 @@
 """Where an InfluxDB is and how to be let in: the two versions' ways."""
 
+import ssl
 from dataclasses import dataclass, field
+from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
+
+from influxdb_client.client.influxdb_client import InfluxDBClient
 
 from ..exceptions import ConfigError
 
-__all__ = ["InfluxDbAccess", "password_access", "token_access"]
+__all__ = [
+    "InfluxDbAccess",
+    "open_client",
+    "password_access",
+    "token_access",
+]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,6 +42,9 @@ class InfluxDbAccess:
     place_keys: str
     """Which keys of the configuration say where the data goes."""
 
+    ca: Path | None = None
+    """Who signs the server's certificate, if no public authority does."""
+
     def __post_init__(self) -> None:
         # A header cannot carry such; the library's error would show it.
         if not self.secret.isprintable():
@@ -41,9 +53,43 @@ class InfluxDbAccess:
                 "character; write the secret without it"
             )
 
+    def hide(self, text: str) -> str:
+        """Return a text without the secret, or any part of it."""
+        password = self.secret.partition(":")[2] if self.basic else ""
+        for secret in filter(None, (self.secret, password)):
+            text = text.replace(secret, "***")
+        return text
+
+
+def open_client(access: InfluxDbAccess) -> InfluxDBClient:
+    """Return the library's client; it connects when it is first used.
+
+    Raises
+    ------
+    ConfigError
+        Raised if the certificate authority cannot be read.
+    """
+    try:
+        trusted = ssl.create_default_context(cafile=access.ca)
+    except OSError as e:
+        raise ConfigError(f"sinks.influxdb.ca {access.ca}: {e}") from e
+    return InfluxDBClient(
+        url=access.url,
+        token=access.secret,
+        org=access.org,
+        auth_basic=access.basic,
+        enable_gzip=True,
+        ssl_context=trusted,
+    )
+
 
 def token_access(
-    *, url: str, org: str, bucket: str, token: str
+    *,
+    url: str,
+    org: str,
+    bucket: str,
+    token: str,
+    ca: Path | None = None,
 ) -> InfluxDbAccess:
     """Return how to reach InfluxDB 2.x."""
     return InfluxDbAccess(
@@ -54,6 +100,7 @@ def token_access(
         basic=False,
         login_keys="token of sinks.influxdb",
         place_keys="url, org and bucket of sinks.influxdb",
+        ca=ca,
     )
 
 
@@ -64,6 +111,7 @@ def password_access(
     retention_policy: str | None = None,
     username: str | None = None,
     password: str | None = None,
+    ca: Path | None = None,
 ) -> InfluxDbAccess:
     """Return how to reach InfluxDB 1.8 or later 1.x, Enterprise included.
 
@@ -79,6 +127,8 @@ def password_access(
         User; `None` if the server asks for none.
     password
         Password of the user.
+    ca
+        Who signs the server's certificate, if no public authority does.
 
     Notes
     -----
@@ -93,6 +143,7 @@ def password_access(
         basic=bool(username),
         login_keys="username and password of sinks.influxdb",
         place_keys="url, database and retention_policy of sinks.influxdb",
+        ca=ca,
     )
 
 

@@ -7,38 +7,34 @@ from threading import Event, Lock
 
 from structlog.typing import FilteringBoundLogger
 
-from ..exceptions import SinkError, SinkRejectedError
+from ..exceptions import SinkError, StateError
 from ..ports import Report
 from .backlog import Backlog
 from .backoff import Backoff
-from .batch import Batch, Outlet
+from .batch import Outlet
+from .pace import Pace
+from .salvage import Refusal, deliver
+from .troubles import Troubles
 
-__all__ = ["BACKLOG_BATCHES", "IsolatedSink"]
-
-BACKLOG_BATCHES = 720
-"""One hour at a tick of 5 s: longer than a server takes to be restarted, and
-at about 10 kB a batch less than 10 MB of memory."""
+__all__ = ["IsolatedSink"]
 
 SEND_TIMEOUT = timedelta(seconds=10)
-"""A server that takes longer for one small batch is as good as away."""
+"""A server that takes longer for one request is as good as away."""
 
 FLUSH_TIMEOUT = timedelta(seconds=5)
 """How long closing may take: container runtimes kill after 10 s."""
-
-TOLD_TROUBLES = 10
-"""How many different troubles of one outage are told, each of them once: a
-server may fail in two or three ways by turns, for days."""
 
 STEP_SECONDS = 0.5
 """How long one step waits for something to do."""
 
 
 class IsolatedSink:
-    """Keeps reports for a server and sends them from a thread of its own.
+    """Keeps points for a server and sends them from a thread of its own.
 
-    `publish` only queues, so a server that is slow, hangs or is away delays
-    neither the tick nor another sink. `step` does the sending; the daemon
-    runs it over and over in a thread.
+    `publish` only queues: in memory while the server takes what it gets, in
+    the state file while it does not. So a server that is slow, hangs or is
+    away delays neither the tick nor another sink. `step` does the sending;
+    the daemon runs it over and over in a thread.
 
     Parameters
     ----------
@@ -65,7 +61,7 @@ class IsolatedSink:
         self,
         outlet: Outlet,
         *,
-        backlog: Backlog | None = None,
+        backlog: Backlog,
         backoff: Backoff | None = None,
         send_timeout: timedelta = SEND_TIMEOUT,
         flush_timeout: timedelta = FLUSH_TIMEOUT,
@@ -74,19 +70,18 @@ class IsolatedSink:
     ) -> None:
         self.name = outlet.name
         self._outlet = outlet
-        self._backlog = backlog or Backlog(BACKLOG_BATCHES)
+        self._backlog = backlog
         self._backoff = backoff or Backoff()
+        self._pace = Pace()
         self._send_timeout = send_timeout
         self._flush_timeout = flush_timeout
         self._clock = clock
-        self._logger = logger.bind(sink=outlet.name)
+        self._troubles = Troubles(logger.bind(sink=outlet.name))
         self._closing = Event()
         self._sending = Lock()
-        self._counting = Lock()
-        self._lost_points = 0
+        self._given_up = 0
         self._up: bool | None = None
-        self._told: set[str] = set()
-        self._told_full = False
+        self._away = False
 
     @property
     def up(self) -> bool | None:
@@ -101,22 +96,31 @@ class IsolatedSink:
     @property
     def lost_points(self) -> int:
         """Points given up since the start."""
-        return self._lost_points
+        return self._given_up + self._backlog.dropped_points
 
     def publish(self, report: Report) -> None:
-        """Queue a report. Never waits, never fails."""
+        """Queue a report. Never waits for the server, never fails."""
         batch = self._outlet.encode(report)
         if self._closing.is_set():
-            self._lose(batch.points)
-        else:
-            self._drop(self._backlog.put(batch))
+            self._given_up += batch.points
+            return
+        before = self._backlog.dropped_points
+        try:
+            self._backlog.put(batch, safely=self._away)
+        except StateError as e:
+            # It waits in memory, and the next one tries again.
+            self._troubles.tell("Spool unavailable", e)
+        if dropped := self._backlog.dropped_points - before:
+            self._troubles.tell_full(dropped, self.spooled_points)
 
     def step(self) -> None:
-        """Send the oldest batch, or wait a moment for one, or for its time.
+        """Send the next batch, or wait a moment for one, or for its time.
 
-        Notes
-        -----
-        Raises nothing: to be without its server is what this sink is for.
+        Raises
+        ------
+        StateError
+            Raised if the spool cannot be used. To be without its server is
+            what this sink is for, and raises nothing.
         """
         pause = self._backoff.remaining_seconds
         if pause > 0:
@@ -124,10 +128,10 @@ class IsolatedSink:
         elif self._backlog.wait(STEP_SECONDS):
             with self._sending:
                 if not self._closing.is_set():
-                    self._send_oldest(self._send_timeout)
+                    self._send_next()
 
     def close(self) -> None:
-        """Send what waits, as far as time allows, and close the outlet.
+        """Send what waits, as far as time allows; keep the rest spooled.
 
         Notes
         -----
@@ -138,76 +142,67 @@ class IsolatedSink:
             return
         self._closing.set()
         deadline = self._clock() + self._flush_timeout.total_seconds()
-        if self._sending.acquire(timeout=self._flush_timeout.total_seconds()):
-            try:
-                self._flush(deadline)
-                self._outlet.close()
-            finally:
-                self._sending.release()
-        if given_up := self._backlog.clear():
-            self._lose(given_up)
-            self._logger.warning("Gave up points at the end", points=given_up)
+        try:
+            if self._sending.acquire(
+                timeout=self._flush_timeout.total_seconds()
+            ):
+                try:
+                    self._flush(deadline)
+                    self._outlet.close()
+                finally:
+                    self._sending.release()
+            self._backlog.close()
+        except StateError as e:
+            self._given_up += self._backlog.fresh_points
+            self._troubles.tell("Points lost at the end", e)
+        else:
+            self._troubles.tell_kept(self.spooled_points)
 
     def _flush(self, deadline: float) -> None:
-        going_on = True
-        while going_on and (left := deadline - self._clock()) > 0:
+        while (left := deadline - self._clock()) > 0:
+            batch = self._backlog.take(self._pace.points)
+            if batch is None:
+                return
             timeout = min(timedelta(seconds=left), self._send_timeout)
-            going_on = self._send_oldest(timeout)
+            try:
+                self._outlet.send(batch, timeout)
+            except SinkError:
+                # Refused ones too: the next agent has time to part them.
+                self._backlog.put_back()
+                return
+            self._backlog.done()
 
-    def _send_oldest(self, timeout: timedelta) -> bool:
-        """Return whether there may be a next one to send at once."""
-        batch = self._backlog.take()
-        if batch is None:
-            return False
-        try:
-            self._outlet.send(batch, timeout)
-        except SinkRejectedError as e:
-            self._settle(batch.points if e.points is None else e.points)
-            self._went(e, "Sink refuses data", news="refused")
-        except SinkError as e:
-            self._backoff.fail()
-            self._drop(self._backlog.put_back())
-            self._went(e, "Sink unavailable", news=str(e))
-            return False
-        except BaseException:
-            # A bug: it must not block the batches behind this one.
-            self._settle(batch.points)
-            raise
-        else:
-            self._settle(lost=0)
-            self._came_back()
-        return True
-
-    def _settle(self, lost: int) -> None:
-        self._backlog.done()
-        self._backoff.succeed()
-        self._lose(lost)
-
-    def _went(self, error: SinkError, event: str, news: str) -> None:
-        if news not in self._told and len(self._told) < TOLD_TROUBLES:
-            self._told.add(news)
-            self._logger.warning(event, **error.to_logging_context())
-        self._up = False
-
-    def _came_back(self) -> None:
-        if self._told:
-            self._logger.info(
-                "Sink available again",
-                spooled_points=self.spooled_points,
-                lost_points=self.lost_points,
-            )
-        self._up = True
-        self._told.clear()
-        self._told_full = False
-
-    def _drop(self, batch: Batch | None) -> None:
+    def _send_next(self) -> None:
+        batch = self._backlog.take(self._pace.points)
         if batch is None:
             return
-        self._lose(batch.points)
-        if not self._told_full:
-            self._told_full = True
-            self._logger.warning("Backlog full, the oldest points are lost")
+        began = self._clock()
+        try:
+            refused = deliver(self._outlet, batch, self._send_timeout)
+        except SinkError as e:
+            self._up, self._away = False, True
+            self._backoff.fail(e.retry_after)
+            self._pace.fail()
+            self._troubles.tell("Sink unavailable", e)
+            self._backlog.put_back()
+            return
+        except BaseException:
+            # A bug: it must not block the batches behind this one.
+            self._given_up += batch.points
+            self._backlog.done()
+            raise
+        took = timedelta(seconds=self._clock() - began)
+        self._pace.went(batch.points, took)
+        self._backoff.succeed()
+        self._away = False
+        self._backlog.done()
+        self._settle(batch.points, refused)
 
-    def _lose(self, points: int) -> None:
-        with self._counting:  # the tick and the worker both count
-            self._lost_points += points
+    def _settle(self, points: int, refused: tuple[Refusal, ...]) -> None:
+        lost = sum(refusal.points for refusal in refused)
+        self._given_up += lost
+        self._up = lost < points
+        if refused:
+            self._troubles.tell_refused(refused)
+        else:
+            self._troubles.end(self.spooled_points, self.lost_points)

@@ -28,25 +28,27 @@ class PrometheusSink(Collector):
     Notes
     -----
     It has a registry of its own and touches nothing global. The figures are
-    taken when the report is published, not when it is scraped, so that they
-    are those that the other sinks got. They bear no timestamp of their own;
+    those of the last report, which no longer changes, so that they are those
+    that the other sinks got; they are worked out when somebody asks, as ticks
+    may come more often than scrapes. They bear no timestamp of their own;
     their age is that of ``mirrorwatch_last_tick_timestamp_seconds``.
     """
 
     name = "prometheus"
 
     def __init__(self) -> None:
-        self._families: tuple[Family, ...] = ()
+        self._report: Report | None = None
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
         ProcessCollector(registry=self._registry)
 
     def publish(self, report: Report) -> None:
-        self._families = to_families(report)
+        self._report = report
 
     def collect(self) -> Iterable[Family]:
         """Return the families of the last report; none before the first."""
-        return self._families
+        report = self._report
+        return () if report is None else to_families(report)
 
     def exposition(self, accept: str | None = None) -> tuple[bytes, str]:
         """Return the text of all metrics and its content type.
