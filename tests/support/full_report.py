@@ -13,6 +13,7 @@ from mirrorwatch.domain.resets import PositionObservation
 from mirrorwatch.domain.verdicts import Flow, Health
 from mirrorwatch.ports import AgentState, Report
 
+from .audit_report import an_audit
 from .builders import (
     FLOW,
     NOON,
@@ -69,6 +70,7 @@ def a_full_report(at: datetime = NOON) -> Report:
             some_configs(at),
             some_tasks(at),
             a_mirror(at),
+            an_audit(at),
         ],
         verdicts=[
             a_verdict(Health.WARNING),

@@ -36,8 +36,15 @@ def _check_schedule(schedule: str) -> str:
             "schedule",
             "must be cron's five fields (minute, hour, day, month, weekday)",
         ) from e
-    if trigger.get_next_fire_time(None, LEAP_YEAR) is None:
+    first = trigger.get_next_fire_time(None, LEAP_YEAR)
+    if first is None:
         raise PydanticCustomError("schedule", "must come round")
+    second = trigger.get_next_fire_time(None, first + timedelta(minutes=1))
+    if second is not None and second.date() == first.date():
+        raise PydanticCustomError(
+            "schedule",
+            "must come round once a day at most: audits are named after days",
+        )
     return schedule
 
 
@@ -89,6 +96,12 @@ class AuditConfig(Model):
     )
     """Records younger than this are left for the next night, so that those
     on their way are not called missing."""
+
+    slack: Duration = Field(timedelta(hours=6), title="Slack", ge=timedelta())
+    """By how much records of one partition may be out of time order. An audit
+    of a window looks this much behind it, and one of logs whose oldest records
+    expired begins this much after what is left: so a few hours, for producers
+    that send what they kept through an outage."""
 
     bucket: Duration = Field(
         timedelta(minutes=10), title="Bucket", gt=timedelta()

@@ -7,6 +7,7 @@ produces it, not before.
 
 from .figures import (
     agent,
+    audit,
     canary,
     health,
     lag,
@@ -43,6 +44,7 @@ CATALOGUE = (
     *parity.METRICS,
     *tasks.METRICS,
     *mirror.METRICS,
+    *audit.METRICS,
     *agent.METRICS,
 )
 """All of them, in the order of the exposition."""

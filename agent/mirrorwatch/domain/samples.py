@@ -4,8 +4,10 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Protocol
 
+from .audit.observation import AuditObservation
 from .figures import (
     agent,
+    audit,
     canary,
     health,
     lag,
@@ -57,6 +59,7 @@ OF: Mapping[type, Callable[[Any, datetime], Iterator[Sample]]] = {
     ConfigsObservation: parity.config_figures,
     TasksObservation: tasks.figures,
     MirrorObservation: mirror.figures,
+    AuditObservation: audit.figures,
 }
 """How the figures of each kind of observation are made."""
 

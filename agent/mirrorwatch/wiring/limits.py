@@ -1,7 +1,8 @@
 """Limits of a flow's checks, as the domain takes them."""
 
-from ..config import FlowConfig
+from ..config import AuditConfig, FlowConfig
 from ..domain.checks import (
+    AuditLimits,
     BottleneckLimits,
     CanaryLimits,
     ConfigsLimits,
@@ -18,7 +19,9 @@ from ..domain.checks import (
 __all__ = ["to_limits"]
 
 
-def to_limits(flow: FlowConfig) -> FlowLimits:
+def to_limits(
+    flow: FlowConfig, audit: AuditConfig | None = None
+) -> FlowLimits:
     """Return the limits of a flow's checks.
 
     A block of the configuration has the names of the domain's limits; what
@@ -47,4 +50,7 @@ def to_limits(flow: FlowConfig) -> FlowLimits:
             enabled=flow.mirror.jmx is not None,
             **limits.bottleneck.model_dump(),
         ),
+        audit=AuditLimits(enabled=False)
+        if audit is None
+        else AuditLimits(timeout=audit.timeout),
     )

@@ -1,5 +1,6 @@
 """One pure function for each check."""
 
+from .audit import AuditLimits, judge_audit
 from .bottleneck import BottleneckLimits, judge_bottleneck
 from .canary import CanaryLimits, judge_canary
 from .checkpoints import judge_checkpoints
@@ -16,6 +17,7 @@ from .topics import judge_topics
 
 __all__ = [
     "CHECKS",
+    "AuditLimits",
     "BottleneckLimits",
     "CanaryLimits",
     "ConfigsLimits",
@@ -28,6 +30,7 @@ __all__ = [
     "SkipsLimits",
     "TasksLimits",
     "judge",
+    "judge_audit",
     "judge_bottleneck",
     "judge_canary",
     "judge_checkpoints",

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
 
+from ..audit.observation import AuditObservation
 from ..checkpoints import CheckpointsObservation
 from ..heartbeats import HeartbeatsObservation
 from ..lag import LagObservation
@@ -16,6 +17,7 @@ from ..resets import PositionObservation
 from ..skips import SkipsObservation
 from ..tasks import TasksObservation
 from ..verdicts import Verdict
+from .audit import AuditLimits, judge_audit
 from .bottleneck import BottleneckLimits, judge_bottleneck
 from .canary import CanaryLimits, judge_canary
 from .checkpoints import judge_checkpoints
@@ -48,6 +50,7 @@ class FlowLimits:
     tasks: TasksLimits = field(default_factory=TasksLimits)
     heartbeats: HeartbeatsLimits = field(default_factory=HeartbeatsLimits)
     bottleneck: BottleneckLimits = field(default_factory=BottleneckLimits)
+    audit: AuditLimits = field(default_factory=AuditLimits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +115,9 @@ CHECKS: Mapping[str, Callable[[Facts, FlowLimits], Verdict]] = {
     ),
     "bottleneck": lambda facts, limits: judge_bottleneck(
         facts.flow, facts.get(MirrorObservation), limits.bottleneck, facts.now
+    ),
+    "audit": lambda facts, limits: judge_audit(
+        facts.flow, facts.get(AuditObservation), limits.audit, facts.now
     ),
 }
 """Every check by its name, as it leaves the process."""
