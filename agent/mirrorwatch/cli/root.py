@@ -11,6 +11,7 @@ from ..exceptions import ConfigError, MirrorwatchError
 __all__ = ["main"]
 
 COMMANDS = {
+    "audit": "audit",
     "check-config": "check_config",
     "demo": "demo",
     "lab": "lab",

@@ -46,7 +46,9 @@ def from_versioned(kind: type[T], text: str, where: str) -> T:
         raise AuditError(f"{where} is not what an audit keeps there") from e
 
 
-def check_version(version: object, where: str) -> None:
+def check_version(
+    version: object, where: str, *, wanted: int = SCHEMA_VERSION
+) -> None:
     """Refuse what another version wrote.
 
     Raises
@@ -54,9 +56,9 @@ def check_version(version: object, where: str) -> None:
     AuditError
         Raised with the remedy.
     """
-    if version != SCHEMA_VERSION:
+    if version != wanted:
         raise AuditError(
             f"{where} has version {version!r}, and this mirrorwatch reads "
-            f"version {SCHEMA_VERSION}: use the one that wrote it, or another "
-            "folder (audit.out)"
+            f"version {wanted}: use the one that wrote it, or another folder "
+            "(audit.out)"
         )

@@ -1,7 +1,7 @@
 """The nightly audit: what is compared, and what was found."""
 
 from .ends import End, Ends, ends_after
-from .finished import FinishedAudit, HourCount, Hours, Speed
+from .finished import Crossing, FinishedAudit, HourCount, Hours, Speed
 from .plan import (
     Lane,
     Plan,
@@ -16,7 +16,13 @@ from .plan import (
 from .request import Request
 from .result import AuditResult, Finding, FindingKind, TopicCount
 
-__all__ = ["AuditResult", "Finding", "FindingKind", "FinishedAudit"]
+__all__ = [
+    "AuditResult",
+    "Crossing",
+    "Finding",
+    "FindingKind",
+    "FinishedAudit",
+]
 __all__ += ["HourCount", "Hours", "Lane", "Plan", "Side"]
 __all__ += [
     "SourceRange",

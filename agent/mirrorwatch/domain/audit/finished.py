@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from .plan import Side
 from .result import AuditResult
 
-__all__ = ["FinishedAudit", "HourCount", "Hours", "Speed"]
+__all__ = ["Crossing", "FinishedAudit", "HourCount", "Hours", "Speed"]
 
 LEAST_SPAN = timedelta(minutes=10)
 """Shortest window whose traffic says something about a day."""
@@ -103,3 +104,27 @@ class FinishedAudit:
 
     speed: Speed
     """What it cost."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Crossing:
+    """What a digest saves on the way to the other site."""
+
+    side: Side
+    """Which side was read."""
+
+    records: int
+    """Records read."""
+
+    read_bytes: int
+    """Bytes of keys, values and headers of these."""
+
+    digest_bytes: int
+    """Bytes of the folder that travels."""
+
+    @property
+    def percent(self) -> float | None:
+        """Bytes that travel for each hundred read, if any were read."""
+        if not self.read_bytes:
+            return None
+        return 100 * self.digest_bytes / self.read_bytes

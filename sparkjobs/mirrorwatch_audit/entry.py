@@ -1,0 +1,150 @@
+"""Audits of a configuration: what the commands call."""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from zoneinfo import ZoneInfo
+
+from py4j.protocol import Py4JError
+from pyspark.sql import SparkSession
+from rich.console import Console
+
+from mirrorwatch.clock import utc_now
+from mirrorwatch.config import AuditConfig, Config
+from mirrorwatch.domain.audit import FinishedAudit, Hours, Request
+from mirrorwatch.domain.audit.document import combined
+
+from .errors import translated
+from .job import Job
+from .kafka_reader import KafkaReader
+from .lock import only_one
+from .planner import SitePlanner
+from .progress import Progress, Quiet, Terminal
+from .report import report_page
+from .session import make_session
+from .store import Store
+from .tools import Settings, Tools
+
+__all__ = ["Audits", "opened"]
+
+SUBMITTED = "PYSPARK_GATEWAY_PORT"
+"""Set where spark-submit started this process: its master rules then."""
+
+
+class Audits:
+    """Audits of a configuration, on one Spark session.
+
+    Parameters
+    ----------
+    config
+        The whole configuration.
+    session
+        Spark.
+    folder
+        Folder of all runs.
+    progress
+        Is told what is being done.
+
+    Raises
+    ------
+    MirrorwatchError
+        Raised by every method if something failed; nothing is known then.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        session: SparkSession,
+        folder: str,
+        progress: Progress,
+    ) -> None:
+        audit = config.audit or AuditConfig()
+        clusters = {
+            alias: dict(cluster.kafka)
+            for alias, cluster in config.clusters.items()
+        }
+        self._tools = Tools(
+            read=KafkaReader(session, clusters),
+            planner=SitePlanner(config, utc_now),
+            settings=Settings(
+                bucket=audit.bucket, timezone=ZoneInfo(audit.timezone)
+            ),
+            progress=progress,
+            clock=utc_now,
+        )
+        self._folder = folder
+        self._store = Store(session, folder)
+
+    def run(self, request: Request) -> list[FinishedAudit]:
+        """Carry out what is asked for, alone on the folder of all runs."""
+        with only_one(self._folder):
+            return list(Job(self._tools, self._store).run(request))
+
+    def results(self) -> list[FinishedAudit]:
+        """Return what all finished runs found, in no order."""
+        return self._store.results()
+
+    def kept(self, run: str | None) -> tuple[FinishedAudit, Hours] | None:
+        """Return a finished run with its hours: the last night's, unless
+        another one is named.
+        """
+        if run is None:
+            last = self._store.last_night()
+            if last is None:
+                return None
+            run = last.plan.id
+        audit = self._store.result(run)
+        return None if audit is None else (audit, self._store.hours(run))
+
+    def page(self, finished: Sequence[FinishedAudit]) -> str:
+        """Return the report of what was run, as HTML."""
+        counts = [
+            count
+            for audit in finished
+            for count in self._store.hours(audit.result.id).counts
+        ]
+        result = combined([audit.result for audit in finished])
+        return report_page(result, finished, Hours(counts=tuple(counts)))
+
+
+@contextmanager
+def opened(
+    config: Config,
+    *,
+    console: Console,
+    out: str | None = None,
+    master: str | None = None,
+) -> Iterator[Audits]:
+    """Start Spark, and stop it at the end.
+
+    Parameters
+    ----------
+    config
+        The whole configuration.
+    console
+        Where progress is shown, if it is a terminal.
+    out
+        Folder of all runs, in place of the configured one.
+    master
+        Spark's master, in place of the configured one. Where `spark-submit`
+        started this process it rules, unless a master is given.
+
+    Raises
+    ------
+    AuditError
+        Raised if Spark does not start.
+    """
+    audit = config.audit or AuditConfig()
+    if master is None and SUBMITTED not in os.environ:
+        master = audit.master
+    with translated("Spark does not start"):
+        session = make_session(master, memory=audit.memory)
+    try:
+        progress: Progress = Quiet()
+        if console.is_terminal:
+            progress = Terminal(session, console)
+        yield Audits(config, session, out or config.audit_out, progress)
+    finally:
+        # If it has died, whoever waited for its answer was told so.
+        with suppress(Py4JError, ConnectionError):
+            session.stop()

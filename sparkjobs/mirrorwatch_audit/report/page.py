@@ -1,0 +1,127 @@
+"""The report as a page."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from mirrorwatch import __version__
+from mirrorwatch.domain.audit import (
+    AuditResult,
+    FinishedAudit,
+    Hours,
+    StatedKind,
+)
+from mirrorwatch.domain.audit.answer import answer
+from mirrorwatch.domain.audit.words import (
+    as_duration,
+    as_ranges,
+    as_size,
+    as_time,
+    counted,
+)
+
+from .heat import heat_map
+
+__all__ = ["report_page"]
+
+STATED: dict[StatedKind, str] = {
+    "in_flight": "on their way: at or above the mirror's proved position",
+    "carried": "left to the next night: their copies may lie beyond the cut",
+    "compacted": "removed by compaction on one side",
+    "expired": "expired on one side before they could be compared",
+}
+"""What differs and is not wrong, in words."""
+
+KINDS = {
+    "dropped": "at the source and not at the target",
+    "duplicated": "at the target more often than at the source",
+    "corrupted": "at the same place, with other bytes",
+    "extra": "at the target and never at the source",
+}
+"""What is wrong, in words."""
+
+_pages = Environment(
+    loader=PackageLoader(__package__, "."),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_pages.filters |= {
+    "duration": as_duration,
+    "ranges": as_ranges,
+    "size": as_size,
+    "time": as_time,
+    "number": "{:,}".format,
+    "rate": "{:,.0f}".format,
+    "counted": counted,
+}
+
+
+def report_page(
+    result: AuditResult, finished: Sequence[FinishedAudit], hours: Hours
+) -> str:
+    """Return the report as one HTML file that needs nothing else.
+
+    Parameters
+    ----------
+    result
+        What was found.
+    finished
+        The runs that found it, for what they cost.
+    hours
+        Records by topic and hour.
+    """
+    wrong = Counter[tuple[str, str]]()
+    for finding in result.findings:
+        wrong[finding.flow, finding.topic] += finding.count
+    unsure = {(gap.flow, gap.topic) for gap in result.unverifiable}
+    stated = Counter[str]()
+    for what in result.stated:
+        stated[what.kind] += what.count
+    return _pages.get_template("report.html.j2").render(
+        answer=answer(result),
+        state=_state(result),
+        result=result,
+        several_flows=len({topic.flow for topic in result.topics}) > 1,
+        wrong=wrong,
+        unsure=unsure,
+        topics=sorted(
+            result.topics,
+            key=lambda t: (
+                -wrong[t.flow, t.topic],
+                (t.flow, t.topic) not in unsure,
+                t.flow,
+                t.topic,
+            ),
+        ),
+        stated=[(text, stated[kind]) for kind, text in STATED.items()],
+        kinds=KINDS,
+        heat=heat_map(result, hours.counts),
+        costs=[_cost(audit) for audit in finished],
+        version=__version__,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Cost:
+    """What a run cost, and a day would."""
+
+    audit: FinishedAudit
+    covered: timedelta
+    forecast: timedelta | None
+
+
+def _cost(audit: FinishedAudit) -> _Cost:
+    covered = audit.result.end - audit.result.start
+    forecast = audit.speed.forecast(covered)
+    return _Cost(audit=audit, covered=covered, forecast=forecast)
+
+
+def _state(result: AuditResult) -> str:
+    if result.findings:
+        return "critical"
+    return "unknown" if result.unverifiable else "ok"

@@ -1,0 +1,149 @@
+"""The folder that keeps all runs of a site.
+
+``runs/<id>/plan``
+    What is compared, and from where it goes on; stored before anything is
+    read.
+``runs/<id>/digests/source`` and ``.../target``
+    Counts and checksums, Parquet.
+``runs/<id>/carry``
+    Records that the next night compares in place of this one, Parquet.
+``runs/<id>/hours``
+    Records by topic and hour, for the report.
+``runs/<id>/result``
+    What was found; stored last. It is what makes a run count.
+"""
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+from pyspark.sql import DataFrame, SparkSession
+
+from mirrorwatch.domain.audit import Ends, FinishedAudit, Hours, Plan, Side
+from mirrorwatch.exceptions import AuditError
+from mirrorwatch.state.audit_folder import local_path
+from mirrorwatch.state.audits import write_audit, write_hours, write_report
+from mirrorwatch.state.versioned import from_versioned, to_versioned
+
+from .folder import Folder
+
+__all__ = ["FrozenRun", "Store"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FrozenRun:
+    """What one run compares, and from where it goes on."""
+
+    plan: Plan
+    """What is compared."""
+
+    before: Ends
+    """Up to where partitions were audited before it."""
+
+    carried_from: str | None = None
+    """Name of the run whose carry it takes up; `None` for the first, and for
+    an ad hoc audit."""
+
+
+class Store:
+    """Keeps runs in a folder.
+
+    Parameters
+    ----------
+    session
+        Spark.
+    folder
+        A path, or the URL of any Hadoop file system.
+
+    Raises
+    ------
+    AuditError
+        Raised by every method if the folder cannot be used, or if another
+        version wrote it.
+    """
+
+    def __init__(self, session: SparkSession, folder: str) -> None:
+        self._folder = Folder(session, folder)
+        self._local = local_path(folder)
+
+    def save_plan(self, run: FrozenRun) -> None:
+        """Keep what a run compares, so that a run after a kill does too."""
+        name = f"runs/{run.plan.id}/plan"
+        self._folder.write_text(name, to_versioned(run))
+
+    def plan(self, run: str) -> FrozenRun | None:
+        """Return what a run compares; `None` if it never began."""
+        return self._one(FrozenRun, f"runs/{run}/plan")
+
+    def save_digest(
+        self, run: str, side: Side, digest: DataFrame
+    ) -> DataFrame:
+        """Keep the digest of one side, and return it as it is kept: what is
+        made of it then does not read the records again.
+        """
+        return self._keep(f"runs/{run}/digests/{side}", digest)
+
+    def save_carry(self, run: str, carry: DataFrame) -> None:
+        """Keep what a run leaves to the next night."""
+        self._folder.write_table(f"runs/{run}/carry", carry)
+
+    def carry(self, run: str | None) -> DataFrame | None:
+        """Return what a run left to the next night, if there was one."""
+        if run is None:
+            return None
+        return self._folder.read_table(f"runs/{run}/carry")
+
+    def save_report(self, run: str, hours: Hours, page: str) -> None:
+        """Keep what a person looks at."""
+        self._folder.write_text(f"runs/{run}/hours", to_versioned(hours))
+        if self._local is not None:
+            write_hours(self._local, run, hours)
+            write_report(self._local, run, page)
+
+    def hours(self, run: str) -> Hours:
+        """Return the records of a run by topic and hour."""
+        return self._one(Hours, f"runs/{run}/hours") or Hours()
+
+    def save_result(self, audit: FinishedAudit) -> None:
+        """Keep what a run found. From now on it counts."""
+        name = f"runs/{audit.result.id}/result"
+        self._folder.write_text(name, to_versioned(audit))
+        if self._local is not None:
+            write_audit(self._local, audit)
+
+    def result(self, run: str) -> FinishedAudit | None:
+        """Return what a run found; `None` if it did not come to its end."""
+        return self._one(FinishedAudit, f"runs/{run}/result")
+
+    def results(self) -> list[FinishedAudit]:
+        """Return what all finished runs found, in no order."""
+        name = "runs/*/result"
+        return [
+            from_versioned(FinishedAudit, text, f"{self._folder.url}/{name}")
+            for text in self._folder.read_texts(name)
+        ]
+
+    def last_night(self) -> FrozenRun | None:
+        """Return the finished nightly run with the newest ranges."""
+        nights = [a.result for a in self.results() if a.result.nightly]
+        if not nights:
+            return None
+        last = max(nights, key=lambda result: result.end).id
+        run = self.plan(last)
+        if run is None:
+            raise AuditError(
+                f"{self._folder.url} has a result of {last} and not its "
+                "plan, so nobody knows where to go on: put it back"
+            )
+        return run
+
+    def _keep(self, name: str, table: DataFrame) -> DataFrame:
+        self._folder.write_table(name, table)
+        kept = self._folder.read_table(name)
+        return table if kept is None else kept
+
+    def _one(self, kind: type[T], name: str) -> T | None:
+        for text in self._folder.read_texts(name):
+            return from_versioned(kind, text, f"{self._folder.url}/{name}")
+        return None

@@ -1,0 +1,190 @@
+"""The commands of the audit, as far as they need no Spark."""
+
+import json
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from mirrorwatch.cli.root import main
+from mirrorwatch.domain.audit import Hours, Unverifiable
+from mirrorwatch.state.audits import write_audit, write_hours
+from tests.support.audits import (
+    NIGHT,
+    a_finding,
+    a_finished,
+    a_result,
+    an_hour,
+)
+
+WINDOW = ["--from", "2026-11-20T00:00Z", "--to", "2026-11-21T00:00Z"]
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> str:
+    path = tmp_path / "mirrorwatch.yaml"
+    path.write_text(f"""
+clusters:
+  summit: {{kafka: {{bootstrap.servers: "127.0.0.1:1"}}}}
+  ldf: {{kafka: {{bootstrap.servers: "127.0.0.1:2"}}}}
+flows:
+  - source: summit
+    target: ldf
+    topics: {{include: ["a"]}}
+    mirror: {{kind: mirrormaker2}}
+state: {{path: "{tmp_path}/state.db"}}
+""")
+    return str(path)
+
+
+def audit(*arguments: str) -> Result:
+    return CliRunner().invoke(
+        main,
+        ["audit", *arguments],
+        env={"MIRRORWATCH_CONFIG": None, "COLUMNS": "120"},
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--from", "2026-11-20T00:00", *WINDOW[2:]], "has no time zone"),
+        (["--from", "yesterday", *WINDOW[2:]], "is not a time of ISO 8601"),
+        (WINDOW[:2], "--from and --to need each other"),
+        (WINDOW[2:], "--from and --to need each other"),
+        ([*WINDOW[:3], "2026-11-19T00:00Z"], "is not before --to"),
+        ([*WINDOW, "--date", "2026-11-20"], "--date names a night"),
+        (["--date", "20 Nov"], "--date"),
+        (["--flow", "up"], "there are summit->ldf"),
+        (["--topics", "["], "is no regex"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_before_spark_is_started(
+    config: str, arguments: list[str], said: str
+) -> None:
+    result = audit("run", "--config", config, *arguments)
+
+    assert result.exit_code == 2
+    assert said in " ".join(result.stderr.split())
+
+
+def test_a_night_that_was_clean_gives_status_0(
+    config: str, tmp_path: Path
+) -> None:
+    write_audit(tmp_path / "audit", a_finished())
+
+    result = audit("report", "--config", config)
+
+    assert result.exit_code == 0
+    assert (
+        "✓ Clean: 1,000 records of 1 topic arrived once and unaltered"
+        in result.stdout
+    )
+    assert "nightly-2026-11-21" in result.stdout
+
+
+def test_findings_give_status_3_and_are_named_by_their_offsets(
+    config: str, tmp_path: Path
+) -> None:
+    write_audit(
+        tmp_path / "audit", a_finished(a_result(a_finding(first=42, last=58)))
+    )
+
+    result = audit("report", "--config", config, "nightly-2026-11-21")
+
+    assert result.exit_code == 3
+    assert "✗ 17 records dropped in events" in result.stdout
+    assert "42-58" in result.stdout
+
+
+def test_what_could_not_be_verified_gives_status_3_too(
+    config: str, tmp_path: Path
+) -> None:
+    gap = Unverifiable(flow="f", topic="t", partition=1, reason="it expired")
+    write_audit(tmp_path / "audit", a_finished(a_result(unverifiable=(gap,))))
+
+    result = audit("report", "--config", config)
+
+    assert result.exit_code == 3
+    assert "? Nothing wrong found, but could not verify t" in result.stdout
+    assert "it expired" in result.stdout
+
+
+def test_the_report_is_one_file_of_html(config: str, tmp_path: Path) -> None:
+    finished = a_finished(a_result(a_finding()))
+    write_audit(tmp_path / "audit", finished)
+    hours = Hours(counts=(an_hour(), an_hour(1)))
+    write_hours(tmp_path / "audit", finished.result.id, hours)
+    file = tmp_path / "report.html"
+
+    result = audit("report", "--config", config, "--html", str(file))
+
+    assert result.exit_code == 3
+    page = file.read_text()
+    assert page.startswith("<!doctype html>")
+    assert "100 at the source, 100 at the target" in page
+
+
+def test_the_history_has_a_line_for_each_run_the_newest_last(
+    config: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "elsewhere"
+    for days, finding in enumerate([(a_finding(),), (), ()]):
+        at = NIGHT - timedelta(days=days)
+        write_audit(folder, a_finished(a_result(*finding, at=at)))
+
+    result = audit(
+        *("history", "--config", config, "--out", str(folder)), "--last", "2"
+    )
+
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()[1:]
+    assert [line.split()[0] for line in lines] == [
+        "nightly-2026-11-20",
+        "nightly-2026-11-21",
+    ]
+    assert "Clean" in lines[0]
+    assert "1 record dropped in events" in lines[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["report"], "No nightly run is finished in"),
+        (["report", "nightly-2026-11-21"], "no finished run"),
+        (["history"], "No run is finished in"),
+    ],
+)
+def test_a_folder_without_runs_gives_status_1_and_says_so(
+    config: str, arguments: list[str], said: str
+) -> None:
+    result = audit(*arguments, "--config", config)
+
+    assert result.exit_code == 1
+    assert said in result.stderr
+
+
+def test_results_of_another_version_are_not_guessed_at(
+    config: str, tmp_path: Path
+) -> None:
+    (tmp_path / "audit").mkdir()
+    file = tmp_path / "audit" / "latest.json"
+    file.write_text(json.dumps({"schema_version": 99, "value": {}}))
+
+    result = audit("report", "--config", config)
+
+    assert result.exit_code == 1
+    assert "has version 99" in result.stderr
+
+
+def test_a_topic_cannot_steer_the_terminal(
+    config: str, tmp_path: Path
+) -> None:
+    finding = a_finding(topic="x\x1b[2J[bold]")
+    write_audit(tmp_path / "audit", a_finished(a_result(finding)))
+
+    result = audit("report", "--config", config)
+
+    assert "\x1b[2J" not in result.stdout
+    assert "[bold]" in result.stdout
