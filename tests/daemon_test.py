@@ -64,7 +64,7 @@ def agent(board: Board, *workers: Worker) -> Agent:
 def run(board: Board, worker: Toiler, until: Callable[[], bool]) -> None:
     made = agent(board, worker)
     with Daemon(made, clock=utc_now, logger=structlog.get_logger()):
-        wait_until(until, within=20)
+        wait_until(until)
 
 
 def test_ticks_and_workers_go_on_until_the_end() -> None:
@@ -103,8 +103,8 @@ def test_a_signal_ends_the_waiting() -> None:
     try:
         timer.start()
         began = time.monotonic()
-        wait_for_signal(timedelta(seconds=20))
-        assert time.monotonic() - began < 10
+        wait_for_signal(timedelta(seconds=180))
+        assert time.monotonic() - began < 120
     finally:
         timer.join()
         signal.signal(signal.SIGTERM, before)

@@ -26,7 +26,8 @@ pytestmark = pytest.mark.slow
 LAST_TICK = "mirrorwatch_last_tick_timestamp_seconds"
 TICK = 0.5
 STALE = 3 * TICK
-PATIENCE = 20.0
+SECONDS = 60
+"""Longest wait for an answer, on a machine that does other things."""
 
 
 @pytest.fixture
@@ -44,15 +45,15 @@ def config() -> Iterator[dict[str, Any]]:
         }
 
 
-def answers_ok(url: str) -> bool:
+def answers_ok(url: str, seconds: float = SECONDS) -> bool:
     try:
-        return httpx.get(f"{url}/healthz", timeout=1).is_success
+        return httpx.get(f"{url}/healthz", timeout=seconds).is_success
     except httpx.TransportError:
         return False
 
 
 def last_tick(url: str) -> float:
-    text = httpx.get(f"{url}/metrics").text
+    text = httpx.get(f"{url}/metrics", timeout=SECONDS).text
     return next(
         family.samples[0].value
         for family in text_string_to_metric_families(text)
@@ -71,21 +72,29 @@ def test_one_that_serves_but_no_longer_ticks(config: dict[str, Any]) -> None:
     assert agent.server is not None
     with Daemon(agent, clock=utc_now, logger=logger) as daemon:
         url = agent.server.url
-        wait_until(lambda: answers_ok(url), within=PATIENCE)
+        wait_until(lambda: answers_ok(url))
         alive = last_tick(url)
-        wait_until(lambda: last_tick(url) > alive, within=PATIENCE)
+        wait_until(lambda: last_tick(url) > alive)
 
         daemon.stop_working()
         died = last_tick(url)
-        took = wait_until(lambda: not answers_ok(url), within=STALE + 2)
+        asked: list[float] = []
 
-        answer = httpx.get(f"{url}/healthz")
+        def is_found_dead() -> bool:
+            asked.append(utc_now().timestamp())
+            return not answers_ok(url)
+
+        wait_until(is_found_dead)
+        # Whoever asked from then on was told.
+        assert all(at < died + STALE for at in asked[:-1])
+
+        answer = httpx.get(f"{url}/healthz", timeout=SECONDS)
         assert answer.status_code == 503
         assert answer.json()["status"] == "stale"
-        assert took <= STALE + 1
         assert last_tick(url) == died
         assert utc_now().timestamp() - died >= STALE
-        (flow,) = httpx.get(f"{url}/api/status").json()["flows"]
+        status = httpx.get(f"{url}/api/status", timeout=SECONDS).json()
+        (flow,) = status["flows"]
         assert flow["health"] != "ok"
 
 
@@ -93,21 +102,21 @@ def test_one_whose_process_hangs(
     config: dict[str, Any], tmp_path: Path
 ) -> None:
     with AgentProcess(tmp_path, config) as agent:
-        wait_until(lambda: answers_ok(agent.url), within=PATIENCE)
+        wait_until(lambda: answers_ok(agent.url))
         agent.freeze()
-        assert not answers_ok(agent.url)
+        assert not answers_ok(agent.url, seconds=2)
         agent.thaw()
-        wait_until(lambda: answers_ok(agent.url), within=PATIENCE)
+        wait_until(lambda: answers_ok(agent.url))
 
 
 def test_one_whose_process_is_gone(
     config: dict[str, Any], tmp_path: Path
 ) -> None:
     with AgentProcess(tmp_path, config) as agent:
-        wait_until(lambda: answers_ok(agent.url), within=PATIENCE)
+        wait_until(lambda: answers_ok(agent.url))
         agent.kill()
         with pytest.raises(httpx.ConnectError):
-            httpx.get(f"{agent.url}/healthz")
+            httpx.get(f"{agent.url}/healthz", timeout=SECONDS)
         result = CliRunner().invoke(main, ["status", "--url", agent.url])
     assert result.exit_code == 1
     assert f"No agent answers at {agent.url}/api/status" in result.output

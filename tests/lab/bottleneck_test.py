@@ -1,6 +1,7 @@
 """What holds a mirror up, injected into a real one and told by it."""
 
 from collections.abc import Iterator, Mapping
+from datetime import timedelta
 from itertools import count
 from threading import Event, Thread
 from typing import Self
@@ -11,7 +12,7 @@ from mirrorwatch.domain.verdicts import Health
 from mirrorwatch.lab import CANARY_TOPIC, Lab, LabSettings
 from mirrorwatch.lab.faults import tolerate_errors
 from mirrorwatch.lab.quotas import quota
-from tests.support.jmx import last, mirror_seen, said
+from tests.support.jmx import last, mirror_seen
 from tests.support.lab import copied, produce, values
 from tests.support.watch import Watch, wait_until
 
@@ -30,6 +31,9 @@ LIMIT = 2000
 """Largest batch that the target takes of the topic of large records."""
 
 TOO_LARGE = 7
+
+CALM = timedelta(seconds=20)
+"""Time in which nothing must be said of a mirror that nothing holds up."""
 
 
 @pytest.fixture(scope="module")
@@ -74,28 +78,25 @@ class Stream:
             produce(self._lab, BULK, records, partition=n % 3)
 
 
-def wait_for(watch: Watch, health: Health, saying: str) -> None:
-    def is_so() -> bool:
-        verdict = watch.verdict("bottleneck")
-        judged = verdict is not None and verdict.health is health
-        return judged and saying in said(watch)
-
-    wait_until(
-        is_so, within=150, what=lambda: (watch.verdict("bottleneck"), saying)
-    )
+def wait_for(watch: Watch, health: Health, *saying: str) -> None:
+    watch.wait_for(health, *saying, check="bottleneck")
 
 
 def test_a_mirror_that_nothing_holds_up_is_ok(lab: Lab) -> None:
     with Stream(lab, size=100), watching(lab) as watch:
         wait_for(watch, Health.OK, "Nothing holds the mirror up")
-        complaints = set()
-        for _ in range(20):
-            watch.let_pass(1)
-            verdict = watch.verdict("bottleneck")
-            assert verdict is not None
-            if verdict.health is not Health.OK:
-                complaints.add(verdict.reason)
-        assert complaints == set()
+        calm = last(watch).at
+
+        def stays_calm() -> bool:
+            nonlocal calm
+            report, verdict = last(watch), watch.verdict("bottleneck")
+            if verdict is None or verdict.health is not Health.OK:
+                # A busy machine does hold it up, for a minute's window.
+                print(f"{report.at}: {verdict}")
+                calm = report.at
+            return report.at - calm > CALM
+
+        wait_until(stays_calm, what=lambda: watch.verdict("bottleneck"))
 
 
 def test_a_jmx_port_that_wants_a_login_is_read_with_it_only(lab: Lab) -> None:
@@ -141,7 +142,10 @@ def test_records_given_up_are_counted_exactly(lab: Lab) -> None:
                 Health.CRITICAL,
                 f"gave up {TOO_LARGE} records ({TOO_LARGE} failed, 0 skipped)",
             )
-            assert mirror_seen(watch).counted.lost == TOO_LARGE
+            wait_until(
+                lambda: mirror_seen(watch).counted.lost == TOO_LARGE,
+                what=lambda: mirror_seen(watch).counted,
+            )
     finally:
         lab.mirror.stop()
         lab.mirror.start()
@@ -156,8 +160,12 @@ def test_a_quota_of_the_target_is_named(lab: Lab) -> None:
         wait_for(
             watch, Health.WARNING, "A quota of the target holds the mirror's"
         )
-        seen = mirror_seen(watch).metrics.producer
-    assert (seen.produce_throttle_max_seconds or 0) > 0.1
+
+        def held() -> float:
+            producer = mirror_seen(watch).metrics.producer
+            return producer.produce_throttle_max_seconds or 0
+
+        wait_until(lambda: held() > 0.1, what=held)
 
 
 def test_a_quota_of_the_source_is_named(lab: Lab) -> None:
@@ -169,8 +177,12 @@ def test_a_quota_of_the_source_is_named(lab: Lab) -> None:
         wait_for(
             watch, Health.WARNING, "A quota of the source holds the mirror's"
         )
-        seen = mirror_seen(watch).metrics.consumer
-    assert (seen.fetch_throttle_max_seconds or 0) > 0.1
+
+        def held() -> float:
+            consumer = mirror_seen(watch).metrics.consumer
+            return consumer.fetch_throttle_max_seconds or 0
+
+        wait_until(lambda: held() > 0.1, what=held)
 
 
 def test_a_slow_link_is_named(lab: Lab) -> None:
@@ -193,7 +205,11 @@ def test_a_link_through_which_nothing_comes_is_named(lab: Lab) -> None:
     lab.link_mirror.stall()
     try:
         with watching(lab, waiting_records=10**9, throttle="1h") as watch:
-            wait_for(watch, Health.WARNING, "The source has answered no fetch")
-            assert "|MirrorSourceConnector-0|" in said(watch)
+            wait_for(
+                watch,
+                Health.WARNING,
+                "The source has answered no fetch",
+                "|MirrorSourceConnector-0|",
+            )
     finally:
         lab.link_mirror.restore()

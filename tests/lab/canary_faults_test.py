@@ -13,35 +13,32 @@ from confluent_kafka import Producer
 
 from mirrorwatch.domain.verdicts import Health
 from mirrorwatch.lab import CANARY_TOPIC, Lab
+from tests.support.lab import FLUSH_SECONDS
+from tests.support.overdue import expect_overdue_in_time
 from tests.support.truth import Truth
 from tests.support.watch import FLOW, Watch, describe, wait_until
 
 pytestmark = pytest.mark.lab
 
-CALM = 180
-"""Seconds until everything that was under way is accounted for: doubtful
-sends take longest (30 s send timeout, 30 s grace, twice on a slow machine)."""
-
 
 def calm_down(watch: Watch) -> None:
     """Wait until nothing old is under way, and probes arrive again."""
     arrived = watch.counts["delivered"]
-    watch.wait_for_count("delivered", arrived + 30, within=CALM)
+    watch.wait_for_count("delivered", arrived + 30)
     wait_until(
         lambda: watch.counts["outstanding"] < 12,
-        within=CALM,
         what=lambda: (watch.counts, watch.verdict()),
     )
 
 
 def test_a_killed_mirror_doubles_and_loses_nothing(lab: Lab) -> None:
     with Watch(lab) as watch:
-        watch.wait_for(Health.OK, within=60)
-        watch.wait_for_count("delivered", 100, within=60)
+        watch.wait_for(Health.OK)
+        watch.wait_for_count("delivered", 100)
         lab.mirror.kill()
         lab.mirror.start()
         calm_down(watch)
-        watch.wait_for_count("duplicates", 1, within=30)
+        watch.wait_for_count("duplicates", 1)
         watch.stop()
     totals = Truth(lab).check(watch)
     assert totals["lost"] == 0
@@ -49,24 +46,21 @@ def test_a_killed_mirror_doubles_and_loses_nothing(lab: Lab) -> None:
 
 
 def test_a_frozen_mirror_makes_probes_overdue_then_late(lab: Lab) -> None:
-    with Watch(lab) as watch:
-        watch.wait_for(Health.OK, within=60)
+    # Long enough to see that they were late, once nothing is overdue.
+    flow = {"limits": {"canary": {"warning_window": "1m"}}}
+    with Watch(lab, flow=flow) as watch:
+        watch.wait_for(Health.OK)
         calm_down(watch)
         lab.mirror.freeze()
         try:
-            took = watch.wait_for(Health.CRITICAL, within=30, saying="overdue")
-            # The deadline of 10 s, and two ticks of 1 s; the first probe that
-            # is caught may be half a second younger than the freeze.
-            assert took < 10 + 2 + 0.5 + 1
+            expect_overdue_in_time(watch, lab)
             during = watch.counts
-            watch.wait_for_count("sent", during["sent"] + 6 * 100, within=90)
+            watch.wait_for_count("sent", during["sent"] + 6 * 100)
             assert watch.counts["late"] == during["late"]
         finally:
             lab.mirror.thaw()
+        watch.wait_for(Health.WARNING, "Probes arrived late")
         calm_down(watch)
-        verdict = watch.verdict()
-        assert verdict is not None
-        assert verdict.health is Health.WARNING
         watch.stop()
     totals = Truth(lab).check(watch)
     assert totals["lost"] == 0
@@ -77,9 +71,9 @@ def test_a_frozen_mirror_makes_probes_overdue_then_late(lab: Lab) -> None:
 def test_a_broker_that_crashes_loses_no_probe(lab: Lab, side: str) -> None:
     site = lab.source if side == "source" else lab.target
     with Watch(lab) as watch:
-        watch.wait_for(Health.OK, within=60)
+        watch.wait_for(Health.OK)
         site.kill()
-        wait_until(lambda: _is_not_ok(watch), within=60)
+        wait_until(lambda: _is_not_ok(watch))
         site.start()
         calm_down(watch)
         watch.stop()
@@ -88,10 +82,10 @@ def test_a_broker_that_crashes_loses_no_probe(lab: Lab, side: str) -> None:
 
 def test_the_mirrors_link_cut_for_a_minute_loses_no_probe(lab: Lab) -> None:
     with Watch(lab) as watch:
-        watch.wait_for(Health.OK, within=60)
+        watch.wait_for(Health.OK)
         lab.link_mirror.cut()
         try:
-            watch.wait_for(Health.CRITICAL, within=30, saying="overdue")
+            watch.wait_for(Health.CRITICAL, "overdue")
             watch.let_pass(48)
         finally:
             lab.link_mirror.restore()
@@ -102,18 +96,15 @@ def test_the_mirrors_link_cut_for_a_minute_loses_no_probe(lab: Lab) -> None:
 
 def test_the_agents_link_cut_is_unknown_and_not_a_loss(lab: Lab) -> None:
     with Watch(lab) as watch:
-        watch.wait_for(Health.OK, within=60)
+        watch.wait_for(Health.OK)
         # Some are on their way when the line goes, whatever the moment.
         lab.link_agent.stall()
         wait_until(
             lambda: watch.counts["sent"] >= watch.counts["acked"] + 6,
-            within=30,
         )
         lab.link_agent.cut()
         try:
-            watch.wait_for(
-                Health.UNKNOWN, within=30, saying="summit does not answer"
-            )
+            watch.wait_for(Health.UNKNOWN, "summit does not answer")
             watch.let_pass(60)
         finally:
             lab.link_agent.restore()
@@ -134,14 +125,15 @@ def test_a_killed_agent_goes_on_where_it_was(lab: Lab, tmp_path: Path) -> None:
     agent.append(str(config))
     for wanted in (60, 120, 180):
         with subprocess.Popen(agent, stderr=subprocess.DEVNULL) as process:
-            wait_until(
-                lambda: _delivered(tmp_path / "state.db") > wanted,  # noqa: B023
-                within=90,
-            )
-            process.kill()
+            try:
+                wait_until(
+                    lambda: _delivered(tmp_path / "state.db") > wanted  # noqa: B023
+                )
+            finally:
+                process.kill()
     with Watch(lab, state=tmp_path / "state.db") as watch:
         calm_down(watch)
-        wait_until(lambda: not _unacked(watch), within=CALM)
+        wait_until(lambda: not _unacked(watch))
         watch.stop()
     totals = Truth(lab).check(watch)
     assert (totals["lost"], totals["duplicates"]) == (0, 0)
@@ -152,15 +144,16 @@ def test_new_partitions_are_covered_and_lose_nothing(lab: Lab) -> None:
     lab.create_topic(topic, 3)
     lab.mirror.stop()
     lab.mirror.start({"refresh.topics.interval.seconds": "5"})
-    with Watch(lab, canary={"topic": topic}) as watch:
-        wait_until(lambda: _covered(watch) == 3, within=90)
+    # A busy machine may make a probe late, of which nothing is asked here.
+    canary = {"topic": topic, "deadline": "60s"}
+    with Watch(lab, canary=canary) as watch:
+        wait_until(lambda: _covered(watch) == 3)
         lab.grow(topic, 6)
         wait_until(
             lambda: _covered(watch) == 6,
-            within=120,
             what=lambda: (watch.counts, watch.verdict()),
         )
-        watch.wait_for(Health.OK, within=60)
+        watch.wait_for(Health.OK)
         watch.stop()
     totals = Truth(lab, topic).check(watch)
     assert (totals["lost"], totals["late"]) == (0, 0)
@@ -170,7 +163,7 @@ def test_new_partitions_are_covered_and_lose_nothing(lab: Lab) -> None:
 
 def test_a_probe_that_comes_back_is_a_circle(lab: Lab) -> None:
     with Watch(lab) as watch:
-        watch.wait_for(Health.OK, within=60)
+        watch.wait_for(Health.OK)
         back = Producer({"bootstrap.servers": lab.source.bootstrap})
         ours = watch.store.run.encode()
         records = lab.read("source", CANARY_TOPIC)
@@ -182,8 +175,9 @@ def test_a_probe_that_comes_back_is_a_circle(lab: Lab) -> None:
                 key=record.key(),
                 partition=record.partition() or 0,
             )
-        assert back.flush(10) == 0
-        watch.wait_for(Health.CRITICAL, within=30, saying="in a circle")
+        assert back.flush(FLUSH_SECONDS) == 0
+        watch.wait_for(Health.CRITICAL, "in a circle")
+        watch.wait_for_count("duplicates", 3)
         watch.stop()
     totals = Truth(lab).check(watch)
     assert (totals["lost"], totals["duplicates"]) == (0, 3)
@@ -193,9 +187,7 @@ def test_a_topic_outside_the_mirrors_filter_is_named(lab: Lab) -> None:
     lab.mirror.stop()
     lab.mirror.start({f"{FLOW}.topics": "lsst[.].*"})
     with Watch(lab) as watch:
-        watch.wait_for(Health.CRITICAL, within=60, saying="topic filter")
-        verdict = watch.verdict()
-        assert verdict is not None
+        verdict = watch.wait_for(Health.CRITICAL, "topic filter")
         text = f"{verdict.reason} {verdict.evidence}"
         assert "lsst[.].*" in text
         assert CANARY_TOPIC in text

@@ -69,7 +69,6 @@ def wait_for(
     health: Health,
     *,
     of: str = "tasks",
-    within: float = 150,
     saying: str = "",
 ) -> Verdict:
     """Wait for a verdict, on tasks if nothing else is said."""
@@ -85,21 +84,22 @@ def wait_for(
             met.append(found)
         return met != []
 
-    wait_until(is_so, within=within, what=lambda: watch.verdict(of))
+    wait_until(is_so, what=lambda: (saying, watch.verdict(of)))
     return met[0]
 
 
-def health_of(watch: Watch, check: str) -> Health | None:
-    verdict = watch.verdict(check)
-    return None if verdict is None else verdict.health
+def order(lab: Lab, method: str, path: str) -> None:
+    """Tell the worker to do something; while it rebalances, again."""
+    worker = worker_of(lab)
+    wait_until(lambda: worker.ask(method, path).is_success, what=lambda: path)
 
 
 def test_a_mirror_on_connect_is_watched_like_a_dedicated_one(
     lab: Lab,
 ) -> None:
     with watching(lab) as watch:
-        watch.wait_for(Health.OK, within=120)
-        watch.wait_for_count("delivered", 30, within=120)
+        watch.wait_for(Health.OK)
+        watch.wait_for_count("delivered", 30)
         # The neighbour is the last one that the worker is given.
         wait_for(watch, Health.OK, saying="neighbour-0 RUNNING")
         # Until the status topic has been read, the REST API tells.
@@ -122,32 +122,30 @@ def test_with_neither_nothing_tells_and_that_is_said(lab: Lab) -> None:
     topics = without_status(lab)
     with watching(lab, topics=topics, connect=None) as watch:
         verdict = wait_for(watch, Health.OFF)
-        watch.wait_for(Health.OK, within=120)
+        watch.wait_for(Health.OK)
     assert "mirror.topics.status" in verdict.reason
 
 
 def test_a_paused_connector_copies_nothing(lab: Lab) -> None:
-    worker = worker_of(lab)
     with watching(lab) as watch, ExitStack() as stack:
         wait_for(watch, Health.OK)
         resume = f"/connectors/{CONNECTOR}/resume"
-        stack.callback(worker.ask, "PUT", resume)
-        worker.ask("PUT", f"/connectors/{CONNECTOR}/pause")
+        stack.callback(order, lab, "PUT", resume)
+        order(lab, "PUT", f"/connectors/{CONNECTOR}/pause")
         wait_for(watch, Health.CRITICAL, saying="somebody paused")
-        worker.ask("PUT", resume)
+        order(lab, "PUT", resume)
         wait_for(watch, Health.OK)
 
 
 def test_checkpoints_that_do_not_follow_a_group_are_stale(lab: Lab) -> None:
-    worker = worker_of(lab)
     with watching(lab) as watch, ExitStack() as stack:
         produce(lab, GROUPED, [f"record {n}" for n in range(300)])
         copied(lab, GROUPED, ["record 299"])
         commit(lab, GROUPED, 300)
         wait_for(watch, Health.OK, of="checkpoints", saying="the 1 groups")
         resume = "/connectors/mirror-checkpoints/resume"
-        stack.callback(worker.ask, "PUT", resume)
-        worker.ask("PUT", "/connectors/mirror-checkpoints/pause")
+        stack.callback(order, lab, "PUT", resume)
+        order(lab, "PUT", "/connectors/mirror-checkpoints/pause")
         wait_for(watch, Health.WARNING, saying="of mirror-checkpoints do not")
         produce(lab, GROUPED, [f"more {n}" for n in range(300)])
         copied(lab, GROUPED, ["more 299"])
@@ -157,13 +155,15 @@ def test_checkpoints_that_do_not_follow_a_group_are_stale(lab: Lab) -> None:
             # The group goes on, and is followed no more.
             produce(lab, GROUPED, ["one more"])
             commit(lab, GROUPED, next(moved))
-            return health_of(watch, "checkpoints") is Health.WARNING
+            verdict = watch.verdict("checkpoints")
+            return (
+                verdict is not None
+                and verdict.health is Health.WARNING
+                and f"group {GROUP} on {GROUPED}[0] is at" in verdict.reason
+            )
 
-        wait_until(is_stale, within=300)
-        verdict = watch.verdict("checkpoints")
-        assert verdict is not None
-        assert f"group {GROUP} on {GROUPED}[0] is at" in verdict.reason
-        worker.ask("PUT", resume)
+        wait_until(is_stale, what=lambda: watch.verdict("checkpoints"))
+        order(lab, "PUT", resume)
         wait_for(watch, Health.OK, of="checkpoints")
         wait_for(watch, Health.OK)
 
@@ -199,19 +199,20 @@ def test_failed_tasks_are_started_again_but_not_for_ever(lab: Lab) -> None:
         wait_for(watch, Health.OK)
         lower_limit(lab, BIG)
         produce_alone(lab, BIG, 1)
-        verdict = wait_for(watch, Health.CRITICAL, saying="(2 of 2 within")
-        assert "was started again by the agent" in str(
-            verdict.evidence["restart_1"]
-        )
+        again = "was started again by the agent"
+        wait_for(watch, Health.CRITICAL, saying="(2 of 2 within")
+        verdict = wait_for(watch, Health.CRITICAL, saying=again)
+        assert again in str(verdict.evidence["restart_1"])
         # The first failure, and one after each restart.
-        wait_until(lambda: states(lab, "FAILED") == failures + 3, within=150)
+        wait_until(lambda: states(lab, "FAILED") == failures + 3)
         watch.let_pass(10)
         assert states(lab, "FAILED") == failures + 3
-        verdict = wait_for(watch, Health.CRITICAL, saying="It is stuck at")
-        assert f"{BIG}[1] offset 1" in verdict.reason
+        stuck = f"It is stuck at {BIG}[1] offset 1"
+        verdict = wait_for(watch, Health.CRITICAL, saying=stuck)
+        assert stuck in verdict.reason
         lower_limit(lab, BIG, 1_000_000)
         for number in (0, 1):
             path = f"/connectors/{CONNECTOR}/tasks/{number}/restart"
-            worker.ask("POST", path)
+            order(lab, "POST", path)
         # It runs, and has failed too often to be called healthy.
         wait_for(watch, Health.WARNING, saying="it is flapping")

@@ -6,12 +6,14 @@ import pytest
 from confluent_kafka import Producer
 
 from mirrorwatch.lab import Lab, LabSettings
+from mirrorwatch.lab.faults import recreate_topic
 from mirrorwatch.sources.bulk import describe, read_ends
 from mirrorwatch.sources.cluster import Cluster
 from mirrorwatch.sources.ends import Ends
+from tests.support.lab import FLUSH_SECONDS
 from tests.support.watch import wait_until
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.lab
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +38,7 @@ def write(lab: Lab, topic: str, count: int, partition: int = 0) -> None:
     producer = Producer(lab.source.client_properties())
     for n in range(count):
         producer.produce(topic, str(n), partition=partition)
-    assert producer.flush(60) == 0
+    assert producer.flush(FLUSH_SECONDS) == 0
 
 
 def test_an_open_transaction_holds_back_committed_ends_only(
@@ -52,21 +54,23 @@ def test_an_open_transaction_holds_back_committed_ends_only(
             "log_level": 0,
         }
     )
-    producer.init_transactions(60)
+    producer.init_transactions(FLUSH_SECONDS)
     producer.begin_transaction()
     for n in range(3):
         producer.produce("shop.paid", str(n))
-    assert producer.flush(60) == 0
+    assert producer.flush(FLUSH_SECONDS) == 0
     for _ in range(2):
         assert ends.read([place]) == {place: 8}
         assert ends.read([place], read_committed=True) == {place: 5}
     # As the other way of asking says.
     assert read_ends(cluster, [place]) == {place: 8}
     assert read_ends(cluster, [place], read_committed=True) == {place: 5}
-    producer.commit_transaction(60)
+    producer.commit_transaction(FLUSH_SECONDS)
     # The marker of the end is an offset too; it is written a moment later.
-    wait_until(lambda: ends.read([place]) == {place: 9}, within=60)
-    assert ends.read([place], read_committed=True) == {place: 9}
+    for committed in (False, True):
+        wait_until(
+            lambda: ends.read([place], read_committed=committed) == {place: 9}  # noqa: B023
+        )
 
 
 def test_partitions_that_are_added_are_known_at_once(
@@ -94,8 +98,7 @@ def test_a_topic_that_is_made_anew_has_ends_and_starts_of_its_own(
     describe(cluster)
     assert ends.read([place]) == {place: 9}
     assert ends.read_starts([place]) == {place: 4}
-    topics.delete("shop.anew")
-    topics.create("shop.anew", 1, {})
+    recreate_topic(topics, "shop.anew", 1)
     write(lab, "shop.anew", 2)
     describe(cluster)
     assert ends.read([place]) == {place: 2}

@@ -30,7 +30,7 @@ INTERNAL = (r"mm2.*\.internal", r".*\.replica", r"__.*")
 
 COMMANDS_CANARY, BACK_CANARY = "cmd.canary", "back.canary"
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.lab
 
 
 def exclude(*patterns: str) -> str:
@@ -84,6 +84,7 @@ def configure(lab: Lab) -> dict[str, Any]:
             "configs": {"every": "2s", "slack": "20s"},
             # Of a machine that starts three mirrors, nothing is asked here.
             "latency": {"warning": "1m", "critical": "2m"},
+            "canary": {"warning_window": "5s"},
         },
     }
     out = {"source": "summit", "target": "ldf", **usual}
@@ -140,9 +141,14 @@ def unhealthy(agent: Agent) -> dict[tuple[str, str], Verdict]:
 def all_is_well(agent: Agent) -> None:
     wait_until(
         lambda: bool(verdicts(agent)) and not unhealthy(agent),
-        within=120,
         what=lambda: unhealthy(agent),
     )
+
+
+def told(agent: Agent, check: str, key: str) -> dict[str, object]:
+    """Return what each flow's check says, now, in its evidence."""
+    judged = verdicts(agent)
+    return {flow: judged[flow, check].evidence.get(key) for flow in FLOWS}
 
 
 def test_flows_of_one_pair_and_the_way_back_do_not_mix(lab: Lab) -> None:
@@ -159,12 +165,16 @@ def test_flows_of_one_pair_and_the_way_back_do_not_mix(lab: Lab) -> None:
         # Their own topics: nothing that came from the other side, though
         # each side carries everything, and the same names are on both. One
         # is the topic for heartbeats, which mirrors make in any case.
-        topics = {f: judged[f, "topics"].evidence["topics"] for f in FLOWS}
-        assert topics == {OUT: 4, COMMANDS: 2, BACK: 4}
-        compared = {
-            f: judged[f, "configs"].evidence["compared_topics"] for f in FLOWS
-        }
-        assert compared == topics
+        topics = {OUT: 4, COMMANDS: 2, BACK: 4}
+        for check, key in (
+            ("topics", "topics"),
+            ("configs", "compared_topics"),
+        ):
+            wait_until(
+                lambda: told(agent, check, key) == topics,  # noqa: B023
+                what=lambda: told(agent, check, key),  # noqa: B023
+            )
+        all_is_well(agent)
         assert not [n for n in lab.source.topics.names() if "ldf.summit" in n]
         assert not [n for n in lab.target.topics.names() if "summit.ldf" in n]
 
@@ -175,9 +185,15 @@ def test_what_is_wrong_with_one_flow_is_said_of_that_one_only(
     with watching(lab) as agent:
         all_is_well(agent)
         lab.target.topics.grow("south.cmd.y", 3)
-        wait_until(lambda: (COMMANDS, "topics") in unhealthy(agent), within=60)
-        assert unhealthy(agent).keys() == {(COMMANDS, "topics")}
-        reason = verdicts(agent)[COMMANDS, "topics"].reason
-        assert reason.startswith("cmd.y has 3 partitions at ldf and only 2 at")
+        wanted = "cmd.y has 3 partitions at ldf and only 2 at"
+
+        def only_that_is_said() -> bool:
+            said = {key: v.reason for key, v in unhealthy(agent).items()}
+            # What load alone could make of another flow would pass; what is
+            # wrong about this topic would stay.
+            (only,) = said.values() if len(said) == 1 else [""]
+            return (COMMANDS, "topics") in said and only.startswith(wanted)
+
+        wait_until(only_that_is_said, what=lambda: unhealthy(agent))
         lab.grow("cmd.y", 3)
         all_is_well(agent)

@@ -1,8 +1,10 @@
 """Who gets into a secured lab, and where its passwords are."""
 
+import os
 import stat
 import subprocess
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,18 +36,36 @@ def secrets(lab: Lab) -> list[bytes]:
     return found
 
 
-def refusal(client: Mapping[str, Any]) -> str | None:
+REFUSALS = {"_AUTHENTICATION", "_SSL"}
+"""Errors after which no other try gets in."""
+
+
+def files_below(folder: Path) -> Iterator[Path]:
+    for place, _, names in os.walk(folder):
+        for name in names:
+            path = Path(place) / name
+            if path.is_file():
+                yield path
+
+
+def refusal(client: Mapping[str, Any], seconds: float = 90) -> str | None:
+    """Return why a client is not let in, or `None` once it is."""
     errors: list[KafkaError] = []
     own: dict[str, Any] = {"log_level": 0, "error_cb": errors.append}
     admin = AdminClient({**client, **own})
-    try:
-        admin.describe_cluster(request_timeout=2).result(10)
-    except KafkaException as e:
+    answer = admin.describe_cluster(request_timeout=seconds)
+    while not answer.done():
+        # All that the request itself will know is that nobody answered; why
+        # is told to the callback.
         admin.poll(0.1)
-        # All that the request itself knows is that nobody answered; why is
-        # told to the callback.
+        for error in errors:
+            if error.name() in REFUSALS:
+                return error.name()
+    try:
+        answer.result()
+    except KafkaException as e:
         timed_out: KafkaError = e.args[0]
-        return f"{timed_out.name()} {errors[0].name()}"
+        return timed_out.name()
     return None
 
 
@@ -56,13 +76,13 @@ def test_the_agent_gets_in(lab: Lab) -> None:
 
 def test_a_wrong_password_is_refused(lab: Lab) -> None:
     client = lab.source.client_properties() | {"sasl.password": "wrong"}
-    assert refusal(client) == "_TIMED_OUT _AUTHENTICATION"
+    assert refusal(client) == "_AUTHENTICATION"
 
 
 def test_the_password_of_one_site_is_none_at_the_other(lab: Lab) -> None:
     password = lab.source.client_properties()["sasl.password"]
     client = lab.target.client_properties() | {"sasl.password": password}
-    assert refusal(client) == "_TIMED_OUT _AUTHENTICATION"
+    assert refusal(client) == "_AUTHENTICATION"
 
 
 def test_a_client_that_does_not_know_the_authority_stays_out(
@@ -70,7 +90,7 @@ def test_a_client_that_does_not_know_the_authority_stays_out(
 ) -> None:
     client = lab.source.client_properties()
     del client["ssl.ca.location"]
-    assert refusal(client) == "_TIMED_OUT _SSL"
+    assert refusal(client) == "_SSL"
 
 
 def test_the_lab_s_own_listener_wants_a_certificate(lab: Lab) -> None:
@@ -79,7 +99,7 @@ def test_the_lab_s_own_listener_wants_a_certificate(lab: Lab) -> None:
         "security.protocol": "SSL",
     }
     # Told by an alert or only by a hang-up, whichever comes first.
-    assert refusal(client) is not None
+    assert refusal(client, seconds=10) is not None
 
 
 def test_users_outlive_a_crash_of_their_broker(lab: Lab) -> None:
@@ -92,10 +112,11 @@ def test_passwords_are_in_private_files_and_nowhere_else(lab: Lab) -> None:
     # The mirror must have said all that it says, the end of a run included.
     lab.mirror.stop()
     holders = set()
-    for path in lab.folder.rglob("*"):
-        if not path.is_file():
-            continue
-        content = path.read_bytes()
+    for path in files_below(lab.folder):
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            continue  # brokers make some for a moment
         if any(secret in content for secret in secrets(lab)):
             holders.add(path)
             assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -144,4 +165,7 @@ def test_the_mirror_copies_rights_to_read_but_none_to_write(
         lambda: failure("READ", client, CANARY_TOPIC) is None,
         "The right to read did not appear at the target",
     )
-    assert failure("WRITE", client, CANARY_TOPIC) == DENIED
+    until(
+        lambda: failure("WRITE", client, CANARY_TOPIC) == DENIED,
+        "The right to write is not denied",
+    )

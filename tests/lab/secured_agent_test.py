@@ -18,7 +18,7 @@ from mirrorwatch.sources.cluster import Cluster
 from mirrorwatch.sources.span import read_span
 from tests.support.outputs import everything_said
 from tests.support.rights import DENIED, RIGHTS, expect, until
-from tests.support.secured import SECONDS, names, secrets, taken, watching
+from tests.support.secured import names, secrets, taken, watching
 from tests.support.truth import Truth
 from tests.support.watch import Watch, describe, wait_until
 
@@ -69,7 +69,7 @@ def on(topic: str, *rights: Right) -> list[Right]:
 
 
 def expect_ok(watch: Watch) -> None:
-    watch.wait_for(Health.OK, within=SECONDS)
+    watch.wait_for(Health.OK)
 
 
 def test_with_the_minimal_rights_the_verdict_names_each_one_taken_away(
@@ -77,17 +77,16 @@ def test_with_the_minimal_rights_the_verdict_names_each_one_taken_away(
 ) -> None:
     with watching(lab) as watch:
         expect_ok(watch)
-        watch.wait_for_count("delivered", 30, within=SECONDS)
+        watch.wait_for_count("delivered", 30)
         for right in RIGHTS:
             with taken(lab, right):
                 names(watch, right)
                 if right.check != "canary":
-                    verdict = watch.verdict()
-                    assert verdict is not None
-                    assert verdict.health is Health.OK
+                    # It goes on without.
+                    expect_ok(watch)
             expect_ok(watch)
         delivered = watch.counts["delivered"]
-        watch.wait_for_count("delivered", delivered + 30, within=SECONDS)
+        watch.wait_for_count("delivered", delivered + 30)
         counts = watch.counts
     assert counts["failed"] > 0
     assert counts["lost"] == counts["duplicates"] == 0
@@ -124,15 +123,13 @@ def test_lag_is_not_called_even_of_topics_that_the_agent_is_not_shown(
                 and "grant it DESCRIBE and READ" in lag.reason
             )
 
-        wait_until(says_so, within=SECONDS, what=lambda: watch.verdict("lag"))
+        wait_until(says_so, what=lambda: watch.verdict("lag"))
     # A flow that does not carry them misses nothing.
     only = {"topics": {"include": [CANARY_TOPIC]}}
     with Watch(lab, flow=only) as watch:
         expect_ok(watch)
         watch.let_pass(5)
-        lag = watch.verdict("lag")
-    assert lag is not None
-    assert lag.health is Health.OK
+        lag = watch.wait_for(Health.OK, check="lag")
     assert lag.evidence["topics"] == 1
 
 
@@ -145,13 +142,15 @@ def test_no_probe_is_lost_from_the_books_when_a_producer_dies(
     # An idempotent producer dies only if it may write to no topic at all.
     with taken(lab, WRITE):
         expect(lab, WRITE, DENIED)
-        watch = watching(lab, canary={"topic": HELD, "sized": None})
+        # So long that no send is in doubt, however busy the machine is.
+        canary = {"topic": HELD, "sized": None, "deadline": "90s"}
+        watch = watching(lab, canary=canary)
         with watch:
             names(watch, write)
-            watch.wait_for_count("failed", 10, within=SECONDS)
+            watch.wait_for_count("failed", 10)
             lab.source.grants.grant([write])
             expect_ok(watch)
-            watch.wait_for_count("delivered", 30, within=SECONDS)
+            watch.wait_for_count("delivered", 30)
     totals = Truth(lab, HELD).check(watch)
     assert totals["failed"] >= 10
     assert totals["indeterminate"] == totals["lost"] == 0
@@ -160,16 +159,16 @@ def test_no_probe_is_lost_from_the_books_when_a_producer_dies(
 def test_what_could_not_be_read_for_a_while_is_not_called_late(
     lab: Lab,
 ) -> None:
-    with watching(lab) as watch:
+    # So long that a busy machine makes none of them late.
+    with watching(lab, canary={"deadline": "25s"}) as watch:
         expect_ok(watch)
         before = watch.counts["late"]
         with taken(lab, READ_TARGET):
             wait_until(
-                lambda: watch.counts["outstanding"] > 6 * 2 * 7,
-                within=SECONDS,
+                lambda: watch.counts["outstanding"] > 6 * 2 * 30,
                 what=watch.verdict,
             )
-            assert watch.says(f"lacks {READ_TARGET} at ldf")
+            watch.wait_for(Health.UNKNOWN, f"lacks {READ_TARGET} at ldf")
         expect_ok(watch)
         assert watch.counts["late"] == before
         assert watch.counts["lost"] == 0
@@ -217,7 +216,6 @@ def test_a_wrong_password_is_told_without_telling_it(lab: Lab) -> None:
     with watching(lab, kafka={"sasl.password": wrong}) as watch:
         wait_until(
             lambda: watch.says("summit does not accept the agent's cred"),
-            within=SECONDS,
             what=watch.verdict,
         )
         said = repr(watch.agent.board.report)
@@ -232,8 +230,8 @@ def test_a_missing_topic_that_may_not_be_made_names_the_right(
     (create,) = on(MADE, replace(WRITE, operation="CREATE"))
     plain = {"topic": MADE, "sized": None}
     with watching(lab, canary={**plain, "create": False}) as watch:
-        watch.wait_for(Health.UNKNOWN, within=SECONDS, saying="create it the")
-        assert watch.says(f"{MADE} does not exist at summit")
+        absent = f"{MADE} does not exist at summit"
+        watch.wait_for(Health.UNKNOWN, "create it the", absent)
     with watching(lab, canary=plain) as watch:
         names(watch, create)
         lab.source.grants.grant([create])
@@ -253,6 +251,9 @@ def test_no_secret_is_in_anything_that_the_agent_says_or_writes(
     file = lab.source.security.password_file()
     summit["sasl.password"] = f"${{file:{file}}}"
     ldf["sasl.password"] = "${env:LDF_SECRET}"
+    # A busy machine may make a probe late, of which nothing is asked here.
+    (flow,) = data["flows"]
+    flow["limits"] = {"canary": {"warning_window": "5s"}}
     config = tmp_path / "config.yaml"
     config.write_text(
         yaml.safe_dump(

@@ -21,11 +21,11 @@ from mirrorwatch.lab.lab import Lab
 from mirrorwatch.lab.settings import CANARY_TOPIC, LabSettings
 from mirrorwatch.sources.cluster import Cluster
 from tests.support.deeds import follow, reader
+from tests.support.lab import FLUSH_SECONDS
 from tests.support.rights import (
     DENIED,
     RIGHTS,
     expect,
-    failed,
     holding,
     of_canary,
     site,
@@ -115,7 +115,7 @@ def test_what_is_not_allowed_on_a_topic_is_known_before_it_is_tried(
 
 def test_the_cluster_is_described_to_everybody(lab: Lab) -> None:
     admin = AdminClient(lab.source.client_properties())
-    assert admin.describe_cluster().result(10).cluster_id
+    assert admin.describe_cluster().result(FLUSH_SECONDS).cluster_id
 
 
 def test_ends_of_a_forbidden_topic_fail_with_the_right_that_lacks(
@@ -133,7 +133,7 @@ def test_a_forbidden_topic_that_does_not_exist_is_called_forbidden(
     admin = AdminClient(lab.source.client_properties())
     (future,) = admin.describe_topics(TopicCollection(["none"])).values()
     with pytest.raises(KafkaException, match=DENIED):
-        future.result(10)
+        future.result(FLUSH_SECONDS)
 
 
 def test_reading_needs_no_group_but_the_lack_of_it_is_told_once(
@@ -145,13 +145,17 @@ def test_reading_needs_no_group_but_the_lack_of_it_is_told_once(
         holding(lab, configs),
         closing(reader(client, configs.topic)) as consumer,
     ):
-        seen = follow(consumer, 5)
+        wanted = {"record", "_PARTITION_EOF", "GROUP_AUTHORIZATION_FAILED"}
+        seen: list[str] = []
+
+        def is_all_seen() -> bool:
+            seen.extend(follow(consumer, 0.5))
+            return wanted <= set(seen)
+
+        until(is_all_seen, "Not all was told")
+        seen += follow(consumer, 3)
     assert seen.count("GROUP_AUTHORIZATION_FAILED") == 1
-    assert set(seen) == {
-        "record",
-        "_PARTITION_EOF",
-        "GROUP_AUTHORIZATION_FAILED",
-    }
+    assert set(seen) == wanted
 
 
 def test_reading_a_forbidden_topic_is_silent_until_it_is_granted(
@@ -159,7 +163,14 @@ def test_reading_a_forbidden_topic_is_silent_until_it_is_granted(
 ) -> None:
     client = lab.source.client_properties()
     with closing(reader(client, CANARY_TOPIC)) as consumer:
-        assert follow(consumer, 3) == ["GROUP_AUTHORIZATION_FAILED"]
+        seen: list[str] = []
+
+        def is_told() -> bool:
+            seen.extend(follow(consumer, 0.5))
+            return seen != []
+
+        until(is_told, "Nothing was told")
+        assert seen + follow(consumer, 3) == ["GROUP_AUTHORIZATION_FAILED"]
         with holding(lab, of_canary("READ")):
             until(lambda: bool(follow(consumer, 0.5)), "Nothing was read")
 
@@ -193,7 +204,7 @@ def test_a_new_idempotent_producer_dies_without_any_write_right(
         producer = Producer({**client, "enable.idempotence": True})
         producer.produce(CANARY_TOPIC, b"probe", partition=0)
         with pytest.raises(KafkaException) as caught:
-            producer.flush(10)
+            producer.flush(FLUSH_SECONDS)
         error: KafkaError = caught.value.args[0]
         assert error.fatal()
         assert error.name() == "CLUSTER_AUTHORIZATION_FAILED"
@@ -221,7 +232,7 @@ def test_a_running_idempotent_producer_survives_losing_the_right(
             # Once the client has looked at the topic again, at once.
             error: KafkaError = e.args[0]
             return error.name()
-        assert producer.flush(10) == 0
+        assert producer.flush(FLUSH_SECONDS) == 0
         return said[-1]
 
     write = of_canary("WRITE")
@@ -241,7 +252,7 @@ def test_create_on_the_topic_is_enough_to_create_it(any_lab: Lab) -> None:
     create = Right(
         side="source", operation="CREATE", topic=name, purpose="this test"
     )
-    assert failed(any_lab, create) == DENIED
+    expect(any_lab, create, DENIED)
     any_lab.source.grants.grant([create])
     expect(any_lab, create, None)
     any_lab.source.grants.revoke([create])

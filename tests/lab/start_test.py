@@ -45,7 +45,7 @@ def test_a_lab_copies_every_record_under_its_naming(
     assert lab.source.cluster_id != lab.target.cluster_id
 
     mbeans = httpx.get(
-        f"{lab.mirror.jolokia_url}/search/kafka.connect.mirror:*", timeout=30
+        f"{lab.mirror.jolokia_url}/search/kafka.connect.mirror:*", timeout=120
     ).json()["value"]
     assert any(f"topic={name}" in mbean for mbean in mbeans)
 
@@ -117,5 +117,5 @@ def test_everything_listens_on_loopback_only(lab_for: Factory) -> None:
 
 
 def _cluster_id(lab: Lab) -> Any:
-    described = lab.source.topics.admin.describe_cluster(request_timeout=20)
-    return described.result(20).cluster_id
+    described = lab.source.topics.admin.describe_cluster(request_timeout=60)
+    return described.result(90).cluster_id

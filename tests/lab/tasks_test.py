@@ -24,18 +24,18 @@ PARTITIONS = 3
 TICK = 5
 """Seconds, as by default."""
 
-TAIL = timedelta(seconds=2)
-"""How far the reader of the status topic may be behind, on a slow machine."""
+TAIL = timedelta(seconds=15)
+"""How far the reader of the status topic may be behind, on a busy machine."""
 
 
 def failed_at(lab: Lab) -> datetime:
     """Return when Connect wrote that the task failed."""
-    (at,) = [
+    at = min(
         record.timestamp()[1]
         for record in lab.read("target", "mm2-status.summit.internal")
         if (record.key() or b"").startswith(b"status-task-MirrorSource")
         and json.loads(record.value() or b"{}").get("state") == "FAILED"
-    ]
+    )
     return datetime.fromtimestamp(at / 1000, UTC)
 
 
@@ -43,11 +43,11 @@ def wait_for(
     watch: Watch,
     health: Health,
     *,
-    within: float,
     saying: str = "",
     ticks: list[datetime] | None = None,
 ) -> Verdict:
     """Wait for the verdict on tasks; note the ticks that had another."""
+    met: list[Verdict] = []
 
     def is_so() -> bool:
         report = watch.agent.board.report
@@ -57,15 +57,14 @@ def wait_for(
         if found.health is health and saying in (
             f"{found.reason} {found.evidence}"
         ):
+            met.append(found)
             return True
         if ticks is not None:
             ticks.append(report.at)
         return False
 
-    wait_until(is_so, within=within, what=lambda: watch.verdict("tasks"))
-    verdict = watch.verdict("tasks")
-    assert verdict is not None
-    return verdict
+    wait_until(is_so, what=lambda: watch.verdict("tasks"))
+    return met[0]
 
 
 def test_tasks_run_and_one_that_fails_says_where_it_is_stuck() -> None:
@@ -74,29 +73,34 @@ def test_tasks_run_and_one_that_fails_says_where_it_is_stuck() -> None:
         mirror_properties=UNSYNCED,
     )
     with Lab(settings) as lab, Watch(lab, interval=f"{TICK}s") as watch:
-        verdict = wait_for(watch, Health.OK, within=120)
-        assert verdict.reason == "1 of 1 tasks that copy run"
+        run = "1 of 1 tasks that copy run"
+        assert wait_for(watch, Health.OK, saying=run).reason == run
         produce(lab, BIG, [f"before {n}" for n in range(7)], partition=1)
         copied(lab, BIG, ["before 6"])
         lower_limit(lab, BIG)
         offset = produce_alone(lab, BIG, 1)
         assert offset == 7
         before: list[datetime] = []
-        verdict = wait_for(watch, Health.CRITICAL, within=150, ticks=before)
+        verdict = wait_for(watch, Health.CRITICAL, ticks=before)
         failed = failed_at(lab)
         took = (verdict.since - failed).total_seconds()
         print(f"critical {took:.1f} s after the task failed")
         # The first tick at which the agent could know.
-        assert max(before) < failed + TAIL
-        verdict = wait_for(
-            watch, Health.CRITICAL, within=90, saying="It is stuck at"
+        assert max(before, default=failed) < failed + TAIL
+        stuck = f"It is stuck at {BIG}[1] offset 7: "
+        limit = f"above the max.message.bytes of {BIG} at ldf, {LIMIT}"
+        verdict = watch.wait_for(
+            Health.CRITICAL,
+            stuck,
+            limit,
+            *(f"{BIG}[0-{PARTITIONS - 1}]", "mirrorwatch.canary[0-5]"),
+            check="tasks",
         )
     assert verdict.reason.startswith(
         "Task 0 of MirrorSourceConnector has failed: "
         "org.apache.kafka.common.errors.RecordTooLargeException"
     )
-    assert f"It is stuck at {BIG}[1] offset 7: " in verdict.reason
-    limit = f"above the max.message.bytes of {BIG} at ldf, {LIMIT}"
+    assert stuck in verdict.reason
     assert limit in verdict.reason
     key = "MirrorSourceConnector-0_not_copied"
     assert set(str(verdict.evidence[key]).split(", ")) >= {

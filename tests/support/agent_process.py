@@ -22,8 +22,8 @@ __all__ = ["AgentProcess"]
 SCRIPT = Path(sys.executable).with_name("mirrorwatch")
 """The console script of the environment that runs the tests."""
 
-START_SECONDS = 90.0
-STOP_SECONDS = 20.0
+START_SECONDS = 240.0
+STOP_SECONDS = 120.0
 """A container runtime would kill after 10; a busy machine gets more."""
 
 

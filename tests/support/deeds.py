@@ -22,7 +22,7 @@ from confluent_kafka.admin import (
 
 __all__ = ["DEEDS", "failure", "follow", "reader"]
 
-TIMEOUT_SECONDS = 10
+TIMEOUT_SECONDS = 90
 
 _QUIET: dict[str, Any] = {
     "log_level": 0,
@@ -101,7 +101,7 @@ def _read(client: Mapping[str, str], topic: str) -> None:
 
 def _write(client: Mapping[str, str], topic: str) -> None:
     # Not idempotent: such a producer dies of its first refusal, see below.
-    producer = Producer({**client, **_QUIET, "message.timeout.ms": 5000})
+    producer = Producer({**client, **_QUIET, "message.timeout.ms": 60000})
     refused: list[KafkaError] = []
 
     def report(error: KafkaError | None, _: Message) -> None:

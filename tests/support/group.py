@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from threading import Event, Thread
 from typing import Self
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from mirrorwatch.lab import Lab
+
+from .watch import wait_until
 
 __all__ = ["GROUP", "Group", "commit"]
 
@@ -56,9 +58,18 @@ def commit(lab: Lab, topic: str, offset: int) -> None:
             "log_level": 0,
         }
     )
+    place = TopicPartition(topic, 0, offset)
+
+    def is_taken() -> bool:
+        try:
+            consumer.commit(offsets=[place], asynchronous=False)
+        except KafkaException as e:
+            # The broker may be about to find out that it coordinates.
+            print(f"Not committed: {e}")
+            return False
+        return True
+
     try:
-        consumer.commit(
-            offsets=[TopicPartition(topic, 0, offset)], asynchronous=False
-        )
+        wait_until(is_taken)
     finally:
         consumer.close()

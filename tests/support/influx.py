@@ -24,8 +24,11 @@ from mirrorwatch.sinks.influxdb_access import (
 __all__ = ["SERVERS", "Influx1", "Influx2", "InfluxServer", "Rows", "Tags"]
 __all__ += ["dies_with_parent"]
 
-START_SECONDS = 30.0
+START_SECONDS = 240.0
 """Both are ready in less than a second; the rest is for a busy machine."""
+
+ANSWER_SECONDS = 120.0
+"""Longest wait for an answer, for the same reason."""
 
 ADMIN = "admin"
 DATABASE = "mirrorwatch"
@@ -109,7 +112,7 @@ class InfluxServer(ABC):
             if self._process is None or self._process.poll() is not None:
                 break
             try:
-                if httpx.get(f"{self.url}/ping", timeout=1).is_success:
+                if httpx.get(f"{self.url}/ping", timeout=10).is_success:
                     return
             except httpx.TransportError:
                 time.sleep(0.05)  # a poll with a deadline
@@ -142,6 +145,7 @@ class Influx2(InfluxServer):
                 "bucket": DATABASE,
                 "token": TOKEN,
             },
+            timeout=ANSWER_SECONDS,
         ).raise_for_status()
 
     def access(self, *, secret: str | None = None) -> InfluxDbAccess:
@@ -154,6 +158,7 @@ class Influx2(InfluxServer):
             f"{self.url}/query",
             params={"db": DATABASE, "epoch": "ns", "q": text},
             headers={"Authorization": f"Token {TOKEN}"},
+            timeout=ANSWER_SECONDS,
         )
 
 
@@ -207,6 +212,7 @@ class Influx1(InfluxServer):
             params={"db": DATABASE, "epoch": "ns"},
             data={"q": text},
             auth=(ADMIN, PASSWORD),
+            timeout=ANSWER_SECONDS,
         )
 
 

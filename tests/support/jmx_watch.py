@@ -1,5 +1,6 @@
 """An agent that reads a lab's figures, and what of it may fail."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from statistics import median
@@ -10,7 +11,7 @@ from mirrorwatch.lab import Lab
 from mirrorwatch.ports import Report
 
 from .jmx import last, said
-from .watch import FLOW, Watch, wait_until
+from .watch import FLOW, PATIENT, Watch, wait_until
 
 __all__ = ["JMX", "assert_that_only_jmx_suffers", "follow", "urls_of"]
 __all__ += ["wait_for", "watching"]
@@ -42,7 +43,6 @@ def wait_for(watch: Watch, health: Health, saying: str) -> None:
     """Wait for what the check says."""
     wait_until(
         lambda: health_of(last(watch)) is health and saying in said(watch),
-        within=180,
         what=lambda: (watch.verdict("bottleneck"), saying),
     )
 
@@ -62,16 +62,23 @@ def follow(watch: Watch, seconds: float) -> list[Report]:
         reports[report.at] = report
         return report.at >= until
 
-    wait_until(take, within=seconds + 60)
+    wait_until(take, within=seconds + PATIENT)
     return list(reports.values())
 
 
 def assert_that_only_jmx_suffers(reports: Sequence[Report]) -> None:
     """Hold reports of an agent to what a process that hangs may do to it."""
     assert {health_of(report) for report in reports} == {Health.UNKNOWN}
-    for report in reports:
-        up = report.agent.sources_up
-        assert {name for name, is_up in up.items() if not is_up} == {JMX}
+    down = Counter(
+        name
+        for report in reports
+        for name, is_up in report.agent.sources_up.items()
+        if not is_up
+    )
+    assert down.pop(JMX) == len(reports)
+    # One that waited for the figures would be down most of the time; what a
+    # busy machine does to one lasts a moment.
+    assert all(times <= len(reports) / 3 for times in down.values()), down
     ticks = [r.agent.last_tick for r in reports if r.agent.last_tick]
     seconds = median(tick.total_seconds() for tick in ticks)
     print(f"{len(ticks)} ticks of {seconds * 1000:.1f} ms meanwhile")

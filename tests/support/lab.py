@@ -11,10 +11,21 @@ from confluent_kafka import Producer
 from mirrorwatch.lab import Lab, LabSettings
 from mirrorwatch.lab.waiting import wait_until
 
-__all__ = ["LabPool", "copied", "produce", "show_logs", "values"]
+__all__ = [
+    "FLUSH_SECONDS",
+    "LabPool",
+    "copied",
+    "produce",
+    "show_logs",
+    "values",
+]
 
-_COPY_LIMIT = timedelta(seconds=180)
+_COPY_LIMIT = timedelta(seconds=400)
 """For a mirror that was just started, on a machine that does other things."""
+
+
+FLUSH_SECONDS = 120
+"""Longest until a broker has taken what is written, for the same reason."""
 
 
 class LabPool:
@@ -72,14 +83,19 @@ def produce(
             "log_level": 0,
         }
     )
+    refused: list[str] = []
     for value in sent:
         producer.produce(
             topic,
             value.encode(),
             partition=partition,
             headers=dict(headers or {}),
+            on_delivery=lambda error, _: (
+                refused.append(str(error)) if error else None
+            ),
         )
-    assert producer.flush(30) == 0
+    assert producer.flush(FLUSH_SECONDS) == 0
+    assert refused == []
 
 
 def values(lab: Lab, side: str, topic: str) -> list[str]:

@@ -5,10 +5,7 @@ from mirrorwatch.domain.lag import LagObservation, TopicLag
 
 from .watch import Watch, wait_until
 
-__all__ = ["lag_of", "lags_of", "wait_until_copied"]
-
-PATIENT = 180
-"""Seconds until a mirror has gone on, on a machine that does other things."""
+__all__ = ["lag_in", "lag_of", "lags_of", "wait_until_copied"]
 
 
 def lags_of(watch: Watch) -> LagObservation | None:
@@ -22,7 +19,11 @@ def lags_of(watch: Watch) -> LagObservation | None:
 
 def lag_of(watch: Watch, topic: str) -> TopicLag | None:
     """Return what it says of one topic."""
-    seen = lags_of(watch)
+    return lag_in(lags_of(watch), topic)
+
+
+def lag_in(seen: LagObservation | None, topic: str) -> TopicLag | None:
+    """Return what one report says of a topic."""
     topics = seen.topics if seen else ()
     return next((t for t in topics if t.topic == topic), None)
 
@@ -32,8 +33,9 @@ def wait_until_copied(watch: Watch, topic: str) -> None:
     called = utc_now()
 
     def is_copied() -> bool:
-        seen, lag = lags_of(watch), lag_of(watch, topic)
+        seen = lags_of(watch)
+        lag = lag_in(seen, topic)
         later = seen is not None and seen.at > called
         return later and lag is not None and lag.records == 0
 
-    wait_until(is_copied, within=PATIENT, what=lambda: lag_of(watch, topic))
+    wait_until(is_copied, what=lambda: lag_of(watch, topic))

@@ -12,6 +12,8 @@ from confluent_kafka import KafkaException, Producer
 
 from mirrorwatch.lab import Lab
 
+from .lab import FLUSH_SECONDS
+
 __all__ = ["MIXED_CONFIGS", "MIXED_TOPICS", "MixedTraffic"]
 
 IDLE = "mixed.idle"
@@ -74,7 +76,7 @@ class MixedTraffic:
         self._transactional = Producer(
             {**self._client, "transactional.id": "mixed-traffic"}
         )
-        self._transactional.init_transactions(30)
+        self._transactional.init_transactions(FLUSH_SECONDS)
         self._thread.start()
         return self
 
@@ -86,7 +88,7 @@ class MixedTraffic:
     ) -> None:
         self._stopping.set()
         self._thread.join()
-        assert self._plain.flush(30) == 0
+        assert self._plain.flush(FLUSH_SECONDS) == 0
         assert self._failed == []
 
     def _run(self) -> None:
@@ -141,15 +143,15 @@ class MixedTraffic:
             producer.produce(TRANSACTIONS, f"{self.rounds}/{n}")
         if self.rounds % 4 == 1:
             # Aborted with records in the log, not only in the producer.
-            producer.flush(30)
-            producer.abort_transaction(30)
+            producer.flush(FLUSH_SECONDS)
+            producer.abort_transaction(FLUSH_SECONDS)
         else:
-            producer.commit_transaction(30)
+            producer.commit_transaction(FLUSH_SECONDS)
 
     def _sample(self) -> None:
         self._write(EXPIRING, 0, f"sample {self.rounds}".encode())
-        known = self._plain.list_topics(GROWING, timeout=30).topics[GROWING]
-        for partition in known.partitions:
+        found = self._plain.list_topics(GROWING, timeout=FLUSH_SECONDS)
+        for partition in found.topics[GROWING].partitions:
             # The producer knows what it was just told of a moment later.
             with suppress(KafkaException):
                 self._write(GROWING, partition, f"n {self.rounds}".encode())

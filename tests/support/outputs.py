@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 _PATHS = ("/", "/api/status", "/api/history", "/metrics", "/healthz")
 
-_SECONDS = 40
+_SECONDS = 240
 """Longest wait for the agent to begin, or to end, on a slow machine."""
 
 _COMMAND = (sys.executable, "-m", "mirrorwatch")
@@ -53,9 +53,9 @@ def everything_said(
         try:
             url = _wait(lambda: _served_at(log), log)
             status = f"{url}/api/status"
-            _wait(lambda: until in httpx.get(status).text, log)
+            _wait(lambda: until in _get(status).text, log)
             for path in _PATHS:
-                said[path] = httpx.get(url + path).content
+                said[path] = _get(url + path).content
             cmdline = Path(f"/proc/{process.pid}/cmdline")
             said["process list"] = cmdline.read_bytes()
             said["state in use"] = _bytes_of(state)
@@ -73,6 +73,10 @@ def everything_said(
     said["log"] = log.read_bytes()
     said["state"] = _bytes_of(state)
     return said
+
+
+def _get(url: str) -> httpx.Response:
+    return httpx.get(url, timeout=_SECONDS)
 
 
 def _run(

@@ -11,9 +11,10 @@ from mirrorwatch.domain.verdicts import Health
 from mirrorwatch.lab import Lab
 from mirrorwatch.lab.settings import SOURCE, TARGET
 
+from .lab import FLUSH_SECONDS
 from .watch import Watch, wait_until
 
-__all__ = ["LIMIT", "MISSED_AT_ONCE", "OFFSETS", "await_health"]
+__all__ = ["MISSED_AT_ONCE", "OFFSETS", "await_health"]
 __all__ += ["await_reset", "await_said", "health", "is_judged", "is_settled"]
 __all__ += ["numbers", "resets", "seen", "set_position"]
 
@@ -35,9 +36,6 @@ NOTHING = PositionObservation(
     target=TARGET,
     counts={},
 )
-
-LIMIT = 180.0
-"""Seconds: log starts are looked at every 30, and the machine is busy."""
 
 
 def seen(watch: Watch) -> PositionObservation:
@@ -78,7 +76,6 @@ def await_health(
     """Wait for a verdict."""
     wait_until(
         lambda: health(watch, check) is wanted,
-        within=LIMIT,
         what=lambda: watch.verdict(check),
     )
 
@@ -92,7 +89,6 @@ def await_reset(
     """Wait for a reset that is as wanted."""
     wait_until(
         lambda: any(is_so(r) for r in resets(watch, topic, kind)),
-        within=LIMIT,
         what=lambda: _tell(watch),
     )
     return next(r for r in resets(watch, topic, kind) if is_so(r))
@@ -100,9 +96,7 @@ def await_reset(
 
 def await_said(watch: Watch, text: str) -> None:
     """Wait until the verdict says something, anywhere."""
-    wait_until(
-        lambda: _says(watch, text), within=LIMIT, what=lambda: _tell(watch)
-    )
+    wait_until(lambda: _says(watch, text), what=lambda: _tell(watch))
 
 
 def is_settled(reset: Reset) -> bool:
@@ -135,7 +129,7 @@ def set_position(lab: Lab, topic: str, position: int | None) -> None:
         last.key(),
         partition=number,
     )
-    assert producer.flush(30) == 0
+    assert producer.flush(FLUSH_SECONDS) == 0
 
 
 def _says(watch: Watch, text: str) -> bool:

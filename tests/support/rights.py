@@ -10,6 +10,7 @@ from mirrorwatch.lab.settings import CANARY_TOPIC
 from mirrorwatch.lab.site import Site
 from mirrorwatch.lab.waiting import wait_until
 from tests.support.deeds import failure
+from tests.support.watch import PATIENT
 
 __all__ = [
     "DENIED",
@@ -67,7 +68,7 @@ def failed(lab: Lab, right: Right) -> str | None:
 
 def until(ready: Callable[[], bool], what: str) -> None:
     # A broker learns of new rights a moment after they were granted.
-    wait_until(ready, limit=timedelta(seconds=20), what=what)
+    wait_until(ready, limit=timedelta(seconds=PATIENT), what=what)
 
 
 def of_canary(operation: str) -> Right:

@@ -13,6 +13,9 @@ from mirrorwatch.lab.registry import SchemaRegistry
 
 __all__ = ["PlainReader", "find_schema", "register", "subjects"]
 
+SECONDS = 60.0
+"""Longest wait for an answer, on a machine that does other things."""
+
 
 def subjects(registry: SchemaRegistry) -> list[str]:
     found: list[str] = _get(registry, "subjects")
@@ -30,6 +33,7 @@ def register(registry: SchemaRegistry, subject: str, schema: str) -> int:
     answer = httpx.post(
         f"{registry.url}/subjects/{subject}/versions",
         json={"schema": schema},
+        timeout=SECONDS,
     )
     answer.raise_for_status()
     found: int = answer.json()["id"]
@@ -67,6 +71,6 @@ class PlainReader:
 
 
 def _get(registry: SchemaRegistry, path: str) -> Any:
-    answer = httpx.get(f"{registry.url}/{path}")
+    answer = httpx.get(f"{registry.url}/{path}", timeout=SECONDS)
     answer.raise_for_status()
     return answer.json()

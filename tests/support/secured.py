@@ -12,12 +12,7 @@ from mirrorwatch.lab import Lab
 from tests.support.rights import site
 from tests.support.watch import Watch, wait_until
 
-__all__ = ["SECONDS", "names", "secrets", "taken", "watching"]
-
-SECONDS = 40
-"""Within which a verdict follows a change of rights: a broker learns of it in
-a second, the agent looks at the mirror's topics every ten, and a dead
-producer is replaced after five; on a slow machine."""
+__all__ = ["names", "secrets", "taken", "watching"]
 
 
 def watching(
@@ -72,7 +67,6 @@ def names(watch: Watch, right: Right) -> None:
 
     wait_until(
         named,
-        within=SECONDS,
         what=lambda: (str(right), watch.verdict(right.check)),
     )
 

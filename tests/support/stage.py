@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from pathlib import Path
 
 from mirrorwatch.clock import utc_now
 from mirrorwatch.ports import Report
@@ -28,13 +29,18 @@ class SetClock:
 
 
 class Stage:
-    """What a daemon would hold, without the daemon."""
+    """What a daemon would hold, without the daemon.
+
+    Without a clock of its own it is always as late as the last report: none
+    grows old while a machine is busy with a browser.
+    """
 
     def __init__(
         self,
         *,
         interval: timedelta = timedelta(seconds=5),
-        clock: Callable[[], datetime] = utc_now,
+        clock: Callable[[], datetime] | None = None,
+        audits: Path | None = None,
     ) -> None:
         self.board = Board()
         self.history = History(Database(None), interval=interval)
@@ -44,12 +50,17 @@ class Stage:
             self.history,
             self.exposition,
             interval=interval,
-            clock=clock,
+            clock=clock or self._time_of_last_report,
+            audits=audits,
         )
 
     def exposition(self, accept: str | None) -> tuple[bytes, str]:
         self.accepted.append(accept)
         return METRICS
+
+    def _time_of_last_report(self) -> datetime:
+        report = self.board.report
+        return utc_now() if report is None else report.at
 
     def tick(self, report: Report) -> None:
         self.history.record(report)

@@ -69,7 +69,7 @@ def nothing_comes(sock: socket.socket, seconds: float = QUIET_SECONDS) -> bool:
     except TimeoutError:
         return True
     finally:
-        sock.settimeout(10)
+        sock.settimeout(60)
 
 
 def send_until_held(sock: socket.socket) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 from mirrorwatch.domain.canary import Ledger, Message
 from mirrorwatch.lab import CANARY_TOPIC, Lab
 
-from .watch import Watch
+from .watch import Watch, wait_until
 
 __all__ = ["Truth"]
 
@@ -36,6 +36,22 @@ class Truth:
             assert probe is not None
             key = (probe.run, probe.partition)
             self.written.setdefault(key, set()).add(probe.sequence)
+
+    def wait_for_the_rest(self, watch: Watch) -> None:
+        """Wait until what was under way at an agent's end has arrived."""
+        remote = self._lab.target_name(self._topic)
+
+        def waiting() -> set[tuple[int, int]]:
+            records = self._lab.read("target", remote)
+            found = [self._decode(record.value()) for record in records]
+            ours = [p for p in found if p and p.run == watch.store.run]
+            return {
+                (partition, sequence)
+                for partition, ledger in watch.ledgers.items()
+                for sequence in ledger.outstanding
+            } - {(p.partition, p.sequence) for p in ours}
+
+        wait_until(lambda: not waiting(), what=waiting)
 
     def check(self, watch: Watch, *, undecided: bool = False) -> Counter[str]:
         """Hold an agent's books to the truth; return the true totals.

@@ -8,6 +8,8 @@ from confluent_kafka import Producer
 
 from mirrorwatch.lab import Lab
 
+from .lab import FLUSH_SECONDS
+
 __all__ = ["Writer", "write_keys", "write_transactions"]
 
 
@@ -39,7 +41,7 @@ class Writer:
     ) -> None:
         self._stop.set()
         self._thread.join()
-        assert self._producer.flush(30) == 0
+        assert self._producer.flush(FLUSH_SECONDS) == 0
 
     def _run(self) -> None:
         while not self._stop.wait(0.01):
@@ -54,7 +56,7 @@ def write_keys(lab: Lab, topic: str, count: int, name: str) -> None:
     producer = Producer({"bootstrap.servers": lab.source.bootstrap})
     for n in range(count):
         producer.produce(topic, f"{name} {n}".encode(), key=str(n % 5))
-    assert producer.flush(30) == 0
+    assert producer.flush(FLUSH_SECONDS) == 0
 
 
 def write_transactions(lab: Lab, topic: str, name: str) -> None:
@@ -65,13 +67,13 @@ def write_transactions(lab: Lab, topic: str, name: str) -> None:
             "transactional.id": f"tests.{topic}.{name}",
         }
     )
-    producer.init_transactions(30)
+    producer.init_transactions(FLUSH_SECONDS)
     for n in range(8):
         producer.begin_transaction()
         for m in range(10):
             producer.produce(topic, f"{name} {n} {m}".encode())
-        producer.flush(30)
+        producer.flush(FLUSH_SECONDS)
         if n % 4 == 3:
-            producer.abort_transaction(30)
+            producer.abort_transaction(FLUSH_SECONDS)
         else:
-            producer.commit_transaction(30)
+            producer.commit_transaction(FLUSH_SECONDS)

@@ -46,6 +46,8 @@ def stage(clock: SetClock) -> Stage:
 def client(stage: Stage) -> Iterator[httpx.Client]:
     with (
         serve_stage(stage) as server,
-        httpx.Client(base_url=server.url, trust_env=False) as client,
+        httpx.Client(
+            base_url=server.url, trust_env=False, timeout=60
+        ) as client,
     ):
         yield client

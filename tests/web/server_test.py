@@ -7,7 +7,7 @@ from tests.support.stage import Stage, serve_stage
 
 
 def code(url: str) -> int:
-    return httpx.get(url, trust_env=False, timeout=10).status_code
+    return httpx.get(url, trust_env=False, timeout=60).status_code
 
 
 def test_it_is_served_on_a_free_port_of_loopback() -> None:

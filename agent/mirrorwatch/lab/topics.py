@@ -89,6 +89,12 @@ class Topics:
         wanted = [NewPartitions(name, partitions)]
         for future in self.admin.create_partitions(wanted).values():
             _result(future, f"grow the topic {name}")
+        # Made by the controller; the broker that is asked next learns of it.
+        wait_until(
+            lambda: self.names().get(name, 0) >= partitions,
+            limit=timedelta(seconds=_TIMEOUT_SECONDS),
+            what=f"the broker does not know all partitions of {name}",
+        )
 
     def set_configs(self, name: str, configs: Mapping[str, str]) -> None:
         """Change some of a topic's configuration."""
