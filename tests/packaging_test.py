@@ -33,7 +33,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
         cwd=ROOT,
         check=True,
         capture_output=True,
-        timeout=60,
+        timeout=600,
     )
     (file,) = folder.glob("*.whl")
     return zipfile.ZipFile(file)
@@ -64,15 +64,18 @@ def test_the_wheel_has_what_is_not_code(wheel: zipfile.ZipFile) -> None:
         "mirrorwatch/lab/jars/kafka-4.3.1.txt",
         "mirrorwatch/lab/jars/kafka-3.9.2.txt",
         "mirrorwatch/sources/canary/probe.avsc",
+        "mirrorwatch_audit/report/report.html.j2",
+        "mirrorwatch_audit/report/report.css",
     } <= names
 
 
-def test_the_wheel_puts_nothing_beside_the_package(
+def test_the_wheel_puts_nothing_beside_the_packages(
     wheel: zipfile.ZipFile,
 ) -> None:
     tops = {name.partition("/")[0] for name in wheel.namelist()}
     version = PROJECT["project"]["version"]
-    assert tops == {"mirrorwatch", f"mirrorwatch-{version}.dist-info"}
+    packages = {"mirrorwatch", "mirrorwatch_audit"}
+    assert tops == {*packages, f"mirrorwatch-{version}.dist-info"}
 
 
 def test_the_image_is_made_of_files_that_are_there_and_sent() -> None:
@@ -155,12 +158,12 @@ def test_hooks_run_the_tools_of_the_makefile() -> None:
         assert tool.replace(".venv/bin", "$(BIN)") in makefile
 
 
-def test_ci_runs_the_test_command_of_the_readme_last() -> None:
+def test_ci_runs_the_test_command_of_the_readme() -> None:
     file = ROOT / ".ci" / "run"
     assert file.stat().st_mode & 0o111
     subprocess.run(["bash", "-n", str(file)], check=True)  # noqa: S607
     text = file.read_text(encoding="utf-8")
-    assert text.rstrip().split("\n")[-1] == "exec make test"
+    assert re.search(r"\bmake test\b", text)
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert "```sh\nmake test\n```" in readme
     assert "export MIRRORWATCH_REQUIRE_ALL=1" in text
@@ -190,7 +193,7 @@ def _check_health(url: str) -> int:
         env={"MIRRORWATCH_HEALTHZ": url, "http_proxy": "http://127.0.0.1:9"},
         capture_output=True,
         check=False,
-        timeout=30,
+        timeout=120,
     )
     return ran.returncode
 

@@ -5,16 +5,33 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
 from itertools import count
+from typing import Protocol
 
 from mirrorwatch.domain.audit import Ends, Request, ends_after
 from mirrorwatch.exceptions import AuditError
 
 from .planner import Planner
-from .store import FrozenRun, Store
+from .store import FrozenRun
 
-__all__ = ["Nights"]
+__all__ = ["Nights", "Runs"]
 
 _NIGHT = re.compile(r"nightly-(\d{4}-\d{2}-\d{2})")
+
+
+class Runs(Protocol):
+    """What is kept of runs, as `Store` keeps it."""
+
+    def plan(self, run: str) -> FrozenRun | None:
+        """Return what a run compares; `None` if it never began."""
+        ...
+
+    def is_finished(self, run: str) -> bool:
+        """Tell whether a run came to its end."""
+        ...
+
+    def last_night(self) -> FrozenRun | None:
+        """Return the finished nightly run with the newest ranges."""
+        ...
 
 
 class Nights:
@@ -37,7 +54,7 @@ class Nights:
     ends.
     """
 
-    def __init__(self, store: Store, planner: Planner, today: date) -> None:
+    def __init__(self, store: Runs, planner: Planner, today: date) -> None:
         self._store = store
         self._planner = planner
         self._today = today
@@ -67,7 +84,7 @@ class Nights:
         """Return what the run began with, if nobody went on without it."""
         name = asked.run_id(self._today)
         kept = self._store.plan(name)
-        if kept is None or self._store.result(name) is not None:
+        if kept is None or self._store.is_finished(name):
             return kept
         last = self._store.last_night()
         return kept if last is None or last.plan.at < kept.plan.at else None

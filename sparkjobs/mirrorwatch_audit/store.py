@@ -116,6 +116,10 @@ class Store:
         """Return what a run found; `None` if it did not come to its end."""
         return self._one(FinishedAudit, f"runs/{run}/result")
 
+    def is_finished(self, run: str) -> bool:
+        """Tell whether a run came to its end."""
+        return bool(self._folder.read_texts(f"runs/{run}/result"))
+
     def results(self) -> list[FinishedAudit]:
         """Return what all finished runs found, in no order."""
         name = "runs/*/result"

@@ -1,0 +1,187 @@
+"""Which ranges a nightly run has."""
+
+from dataclasses import replace
+from datetime import date, timedelta
+
+import pytest
+
+from mirrorwatch.domain.audit import Ends, Plan, Request, Unverifiable
+from mirrorwatch.exceptions import AuditError
+from mirrorwatch_audit.nights import Nights
+from mirrorwatch_audit.store import FrozenRun
+from tests.support.plans import FROZEN_AT, a_lane, a_plan
+
+TODAY = date(2026, 11, 21)
+
+
+class Log:
+    """A topic that grows by ten records a day, of which a piece takes ten."""
+
+    def __init__(self) -> None:
+        self.end = 10
+        self.days = 0
+
+    def pass_days(self, days: int) -> None:
+        self.end += 10 * days
+        self.days += days
+
+    @property
+    def today(self) -> date:
+        return TODAY + timedelta(days=self.days)
+
+    def freeze(self, request: Request, before: Ends) -> Plan:
+        start = max((end.source_end for end in before.ends), default=0)
+        end = min(start + 10, self.end)
+        at = FROZEN_AT + timedelta(days=self.days, minutes=request.piece)
+        return a_plan(a_lane(source=(start, end)), at=at, more=end < self.end)
+
+    def recheck(self, plan: Plan) -> tuple[Unverifiable, ...]:
+        return ()
+
+
+class Kept:
+    """Runs as the store keeps them."""
+
+    def __init__(self) -> None:
+        self.plans: dict[str, FrozenRun] = {}
+        self.finished: list[str] = []
+
+    def plan(self, run: str) -> FrozenRun | None:
+        return self.plans.get(run)
+
+    def is_finished(self, run: str) -> bool:
+        return run in self.finished
+
+    def last_night(self) -> FrozenRun | None:
+        runs = [self.plans[run] for run in self.finished]
+        return max(runs, key=lambda run: run.plan.at, default=None)
+
+
+class Site:
+    """What runs nights, and can be killed."""
+
+    def __init__(self) -> None:
+        self.log = Log()
+        self.kept = Kept()
+
+    def run(
+        self, night: date | None = None, *, killed_at: int | None = None
+    ) -> list[FrozenRun]:
+        nights = Nights(self.kept, self.log, self.log.today)
+        done = []
+        for n, run in enumerate(nights.runs(Request(night=night)), 1):
+            self.kept.plans[run.plan.id] = run
+            done.append(run)
+            if n == killed_at:
+                break
+            self.kept.finished.append(run.plan.id)
+        return done
+
+
+def ranges(runs: list[FrozenRun]) -> list[tuple[int, int]]:
+    return [
+        (lane.sources[0].span.start, lane.sources[0].span.end)
+        for run in runs
+        for lane in run.plan.lanes
+    ]
+
+
+def test_each_night_goes_on_where_the_last_one_ended() -> None:
+    site = Site()
+    (first,) = site.run()
+    site.log.pass_days(1)
+    (second,) = site.run()
+
+    assert ranges([first, second]) == [(0, 10), (10, 20)]
+    assert first.carried_from is None
+    assert second.carried_from == first.plan.id == "nightly-2026-11-21"
+
+
+def test_a_night_that_is_run_again_has_the_same_ranges() -> None:
+    site = Site()
+    first = site.run()
+    site.log.pass_days(1)
+    second = site.run()
+
+    assert site.run(TODAY) == first
+    assert site.run() == second
+    site.log.pass_days(1)
+    assert ranges(site.run()) == [(20, 30)]
+
+
+def test_a_night_that_was_killed_has_the_same_ranges_when_run_again() -> None:
+    site = Site()
+    killed = site.run(killed_at=1)
+    site.log.end += 5
+
+    assert site.run() == killed
+
+
+def test_missed_nights_are_made_up_for_in_pieces() -> None:
+    site = Site()
+    site.run()
+    site.log.pass_days(3)
+    runs = site.run()
+
+    assert ranges(runs) == [(10, 20), (20, 30), (30, 40)]
+    assert [run.plan.id for run in runs] == [
+        "nightly-2026-11-24",
+        "nightly-2026-11-24-2",
+        "nightly-2026-11-24-3",
+    ]
+    assert [run.carried_from for run in runs] == [
+        "nightly-2026-11-21",
+        "nightly-2026-11-24",
+        "nightly-2026-11-24-2",
+    ]
+    assert site.run() == runs
+
+
+def test_pieces_go_on_after_a_kill() -> None:
+    site = Site()
+    site.run()
+    site.log.pass_days(3)
+    killed = site.run(killed_at=2)
+
+    again = site.run()
+    assert again[:2] == killed
+    assert ranges(again) == [(10, 20), (20, 30), (30, 40)]
+
+
+def test_a_later_night_takes_over_what_a_killed_one_left() -> None:
+    site = Site()
+    site.run(killed_at=1)
+    site.log.pass_days(1)
+
+    assert ranges(site.run()) == [(0, 10), (10, 20)]
+    with pytest.raises(AuditError, match=r"went on\s+without it"):
+        site.run(TODAY)
+
+
+def test_pieces_that_a_later_night_took_over_are_not_audited_twice() -> None:
+    site = Site()
+    site.run()
+    site.log.pass_days(2)
+    before = site.run(killed_at=2)[:1]
+    site.log.pass_days(1)
+    assert ranges(site.run()) == [(20, 30), (30, 40)]
+
+    assert site.run(TODAY + timedelta(days=2)) == before
+
+
+def test_a_past_night_that_was_never_run_has_no_records_of_its_own() -> None:
+    site = Site()
+    site.run()
+    with pytest.raises(AuditError, match="nightly-2026-11-20 was never"):
+        site.run(TODAY - timedelta(days=1))
+
+
+def test_a_plan_is_kept_under_the_name_that_it_is_looked_for_by() -> None:
+    class Stranger(Log):
+        def freeze(self, request: Request, before: Ends) -> Plan:
+            return replace(super().freeze(request, before), id="other")
+
+    site = Site()
+    site.log = Stranger()
+    (run,) = site.run()
+    assert run.plan.id == "nightly-2026-11-21"
