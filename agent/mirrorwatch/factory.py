@@ -15,12 +15,19 @@ from .sinks.prometheus import PrometheusSink
 from .sources.canary import Headers, no_headers
 from .sources.cluster import Cluster
 from .state import Database
+from .state.audit_folder import local_path
 from .state.history import History
 from .state.verdicts import VerdictStore
 from .web.app import create_app
 from .web.board import Board
 from .web.server import Server
-from .wiring import Surroundings, to_limits, wire_flows
+from .wiring import (
+    Surroundings,
+    Wired,
+    to_limits,
+    wire_audit,
+    wire_flows,
+)
 
 __all__ = ["build_agent"]
 
@@ -32,6 +39,7 @@ def build_agent(
     clock: Callable[[], datetime],
     logger: FilteringBoundLogger,
     serve: bool = True,
+    audits: bool = True,
     headers: Headers = no_headers,
 ) -> Agent:
     """Wire an agent together. Nothing is started yet.
@@ -48,6 +56,8 @@ def build_agent(
         Where everything is told.
     serve
         Whether to serve the page.
+    audits
+        Whether to start the nightly audit; its results are read anyway.
     headers
         Headers of each probe: how a test marks those it wants dropped.
 
@@ -80,7 +90,12 @@ def build_agent(
         logger=logger,
         headers=headers,
     )
-    wired = wire_flows(config.flows, around)
+    wired = Wired.of(
+        [
+            wire_flows(config.flows, around),
+            wire_audit(config, around, starts=audits),
+        ]
+    )
     board, prometheus = Board(), PrometheusSink()
     sinks: list[Sink] = [
         prometheus,
@@ -102,11 +117,15 @@ def build_agent(
         prometheus.exposition,
         interval=config.interval,
         clock=clock,
+        audits=local_path(config.audit_out) if config.audit else None,
     )
     return Agent(
         pipeline=Pipeline(
             flows=[flow.flow for flow in config.flows],
-            limits={flow.name: to_limits(flow) for flow in config.flows},
+            limits={
+                flow.name: to_limits(flow, config.audit)
+                for flow in config.flows
+            },
             sources=wired.sources,
             sinks=sinks,
             verdicts=VerdictStore(database),

@@ -60,6 +60,7 @@ def command(
         clock=utc_now,
         logger=logger,
         serve=False,
+        audits=False,
     )
     with Daemon(agent, clock=utc_now, logger=logger):
         wait_for_signal(duration)

@@ -15,6 +15,7 @@ from ..exceptions import StateError, WebError
 from ..ports import Report
 from ..state.bucket import Bucket
 from ..state.history import History
+from .audit_reports import AuditReports
 from .board import Board
 from .freshness import Freshness
 from .headers import SecurityHeaders
@@ -41,6 +42,7 @@ def create_app(
     *,
     interval: timedelta,
     clock: Callable[[], datetime],
+    audits: Path | None = None,
 ) -> Starlette:
     """Return the page and the API.
 
@@ -56,6 +58,8 @@ def create_app(
         Time between ticks.
     clock
         Returns the current time (UTC).
+    audits
+        Folder with the results of audits, if there is one here.
 
     Notes
     -----
@@ -69,6 +73,7 @@ def create_app(
             Route("/api/status", pages.status),
             Route("/api/history", pages.history),
             Route("/api/topics", pages.topics),
+            Route("/audit/{run}", AuditReports(board, audits).show),
             Route("/metrics", pages.metrics),
             Route("/healthz", pages.healthz),
             Route("/readyz", pages.readyz),

@@ -5,6 +5,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 __all__ = ["SecurityHeaders"]
 
+REPORT_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+"""For reports of audits: one file that holds its own style, and no script
+whatever a topic is called."""
+
 HEADERS = {
     # Everything comes from the agent: no site can be told who looks at it,
     # and what a broker answers can never run as a script.
@@ -45,6 +52,8 @@ class SecurityHeaders:
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers[name] = value
+                if scope["path"].startswith("/audit/"):
+                    headers["Content-Security-Policy"] = REPORT_POLICY
                 static = scope["path"].startswith("/static/")
                 headers["Cache-Control"] = (
                     STATIC_CACHING if static else "no-store"

@@ -1,8 +1,10 @@
 """Configuration -> what watches: one file for each area of a flow."""
 
+from .audit import wire_audit
 from .flows import wire_flows
 from .limits import to_limits
 from .mirror import to_mirror
-from .surroundings import Surroundings
+from .surroundings import Surroundings, Wired
 
-__all__ = ["Surroundings", "to_limits", "to_mirror", "wire_flows"]
+__all__ = ["Surroundings", "Wired", "to_limits", "to_mirror"]
+__all__ += ["wire_audit", "wire_flows"]

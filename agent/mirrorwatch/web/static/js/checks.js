@@ -6,6 +6,8 @@ import { makeEvidence, showEvidence } from "./evidence.js";
 import { since } from "./format.js";
 import { severity, showBadge } from "./health.js";
 
+const REPORT = /^\/audit\/[\w.-]+$/;
+
 export class Checks {
   constructor(card) {
     this.list = card.querySelector(".checks");
@@ -58,6 +60,7 @@ export class Checks {
       el("strong", { class: "check-name" }),
       el("div", { class: "check-words" },
         el("p", { class: "check-reason" }),
+        el("a", { class: "check-report", hidden: "" }, "Full report"),
         makeEvidence(check)),
       el("span", { class: "check-since" }));
     this.rows.set(check, row);
@@ -80,8 +83,15 @@ function update(row, verdict, now) {
   showBadge(row.querySelector(".check-health"), verdict.health);
   setText(row.querySelector(".check-name"), verdict.check);
   setText(row.querySelector(".check-reason"), verdict.reason);
+  showReport(row.querySelector(".check-report"), verdict.evidence.report);
   const time = row.querySelector(".check-since");
   setText(time, since(verdict.since, now));
   time.title = new Date(verdict.since).toString();
   showEvidence(row.querySelector(".evidence"), verdict.evidence, now);
+}
+
+/** A link to what a nightly audit left, beside the page. */
+function showReport(link, report) {
+  link.hidden = !REPORT.test(report ?? "");
+  if (!link.hidden) link.href = report.slice(1);
 }

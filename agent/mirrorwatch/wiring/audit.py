@@ -1,0 +1,97 @@
+"""The nightly audit of all flows."""
+
+import sys
+
+from ..config import Config
+from ..config.audit import AuditConfig, to_mebibytes
+from ..config.crontab import to_trigger
+from ..config.hidden import hidden_values
+from ..sources.audit import (
+    AuditWorker,
+    Diary,
+    FlowAudits,
+    JobSettings,
+    ResultFolder,
+    Schedule,
+    Starter,
+    why_not_read,
+    why_not_start,
+)
+from ..state.audit_folder import local_path
+from ..state.document import DocumentStore
+from .surroundings import Surroundings, Wired
+
+__all__ = ["wire_audit"]
+
+BESIDE_HEAP = 2048
+"""Mebibytes for what Java keeps outside its heap: half of it was seen."""
+
+
+def wire_audit(
+    config: Config, around: Surroundings, *, starts: bool = True
+) -> Wired:
+    """Wire what starts audits and reads their results.
+
+    Parameters
+    ----------
+    config
+        The whole configuration: one audit is of all flows.
+    around
+        What the agent shares.
+    starts
+        Whether this agent may start any.
+
+    Raises
+    ------
+    StateError
+        Raised if the state file cannot be used.
+    """
+    audit, out = config.audit, config.audit_out
+    if audit is None:
+        return Wired()
+    folder = local_path(out)
+    schedule = Schedule(to_trigger(audit.schedule, audit.timezone))
+    problems = [why_not_read(out, is_local=folder is not None)]
+    starter = None
+    if starts and audit.start:
+        problems.append(why_not_start(has_file=config.file is not None))
+        if problems[-1] is None:
+            starter = _wire_starter(config, audit, schedule, around)
+    worker = AuditWorker(
+        stores={
+            flow.name: DocumentStore(
+                around.database, flow.name, "audits", FlowAudits
+            )
+            for flow in config.flows
+        },
+        folder=None if folder is None else ResultFolder(folder),
+        starter=starter,
+        schedule=schedule,
+        grace=audit.grace,
+        problems=[problem for problem in problems if problem],
+        clock=around.clock,
+    )
+    return Wired(workers=(worker,), sources=(worker,))
+
+
+def _wire_starter(
+    config: Config,
+    audit: AuditConfig,
+    schedule: Schedule,
+    around: Surroundings,
+) -> Starter:
+    file = str(config.file.absolute()) if config.file is not None else ""
+    command = [sys.executable, "-m", "mirrorwatch", "audit", "run"]
+    return Starter(
+        settings=JobSettings(
+            command=[*command, "--config", file, "--json"],
+            memory=to_mebibytes(audit.memory) + BESIDE_HEAP,
+            secrets=tuple(hidden_values(config)),
+        ),
+        schedule=schedule,
+        timeout=audit.timeout,
+        grace=audit.grace,
+        store=DocumentStore(around.database, "", "audit_diary", Diary),
+        clock=around.clock,
+        logger=around.logger,
+    )
