@@ -76,9 +76,17 @@ class Onlooker(AbstractContextManager["Onlooker"]):
         self._thread.join()
         self._consumer.close()
 
-    def median_seconds(self, since: datetime) -> float:
-        """Return the median of what was seen from a time on."""
-        return median(t.seconds for t in self.seen if t.seen_at >= since)
+    def median_seconds(self, begin: datetime, end: datetime) -> float:
+        """Return the median of what was seen between two times."""
+        return median(self._seconds(begin, end))
+
+    def worst_percent_seconds(self, begin: datetime, end: datetime) -> float:
+        """Return what one of a hundred exceeded, 0 if none was seen."""
+        slowest = sorted(self._seconds(begin, end), reverse=True)
+        return slowest[len(slowest) // 100] if slowest else 0.0
+
+    def _seconds(self, begin: datetime, end: datetime) -> list[float]:
+        return [t.seconds for t in self.seen if begin <= t.seen_at <= end]
 
     def _run(self) -> None:
         while not self._stopping.is_set():
