@@ -92,4 +92,4 @@ def stepping(worker: Worker) -> Iterator[Thread]:
         yield thread
     finally:
         stop.set()
-        thread.join(timeout=15)
+        thread.join(timeout=120)
