@@ -18,7 +18,7 @@ _BEHIND_SECONDS = 2.0
 """A writer that was held up for longer goes on from now: a sensor does not
 make up for what it did not measure."""
 
-_FLUSH_SECONDS = 10.0
+_FLUSH_SECONDS = 30.0
 """How long the last records may take to be acknowledged at the end."""
 
 
