@@ -1,0 +1,146 @@
+"""What a mirror's internal topics say, read once."""
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+
+from ..config import FlowConfig
+from ..domain.audit.syncs import SyncHistory
+from ..domain.carriage import Carriage
+from ..domain.positions import Committed, MirrorFact, Sync
+from ..domain.view import TopicPartition
+from ..sources.positions import Positions
+from ..sources.times import to_time
+from ..sources.whole import read_whole
+from ..wiring.mirror import to_mirror
+from .sites import Sites
+
+__all__ = ["MirrorReader"]
+
+
+class MirrorReader:
+    """Reads what the mirror of one flow says of itself.
+
+    Parameters
+    ----------
+    flow
+        The flow.
+    sites
+        The clusters.
+    clock
+        Gives the time.
+
+    Notes
+    -----
+    A topic that does not exist says nothing: then a position is not known,
+    and nothing is called dropped.
+    """
+
+    def __init__(
+        self,
+        flow: FlowConfig,
+        sites: Sites,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self.flow = flow
+        self.positions = Positions()
+        self._mirror = to_mirror(flow)
+        self._sites = sites
+        self._clock = clock
+        self._syncs = SyncHistory({})
+        self._committed: Mapping[TopicPartition, Committed] = {}
+        self._newest: Mapping[TopicPartition, Sync] = {}
+
+    @property
+    def carriage(self) -> Carriage:
+        """Which topics the flow carries."""
+        return Carriage(
+            selection=self.flow.selection,
+            naming=self.flow.topic_naming,
+            target_alias=self.flow.mirror.target_alias,
+        )
+
+    @property
+    def read_committed(self) -> bool:
+        """Whether it leaves out aborted records; MirrorMaker 2 copies them
+        where its configuration does not say.
+        """
+        found = self.positions.connectors()
+        return bool(found) and all(c.read_committed for c in found)
+
+    @property
+    def starts_at_end(self) -> bool:
+        """Whether it skips what a partition held when it found it."""
+        return any(c.starts_at_end for c in self.positions.connectors())
+
+    def read_configs(self) -> None:
+        """Read how the mirror is configured, and what its tasks were given.
+
+        Raises
+        ------
+        ConfigError
+            Raised if the name of a topic cannot be derived.
+        SourceError
+            Raised if a topic cannot be read.
+        """
+        for fact in self._read("configs"):
+            self.positions.note(fact)
+
+    def read_positions(self, floors: Mapping[TopicPartition, int]) -> None:
+        """Read how far the mirror is.
+
+        Parameters
+        ----------
+        floors
+            By source partition: syncs below are of no concern.
+
+        Raises
+        ------
+        SourceError
+            Raised if a topic cannot be read.
+        """
+        self._syncs = SyncHistory(floors)
+        for fact in self._read("offsets", "syncs"):
+            self.positions.note(fact)
+            if isinstance(fact, Sync):
+                self._syncs.take(fact)
+        self._committed = self.positions.all_committed()
+        self._newest = self.positions.all_syncs()
+
+    def position(self, place: TopicPartition) -> int | None:
+        """Return the next source offset proved copied or passed."""
+        committed = self._committed.get(place)
+        sync = self._newest.get(place)
+        known = [
+            None if committed is None else committed.position,
+            None if sync is None else sync.upstream + 1,
+        ]
+        return max((p for p in known if p is not None), default=None)
+
+    def syncs(self, place: TopicPartition) -> tuple[tuple[int, int], ...]:
+        """Return syncs of a source partition, ascending on both sides."""
+        return self._syncs.of(place)
+
+    def _read(self, *kinds: str) -> Iterator[MirrorFact]:
+        for topic in self._mirror.internal_topics():
+            if topic.kind not in kinds:
+                continue
+            side = topic.side
+            site = self._sites[
+                self.flow.source if side == "source" else self.flow.target
+            ]
+            for message in read_whole(
+                site.cluster, site.properties, topic.name
+            ):
+                now = self._clock()
+                written_at = to_time(message.timestamp()[1]) or now
+                try:
+                    fact = self._mirror.decode(
+                        topic.kind,
+                        message.key(),
+                        message.value(),
+                        min(written_at, now),
+                    )
+                except ValueError:
+                    continue  # the running agent tells of it
+                if fact is not None:
+                    yield fact

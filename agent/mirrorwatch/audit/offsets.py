@@ -1,0 +1,188 @@
+"""Freezes offsets of both sides, in the order that makes them comparable."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from threading import Event
+
+from ..domain.audit import End
+from ..domain.audit.drafts import Drafts, Origin
+from ..domain.view import TopicPartition
+from .mirror import MirrorReader
+from .sites import Site, Sites
+
+__all__ = ["Key", "Offsets", "freeze_offsets"]
+
+MARKERS = timedelta(seconds=10)
+"""Longest wait for the markers of an exactly-once mirror's transactions,
+which follow the positions by milliseconds."""
+
+PAUSE = timedelta(milliseconds=200)
+"""Between two looks for them."""
+
+Key = tuple[str, TopicPartition]
+"""A partition, with the alias of its cluster."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Offsets:
+    """Offsets of both sides; partitions without a leader are left out."""
+
+    starts: Mapping[Key, int]
+    """Log starts of both sides."""
+
+    sources: Mapping[tuple[Key, bool], int]
+    """Ends of the sources, by whether they were read committed."""
+
+    targets: Mapping[Key, int]
+    """Ends of the targets, read after all positions."""
+
+    later: Mapping[tuple[Key, bool], int]
+    """Ends of the sources, read after those of the targets."""
+
+    unsure: frozenset[Key]
+    """Targets whose end need not cover what is below the positions."""
+
+
+def freeze_offsets(
+    drafts: Drafts,
+    mirrors: Mapping[str, MirrorReader],
+    sites: Sites,
+    ends: Mapping[tuple[str, str, int], End],
+) -> Offsets:
+    """Freeze offsets of both sides, and read the mirrors' positions.
+
+    Parameters
+    ----------
+    drafts
+        What the audit is about.
+    mirrors
+        Mirrors by flow, whose configuration was read.
+    sites
+        The clusters.
+    ends
+        Up to where partitions were audited.
+
+    Raises
+    ------
+    SourceError
+        Raised if a cluster cannot be asked.
+
+    Notes
+    -----
+    The order is: ends of the sources, positions, ends of the targets, ends of
+    the sources again.
+
+    A position that is read before the target's end proves a loss: what is
+    below it, and was written, is below that end. In the other order, what was
+    copied in between would look dropped. The first ends of the sources are
+    those that are compared: later ones would cover records that nobody had
+    time to copy. Where the second one is the same as the first, the target's
+    end covers no record above it, so both ends belong together.
+
+    An exactly-once mirror commits a position together with the records that
+    it speaks of, but the markers that let others read these follow a little
+    later. So where records are read committed, the target's end is waited
+    for.
+    """
+    origins = [o for draft in drafts.lanes for o in draft.origins]
+    wanted = {(_key(o), mirrors[o.flow].read_committed) for o in origins}
+    sources = _read_ends(wanted, sites)
+    starts = _read_starts({key for key, _ in wanted}, sites)
+    for name, mirror in mirrors.items():
+        mirror.read_positions(
+            {
+                origin.place: _floor(origin, starts, ends)
+                for origin in origins
+                if origin.flow == name
+            }
+        )
+    goals = {
+        (
+            (draft.cluster, draft.place),
+            any(mirrors[o.flow].read_committed for o in draft.origins),
+        )
+        for draft in (*drafts.lanes, *drafts.surplus)
+        if draft.topic_id is not None
+    }
+    targets, unsure = _target_ends(goals, sites)
+    later = _read_ends(wanted, sites)
+    starts |= _read_starts({key for key, _ in goals}, sites)
+    return Offsets(
+        starts=starts,
+        sources=sources,
+        targets=targets,
+        later=later,
+        unsure=unsure,
+    )
+
+
+def _key(origin: Origin) -> Key:
+    return origin.cluster, origin.place
+
+
+def _floor(
+    origin: Origin,
+    starts: Mapping[Key, int],
+    ends: Mapping[tuple[str, str, int], End],
+) -> int:
+    """Return the offset below which syncs are of no concern."""
+    end = ends.get((origin.flow, *origin.place))
+    audited = 0 if end is None else end.source_end
+    return max(starts.get(_key(origin), 0), audited)
+
+
+def _target_ends(
+    goals: set[tuple[Key, bool]], sites: Sites
+) -> tuple[dict[Key, int], frozenset[Key]]:
+    """Return ends as they are read, and where positions may be ahead."""
+    written = _read_ends({(key, False) for key, _ in goals}, sites)
+    led = [goal for goal in goals if (goal[0], False) in written]
+    ends = {
+        key: written[key, False] for key, committed in led if not committed
+    }
+    waiting = {key for key, committed in led if committed}
+    pause = Event()
+    for attempt in range(MARKERS // PAUSE):
+        if not waiting:
+            break
+        if attempt:
+            pause.wait(PAUSE.total_seconds())
+        found = _read_ends({(key, True) for key in waiting}, sites)
+        for (key, _), end in found.items():
+            ends[key] = end
+        waiting = {
+            key for key in waiting if ends.get(key, -1) < written[key, False]
+        }
+    return ends, frozenset(waiting)
+
+
+def _read_ends(
+    wanted: Iterable[tuple[Key, bool]], sites: Sites
+) -> dict[tuple[Key, bool], int]:
+    found: dict[tuple[Key, bool], int] = {}
+    for committed in (False, True):
+        keys = {key for key, reads in wanted if reads is committed}
+
+        read = partial(Site.ends, read_committed=committed)
+        for key, end in _read(keys, sites, read).items():
+            found[key, committed] = end
+    return found
+
+
+def _read_starts(keys: set[Key], sites: Sites) -> dict[Key, int]:
+    return _read(keys, sites, Site.starts)
+
+
+def _read(
+    keys: set[Key],
+    sites: Sites,
+    read: Callable[[Site, set[TopicPartition]], Mapping[TopicPartition, int]],
+) -> dict[Key, int]:
+    found: dict[Key, int] = {}
+    for alias in sorted({alias for alias, _ in keys}):
+        places = {place for cluster, place in keys if cluster == alias}
+        for place, offset in read(sites[alias], places).items():
+            found[alias, place] = offset
+    return found

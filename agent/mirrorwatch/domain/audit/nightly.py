@@ -1,0 +1,144 @@
+"""What a night compares of one lane."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from .alignment import Pairing
+from .cut import cut_of
+from .ends import End
+from .facts import Feed, LaneFacts, Talk
+from .outcome import Outcome, to_gap, to_lane
+from .plan import Stated, Unverifiable
+from .settled import Settled, limit_of, settled_of
+from .start import start_of
+from .untold import plan_untold
+
+__all__ = ["Night", "plan_night"]
+
+UNPAIRED = (
+    "the logs are not whole, and no offsets of both sides are known that "
+    "belong together"
+)
+
+UNCUT = (
+    "no place is known at which both sides can be cut: timestamps do not "
+    "tell it, and the mirror wrote no sync there"
+)
+
+STUCK = (
+    "the mirror's position has not moved since the last audit, though records "
+    "follow it: they wait, or were dropped at the tail, which only a later "
+    "record can tell"
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Night:
+    """What is the same for all lanes of a night."""
+
+    now: datetime
+    """When it is planned."""
+
+    settle: timedelta
+    """Age from which records are settled."""
+
+    slack: timedelta
+    """By how much records may be out of time order."""
+
+    ends: Mapping[tuple[str, str, int], End]
+    """Up to where partitions were audited."""
+
+    @property
+    def newest(self) -> datetime:
+        """Time before which records are settled."""
+        return self.now - self.settle
+
+    @property
+    def latest(self) -> datetime:
+        """Latest time that a timestamp can be without being wrong."""
+        return self.now + self.settle
+
+
+def plan_night(lane: LaneFacts, night: Night) -> Talk[Outcome]:
+    """Work out what a night compares of one lane."""
+    if lane.goal is None:
+        return (
+            yield from plan_untold(
+                lane, night.ends, newest=night.newest, latest=night.latest
+            )
+        )
+    start = yield from start_of(lane, lane.goal, night.ends, night.slack)
+    if start.pairing is None:
+        gaps = start.lost or tuple(
+            to_gap(feed, UNPAIRED, len(feed.log.retained))
+            for feed in lane.feeds
+        )
+        return Outcome(unverifiable=gaps)
+    limit = limit_of(start.since, night.now, night.settle)
+    settled = []
+    for feed in lane.feeds:
+        found = yield from settled_of(lane, feed, limit, night.latest)
+        settled.append(found)
+    cut = yield from cut_of(lane, lane.goal, start.pairing, settled, limit)
+    if cut is None:
+        return Outcome(
+            unverifiable=(
+                *start.lost,
+                *_uncut(lane, start.pairing, settled),
+            )
+        )
+    more = cut.kind != "idle" and cut.at == limit < night.newest
+    at = night.newest if cut.kind == "idle" else cut.at
+    stuck, stated = _waiting(lane, night, settled)
+    return Outcome(
+        lane=to_lane(
+            lane,
+            start.pairing,
+            cut.pairing,
+            positions=[found.position for found in settled],
+            cut=cut.kind,
+            cut_at=at,
+        ),
+        unverifiable=(*start.lost, *stuck),
+        stated=tuple(stated),
+        more=more,
+    )
+
+
+def _waiting(
+    lane: LaneFacts, night: Night, settled: Sequence[Settled]
+) -> tuple[list[Unverifiable], list[Stated]]:
+    """Tell of settled records that the mirror has not copied."""
+    stuck, stated = [], []
+    for feed, found in zip(lane.feeds, settled, strict=True):
+        if found.position is None or found.position >= found.end:
+            continue
+        count = found.end - found.position
+        end = night.ends.get(feed.place)
+        if end is not None and found.position <= end.source_end:
+            stuck.append(to_gap(feed, STUCK, count))
+        else:
+            stated.append(_in_flight(feed, count))
+    return stuck, stated
+
+
+def _in_flight(feed: Feed, count: int) -> Stated:
+    topic, partition = feed.log.place
+    return Stated(
+        flow=feed.flow,
+        topic=topic,
+        partition=partition,
+        kind="in_flight",
+        count=count,
+    )
+
+
+def _uncut(
+    lane: LaneFacts, start: Pairing, settled: Sequence[Settled]
+) -> Iterator[Unverifiable]:
+    for feed, found, first in zip(
+        lane.feeds, settled, start.sources, strict=True
+    ):
+        if found.copied > first:
+            yield to_gap(feed, UNCUT, found.copied - first)
