@@ -60,12 +60,18 @@ def plan_window(lane: LaneFacts, adhoc: AdHoc) -> Talk[Outcome]:
     logs = [feed.log for feed in lane.feeds]
     if lane.goal is not None and lane.timestamps:
         logs.append(lane.goal)
-    spans = []
+    spans, expired = [], None
     for log in logs:
-        if (yield from _has_expired(log, adhoc)):
-            reason = EXPIRED.format(side=log.side, start=log.retained.start)
-            return _give_up(lane, reason)
         spans.append((yield from _span(log, adhoc)))
+        if expired is None and (yield from _has_expired(log, adhoc)):
+            expired = log
+    if expired is not None and (
+        any(map(len, spans)) or not _keeps(logs, adhoc)
+    ):
+        reason = EXPIRED.format(
+            side=expired.side, start=expired.retained.start
+        )
+        return _give_up(lane, reason)
     sources = spans[: len(lane.feeds)]
     if lane.goal is None:
         return _untold(lane, sources)
@@ -118,11 +124,16 @@ def _span(log: Log, adhoc: AdHoc) -> Talk[Span]:
 
 def _has_expired(log: Log, adhoc: AdHoc) -> Talk[bool]:
     """Tell whether records of the window may no longer be there."""
-    since = adhoc.window.start
-    if not log.retained.start or log.retention.kept_since(since, adhoc.now):
+    if not log.retained.start:
         return False
     first = yield from first_record(log)
-    return first.written_at is None or first.written_at > since
+    return first.written_at is None or first.written_at > adhoc.window.start
+
+
+def _keeps(logs: list[Log], adhoc: AdHoc) -> bool:
+    """Tell whether nothing of the window can have expired by age or size."""
+    since = adhoc.window.start
+    return all(log.retention.kept_since(since, adhoc.now) for log in logs)
 
 
 def _by_syncs(
