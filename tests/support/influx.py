@@ -6,7 +6,6 @@ versions understand.
 """
 
 import shutil
-import socket
 import subprocess
 import time
 from abc import ABC, abstractmethod
@@ -15,6 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from mirrorwatch.lab.addresses import Ports
 from mirrorwatch.sinks.influxdb_access import (
     InfluxDbAccess,
     password_access,
@@ -29,6 +29,9 @@ START_SECONDS = 240.0
 
 ANSWER_SECONDS = 120.0
 """Longest wait for an answer, for the same reason."""
+
+PORTS = Ports()
+"""Nobody else takes one while a server is down that a test has killed."""
 
 ADMIN = "admin"
 DATABASE = "mirrorwatch"
@@ -49,7 +52,7 @@ class InfluxServer(ABC):
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.port = _free_port()
+        self.port = PORTS.take()
         self.url = f"http://127.0.0.1:{self.port}"
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -171,7 +174,7 @@ class Influx1(InfluxServer):
         (self.folder / "influxdb.conf").write_text(
             f"""
             reporting-disabled = true
-            bind-address = "127.0.0.1:{_free_port()}"
+            bind-address = "127.0.0.1:{PORTS.take()}"
             [meta]
               dir = "{self.folder}/meta"
             [data]
@@ -217,13 +220,6 @@ class Influx1(InfluxServer):
 
 
 SERVERS = (Influx1, Influx2)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def dies_with_parent() -> list[str]:
