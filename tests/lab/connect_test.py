@@ -100,14 +100,16 @@ def test_a_mirror_on_connect_is_watched_like_a_dedicated_one(
     with watching(lab) as watch:
         watch.wait_for(Health.OK)
         watch.wait_for_count("delivered", 30)
-        # The neighbour is the last one that the worker is given.
-        wait_for(watch, Health.OK, saying="neighbour-0 RUNNING")
-        # Until the status topic has been read, the REST API tells.
+        # Until the status topic has been read, the REST API tells; and the
+        # neighbour is the last one that the worker is given.
         read_from = "topic lab-connect-status at ldf"
-        verdict = wait_for(watch, Health.OK, saying=read_from)
+        neighbour = "neighbour-0 RUNNING"
+        verdict = watch.wait_for(
+            Health.OK, RUN, read_from, neighbour, check="tasks"
+        )
     assert verdict.reason == RUN
     assert verdict.evidence["read_from"] == read_from
-    assert "neighbour-0 RUNNING" in str(verdict.evidence["neighbours"])
+    assert neighbour in str(verdict.evidence["neighbours"])
     assert "mirror-checkpoints" in verdict.evidence
 
 
