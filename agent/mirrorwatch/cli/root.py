@@ -14,6 +14,7 @@ COMMANDS = {
     "audit": "audit",
     "check-config": "check_config",
     "demo": "demo",
+    "influx": "influx",
     "lab": "lab",
     "once": "once",
     "run": "run",

@@ -5,7 +5,7 @@ from .canary import CanaryConfig, SizedConfig
 from .clusters import ClusterConfig, SchemaRegistryConfig
 from .connect import ConnectConfig
 from .flows import FlowConfig
-from .influxdb import InfluxDBConfig, SpoolConfig
+from .influxdb import DownsamplingConfig, InfluxDBConfig, SpoolConfig
 from .kafka import KafkaProperties
 from .limits import CanaryLimits, LatencyLimits, LimitsConfig
 from .mirror import JmxConfig, MirrorConfig, MirrorTopicsConfig
@@ -21,6 +21,7 @@ __all__ = [
     "ClusterConfig",
     "Config",
     "ConnectConfig",
+    "DownsamplingConfig",
     "FlowConfig",
     "InfluxDBConfig",
     "JmxConfig",

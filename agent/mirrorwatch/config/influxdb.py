@@ -1,5 +1,6 @@
 """The block `sinks.influxdb`."""
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Literal, Self
 
@@ -7,9 +8,10 @@ from pydantic import ByteSize, Field, SecretStr, model_validator
 
 from .addresses import HttpUrl
 from .base import Model
+from .durations import Duration
 from .problems import Problem, ProblemsError
 
-__all__ = ["InfluxDBConfig", "SpoolConfig"]
+__all__ = ["DownsamplingConfig", "InfluxDBConfig", "SpoolConfig"]
 
 
 class SpoolConfig(Model):
@@ -18,12 +20,35 @@ class SpoolConfig(Model):
     limit: ByteSize = Field(
         ByteSize(256 * 1024 * 1024),
         title="Limit",
-        ge=1024 * 1024,
+        ge=64 * 1024,
         json_schema_extra={"default_text": "`256MiB`"},
     )
     """How much may wait, compressed; beyond it the oldest points are dropped
     and counted. Default: ten days of a few topics, or ten hours of 1,200, at
     a tick of 5 s. The state file keeps the size that it once had."""
+
+
+class DownsamplingConfig(Model):
+    """What `mirrorwatch influx setup` makes for the years before.
+
+    A bucket or a retention policy of its own, with the least, the mean and
+    the largest value of each field.
+    """
+
+    enabled: bool = Field(default=True, title="Enabled")
+    """Whether it is made. What was made before stays."""
+
+    every: Duration = Field(
+        timedelta(minutes=5), title="Width", ge=timedelta(minutes=1)
+    )
+    """How much time becomes one point. Default: as wide as the buckets of
+    the page's history; at a tick of 5 s it leaves a twentieth."""
+
+    retention: Duration = Field(
+        timedelta(days=730), title="Retention", ge=timedelta(hours=1)
+    )
+    """How long it is kept: two years, so that a season can be compared with
+    the one before."""
 
 
 FORMS = {
@@ -43,13 +68,15 @@ class InfluxDBConfig(Model):
     """Name or id."""
 
     bucket: str | None = Field(None, title="Bucket (2.x)")
-    """Bucket that points are written to; it must exist."""
+    """Bucket that points are written to; it must exist
+    (`mirrorwatch influx setup` makes it)."""
 
     token: SecretStr | None = Field(None, title="Token (2.x)")
     """Token that may write to the bucket."""
 
     database: str | None = Field(None, title="Database (1.8 and later)")
-    """Database that points are written to; it must exist."""
+    """Database that points are written to; it must exist
+    (`mirrorwatch influx setup` makes it)."""
 
     retention_policy: str | None = Field(
         None, title="Retention policy (1.8 and later)"
@@ -68,6 +95,23 @@ class InfluxDBConfig(Model):
 
     spool: SpoolConfig = Field(default_factory=SpoolConfig, title="Spool")
     """Where points wait while the server is away."""
+
+    retention: Duration | None = Field(
+        None, title="Retention", ge=timedelta(hours=1)
+    )
+    """How long the bucket or the retention policy keeps points: only
+    `mirrorwatch influx setup` reads it. Default: what exists stays as it is,
+    and what is made keeps 30 days, the longest that anybody looks at single
+    ticks."""
+
+    replication: int = Field(1, title="Copies (1.x Enterprise)", ge=1)
+    """How many data nodes keep each point of a retention policy that
+    `mirrorwatch influx setup` makes. Default: what a single server takes."""
+
+    downsampling: DownsamplingConfig = Field(
+        default_factory=DownsamplingConfig, title="Downsampling"
+    )
+    """What is kept beyond `retention`."""
 
     @property
     def form(self) -> Literal["1.x", "2.x"]:
