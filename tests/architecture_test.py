@@ -23,6 +23,7 @@ ALLOWED = {
     "config": {"domain"},
     "lab": {"domain", "maven"},
     "maven": set[str](),
+    "garbage": set[str](),
     "log": set[str](),
     "daemon": {"domain", "ports", "pipeline", "state", "web"},
     "audit": {

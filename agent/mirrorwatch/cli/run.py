@@ -9,6 +9,7 @@ from ..clock import utc_now
 from ..config import Config
 from ..daemon import Daemon, wait_for_signal
 from ..factory import build_agent
+from ..garbage import calm_collector
 from ..log import configure_logging
 from ..state import Database
 from .options import config_option
@@ -42,6 +43,7 @@ def command(config: Config, log_level: str) -> None:
         clock=utc_now,
         logger=logger,
     )
+    calm_collector()
     with Daemon(agent, clock=utc_now, logger=logger):
         if agent.server is not None:
             logger.info("Serving", url=agent.server.url)

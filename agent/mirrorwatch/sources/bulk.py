@@ -21,7 +21,8 @@ from ..domain.view import TopicPartition as Place
 from ..exceptions import SourceError
 from .cluster import NO_LEADER, TIMEOUT, Cluster
 
-__all__ = ["Described", "concerns_all", "describe", "read_ends", "read_starts"]
+__all__ = ["Described", "Listed", "concerns_all", "describe"]
+__all__ += ["describe_topics", "list_topics", "read_ends", "read_starts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +36,31 @@ class Described:
     """All topics that the agent may see but Kafka's own, by name."""
 
 
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A cluster and what it lists of its topics."""
+
+    id: str
+    """Id that the cluster was formatted with."""
+
+    partitions: Mapping[str, int]
+    """How many all topics have that the agent may see but Kafka's own."""
+
+
 def describe(cluster: Cluster) -> Described:
     """Describe a cluster and all its topics.
+
+    Raises
+    ------
+    SourceError
+        Raised if the cluster cannot be asked.
+    """
+    listed = list_topics(cluster)
+    return Described(listed.id, describe_topics(cluster, listed.partitions))
+
+
+def list_topics(cluster: Cluster) -> Listed:
+    """List the topics of a cluster, which tells everything but their ids.
 
     Raises
     ------
@@ -47,11 +71,29 @@ def describe(cluster: Cluster) -> Described:
         lambda admin: admin.list_topics(timeout=TIMEOUT),
         "DESCRIBE on its topics",
     )
-    names = [name for name in listed.topics if not name.startswith("__")]
-    found: dict[str, TopicFacts] = {}
-    described = Described(str(listed.cluster_id), found)
+    return Listed(
+        str(listed.cluster_id),
+        {
+            name: len(topic.partitions)
+            for name, topic in listed.topics.items()
+            if not name.startswith("__")
+        },
+    )
+
+
+def describe_topics(
+    cluster: Cluster, names: Iterable[str]
+) -> dict[str, TopicFacts]:
+    """Describe some topics; those that are gone are left out.
+
+    Raises
+    ------
+    SourceError
+        Raised if the cluster cannot be asked.
+    """
+    names, found = list(names), dict[str, TopicFacts]()
     if not names:
-        return described
+        return found
     futures = cluster.call(
         lambda admin: admin.describe_topics(
             TopicCollection(names), request_timeout=TIMEOUT
@@ -64,13 +106,13 @@ def describe(cluster: Cluster) -> Described:
         except SourceError as e:
             if concerns_all(e):
                 raise
-            continue  # deleted since the list was made
+            continue  # deleted since it was listed
         found[name] = TopicFacts(
             id=str(topic.topic_id),
             partitions=len(topic.partitions),
             replication_factor=len(topic.partitions[0].replicas),
         )
-    return described
+    return found
 
 
 def read_ends(

@@ -1,41 +1,48 @@
 """Asks all clusters, once a tick, how far every topic is."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Self
 
-from ..domain.view import ClusterView, FlowView, TopicFacts, TopicPartition
+from ..domain.positions import Committed, Sync
+from ..domain.view import FlowView, TopicFacts, TopicPartition
 from ..exceptions import MirrorwatchError, SourceError
-from .bulk import Described, describe
+from .bulk import Described
 from .cluster import Cluster
 from .ends import Ends
+from .positions import Positions
+from .side import Side
 from .surveyed import Surveyed
 
 __all__ = ["Survey"]
 
-STARTS_EVERY = timedelta(seconds=30)
-"""How often log starts are read: they move by whole segments, seldom."""
+Facts = Mapping[TopicPartition, Committed | Sync]
 
 
 @dataclass(frozen=True, slots=True)
-class _Starts:
-    """The log starts of one cluster, with what they were read of."""
+class _Said:
+    """What one mirror had said of itself before a survey."""
 
-    at: datetime
-    ids: Mapping[str, str]
-    starts: Mapping[TopicPartition, int]
+    caught_up: bool = False
+    committed: Mapping[TopicPartition, Committed] = field(default_factory=dict)
+    syncs: Mapping[TopicPartition, Sync] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, positions: Positions) -> Self:
+        return cls(
+            # Caught up first: what it covers was read before the positions.
+            positions.behind() == 0,
+            positions.all_committed(),
+            positions.all_syncs(),
+        )
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """What one cluster answered in one survey."""
-
-    at: datetime
-    described: Described
-    ends: Mapping[bool, Mapping[TopicPartition, int]]
-    """By whether they were read committed."""
-
-    starts: Mapping[TopicPartition, int]
+    def news(self, before: Self) -> set[str]:
+        """Return the source topics of which it is not what it was before."""
+        return {
+            *_changed(self.committed, before.committed),
+            *_changed(self.syncs, before.syncs),
+        }
 
 
 class Survey:
@@ -73,56 +80,50 @@ class Survey:
     ) -> None:
         self.interval = interval
         self._flows = flows
-        self._clusters = clusters
-        self._ends = ends
+        self._sides = {
+            alias: Side(alias, clusters[alias], ends[alias], clock)
+            for alias in sorted({a for f in flows for a in _aliases(f)})
+        }
         self._clock = clock
-        self._starts: dict[str, _Starts] = {}
+        # What of it was made sure of: with the last answer of both sides.
+        self._known = [_Said() for _ in flows]
 
     def step(self) -> None:
         at = self._clock()
-        # Caught up first: what it covers was read before the positions were.
-        mirrors = [
-            (
-                flow.positions.behind() == 0,
-                flow.positions.all_committed(),
-                flow.positions.all_syncs(),
-            )
-            for flow in self._flows
-        ]
+        mirrors = [_Said.of(flow.positions) for flow in self._flows]
         described, problems = self._describe()
+        told = self._translate(mirrors, described)
         wanted = self._want(described)
-        asked: dict[str, _Asked] = {}
         for alias in self._in_order(described):
             try:
-                asked[alias] = self._ask(
-                    alias, described[alias], wanted[alias]
-                )
+                self._sides[alias].ask(wanted[alias], told[alias])
             except SourceError as e:
                 problems[alias] = str(e)
         failed: MirrorwatchError | None = None
-        for flow, (caught_up, committed, syncs) in zip(
-            self._flows, mirrors, strict=True
+        for n, (flow, said) in enumerate(
+            zip(self._flows, mirrors, strict=True)
         ):
-            source, target = flow.flow.source, flow.flow.target
+            source, target = _aliases(flow)
+            here = self._sides[source].view(
+                read_committed=_reads_committed(flow)
+            )
             view = FlowView(
                 flow=flow.flow.name,
                 at=at,
-                committed=committed,
-                syncs=syncs,
-                caught_up=caught_up,
-                target=self._view(asked, target, read_committed=False),
-                source=self._view(
-                    asked, source, read_committed=_reads_committed(flow)
-                ),
-                names=flow.carriage.names(asked[source].described.topics)
-                if source in asked
-                else {},
+                committed=said.committed,
+                syncs=said.syncs,
+                caught_up=said.caught_up,
+                target=self._sides[target].view(read_committed=False),
+                source=here,
+                names={} if here is None else flow.carriage.names(here.topics),
                 problems=tuple(
                     problems[alias]
                     for alias in (source, target)
                     if alias in problems
                 ),
             )
+            if view.source is not None and view.target is not None:
+                self._known[n] = said
             for reader in flow.readers:
                 try:
                     reader.take(view)
@@ -133,18 +134,34 @@ class Survey:
             raise failed
 
     def close(self) -> None:
-        for reader in self._ends.values():
-            reader.close()
+        for side in self._sides.values():
+            side.close()
 
     def _describe(self) -> tuple[dict[str, Described], dict[str, str]]:
         found: dict[str, Described] = {}
         problems: dict[str, str] = {}
-        for alias in sorted({a for f in self._flows for a in _aliases(f)}):
+        for alias, side in self._sides.items():
             try:
-                found[alias] = describe(self._clusters[alias])
+                found[alias] = side.describe()
             except SourceError as e:
                 problems[alias] = str(e)
         return found, problems
+
+    def _translate(
+        self, mirrors: Iterable[_Said], described: Mapping[str, Described]
+    ) -> dict[str, set[str]]:
+        """Return by cluster of which topics mirrors said something new."""
+        told: dict[str, set[str]] = {alias: set() for alias in self._sides}
+        for flow, said, known in zip(
+            self._flows, mirrors, self._known, strict=True
+        ):
+            source, target = _aliases(flow)
+            if source in described:
+                names = flow.carriage.names(described[source].topics)
+                news = said.news(known) & names.keys()
+                told[source] |= news
+                told[target] |= {names[topic] for topic in news}
+        return told
 
     def _in_order(self, aliases: Iterable[str]) -> list[str]:
         sources = {flow.flow.source for flow in self._flows}
@@ -178,46 +195,6 @@ class Survey:
             )
         return wanted
 
-    def _ask(
-        self,
-        alias: str,
-        described: Described,
-        wanted: Mapping[bool, set[TopicPartition]],
-    ) -> _Asked:
-        reader, at = self._ends[alias], self._clock()
-        ends = {
-            committed: reader.read(places, read_committed=committed)
-            for committed, places in wanted.items()
-        }
-        everything = set().union(*wanted.values())
-        # A topic of another id has other starts, whatever its name.
-        ids = {t: described.topics[t].id for t, _ in everything}
-        kept = self._starts.get(alias)
-        if (
-            kept is None
-            or at - kept.at >= STARTS_EVERY
-            or kept.ids != ids
-            or not everything <= kept.starts.keys()
-        ):
-            starts = reader.read_starts(everything)
-            kept = self._starts[alias] = _Starts(at, ids, starts)
-        return _Asked(at, described, ends, kept.starts)
-
-    def _view(
-        self, asked: Mapping[str, _Asked], alias: str, *, read_committed: bool
-    ) -> ClusterView | None:
-        if alias not in asked:
-            return None
-        found = asked[alias]
-        return ClusterView(
-            alias=alias,
-            id=found.described.id,
-            at=found.at,
-            topics=found.described.topics,
-            ends=found.ends.get(read_committed, {}),
-            starts=found.starts,
-        )
-
 
 def _aliases(flow: Surveyed) -> tuple[str, str]:
     return flow.flow.source, flow.flow.target
@@ -230,3 +207,11 @@ def _range(topic: TopicFacts) -> range:
 def _reads_committed(flow: Surveyed) -> bool:
     connectors = flow.positions.connectors()
     return bool(connectors) and all(c.read_committed for c in connectors)
+
+
+def _changed(now: Facts, before: Facts) -> Iterator[str]:
+    return (
+        place[0]
+        for place, fact in now.items()
+        if before.get(place) is not fact
+    )

@@ -1,0 +1,164 @@
+"""Clusters that are surveyed, without any Kafka."""
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
+
+from mirrorwatch.domain.carriage import Carriage
+from mirrorwatch.domain.naming import DefaultNaming
+from mirrorwatch.domain.positions import Committed
+from mirrorwatch.domain.selection import Selection
+from mirrorwatch.domain.verdicts import Flow
+from mirrorwatch.domain.view import ClusterView, FlowView, TopicPartition
+from mirrorwatch.exceptions import SourceUnavailableError, StateError
+from mirrorwatch.sources.cluster import Cluster
+from mirrorwatch.sources.ends import Ends
+from mirrorwatch.sources.positions import Positions
+from mirrorwatch.sources.survey import Survey
+from mirrorwatch.sources.surveyed import Surveyed
+from tests.support.builders import NOON
+
+__all__ = ["World"]
+
+
+class FakeCluster(Cluster):
+    """A cluster of topics with so many partitions each, or none at all."""
+
+    def __init__(self, alias: str, told: list[str]) -> None:
+        self.alias = self.cluster_id = alias
+        self.topics: dict[str, tuple[str, int]] = {}
+        self.described: set[str] = set()
+        self.up = True
+        self._told = told
+        self._error = None
+
+    def call(self, question: Callable[..., Any], right: str) -> Any:
+        if not self.up:
+            raise SourceUnavailableError(
+                f"{self.alias} is down", source="kafka", cluster=self.alias
+            )
+        return question(self)
+
+    def list_topics(self, timeout: float) -> SimpleNamespace:
+        topics = {
+            name: SimpleNamespace(partitions=range(partitions))
+            for name, (_, partitions) in self.topics.items()
+        }
+        return SimpleNamespace(cluster_id=self.cluster_id, topics=topics)
+
+    def describe_topics(
+        self, names: Any, request_timeout: float
+    ) -> dict[str, Future[SimpleNamespace]]:
+        self._told.append(f"topics of {self.alias}")
+        self.described = set(names.topic_names)
+        found = {}
+        for name in names.topic_names:
+            topic_id, partitions = self.topics[name]
+            found[name] = Future[SimpleNamespace]()
+            found[name].set_result(
+                SimpleNamespace(
+                    topic_id=topic_id,
+                    partitions=[SimpleNamespace(replicas=[1])] * partitions,
+                )
+            )
+        return found
+
+
+class FakeEnds(Ends):
+    """Every partition ends at 100, at 90 for who reads committed."""
+
+    def __init__(self, alias: str, told: list[str]) -> None:
+        self._alias = alias
+        self._told = told
+        self.ends: dict[TopicPartition, int] = {}
+        self.start = 0
+        self.after_ends: Callable[[], None] = lambda: None
+
+    def read(
+        self, places: Iterable[TopicPartition], *, read_committed: bool = False
+    ) -> dict[TopicPartition, int]:
+        how = " committed" if read_committed else ""
+        self._told.append(f"ends of {self._alias}{how}")
+        end = 90 if read_committed else 100
+        found = {place: self.ends.get(place, end) for place in places}
+        self.after_ends()
+        return found
+
+    def read_starts(
+        self, places: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, int]:
+        self._told.append(f"starts of {self._alias}")
+        return dict.fromkeys(places, self.start)
+
+
+class FakePositions(Positions):
+    def __init__(self, told: list[str]) -> None:
+        super().__init__()
+        self._told = told
+
+    def all_committed(self) -> dict[TopicPartition, Committed]:
+        self._told.append("positions")
+        return dict(super().all_committed())
+
+
+class Learner:
+    def __init__(self) -> None:
+        self.views: list[FlowView] = []
+        self.failing = False
+
+    def take(self, view: FlowView) -> None:
+        if self.failing:
+            raise StateError("disk full")
+        self.views.append(view)
+
+
+class World:
+    """Two flows out of one cluster, to two others."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+        self.now = NOON
+        aliases = ("summit", "ldf", "base")
+        self.clusters = {a: FakeCluster(a, self.told) for a in aliases}
+        self.ends = {a: FakeEnds(a, self.told) for a in aliases}
+        self.positions = {a: FakePositions(self.told) for a in ("ldf", "base")}
+        self.learners = {a: (Learner(), Learner()) for a in ("ldf", "base")}
+        self.survey = Survey(
+            flows=[self._flow("ldf", "sal[.].*"), self._flow("base", ".*")],
+            clusters=self.clusters,
+            ends=self.ends,
+            interval=timedelta(seconds=5),
+            clock=lambda: self.now,
+        )
+        self.clusters["summit"].topics = {"sal.a": ("1", 2), "b": ("2", 1)}
+        self.clusters["ldf"].topics = {"summit.sal.a": ("3", 2)}
+
+    def _flow(self, target: str, include: str) -> Surveyed:
+        return Surveyed(
+            flow=Flow(name=f"to {target}", source="summit", target=target),
+            carriage=Carriage(
+                selection=Selection(include=(include,)),
+                naming=DefaultNaming(alias="summit"),
+                target_alias=target,
+            ),
+            positions=self.positions[target],
+            readers=self.learners[target],
+        )
+
+    def look(self, after: timedelta = timedelta()) -> list[str]:
+        """Return what was asked by a survey."""
+        self.now += after
+        self.told.clear()
+        self.survey.step()
+        return self.told
+
+    def view(self, target: str) -> FlowView:
+        return self.learners[target][0].views[-1]
+
+    def source(self) -> ClusterView:
+        """Return the source as the newest view has it."""
+        found = self.view("ldf").source
+        assert found is not None
+        return found
