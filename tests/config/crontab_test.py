@@ -45,9 +45,3 @@ def test_weekdays_are_those_of_cron(weekday: str, fires: str) -> None:
 def test_what_is_no_weekday_is_refused(weekday: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         to_trigger(f"0 2 * * {weekday}")
-
-
-def test_a_schedule_is_in_its_own_time_zone() -> None:
-    trigger = to_trigger("0 2 * * *", "America/Santiago")
-    fires = trigger.get_next_fire_time(None, MONDAY)
-    assert fires == MONDAY + timedelta(hours=5)

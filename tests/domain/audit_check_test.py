@@ -274,7 +274,7 @@ def test_ok_means_that_the_last_audit_due_was_clean(
         assert verdict.health is Health.CRITICAL
     if verdict.health is Health.OK:
         assert night is not None
-        assert not (night.findings or night.gaps)
+        assert (night.findings, night.gaps) == ((), ())
         assert not problems
         assert overdue is None or night.began_at >= overdue
         assert at == NOON

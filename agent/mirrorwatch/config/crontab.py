@@ -1,7 +1,7 @@
 """Schedules as cron writes them."""
 
 import re
-from zoneinfo import ZoneInfo
+from datetime import UTC
 
 from apscheduler.triggers.cron import CronTrigger
 
@@ -18,15 +18,14 @@ PART = re.compile(
 )
 
 
-def to_trigger(schedule: str, timezone: str = "UTC") -> CronTrigger:
-    """Return what tells the times of a schedule.
+def to_trigger(schedule: str) -> CronTrigger:
+    """Return what tells the times of a schedule, by a clock without a zone: as
+    if it were in UTC.
 
     Parameters
     ----------
     schedule
         Cron's five fields: minute, hour, day, month, weekday.
-    timezone
-        Name of the time zone that it is in.
 
     Raises
     ------
@@ -41,9 +40,7 @@ def to_trigger(schedule: str, timezone: str = "UTC") -> CronTrigger:
     fields = schedule.split()
     if len(fields) == 5:
         fields[4] = ",".join(_name(part) for part in fields[4].split(","))
-    return CronTrigger.from_crontab(
-        " ".join(fields), timezone=ZoneInfo(timezone)
-    )
+    return CronTrigger.from_crontab(" ".join(fields), timezone=UTC)
 
 
 def _name(part: str) -> str:

@@ -1,6 +1,7 @@
 """The nightly audit of all flows."""
 
 import sys
+from zoneinfo import ZoneInfo
 
 from ..config import Config
 from ..config.audit import AuditConfig, to_mebibytes
@@ -50,7 +51,7 @@ def wire_audit(
     if audit is None:
         return Wired()
     folder = local_path(out)
-    schedule = Schedule(to_trigger(audit.schedule, audit.timezone))
+    schedule = Schedule(to_trigger(audit.schedule), ZoneInfo(audit.timezone))
     problems = [why_not_read(out, is_local=folder is not None)]
     starter = None
     if starts and audit.start:
