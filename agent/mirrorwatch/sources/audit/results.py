@@ -73,7 +73,7 @@ class ResultFolder:
             except AuditError as e:
                 # Others are newer if it is not the first: they count.
                 if run == newest_first[0]:
-                    self._problem = str(e)
+                    self._problem = f"The newest audit cannot be read: {e}"
                 continue
             if audit is not None and audit.result.nightly:
                 results.append(audit.result)
