@@ -347,7 +347,7 @@ def test_the_report_is_offered_once_it_is_there(
     result = a_result(at=NIGHT, topics=(a_count("t"),))
     write_audit(tmp_path / "out", a_finished(result))
     agent = Agent(tmp_path, database, act=None, now=NIGHT + HOUR)
-    assert agent.seen.report is None
+    assert "report" not in agent.verdict().evidence
     run = tmp_path / "out" / "runs" / result.id
     (run / "report.html").write_text("<p>")
     agent.at(NIGHT + HOUR + MINUTE)
