@@ -27,6 +27,11 @@ if act == "hang":
     child = subprocess.Popen([sys.executable, "-c", HANG])
     (folder / "pids").write_text(f"{os.getpid()} {child.pid}")
     time.sleep(600)
+if act == "leave":
+    child = subprocess.Popen([sys.executable, "-c", HANG])
+    (folder / "pids").write_text(f"{os.getpid()} {child.pid}")
+    # So that it ignores what asks it to end.
+    time.sleep(1)
 if act == "fail":
     sys.stderr.write("Error: the token is hunter2, and no broker answers\\n")
     sys.stderr.write("(see above)\\n")

@@ -105,6 +105,16 @@ def test_stopping_leaves_nothing_even_of_what_ignores_it(
 
 
 @pytest.mark.slow
+def test_one_that_ends_leaves_nothing_of_what_it_started(
+    tmp_path: Path,
+) -> None:
+    job = Job(settings(tmp_path, "leave"))
+    running = pids(tmp_path)
+    assert status_of(job) == 0
+    assert not any(map(is_there, running))
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_an_agent_that_dies_takes_its_audit_with_it(
     tmp_path: Path, number: signal.Signals
