@@ -24,7 +24,7 @@ from mirrorwatch.domain.audit import (
 )
 from mirrorwatch.exceptions import SourceUnavailableError
 from mirrorwatch.lab import CANARY_TOPIC, Lab, LabSettings
-from tests.support.lab import copied, produce, values
+from tests.support.lab import FLUSH_SECONDS, copied, produce, values
 from tests.support.watch import wait_until
 
 IDLE = "audit.idle"
@@ -53,7 +53,7 @@ TOPICS = {
     EXPIRING: 1,
 }
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.lab
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +109,7 @@ def write(
             partition=partition,
             timestamp=time,
         )
-    assert producer.flush(30) == 0
+    assert producer.flush(FLUSH_SECONDS) == 0
 
 
 def contents(records: Sequence[Message], span: Span) -> list[bytes | None]:
@@ -154,7 +154,7 @@ def traffic(lab: Lab) -> Iterator[None]:
                     )
                     number += 1
             producer.poll(0)
-        producer.flush(30)
+        producer.flush(FLUSH_SECONDS)
 
     thread = Thread(target=run, daemon=True)
     thread.start()
@@ -176,11 +176,11 @@ def first(lab: Lab) -> Plan:
     producer = Producer(
         {"bootstrap.servers": lab.source.bootstrap, "transactional.id": "t"}
     )
-    producer.init_transactions(30)
+    producer.init_transactions(FLUSH_SECONDS)
     for n in range(3):
         producer.begin_transaction()
         producer.produce(TRANSACTIONS, f"transaction {n}")
-        producer.commit_transaction(30)
+        producer.commit_transaction(FLUSH_SECONDS)
     for topic in (IDLE, COMPACTED, APPENDED, EXPIRING):
         copied(lab, topic, [f"{topic} {n}" for n in range(50)])
     copied(lab, TRANSACTIONS, ["transaction 2"])
@@ -193,7 +193,7 @@ def first(lab: Lab) -> Plan:
         )
         return all(lane.cut == "idle" for lane in plan.lanes)
 
-    wait_until(settled, within=90, what=lambda: f"not all rest: {positions}")
+    wait_until(settled, what=lambda: f"not all rest: {positions}")
     return freeze_night(lab, Ends())
 
 
