@@ -14,6 +14,7 @@ from statistics import median
 from mirrorwatch.lab import CANARY_TOPIC, Lab, LabSettings
 from mirrorwatch.lab.waiting import wait_until
 from mirrorwatch.mirrors.mirrormaker2_mbeans import WANTED
+from tests.bench.scale import Size, serve
 from tests.support.footprint import describe_machine
 from tests.support.jmx import interpreter, readers
 from tests.support.lab import produce
@@ -37,14 +38,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--partitions", type=int, default=1200)
     parser.add_argument("--times", type=int, default=10)
     options = parser.parse_args(arguments)
-    topics = {f"lsst.sal.topic{n}": 1 for n in range(options.partitions - 1)}
+    size = Size(options.partitions - 1, 1)
     settings = LabSettings(
-        topics={CANARY_TOPIC: 1, **topics}, jmx=("prometheus", "rmi")
+        topics={CANARY_TOPIC: 1},
+        jmx=("prometheus", "rmi"),
+        broker_heap_mib=1024,
+        mirror_heap_mib=1024,
+        source_properties={"log.cleaner.enable": "false"},
+        target_properties={"log.cleaner.enable": "false"},
+        start_mirror=False,
     )
     print(f"On {describe_machine()}", flush=True)
     with Lab(settings) as lab:
-        for topic in topics:
-            produce(lab, topic, ["a record"])
+        # A partition has figures from its first record on.
+        produce(lab, CANARY_TOPIC, ["a record"])
+        serve(lab, size, busy=size.topics)
         mirror = interpreter(lab, {"lsst": "lsst[.].*"})
         ways = readers(lab)
         first = ways["jolokia"]

@@ -42,7 +42,7 @@ BATCH = 250
 """Topics that are made at once: a controller takes 10,000 partitions."""
 
 BUSY, RECORDS = 40, 50
-"""Topics that records are written to, and how many."""
+"""Topics that records are written to, and how many, once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ SIZES = {"site": Size(1172, 1), "large": Size(2000, 5)}
 """The first site, and what is in sight."""
 
 
-def serve(lab: Lab, size: Size) -> None:
+def serve(lab: Lab, size: Size, *, busy: int = BUSY) -> None:
     """Make all topics on both sides, and let a mirror copy to some: it would
     take minutes to make them itself.
     """
@@ -84,9 +84,9 @@ def serve(lab: Lab, size: Size) -> None:
             ).values():
                 future.result()
     made = time.monotonic() - begin
-    last = size.names[BUSY - 1]
+    last = size.names[busy - 1]
     producer = Producer({**lab.source.client_properties(), "log_level": 0})
-    for topic in size.names[:BUSY]:
+    for topic in size.names[:busy]:
         for n in range(RECORDS):
             producer.produce(topic, str(n), partition=0)
     producer.flush(LIMIT.total_seconds())

@@ -106,10 +106,9 @@ class Requests:
 
     def ask(self, survey: Any) -> None:
         """Hear the clients of the survey, in its thread."""
-        for cluster in survey._clusters.values():
-            cluster._admin.poll(0)
-        for ends in survey._ends.values():
-            for consumer in ends._consumers.values():
+        for side in survey._sides.values():
+            side._topics._cluster._admin.poll(0)
+            for consumer in side._ends._consumers.values():
                 consumer.poll(0)
 
     def count(self) -> Counter[str]:

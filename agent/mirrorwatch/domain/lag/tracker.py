@@ -9,9 +9,8 @@ from ..view import ClusterView, FlowView, TopicPartition
 from .head import Head, Wanted
 from .observation import LagObservation, TopicLag
 from .position import Origin, Position, prove
-from .summary import Surroundings, summarize
+from .summaries import Summaries
 from .track import Track
-from .trend import Trend
 
 __all__ = ["LagTracker"]
 
@@ -51,11 +50,10 @@ class LagTracker:
         estimates: bool = True,
     ) -> None:
         self._flow = flow
-        self._class_of = class_of
         self._configs = configs
         self._estimates = estimates
         self._tracks: dict[TopicPartition, Track] = {}
-        self._trends: dict[str, Trend] = {}
+        self._summaries = Summaries(class_of)
         self._unknown = 0
         self._at: datetime | None = None
 
@@ -83,7 +81,9 @@ class LagTracker:
         if view.source is not None and view.caught_up:
             self._unknown, self._at = 0, view.at
             self._move(view, view.source, flush * PROOF_FLUSHES)
-            topics = self._summarize(view, view.source)
+            topics = self._summaries.take(
+                view, view.source, self._tracks, self._configs()
+            )
         return LagObservation(
             flow=self._flow,
             at=view.at,
@@ -194,37 +194,3 @@ class LagTracker:
         if track.claim.believe(estimate, proved.offset, view.at, patience):
             return Position(estimate, Origin.ESTIMATE)
         return proved
-
-    def _summarize(
-        self, view: FlowView, source: ClusterView
-    ) -> tuple[TopicLag, ...]:
-        configs = self._configs()
-        self._trends = {
-            topic: self._trends.get(topic) or Trend() for topic in view.names
-        }
-        moved_at = max(
-            (t.moved_at for t in self._tracks.values() if t.begun),
-            default=None,
-        )
-        return tuple(
-            summarize(
-                topic,
-                {
-                    p: track
-                    for p in range(source.topics[topic].partitions)
-                    if (track := self._tracks.get((topic, p))) is not None
-                },
-                Surroundings(
-                    now=view.at,
-                    topic_class=self._class_of(topic),
-                    configs=configs.get(topic),
-                    trend=self._trends[topic],
-                    starts={
-                        p: source.starts.get((topic, p), 0)
-                        for p in range(source.topics[topic].partitions)
-                    },
-                    flow_moved_at=moved_at,
-                ),
-            )
-            for topic in sorted(view.names)
-        )

@@ -49,6 +49,15 @@ class Trend:
             seconds = min(seconds, self.least.pop()[1])
         self.least.append((stretch, seconds))
 
+    def stand(self, now: float) -> None:
+        """Take that at one time all was as before, and nothing waited."""
+        _, positions, ends = self.rates[-1]
+        self.see(now, positions, ends, 0.0)
+
+    def stands(self) -> bool:
+        """Tell whether nothing moved for as long as rates are taken."""
+        return self.rates[0][1:] == self.rates[-1][1:]
+
     def drain(self, records: int) -> timedelta | None:
         """Return how long until nothing waits, if it gets less.
 

@@ -18,7 +18,7 @@ __all__ = ["Arrived", "AtEnd", "Receiver", "Unreadable"]
 
 AWAY = timedelta(seconds=2)
 """Longest time between two looks that counts as looking all along. A look
-takes a tenth of a second; after a pause of the process or the machine,
+takes a quarter of a second; after a pause of the process or the machine,
 nobody knows when within it a record came."""
 
 AGAIN = timedelta(seconds=2)

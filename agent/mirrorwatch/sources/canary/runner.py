@@ -16,8 +16,9 @@ from .settings import CanarySettings
 
 __all__ = ["Canary"]
 
-LOOK = 0.1
-"""Seconds that one look at the target waits for a record."""
+LOOK = 0.25
+"""Seconds that one look at the target waits for a record, if no probe is due
+before. What arrives ends it at once."""
 
 SAVE_EVERY = timedelta(milliseconds=250)
 """How long arrivals may wait to be written down; a crash reads them again."""
@@ -109,7 +110,7 @@ class Canary:
         if now >= self._send_at:
             self._send(now)
         self._sender.poll()
-        for event in self._receiver.receive(LOOK):
+        for event in self._receiver.receive(self._look_for(now)):
             # Acknowledgements that came while this one waited go first: a
             # probe that has arrived is no longer there to be acknowledged,
             # and would have no lower bound.
@@ -128,6 +129,12 @@ class Canary:
         if now >= self._save_at:
             self._save_at = now + SAVE_EVERY
             self._save(now)
+
+    def _look_for(self, now: datetime) -> float:
+        """Return how many seconds to look at the target."""
+        due = (self._send_at - now).total_seconds()
+        # One that is overdue waits for something else.
+        return min(due, LOOK) if due > 0 else LOOK
 
     def _follow(self, survey: Survey) -> None:
         self._mistaken = self._keeper.books.mistaken(survey)

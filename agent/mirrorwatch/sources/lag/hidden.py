@@ -35,7 +35,10 @@ class HiddenTopics:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._looked_at: datetime | None = None
-        self._problem: str | None = None
+
+    def is_due(self, now: datetime) -> bool:
+        """Tell whether to look again."""
+        return self._looked_at is None or now - self._looked_at >= LOOK_AGAIN
 
     def look(self, unseen: Iterable[str], now: datetime) -> str | None:
         """Return what is hidden, in one sentence, or `None`.
@@ -53,10 +56,9 @@ class HiddenTopics:
         SourceError
             Raised if the source cannot be asked.
         """
-        if self._looked_at is None or now - self._looked_at >= LOOK_AGAIN:
-            self._problem = self._find(sorted(unseen))
-            self._looked_at = now
-        return self._problem
+        problem = self._find(sorted(unseen))
+        self._looked_at = now
+        return problem
 
     def _find(self, unseen: list[str]) -> str | None:
         if not unseen:

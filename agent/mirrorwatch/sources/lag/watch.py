@@ -65,30 +65,38 @@ class LagWatch:
         self._problem: str | None = None
         self._lock = Lock()
         self._seen: LagObservation | None = None
+        self._doubtful = False
 
     def take(self, view: FlowView) -> None:
         """Learn from a survey."""
         connectors = self._positions.connectors()
         with self._lock:
             self._seen = self._tracker.take(view, connectors)
+            self._doubtful = True
 
     def step(self) -> None:
         """Read the records that tell whether data waits, and since when."""
         self._read_heads()
         with self._lock:
-            seen = {t.topic for t in self._seen.topics} if self._seen else None
-        if seen is not None:
+            seen = self._seen
+        if seen is not None and self._hidden.is_due(self._clock()):
             copied = {
                 topic
                 for assignment in self._positions.assignments()
                 for topic, _ in assignment.partitions
             }
-            unseen = filter(self._carries, copied - seen)
+            unseen = filter(
+                self._carries, copied - {t.topic for t in seen.topics}
+            )
             self._problem = self._hidden.look(unseen, self._clock())
 
     def _read_heads(self) -> None:
         with self._lock:
+            if not self._doubtful:
+                return
             wanted = list(islice(self._tracker.wanted(), READ_AT_ONCE))
+            # Without any there is none until the next survey.
+            self._doubtful = bool(wanted)
         if not wanted:
             return
         connectors = self._positions.connectors()
