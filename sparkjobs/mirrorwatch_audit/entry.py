@@ -11,7 +11,13 @@ from rich.console import Console
 
 from mirrorwatch.clock import utc_now
 from mirrorwatch.config import AuditConfig, Config
-from mirrorwatch.domain.audit import FinishedAudit, Hours, Request
+from mirrorwatch.domain.audit import (
+    Crossing,
+    FinishedAudit,
+    Hours,
+    Request,
+    Side,
+)
 from mirrorwatch.domain.audit.document import combined
 
 from .errors import translated
@@ -22,6 +28,7 @@ from .planner import SitePlanner
 from .progress import Progress, Quiet, Terminal
 from .report import report_page
 from .session import make_session
+from .split import Split
 from .store import Store
 from .tools import Settings, Tools
 
@@ -74,11 +81,23 @@ class Audits:
         )
         self._folder = folder
         self._store = Store(session, folder)
+        self._split = Split(self._tools, session)
 
     def run(self, request: Request) -> list[FinishedAudit]:
         """Carry out what is asked for, alone on the folder of all runs."""
         with only_one(self._folder):
             return list(Job(self._tools, self._store).run(request))
+
+    def digest(self, side: Side, request: Request, folder: str) -> Crossing:
+        """Digest one side into a folder of its own."""
+        return self._split.digest(side, request, folder)
+
+    def compare(
+        self, source: str, target: str
+    ) -> tuple[FinishedAudit, Hours, tuple[Crossing, ...]]:
+        """Compare the folders of two sides."""
+        judged, crossings = self._split.compare(source, target)
+        return judged.audit, judged.hours, crossings
 
     def results(self) -> list[FinishedAudit]:
         """Return what all finished runs found, in no order."""

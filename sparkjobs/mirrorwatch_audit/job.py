@@ -1,6 +1,7 @@
 """One run after the other: freeze, read, compare, look again, keep."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
@@ -14,6 +15,7 @@ from mirrorwatch.domain.audit import (
 from mirrorwatch.exceptions import AuditError
 
 from .audit import digest_side
+from .carrying import usable_carry
 from .errors import translated
 from .judging import judge
 from .nights import Nights
@@ -83,13 +85,18 @@ class Job:
             )
         began = self._tools.clock()
         store.save_plan(run)
+        carry = store.carry(run.carried_from)
+        if carry is not None:
+            with translated("Cannot read what was left by the night before"):
+                carry, lost = usable_carry(carry, plan, run.before)
+            plan = replace(plan, unverifiable=(*plan.unverifiable, *lost))
         judged = judge(
             self._tools,
             plan,
             self._digest(plan, "source"),
             self._digest(plan, "target"),
             began=began,
-            carry=store.carry(run.carried_from),
+            carry=carry,
         )
         with self._tools.progress.stage("Keeping what was found"):
             if plan.window is None:

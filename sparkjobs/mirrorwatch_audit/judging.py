@@ -126,7 +126,7 @@ def _result(
             *plan.stated,
             *(s for s in found.stated if not _is_void(s, void)),
         ),
-        unverifiable=(*plan.unverifiable, *gone),
+        unverifiable=(*plan.unverifiable, *found.unverifiable, *gone),
     )
 
 

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Protocol
 
-from mirrorwatch.audit import freeze, recheck
+from mirrorwatch.audit import freeze, freeze_side, recheck
 from mirrorwatch.config import Config
-from mirrorwatch.domain.audit import Ends, Plan, Request, Unverifiable
+from mirrorwatch.domain.audit import Ends, Plan, Request, Side, Unverifiable
 
 __all__ = ["Planner", "SitePlanner"]
 
@@ -21,6 +21,16 @@ class Planner(Protocol):
         ------
         SourceError
             Raised if a cluster cannot be asked.
+        """
+        ...
+
+    def freeze_side(self, request: Request, side: Side) -> Plan:
+        """Return what one side has to digest for itself.
+
+        Raises
+        ------
+        SourceError
+            Raised if a cluster of this side cannot be asked.
         """
         ...
 
@@ -52,6 +62,9 @@ class SitePlanner:
 
     def freeze(self, request: Request, before: Ends) -> Plan:
         return freeze(self._config, request, before, clock=self._clock)
+
+    def freeze_side(self, request: Request, side: Side) -> Plan:
+        return freeze_side(self._config, request, side, clock=self._clock)
 
     def recheck(self, plan: Plan) -> tuple[Unverifiable, ...]:
         return recheck(self._config, plan)

@@ -2,5 +2,6 @@
 
 from .freeze import freeze
 from .recheck import recheck
+from .side import freeze_side
 
-__all__ = ["freeze", "recheck"]
+__all__ = ["freeze", "freeze_side", "recheck"]

@@ -4,6 +4,7 @@ import click
 
 from .looking import history, report
 from .run import run
+from .split import compare, digest
 
 __all__ = ["command"]
 
@@ -22,5 +23,5 @@ def command() -> None:
     """
 
 
-for _command in (run, report, history):
+for _command in (run, digest, compare, report, history):
     command.add_command(_command)

@@ -1,0 +1,216 @@
+"""Freezes one side by time, where the other one is out of reach."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from ..config import AuditConfig, Config, FlowConfig
+from ..domain.audit import (
+    Lane,
+    Plan,
+    Request,
+    Side,
+    SourceRange,
+    Span,
+    Window,
+)
+from ..domain.audit.alignment import later
+from ..domain.audit.facts import FirstSince, Log
+from ..domain.carriage import Carriage
+from ..domain.view import TopicFacts
+from .answers import Answers
+from .sites import Site, Sites
+
+__all__ = ["freeze_side"]
+
+_NOTHING = Span(0, 0)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Part:
+    """A partition of this side, and what it is called on both."""
+
+    flow: FlowConfig
+    source_topic: str
+    target_topic: str
+    log: Log
+    compacted: bool
+
+
+def freeze_side(
+    config: Config,
+    request: Request,
+    side: Side,
+    *,
+    clock: Callable[[], datetime],
+) -> Plan:
+    """Freeze what lies in a window on one side of the flows.
+
+    Parameters
+    ----------
+    config
+        The whole configuration; only the clusters of this side are asked.
+    request
+        What is asked for, with its window.
+    side
+        Which side.
+    clock
+        Gives the time.
+
+    Returns
+    -------
+    Plan
+        Lanes without offsets of the other side.
+
+    Raises
+    ------
+    SourceUnavailableError
+        Raised if a cluster cannot be reached.
+    SourceError
+        Raised if it refuses.
+
+    Notes
+    -----
+    What it reads is never judged by itself: `compare` asks both clusters
+    what belongs together, and looks at the records where digests differ.
+    """
+    window = request.window
+    if window is None:
+        raise ValueError("a side is frozen by a window")
+    slack = (config.audit or AuditConfig()).slack
+    now = clock()
+    with Sites(config) as sites:
+        parts = [
+            part
+            for flow in config.flows
+            for part in _parts(flow, request, side, sites)
+        ]
+        spans = _spans(parts, window, slack, Answers(sites))
+    lanes: dict[tuple[str, str, int], Lane] = {}
+    for part in parts:
+        topic, partition = part.target_topic, part.log.place[1]
+        key = (part.flow.target, topic, partition)
+        lane = _lane(part, side, spans[part.log])
+        # What several topics feed is one lane.
+        if key in lanes and side == "source":
+            sources = (*lanes[key].sources, *lane.sources)
+            lane = replace(lanes[key], sources=sources)
+        lanes[key] = lanes.get(key, lane) if side == "target" else lane
+    return Plan(
+        id=request.run_id(now.date()),
+        at=now,
+        window=window,
+        lanes=tuple(lanes.values()),
+    )
+
+
+def _parts(
+    flow: FlowConfig, request: Request, side: Side, sites: Sites
+) -> Iterator[_Part]:
+    site = sites[flow.source if side == "source" else flow.target]
+    topics = site.describe().topics
+    names = {
+        there if side == "target" else here: here
+        for here, there in _names(flow, side, topics).items()
+        if request.wants(flow.name, here)
+    }
+    configs, _ = site.configs(names)
+    for log in _logs(site, side, {name: topics[name] for name in names}):
+        name = log.place[0]
+        remote = flow.topic_naming.remote(names[name])
+        yield _Part(
+            flow=flow,
+            source_topic=names[name],
+            target_topic=name if side == "target" else str(remote),
+            log=log,
+            compacted=name in configs and configs[name].compacted,
+        )
+
+
+def _names(
+    flow: FlowConfig, side: Side, topics: Mapping[str, TopicFacts]
+) -> Mapping[str, str]:
+    """Return the names at the target of source topics that are carried."""
+    carriage = Carriage(
+        selection=flow.selection,
+        naming=flow.topic_naming,
+        target_alias=flow.mirror.target_alias,
+    )
+    if side == "source":
+        return carriage.names(topics)
+    origins = {
+        origin: topic
+        for topic in sorted(topics)
+        if (origin := carriage.naming.origin(topic)) is not None
+    }
+    return {
+        origin: origins[origin]
+        for origin, remote in carriage.names(origins).items()
+        if remote == origins[origin]
+    }
+
+
+def _logs(
+    site: Site, side: Side, topics: Mapping[str, TopicFacts]
+) -> Iterator[Log]:
+    places = [
+        (name, partition)
+        for name, topic in sorted(topics.items())
+        for partition in range(topic.partitions)
+    ]
+    starts = site.starts(places)
+    ends = site.ends(places, read_committed=False)
+    for place in places:
+        if place in starts and place in ends:
+            yield Log(
+                side=side,
+                cluster=site.alias,
+                place=place,
+                topic_id=topics[place[0]].id,
+                retained=Span(starts[place], ends[place]),
+            )
+
+
+def _spans(
+    parts: list[_Part], window: Window, slack: timedelta, answers: Answers
+) -> Mapping[Log, Span]:
+    """Return where the records of the window are: as far behind it as they
+    may be out of order.
+    """
+    logs = {part.log for part in parts}
+    end = later(window.end, slack)
+    firsts = {log: FirstSince(log, window.start) for log in logs}
+    lasts = {log: FirstSince(log, end) for log in logs}
+    found = answers([*firsts.values(), *lasts.values()])
+    return {
+        log: Span(
+            found[firsts[log]].within(log.retained),
+            found[lasts[log]].within(log.retained),
+        )
+        for log in logs
+    }
+
+
+def _lane(part: _Part, side: Side, span: Span) -> Lane:
+    here, log = side == "source", part.log
+    source = SourceRange(
+        flow=part.flow.name,
+        cluster=part.flow.source,
+        topic=part.source_topic,
+        partition=log.place[1],
+        span=span if here else _NOTHING,
+        retained=log.retained if here else _NOTHING,
+        position=None,
+        topic_id=log.topic_id if here else "",
+    )
+    return Lane(
+        flow=part.flow.name,
+        cluster=part.flow.target,
+        target_topic=part.target_topic,
+        partition=log.place[1],
+        sources=(source,),
+        span=_NOTHING if here else span,
+        retained=_NOTHING if here else log.retained,
+        compacted=part.compacted,
+        topic_id="" if here else log.topic_id,
+    )

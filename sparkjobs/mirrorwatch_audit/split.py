@@ -1,0 +1,177 @@
+"""Both sides apart: each site sums up its own, and only that travels."""
+
+from dataclasses import dataclass, replace
+
+from pyspark.sql import DataFrame, SparkSession
+
+from mirrorwatch.domain.audit import (
+    Crossing,
+    Ends,
+    Plan,
+    Request,
+    Side,
+    Unverifiable,
+)
+from mirrorwatch.exceptions import AuditError
+from mirrorwatch.state.versioned import from_versioned, to_versioned
+
+from .audit import digest_side
+from .errors import translated
+from .figures import reading_of
+from .folder import Folder
+from .judging import Judged, judge
+from .lanes import name
+from .tools import Tools
+
+__all__ = ["Split"]
+
+NOT_DIGESTED = "the digest of the {side} does not have it"
+
+UNTIMED = (
+    "the target puts timestamps of its own on records: what digests of a "
+    "window hold does not belong together. Use mirrorwatch audit run"
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Digested:
+    """What was summed up on one side."""
+
+    side: Side
+    request: Request
+    plan: Plan
+
+
+class Split:
+    """Digests each side into a folder, and compares two folders.
+
+    Parameters
+    ----------
+    tools
+        What to work with.
+    session
+        Spark.
+
+    Raises
+    ------
+    AuditError
+        Raised by every method if Spark or a folder fails.
+    SourceError
+        Raised by every method if a cluster cannot be asked.
+    """
+
+    def __init__(self, tools: Tools, session: SparkSession) -> None:
+        self._tools = tools
+        self._session = session
+
+    def digest(self, side: Side, request: Request, folder: str) -> Crossing:
+        """Digest one side; only its clusters are asked."""
+        tools, out = self._tools, Folder(self._session, folder)
+        with tools.progress.stage("Freezing the ranges"):
+            plan = tools.planner.freeze_side(request, side)
+        if not plan.lanes:
+            raise AuditError(
+                f"There is nothing to digest: the {side} has no topic that "
+                "is carried and was asked for"
+            )
+        digested = _Digested(side=side, request=request, plan=plan)
+        doing = tools.progress.stage(f"Reading the {side}")
+        with doing, translated(f"Cannot read the {side}"):
+            digest = digest_side(
+                tools.read, plan, side, bucket=tools.settings.bucket
+            )
+            # Few rows: a file for each task would be larger than they are.
+            out.write_table("digest", digest.coalesce(1))
+        # Last, because it is what makes the folder count.
+        out.write_text("digested", to_versioned(digested))
+        return self._crossing(out, side)
+
+    def compare(
+        self, source: str, target: str
+    ) -> tuple[Judged, tuple[Crossing, ...]]:
+        """Compare the folders of two sides; both clusters are asked."""
+        tools = self._tools
+        began = tools.clock()
+        folders = [
+            Folder(self._session, source),
+            Folder(self._session, target),
+        ]
+        sides: tuple[Side, Side] = ("source", "target")
+        digested = [
+            self._digested(folder, side)
+            for folder, side in zip(folders, sides, strict=True)
+        ]
+        asked = digested[0].request
+        if asked != digested[1].request:
+            raise AuditError(
+                f"{source} and {target} are not of the same window, flow and "
+                "topics: make them anew with the same options on both sides"
+            )
+        with tools.progress.stage("Freezing the ranges"):
+            plan = tools.planner.freeze(asked, Ends())
+        judged = judge(
+            tools,
+            _comparable(plan, digested[0].plan, digested[1].plan),
+            *(_table(folder) for folder in folders),
+            began=began,
+        )
+        crossings = tuple(map(self._crossing, folders, sides))
+        return judged, crossings
+
+    def _digested(self, folder: Folder, side: Side) -> _Digested:
+        texts = folder.read_texts("digested")
+        if not texts:
+            raise AuditError(
+                f"{folder.url} has no digest that came to its end: make it "
+                "with mirrorwatch audit digest"
+            )
+        found = from_versioned(_Digested, texts[0], folder.url)
+        if found.side != side:
+            raise AuditError(
+                f"{folder.url} is of the {found.side}, not of the {side}: "
+                "the source's comes first"
+            )
+        return found
+
+    def _crossing(self, folder: Folder, side: Side) -> Crossing:
+        read = reading_of(_table(folder))
+        parts = ("digest", "digested")
+        return Crossing(
+            side=side,
+            records=read.records,
+            read_bytes=read.bytes,
+            digest_bytes=sum(folder.size_bytes(part) for part in parts),
+        )
+
+
+def _table(folder: Folder) -> DataFrame:
+    digest = folder.read_table("digest")
+    if digest is None:
+        raise AuditError(f"{folder.url} is not whole: its digest is missing")
+    return digest
+
+
+def _comparable(plan: Plan, source: Plan, target: Plan) -> Plan:
+    """Leave out the lanes that are not in both digests."""
+    sources = {
+        (name(lane), s.topic_id) for lane in source.lanes for s in lane.sources
+    }
+    targets = {(name(lane), lane.topic_id) for lane in target.lanes}
+    lanes, gaps = [], []
+    for lane in plan.lanes:
+        here = all((name(lane), s.topic_id) in sources for s in lane.sources)
+        there = not lane.topic_id or (name(lane), lane.topic_id) in targets
+        if lane.timestamps and here and there:
+            lanes.append(lane)
+            continue
+        missing = NOT_DIGESTED.format(side="target" if here else "source")
+        gaps.append(
+            Unverifiable(
+                flow=lane.flow,
+                topic=lane.topic,
+                partition=lane.partition,
+                reason=missing if lane.timestamps else UNTIMED,
+            )
+        )
+    unverifiable = (*plan.unverifiable, *gaps)
+    return replace(plan, lanes=tuple(lanes), unverifiable=unverifiable)

@@ -1,0 +1,203 @@
+"""Runs in a folder, by real Spark."""
+
+import gc
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from mirrorwatch.domain.audit import Ends, Hours, ends_after
+from mirrorwatch.exceptions import AuditError
+from mirrorwatch.state.audits import latest_audit, read_audit, read_hours
+from mirrorwatch_audit.digest import SCHEMA_VERSION
+from mirrorwatch_audit.errors import translated
+from mirrorwatch_audit.folder import Folder
+from mirrorwatch_audit.store import FrozenRun, Store
+from tests.support.audits import (
+    NIGHT,
+    a_finding,
+    a_finished,
+    a_result,
+    an_hour,
+)
+from tests.support.plans import a_lane, a_plan
+from tests.support.spark import small_spark
+
+pytestmark = [
+    pytest.mark.spark,
+    # PySpark leaves sockets that results came through to the collector.
+    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
+]
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    with small_spark() as session:
+        yield session
+    gc.collect()
+
+
+@pytest.fixture
+def store(spark: SparkSession, tmp_path: Path) -> Store:
+    return Store(spark, str(tmp_path))
+
+
+def a_table(spark: SparkSession, *numbers: int) -> DataFrame:
+    rows = [(number,) for number in numbers]
+    return spark.createDataFrame(rows, "number int")
+
+
+def numbers(table: DataFrame | None) -> list[int]:
+    assert table is not None
+    return sorted(row["number"] for row in table.collect())
+
+
+FINISHED = a_finished(a_result(a_finding()))
+
+
+def test_what_is_kept_of_a_run_comes_back(
+    spark: SparkSession, store: Store
+) -> None:
+    plan = a_plan(a_lane(), a_lane("Ünïcode \n'\"", 3, source=(5, 2**40)))
+    before = ends_after(a_plan(), Ends())
+    run = FrozenRun(plan=plan, before=before, carried_from="nightly-2026")
+    hours = Hours(counts=(an_hour(), an_hour(None)))
+    store.save_plan(run)
+    kept = store.save_digest(plan.id, "source", a_table(spark, 1, 2))
+    store.save_carry(plan.id, a_table(spark, 3))
+    store.save_report(plan.id, hours, "<!doctype html>")
+    assert not store.is_finished(plan.id)
+    store.save_result(FINISHED)
+
+    assert store.plan(plan.id) == run
+    assert numbers(kept) == [1, 2]
+    assert numbers(store.carry(plan.id)) == [3]
+    assert store.hours(plan.id) == hours
+    assert store.is_finished(plan.id)
+    assert store.result(plan.id) == FINISHED
+    assert store.results() == [FINISHED]
+    assert store.last_night() == run
+
+
+def test_a_folder_on_this_machine_is_read_without_spark(
+    store: Store, tmp_path: Path
+) -> None:
+    hours = Hours(counts=(an_hour(),))
+    store.save_report(FINISHED.result.id, hours, "<!doctype html>")
+    store.save_result(FINISHED)
+
+    assert latest_audit(tmp_path) == FINISHED
+    assert read_audit(tmp_path, FINISHED.result.id) == FINISHED
+    assert read_hours(tmp_path, FINISHED.result.id) == hours
+
+
+def test_an_empty_folder_has_nothing(store: Store) -> None:
+    run = "nightly-2026-11-21"
+    assert store.plan(run) is None
+    assert store.carry(run) is None
+    assert store.carry(None) is None
+    assert store.result(run) is None
+    assert store.results() == []
+    assert store.last_night() is None
+    assert store.hours(run) == Hours()
+
+
+def test_the_last_night_is_the_one_with_the_newest_ranges(
+    store: Store,
+) -> None:
+    for days in (1, 0, 2):
+        at = NIGHT - timedelta(days=days)
+        name = f"nightly-{at:%Y-%m-%d}"
+        plan = replace(a_plan(), id=name, at=at)
+        store.save_plan(FrozenRun(plan=plan, before=Ends()))
+        store.save_result(a_finished(replace(a_result(at=at), id=name)))
+    window = replace(
+        a_result(at=NIGHT + timedelta(days=1), nightly=False), id="adhoc"
+    )
+    store.save_result(a_finished(window))
+
+    last = store.last_night()
+    assert last is not None
+    assert last.plan.id == "nightly-2026-11-21"
+
+
+def test_a_result_without_its_plan_is_not_taken_for_a_beginning(
+    store: Store,
+) -> None:
+    store.save_result(FINISHED)
+    with pytest.raises(AuditError, match="and not its plan"):
+        store.last_night()
+
+
+def test_what_is_written_again_replaces_what_was_there(
+    spark: SparkSession, store: Store
+) -> None:
+    store.save_carry("a", a_table(spark, 1))
+    store.save_carry("a", a_table(spark, 2))
+    store.save_result(FINISHED)
+    again = a_finished()
+    store.save_result(again)
+
+    assert numbers(store.carry("a")) == [2]
+    assert store.results() == [again]
+
+
+def test_a_table_of_another_version_is_refused(
+    spark: SparkSession, store: Store, tmp_path: Path
+) -> None:
+    other = a_table(spark, 1).selectExpr(
+        "number", f"{SCHEMA_VERSION + 1} AS schema_version"
+    )
+    store.save_carry("a", other)
+    with pytest.raises(AuditError, match=f"has version {SCHEMA_VERSION + 1}"):
+        store.carry("a")
+
+    a_table(spark, 1).write.parquet(f"{tmp_path}/runs/b/carry")
+    with pytest.raises(AuditError, match="has version None"):
+        store.carry("b")
+
+
+def test_a_half_written_result_is_none(store: Store, tmp_path: Path) -> None:
+    # What Spark's committer leaves of a write that was killed.
+    pending = tmp_path / "runs" / "a" / "result" / "_temporary" / "0"
+    pending.mkdir(parents=True)
+    (pending / "part-0").write_text('{"schema_version"')
+
+    assert not store.is_finished("a")
+    assert store.results() == []
+
+
+def test_a_file_system_that_is_not_there_is_a_clear_error(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    blocked = Store(spark, str(tmp_path / "file"))
+    with pytest.raises(AuditError, match=r"Cannot write file:.*carry") as e:
+        blocked.save_carry("a", a_table(spark, 1))
+    assert "\n" not in str(e.value)
+    with pytest.raises(AuditError, match="No FileSystem for scheme"):
+        Store(spark, "nowhere://a/b").results()
+
+
+def test_the_size_of_a_table_is_that_of_its_files(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    folder = Folder(spark, str(tmp_path))
+    folder.write_table("t", a_table(spark, *range(100)))
+    files = (tmp_path / "t").glob("*.parquet")
+    assert folder.size_bytes("t") == sum(f.stat().st_size for f in files)
+
+
+def test_what_spark_says_is_told_in_a_sentence(spark: SparkSession) -> None:
+    with (
+        pytest.raises(
+            AuditError, match=r"Cannot count: .*DIVIDE_BY_ZERO"
+        ) as e,
+        translated("Cannot count"),
+    ):
+        spark.sql("SELECT 1 / id FROM range(2)").collect()
+    assert "\n" not in str(e.value)
+    assert "at org.apache" not in str(e.value)
