@@ -12,7 +12,8 @@ MONDAY = datetime(2026, 11, 16, tzinfo=UTC)
 def days(schedule: str) -> str:
     """Return the weekdays of a week on which a schedule fires."""
     trigger = to_trigger(schedule)
-    fired, at = [], MONDAY
+    fired: list[str] = []
+    at = MONDAY
     while True:
         at = trigger.get_next_fire_time(None, at)
         if at >= MONDAY + timedelta(days=7):
