@@ -96,6 +96,7 @@ class Job:
             self._digest(plan, "source"),
             self._digest(plan, "target"),
             began=began,
+            before=run.before,
             carry=carry,
         )
         with self._tools.progress.stage("Keeping what was found"):

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from pyspark.sql import DataFrame
 
 from mirrorwatch.domain.audit import (
     AuditResult,
+    Ends,
     Finding,
     FinishedAudit,
     Hours,
@@ -24,6 +25,8 @@ from .figures import Reading, hours_of, reading_of
 from .tools import Tools
 
 __all__ = ["Judged", "judge"]
+
+NOTHING = Ends()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,6 +50,7 @@ def judge(
     target: DataFrame,
     *,
     began: datetime,
+    before: Ends = NOTHING,
     carry: DataFrame | None = None,
 ) -> Judged:
     """Compare two digests.
@@ -62,7 +66,9 @@ def judge(
     target
         Digest of the target.
     began
-        When the run began.
+        When the run began to read.
+    before
+        Up to where partitions were audited.
     carry
         What the night before left to this one.
 
@@ -73,6 +79,7 @@ def judge(
     SourceError
         Raised if a cluster cannot be asked.
     """
+    read = tools.clock()
     doing = tools.progress.stage("Comparing")
     with doing, translated("Cannot compare"):
         found = compare(
@@ -85,7 +92,6 @@ def judge(
         )
         readings = [reading_of(source), reading_of(target)]
         hours = hours_of(plan, source, target)
-    read = tools.clock()
     with tools.progress.stage("Looking whether anything expired meanwhile"):
         gone = tools.planner.recheck(plan)
     ended = tools.clock()
@@ -94,6 +100,7 @@ def judge(
         bytes=sum(reading.bytes for reading in readings),
         reading=read - began,
         total=ended - began,
+        covered=_covered(plan, before, readings),
     )
     result = _result(plan, found, gone, readings, began=began, ended=ended)
     audit = FinishedAudit(result=result, speed=speed)
@@ -127,7 +134,22 @@ def _result(
             *(s for s in found.stated if not _is_void(s, void)),
         ),
         unverifiable=(*plan.unverifiable, *found.unverifiable, *gone),
+        more=plan.more,
     )
+
+
+def _covered(
+    plan: Plan, before: Ends, readings: Sequence[Reading]
+) -> timedelta:
+    """Return in how much time the records that were read were written."""
+    if plan.window is not None:
+        return plan.window.end - plan.window.start
+    end = max((lane.cut_at or plan.at for lane in plan.lanes), default=plan.at)
+    # A record with a timestamp of years ago says nothing of last night.
+    known = [audited.cut_at for audited in before.ends]
+    known = known and [max(known)]
+    known = known or [r.earliest for r in readings if r.earliest is not None]
+    return max(end - min(known, default=end), timedelta())
 
 
 def _is_void(

@@ -115,5 +115,6 @@ def a_finished(result: AuditResult | None = None) -> FinishedAudit:
             bytes=sum(t.source_bytes + t.target_bytes for t in topics),
             reading=timedelta(minutes=4),
             total=timedelta(minutes=5),
+            covered=timedelta(days=1),
         ),
     )

@@ -2,8 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import timedelta
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -101,24 +99,9 @@ def report_page(
         stated=[(text, stated[kind]) for kind, text in STATED.items()],
         kinds=KINDS,
         heat=heat_map(result, hours.counts),
-        costs=[_cost(audit) for audit in finished],
+        finished=finished,
         version=__version__,
     )
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Cost:
-    """What a run cost, and a day would."""
-
-    audit: FinishedAudit
-    covered: timedelta
-    forecast: timedelta | None
-
-
-def _cost(audit: FinishedAudit) -> _Cost:
-    covered = audit.result.end - audit.result.start
-    forecast = audit.speed.forecast(covered)
-    return _Cost(audit=audit, covered=covered, forecast=forecast)
 
 
 def _state(result: AuditResult) -> str:

@@ -83,9 +83,10 @@ def test_a_day_is_forecast_from_what_was_covered() -> None:
         bytes=250_000_000,
         reading=timedelta(seconds=10),
         total=timedelta(seconds=30),
+        covered=timedelta(hours=1),
     )
     assert speed.records_per_second == 100_000
     assert speed.bytes_per_second == 25_000_000
-    assert speed.forecast(timedelta(hours=1)) == timedelta(seconds=260)
-    assert speed.forecast(timedelta(seconds=5)) is None
+    assert speed.forecast == timedelta(seconds=260)
+    assert replace(speed, covered=timedelta(seconds=5)).forecast is None
     assert replace(speed, reading=timedelta()).records_per_second is None

@@ -25,10 +25,13 @@ class Speed:
     """Bytes of keys, values and headers of these."""
 
     reading: timedelta
-    """How long reading and comparing took."""
+    """How long reading both sides took."""
 
     total: timedelta
     """How long the whole run took."""
+
+    covered: timedelta
+    """Time in which the records that were read had been written."""
 
     @property
     def records_per_second(self) -> float | None:
@@ -40,22 +43,14 @@ class Speed:
         """Bytes of both sides read in a second, if any time passed."""
         return self.bytes / self._seconds if self._seconds > 0 else None
 
-    def forecast(self, covered: timedelta) -> timedelta | None:
-        """Return how long a day of the same traffic would take.
-
-        Parameters
-        ----------
-        covered
-            Time in which the records that were read had been written.
-
-        Returns
-        -------
-        timedelta or None
-            `None` if too little time was covered to say.
+    @property
+    def forecast(self) -> timedelta | None:
+        """How long a day of the same traffic would take; `None` if too little
+        time was covered to say.
         """
-        if covered < LEAST_SPAN:
+        if self.covered < LEAST_SPAN:
             return None
-        return self.total - self.reading + self.reading * (DAY / covered)
+        return self.total - self.reading + self.reading * (DAY / self.covered)
 
     @property
     def _seconds(self) -> float:
