@@ -168,6 +168,12 @@ def test_what_could_not_be_verified_is_a_warning_with_its_reason() -> None:
     assert "nor could 69 more ranges" in verdict.reason
 
 
+def test_a_part_of_a_night_is_not_yet_ok() -> None:
+    night = a_night(more=True)
+    assert judged(night=night, overdue=None).health is Health.UNKNOWN
+    assert judged(night=night).health is Health.WARNING
+
+
 def test_a_night_that_was_missed_is_a_warning() -> None:
     missed = judged(overdue=DUE + 2 * HOUR)
     assert missed.health is Health.WARNING
@@ -246,6 +252,7 @@ maybe = st.none() | st.sampled_from([DUE, DUE + HOUR, NOON])
             a_night(),
             with_findings(a_finding()).night,
             a_night(gaps=(GAP,), gaps_total=1),
+            a_night(more=True),
         ]
     ),
     attempt=st.none()
@@ -274,7 +281,7 @@ def test_ok_means_that_the_last_audit_due_was_clean(
         assert verdict.health is Health.CRITICAL
     if verdict.health is Health.OK:
         assert night is not None
-        assert (night.findings, night.gaps) == ((), ())
+        assert (night.findings, night.gaps, night.more) == ((), (), False)
         assert not problems
         assert overdue is None or night.began_at >= overdue
         assert at == NOON

@@ -79,8 +79,9 @@ def test_a_night_survives_the_state_file() -> None:
 
 
 def test_pieces_of_one_night_are_one_audit() -> None:
-    first = of(a_result(a_finding(), at=NIGHT))
+    first = of(replace(a_result(a_finding(), at=NIGHT), more=True))
     second = of(a_result(at=NIGHT + HOUR / 2))
+    assert first.more
     second = replace(second, runs=("nightly-2026-11-21-2",))
     nights = add_night(add_night((), first, NIGHT), second, NIGHT)
     both = join(nights)
@@ -89,6 +90,7 @@ def test_pieces_of_one_night_are_one_audit() -> None:
     assert both.found("dropped") == 1
     assert both.shown == first.shown
     assert both.end == second.end
+    assert not both.more
     assert both.topics[0].source_records == 2000
     assert add_night((first,), second, None) == (second,)
 

@@ -81,6 +81,9 @@ class Night:
     gaps_total: int = 0
     """How many of them there were."""
 
+    more: bool = False
+    """Whether another run is to compare the rest."""
+
     shown: str = ""
     """The run whose report is worth reading first."""
 
@@ -133,6 +136,7 @@ def night_of(result: AuditResult, flow: str) -> Night | None:
         stated=dict(stated),
         gaps=tuple(gaps[:MOST_FINDINGS]),
         gaps_total=len(gaps),
+        more=result.more,
         shown=result.id,
     )
 
@@ -187,6 +191,7 @@ def join(nights: Sequence[Night]) -> Night | None:
         stated=dict(stated),
         gaps=tuple(g for n in nights for g in n.gaps)[:MOST_FINDINGS],
         gaps_total=sum(night.gaps_total for night in nights),
+        more=newest.more,
         shown=[*doubtful, *wrong][-1].shown
         if doubtful or wrong
         else newest.shown,

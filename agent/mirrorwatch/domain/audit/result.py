@@ -107,6 +107,9 @@ class AuditResult:
     unverifiable: tuple[Unverifiable, ...] = ()
     """What could not be judged."""
 
+    more: bool = False
+    """Whether it is one piece of a night, and others follow."""
+
     @property
     def clean(self) -> bool:
         """Whether everything was verified and nothing is wrong."""

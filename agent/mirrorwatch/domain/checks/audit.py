@@ -129,7 +129,13 @@ def _judge_night(night: Night) -> Iterator[Finding]:
             f"Not everything could be verified {by}: "
             f"{gap_of(night.gaps[0])}{more}",
         )
-    if not night.findings and not night.gaps:
+    if night.more:
+        yield Finding(
+            Health.UNKNOWN,
+            f"Only a part was compared so far {by}: the rest comes in another "
+            "piece of it",
+        )
+    elif not night.findings and not night.gaps:
         yield _praise(night, by)
 
 
@@ -158,7 +164,8 @@ def _judge_attempt(
             return
     if overdue is None:
         return
-    if night is not None and night.began_at >= overdue - CLOCKS:
+    begun = night is not None and night.began_at >= overdue - CLOCKS
+    if night is not None and begun and not night.more:
         return
     runs = attempt is not None and attempt.outcome == "running"
     if attempt is not None and runs and attempt.due <= overdue:
