@@ -60,7 +60,8 @@ def align(
     The oldest sync that both sides still hold is one place; `slack` after the
     oldest record that both sides hold is another: one side may still hold
     records, out of time order, that expired at the other. Of the two,
-    whichever comes first.
+    whichever comes first. The mirror must be past that time, or what is before
+    it would come behind it.
     """
     starts = [feed.log.retained.start for feed in lane.feeds]
     if floor is None:
@@ -101,11 +102,18 @@ def _align_by_time(
             return None
         time = later(first.written_at, slack)
         begin = time if begin is None else max(begin, time)
-    offsets = []
-    for log in logs:
-        found = yield from ask(FirstSince(log, begin or EPOCH))
-        offsets.append(found.within(log.retained))
-    return Pairing(sources=tuple(offsets[1:]), target=offsets[0])
+    there = yield from ask(FirstSince(goal, begin or EPOCH))
+    sources = []
+    for feed in lane.feeds:
+        here = yield from ask(FirstSince(feed.log, begin or EPOCH))
+        if here.offset is None or here.offset >= feed.log.retained.end:
+            return None
+        passed = feed.position is not None and feed.position >= here.offset
+        if there.offset is None and not passed:
+            # What is before that time may be copied yet.
+            return None
+        sources.append(here.offset)
+    return Pairing(sources=tuple(sources), target=there.within(goal.retained))
 
 
 def first_record(log: Log) -> Talk[Found]:

@@ -83,16 +83,16 @@ def cut_of(
     pair = _find_sync(lane, goal, start, settled)
     if pair is not None:
         return Cut(pairing=pair, kind="sync", at=at)
-    if all(
-        s.copied <= first
+    waiting = any(
+        s.copied > first
         for s, first in zip(settled, start.sources, strict=True)
-    ):
-        return Cut(pairing=start, kind="timestamp", at=at)
+    )
     if not lane.timestamps or any(map(_hides_its_time, settled)):
-        return None
+        stay = Cut(pairing=start, kind="timestamp", at=at)
+        return None if waiting else stay
     timed = yield from _cut_by_time(lane, goal, start, settled, at)
     moved = timed.sources != start.sources
-    if not moved and any(s.blocked for s in settled):
+    if waiting and not moved and any(s.blocked for s in settled):
         return None
     return Cut(pairing=timed, kind="timestamp", at=at)
 
@@ -149,13 +149,24 @@ def _cut_by_time(
     settled: Sequence[Settled],
     at: datetime,
 ) -> Talk[Pairing]:
-    sources = []
+    """Return the first records that are not older than a time.
+
+    Notes
+    -----
+    Kafka finds the first one of a whole log. Where it is before the range on
+    one side, and on the other one has expired, the two belong to different
+    records, and nothing is cut: it is where time goes on.
+    """
+    sources, before = [], True
     for feed, found, first in zip(
         lane.feeds, settled, start.sources, strict=True
     ):
         since = yield from ask(FirstSince(feed.log, at))
-        offset = min(since.within(feed.log.retained), found.copied)
-        sources.append(max(first, offset))
+        offset = since.within(feed.log.retained)
+        before = before and offset < first
+        sources.append(max(first, min(offset, found.copied)))
     since = yield from ask(FirstSince(goal, at))
-    target = max(start.target, since.within(goal.retained))
+    target = since.within(goal.retained)
+    if before or target < start.target:
+        return start
     return Pairing(sources=tuple(sources), target=target)

@@ -37,6 +37,9 @@ class End:
     cut_at: datetime
     """Time at which the audited range was cut: what was settled then."""
 
+    position: int | None = None
+    """The mirror's position then, if it was known."""
+
     @property
     def place(self) -> tuple[str, str, int]:
         """Flow, source topic and partition."""
@@ -84,6 +87,7 @@ def ends_after(plan: Plan, before: Ends) -> Ends:
                 source_id=source.topic_id,
                 target_id=lane.topic_id,
                 cut_at=lane.cut_at or plan.at,
+                position=source.position,
             )
             found[end.place] = end
     return Ends(tuple(found.values()))

@@ -116,7 +116,7 @@ def _waiting(
             continue
         count = found.end - found.position
         end = night.ends.get(feed.place)
-        if end is not None and found.position <= end.source_end:
+        if end is not None and found.position == end.position:
             stuck.append(to_gap(feed, STUCK, count))
         else:
             stated.append(_in_flight(feed, count))

@@ -19,8 +19,26 @@ Pair = tuple[int, int]
 
 @dataclass(slots=True)
 class _Track:
+    """Every so many pairs of one partition, and the newest one."""
+
     highest: Pair = (-1, -1)
     pairs: list[Pair] = field(default_factory=list)
+    newest: Pair | None = None
+    seen: int = 0
+    every: int = 1
+
+    def add(self, pair: Pair) -> None:
+        self.newest = pair
+        if self.seen % self.every == 0:
+            self.pairs.append(pair)
+            if len(self.pairs) == MOST:
+                del self.pairs[1::2]
+                self.every *= 2
+        self.seen += 1
+
+    def clear(self) -> None:
+        self.pairs.clear()
+        self.newest, self.seen, self.every = None, 0, 1
 
 
 class SyncHistory:
@@ -52,21 +70,22 @@ class SyncHistory:
         track = self._tracks.setdefault(place, _Track())
         upstream, downstream = track.highest
         if sync.downstream < downstream:
-            track.pairs.clear()
+            track.clear()
         elif sync.upstream <= upstream:
             track.highest = (upstream, sync.downstream)
             return
         pair = track.highest = (sync.upstream, sync.downstream)
         if sync.upstream >= self._floors[place]:
-            track.pairs.append(pair)
-            if len(track.pairs) > MOST:
-                # The newest one stays, for it is worth most.
-                del track.pairs[-2::-2]
+            track.add(pair)
 
     def of(self, place: TopicPartition) -> tuple[Pair, ...]:
         """Return pairs of a source partition, ascending on both sides."""
         track = self._tracks.get(place)
-        return () if track is None else tuple(track.pairs)
+        if track is None or track.newest is None:
+            return ()
+        if track.pairs[-1] == track.newest:
+            return tuple(track.pairs)
+        return (*track.pairs, track.newest)
 
 
 def newest_sync(pairs: Sequence[Pair], above: Pair, most: Pair) -> Pair | None:

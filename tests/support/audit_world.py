@@ -1,0 +1,206 @@
+"""One partition that a mirror copies, in memory, and what an audit plans."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from mirrorwatch.domain.audit import Ends, Lane, Plan, Span, ends_after
+from mirrorwatch.domain.audit.conversation import converse
+from mirrorwatch.domain.audit.facts import (
+    Feed,
+    FirstSince,
+    Found,
+    LaneFacts,
+    Log,
+    Question,
+)
+from mirrorwatch.domain.audit.nightly import Night, plan_night
+from mirrorwatch.domain.audit.outcome import Outcome
+
+from .builders import NOON
+
+__all__ = ["SETTLE", "SLACK", "World"]
+
+SETTLE = timedelta(minutes=15)
+SLACK = timedelta(hours=6)
+
+
+@dataclass
+class World:
+    """A source partition, its mirror and its target partition."""
+
+    timestamps: bool = True
+    syncs_every: int | None = 3
+    now: datetime = NOON
+    source: list[datetime | None] = field(default_factory=list)
+    """Timestamps of records by offset; `None` for a marker."""
+
+    target: list[int] = field(default_factory=list)
+    """Source offsets of copies, by target offset."""
+
+    stamps: list[datetime] = field(default_factory=list)
+    """Timestamps at the target."""
+
+    position: int = 0
+    """Next source offset that the mirror reads."""
+
+    committed: int | None = None
+    syncs: list[tuple[int, int]] = field(default_factory=list)
+    source_start: int = 0
+    target_start: int = 0
+    ids: tuple[str, str] = ("source", "target")
+    ends: Ends = field(default_factory=Ends)
+
+    def write(self, count: int, *, early: timedelta = timedelta()) -> None:
+        """Write records, one a second."""
+        for _ in range(count):
+            self.now += timedelta(seconds=1)
+            self.source.append(self.now - early)
+
+    def mark(self) -> None:
+        """Write a transaction's marker."""
+        self.source.append(None)
+
+    def copy(self, count: int) -> None:
+        """Copy the next records."""
+        for _ in range(count):
+            while (
+                self.position < len(self.source)
+                and self.source[self.position] is None
+            ):
+                self.position += 1
+            if self.position >= len(self.source):
+                return
+            written_at = self.source[self.position]
+            assert written_at is not None
+            pair = (self.position, len(self.target))
+            if self.syncs_every and len(self.target) % self.syncs_every == 0:
+                self.syncs.append(pair)
+            self.target.append(self.position)
+            self.stamps.append(written_at if self.timestamps else self.now)
+            self.position += 1
+
+    def drop(self, count: int) -> None:
+        """Read records without copying them."""
+        self.position = min(self.position + count, len(self.source))
+
+    def commit(self) -> None:
+        """Commit the position, as MirrorMaker 2 does: behind the last copy."""
+        if self.target:
+            self.committed = self.target[-1] + 1
+
+    def do(self, deed: str, count: int) -> None:
+        """Do something by its name, so many times."""
+        match deed:
+            case "write":
+                self.write(count)
+            case "late":
+                self.write(1, early=timedelta(minutes=count))
+            case "copy":
+                self.copy(count)
+            case "mark":
+                self.mark()
+            case "commit":
+                self.commit()
+            case "wait":
+                self.now += timedelta(seconds=count)
+            case "expire source":
+                self.source_start = min(
+                    self.source_start + count, self.position, len(self.source)
+                )
+            case _:
+                self.target_start = min(
+                    self.target_start + count, len(self.target)
+                )
+
+    def freeze(self, *, write: int = 0, copy: int = 0) -> LaneFacts:
+        """Freeze offsets, while records are written and copied."""
+        end = len(self.source)
+        self.write(write)
+        self.copy(copy)
+        syncs = tuple(self.syncs)
+        known = [self.committed, syncs[-1][0] + 1 if syncs else None]
+        self.copy(copy)
+        return LaneFacts(
+            cluster="ldf",
+            place=("t", 0),
+            feeds=(
+                Feed(
+                    flow="flow",
+                    log=self._log("source", end),
+                    steady=write == 0,
+                    position=max(
+                        (p for p in known if p is not None), default=None
+                    ),
+                    syncs=tuple(s for s in syncs if s[0] >= self.source_start),
+                ),
+            ),
+            goal=self._log("target", len(self.target)),
+            timestamps=self.timestamps,
+        )
+
+    def night(self, *, write: int = 0, copy: int = 0) -> Outcome:
+        """Plan a night, and take it for carried out."""
+        night = Night(
+            now=self.now,
+            settle=SETTLE,
+            slack=SLACK,
+            ends=self.ends.by_place(),
+        )
+        lane = self.freeze(write=write, copy=copy)
+        (outcome,) = converse([plan_night(lane, night)], self.answer)
+        plan = Plan(
+            id="night",
+            at=self.now,
+            window=None,
+            lanes=() if outcome.lane is None else (outcome.lane,),
+        )
+        self.ends = ends_after(plan, self.ends)
+        return outcome
+
+    def answer(
+        self, questions: Collection[Question]
+    ) -> Mapping[Question, Found]:
+        return {question: self._answer(question) for question in questions}
+
+    def sides(self, lane: Lane) -> tuple[list[int], list[int]]:
+        """Return the source offsets of what is compared, on both sides."""
+        (source,) = lane.sources
+        return (
+            [o for o in _range(source.span) if self.source[o] is not None],
+            [self.target[o] for o in _range(lane.span)],
+        )
+
+    def _log(self, side: str, end: int) -> Log:
+        source = side == "source"
+        start = self.source_start if source else self.target_start
+        return Log(
+            side="source" if source else "target",
+            cluster=side,
+            place=("t", 0),
+            topic_id=self.ids[not source],
+            retained=Span(start, end),
+        )
+
+    def _answer(self, question: Question) -> Found:
+        source = question.log.side == "source"
+        stamps = self.source if source else self.stamps
+        start = self.source_start if source else self.target_start
+        if isinstance(question, FirstSince):
+            wanted = (
+                offset
+                for offset in range(start, len(stamps))
+                if (at := stamps[offset]) is not None and at >= question.time
+            )
+        else:
+            wanted = (
+                offset
+                for offset in range(question.offset, len(stamps))
+                if stamps[offset] is not None
+            )
+        found = next(wanted, None)
+        return Found(found, None if found is None else stamps[found])
+
+
+def _range(span: Span) -> range:
+    return range(span.start, span.end)
