@@ -98,8 +98,9 @@ class Lane:
 
     timestamps: bool = True
     """Whether the target keeps the records' timestamps; where it does not
-    (`LogAppendTime` on either side) they are left out of buckets and
-    checksums."""
+    (`LogAppendTime` there) they are left out of buckets and checksums, and of
+    an ad hoc audit all records of the spans are compared. The timestamps that
+    a source puts on records itself are copied like any others."""
 
     compacted: bool = False
     """Whether either side removes all but the newest record of a key: then
