@@ -76,6 +76,15 @@ def test_lag_that_grows_from_stretch_to_stretch_falls_behind() -> None:
     assert trend.falls_behind()
 
 
+def test_what_has_caught_up_falls_behind_no_more() -> None:
+    trend = Trend()
+    for n in range(6):
+        trend.see(n * BUCKET, 0, 0, 40.0 + n)
+    assert trend.falls_behind()
+    trend.see(5 * BUCKET + 10, 0, 0, 0.0)
+    assert not trend.falls_behind()
+
+
 def test_bursts_do_not_fall_behind() -> None:
     trend = Trend()
     for n in range(20):

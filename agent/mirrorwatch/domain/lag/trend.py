@@ -83,9 +83,11 @@ class Trend:
 
     def falls_behind(self) -> bool:
         """Tell whether the smallest lag grew from stretch to stretch."""
-        whole = list(self.least)[:-1]  # the last stretch still goes on
+        *whole, last = self.least or [(0, 0.0)]
         if len(whole) < BUCKETS or whole[-1][1] < LEAST:
             return False
+        if last[1] < whole[-1][1]:
+            return False  # it still goes on, and has caught up already
         return all(
             later[0] == earlier[0] + 1 and later[1] > earlier[1]
             for earlier, later in pairwise(whole)
