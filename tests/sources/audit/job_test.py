@@ -75,7 +75,7 @@ def test_it_gives_way_to_others_and_has_its_own_group(tmp_path: Path) -> None:
     try:
         program, child = pids(tmp_path)
         for pid in (program, child):
-            assert os.getpriority(os.PRIO_PROCESS, pid) == 10
+            assert os.getpriority(os.PRIO_PROCESS, pid) == 5
             assert os.getpgid(pid) == program != os.getpgid(0)
     finally:
         job.stop()

@@ -16,9 +16,9 @@ import time
 
 __all__ = ["main"]
 
-NICE = 10
-"""Half of the way down: the agent, and a mirror on the same machine, go
-first."""
+NICE = 5
+"""A third of what the agent, or a mirror on the same machine, gets where all
+of them want more than there is; 10 would be a tenth, and a night too short."""
 
 GRACE_SECONDS = 3
 """How long the command may take to stop, and after it what it started. The
