@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Protocol
 
 from ..domain.audit import End, Side, Span, Unverifiable
 from ..domain.audit.drafts import Draft, Origin
 from ..domain.audit.facts import Feed, LaneFacts, Log, Retention
 from ..domain.topic_configs import TopicConfigs
-from .mirror import MirrorReader
+from ..domain.view import TopicPartition
 from .offsets import Key, Offsets
 from .topics import AuditedTopics
 
@@ -27,10 +28,24 @@ SURPLUS = (
 )
 
 
+class Told(Protocol):
+    """What the mirror of one flow told; see `MirrorReader`."""
+
+    @property
+    def read_committed(self) -> bool: ...
+
+    @property
+    def starts_at_end(self) -> bool: ...
+
+    def position(self, place: TopicPartition) -> int | None: ...
+
+    def syncs(self, place: TopicPartition) -> tuple[tuple[int, int], ...]: ...
+
+
 def join_lanes(
     topics: AuditedTopics,
     offsets: Offsets,
-    mirrors: Mapping[str, MirrorReader],
+    mirrors: Mapping[str, Told],
     ends: Mapping[tuple[str, str, int], End],
 ) -> tuple[list[LaneFacts], list[Unverifiable]]:
     """Join what was read of both sides into lanes.
@@ -42,7 +57,7 @@ def join_lanes(
     offsets
         Offsets of both sides.
     mirrors
-        Mirrors by flow, whose positions were read.
+        What the mirrors told, by flow.
     ends
         Up to where partitions were audited.
 
@@ -74,7 +89,7 @@ class _Joining:
         self,
         topics: AuditedTopics,
         offsets: Offsets,
-        mirrors: Mapping[str, MirrorReader],
+        mirrors: Mapping[str, Told],
         ends: Mapping[tuple[str, str, int], End],
     ) -> None:
         self._topics = topics
