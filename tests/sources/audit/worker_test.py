@@ -12,6 +12,7 @@ from mirrorwatch.config.crontab import to_trigger
 from mirrorwatch.domain.audit.observation import AuditObservation
 from mirrorwatch.domain.checks import AuditLimits, judge_audit
 from mirrorwatch.domain.verdicts import Health, Verdict
+from mirrorwatch.exceptions import StateError
 from mirrorwatch.sources.audit import (
     AuditWorker,
     Diary,
@@ -334,6 +335,24 @@ def test_a_broken_result_is_unknown_until_a_good_one_comes(
     assert agent.verdict().health is Health.UNKNOWN
     assert agent.run(NIGHT + DAY) == "finished"
     assert agent.verdict().health is Health.OK
+
+
+def test_a_result_that_could_not_be_written_down_is_not_forgotten(
+    tmp_path: Path, database: Database
+) -> None:
+    agent = Agent(tmp_path, database, act=None)
+    write_audit(tmp_path / "out", a_finished(a_result(a_finding(), at=NIGHT)))
+    agent.at(NIGHT + MINUTE)
+    with database.transaction() as sql:
+        sql.execute("ALTER TABLE document RENAME TO gone")
+    with pytest.raises(StateError):
+        agent.worker.step()
+    with database.transaction() as sql:
+        sql.execute("ALTER TABLE gone RENAME TO document")
+    agent.worker.step()
+    assert agent.verdict().health is Health.CRITICAL
+    later = Agent(tmp_path, database, act=None, now=NIGHT + HOUR)
+    assert later.verdict().health is Health.CRITICAL
 
 
 def test_what_keeps_it_from_starting_is_unknown(

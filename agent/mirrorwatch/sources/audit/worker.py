@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from ...domain.audit import AuditResult
 from ...domain.audit.night import Night, add_night, join, night_of
 from ...domain.audit.observation import AuditObservation
 from ...exceptions import AuditError
@@ -78,6 +79,7 @@ class AuditWorker:
         self._flows: dict[str, FlowAudits] = {}
         self._looked_at: datetime | None = None
         self._look = Look()
+        self._news: tuple[AuditResult, ...] = ()
         self._nights: dict[str, Night | None] = {}
         self._reports: dict[str, str | None] = {}
         # Replaced as a whole: the tick reads it in another thread.
@@ -130,11 +132,14 @@ class AuditWorker:
             self._look = self._folder.look()
         except AuditError as e:
             self._look = Look(problem=str(e))
-        for result in sorted(self._look.results, key=lambda r: r.began_at):
+        # Kept until it is written down: the folder tells news only once.
+        self._news += self._look.results
+        for result in sorted(self._news, key=lambda r: r.began_at):
             for flow in self._stores:
                 night = night_of(result, flow)
                 if night is not None:
                     self._take(flow, night)
+        self._news = ()
 
     def _take(self, flow: str, night: Night) -> None:
         known = self._flows[flow]
@@ -142,8 +147,9 @@ class AuditWorker:
         since = self._schedule.last(newest + CLOCKS)
         nights = add_night(known.nights, night, since)
         if nights != known.nights:
-            self._flows[flow] = replace(known, nights=nights)
-            self._stores[flow].save(self._flows[flow])
+            new = replace(known, nights=nights)
+            self._stores[flow].save(new)
+            self._flows[flow] = new
 
     def _sum_up(self) -> None:
         for flow, known in self._flows.items():
