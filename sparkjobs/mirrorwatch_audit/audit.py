@@ -1,15 +1,31 @@
 """The audit of one plan."""
 
 from datetime import timedelta
+from functools import reduce
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
 
 from mirrorwatch.domain.audit import Plan, Side
 
+from .carry import carry_out, no_carry
+from .compare import bucket_length
 from .comparison import Comparison
+from .counts import count_topics
+from .digest import digest
+from .explain import no_outcomes
+from .findings import FINDINGS, findings_of, stated_of, unverifiable_of
+from .lanes import Group, groups
+from .prepare import prepared
+from .ranges import offset_ranges
 from .records import Read
+from .samples import with_keys
+from .suspects import Sides, look_into
+from .tally import tallied
 
 __all__ = ["audit", "compare", "digest_side"]
+
+_NOTHING = Group(timestamps=True, compacted=False, lanes=())
 
 
 def audit(
@@ -36,8 +52,8 @@ def audit(
         Keys to name as a sample for each finding; none, because they may be
         private.
     """
-    source = digest_side(read, plan, "source", bucket=bucket)
-    target = digest_side(read, plan, "target", bucket=bucket)
+    source = digest_side(read, plan, "source", bucket=bucket).localCheckpoint()
+    target = digest_side(read, plan, "target", bucket=bucket).localCheckpoint()
     return compare(read, plan, source, target, carry=carry, keys=keys)
 
 
@@ -57,7 +73,19 @@ def digest_side(
     bucket
         Length of time that one checksum stands for.
     """
-    raise NotImplementedError
+    parts = [
+        digest(
+            prepared(
+                read(group.lanes, side),
+                timestamps=group.timestamps,
+                window=plan.window,
+                bucket=bucket,
+            ),
+            compacted=group.compacted,
+        )
+        for group in groups(plan.lanes) or [_NOTHING]
+    ]
+    return reduce(DataFrame.unionByName, parts)
 
 
 def compare(
@@ -78,12 +106,50 @@ def compare(
     plan
         What the digests were made of.
     source
-        Digest of the source.
+        Digest of the source; it is used more than once, so it should be
+        stored or persisted.
     target
         Digest of the target.
     carry
         What the audit of the night before left to this one.
     keys
         Keys to name as a sample for each finding.
+
+    Raises
+    ------
+    AuditError
+        Raised if the digests were not made alike.
     """
-    raise NotImplementedError
+    left = no_carry(source.sparkSession) if carry is None else carry
+    bucket = bucket_length(source, target)
+    cases = [
+        Sides(
+            group=group,
+            source=source,
+            target=target,
+            carry=left,
+            bucket=bucket,
+        )
+        for group in groups(plan.lanes)
+    ]
+    looked = [look_into(read, sides, plan.window) for sides in cases]
+    outcomes = [found for found in looked if found is not None]
+    everything = reduce(
+        DataFrame.unionByName, outcomes, no_outcomes(source.sparkSession)
+    )
+    tallies = tallied(everything)
+    wrong = everything.where(sf.col("kind").isin(*FINDINGS))
+    found = any(tally.place[3] in FINDINGS for tally in tallies)
+    ranges = offset_ranges(wrong) if found else {}
+    findings = findings_of(tallies, ranges, plan.lanes)
+    if findings and keys:
+        findings = with_keys(read, findings, plan.lanes, keys)
+    return Comparison(
+        topics=count_topics(cases, tallies, plan.lanes),
+        findings=findings,
+        stated=stated_of(tallies, plan.lanes),
+        unverifiable=unverifiable_of(tallies, plan.lanes),
+        carry=carry_out(left, everything, plan.lanes),
+        source=source,
+        target=target,
+    )

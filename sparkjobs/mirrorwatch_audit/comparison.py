@@ -4,7 +4,12 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
-from mirrorwatch.domain.audit import Finding, Stated, TopicCount
+from mirrorwatch.domain.audit import (
+    Finding,
+    Stated,
+    TopicCount,
+    Unverifiable,
+)
 
 __all__ = ["Comparison"]
 
@@ -21,6 +26,9 @@ class Comparison:
 
     stated: tuple[Stated, ...]
     """What differs and is not wrong."""
+
+    unverifiable: tuple[Unverifiable, ...]
+    """What is missing, and may be lost or on its way."""
 
     carry: DataFrame
     """Records that the next night compares in place of this one (columns as

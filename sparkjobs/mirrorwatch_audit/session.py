@@ -1,17 +1,44 @@
 """The Spark session of an audit."""
 
+import os
 from collections.abc import Mapping
+from importlib import resources
 from types import MappingProxyType
 
 from pyspark.sql import SparkSession
 
+from .connector import connector_jars, has_connector
+
 __all__ = ["make_session"]
+
+_ALWAYS = {
+    # A sum that overflowed must stop the audit, not wrap around.
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.ui.showConsoleProgress": "false",
+    # Passwords and keys are options of the Kafka source.
+    "spark.redaction.regex": "(?i)secret|password|token|jaas|keystore|key$",
+    "spark.sql.redaction.options.regex": "(?i)url|jaas|password|secret|store",
+}
+"""What an audit needs wherever it runs."""
+
+_LOCAL = {
+    "spark.ui.enabled": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    # Of a few cores, 200 tasks would mostly start and end.
+    "spark.sql.shuffle.partitions": "16",
+    # A consumer for each partition, kept a while: those of a thousand
+    # partitions, each with records fetched ahead, would fill the memory.
+    "spark.kafka.consumer.cache.capacity": "16",
+}
+"""What suits one machine."""
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 def make_session(
-    master: str = "local[*]",
+    master: str | None = "local[*]",
     *,
     memory: str = "2g",
     extra: Mapping[str, str] = _NOTHING,
@@ -21,14 +48,43 @@ def make_session(
     Parameters
     ----------
     master
-        Spark's master; a local one gets the Kafka connector by itself.
+        Spark's master, or `None` for what ``spark-submit`` was told.
     memory
-        Memory of a local master's JVM, as Java writes it.
+        Memory of the driver, which does all of the work of a local master,
+        as Java writes it.
     extra
-        More of Spark's settings, over these.
+        More of Spark's settings, over these. With `spark.jars` or
+        `spark.jars.packages` the connector is not fetched.
+
+    Raises
+    ------
+    AuditError
+        Raised if there is no connector for this version of Spark.
+    MavenError
+        Raised if the connector is not to be had.
     """
-    builder = SparkSession.builder.master(master).appName("mirrorwatch audit")
-    builder = builder.config("spark.driver.memory", memory)
-    for name, value in extra.items():
+    settings = dict(_ALWAYS)
+    if master is not None:
+        settings |= {"spark.master": master, "spark.driver.memory": memory}
+        settings |= _connector(extra) | _quiet()
+        if master.startswith("local"):
+            settings |= _LOCAL
+            # Else Spark looks its own name up, and may warn of it.
+            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    builder = SparkSession.builder.appName("mirrorwatch audit")
+    for name, value in {**settings, **extra}.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
+
+
+def _connector(extra: Mapping[str, str]) -> dict[str, str]:
+    given = {"spark.jars", "spark.jars.packages"} & extra.keys()
+    if given or has_connector():
+        return {}
+    return {"spark.jars": ",".join(str(jar) for jar in connector_jars())}
+
+
+def _quiet() -> dict[str, str]:
+    file = resources.files(__package__) / "log4j2.properties"
+    option = f"-Dlog4j2.configurationFile={file}"
+    return {"spark.driver.extraJavaOptions": option}

@@ -1,0 +1,83 @@
+"""From which source offset on a missing record may be on its way."""
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from mirrorwatch.domain.audit import Lane
+
+from .digest import LANE
+from .lanes import NAMES, name
+from .pairs import HASH
+
+__all__ = ["PLACE", "bounds", "positions"]
+
+PLACE = (*LANE, "origin", "topic")
+"""One of the source partitions that feed a lane."""
+
+_POSITIONS = f"{NAMES}, origin string, topic string, position bigint"
+
+
+def positions(session: SparkSession, lanes: Sequence[Lane]) -> DataFrame:
+    """Return the mirror's position in every source partition, if known."""
+    rows = [
+        (*name(lane), source.flow, source.topic, source.position)
+        for lane in lanes
+        for source in lane.sources
+    ]
+    return session.createDataFrame(rows, _POSITIONS)
+
+
+def bounds(
+    known: DataFrame,
+    ends: DataFrame,
+    source: DataFrame,
+    target: DataFrame,
+) -> DataFrame:
+    """Return the lowest source offset that may not have been copied yet.
+
+    Parameters
+    ----------
+    known
+        The mirror's positions.
+    ends
+        Last offsets of buckets that are equal on both sides, as `matched`.
+    source
+        Hashed records of the source that were read once more: those of the
+        buckets that differ, and those after the spans.
+    target
+        The same of the target.
+
+    Returns
+    -------
+    DataFrame
+        `PLACE` and `bound`, which is null if nothing is known.
+
+    Notes
+    -----
+    A mirror copies each partition in order, so whatever comes before a copied
+    record was passed. Where the source has several equal records, the target
+    shows that the first of them was copied, and no more; where they are of
+    several topics, not even of which one.
+    """
+    firsts = (
+        source.groupBy(*HASH)
+        .agg(
+            sf.min("offset").alias("matched"),
+            sf.min("origin").alias("origin"),
+            sf.min("topic").alias("topic"),
+            sf.count_distinct("origin", "topic").alias("places"),
+        )
+        .where("places = 1")
+    )
+    seen = firsts.join(target, [*HASH], "left_semi")
+    proofs = seen.select(*PLACE, "matched").unionByName(
+        ends.select(*PLACE, "matched")
+    )
+    last = proofs.groupBy(*PLACE).agg(
+        (sf.max("matched") + 1).alias("after_matched")
+    )
+    return known.join(last, [*PLACE], "left").select(
+        *PLACE, sf.greatest("position", "after_matched").alias("bound")
+    )

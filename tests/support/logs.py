@@ -1,0 +1,153 @@
+"""Logs of both sites in memory, read as Kafka would be."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from pyspark.sql import DataFrame, SparkSession
+
+from mirrorwatch.domain.audit import (
+    Lane,
+    Plan,
+    Side,
+    SourceRange,
+    Span,
+    Window,
+)
+from mirrorwatch_audit.records import RECORDS
+
+__all__ = ["AT", "FLOW", "Logs", "Record", "make_lane", "make_plan", "millis"]
+
+FLOW = "summit->ldf"
+
+AT = datetime(2026, 11, 21, 2, tzinfo=UTC)
+"""When the tests' plans were frozen."""
+
+
+def millis(seconds: float) -> int:
+    """Return a timestamp so long before the plan was frozen."""
+    return round((AT.timestamp() - seconds) * 1000)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    value: bytes | None = b""
+    key: bytes | None = None
+    headers: tuple[tuple[str, bytes | None], ...] | None = None
+    timestamp: int = 0
+
+
+class Logs:
+    """What stands in each partition of both sites, by offset.
+
+    Parameters
+    ----------
+    session
+        Spark.
+    """
+
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session
+        self._logs: dict[tuple[str, str, str, int], dict[int, Record]]
+        self._logs = defaultdict(dict)
+
+    def write(
+        self,
+        side: Side,
+        records: Iterable[Record],
+        *,
+        topic: str = "a",
+        partition: int = 0,
+        flow: str = FLOW,
+        at: int | None = None,
+    ) -> Span:
+        """Append records, or write them from an offset on."""
+        log = self._logs[side, flow, topic, partition]
+        start = offset = max(log, default=-1) + 1 if at is None else at
+        for record in records:
+            log[offset] = record
+            offset += 1
+        return Span(start, offset)
+
+    def remove(
+        self,
+        side: Side,
+        offsets: Iterable[int],
+        *,
+        topic: str = "a",
+        partition: int = 0,
+        flow: str = FLOW,
+    ) -> None:
+        """Take records away, as compaction does."""
+        for offset in offsets:
+            del self._logs[side, flow, topic, partition][offset]
+
+    def __call__(self, lanes: Sequence[Lane], side: Side) -> DataFrame:
+        rows = [
+            (
+                lane.flow,
+                lane.target_topic,
+                lane.partition,
+                origin,
+                topic,
+                offset,
+                record.timestamp,
+                record.key,
+                record.value,
+                None if record.headers is None else list(record.headers),
+            )
+            for lane in lanes
+            for origin, topic, span in _spans(lane, side)
+            for offset, record in self._logs[
+                side, origin, topic, lane.partition
+            ].items()
+            if span.start <= offset < span.end
+        ]
+        return self._session.createDataFrame(rows, RECORDS)
+
+
+def _spans(lane: Lane, side: Side) -> Iterable[tuple[str, str, Span]]:
+    if side == "target":
+        return [(lane.flow, lane.target_topic, lane.span)]
+    return [(s.flow, s.topic, s.span) for s in lane.sources]
+
+
+def make_lane(
+    source: tuple[int, int],
+    target: tuple[int, int],
+    *,
+    topic: str = "a",
+    partition: int = 0,
+    position: int | None = None,
+    retained: tuple[tuple[int, int], tuple[int, int]] | None = None,
+    timestamps: bool = True,
+    compacted: bool = False,
+) -> Lane:
+    """Return a lane of one topic; what is retained is what is compared."""
+    kept = retained or (source, target)
+    return Lane(
+        flow=FLOW,
+        cluster="ldf",
+        target_topic=topic,
+        partition=partition,
+        sources=(
+            SourceRange(
+                flow=FLOW,
+                cluster="summit",
+                topic=topic,
+                partition=partition,
+                span=Span(*source),
+                retained=Span(*kept[0]),
+                position=position,
+            ),
+        ),
+        span=Span(*target),
+        retained=Span(*kept[1]),
+        timestamps=timestamps,
+        compacted=compacted,
+    )
+
+
+def make_plan(*lanes: Lane, window: Window | None = None) -> Plan:
+    return Plan(id="nightly-2026-11-21", at=AT, window=window, lanes=lanes)
