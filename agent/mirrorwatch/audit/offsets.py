@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from threading import Event
+from typing import Protocol
 
 from ..domain.audit import End
 from ..domain.audit.drafts import Drafts, Origin
 from ..domain.view import TopicPartition
-from .mirror import MirrorReader
-from .sites import Site, Sites
 
 __all__ = ["Key", "Offsets", "freeze_offsets"]
 
@@ -45,11 +44,40 @@ class Offsets:
     """Targets whose end need not cover what is below the positions."""
 
 
+class AskedSite(Protocol):
+    """A cluster that tells offsets; see `Site`."""
+
+    def ends(
+        self, places: Iterable[TopicPartition], *, read_committed: bool
+    ) -> Mapping[TopicPartition, int]: ...
+
+    def starts(
+        self, places: Iterable[TopicPartition]
+    ) -> Mapping[TopicPartition, int]: ...
+
+
+class AskedSites(Protocol):
+    """Clusters by their aliases; see `Sites`."""
+
+    def __getitem__(self, alias: str) -> AskedSite: ...
+
+
+class AskedMirror(Protocol):
+    """A mirror that tells its positions; see `MirrorReader`."""
+
+    @property
+    def read_committed(self) -> bool: ...
+
+    def read_positions(self, floors: Mapping[TopicPartition, int]) -> None: ...
+
+
 def freeze_offsets(
     drafts: Drafts,
-    mirrors: Mapping[str, MirrorReader],
-    sites: Sites,
+    mirrors: Mapping[str, AskedMirror],
+    sites: AskedSites,
     ends: Mapping[tuple[str, str, int], End],
+    *,
+    markers: timedelta = MARKERS,
 ) -> Offsets:
     """Freeze offsets of both sides, and read the mirrors' positions.
 
@@ -63,6 +91,8 @@ def freeze_offsets(
         The clusters.
     ends
         Up to where partitions were audited.
+    markers
+        How long to wait for the markers of a mirror's transactions.
 
     Raises
     ------
@@ -106,7 +136,7 @@ def freeze_offsets(
         for draft in (*drafts.lanes, *drafts.surplus)
         if draft.topic_id is not None
     }
-    targets, unsure = _target_ends(goals, sites)
+    targets, unsure = _target_ends(goals, sites, markers)
     later = _read_ends(wanted, sites)
     starts |= _read_starts({key for key, _ in goals}, sites)
     return Offsets(
@@ -134,7 +164,7 @@ def _floor(
 
 
 def _target_ends(
-    goals: set[tuple[Key, bool]], sites: Sites
+    goals: set[tuple[Key, bool]], sites: AskedSites, markers: timedelta
 ) -> tuple[dict[Key, int], frozenset[Key]]:
     """Return ends as they are read, and where positions may be ahead."""
     written = _read_ends({(key, False) for key, _ in goals}, sites)
@@ -144,7 +174,7 @@ def _target_ends(
     }
     waiting = {key for key, committed in led if committed}
     pause = Event()
-    for attempt in range(MARKERS // PAUSE):
+    for attempt in range(markers // PAUSE):
         if not waiting:
             break
         if attempt:
@@ -159,26 +189,34 @@ def _target_ends(
 
 
 def _read_ends(
-    wanted: Iterable[tuple[Key, bool]], sites: Sites
+    wanted: Iterable[tuple[Key, bool]], sites: AskedSites
 ) -> dict[tuple[Key, bool], int]:
     found: dict[tuple[Key, bool], int] = {}
     for committed in (False, True):
         keys = {key for key, reads in wanted if reads is committed}
 
-        read = partial(Site.ends, read_committed=committed)
+        read = partial(_ask_ends, read_committed=committed)
         for key, end in _read(keys, sites, read).items():
             found[key, committed] = end
     return found
 
 
-def _read_starts(keys: set[Key], sites: Sites) -> dict[Key, int]:
-    return _read(keys, sites, Site.starts)
+def _ask_ends(
+    site: AskedSite, places: set[TopicPartition], *, read_committed: bool
+) -> Mapping[TopicPartition, int]:
+    return site.ends(places, read_committed=read_committed)
+
+
+def _read_starts(keys: set[Key], sites: AskedSites) -> dict[Key, int]:
+    return _read(keys, sites, lambda site, places: site.starts(places))
 
 
 def _read(
     keys: set[Key],
-    sites: Sites,
-    read: Callable[[Site, set[TopicPartition]], Mapping[TopicPartition, int]],
+    sites: AskedSites,
+    read: Callable[
+        [AskedSite, set[TopicPartition]], Mapping[TopicPartition, int]
+    ],
 ) -> dict[Key, int]:
     found: dict[Key, int] = {}
     for alias in sorted({alias for alias, _ in keys}):

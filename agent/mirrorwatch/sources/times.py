@@ -42,7 +42,7 @@ def read_first_since(
     cluster
         The cluster.
     wanted
-        Times, not before 1970, by topic and partition.
+        Times by topic and partition; those before 1970 count as 1970.
 
     Returns
     -------
@@ -98,7 +98,8 @@ def to_time(milliseconds: int) -> datetime | None:
 
 def _to_ms(time: datetime) -> int:
     """Return the first whole millisecond that is not before a time."""
-    return -((EPOCH - time) // timedelta(milliseconds=1))
+    # Below zero they mean something else to Kafka.
+    return max(0, -((EPOCH - time) // timedelta(milliseconds=1)))
 
 
 def _batches(
