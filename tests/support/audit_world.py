@@ -44,6 +44,9 @@ class World:
     position: int = 0
     """Next source offset that the mirror reads."""
 
+    dropped: set[int] = field(default_factory=set)
+    """Source offsets that were read and not copied."""
+
     committed: int | None = None
     syncs: list[tuple[int, int]] = field(default_factory=list)
     source_start: int = 0
@@ -82,7 +85,9 @@ class World:
 
     def drop(self, count: int) -> None:
         """Read records without copying them."""
-        self.position = min(self.position + count, len(self.source))
+        end = min(self.position + count, len(self.source))
+        self.dropped |= set(range(self.position, end))
+        self.position = end
 
     def commit(self) -> None:
         """Commit the position, as MirrorMaker 2 does: behind the last copy."""
@@ -102,6 +107,10 @@ class World:
                 self.mark()
             case "commit":
                 self.commit()
+            case "drop":
+                self.drop(count)
+            case "rewind":
+                self.position = max(0, self.position - count)
             case "wait":
                 self.now += timedelta(seconds=count)
             case "expire source":

@@ -285,3 +285,41 @@ def test_a_faithful_mirror_always_gives_two_equal_ranges(
             for offset in waiting
         )
         audited = outcome.lane
+
+
+faults = st.one_of(
+    deeds,
+    st.tuples(st.just("drop"), st.integers(1, 5)),
+    st.tuples(st.just("rewind"), st.integers(1, 9)),
+)
+
+
+@given(
+    st.lists(faults, max_size=60),
+    st.booleans(),
+    st.sampled_from([None, 1, 2, 7]),
+)
+def test_only_what_was_dropped_is_missing_below_a_position(
+    history: list[tuple[str, int]], timestamps: bool, every: int | None
+) -> None:
+    world = World(timestamps=timestamps, syncs_every=every)
+    audited = 0
+    for deed, count in history:
+        if deed != "night":
+            world.do(deed, count)
+            continue
+        outcome = world.night(write=count, copy=count)
+        if outcome.lane is None:
+            continue
+        (feed,) = outcome.lane.sources
+        assert feed.span.start >= audited
+        assert feed.span.end >= feed.span.start
+        assert outcome.lane.span.end >= outcome.lane.span.start
+        audited = feed.span.end
+        there = set(world.target[: outcome.lane.retained.end])
+        missing = {
+            offset
+            for offset in world.sides(outcome.lane)[0]
+            if offset < (feed.position or 0)
+        } - there
+        assert missing <= world.dropped
