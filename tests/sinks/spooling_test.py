@@ -42,6 +42,18 @@ def test_what_was_not_taken_before_the_next_tick_is_spooled_with_it() -> None:
     assert sorted(bench.outlet.sent) == [f"{n:04}" for n in range(5)]
 
 
+def test_what_is_taken_while_it_is_spooled_is_not_sent_again() -> None:
+    bench = Bench()
+    bench.publish()
+    assert bench.backlog.take(1) is not None
+    bench.publish()  # slow, but not away
+    assert bench.sink.spooled_points == 2
+    bench.backlog.done()
+    assert bench.sink.spooled_points == 1
+    bench.drain()
+    assert bench.outlet.sent == ["0001"]
+
+
 def test_while_the_server_is_away_each_tick_is_spooled_at_once() -> None:
     bench = Bench()
     bench.outlet.error = AWAY

@@ -22,6 +22,9 @@ from .outlets import FakeOutlet
 
 __all__ = ["Bench", "BrokenDatabase", "FakeClock", "kept_bytes"]
 
+MOST_STEPS = 1000
+"""More than any test has batches."""
+
 
 @dataclass
 class FakeClock:
@@ -100,5 +103,8 @@ class Bench:
 
     def drain(self) -> None:
         """Step until nothing waits."""
+        steps = 0
         while self.sink.spooled_points:
+            steps += 1
+            assert steps < MOST_STEPS, "it never drains"
             self.step()

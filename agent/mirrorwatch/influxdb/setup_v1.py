@@ -85,7 +85,9 @@ def _keep(
         what,
         _duration(policies[policy]["duration"]),
         wants,
-        lambda: ask(f"ALTER {at} DURATION {_influxql(wants or timedelta())}"),
+        lambda: ask(
+            f"ALTER {at} DURATION {format_duration(wants or timedelta())}"
+        ),
     )
 
 
@@ -122,12 +124,8 @@ def _step(
 
 
 def _terms(config: InfluxDBConfig, retention: timedelta | None) -> str:
-    duration = _influxql(retention or NEW_RETENTION)
+    duration = format_duration(retention or NEW_RETENTION)
     return f"DURATION {duration} REPLICATION {config.replication}"
-
-
-def _influxql(duration: timedelta) -> str:
-    return format_duration(duration)
 
 
 def _duration(text: str) -> timedelta:
