@@ -2,6 +2,7 @@
 
 import time
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 import structlog
@@ -177,8 +178,10 @@ def test_closing_sends_what_waits() -> None:
     assert bench.outlet.timeouts[-1] <= timedelta(seconds=5)
 
 
-def test_what_cannot_be_sent_at_the_end_stays_in_the_spool() -> None:
-    bench = Bench(points=3)
+def test_what_cannot_be_sent_at_the_end_stays_in_the_spool(
+    tmp_path: Path,
+) -> None:
+    bench = Bench(points=3, path=tmp_path / "state.db")
     bench.outlet.error = AWAY
     bench.publish(2)
     with capture_logs() as logs:
@@ -189,11 +192,27 @@ def test_what_cannot_be_sent_at_the_end_stays_in_the_spool() -> None:
     assert logs[0]["points"] == 6
     bench.publish()  # nobody would ever send it
     assert bench.sink.lost_points == 3
+    bench.database.close()
 
 
-def test_a_server_that_hangs_delays_neither_ticks_nor_the_end() -> None:
+def test_what_waits_in_memory_at_the_end_is_lost_and_said() -> None:
+    """As of `mirrorwatch once`, which keeps its books in memory."""
+    bench = Bench(points=3)
+    bench.outlet.error = AWAY
+    bench.publish(2)
+    with capture_logs() as logs:
+        bench.sink.close()
+    assert bench.sink.lost_points == 6
+    assert events(logs) == [("error", "Points lost at the end")]
+    assert logs[0]["points"] == 6
+
+
+def test_a_server_that_hangs_delays_neither_ticks_nor_the_end(
+    tmp_path: Path,
+) -> None:
     outlet = HangingOutlet()
-    spool = Spool(Database(None), "fake", limit_bytes=10**6)
+    database = Database(tmp_path / "state.db")
+    spool = Spool(database, "fake", limit_bytes=10**6)
     sink = IsolatedSink(
         outlet,
         backlog=Backlog(spool),
@@ -216,3 +235,4 @@ def test_a_server_that_hangs_delays_neither_ticks_nor_the_end() -> None:
     assert 0.2 <= closed - published < 60
     assert waiting == 1 + 100  # the one under way is not forgotten
     assert (spool.points, sink.lost_points) == (101, 0)
+    database.close()

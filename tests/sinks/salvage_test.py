@@ -57,6 +57,15 @@ def test_a_batch_that_is_refused_as_a_whole_is_not_taken_apart() -> None:
     assert outlet.requests == [5000]
 
 
+def test_a_server_that_refuses_whatever_it_gets_is_left_alone() -> None:
+    outlet = FakeOutlet()
+    outlet.strict = True
+    outlet.bad = {f"{n:04}" for n in range(5000)}
+    refused = deliver(outlet, a_batch(5000), SECOND)
+    assert sum(refusal.points for refusal in refused) == 5000
+    assert len(outlet.requests) == 1 + 2 * MOST_SPLITS
+
+
 def test_a_server_that_goes_away_meanwhile_gets_all_of_it_again() -> None:
     class GoesAway(FakeOutlet):
         def send(self, batch: Batch, timeout: timedelta) -> None:

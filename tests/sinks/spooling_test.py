@@ -158,7 +158,10 @@ def test_what_can_neither_be_sent_nor_spooled_at_the_end_is_told() -> None:
     bench.database.broken = True
     with capture_logs() as logs:
         bench.sink.close()
-    assert [log["event"] for log in logs] == ["Points lost at the end"]
+    assert [log["event"] for log in logs] == [
+        "Spool unavailable",
+        "Points lost at the end",
+    ]
     assert bench.sink.lost_points == 3
 
 

@@ -131,8 +131,14 @@ class Backlog:
             self._taken = self._rows = None
             self._save()
 
-    def close(self) -> None:
+    def close(self) -> int:
         """Spool what is in memory. Nothing is touched any more.
+
+        Returns
+        -------
+        int
+            How many points end with the process: none, unless the state is
+            kept in memory.
 
         Notes
         -----
@@ -143,6 +149,7 @@ class Backlog:
                 self._save()
             finally:
                 self._closed = True
+            return 0 if self._spool.lasts else self._spool.points
 
     def _save(self) -> None:
         """Move what is in memory to the spool, in order."""

@@ -151,12 +151,12 @@ class IsolatedSink:
                     self._outlet.close()
                 finally:
                     self._sending.release()
-            self._backlog.close()
+            lost = self._backlog.close()
         except StateError as e:
-            self._given_up += self._backlog.fresh_points
-            self._troubles.tell("Points lost at the end", e)
-        else:
-            self._troubles.tell_kept(self.spooled_points)
+            lost = self._backlog.fresh_points
+            self._troubles.tell("Spool unavailable", e)
+        self._given_up += lost
+        self._troubles.tell_end(lost, self.spooled_points - lost)
 
     def _flush(self, deadline: float) -> None:
         while (left := deadline - self._clock()) > 0:

@@ -70,6 +70,11 @@ class Spool:
             self._points, self._bytes = self._weigh(sql)
 
     @property
+    def lasts(self) -> bool:
+        """Whether what waits here outlives the process."""
+        return self._database.lasts
+
+    @property
     def points(self) -> int:
         """How many points wait."""
         return self._points

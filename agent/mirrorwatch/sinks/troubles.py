@@ -62,10 +62,12 @@ class Troubles:
                 **refusal.error.to_logging_context(),
             )
 
-    def tell_kept(self, points: int) -> None:
-        """Tell what the next agent will send."""
-        if points:
-            self._logger.info("Points stay in the spool", points=points)
+    def tell_end(self, lost_points: int, kept_points: int) -> None:
+        """Tell what nobody will send, and what the next agent will."""
+        if lost_points:
+            self._logger.error("Points lost at the end", points=lost_points)
+        if kept_points:
+            self._logger.info("Points stay in the spool", points=kept_points)
 
     def end(self, spooled_points: int, lost_points: int) -> None:
         """Tell that the server takes everything again, if it did not."""

@@ -52,6 +52,11 @@ class Database:
         except (OSError, sqlite3.Error) as e:
             raise StateError(f"Cannot open the state file {path}: {e}") from e
 
+    @property
+    def lasts(self) -> bool:
+        """Whether what is kept here outlives the process."""
+        return self._path is not None
+
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """Run statements that are committed together or not at all.
