@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 MINUTES ?=
 
-.PHONY: demo test fast bench scale soak lint format setup clean
+.PHONY: demo test fast bench bench-audit scale soak lint format setup clean
 
 setup: .venv/.ready
 
@@ -32,6 +32,9 @@ bench: setup  ## what the agent costs: 6, 1 and 24 canary partitions, then `scal
 
 scale: setup  ## what it costs on 1,172 topics, then on 10,000 partitions: 10 minutes
 	$(BIN)/python -m tests.bench.scale
+
+bench-audit: setup  ## how fast an audit reads, beside Kafka's own consumer: 10 minutes
+	$(BIN)/python -m tests.bench.audit
 
 soak: setup  ## a long clean run with traffic; prints growth of memory
 	$(BIN)/python -m tests.bench.soak --minutes $(or $(MINUTES),60)

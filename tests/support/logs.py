@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -17,12 +17,23 @@ from mirrorwatch.domain.audit import (
 )
 from mirrorwatch_audit.records import RECORDS
 
-__all__ = ["AT", "FLOW", "Logs", "Record", "make_lane", "make_plan", "millis"]
+__all__ = [
+    "AT",
+    "BUCKET",
+    "FLOW",
+    "Logs",
+    "Record",
+    "make_lane",
+    "make_plan",
+    "millis",
+]
 
 FLOW = "summit->ldf"
 
 AT = datetime(2026, 11, 21, 2, tzinfo=UTC)
 """When the tests' plans were frozen."""
+
+BUCKET = timedelta(minutes=10)
 
 
 def millis(seconds: float) -> int:

@@ -1,0 +1,152 @@
+"""Records at the end of a night, which the next night compares."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.cases import Audited, Cases, records
+from tests.support.logs import Record, millis
+from tests.support.spark import SPARK, small_spark
+
+pytestmark = SPARK
+
+CASES = Cases()
+
+TEN = records(0, 10)
+
+
+@pytest.fixture(scope="module")
+def nights() -> Iterator[list[Audited]]:
+    with small_spark() as session:
+        yield CASES.audit(session)
+
+
+def clean(night: Audited, topic: str) -> bool:
+    return not (night.findings(topic) or night.unverifiable(topic))
+
+
+WAITING = CASES.add(
+    "waiting",
+    TEN,
+    [*records(0, 3), *records(4, 10)],
+    {"target": (0, 7), "position": 8},
+    {"source": (10, 10), "target": (7, 9), "retained": ((0, 10), (0, 9))},
+)
+
+
+def test_above_the_position_missing_is_in_flight_and_below_it_dropped(
+    nights: list[Audited],
+) -> None:
+    first, second = nights
+    assert first.found(WAITING) == [("dropped", 1, ((3, 3),), ())]
+    assert first.stated(WAITING) == {"in_flight": 2}
+    assert first.carry(WAITING) == [("source", 8), ("source", 9)]
+    assert first.counts(WAITING) == (8, 7)
+    assert clean(second, WAITING)
+    assert second.counts(WAITING) == (2, 2)
+    assert second.carry(WAITING) == []
+
+
+LOST = CASES.add(
+    "lost",
+    TEN,
+    records(0, 8),
+    {"target": (0, 8), "position": 8},
+    {"source": (10, 10), "target": (8, 8), "retained": ((0, 10), (0, 8))},
+)
+
+
+def test_what_was_in_flight_and_never_came_is_dropped_the_next_night(
+    nights: list[Audited],
+) -> None:
+    first, second = nights
+    assert clean(first, LOST)
+    assert second.found(LOST) == [("dropped", 2, ((8, 9),), ())]
+    assert (first.counts(LOST), second.counts(LOST)) == ((8, 8), (2, 0))
+
+
+SOURCE_AHEAD = CASES.add(
+    "source ahead",
+    TEN,
+    TEN,
+    {"source": (0, 7), "target": (0, 4), "retained": ((0, 10), (0, 10))},
+    {"source": (7, 10), "target": (4, 10), "retained": ((0, 10), (0, 10))},
+)
+
+TARGET_AHEAD = CASES.add(
+    "target ahead",
+    TEN,
+    TEN,
+    {"source": (0, 4), "target": (0, 7), "retained": ((0, 10), (0, 10))},
+    {"source": (4, 10), "target": (7, 10), "retained": ((0, 10), (0, 10))},
+)
+
+
+@pytest.mark.parametrize(
+    ("topic", "side"), [(SOURCE_AHEAD, "source"), (TARGET_AHEAD, "target")]
+)
+def test_across_a_cut_that_is_not_the_same_each_record_counts_once(
+    nights: list[Audited], topic: str, side: str
+) -> None:
+    first, second = nights
+    assert clean(first, topic)
+    assert clean(second, topic)
+    assert first.stated(topic) == {"carried": 3}
+    assert first.carry(topic) == [(side, n) for n in (4, 5, 6)]
+    assert (first.counts(topic), second.counts(topic)) == ((4, 4), (6, 6))
+
+
+LATER = CASES.add(
+    "later",
+    TEN,
+    [*records(0, 3), *records(4, 10)],
+    {
+        "source": (0, 5),
+        "target": (0, 4),
+        "position": None,
+        "retained": ((0, 10), (0, 9)),
+    },
+)
+
+
+def test_without_a_position_a_later_copy_proves_that_it_was_dropped(
+    nights: list[Audited],
+) -> None:
+    assert nights[0].found(LATER) == [("dropped", 1, ((3, 3),), ())]
+
+
+SAME = [Record(value=b"0", timestamp=millis(0))] * 10
+AGAIN = CASES.add(
+    "again",
+    SAME,
+    SAME[:9],
+    {
+        "source": (0, 5),
+        "target": (0, 4),
+        "timestamps": False,
+        "retained": ((0, 10), (0, 9)),
+    },
+)
+
+
+def test_copies_of_later_records_do_not_excuse_a_dropped_one(
+    nights: list[Audited],
+) -> None:
+    assert nights[0].found(AGAIN) == [("dropped", 1, ((4, 4),), ())]
+
+
+BEYOND = CASES.add(
+    "beyond",
+    TEN,
+    [*records(0, 10), *records(8, 9)],
+    {"source": (0, 5), "target": (0, 5), "retained": ((0, 10), (0, 11))},
+    {"source": (5, 10), "target": (5, 11), "retained": ((0, 10), (0, 11))},
+)
+
+
+def test_a_clean_first_night_leaves_a_double_to_the_second(
+    nights: list[Audited],
+) -> None:
+    first, second = nights
+    assert clean(first, BEYOND)
+    assert second.found(BEYOND) == [("duplicated", 1, ((8, 8),), ((10, 10),))]

@@ -1,0 +1,110 @@
+"""librdkafka's properties in the words of Java's client."""
+
+from pathlib import Path
+
+import pytest
+
+from mirrorwatch.exceptions import ConfigError
+from mirrorwatch_audit.kafka_options import to_spark_options
+
+PLAIN = {"bootstrap.servers": "kafka.summit:9092"}
+
+LOGIN = PLAIN | {
+    "security.protocol": "sasl_plaintext",
+    "sasl.mechanisms": "SCRAM-SHA-512",
+    "sasl.username": "audit",
+    "sasl.password": "p",
+}
+
+TLS = PLAIN | {"security.protocol": "SSL"}
+
+
+def options(properties: dict[str, str]) -> dict[str, str]:
+    return {
+        name.removeprefix("kafka."): value
+        for name, value in to_spark_options(properties).items()
+    }
+
+
+def test_servers_go_by_either_name() -> None:
+    other = {"metadata.broker.list": PLAIN["bootstrap.servers"]}
+    for given in (PLAIN, other):
+        assert options(given)["bootstrap.servers"] == "kafka.summit:9092"
+
+
+def test_a_topic_is_never_made_by_reading_it() -> None:
+    assert options(PLAIN)["allow.auto.create.topics"] == "false"
+
+
+def test_properties_that_tune_librdkafka_are_left_out() -> None:
+    tuned = PLAIN | {"queued.max.messages.kbytes": "1", "debug": "all"}
+    assert options(tuned) == options(PLAIN)
+
+
+def test_a_password_is_quoted_for_jaas() -> None:
+    found = options(LOGIN | {"sasl.password": 'a"b\\c'})
+    assert found["security.protocol"] == "SASL_PLAINTEXT"
+    assert found["sasl.mechanism"] == "SCRAM-SHA-512"
+    assert found["sasl.jaas.config"] == (
+        "org.apache.kafka.common.security.scram.ScramLoginModule required "
+        'username="audit" password="a\\"b\\\\c";'
+    )
+
+
+@pytest.mark.parametrize("name", ["sasl.username", "sasl.password"])
+def test_half_a_login_is_refused(name: str) -> None:
+    half = {k: v for k, v in LOGIN.items() if k != name}
+    with pytest.raises(ConfigError, match=rf"kafka\.{name}: is missing"):
+        options(half)
+
+
+@pytest.mark.parametrize("mechanism", ["GSSAPI", "OAUTHBEARER"])
+def test_a_mechanism_that_cannot_be_translated_is_refused(
+    mechanism: str,
+) -> None:
+    with pytest.raises(ConfigError, match=r"kafka\.sasl\.mechanisms: the "):
+        options(LOGIN | {"sasl.mechanisms": mechanism})
+
+
+def test_certificates_and_keys_travel_as_they_are(tmp_path: Path) -> None:
+    files = {
+        name: tmp_path / f"{name}.pem" for name in ("ca", "certificate", "key")
+    }
+    for name, path in files.items():
+        path.write_text(f"-----BEGIN PRIVATE KEY----- {name}")
+    given = {f"ssl.{n}.location": str(path) for n, path in files.items()}
+    found = options(TLS | given | {"ssl.key.password": "s"})
+    assert found["ssl.truststore.type"] == found["ssl.keystore.type"] == "PEM"
+    assert found["ssl.truststore.certificates"].endswith(" ca")
+    assert found["ssl.keystore.certificate.chain"].endswith(" certificate")
+    assert found["ssl.keystore.key"].endswith(" key")
+    assert found["ssl.key.password"] == "s"
+    assert found["ssl.endpoint.identification.algorithm"] == "https"
+
+
+def test_names_of_brokers_need_not_be_checked() -> None:
+    loose = TLS | {"ssl.endpoint.identification.algorithm": "none"}
+    assert options(loose)["ssl.endpoint.identification.algorithm"] == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("enable.ssl.certificate.verification", "false", "always verifies"),
+        ("ssl.providers", "legacy", "cannot translate this property"),
+        ("ssl.ca.location", "/nowhere.pem", "No such file"),
+        ("ssl.ca.location", "/", "Is a directory"),
+    ],
+)
+def test_what_java_cannot_follow_is_refused_by_name(
+    name: str, value: str, message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message) as refused:
+        options(TLS | {name: value})
+    assert str(refused.value).startswith(f"kafka.{name}: ")
+
+
+def test_an_old_form_of_key_is_refused_with_the_remedy() -> None:
+    old = {"ssl.key.pem": "-----BEGIN RSA PRIVATE KEY-----"}
+    with pytest.raises(ConfigError, match="openssl pkcs8"):
+        options(TLS | old | {"ssl.certificate.pem": "x"})

@@ -1,0 +1,71 @@
+"""Kafka's own measuring programs: what a plain client makes of a topic."""
+
+import csv
+import os
+import subprocess
+from collections.abc import Sequence
+
+from mirrorwatch.lab.runtime import Runtime
+from mirrorwatch.maven import Artifact, cache_folder, fetch
+
+__all__ = ["KafkaTools"]
+
+_TOOLS = Artifact(
+    group="org.apache.kafka",
+    name="kafka-tools",
+    version="4.3.1",
+    sha256="62f3c5dd7aa3442d4c5bc6a95f86e2502178ea09de8e27f74d9563bf955e253c",
+)
+
+
+class KafkaTools:
+    """Kafka's programs for performance, by the lab's Java and jars.
+
+    Parameters
+    ----------
+    bootstrap
+        Broker to ask first.
+    """
+
+    def __init__(self, bootstrap: str) -> None:
+        self._bootstrap = bootstrap
+        self._runtime = Runtime.prepare(_TOOLS.version)
+        self._jars = fetch([_TOOLS], cache_folder() / "jars")
+
+    def produce(self, topic: str, records: int, size: int) -> None:
+        """Fill a topic with random records of so many bytes."""
+        self._run(
+            "ProducerPerformance",
+            *("--topic", topic, "--num-records", str(records)),
+            *("--record-size", str(size), "--throughput", "-1"),
+            *("--command-property", "linger.ms=20", "batch.size=262144"),
+        )
+
+    def consume(self, topic: str, records: int) -> float:
+        """Return records a second of ``ConsumerPerformance``.
+
+        Without the time that its group needs to form, so at its best.
+        """
+        out = self._run(
+            "ConsumerPerformance",
+            *("--topic", topic, "--num-records", str(records)),
+            *("--timeout", "60000"),
+        )
+        (row,) = csv.DictReader(out.splitlines(), skipinitialspace=True)
+        assert int(row["data.consumed.in.nMsg"]) >= records, row
+        return float(row["fetch.nMsg.sec"])
+
+    def _run(self, program: str, *arguments: Sequence[str] | str) -> str:
+        jars = os.pathsep.join(map(str, (*self._jars, *self._runtime.jars)))
+        done = subprocess.run(
+            [
+                str(self._runtime.java.path),
+                "-Xmx512m",
+                *("-cp", jars, f"org.apache.kafka.tools.{program}"),
+                *("--bootstrap-server", self._bootstrap, *map(str, arguments)),
+            ],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout
