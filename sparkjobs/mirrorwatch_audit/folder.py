@@ -10,7 +10,7 @@ from mirrorwatch.state.versioned import check_version
 from .digest import SCHEMA_VERSION
 from .errors import is_missing_path, translated
 
-__all__ = ["Folder"]
+__all__ = ["VERSION", "Folder"]
 
 VERSION = "schema_version"
 """Column of every table."""
@@ -59,9 +59,21 @@ class Folder:
                 raise
         return [row[0] for row in rows]
 
-    def write_table(self, name: str, table: DataFrame) -> None:
-        """Write a table in place of what was there."""
-        with translated(f"Cannot write {self._at(name)}"):
+    def write_table(
+        self, name: str, table: DataFrame, *, failing: str | None = None
+    ) -> None:
+        """Write a table in place of what was there.
+
+        Parameters
+        ----------
+        name
+            Where.
+        table
+            What; it is worked out now.
+        failing
+            What failed if it fails, where that is hardly the writing.
+        """
+        with translated(failing or f"Cannot write {self._at(name)}"):
             if VERSION not in table.columns:
                 table = table.withColumn(VERSION, F.lit(SCHEMA_VERSION))
             table.write.mode("overwrite").parquet(self._at(name))

@@ -110,7 +110,7 @@ class Job:
 
     def _digest(self, plan: Plan, side: Side) -> DataFrame:
         doing = self._tools.progress.stage(f"Reading the {side}")
-        with doing, translated(f"Cannot read the {side}"):
+        with doing, translated(f"Cannot sum up the {side}"):
             digest = digest_side(
                 self._tools.read,
                 plan,

@@ -76,12 +76,13 @@ class Split:
             )
         digested = _Digested(side=side, request=request, plan=plan)
         doing = tools.progress.stage(f"Reading the {side}")
-        with doing, translated(f"Cannot read the {side}"):
+        failing = f"Cannot sum up the {side}"
+        with doing, translated(failing):
             digest = digest_side(
                 tools.read, plan, side, bucket=tools.settings.bucket
             )
             # Few rows: a file for each task would be larger than they are.
-            out.write_table("digest", digest.coalesce(1))
+            out.write_table("digest", digest.coalesce(1), failing=failing)
         # Last, because it is what makes the folder count.
         out.write_text("digested", to_versioned(digested))
         return self._crossing(out, side)

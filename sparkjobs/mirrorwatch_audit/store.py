@@ -24,7 +24,7 @@ from mirrorwatch.state.audit_folder import local_path
 from mirrorwatch.state.audits import write_audit, write_hours, write_report
 from mirrorwatch.state.versioned import from_versioned, to_versioned
 
-from .folder import Folder
+from .folder import VERSION, Folder
 
 __all__ = ["FrozenRun", "Store"]
 
@@ -82,7 +82,12 @@ class Store:
         """Keep the digest of one side, and return it as it is kept: what is
         made of it then does not read the records again.
         """
-        return self._keep(f"runs/{run}/digests/{side}", digest)
+        name = f"runs/{run}/digests/{side}"
+        self._folder.write_table(
+            name, digest, failing=f"Cannot sum up the {side}"
+        )
+        kept = self._folder.read_table(name)
+        return digest if kept is None else kept
 
     def save_carry(self, run: str, carry: DataFrame) -> None:
         """Keep what a run leaves to the next night."""
@@ -92,7 +97,8 @@ class Store:
         """Return what a run left to the next night, if there was one."""
         if run is None:
             return None
-        return self._folder.read_table(f"runs/{run}/carry")
+        carry = self._folder.read_table(f"runs/{run}/carry")
+        return None if carry is None else carry.drop(VERSION)
 
     def save_report(self, run: str, hours: Hours, page: str) -> None:
         """Keep what a person looks at."""
@@ -141,11 +147,6 @@ class Store:
                 "plan, so nobody knows where to go on: put it back"
             )
         return run
-
-    def _keep(self, name: str, table: DataFrame) -> DataFrame:
-        self._folder.write_table(name, table)
-        kept = self._folder.read_table(name)
-        return table if kept is None else kept
 
     def _one(self, kind: type[T], name: str) -> T | None:
         for text in self._folder.read_texts(name):
