@@ -1,0 +1,191 @@
+"""Runs from freezing to the stored result, on logs in memory."""
+
+import gc
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, timedelta
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from mirrorwatch.domain.audit import (
+    Ends,
+    FinishedAudit,
+    Lane,
+    Plan,
+    Request,
+    Side,
+    Unverifiable,
+)
+from mirrorwatch.exceptions import AuditError
+from mirrorwatch.state.audits import latest_audit
+from mirrorwatch_audit.job import Job
+from mirrorwatch_audit.progress import Quiet
+from mirrorwatch_audit.store import Store
+from mirrorwatch_audit.tools import Settings, Tools
+from tests.support.logs import AT, FLOW, Logs, Record, make_lane, millis
+from tests.support.plans import a_plan
+from tests.support.spark import small_spark
+
+pytestmark = [
+    pytest.mark.spark,
+    # PySpark leaves sockets that results came through to the collector.
+    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
+]
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    with small_spark() as session:
+        yield session
+    gc.collect()
+
+
+class Site:
+    """Logs, a planner that is told what to say, and a job on them."""
+
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
+        self.logs = Logs(spark)
+        self.lanes: tuple[Lane, ...] | None = ()
+        self.gone: tuple[Unverifiable, ...] = ()
+        self.broken: Side | None = None
+        self.days = 0
+        self.folder = folder
+        self.store = Store(spark, str(folder))
+
+    def read(self, lanes: Sequence[Lane], side: Side) -> DataFrame:
+        read = self.logs(lanes, side)
+        # What Spark finds out when it reads.
+        return (
+            read.selectExpr("*", "1 / 0 AS broken").where("broken > 0")
+            if side == self.broken
+            else read
+        )
+
+    def freeze(self, request: Request, before: Ends) -> Plan:
+        at = AT + timedelta(days=self.days)
+        if self.lanes is None:
+            return replace(a_plan(), lanes=())
+        return a_plan(*self.lanes, at=at)
+
+    def freeze_side(self, request: Request, side: Side) -> Plan:
+        raise NotImplementedError
+
+    def recheck(self, plan: Plan) -> tuple[Unverifiable, ...]:
+        return self.gone
+
+    def night(self) -> FinishedAudit:
+        tools = Tools(
+            read=self.read,
+            planner=self,
+            settings=Settings(bucket=timedelta(minutes=10), timezone=UTC),
+            progress=Quiet(),
+            clock=lambda: AT + timedelta(days=self.days),
+        )
+        (audit,) = Job(tools, self.store).run(Request())
+        return audit
+
+
+@pytest.fixture
+def site(spark: SparkSession, tmp_path: Path) -> Site:
+    return Site(spark, tmp_path)
+
+
+def records(first: int, end: int) -> list[Record]:
+    return [
+        Record(value=b"v%d" % n, timestamp=millis(3600 - n))
+        for n in range(first, end)
+    ]
+
+
+def test_a_failed_night_leaves_its_ranges_only_and_begins_again(
+    site: Site,
+) -> None:
+    site.logs.write("source", records(0, 20))
+    site.logs.write("target", [*records(0, 7), *records(8, 20)])
+    site.lanes = (make_lane((0, 20), (0, 19), position=20),)
+    site.broken = "target"
+    with pytest.raises(AuditError, match=r"Cannot sum up the target: .*ZERO"):
+        site.night()
+    assert latest_audit(site.folder) is None
+    assert site.store.results() == []
+
+    site.broken, site.lanes = None, ()
+    audit = site.night()
+
+    (finding,) = audit.result.findings
+    assert (finding.kind, finding.source_offsets) == ("dropped", ((7, 7),))
+    assert not audit.result.clean
+    assert latest_audit(site.folder) == audit
+    assert audit.speed.records == 39
+    (hour,) = site.store.hours(audit.result.id).counts
+    assert (hour.source_count, hour.target_count, hour.differs) == (
+        *(20, 19, True),
+    )
+    report = site.folder / "runs" / audit.result.id / "report.html"
+    assert "1 record dropped" in report.read_text()
+
+
+def test_what_expired_while_it_was_read_is_no_finding(site: Site) -> None:
+    site.logs.write("source", records(0, 5))
+    site.logs.write("target", records(0, 4))
+    site.lanes = (make_lane((0, 5), (0, 4), position=5),)
+    site.gone = (
+        Unverifiable(flow=FLOW, topic="a", partition=0, reason="expired"),
+    )
+
+    result = site.night().result
+
+    assert result.findings == ()
+    assert result.unverifiable == site.gone
+    assert not result.clean
+
+
+def test_what_a_night_left_is_matched_by_the_next_unless_ranges_broke(
+    site: Site,
+) -> None:
+    site.logs.write("source", records(0, 10))
+    site.logs.write("target", records(0, 10))
+    whole = make_lane(
+        (0, 10), (0, 8), position=10, retained=((0, 10), (0, 10))
+    )
+    site.lanes = (whole,)
+    first = site.night().result
+    assert first.clean
+    assert [(s.kind, s.count) for s in first.stated] == [("carried", 2)]
+
+    site.days = 1
+    site.lanes = (make_lane((10, 10), (8, 10), position=10),)
+    second = site.night().result
+    assert second.clean
+    assert [(t.source_count, t.target_count) for t in second.topics] == [
+        (2, 2)
+    ]
+
+
+def test_what_was_left_for_ranges_that_broke_is_unverifiable(
+    site: Site,
+) -> None:
+    site.logs.write("source", records(0, 12))
+    site.logs.write("target", records(0, 12))
+    site.lanes = (
+        make_lane((0, 10), (0, 8), position=12, retained=((0, 10), (0, 12))),
+    )
+    site.night()
+
+    # The copies at 8 and 9 expired before anyone could read them.
+    site.days = 1
+    site.lanes = (make_lane((10, 12), (10, 12), position=12),)
+    result = site.night().result
+
+    assert result.findings == ()
+    (gap,) = result.unverifiable
+    assert (gap.topic, gap.partition, gap.records) == ("a", 0, 2)
+    assert "the night before left" in gap.reason
+
+
+def test_a_run_without_anything_to_compare_is_not_clean(site: Site) -> None:
+    site.lanes = None
+    with pytest.raises(AuditError, match="nothing to compare"):
+        site.night()
