@@ -12,6 +12,7 @@ from .hashing import hashed
 from .lanes import NAMES, after, before, name
 from .pairs import HASH
 from .records import Read
+from .tables import small_table
 
 __all__ = ["SIDES", "counted_beyond", "reach", "read_beyond"]
 
@@ -115,8 +116,8 @@ def reach(beyond: DataFrame, lanes: Sequence[Lane]) -> DataFrame:
         `LANE`, and the earliest timestamp, `reach`.
     """
     whole = [(*name(lane), -1) for lane in lanes if not lane.retained.start]
-    everything = beyond.sparkSession.createDataFrame(
-        whole, f"{NAMES}, timestamp bigint"
+    everything = small_table(
+        beyond.sparkSession, whole, f"{NAMES}, timestamp bigint"
     )
     return (
         beyond.where(sf.col("before") & (sf.col("side") == "target"))

@@ -10,6 +10,7 @@ from mirrorwatch.domain.audit import Lane
 from .digest import LANE
 from .lanes import NAMES, name
 from .pairs import HASH
+from .tables import small_table
 
 __all__ = ["PLACE", "bounds", "positions"]
 
@@ -26,7 +27,7 @@ def positions(session: SparkSession, lanes: Sequence[Lane]) -> DataFrame:
         for lane in lanes
         for source in lane.sources
     ]
-    return session.createDataFrame(rows, _POSITIONS)
+    return small_table(session, rows, _POSITIONS)
 
 
 def bounds(

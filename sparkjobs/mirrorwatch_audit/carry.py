@@ -11,6 +11,7 @@ from mirrorwatch.domain.audit import Lane, Side
 from .digest import LANE, in_buckets
 from .hashing import HASHED
 from .lanes import named
+from .tables import small_table
 
 __all__ = ["CARRY", "WAITING", "carried", "carry_out", "no_carry"]
 
@@ -29,7 +30,7 @@ beyond the range of the other side (`carried`) or not there yet
 
 def no_carry(session: SparkSession) -> DataFrame:
     """Return what the first night ever was left."""
-    return session.createDataFrame([], CARRY)
+    return small_table(session, [], CARRY)
 
 
 def carry_out(

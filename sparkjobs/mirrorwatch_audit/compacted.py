@@ -16,6 +16,7 @@ from .hashing import hashed
 from .lanes import NAMES, name, spanned
 from .prepare import to_millis
 from .records import Read
+from .tables import small_table
 
 __all__ = ["drill_compacted"]
 
@@ -92,7 +93,7 @@ def _spans(
         )
     ]
     columns = "origin string, topic string, span_start bigint, span_end bigint"
-    return session.createDataFrame(rows, f"{NAMES}, {columns}")
+    return small_table(session, rows, f"{NAMES}, {columns}")
 
 
 def _differing(

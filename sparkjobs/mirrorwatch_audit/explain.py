@@ -7,6 +7,7 @@ from .beyond import SIDES
 from .bounds import PLACE
 from .digest import LANE
 from .pairs import HASH
+from .tables import small_table
 
 __all__ = ["OUTCOME", "explained_missing", "explained_surplus", "no_outcomes"]
 
@@ -144,7 +145,7 @@ def no_outcomes(session: SparkSession) -> DataFrame:
     kinds |= {"origin": "string", "topic": "string", "flow": "string"}
     kinds |= {"target_topic": "string", "partition": "int"}
     columns = ", ".join(f"{c} {kinds.get(c, 'bigint')}" for c in OUTCOME)
-    return session.createDataFrame([], columns)
+    return small_table(session, [], columns)
 
 
 def _ranked(rows: DataFrame, counts: DataFrame) -> DataFrame:

@@ -14,6 +14,7 @@ from mirrorwatch.domain.audit import Lane, Side, Span
 
 from .kafka_options import to_spark_options
 from .records import RECORDS
+from .tables import small_table
 
 __all__ = ["KafkaReader"]
 
@@ -74,7 +75,7 @@ class KafkaReader:
         wanted = sorted(
             (s for s in _stretches(lanes, side) if len(s.span)), key=group
         )
-        empty = self._session.createDataFrame([], RECORDS)
+        empty = small_table(self._session, [], RECORDS)
         parts = [self._read(list(s)) for _, s in groupby(wanted, group)]
         return reduce(DataFrame.unionByName, parts) if parts else empty
 
@@ -122,8 +123,8 @@ class KafkaReader:
         names = {s.topic: s.target_topic for s in stretches}
         if all(topic == target for topic, target in names.items()):
             return found.withColumn("target_topic", sf.col("topic"))
-        table = self._session.createDataFrame(
-            list(names.items()), "topic string, target_topic string"
+        table = small_table(
+            self._session, names.items(), "topic string, target_topic string"
         )
         return found.join(sf.broadcast(table), "topic")
 

@@ -8,6 +8,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from mirrorwatch.domain.audit import Lane, SourceRange, Span
 
+from .tables import small_table
+
 __all__ = [
     "NAMES",
     "Group",
@@ -60,7 +62,7 @@ def name(lane: Lane) -> LaneName:
 
 def named(session: SparkSession, lanes: Iterable[Lane]) -> DataFrame:
     """Return the names of lanes as a table, in columns as in `LANE`."""
-    return session.createDataFrame([name(lane) for lane in lanes], NAMES)
+    return small_table(session, map(name, lanes), NAMES)
 
 
 def spanned(lane: Lane, span: Callable[[Lane | SourceRange], Span]) -> Lane:

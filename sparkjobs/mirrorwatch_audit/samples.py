@@ -11,6 +11,7 @@ from mirrorwatch.domain.audit import Finding, Lane, Side, Span
 from .beyond import SIDES
 from .lanes import NAMES, LaneName, name, narrowed
 from .records import Read
+from .tables import small_table
 
 __all__ = ["with_keys"]
 
@@ -91,7 +92,7 @@ def _keys(
     records = read(narrow, side)
     rows = [(*spot[0], *spot[1:]) for spot in spots]
     columns = f"{NAMES}, origin string, topic string, offset bigint"
-    table = records.sparkSession.createDataFrame(rows, columns)
+    table = small_table(records.sparkSession, rows, columns)
     text = sf.col("key").cast("string")
     shown = sf.when(sf.is_valid_utf8(text), text).otherwise(sf.hex("key"))
     found = (
