@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 MINUTES ?=
 
-.PHONY: demo test fast bench bench-audit scale soak lint format setup clean
+.PHONY: demo test fast bench bench-audit nights scale soak lint format setup clean
 
 setup: .venv/.ready
 
@@ -35,6 +35,9 @@ scale: setup  ## what it costs on 1,172 topics, then on 10,000 partitions: 10 mi
 
 bench-audit: setup  ## how fast an audit reads, beside Kafka's own consumer: 10 minutes
 	$(BIN)/python -m tests.bench.audit
+
+nights: setup  ## a million records over two audited nights: 15 minutes
+	MIRRORWATCH_AUDIT_THOUSANDS=1000 $(BIN)/pytest tests/lab/audit_nights_test.py
 
 soak: setup  ## a long clean run with traffic; prints growth of memory
 	$(BIN)/python -m tests.bench.soak --minutes $(or $(MINUTES),60)
