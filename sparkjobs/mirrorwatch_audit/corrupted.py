@@ -1,15 +1,18 @@
 """A record that is missing, and an unknown one in its place: corrupted."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 
-from pyspark.sql import Column, DataFrame, Window, WindowSpec
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
 from mirrorwatch.domain.audit import Lane
 
+from .beyond import SIDES
 from .bounds import PLACE
 from .digest import LANE
-from .lanes import name, named
+from .gaps import gaps
+from .lanes import NAMES, name
 
 __all__ = ["with_corrupted"]
 
@@ -19,7 +22,10 @@ _TORN = ("dropped", "extra")
 
 
 def with_corrupted(
-    outcomes: DataFrame, pairs: DataFrame, lanes: Sequence[Lane]
+    outcomes: DataFrame,
+    pairs: DataFrame,
+    lanes: Sequence[Lane],
+    bucket: timedelta,
 ) -> DataFrame:
     """Turn each pair of a dropped and an extra record into a corrupted one.
 
@@ -31,6 +37,8 @@ def with_corrupted(
         All records that were read, with their counterparts.
     lanes
         The lanes.
+    bucket
+        Length of a bucket.
 
     Returns
     -------
@@ -42,83 +50,60 @@ def with_corrupted(
     Notes
     -----
     The neighbour is the last record before that has a counterpart. Of several
-    in one gap those of one timestamp belong together, then the first to the
-    first. In a merged lane records of other topics come in between at the
-    target, so there only the timestamp tells.
+    in one gap those of one timestamp belong together, then those of one
+    bucket, the first to the first. A record whose timestamp moved far must be
+    close to its neighbour, as there may be others between that were not read.
+    In a merged lane records of other topics come in between at the target, so
+    there only the timestamp tells.
     """
-    kinds = outcomes.select(*LANE, "kind").distinct().collect()
+    kinds = set(outcomes.select(*LANE, "kind").distinct().collect())
     torn = [
         lane
         for lane in lanes
-        if {(*name(lane), kind) for kind in _TORN} <= set(kinds)
+        if {(*name(lane), kind) for kind in _TORN} <= kinds
     ]
     if not torn:
         return outcomes
-    names = named(pairs.sparkSession, torn)
-    around = pairs.join(sf.broadcast(names), [*LANE], "left_semi")
-    merged = named(
-        pairs.sparkSession, (lane for lane in torn if len(lane.sources) > 1)
-    )
+    names = sf.broadcast(_flagged(pairs.sparkSession, torn))
+    around = pairs.join(names, [*LANE], "left_semi")
     dropped, extra = (
-        _in_gaps(
-            outcomes.where(sf.col("kind") == kind), gaps, merged
-        ).localCheckpoint()
-        for kind, gaps in zip(
-            _TORN, (_source_gaps(around), _target_gaps(around)), strict=True
+        outcomes.where(sf.col("kind") == kind)
+        .select(*row, "timestamp")
+        .join(gaps(around, torn, side), [*row])
+        .join(names, [*LANE])
+        .withColumns(
+            {
+                "gap": sf.when(sf.col("merged"), -1).otherwise(sf.col("gap")),
+                "bucket": _bucket(bucket),
+            }
+        )
+        .localCheckpoint()
+        for kind, row, side in zip(
+            _TORN, (_SOURCE_ROW, _TARGET_ROW), SIDES, strict=True
         )
     )
-    at_once = _matched(dropped, extra, "timestamp").localCheckpoint()
-    apart = _matched(
-        _without(dropped, at_once, _SOURCE_ROW).where("NOT merged"),
-        _without(extra, at_once, _TARGET_ROW).where("NOT merged"),
-    )
-    found = at_once.unionByName(apart).localCheckpoint()
+    found = _matched(dropped, extra, "timestamp").localCheckpoint()
+    for more, which in ((["bucket"], "true"), ([], "close")):
+        missing, unknown = (
+            rows.join(found.select(*row), [*row], "left_anti")
+            .where("NOT merged")
+            .where(which)
+            for rows, row in ((dropped, _SOURCE_ROW), (extra, _TARGET_ROW))
+        )
+        found = found.unionByName(
+            _matched(missing, unknown, *more)
+        ).localCheckpoint()
     return _marked(outcomes, found).localCheckpoint()
 
 
-def _source_gaps(pairs: DataFrame) -> DataFrame:
-    place = (*LANE, "s_origin", "s_topic")
-    order = Window.partitionBy(*place).orderBy("s_offset")
-    return pairs.where("s_offset IS NOT NULL").select(
-        *LANE,
-        sf.col("s_origin").alias("origin"),
-        sf.col("s_topic").alias("topic"),
-        sf.col("s_offset").alias("source_offset"),
-        _last("t_offset", order).alias("gap"),
-    )
+def _flagged(session: SparkSession, lanes: Sequence[Lane]) -> DataFrame:
+    rows = [(*name(lane), len(lane.sources) > 1) for lane in lanes]
+    return session.createDataFrame(rows, f"{NAMES}, merged boolean")
 
 
-def _target_gaps(pairs: DataFrame) -> DataFrame:
-    order = Window.partitionBy(*LANE).orderBy("t_offset")
-    paired = pairs.where("t_offset IS NOT NULL").withColumn(
-        "paired", sf.when(sf.col("s_offset").isNotNull(), sf.col("t_offset"))
-    )
-    return paired.select(
-        *LANE,
-        sf.col("t_offset").alias("target_offset"),
-        _last("paired", order).alias("gap"),
-    )
-
-
-def _last(column: str, order: WindowSpec) -> Column:
-    earlier = order.rowsBetween(Window.unboundedPreceding, -1)
-    return sf.coalesce(
-        sf.last(column, ignorenulls=True).over(earlier), sf.lit(-1)
-    )
-
-
-def _in_gaps(rows: DataFrame, gaps: DataFrame, merged: DataFrame) -> DataFrame:
-    row = [c for c in gaps.columns if c != "gap"]
-    flag = merged.select(*LANE, sf.expr("true").alias("merged"))
-    return (
-        rows.select(*row, "timestamp")
-        .join(gaps, row)
-        .join(sf.broadcast(flag), [*LANE], "left")
-        .fillna(value=False, subset="merged")
-        .withColumn(
-            "gap", sf.when(sf.col("merged"), -1).otherwise(sf.col("gap"))
-        )
-    )
+def _bucket(bucket: timedelta) -> Column:
+    length = bucket // timedelta(milliseconds=1)
+    return sf.floor(sf.col("timestamp") / length)
 
 
 def _matched(dropped: DataFrame, extra: DataFrame, *more: str) -> DataFrame:
@@ -138,12 +123,6 @@ def _matched(dropped: DataFrame, extra: DataFrame, *more: str) -> DataFrame:
     return first.join(second, [*gap, "place"]).select(
         *_SOURCE_ROW, "target_offset"
     )
-
-
-def _without(
-    rows: DataFrame, found: DataFrame, row: tuple[str, ...]
-) -> DataFrame:
-    return rows.join(found.select(*row), [*row], "left_anti")
 
 
 def _marked(outcomes: DataFrame, found: DataFrame) -> DataFrame:

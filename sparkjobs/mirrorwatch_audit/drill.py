@@ -97,7 +97,7 @@ def drill(read: Read, case: Suspicion) -> DataFrame:
         pairs, counts, reach(beyond, lanes), timestamps=case.timestamps
     )
     outcomes = missing.unionByName(surplus).localCheckpoint()
-    return with_corrupted(outcomes, pairs, lanes)
+    return with_corrupted(outcomes, pairs, lanes, case.bucket)
 
 
 def _records(read: Read, case: Suspicion, side: Side) -> DataFrame:

@@ -150,3 +150,22 @@ def test_a_clean_first_night_leaves_a_double_to_the_second(
     first, second = nights
     assert clean(first, BEYOND)
     assert second.found(BEYOND) == [("duplicated", 1, ((8, 8),), ((10, 10),))]
+
+
+LATE = CASES.add(
+    "late",
+    TEN,
+    [*records(0, 3), *records(4, 10), *records(3, 4)],
+    {"source": (0, 8), "target": (0, 7), "retained": ((0, 10), (0, 9))},
+    {"source": (8, 10), "target": (7, 10), "retained": ((0, 10), (0, 10))},
+)
+
+
+def test_a_dropped_record_that_came_after_all_is_no_repeat(
+    nights: list[Audited],
+) -> None:
+    first, second = nights
+    assert first.found(LATE) == [("dropped", 1, ((3, 3),), ())]
+    assert clean(second, LATE)
+    assert second.stated(LATE) == {"carried": 1}
+    assert second.counts(LATE) == (2, 2)
