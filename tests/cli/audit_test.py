@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from mirrorwatch.cli.audit.options import as_request
 from mirrorwatch.cli.root import main
+from mirrorwatch.config import Config
 from mirrorwatch.domain.audit import Hours, Unverifiable
 from mirrorwatch.state.audits import write_audit, write_hours
 from tests.support.audits import (
@@ -67,6 +69,28 @@ def test_what_makes_no_sense_is_refused_before_spark_is_started(
 
     assert result.exit_code == 2
     assert said in " ".join(result.stderr.split())
+
+
+def test_a_window_is_parted_at_whole_milliseconds_as_records_are() -> None:
+    config = Config.from_mapping(
+        {
+            "clusters": {
+                "summit": {"kafka": {"bootstrap.servers": "h:1"}},
+                "ldf": {"kafka": {"bootstrap.servers": "h:2"}},
+            },
+            "flows": [{"source": "summit", "target": "ldf"}],
+        }
+    )
+    window = as_request(
+        config,
+        start=NIGHT + timedelta(microseconds=1),
+        end=NIGHT + timedelta(milliseconds=5),
+        flow=None,
+        topics=None,
+    ).window
+    assert window is not None
+    assert window.start == NIGHT + timedelta(milliseconds=1)
+    assert window.end == NIGHT + timedelta(milliseconds=5)
 
 
 def test_a_night_that_was_clean_gives_status_0(

@@ -1,7 +1,7 @@
 """Options that the audit's commands share."""
 
 from collections.abc import Callable
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -140,4 +140,11 @@ def _window(start: datetime | None, end: datetime | None) -> Window | None:
         raise click.UsageError(
             f"--from {start.isoformat()} is not before --to {end.isoformat()}"
         )
-    return Window(start, end)
+    return Window(_to_millisecond(start), _to_millisecond(end))
+
+
+def _to_millisecond(time: datetime) -> datetime:
+    """Return the first whole millisecond that is not before a time: records
+    have no finer timestamps, so that it parts them in the same way.
+    """
+    return time + timedelta(microseconds=-time.microsecond % 1000)
