@@ -10,7 +10,7 @@ from typing import Protocol
 from mirrorwatch.domain.audit import Ends, Request, ends_after
 from mirrorwatch.exceptions import AuditError
 
-from .planner import Planner
+from .planner import Freezer
 from .store import FrozenRun
 
 __all__ = ["Nights", "Runs"]
@@ -54,7 +54,7 @@ class Nights:
     ends.
     """
 
-    def __init__(self, store: Runs, planner: Planner, today: date) -> None:
+    def __init__(self, store: Runs, planner: Freezer, today: date) -> None:
         self._store = store
         self._planner = planner
         self._today = today

@@ -8,11 +8,11 @@ from mirrorwatch.audit import freeze, freeze_side, recheck
 from mirrorwatch.config import Config
 from mirrorwatch.domain.audit import Ends, Plan, Request, Side, Unverifiable
 
-__all__ = ["Planner", "SitePlanner"]
+__all__ = ["Freezer", "Planner", "SitePlanner"]
 
 
-class Planner(Protocol):
-    """Freezes what is compared, and tells what went meanwhile."""
+class Freezer(Protocol):
+    """Freezes what is compared."""
 
     def freeze(self, request: Request, before: Ends) -> Plan:
         """Return what one run compares.
@@ -23,6 +23,10 @@ class Planner(Protocol):
             Raised if a cluster cannot be asked.
         """
         ...
+
+
+class Planner(Freezer, Protocol):
+    """Freezes what is compared, and tells what went meanwhile."""
 
     def freeze_side(self, request: Request, side: Side) -> Plan:
         """Return what one side has to digest for itself.
