@@ -35,16 +35,17 @@ def hashed(records: DataFrame, *, timestamps: bool) -> DataFrame:
     Spark's xxhash64 goes through its arguments one after the other, each
     seeded with the hash of those before, and skips nulls. So each field
     follows its length, with -1 for a null: an empty value is no null, and no
-    byte can move from one field to the next unseen. Headers are preceded by
-    their number, and keep their order.
+    byte can move from one field to the next unseen. Headers keep their order,
+    and follow their number and the lengths of all their keys and values.
     """
     fields = [_length("key"), sf.col("key"), _length("value"), sf.col("value")]
     key = fields[:2]
-    fields += [sf.coalesce(sf.size("headers"), sf.lit(0)), _headers()]
+    fields += [sf.coalesce(sf.size("headers"), sf.lit(0))]
+    fields += [sf.col("lengths"), sf.col("headers")]
     if timestamps:
         fields.append(sf.col("timestamp"))
     first, second = (sf.lit(seed) for seed in _SEEDS)
-    return records.select(
+    return records.withColumn("lengths", _header_lengths()).select(
         *HASHED[:7],
         _bytes().alias("bytes"),
         sf.xxhash64(first, *fields).alias("h1"),
@@ -59,17 +60,15 @@ def _length(field: str | Column) -> Column:
     return sf.coalesce(sf.length(field), sf.lit(-1))
 
 
-def _headers() -> Column:
-    # Most records have none, and what follows is slow.
+def _header_lengths() -> Column:
+    # Most records have none, and a lambda is slow.
     return sf.when(
         sf.size("headers") > 0,
         sf.transform(
             "headers",
             lambda header: sf.struct(
-                sf.octet_length(header["key"]).alias("a"),
-                header["key"].alias("b"),
-                _length(header["value"]).alias("c"),
-                header["value"].alias("d"),
+                sf.octet_length(header["key"]).alias("key"),
+                _length(header["value"]).alias("value"),
             ),
         ),
     )
@@ -77,16 +76,11 @@ def _headers() -> Column:
 
 def _bytes() -> Column:
     own = [sf.coalesce(sf.length(f), sf.lit(0)) for f in ("key", "value")]
-    of_headers = sf.when(
-        sf.size("headers") > 0,
-        sf.aggregate(
-            "headers",
-            sf.lit(0),
-            lambda total, header: (
-                total
-                + sf.coalesce(sf.octet_length(header["key"]), sf.lit(0))
-                + sf.coalesce(sf.length(header["value"]), sf.lit(0))
-            ),
+    of_headers = sf.aggregate(
+        "lengths",
+        sf.lit(0),
+        lambda total, header: (
+            total + header["key"] + sf.greatest(header["value"], sf.lit(0))
         ),
     )
     total = own[0] + own[1] + sf.coalesce(of_headers, sf.lit(0))

@@ -1,0 +1,163 @@
+"""Windows of time, and what several topics feed into one."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from pyspark.sql import SparkSession
+
+from mirrorwatch.domain.audit import Lane, SourceRange, Span, Window
+from mirrorwatch_audit.audit import audit
+from mirrorwatch_audit.comparison import Comparison
+from tests.support.cases import records
+from tests.support.logs import (
+    AT,
+    BUCKET,
+    FLOW,
+    Logs,
+    Record,
+    make_lane,
+    make_plan,
+    millis,
+)
+from tests.support.spark import SPARK, small_spark
+
+pytestmark = SPARK
+
+OTHER = "base->ldf"
+
+TEN = records(0, 10)
+"""A second apart; the first 9999 s before the plan was frozen."""
+
+WINDOW = Window(AT - timedelta(seconds=9997), AT - timedelta(seconds=9992))
+"""From the third record to before the eighth."""
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    with small_spark() as session:
+        yield session
+
+
+@pytest.fixture(scope="module")
+def windowed(spark: SparkSession) -> Comparison:
+    logs = Logs(spark)
+    lanes = []
+    for topic, target in {
+        "whole": TEN,
+        "dropped": [*TEN[:3], *TEN[4:9]],
+        "doubled": [*TEN, TEN[4], TEN[9]],
+    }.items():
+        logs.write("source", TEN, topic=topic)
+        logs.write("target", target, topic=topic)
+        ends = (0, 10), (0, len(target))
+        lanes.append(make_lane(*ends, topic=topic, position=10))
+    # The span ends before the copies of the last two records.
+    logs.write("source", TEN, topic="short")
+    logs.write("target", TEN, topic="short")
+    kept = (0, 10), (0, 10)
+    short = make_lane((0, 10), (0, 5), topic="short", retained=kept)
+    plan = make_plan(*lanes, short, window=WINDOW)
+    return audit(logs, plan, bucket=BUCKET, keys=2)
+
+
+@pytest.fixture(scope="module")
+def merged(spark: SparkSession) -> Comparison:
+    logs = Logs(spark)
+    ours, theirs = records(0, 4), records(100, 104)
+    logs.write("source", ours, topic="a")
+    logs.write("source", theirs, topic="b", flow=OTHER)
+    altered = replace(theirs[2], value=b"?")
+    foreign = Record(value=b"foreign", timestamp=millis(1))
+    copies = [ours[0], theirs[0], ours[1], theirs[1], altered]
+    logs.write(
+        "target", [*copies, ours[3], theirs[3], theirs[3], foreign], topic="m"
+    )
+    lane = Lane(
+        flow=FLOW,
+        cluster="ldf",
+        target_topic="m",
+        partition=0,
+        sources=tuple(
+            SourceRange(
+                flow=flow,
+                cluster="summit",
+                topic=topic,
+                partition=0,
+                span=Span(0, 4),
+                retained=Span(0, 4),
+                position=4,
+            )
+            for flow, topic in ((FLOW, "a"), (OTHER, "b"))
+        ),
+        span=Span(0, 9),
+        retained=Span(0, 9),
+    )
+    return audit(logs, make_plan(lane), bucket=BUCKET)
+
+
+def found(comparison: Comparison, topic: str) -> list[tuple[object, ...]]:
+    return [
+        (f.kind, f.count, f.source_offsets, f.target_offsets)
+        for f in comparison.findings
+        if f.topic == topic
+    ]
+
+
+def test_only_records_of_the_window_are_counted(windowed: Comparison) -> None:
+    counts = {
+        t.topic: (t.source_count, t.target_count) for t in windowed.topics
+    }
+    assert counts["whole"] == (5, 5)
+    assert counts["dropped"] == (5, 4)
+    assert counts["doubled"] == (5, 6)
+
+
+def test_only_what_is_wrong_in_the_window_is_found(
+    windowed: Comparison,
+) -> None:
+    assert found(windowed, "whole") == []
+    assert found(windowed, "dropped") == [("dropped", 1, ((3, 3),), ())]
+    assert found(windowed, "doubled") == [
+        ("duplicated", 1, ((4, 4),), ((10, 10),))
+    ]
+
+
+def test_copies_beyond_what_was_read_are_looked_for(
+    windowed: Comparison,
+) -> None:
+    assert found(windowed, "short") == []
+    stated = [(s.kind, s.count) for s in windowed.stated if s.topic == "short"]
+    assert stated == [("carried", 2)]
+
+
+def test_keys_are_named_where_they_are_asked_for(
+    windowed: Comparison,
+) -> None:
+    keys = {f.topic: f.keys for f in windowed.findings}
+    assert keys == {"dropped": ("k0",), "doubled": ("k1",)}
+
+
+def test_several_topics_are_compared_with_what_they_feed(
+    merged: Comparison,
+) -> None:
+    (count,) = merged.topics
+    assert (count.flow, count.topic) == (FLOW, "m")
+    assert (count.source_count, count.target_count) == (8, 9)
+
+
+def test_findings_of_merged_topics_name_the_one_they_are_of(
+    merged: Comparison,
+) -> None:
+    assert found(merged, "a") == [("dropped", 1, ((2, 2),), ())]
+    assert found(merged, "b") == [
+        ("duplicated", 1, ((3, 3),), ((7, 7),)),
+        ("corrupted", 1, ((2, 2),), ((4, 4),)),
+    ]
+    assert found(merged, "m") == [("extra", 1, (), ((8, 8),))]
+    assert {f.topic: f.flow for f in merged.findings} == {
+        "a": FLOW,
+        "b": OTHER,
+        "m": FLOW,
+    }
