@@ -1,6 +1,9 @@
 """The commands of the audit, as far as they need no Spark."""
 
 import json
+import os
+import subprocess
+import sys
 from datetime import timedelta
 from pathlib import Path
 
@@ -8,9 +11,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from mirrorwatch.cli.audit.options import as_request
+from mirrorwatch.cli.audit.spark import require
 from mirrorwatch.cli.root import main
 from mirrorwatch.config import Config
 from mirrorwatch.domain.audit import Hours, Unverifiable
+from mirrorwatch.exceptions import AuditError
 from mirrorwatch.state.audits import write_audit, write_hours
 from tests.support.audits import (
     NIGHT,
@@ -91,6 +96,32 @@ def test_a_window_is_parted_at_whole_milliseconds_as_records_are() -> None:
     assert window is not None
     assert window.start == NIGHT + timedelta(milliseconds=1)
     assert window.end == NIGHT + timedelta(milliseconds=5)
+
+
+def test_a_package_that_is_missing_is_named_with_the_remedy() -> None:
+    with pytest.raises(
+        AuditError, match=r"needs not_there: pip install 'mirrorwatch\[spark"
+    ):
+        require("json", "not_there")
+
+
+def test_java_that_is_missing_gives_status_1_and_the_remedy(
+    config: str,
+) -> None:
+    command = [sys.executable, "-m", "mirrorwatch", "audit", "run", *WINDOW]
+    ran = subprocess.run(
+        [*command, "--config", config],
+        env=os.environ | {"JAVA_HOME": "/nowhere"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+
+    assert ran.returncode == 1
+    assert ran.stdout == ""
+    assert "Spark needs Java 17 or newer: install it" in ran.stderr
+    assert "Traceback" not in ran.stderr
 
 
 def test_a_night_that_was_clean_gives_status_0(

@@ -8,7 +8,7 @@ from typing import Any
 from ...domain.audit import AuditResult, FinishedAudit, Hours
 from ...exceptions import AuditError
 
-__all__ = ["report_page", "spark_job"]
+__all__ = ["report_page", "require", "spark_job"]
 
 
 def spark_job() -> Any:
@@ -19,7 +19,7 @@ def spark_job() -> Any:
     AuditError
         Raised with the remedy if it cannot be loaded.
     """
-    _require("pyspark", "jinja2")
+    require("pyspark", "jinja2")
     return importlib.import_module("mirrorwatch_audit.entry")
 
 
@@ -33,13 +33,20 @@ def report_page(
     AuditError
         Raised with the remedy if the template library is missing.
     """
-    _require("jinja2")
+    require("jinja2")
     module = importlib.import_module("mirrorwatch_audit.report")
     page: str = module.report_page(result, finished, hours)
     return page
 
 
-def _require(*needed: str) -> None:
+def require(*needed: str) -> None:
+    """Refuse to go on without packages of the extra `spark`.
+
+    Raises
+    ------
+    AuditError
+        Raised with the remedy.
+    """
     missing = [name for name in needed if find_spec(name) is None]
     if missing:
         raise AuditError(
