@@ -1,0 +1,173 @@
+"""Records by Spark's own source, from a broker with TLS and SCRAM."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+from pyspark.sql import Row
+
+from mirrorwatch.domain.audit import Lane, SourceRange, Span
+from mirrorwatch.domain.rights import Right
+from mirrorwatch.lab import Lab, LabSettings
+from mirrorwatch_audit.kafka_reader import KafkaReader
+from mirrorwatch_audit.session import make_session
+from tests.support.spark import SPARK, ended
+
+pytestmark = [*SPARK, pytest.mark.lab]
+
+LARGE = 10 * 2**20
+"""Bytes of a record that is ten times what brokers take by default."""
+
+SETTINGS = LabSettings(
+    topics={"mixed": 2, "aborted": 1},
+    topic_configs={
+        "mixed": {
+            "max.message.bytes": str(LARGE + 2**16),
+            # Its records are as old as timestamps can be.
+            "retention.ms": "-1",
+        }
+    },
+    start_mirror=False,
+    secured=True,
+)
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    with Lab(SETTINGS) as lab:
+        write_mixed(lab)
+        write_aborted(lab)
+        yield lab
+
+
+@pytest.fixture(scope="module")
+def read(lab: Lab) -> Iterator[KafkaReader]:
+    """A reader with no more rights than to read, by password."""
+    lab.source.grants.grant(
+        Right(side="source", topic=topic, operation="READ", purpose="reading")
+        for topic in SETTINGS.topics
+    )
+    session = make_session("local[2]", memory="1g")
+    with ended(session):
+        properties = lab.source.client_properties()
+        yield KafkaReader(session, {"summit": properties})
+
+
+def producer(lab: Lab, more: Mapping[str, Any]) -> Producer:
+    security = lab.source.security
+    assert security is not None
+    return Producer(
+        {
+            "bootstrap.servers": lab.source.bootstrap,
+            "log_level": 0,
+            **security.administrator(),
+            **more,
+        }
+    )
+
+
+def write_mixed(lab: Lab) -> None:
+    own = producer(lab, {"message.max.bytes": LARGE + 2**16})
+    own.produce("mixed", b"one", b"k", partition=0, timestamp=1000)
+    own.produce("mixed", None, b"k", partition=0, timestamp=2000)
+    headers: list[tuple[str, str | bytes | None]]
+    headers = [("a", b"1"), ("b", None), ("a", b"")]
+    own.produce("mixed", b"", partition=1, headers=headers, timestamp=3000)
+    own.produce("mixed", b"x" * LARGE, partition=1, timestamp=4000)
+    assert own.flush(60) == 0
+
+
+def write_aborted(lab: Lab) -> None:
+    own = producer(lab, {"transactional.id": "t"})
+    own.init_transactions(60)
+    for value, end in (
+        (b"first", own.commit_transaction),
+        (b"aborted", own.abort_transaction),
+        (b"last", own.commit_transaction),
+    ):
+        own.begin_transaction()
+        own.produce("aborted", value)
+        own.flush(30)
+        end(60)
+
+
+def lane(
+    topic: str, span: tuple[int, int], partition: int = 0, **more: Any
+) -> Lane:
+    source = SourceRange(
+        flow="f",
+        cluster="summit",
+        topic=topic,
+        partition=partition,
+        span=Span(*span),
+        retained=Span(*span),
+        position=None,
+    )
+    return Lane(
+        flow="f",
+        cluster="ldf",
+        target_topic=f"summit.{topic}",
+        partition=partition,
+        sources=(source,),
+        span=Span(0, 0),
+        retained=Span(0, 0),
+        **more,
+    )
+
+
+def rows(read: KafkaReader, *lanes: Lane) -> list[Row]:
+    found = read(lanes, "source").orderBy("partition", "offset")
+    return found.collect()
+
+
+def test_records_come_with_their_lane_and_all_that_is_in_them(
+    read: KafkaReader,
+) -> None:
+    one, deleted, with_headers, large = rows(
+        read, lane("mixed", (0, 2)), lane("mixed", (0, 2), 1)
+    )
+    assert one[:7] == ("f", "summit.mixed", 0, "f", "mixed", 0, 1000)
+    assert (one["key"], one["value"], one["headers"]) == (b"k", b"one", None)
+    assert (deleted["value"], deleted["timestamp"]) == (None, 2000)
+    assert (with_headers["key"], with_headers["value"]) == (None, b"")
+    assert [tuple(h) for h in with_headers["headers"]] == [
+        ("a", b"1"),
+        ("b", None),
+        ("a", b""),
+    ]
+    assert len(large["value"]) == LARGE
+
+
+def test_only_the_span_is_read_and_an_empty_one_not_at_all(
+    read: KafkaReader,
+) -> None:
+    found = rows(read, lane("mixed", (1, 2)), lane("mixed", (2, 2), 1))
+    assert [(row["partition"], row["offset"]) for row in found] == [(0, 1)]
+    assert rows(read, lane("mixed", (2, 2))) == []
+    assert rows(read) == []
+
+
+@pytest.mark.parametrize(
+    ("read_committed", "values"),
+    [(True, [b"first", b"last"]), (False, [b"first", b"aborted", b"last"])],
+)
+def test_aborted_records_are_read_as_the_mirror_reads_them(
+    lab: Lab, read: KafkaReader, read_committed: bool, values: list[bytes]
+) -> None:
+    (end,) = (last for _, last in lab.source.topics.ends("aborted").values())
+    assert end == 6  # three records, three markers
+    found = rows(
+        read, lane("aborted", (0, end), read_committed=read_committed)
+    )
+    assert [row["value"] for row in found] == values
+
+
+def test_a_password_is_in_no_plan(
+    lab: Lab, read: KafkaReader, capfd: pytest.CaptureFixture[str]
+) -> None:
+    secret = lab.source.client_properties()["sasl.password"]
+    read([lane("mixed", (0, 2))], "source").explain(mode="extended")
+    shown = capfd.readouterr()
+    assert "KafkaRelation" in shown.out
+    assert secret not in shown.out + shown.err
