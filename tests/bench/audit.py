@@ -112,7 +112,7 @@ class Bench:
 
 @contextmanager
 def bench(lab: Lab, cores: int) -> Iterator[Bench]:
-    session = make_session(f"local[{cores}]")
+    session = make_session(f"local[{cores}]", memory="1g")
     try:
         yield Bench(lab, session)
     finally:
