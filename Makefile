@@ -37,7 +37,7 @@ bench-audit: setup  ## how fast an audit reads, beside Kafka's own consumer: 10 
 	$(BIN)/python -m tests.bench.audit
 
 nights: setup  ## a million records over two audited nights: 15 minutes
-	MIRRORWATCH_AUDIT_THOUSANDS=1000 $(BIN)/pytest tests/lab/audit_nights_test.py
+	MIRRORWATCH_AUDIT_THOUSANDS=1000 $(BIN)/pytest tests/proof/audit_nights_test.py
 
 soak: setup  ## a long clean run with traffic; prints growth of memory
 	$(BIN)/python -m tests.bench.soak --minutes $(or $(MINUTES),60)

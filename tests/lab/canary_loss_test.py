@@ -38,6 +38,17 @@ def expect_all_named(watch: Watch, lost: int) -> None:
     assert all("arrived" in x.proof or "past" in x.proof for x in watch.losses)
 
 
+def let_arrive(lab: Lab, probes: int) -> None:
+    """Wait for arrivals: the agent's own counts change with its looks only."""
+
+    def arrived() -> int:
+        ends = lab.target.topics.ends(CANARY_TOPIC).values()
+        return sum(end for _, end in ends)
+
+    enough = arrived() + probes
+    wait_until(lambda: arrived() >= enough)
+
+
 def lower_the_limit(lab: Lab, watch: Watch) -> None:
     """Let the target refuse large probes until the agent has seen it."""
     limits = {"max.message.bytes": "50000"}, {"max.message.bytes": "1048588"}
@@ -79,8 +90,9 @@ def test_probes_that_the_target_refuses_are_lost_one_by_one(lab: Lab) -> None:
         watch.wait_for(Health.OK)
         # The agent never sends what it sees to be too large; the limit falls
         # behind its back, until it looks again. Thrice, because it may look
-        # at once.
-        for _ in range(3):
+        # at once, and each time at another moment between two looks.
+        for seconds in (1, 3, 5):
+            let_arrive(lab, seconds * 12)
             lower_the_limit(lab, watch)
         watch.wait_for(Health.CRITICAL, "proved lost")
         wait_until(lambda: watch.counts["outstanding"] < 30)
