@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from mirrorwatch.lab import Lab, LabSettings
 from tests.support.lab import LabPool, show_logs
@@ -16,6 +17,13 @@ __all__ = ["fresh_lab", "lab_for", "lab_pool"]
 __all__ += ["pytest_collection_modifyitems"]
 # Hooks: where everything must run, a test that skips fails.
 __all__ += ["pytest_make_collect_report", "pytest_runtest_makereport"]
+
+
+# How long an example takes says more about the machine than about the code.
+settings.register_profile(
+    "patient", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("patient")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
