@@ -16,6 +16,9 @@ _ALWAYS = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.showConsoleProgress": "false",
+    # Spark's default less Kafka: by the older way, each record is turned into
+    # a row of Java objects and back.
+    "spark.sql.sources.useV1SourceList": "avro,csv,json,orc,parquet,text",
     # Passwords and keys are options of the Kafka source.
     "spark.redaction.regex": "(?i)secret|password|token|jaas|keystore|key$",
     "spark.sql.redaction.options.regex": "(?i)url|jaas|password|secret|store",
