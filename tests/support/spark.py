@@ -23,7 +23,8 @@ SPARK = [
 SETTINGS = {
     # Tests read no Kafka: nothing is to be fetched.
     "spark.jars.packages": "",
-    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.default.parallelism": "1",
     # On some hundred rows, making plans and code takes longer than running.
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
