@@ -15,6 +15,8 @@ COPY pyproject.toml uv.lock ./
 RUN uv sync --frozen --no-default-groups --no-install-project
 COPY README.md LICENSE ./
 COPY agent ./agent
+COPY alerts ./alerts
+COPY dashboards ./dashboards
 RUN uv sync --frozen --no-default-groups --no-editable
 
 FROM ${PYTHON} AS agent

@@ -41,7 +41,7 @@ LEAVES."""
 UNRULED = {"factory", "cli"}
 """Parts that may import everything (but the lab)."""
 
-LEAVES = {"exceptions", "clock"}
+LEAVES = {"exceptions", "clock", "shipped"}
 """Parts that everything but the domain may import."""
 
 LAB_USERS = ("lab/", "cli/lab", "cli/demo")

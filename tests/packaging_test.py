@@ -69,6 +69,21 @@ def test_the_wheel_has_what_is_not_code(wheel: zipfile.ZipFile) -> None:
     } <= names
 
 
+@pytest.mark.parametrize("kind", ["alerts", "dashboards"])
+def test_the_wheel_has_what_is_pushed_to_servers(
+    wheel: zipfile.ZipFile, kind: str
+) -> None:
+    kept = {
+        file.relative_to(ROOT).as_posix()
+        for file in (ROOT / kind).rglob("*")
+        if file.is_file()
+    }
+    assert kept
+    assert {f"mirrorwatch/share/{name}" for name in kept} <= set(
+        wheel.namelist()
+    )
+
+
 def test_the_wheel_puts_nothing_beside_the_packages(
     wheel: zipfile.ZipFile,
 ) -> None:

@@ -1,0 +1,43 @@
+"""Where the dashboards and alert rules are that come with this version."""
+
+from pathlib import Path
+
+from .exceptions import ConfigError
+
+__all__ = ["shipped"]
+
+PACKAGE = Path(__file__).parent
+
+INSTALLED = PACKAGE / "share"
+"""Where the wheel puts them (``force-include`` in pyproject.toml)."""
+
+CHECKOUT = PACKAGE.parent.parent
+"""Where they are kept in git, at the top, for people to find them."""
+
+
+def shipped(
+    kind: str, *, installed: Path = INSTALLED, checkout: Path = CHECKOUT
+) -> Path:
+    """Return the folder of what is shipped of one kind.
+
+    Parameters
+    ----------
+    kind
+        ``dashboards`` or ``alerts``.
+    installed
+        Where an installed package has it.
+    checkout
+        Where a checkout has it.
+
+    Raises
+    ------
+    ConfigError
+        Raised if neither has it: the package was put together by hand.
+    """
+    for parent in (installed, checkout):
+        if (folder := parent / kind).is_dir():
+            return folder
+    raise ConfigError(
+        f"This installation has no {kind}: neither {installed / kind} nor"
+        f" {checkout / kind} is there. Install mirrorwatch from its wheel."
+    )
