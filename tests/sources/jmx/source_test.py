@@ -21,12 +21,14 @@ MBEAN = MBean(domain="d", properties={}, attributes={})
 class FakeReader:
     def __init__(self, clock: "Clock") -> None:
         self.takes = timedelta()
+        self.costs_seconds = self.busy_seconds = 0.0
         self.trouble = ""
         self.closed = False
         self._clock = clock
 
     def read(self, wanted: Sequence[Wanted]) -> Sequence[MBean]:
         self._clock.now += self.takes
+        self.busy_seconds += self.costs_seconds
         if self.trouble:
             raise SourceUnavailableError(
                 self.trouble, source="jmx", cluster="ldf"
@@ -65,6 +67,7 @@ class World:
             interval=timedelta(seconds=5),
             timeout=timedelta(seconds=4),
             clock=self.clock,
+            busy=lambda: self.reader.busy_seconds,
         )
         self.source = JmxSource(
             flow="f",
@@ -172,6 +175,17 @@ def test_a_slow_reading_is_repeated_less_often() -> None:
     world.reader.takes = timedelta()
     world.worker.step()
     assert world.worker.interval == timedelta(seconds=5)
+
+
+def test_a_costly_reading_takes_two_hundredths_of_a_core() -> None:
+    world = World()
+    world.reader.costs_seconds = 1.3
+    world.worker.step()
+    assert world.worker.interval == timedelta(seconds=5), "it warms up"
+    world.worker.step()
+    assert world.worker.interval == timedelta(seconds=1.3 * 49)
+    (seen,) = world.source.observe(NOON + timedelta(seconds=190))
+    assert seen.answering == (A,)
 
 
 def test_errors_are_counted_once_over_a_restart_of_the_agent() -> None:
