@@ -179,11 +179,11 @@ def test_a_slow_reading_is_repeated_less_often() -> None:
 
 def test_a_costly_reading_takes_two_hundredths_of_a_core() -> None:
     world = World()
-    world.reader.costs_seconds = 1.3
+    world.reader.costs_seconds = 1.25
     world.worker.step()
     assert world.worker.interval == timedelta(seconds=5), "it warms up"
     world.worker.step()
-    assert world.worker.interval == timedelta(seconds=1.3 * 49)
+    assert world.worker.interval == timedelta(seconds=1.25 * 49)
     (seen,) = world.source.observe(NOON + timedelta(seconds=190))
     assert seen.answering == (A,)
 
