@@ -83,8 +83,10 @@ class JmxWorker:
             raise
         # Figures are as old as the beginning of their reading.
         took = self._clock() - begin
-        busy = timedelta(seconds=self._busy() - idle)
-        self.interval = max(self._shortest, took * _SHARE, busy * _BUSY_SHARE)
+        cost = timedelta(seconds=self._busy() - idle)
+        # The lesser of two: the first one only warms Java up.
+        usual, self._cost = min(self._cost, cost), cost
+        self.interval = max(self._shortest, took * _SHARE, usual * _BUSY_SHARE)
         lasts = (self.interval + took) * _MISSED + self._timeout
         self._board.put(self._url, mbeans, begin, lasts)
 
