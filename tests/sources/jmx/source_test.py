@@ -184,7 +184,7 @@ def test_a_costly_reading_takes_two_hundredths_of_a_core() -> None:
     assert world.worker.interval == timedelta(seconds=5), "it warms up"
     world.worker.step()
     assert world.worker.interval == timedelta(seconds=1.25 * 49)
-    (seen,) = world.source.observe(NOON + timedelta(seconds=190))
+    (seen,) = world.source.observe(NOON + timedelta(seconds=180))
     assert seen.answering == (A,)
 
 
