@@ -17,6 +17,7 @@ COPY README.md LICENSE ./
 COPY agent ./agent
 COPY alerts ./alerts
 COPY dashboards ./dashboards
+COPY docs/runbook.md ./docs/runbook.md
 RUN uv sync --frozen --no-default-groups --no-editable
 
 FROM ${PYTHON} AS agent

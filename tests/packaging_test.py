@@ -59,6 +59,8 @@ def test_the_wheel_has_what_is_not_code(wheel: zipfile.ZipFile) -> None:
     names = set(wheel.namelist())
     assert {
         "mirrorwatch/py.typed",
+        "mirrorwatch/share/docs/runbook.md",
+        "mirrorwatch/web/runbook/page.html",
         "mirrorwatch/web/static/index.html",
         "mirrorwatch/web/static/vendor/uplot/LICENSE",
         "mirrorwatch/lab/jars/kafka-4.3.1.txt",

@@ -15,6 +15,7 @@ from ..factory import build_agent
 from ..log import configure_logging
 from ..state import Database
 from ..web.freshness import Freshness
+from ..web.runbook import Runbook
 from ..web.status_document import status_document
 from .options import DURATION, config_option
 from .status_page import print_status
@@ -67,7 +68,7 @@ def command(
         report = agent.board.report
     now = utc_now()
     fresh = Freshness.of(report, now, config.interval)
-    status = status_document(report, {}, fresh, now)
+    status = status_document(report, {}, fresh, now, Runbook.load())
     if as_json:
         click.echo(json.dumps(status, indent=2))
     else:

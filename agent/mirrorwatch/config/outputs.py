@@ -1,15 +1,19 @@
 """The blocks `web`, `sinks`, `state` and `audit`."""
 
 import os
+import socket
 from pathlib import Path
 
 from pydantic import Field
 
-from .addresses import ListenAddress
+from .addresses import HttpUrl, ListenAddress
 from .base import Model
 from .influxdb import InfluxDBConfig
 
 __all__ = ["SinksConfig", "StateConfig", "WebConfig"]
+
+EVERYWHERE = {"0.0.0.0", "::"}  # noqa: S104 - told apart, not listened on
+"""Hosts that mean every address of the machine, and lead nowhere."""
 
 
 class WebConfig(Model):
@@ -18,6 +22,24 @@ class WebConfig(Model):
     listen: ListenAddress = Field("127.0.0.1:8080", title="Listening address")
     """`HOST:PORT`. Loopback unless configured, because the page has no
     login. Port 0 takes a free one."""
+
+    url: HttpUrl | None = Field(
+        None,
+        title="Public address",
+        json_schema_extra={"default_text": "made of `listen`"},
+    )
+    """Under which people reach the page, such as
+    `https://mirrorwatch.example.org`, where a proxy or a tunnel leads to it:
+    links in alerts and notices begin with it. Default: the listening address,
+    with this machine's name where it listens everywhere."""
+
+    @property
+    def address(self) -> str:
+        """Address of the page in links, without a slash at the end."""
+        if self.url is not None:
+            return self.url
+        name = socket.gethostname() if self.host in EVERYWHERE else self.host
+        return f"http://{f'[{name}]' if ':' in name else name}:{self.port}"
 
     @property
     def host(self) -> str:

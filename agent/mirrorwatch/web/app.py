@@ -7,7 +7,12 @@ from pathlib import Path
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.responses import (
+    FileResponse,
+    HTMLResponse,
+    JSONResponse,
+    Response,
+)
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
@@ -20,6 +25,7 @@ from .board import Board
 from .freshness import Freshness
 from .headers import SecurityHeaders
 from .history_document import HistoryQuery, history_document
+from .runbook import Runbook
 from .status_document import status_document
 from .topics_document import topics_document
 from .topics_query import TopicsQuery
@@ -73,6 +79,7 @@ def create_app(
             Route("/api/status", pages.status),
             Route("/api/history", pages.history),
             Route("/api/topics", pages.topics),
+            Route("/runbook", pages.runbook),
             Route("/audit/{run}", AuditReports(board, audits).show),
             Route("/metrics", pages.metrics),
             Route("/healthz", pages.healthz),
@@ -102,16 +109,20 @@ class _Pages:
         self._exposition = exposition
         self._interval = interval
         self._clock = clock
+        self._runbook = Runbook.load()
 
     async def page(self, request: Request) -> Response:
         return FileResponse(STATIC / "index.html")
+
+    async def runbook(self, request: Request) -> Response:
+        return HTMLResponse(self._runbook.page)
 
     async def status(self, request: Request) -> Response:
         now, report = self._clock(), self._board.report
         freshness = Freshness.of(report, now, self._interval)
         recent = self._recent(report, now)
         return JSONResponse(
-            status_document(report, recent, freshness, now),
+            status_document(report, recent, freshness, now, self._runbook),
             status_code=503 if report is None else 200,
         )
 

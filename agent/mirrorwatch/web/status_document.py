@@ -11,6 +11,7 @@ from ..domain.verdicts import Evidence, Flow, Health, Verdict
 from ..ports import Report
 from ..state.bucket import Bucket
 from .freshness import Freshness
+from .runbook import Runbook
 
 __all__ = ["status_document", "time_text"]
 
@@ -23,6 +24,7 @@ def status_document(
     recent: Mapping[str, Bucket],
     freshness: Freshness,
     now: datetime,
+    runbook: Runbook,
 ) -> dict[str, Any]:
     """Return what the API says about the last report.
 
@@ -36,6 +38,8 @@ def status_document(
         Age of the report.
     now
         Current time.
+    runbook
+        Says where each verdict is explained.
 
     Notes
     -----
@@ -48,7 +52,7 @@ def status_document(
         "at": None if report is None else time_text(report.at),
         "agent": _agent(report, freshness, now),
         "flows": [
-            _flow(report, flow, recent.get(flow.name), freshness)
+            _flow(report, flow, recent.get(flow.name), freshness, runbook)
             for flow in flows
             if report is not None
         ],
@@ -79,7 +83,11 @@ def _agent(
 
 
 def _flow(
-    report: Report, flow: Flow, recent: Bucket | None, freshness: Freshness
+    report: Report,
+    flow: Flow,
+    recent: Bucket | None,
+    freshness: Freshness,
+    runbook: Runbook,
 ) -> dict[str, Any]:
     health = report.health_of(flow.name)
     if not freshness.is_fresh:
@@ -90,7 +98,7 @@ def _flow(
         "target": flow.target,
         "health": health.label,
         "verdicts": [
-            _verdict(verdict)
+            _verdict(verdict, runbook)
             for verdict in report.verdicts
             if verdict.flow == flow.name
         ],
@@ -98,12 +106,13 @@ def _flow(
     }
 
 
-def _verdict(verdict: Verdict) -> dict[str, Any]:
+def _verdict(verdict: Verdict, runbook: Runbook) -> dict[str, Any]:
     return {
         "check": verdict.check,
         "health": verdict.health.label,
         "reason": verdict.reason,
         "since": time_text(verdict.since),
+        "runbook": runbook.link(verdict.check, verdict.reason),
         "evidence": _evidence(verdict.evidence),
     }
 
