@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from mirrorwatch.domain.conservation import Happening, Kind
-from tests.domain.conservation.world import KEY, TOPIC, World
+from tests.domain.conservation.mirror import KEY, TOPIC
+from tests.domain.conservation.world import World
 
 
 class Told(World):

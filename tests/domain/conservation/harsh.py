@@ -4,7 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from mirrorwatch.domain.conservation import Inquiry, Reading
-from tests.domain.conservation.world import KEY, MARK, World
+from tests.domain.conservation.mirror import KEY, MARK
+from tests.domain.conservation.world import World
 
 __all__ = ["AlikeWorld", "AlteredWorld", "HarshWorld"]
 
@@ -74,7 +75,6 @@ class HarshWorld(World):
         """The agent dies, and only the newest pair is left of those told."""
         self.told = self.told[-1:]
         self.restart()
-        self.is_exact = False
 
     def read(self, inquiry: Inquiry) -> Reading | None:
         for happens in self.meanwhile:

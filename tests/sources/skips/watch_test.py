@@ -18,7 +18,8 @@ from mirrorwatch.sources.skips import SkipsWatch
 from mirrorwatch.sources.skips.inquirer import Inquirer
 from mirrorwatch.state import Database
 from mirrorwatch.state.skips import SkipsStore
-from tests.domain.conservation.world import START, World
+from tests.domain.conservation.mirror import START
+from tests.domain.conservation.world import World
 
 TOPIC = "t"
 
