@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal, Protocol
 
+from .domain.maintenance import Window
 from .domain.observations import Observation
 from .domain.positions import MirrorFact
 from .domain.verdicts import Flow, Health, Verdict, worst
@@ -51,6 +52,9 @@ class Report:
 
     agent: AgentState = field(default_factory=AgentState)
     """How the agent itself is doing."""
+
+    maintenance: tuple[Window, ...] = ()
+    """Windows in force: notices of these flows are held, verdicts go on."""
 
     def health_of(self, flow: str) -> Health:
         """Return a flow's health: its worst check, unknown if it has none."""

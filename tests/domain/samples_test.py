@@ -11,7 +11,7 @@ from mirrorwatch.domain.figures import agent, canary, health
 from mirrorwatch.domain.histogram import Histogram
 from mirrorwatch.domain.observations import CanaryPartition
 from mirrorwatch.domain.samples import samples
-from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.domain.verdicts import Flow, Health
 from mirrorwatch.ports import AgentState, Report
 from tests.support.builders import (
     FLOW,
@@ -20,6 +20,7 @@ from tests.support.builders import (
     a_partition,
     a_report,
     a_verdict,
+    a_window,
 )
 from tests.support.full_report import a_full_report
 from tests.support.report_strategies import reports
@@ -74,6 +75,15 @@ def test_a_flow_is_as_healthy_as_its_worst_check() -> None:
 def test_a_flow_without_any_verdict_is_unknown() -> None:
     report = a_report(verdicts=[])
     assert figures(report, health.HEALTH) == {(FLOW.name,): Health.UNKNOWN}
+
+
+def test_only_a_flow_in_maintenance_has_its_notices_held() -> None:
+    other = Flow(name="other", source="summit", target="ldf")
+    report = a_report(flows=[FLOW, other], maintenance=[a_window()])
+    assert figures(report, health.MAINTENANCE) == {
+        (FLOW.name,): 1,
+        ("other",): 0,
+    }
 
 
 def test_counters_are_there_from_zero() -> None:
@@ -138,7 +148,12 @@ def test_the_last_arrival_is_absent_until_there_is_one() -> None:
 def test_gauges_vanish_with_the_observation() -> None:
     report = a_report(observations=[])
     seen = {s.metric for s in samples(report)}
-    assert seen == {health.HEALTH, health.CHECK_HEALTH, agent.LAST_TICK}
+    assert seen == {
+        health.HEALTH,
+        health.CHECK_HEALTH,
+        health.MAINTENANCE,
+        agent.LAST_TICK,
+    }
 
 
 def test_only_the_newest_observation_of_a_flow_counts() -> None:

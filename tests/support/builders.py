@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from mirrorwatch.domain.histogram import Histogram
+from mirrorwatch.domain.maintenance import Window
 from mirrorwatch.domain.observations import (
     CanaryCounts,
     CanaryObservation,
@@ -22,6 +23,7 @@ __all__ = [
     "a_partition",
     "a_report",
     "a_verdict",
+    "a_window",
     "an_arrival",
 ]
 
@@ -112,6 +114,16 @@ def a_canary(
     )
 
 
+def a_window(
+    since: datetime = NOON,
+    lasts: timedelta = timedelta(hours=2),
+    *,
+    flow: str = FLOW.name,
+    reason: str = "MirrorMaker 3.9 to 4.3",
+) -> Window:
+    return Window(flow=flow, since=since, until=since + lasts, reason=reason)
+
+
 def a_report(
     at: datetime = NOON,
     *,
@@ -119,6 +131,7 @@ def a_report(
     observations: Sequence[Observation] = (),
     verdicts: Sequence[Verdict] | None = None,
     agent: AgentState | None = None,
+    maintenance: Sequence[Window] = (),
 ) -> Report:
     if verdicts is None:
         verdicts = [a_verdict(flow=flow.name, since=at) for flow in flows]
@@ -128,4 +141,5 @@ def a_report(
         observations=tuple(observations),
         verdicts=tuple(verdicts),
         agent=agent or AgentState(),
+        maintenance=tuple(maintenance),
     )

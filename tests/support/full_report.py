@@ -21,6 +21,7 @@ from .builders import (
     a_partition,
     a_report,
     a_verdict,
+    a_window,
     an_arrival,
 )
 from .builders_tasks import some_tasks
@@ -84,6 +85,7 @@ def a_full_report(at: datetime = NOON) -> Report:
             lost_points={"influxdb": 3},
             last_tick=timedelta(milliseconds=12.5),
         ),
+        maintenance=[a_window(at, flow=ODD_FLOW.name)],
     )
 
 

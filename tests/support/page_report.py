@@ -12,6 +12,7 @@ from tests.support.builders import (
     a_partition,
     a_report,
     a_verdict,
+    a_window,
     an_arrival,
 )
 
@@ -87,4 +88,5 @@ def a_full_report() -> Report:
             sinks_up={"influxdb": False},
             last_tick=timedelta(milliseconds=12),
         ),
+        maintenance=[a_window(NOON - 60 * SECOND, flow="commands")],
     )

@@ -13,7 +13,7 @@ from mirrorwatch.domain.observations import (
 from mirrorwatch.domain.verdicts import Flow, Health
 from mirrorwatch.ports import AgentState, Report
 
-from .builders import NOON, a_verdict
+from .builders import NOON, a_verdict, a_window
 
 __all__ = ["reports"]
 
@@ -97,5 +97,9 @@ reports = st.builds(
         lost_points=st.dictionaries(NAMES, counts),
         last_tick=st.none() | st.timedeltas(timedelta(), timedelta(hours=1)),
     ),
+    maintenance=st.lists(
+        st.sampled_from(FLOWS).map(lambda flow: a_window(flow=flow)),
+        max_size=2,
+    ).map(tuple),
 )
 """Reports, each flow and check judged at most once."""

@@ -19,6 +19,7 @@ from .figures import (
 )
 from .figures.sample import Sample
 from .lag import LagObservation
+from .maintenance import Window
 from .mirror_facts import MirrorObservation
 from .observations import CanaryObservation, Observation
 from .parity.configs import ConfigsObservation
@@ -47,6 +48,9 @@ class Figures(Protocol):
     def verdicts(self) -> tuple[Verdict, ...]: ...
 
     @property
+    def maintenance(self) -> tuple[Window, ...]: ...
+
+    @property
     def agent(self) -> agent.AgentFigures: ...
 
 
@@ -72,7 +76,9 @@ def samples(report: Figures) -> Iterator[Sample]:
     A gauge whose fact is absent is left out: it is neither shown as zero nor
     kept at what it was before. Counters are there from the start.
     """
-    yield from health.figures(report.flows, report.verdicts)
+    yield from health.figures(
+        report.flows, report.verdicts, report.maintenance
+    )
     newest = {
         (seen.flow, type(seen)): seen
         for seen in sorted(report.observations, key=lambda o: o.at)

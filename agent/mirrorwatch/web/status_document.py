@@ -56,6 +56,15 @@ def status_document(
             for flow in flows
             if report is not None
         ],
+        "maintenance": [
+            {
+                "flow": window.flow,
+                "since": time_text(window.since),
+                "until": time_text(window.until),
+                "reason": window.reason,
+            }
+            for window in (() if report is None else report.maintenance)
+        ],
     }
 
 
