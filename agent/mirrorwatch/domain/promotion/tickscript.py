@@ -1,0 +1,157 @@
+"""Rewrites TICKscripts: the texts in them, by where they are used."""
+
+from collections.abc import Iterator, Sequence
+
+from .rewriter import Rewriter
+from .slots import Slot, fill, find_slot
+from .tokens import Token, join, meaningful, tokenize
+from .values import Kind
+
+__all__ = ["TickScript"]
+
+OPENING, CLOSING = {"(", "["}, {")", "]"}
+
+
+class TickScript:
+    """A script whose texts are known by their use.
+
+    Parameters
+    ----------
+    text
+        The script.
+
+    Notes
+    -----
+    What a text names is told by the property that it is given to, be it
+    there or by a variable: ``var db = 'efd'`` is a database if the script
+    says ``.database(db)``. The names of variables tell nothing.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._tokens = tokenize(text, "tick")
+        self._indices = list(meaningful(self._tokens))
+        self._slots: dict[int, Kind | Slot] = {}
+        self._parts: dict[int, Kind | Slot] = {}
+        self._uses: dict[str, set[Kind | Slot]] = {}
+        for at in range(len(self._indices)):
+            self._look_at(at)
+        # A variable is used after it is declared: the last one first.
+        for at in reversed(range(len(self._indices))):
+            if self._at(at).raw == "var" and self._at(at + 2).raw == "=":
+                self._declare(self._at(at + 1).raw, at + 3)
+
+    def rewrite(self, rewriter: Rewriter) -> str:
+        """Return the script as the other site needs it."""
+        tokens = list(self._tokens)
+        line = 1
+        for index, token in enumerate(self._tokens):
+            with rewriter.at(f"line {line}"):
+                tokens[index] = self._rewrite(index, token, rewriter)
+            line += token.raw.count("\n")
+        return join(tokens)
+
+    def slot_of(self, variable: str) -> Kind | Slot:
+        """Return how the value of a variable is read."""
+        uses = self._uses.get(variable, set())
+        # A name may be told to people as well; that decides nothing.
+        telling = uses - {Slot.PROSE} or uses
+        named = sorted(telling, key=str)
+        return named[0] if named else Slot.TEXT
+
+    def _look_at(self, at: int) -> None:
+        word = self._at(at)
+        if word.kind != "word":
+            return
+        if word.raw == "dbrp" and self._at(at + 1).kind == "name":
+            self._slots[self._indices[at + 1]] = Kind.DATABASE
+            self._slots[self._indices[at + 3]] = Kind.RETENTION_POLICY
+        slot = find_slot(word.raw)
+        called = self._at(at - 1).raw in {".", "|"} and (
+            self._at(at + 1).raw == "("
+        )
+        if slot is not None and at and called:
+            for argument in self._arguments(at + 2):
+                self._assign(argument, slot)
+
+    def _arguments(self, at: int) -> Iterator[list[int]]:
+        """Yield the tokens of each argument, from the first one on."""
+        depth, argument = 1, list[int]()
+        while depth and self._at(at).raw:
+            raw = self._at(at).raw
+            depth += (raw in OPENING) - (raw in CLOSING)
+            if not depth or (depth == 1 and raw == ","):
+                yield argument
+                argument = []
+            else:
+                argument.append(at)
+            at += 1
+
+    def _assign(self, argument: Sequence[int], slot: Kind | Slot) -> None:
+        """Say how the texts of an argument are read."""
+        if not argument or self._at(argument[0]).raw == "lambda":
+            return
+        listed = self._at(argument[0]).raw == "["
+        alone = len(argument) == 1 or listed or slot is Slot.PROSE
+        for position, at in enumerate(argument):
+            token = self._at(at)
+            used = slot
+            if slot is Slot.NAME and position and not listed:
+                used = Slot.TEXT  # what follows a prefix
+            if token.kind == "word":
+                self._uses.setdefault(token.raw, set()).add(used)
+            if token.kind == "text":
+                whole = alone or used in {Slot.NAME, Slot.TEXT}
+                (self._slots if whole else self._parts)[self._indices[at]] = (
+                    used
+                )
+
+    def _declare(self, name: str, at: int) -> None:
+        """Say how the texts of a variable's value are read."""
+        if self._at(at).raw == "[":
+            value = [at, *next(self._arguments(at + 1), [])]
+            value += [p for a in self._arguments(at + 1) for p in a]
+        else:
+            value = [at]
+            while self._at(at + 1).raw == "+":
+                value += [at + 1, at + 2]
+                at += 2
+        if name in self._uses:
+            self._assign(value, self.slot_of(name))
+
+    def _rewrite(self, index: int, token: Token, rewriter: Rewriter) -> Token:
+        if index in self._parts:
+            kind = self._parts[index]
+            rewriter.stop(
+                kind if isinstance(kind, Kind) else Kind.DATABASE,
+                _bare(token),
+                "is one of several texts put together, not a whole name",
+            )
+        elif token.kind == "regex":
+            rewriter.regex(token.raw)
+        elif token.kind == "text" or index in self._slots:
+            old = _bare(token)
+            new = fill(self._slots.get(index, Slot.TEXT), old, rewriter)
+            if new != old:
+                return Token(token.kind, _quote(token, new))
+        return token
+
+    def _at(self, at: int) -> Token:
+        if not 0 <= at < len(self._indices):
+            return Token("space", "")
+        return self._tokens[self._indices[at]]
+
+
+def _bare(token: Token) -> str:
+    if token.raw.startswith("'''"):
+        return token.raw[3:-3]
+    mark = token.raw[0]
+    return token.raw[1:-1].replace(f"\\{mark}", mark)
+
+
+def _quote(token: Token, text: str) -> str:
+    mark = token.raw[0]
+    # A backslash escapes a quote and nothing else, not even itself.
+    unclear = text.endswith("\\") or f"\\{mark}" in text
+    if mark == "'" and (token.raw.startswith("'''") or unclear):
+        return f"'''{text}'''"
+    return mark + text.replace(mark, f"\\{mark}") + mark

@@ -1,0 +1,152 @@
+"""What differs between sites, and what it is called at the other one."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+__all__ = ["EVERYWHERE", "Kind", "SiteValues", "Translation"]
+
+
+class Kind(StrEnum):
+    """What a value names; each kind has names of its own."""
+
+    DATABASE = "databases"
+    """An InfluxDB database, or bucket."""
+
+    RETENTION_POLICY = "retention_policies"
+    """A retention policy."""
+
+    SOURCE = "sources"
+    """A source of Chronograf, by its id."""
+
+    DATASOURCE = "datasources"
+    """A data source of Grafana, by its uid."""
+
+    TOPIC_PREFIX = "topic_prefixes"
+    """How the names of measurements, of their topics and of alert topics
+    begin."""
+
+    HANDLER = "handlers"
+    """Whom an alert reaches: a channel, an address, a key."""
+
+    ENDPOINT = "endpoints"
+    """A URL or a host."""
+
+
+SiteValues = Mapping[Kind, Mapping[str, str]]
+"""Values of one site by their logical names, which all sites share."""
+
+EVERYWHERE: Mapping[Kind, frozenset[str]] = {
+    # "" is the default of whoever reads it; the rest are names that the
+    # products give themselves (InfluxDB, Chronograf's rules).
+    Kind.DATABASE: frozenset({"", "_internal", "chronograf"}),
+    Kind.RETENTION_POLICY: frozenset({"", "autogen", "monitor"}),
+    Kind.SOURCE: frozenset({"", "dynamic", "cs"}),
+    Kind.DATASOURCE: frozenset(
+        {"", "grafana", "-- Grafana --", "-- Mixed --", "-- Dashboard --"}
+    ),
+    Kind.HANDLER: frozenset({""}),
+}
+"""What is called the same at every site."""
+
+END_OF_ADDRESS = "/?#"
+"""What may follow an address that a longer one begins with: not a colon, as
+another port is another server."""
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """From the values of one site to those of another."""
+
+    source: SiteValues
+    """Values where things come from."""
+
+    target: SiteValues
+    """Values where they go to."""
+
+    everywhere: Mapping[Kind, frozenset[str]] = field(
+        default_factory=lambda: EVERYWHERE
+    )
+    """Values that are the same at all sites."""
+
+    @property
+    def inverse(self) -> "Translation":
+        """The way back."""
+        return Translation(self.target, self.source, self.everywhere)
+
+    def exact(self, kind: Kind, value: str) -> str | None:
+        """Return what a value is called at the other site.
+
+        Returns
+        -------
+        str or None
+            `None` if that is not known, or if the way back would lead
+            elsewhere.
+        """
+        found = self._exact(kind, value)
+        if found is None or self.inverse._exact(kind, found) != value:  # noqa: SLF001
+            return None
+        return found
+
+    def address(self, value: str) -> str | None:
+        """Return an address of the other site; `None` as with `exact`."""
+        found = self._address(value)
+        if found is None or self.inverse._address(found) != value:  # noqa: SLF001
+            return None
+        return found
+
+    def prefixed(self, value: str) -> str | None:
+        """Return a name with the other site's prefix, if it has one of ours.
+
+        Returns
+        -------
+        str or None
+            `None` if the way back would lead elsewhere: the name begins as
+            names of the other site do.
+        """
+        found = self._prefixed(value)
+        return found if self.inverse._prefixed(found) == value else None  # noqa: SLF001
+
+    def knows_address(self, value: str) -> bool:
+        """Tell whether a text is, as a whole, an address of this site."""
+        return value in self.source.get(Kind.ENDPOINT, {}).values()
+
+    def prefixes(self) -> Iterator[str]:
+        """Yield the prefixes that change."""
+        for old, new in self._pairs(Kind.TOPIC_PREFIX):
+            if old != new:
+                yield old
+
+    def _pairs(self, kind: Kind) -> Iterator[tuple[str, str]]:
+        """Yield old and new values, the longest first."""
+        there = self.target.get(kind, {})
+        pairs = [
+            (value, there[name])
+            for name, value in self.source.get(kind, {}).items()
+            if name in there
+        ]
+        yield from sorted(pairs, key=lambda pair: -len(pair[0]))
+
+    def _exact(self, kind: Kind, value: str) -> str | None:
+        found = {new for old, new in self._pairs(kind) if old == value}
+        if value in self.everywhere.get(kind, ()):
+            found.add(value)
+        # Two names of one value, which the other site tells apart.
+        return found.pop() if len(found) == 1 else None
+
+    def _address(self, value: str) -> str | None:
+        same = ((a, a) for a in self.everywhere.get(Kind.ENDPOINT, ()))
+        pairs = [*self._pairs(Kind.ENDPOINT), *same]
+        for old, new in sorted(pairs, key=lambda pair: -len(pair[0])):
+            rest = value.removeprefix(old)
+            if value.startswith(old) and (
+                not rest or rest[0] in END_OF_ADDRESS
+            ):
+                return new + rest
+        return None
+
+    def _prefixed(self, value: str) -> str:
+        for old, new in self._pairs(Kind.TOPIC_PREFIX):
+            if value.startswith(old):
+                return new + value.removeprefix(old)
+        return value

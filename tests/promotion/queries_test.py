@@ -1,0 +1,185 @@
+"""Queries on their way to another site: what changes, and what never does."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mirrorwatch.domain.promotion import Kind, Rewriter, Translation
+from mirrorwatch.domain.promotion.flux import rewrite_flux, rewrite_quoted
+from mirrorwatch.domain.promotion.influxql import rewrite_influxql
+from mirrorwatch.domain.promotion.tokens import join, tokenize
+
+STAND = {
+    Kind.DATABASE: {"efd": "efd_stand", "agent": "mirror stand"},
+    Kind.RETENTION_POLICY: {"raw": "week"},
+    Kind.TOPIC_PREFIX: {"site": "stand."},
+    Kind.ENDPOINT: {"page": "http://stand:8080", "node": "node1.stand"},
+    Kind.HANDLER: {"us": "#stand"},
+}
+SUMMIT = {
+    Kind.DATABASE: {"efd": "efd", "agent": 'the "mirror"'},
+    Kind.RETENTION_POLICY: {"raw": "for ever"},
+    Kind.TOPIC_PREFIX: {"site": "summit."},
+    Kind.ENDPOINT: {"page": "https://mirror.summit", "node": "sum7"},
+    Kind.HANDLER: {"us": "#summit"},
+}
+THERE = Translation(STAND, SUMMIT)
+BACK = THERE.inverse
+
+QUERIES = [
+    (
+        (
+            'SELECT mean("x") FROM "efd_stand"."week"."stand.dome" '
+            "WHERE time > :dashboardTime: AND \"topic\" = 'stand.dome' "
+            'GROUP BY time(:interval:), "host" FILL(null) -- efd_stand\n'
+        ),
+        (
+            'SELECT mean("x") FROM "efd"."for ever"."summit.dome" '
+            "WHERE time > :dashboardTime: AND \"topic\" = 'summit.dome' "
+            'GROUP BY time(:interval:), "host" FILL(null) -- efd_stand\n'
+        ),
+    ),
+    (
+        (
+            'SELECT * FROM efd_stand.autogen.dome, "week"."a", '
+            '(SELECT "efd_stand" FROM "efd_stand".."stand.b") '
+            "WHERE \"efd_stand\" = 'efd_stand'"
+        ),
+        (
+            'SELECT * FROM "efd".autogen.dome, "for ever"."a", '
+            '(SELECT "efd_stand" FROM "efd".."summit.b") '
+            "WHERE \"efd_stand\" = 'efd_stand'"
+        ),
+    ),
+    (
+        'SHOW TAG VALUES ON "mirror stand" FROM "x" WITH KEY = "stand.tag"',
+        (
+            'SHOW TAG VALUES ON "the \\"mirror\\"" FROM "x" '
+            'WITH KEY = "stand.tag"'
+        ),
+    ),
+    (
+        'SHOW TAG KEYS WITH MEASUREMENT = "stand.a"; SHOW DATABASES',
+        'SHOW TAG KEYS WITH MEASUREMENT = "summit.a"; SHOW DATABASES',
+    ),
+    (
+        "SELECT a::float / b FROM ${db}.:rp:./x/ WHERE h = 'node1.stand'",
+        "SELECT a::float / b FROM ${db}.:rp:./x/ WHERE h = 'sum7'",
+    ),
+    ('SELECT x FROM "$table" WHERE $timeFilter', None),
+]
+
+
+@pytest.mark.parametrize(("query", "expected"), QUERIES)
+def test_influxql_names_the_other_site_and_comes_back_equal(
+    query: str, expected: str | None
+) -> None:
+    rewriter = Rewriter(THERE)
+    assert rewrite_influxql(query, rewriter) == (expected or query)
+    back = Rewriter(BACK)
+    again = rewrite_influxql(expected or query, back)
+    # A bare word may come back in quotes, which is the same name.
+    assert again.replace('"efd_stand".', "efd_stand.") == query.replace(
+        '"efd_stand".', "efd_stand."
+    )
+    assert rewriter.stops == back.stops == []
+
+
+@pytest.mark.parametrize(
+    ("query", "stop"),
+    [
+        (
+            'SELECT x FROM "other"."autogen"."m"',
+            "q: database 'other' is not in",
+        ),
+        ('SELECT x FROM "efd"..m', "q: database 'efd' is not in"),
+        ('SELECT x FROM "month"."m"', "q: retention policy 'month' is not"),
+        ("SELECT x FROM m WHERE u = 'http://a/b'", "endpoint 'http://a/b'"),
+        ("SELECT x FROM /^stand\\.dome/", "topic prefix '/^stand"),
+        ("SELECT x FROM m WHERE t =~ /stand[.]/", "is in a regex"),
+        ('SELECT x FROM "summit.m"', "begins as names of the other site do"),
+        ('SHOW MEASUREMENTS ON "b"', "database 'b'"),
+        ('SELECT x INTO "b".."n" FROM "m"', "database 'b'"),
+    ],
+)
+def test_a_value_that_the_map_does_not_know_is_named(
+    query: str, stop: str
+) -> None:
+    rewriter = Rewriter(THERE)
+    with rewriter.at("q"):
+        assert rewrite_influxql(query, rewriter) == query
+    (found,) = rewriter.stops
+    assert stop in str(found)
+
+
+def test_flux_names_the_other_site() -> None:
+    query = (
+        'import "efd_stand"\n'
+        'from(bucket: "efd_stand/week") |> range(start: -1h)\n'
+        '  |> filter(fn: (r) => r._measurement == "stand.dome") // "x"\n'
+        'http.post(url: "http://stand:8080/x", channel: "#stand")'
+    )
+    rewriter = Rewriter(THERE)
+    assert rewrite_flux(query, rewriter) == (
+        'import "efd_stand"\n'
+        'from(bucket: "efd/for ever") |> range(start: -1h)\n'
+        '  |> filter(fn: (r) => r._measurement == "summit.dome") // "x"\n'
+        'http.post(url: "https://mirror.summit/x", channel: "#stand")'.replace(
+            "#stand", "#summit"
+        )
+    )
+    assert rewriter.stops == []
+
+
+def test_flux_stops_at_what_it_does_not_know() -> None:
+    rewriter = Rewriter(THERE)
+    rewrite_flux('from(bucket: "b/week"); f(url: "http://b")', rewriter)
+    assert [stop.value for stop in rewriter.stops] == ["b", "http://b"]
+
+
+def test_matchers_of_promql_name_the_other_site() -> None:
+    rewriter = Rewriter(THERE)
+    query = 'rate(x{topic="stand.dome", job="a"}[5m]) / y'
+    assert rewrite_quoted(query, rewriter) == query.replace("stand", "summit")
+
+
+names = st.sampled_from(["efd_stand", "mirror stand"])
+policies = st.sampled_from(["week", "autogen", ""])
+anything = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+texts = st.one_of(anything, anything.map("stand.".__add__))
+
+
+@given(names, policies, texts, texts, anything)
+def test_what_went_to_the_other_site_and_back_is_as_it_was(
+    database: str, policy: str, measurement: str, value: str, field: str
+) -> None:
+    def quoted(mark: str, text: str) -> str:
+        text = text.replace("\\", "\\\\").replace(mark, "\\" + mark)
+        return mark + text.replace("\n", "\\n") + mark
+
+    place = [quoted('"', name) for name in (database, policy, measurement)]
+    query = " ".join(
+        [
+            *("SELECT", quoted('"', field), "FROM", ".".join(place)),
+            *("WHERE", "a", "=", quoted("'", value)),
+        ]
+    )
+    there = Rewriter(THERE)
+    sent = rewrite_influxql(query, there)
+    back = Rewriter(BACK)
+    returned = rewrite_influxql(sent, back)
+    if not there.stops:
+        assert not back.stops
+        assert returned == query
+        assert quoted('"', field) in sent
+
+
+@given(st.text(), st.sampled_from(["influxql", "flux", "tick"]))
+def test_no_character_is_lost_between_tokens(text: str, language: str) -> None:
+    assert join(tokenize(text, language)) == text
+
+
+@given(st.text(alphabet="abEFROM\"'\\./,() :$ln-\n"))
+def test_a_text_without_known_names_is_left_as_it_is(text: str) -> None:
+    assert rewrite_influxql(text, Rewriter(THERE)) == text
+    assert rewrite_flux(text, Rewriter(THERE)) == text
