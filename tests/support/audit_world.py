@@ -19,7 +19,7 @@ from mirrorwatch.domain.audit.outcome import Outcome
 
 from .builders import NOON
 
-__all__ = ["SETTLE", "SLACK", "World"]
+__all__ = ["SETTLE", "SLACK", "World", "a_copied_world", "lane_of"]
 
 SETTLE = timedelta(minutes=15)
 SLACK = timedelta(hours=6)
@@ -209,6 +209,22 @@ class World:
             )
         found = next(wanted, None)
         return Found(found, None if found is None else stamps[found])
+
+
+def a_copied_world(count: int = 30, **settings: object) -> World:
+    """Return a world that rests, with some records that were all copied."""
+    world = World(**settings)  # type: ignore[arg-type]
+    world.write(count)
+    world.copy(count)
+    world.commit()
+    world.now += timedelta(hours=1)
+    return world
+
+
+def lane_of(outcome: Outcome) -> Lane:
+    """Return what is compared, of a plan that compares something."""
+    assert outcome.lane is not None
+    return outcome.lane
 
 
 def _range(span: Span) -> range:

@@ -5,12 +5,12 @@ from datetime import timedelta
 
 import pytest
 
-from mirrorwatch.domain.audit import Lane, Span, Window
+from mirrorwatch.domain.audit import Span, Window
 from mirrorwatch.domain.audit.adhoc import AdHoc, plan_window
 from mirrorwatch.domain.audit.conversation import converse
 from mirrorwatch.domain.audit.facts import LaneFacts, Retention
 from mirrorwatch.domain.audit.outcome import Outcome
-from tests.support.audit_world import SLACK, World
+from tests.support.audit_world import SLACK, World, lane_of
 from tests.support.builders import NOON
 
 HOUR = timedelta(hours=1)
@@ -32,11 +32,6 @@ def plan(world: World, facts: LaneFacts | None = None) -> Outcome:
     adhoc = AdHoc(now=world.now, window=WINDOW, slack=SLACK)
     lane = facts or world.freeze()
     return converse([plan_window(lane, adhoc)], world.answer)[0]
-
-
-def lane_of(outcome: Outcome) -> Lane:
-    assert outcome.lane is not None
-    return outcome.lane
 
 
 def test_a_window_begins_exactly_and_ends_a_slack_later() -> None:

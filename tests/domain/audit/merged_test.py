@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 
-from mirrorwatch.domain.audit import End, Lane, Side, Span
+from mirrorwatch.domain.audit import End, Side, Span
 from mirrorwatch.domain.audit.conversation import converse
 from mirrorwatch.domain.audit.facts import (
     Feed,
@@ -15,6 +15,7 @@ from mirrorwatch.domain.audit.facts import (
 )
 from mirrorwatch.domain.audit.nightly import Night, plan_night
 from mirrorwatch.domain.audit.outcome import Outcome
+from tests.support.audit_world import lane_of
 from tests.support.builders import NOON
 
 MINUTE = timedelta(minutes=1)
@@ -88,11 +89,6 @@ def plan(
         ends={end.place: end for end in ends},
     )
     return converse([plan_night(lane, night)], answer)[0]
-
-
-def lane_of(outcome: Outcome) -> Lane:
-    assert outcome.lane is not None
-    return outcome.lane
 
 
 def test_sources_at_rest_are_compared_whole() -> None:
