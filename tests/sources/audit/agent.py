@@ -1,0 +1,119 @@
+"""What starts audits in an agent, and reads what they leave."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import structlog
+
+from mirrorwatch.config.crontab import to_trigger
+from mirrorwatch.domain.audit.observation import AuditObservation
+from mirrorwatch.domain.checks import AuditLimits, judge_audit
+from mirrorwatch.domain.verdicts import Verdict
+from mirrorwatch.sources.audit import (
+    AuditWorker,
+    Diary,
+    FlowAudits,
+    JobSettings,
+    ResultFolder,
+    Schedule,
+    Starter,
+)
+from mirrorwatch.state import Database
+from mirrorwatch.state.document import DocumentStore
+from tests.support.audit_job import audit_command
+from tests.support.audits import NIGHT
+from tests.support.stage import SetClock
+from tests.support.watch import wait_until
+
+__all__ = ["DAY", "HOUR", "MINUTE", "Agent", "diary_of"]
+
+FLOW = "summit->ldf"
+HOUR = timedelta(hours=1)
+MINUTE = timedelta(minutes=1)
+DAY = timedelta(days=1)
+SCHEDULE = Schedule(to_trigger("0 2 * * *"))
+LIMITS = AuditLimits(timeout=6 * HOUR)
+
+
+def diary_of(database: Database) -> DocumentStore[Diary]:
+    return DocumentStore(database, "", "audit_diary", Diary)
+
+
+class Agent:
+    """What starts audits in an agent, at a time that is set by hand."""
+
+    def __init__(
+        self,
+        folder: Path,
+        database: Database,
+        *,
+        act: str | None = "clean",
+        now: datetime = NIGHT - MINUTE,
+        problems: tuple[str, ...] = (),
+    ) -> None:
+        self.folder = folder
+        self.clock = SetClock(now)
+        self.at(now)
+        starter = None
+        if act is not None:
+            starter = Starter(
+                settings=JobSettings(
+                    command=audit_command(folder, act),
+                    memory=2048,
+                    secrets=("hunter2",),
+                ),
+                schedule=SCHEDULE,
+                timeout=LIMITS.timeout,
+                grace=3 * HOUR,
+                store=diary_of(database),
+                clock=self.clock,
+                logger=structlog.get_logger(),
+            )
+        self.worker = AuditWorker(
+            stores={FLOW: DocumentStore(database, FLOW, "audits", FlowAudits)},
+            folder=ResultFolder(folder / "out"),
+            starter=starter,
+            schedule=SCHEDULE,
+            grace=3 * HOUR,
+            problems=problems,
+            clock=self.clock,
+        )
+        self.worker.step()
+
+    def at(self, now: datetime) -> None:
+        """Set the clock, also that of the audits it starts."""
+        self.clock.now = now
+        (self.folder / "now").write_text(now.isoformat())
+
+    @property
+    def seen(self) -> AuditObservation:
+        (seen,) = self.worker.observe(self.clock.now)
+        return seen
+
+    @property
+    def outcome(self) -> str | None:
+        attempt = self.seen.attempt
+        return None if attempt is None else attempt.outcome
+
+    def verdict(self) -> Verdict:
+        return judge_audit(FLOW, self.seen, LIMITS, self.clock.now)
+
+    def look(self, now: datetime) -> None:
+        """Let it look what there is to do, and what there is to read."""
+        self.at(now)
+        self.worker.step()
+
+    def step_until(self, condition: Callable[[], bool]) -> None:
+        def step() -> bool:
+            self.worker.step()
+            return condition()
+
+        wait_until(step, what=lambda: self.seen)
+
+    def run(self, now: datetime) -> str | None:
+        """Let an audit begin and end."""
+        self.look(now)
+        if self.outcome == "running":
+            self.step_until(lambda: self.outcome != "running")
+        return self.outcome
