@@ -1,73 +1,22 @@
 """What a mirror says of one flow, from answers of real ones."""
 
-import json
-import re
-from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
-from mirrorwatch.domain.mbeans import MBean, parse_name
-from mirrorwatch.domain.mirror_facts import MirrorMetrics, TaskErrors
-from mirrorwatch.domain.mirror_metrics import ConsumerMetrics, ProducerMetrics
-from mirrorwatch.domain.naming import DefaultNaming, IdentityNaming, Naming
-from mirrorwatch.domain.selection import Selection
-from mirrorwatch.mirrors.mirrormaker2_jmx import MirrorMaker2Jmx
-from mirrorwatch.mirrors.mirrormaker2_mbeans import WANTED
-from mirrorwatch.mirrors.mirrormaker2_ownership import Ownership
-from mirrorwatch.sources.jmx.prometheus import parse
+from mirrorwatch.domain.mbeans import MBean
+from mirrorwatch.domain.mirror_facts import TaskErrors
+from mirrorwatch.domain.naming import Naming
+from tests.mirrors.mbeans import (
+    DEFAULT,
+    IDENTITY,
+    exporter,
+    jolokia,
+    of,
+    without,
+)
 
-DATA = Path(__file__).parents[1] / "data" / "jmx"
 AZIMUTH = "lsst.sal.MTMount.azimuth"
-
-Captured = Callable[[str], list[MBean]]
-
-
-def jolokia(version: str) -> list[MBean]:
-    """Return what a real Jolokia answered, as the reader gives it."""
-    answers = json.loads((DATA / f"jolokia-{version}.json").read_text())
-    found = []
-    for want, part in zip(WANTED, answers, strict=True):
-        value = part.get("value", {})
-        named = value if want.keys else {want.pattern: value}
-        for name, attributes in named.items():
-            domain, properties = parse_name(name)
-            found.append(
-                MBean(
-                    domain=domain,
-                    properties=properties,
-                    attributes=want.take(attributes),
-                )
-            )
-    return found
-
-
-def exporter(rules: str, version: str) -> list[MBean]:
-    text = (DATA / f"exporter-{rules}-{version}.txt").read_text()
-    return parse(text, WANTED)
-
-
-def a_flow(naming: Naming, **more: object) -> MirrorMaker2Jmx:
-    own = Ownership(
-        source_alias="summit",
-        target_alias="ldf",
-        naming=naming,
-        selection=Selection(),
-    )
-    return MirrorMaker2Jmx(
-        own=replace(own, **more),  # type: ignore[arg-type]
-        classes={"mount": re.compile(r"lsst[.]sal[.].*")},
-    )
-
-
-DEFAULT = DefaultNaming(alias="summit")
-IDENTITY = IdentityNaming(alias="summit")
-
-
-def of(mbeans: list[MBean], naming: Naming, **more: object) -> MirrorMetrics:
-    return a_flow(naming, **more).metrics({"worker": mbeans})
 
 
 @pytest.mark.parametrize(
@@ -128,121 +77,6 @@ def test_strimzis_rules_say_less_and_nothing_else() -> None:
     assert states["MirrorSourceConnector", 0] == "running"
 
 
-def only(pattern: str) -> Selection:
-    return Selection(include=(pattern,))
-
-
-@pytest.mark.parametrize("alias", ["source_alias", "target_alias"])
-def test_figures_of_another_pair_are_left_alone(alias: str) -> None:
-    told = of(jolokia("4.3.1"), DEFAULT, **{alias: "elsewhere"})
-    assert told.blank
-    assert told.lags == {}
-    assert told.producer.sends_per_second  # its name says no pair
-
-
-def test_flows_of_one_pair_are_told_apart_by_topics_and_connectors() -> None:
-    mbeans = jolokia("4.3.1")
-    assert of(mbeans, DEFAULT, selection=only("nothing")).classes == {}
-    assert set(of(mbeans, DEFAULT, selection=only("lsst.*")).classes) == {
-        "mount"
-    }
-    other = of(mbeans, DEFAULT, connectors=("another",))
-    assert other.consumer == ConsumerMetrics()
-    assert other.producer == ProducerMetrics()
-    assert other.states == ()
-
-
-def consumer(client: str, **figures: float) -> MBean:
-    return MBean(
-        domain="kafka.consumer",
-        properties={
-            "type": "consumer-fetch-manager-metrics",
-            "client-id": client,
-        },
-        attributes={k.replace("_", "-"): float(v) for k, v in figures.items()},
-    )
-
-
-OURS = "summit->ldf|MirrorSourceConnector-{}|replication-consumer"
-
-
-def test_a_mean_is_weighted_and_a_maximum_is_one() -> None:
-    mbeans = [
-        consumer(
-            OURS.format(n),
-            fetch_size_avg=size,
-            fetch_size_max=size * 2,
-            fetch_rate=rate,
-            records_lead_min=size,
-        )
-        for n, (size, rate) in enumerate([(100, 9), (1000, 1)])
-    ]
-    told = of(mbeans, DEFAULT).consumer
-    assert told.fetch_size_average_bytes == pytest.approx(190)
-    assert told.fetch_size_max_bytes == 2000
-    assert told.fetches_per_second == 10
-    assert told.consumer_lead_min_records == 100
-    unweighted = [replace_without(m, "fetch-rate") for m in mbeans]
-    told = of(unweighted, DEFAULT).consumer
-    assert told.fetch_size_average_bytes == 1000
-
-
-def replace_without(mbean: MBean, name: str) -> MBean:
-    kept = {k: v for k, v in mbean.attributes.items() if k != name}
-    return replace(mbean, attributes=kept)
-
-
-def test_an_own_client_id_stands_before_the_flow() -> None:
-    told = of([consumer(f"mine|{OURS.format(3)}", fetch_rate=2)], DEFAULT)
-    assert told.consumer.fetches_per_second == 2
-
-
-def test_old_names_of_consumers_count_only_where_one_flow_runs() -> None:
-    mbeans = [consumer("consumer-null-3", fetch_rate=2)]
-    assert of(mbeans, DEFAULT).consumer.fetches_per_second == 2
-    foreign = MBean(
-        domain="kafka.connect.mirror",
-        properties={
-            "type": "MirrorSourceConnector",
-            "target": "elsewhere",
-            "topic": "summit.t",
-            "partition": "0",
-        },
-        attributes={"record-rate": 1.0},
-    )
-    assert of([*mbeans, foreign], DEFAULT).consumer == ConsumerMetrics()
-
-
-def test_who_got_no_answer_is_silent_and_who_begins_is_not() -> None:
-    told = of(
-        [
-            consumer(OURS.format(0), fetch_rate=0.0, fetch_total=12),
-            consumer(OURS.format(1), fetch_rate=0.0, fetch_total=0.0),
-            consumer(OURS.format(2), fetch_rate=1.0, fetch_total=12),
-        ],
-        DEFAULT,
-    )
-    assert told.silent == (OURS.format(0),)
-
-
-def test_workers_are_added_up() -> None:
-    mbeans = jolokia("4.3.1")
-    one = a_flow(DEFAULT).metrics({"a": mbeans})
-    two = a_flow(DEFAULT).metrics({"a": mbeans, "b": mbeans})
-    assert two.producer.sends_per_second == pytest.approx(
-        2 * (one.producer.sends_per_second or 0)
-    )
-    assert two.classes["mount"].bytes_per_second == pytest.approx(
-        2 * (one.classes["mount"].bytes_per_second or 0)
-    )
-    assert two.tasks.offset_commit_success_ratio == 1
-    assert two.consumer.fetch_latency_max_seconds == (
-        one.consumer.fetch_latency_max_seconds
-    )
-    assert len(two.errors) == 2 * len(one.errors)
-    assert two.states == one.states
-
-
 def test_errors_of_tasks_are_read_with_their_time() -> None:
     at = datetime(2026, 1, 2, 12, tzinfo=UTC)
     mbean = MBean(
@@ -288,9 +122,7 @@ def test_commits_that_were_not_tried_have_no_outcome() -> None:
 
 def test_a_worker_without_a_rebalance_says_nothing_of_the_last() -> None:
     (mbean,) = [m for m in jolokia("4.3.1") if "rebalance" in m.type]
-    told = of(
-        [replace_without(mbean, "time-since-last-rebalance-ms")], DEFAULT
-    )
+    told = of([without(mbean, "time-since-last-rebalance-ms")], DEFAULT)
     assert told.rebalances["worker"].last is None
     assert isinstance(
         of([mbean], DEFAULT).rebalances["worker"].last, timedelta
