@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 MINUTES ?=
 
-.PHONY: demo test fast bench bench-audit nights scale soak lint format setup clean
+.PHONY: demo test fast dashboards bench bench-audit nights scale soak lint format setup clean
 
 setup: .venv/.ready
 
@@ -41,6 +41,9 @@ nights: setup  ## a million records over two audited nights, and an agent that a
 
 soak: setup  ## a long clean run with traffic; prints growth of memory
 	$(BIN)/python -m tests.bench.soak --minutes $(or $(MINUTES),60)
+
+dashboards: setup  ## writes dashboards/ anew, from agent/mirrorwatch/dashboards
+	$(BIN)/python -m mirrorwatch.dashboards dashboards
 
 lint: setup
 	$(BIN)/ruff check

@@ -31,6 +31,7 @@ ALLOWED = {
         "wiring",
     },
     "influxdb": {"config", "domain", "sinks", "state"},
+    "dashboards": {"config", "domain"},
     "wiring": {
         *("config", "domain", "mirrors", "ports", "sources", "state"),
     },

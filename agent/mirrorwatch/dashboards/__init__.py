@@ -1,0 +1,1 @@
+"""Dashboards: written once, drawn for each program that shows them."""

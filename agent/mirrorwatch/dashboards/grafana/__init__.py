@@ -1,0 +1,5 @@
+"""Dashboards for Grafana, by its Foundation SDK."""
+
+from .board import STORES, render
+
+__all__ = ["STORES", "render"]
