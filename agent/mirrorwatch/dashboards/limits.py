@@ -7,7 +7,7 @@ from ..config.limits import LimitsConfig
 from .panels import Limits
 
 __all__ = ["ANY", "COMMIT", "FETCH", "LATENCY", "NONE", "OVERDUE", "QUEUE"]
-__all__ += ["RETENTION", "RETRIES", "SOME", "THROTTLE", "WAITING"]
+__all__ += ["RETENTION", "SOME", "THROTTLE", "WAITING"]
 __all__ += ["COMMIT_FAILURES"]
 
 _LIMITS = LimitsConfig()
@@ -44,7 +44,6 @@ RETENTION = Limits(
 """The check also asks for a share of the retention."""
 
 THROTTLE = Limits(warning=_seconds(_MIRROR.throttle))
-RETRIES = Limits(warning=_MIRROR.retries_per_second)
 COMMIT = Limits(warning=_seconds(_MIRROR.commit_time))
 COMMIT_FAILURES = Limits(warning=_MIRROR.commit_failures)
 QUEUE = Limits(warning=_seconds(_MIRROR.queue_time))

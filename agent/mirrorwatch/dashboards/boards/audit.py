@@ -1,0 +1,139 @@
+"""Audit: what the last nights found."""
+
+from ...domain.catalogue import Metric
+from ...domain.figures import audit, health
+from .. import limits
+from ..panels import Board, Panel, Picture, Query, Unit
+from ..readings import Age, Function, Gauge
+from .choices import FLOW
+
+__all__ = ["AUDIT"]
+
+MEANINGS = {
+    "dropped": "Source records that are nowhere at the target.",
+    "corrupted": "Records that are altered at the target.",
+    "extra": "Target records that are nowhere at the source.",
+    "duplicated": "Copies beyond the first.",
+}
+"""What each kind of finding is, for a reader."""
+
+
+def _found(kind: str, metric: Metric) -> Panel:
+    return Panel(
+        title=f"How many records are {kind}?",
+        description=(
+            f"{MEANINGS[kind]} By the last audit that came to its end, of all"
+            " topics. No data before the first one."
+        ),
+        picture=Picture.NUMBER,
+        limits=limits.ANY,
+        check="audit",
+        queries=(Query(reading=Gauge(metric=metric, across=Function.SUM)),),
+        width=4,
+        height=4,
+    )
+
+
+_COLUMNS = (*audit.FOUND.items(), ("unverifiable", audit.UNVERIFIABLE))
+
+AUDIT = Board(
+    name="audit",
+    title="mirrorwatch: audit",
+    description="What the nightly comparison of both sides found.",
+    variables=(FLOW,),
+    hours=24 * 30,
+    panels=(
+        Panel(
+            title="When did the last audit come to its end?",
+            description=(
+                "Whatever it found. A night that was missed is said by the"
+                " check `audit`."
+            ),
+            picture=Picture.NUMBER,
+            unit=Unit.MOMENT,
+            check="audit",
+            queries=(Query(reading=Age(metric=audit.LAST_SUCCESS)),),
+            width=4,
+            height=4,
+        ),
+        *(_found(kind, metric) for kind, metric in audit.FOUND.items()),
+        Panel(
+            title="How much could not be judged? (offsets)",
+            description=(
+                "Source offsets of which the last audit could not tell. It is"
+                " not clean while there are any; a range of unknown length"
+                " counts as one."
+            ),
+            picture=Picture.NUMBER,
+            limits=limits.SOME,
+            check="audit",
+            queries=(
+                Query(
+                    reading=Gauge(
+                        metric=audit.UNVERIFIABLE, across=Function.SUM
+                    )
+                ),
+            ),
+            width=4,
+            height=4,
+        ),
+        Panel(
+            title="What did the check say of each night?",
+            description=(
+                "Critical where something is wrong, warning where a night was"
+                " missed or could not judge everything. Off where no audit is"
+                " configured."
+            ),
+            picture=Picture.STATES,
+            unit=Unit.HEALTH,
+            check="audit",
+            queries=(
+                Query(
+                    reading=Gauge(
+                        metric=health.CHECK_HEALTH,
+                        by=("flow", "check"),
+                        where={"check": "audit"},
+                    )
+                ),
+            ),
+            width=24,
+            height=4,
+        ),
+        Panel(
+            title="What did each night find? (records, offsets)",
+            description=(
+                "Findings stand until the next audit came to its end, which"
+                " looks at newer records: a fall does not say that old ones"
+                " were mended."
+            ),
+            picture=Picture.LINES,
+            check="audit",
+            queries=tuple(
+                Query(
+                    label=kind,
+                    reading=Gauge(metric=metric, across=Function.SUM),
+                )
+                for kind, metric in _COLUMNS
+            ),
+            width=24,
+        ),
+        Panel(
+            title="Which topics are concerned? (records, offsets)",
+            description=(
+                "What the last audit found in each topic. Offsets of single"
+                " records are in its report."
+            ),
+            picture=Picture.TABLE,
+            check="audit",
+            queries=tuple(
+                Query(
+                    label=kind,
+                    reading=Gauge(metric=metric, by=("flow", "topic")),
+                )
+                for kind, metric in _COLUMNS
+            ),
+            width=24,
+            height=9,
+        ),
+    ),
+)
