@@ -1,0 +1,188 @@
+"""Which changes are told, one by one."""
+
+from datetime import timedelta
+
+import pytest
+
+from mirrorwatch.domain.notices import Kind, Policy
+from mirrorwatch.domain.verdicts import Health
+from tests.support.builders import FLOW
+from tests.support.notices import Telling
+
+OK, UNKNOWN = Health.OK, Health.UNKNOWN
+WARNING, CRITICAL = Health.WARNING, Health.CRITICAL
+SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
+HOUR = timedelta(hours=1)
+
+
+def test_a_fault_is_told_once_it_has_stood_and_so_is_its_end() -> None:
+    telling = Telling()
+    assert telling.last(OK, HOUR) == []
+    began = telling.now + 5 * SECOND
+
+    (worse,) = telling.last(CRITICAL, 10 * MINUTE)
+    (recovered,) = telling.last(OK, HOUR)
+
+    assert (worse.kind, worse.before, worse.health) == (
+        *(Kind.WORSE, OK),
+        CRITICAL,
+    )
+    assert worse.at - began == timedelta(seconds=30)
+    assert worse.since == began
+    assert (recovered.kind, recovered.before) == (Kind.RECOVERED, CRITICAL)
+    assert recovered.lasted == 10 * MINUTE
+    (change,) = recovered.changes
+    assert (change.before, change.verdict.health) == (CRITICAL, OK)
+
+
+def test_a_short_fault_is_not_told() -> None:
+    telling = Telling()
+    for _ in range(20):
+        telling.last(CRITICAL, 25 * SECOND)
+        telling.last(OK, 2 * MINUTE)
+    assert telling.told == []
+
+
+def test_one_broken_flow_is_one_message() -> None:
+    telling = Telling()
+    checks = ["canary", "heartbeats", "lag", "latency", "tasks", "retention"]
+    found = dict.fromkeys(checks, OK)
+    telling.last(found, MINUTE)
+    for check in checks:
+        found[check] = CRITICAL if check == "canary" else WARNING
+        telling.last(found, MINUTE)
+
+    (worse,) = telling.told
+    recovered = telling.last(dict.fromkeys(checks, OK), HOUR)
+
+    assert [c.verdict.check for c in worse.changes] == ["canary"]
+    assert [n.kind for n in recovered] == [Kind.RECOVERED]
+
+
+def test_a_notice_names_the_worst_check_first() -> None:
+    telling = Telling()
+    found = {"lag": WARNING, "tasks": OK, "skips": UNKNOWN, "canary": CRITICAL}
+    (notice,) = telling.last(found, MINUTE)
+    named = [change.verdict.check for change in notice.changes]
+    assert named == ["canary", "lag", "skips"]
+
+
+def test_one_more_bad_check_is_told_later() -> None:
+    telling = Telling()
+    (first,) = telling.last({"canary": CRITICAL, "skips": OK}, 5 * MINUTE)
+    both = {"canary": CRITICAL, "skips": CRITICAL}
+    (second,) = telling.last(both, HOUR)
+    assert second.kind is Kind.CHANGED
+    assert second.at - first.at == 15 * MINUTE
+
+
+def test_that_a_flow_got_worse_is_not_delayed_by_what_was_told() -> None:
+    telling = Telling()
+    telling.last(WARNING, MINUTE)
+    (worse,) = telling.last(CRITICAL, MINUTE)
+    assert (worse.before, worse.health) == (WARNING, CRITICAL)
+    assert worse.lasted < 2 * MINUTE
+
+
+def test_a_flow_that_never_stands_still_is_told_once() -> None:
+    telling = Telling()
+    for _ in range(60):
+        telling.last(CRITICAL, 10 * SECOND)
+        telling.last(OK, 10 * SECOND)
+    assert [n.health for n in telling.told] == [CRITICAL]
+    (recovered,) = telling.last(OK, 10 * MINUTE)
+    assert recovered.kind is Kind.RECOVERED
+
+
+def test_nobody_can_tell_is_never_told_as_recovered() -> None:
+    telling = Telling()
+    telling.last(CRITICAL, MINUTE)
+    (notice,) = telling.last(UNKNOWN, HOUR)
+    assert (notice.kind, notice.health) == (Kind.BETTER, UNKNOWN)
+
+
+def test_that_nobody_can_tell_is_told_after_two_minutes() -> None:
+    telling = Telling()
+    assert telling.last(UNKNOWN, 2 * MINUTE) == []
+    (notice,) = telling.tick(UNKNOWN)
+    assert (notice.kind, notice.health) == (Kind.WORSE, UNKNOWN)
+
+
+def test_what_is_bad_after_nobody_could_tell_has_to_stand_too() -> None:
+    telling = Telling()
+    telling.last(UNKNOWN, MINUTE)
+    assert telling.last(CRITICAL, 30 * SECOND) == []
+    (notice,) = telling.tick(CRITICAL)
+    assert notice.lasted > MINUTE
+
+
+def test_a_flow_of_which_nothing_is_judged_is_not_well() -> None:
+    telling = Telling()
+    telling.last(CRITICAL, MINUTE)
+    (notice,) = telling.last({"canary": Health.OFF}, HOUR)
+    assert notice.health is UNKNOWN
+
+
+def test_a_standing_critical_flow_is_reminded_of() -> None:
+    telling = Telling(Policy(remind=4 * HOUR))
+    first, *reminders = telling.last(CRITICAL, 12 * HOUR + 2 * MINUTE)
+    assert [n.kind for n in reminders] == [Kind.REMINDER] * 3
+    assert reminders[-1].at - first.at == 12 * HOUR
+
+
+@pytest.mark.parametrize(
+    ("policy", "health"),
+    [(Policy(remind=timedelta()), CRITICAL), (Policy(), WARNING)],
+)
+def test_it_is_not_reminded_of(policy: Policy, health: Health) -> None:
+    telling = Telling(policy)
+    assert len(telling.last(health, 24 * HOUR, every=MINUTE)) == 1
+
+
+def test_warnings_are_not_told_where_only_critical_is_wanted() -> None:
+    telling = Telling(Policy(minimum="critical"))
+    assert telling.last({"lag": WARNING, "canary": OK}, HOUR) == []
+    (critical,) = telling.last({"lag": WARNING, "canary": CRITICAL}, HOUR)
+    assert [c.verdict.check for c in critical.changes] == ["canary"]
+    (end,) = telling.last({"lag": WARNING, "canary": OK}, HOUR)
+    assert end.kind is Kind.RECOVERED
+
+
+def test_a_warning_does_not_hide_that_nobody_can_tell() -> None:
+    telling = Telling(Policy(minimum="critical"))
+    (notice,) = telling.last({"lag": WARNING, "canary": UNKNOWN}, HOUR)
+    assert notice.health is UNKNOWN
+
+
+def test_what_still_stands_after_maintenance_is_told_then() -> None:
+    telling = Telling()
+    held = {FLOW.name}
+    assert telling.last(CRITICAL, HOUR, held=held) == []
+    assert telling.last(CRITICAL, 30 * SECOND) == []
+    (notice,) = telling.tick(CRITICAL)
+    assert notice.lasted > HOUR
+
+
+def test_what_recovered_in_maintenance_is_told_after_it() -> None:
+    telling = Telling()
+    telling.last(CRITICAL, MINUTE)
+    assert telling.last(OK, HOUR, held={FLOW.name}) == []
+    (notice,) = telling.last(OK, 2 * MINUTE)
+    assert notice.kind is Kind.RECOVERED
+
+
+def test_a_restart_neither_repeats_nor_forgets() -> None:
+    telling = Telling()
+    telling.last(CRITICAL, MINUTE)
+    telling.restart()
+    assert telling.last(CRITICAL, HOUR) == []
+    (notice,) = telling.last(OK, 2 * MINUTE)
+    assert notice.lasted > HOUR
+
+
+def test_a_clock_that_was_set_back_silences_nothing() -> None:
+    telling = Telling()
+    telling.last(CRITICAL, MINUTE)
+    telling.last(OK, 2 * MINUTE)
+    telling.tick(OK, after=timedelta(days=-1))
+    assert len(telling.last(CRITICAL, 2 * MINUTE)) == 1

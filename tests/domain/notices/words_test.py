@@ -1,0 +1,123 @@
+"""Notices in words."""
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+
+from mirrorwatch.domain.notices import (
+    Change,
+    Kind,
+    Links,
+    Message,
+    Notice,
+    to_message,
+)
+from mirrorwatch.domain.verdicts import Health
+from tests.support.builders import FLOW, NOON, a_verdict
+
+LINKS = Links("https://watch.example", lambda check, _: f"/runbook#{check}")
+
+LOST = Notice(
+    at=NOON,
+    flow=FLOW.name,
+    kind=Kind.WORSE,
+    health=Health.CRITICAL,
+    before=Health.OK,
+    since=NOON - timedelta(minutes=3),
+    lasted=timedelta(minutes=3),
+    changes=(
+        Change(
+            verdict=a_verdict(
+                Health.CRITICAL,
+                reason="1 probe was lost",
+                evidence={"lost": 1, "time_to_loss_seconds": float("inf")},
+            ),
+            before=Health.OK,
+        ),
+        Change(
+            verdict=a_verdict(Health.OK, check="lag", reason="Nothing waits"),
+            before=Health.WARNING,
+        ),
+    ),
+    untold=7,
+    is_last=True,
+)
+
+
+def said(notice: Notice) -> Message:
+    return to_message(notice, LINKS)
+
+
+def test_a_notice_says_what_is_wrong_and_where_to_look() -> None:
+    assert said(LOST).text.splitlines() == [
+        "summit->ldf is critical",
+        "critical: canary: 1 probe was lost",
+        "ok: lag: Nothing waits",
+        "Not ok since 2026-01-02 11:57 UTC",
+        "And 7 changes not told, of this or other flows",
+        "No more notices for up to an hour (sinks.notify.most_per_hour): "
+        "look at the page",
+        "2026-01-02 12:00 UTC, https://watch.example",
+    ]
+    assert [line.link for line in said(LOST).lines if line.link] == [
+        "https://watch.example/runbook#canary",
+        "https://watch.example/runbook#lag",
+        "https://watch.example",
+    ]
+
+
+def test_programs_read_the_same() -> None:
+    document = dict(said(LOST).document)
+    checks = document.pop("checks")
+    assert document == {
+        "version": 1,
+        "id": "summit->ldf@2026-01-02T12:00:00+00:00",
+        "kind": "worse",
+        "at": "2026-01-02T12:00:00+00:00",
+        "flow": "summit->ldf",
+        "health": "critical",
+        "before": "ok",
+        "since": "2026-01-02T11:57:00+00:00",
+        "lasted_seconds": 180.0,
+        "untold_changes": 7,
+        "page": "https://watch.example",
+    }
+    assert json.loads(json.dumps(checks, allow_nan=False))[0] == {
+        "check": "canary",
+        "health": "critical",
+        "before": "ok",
+        "reason": "1 probe was lost",
+        "since": "2026-01-02T12:00:00+00:00",
+        "evidence": {"lost": 1, "time_to_loss_seconds": "inf"},
+        "runbook": "https://watch.example/runbook#canary",
+    }
+
+
+def test_each_title_says_how_the_flow_is() -> None:
+    def title(kind: Kind, health: Health) -> str:
+        return said(replace(LOST, kind=kind, health=health)).title
+
+    assert [
+        title(Kind.WORSE, Health.UNKNOWN),
+        title(Kind.BETTER, Health.UNKNOWN),
+        title(Kind.BETTER, Health.WARNING),
+        title(Kind.CHANGED, Health.CRITICAL),
+        title(Kind.REMINDER, Health.CRITICAL),
+        title(Kind.RECOVERED, Health.OK),
+    ] == [
+        "summit->ldf cannot be judged",
+        "summit->ldf cannot be judged",
+        "summit->ldf is better, but has a warning",
+        "summit->ldf is critical, and more is wrong than before",
+        "summit->ldf still is critical, for 3 min",
+        "summit->ldf is ok again, after 3 min",
+    ]
+
+
+def test_a_long_notice_fits_a_screen() -> None:
+    change = LOST.changes[0]
+    long = replace(change, verdict=replace(change.verdict, reason="x" * 9999))
+    message = said(replace(LOST, changes=(long,) * 14))
+    assert len(message.lines) < 20
+    assert len(message.text) < 7000
+    assert "and 2 checks more" in message.text
