@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 MINUTES ?=
 
-.PHONY: demo test fast dashboards bench bench-audit nights scale soak lint format setup clean
+.PHONY: alerts demo test fast dashboards bench bench-audit nights scale soak lint format setup clean
 
 setup: .venv/.ready
 
@@ -44,6 +44,9 @@ soak: setup  ## a long clean run with traffic; prints growth of memory
 
 dashboards: setup  ## writes dashboards/ anew, from agent/mirrorwatch/dashboards
 	$(BIN)/python -m mirrorwatch.dashboards dashboards
+
+alerts: setup  ## writes alerts/ from the table in agent/mirrorwatch/alerting
+	$(BIN)/python -m mirrorwatch.alerting alerts
 
 lint: setup
 	$(BIN)/ruff check

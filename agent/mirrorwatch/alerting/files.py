@@ -1,0 +1,17 @@
+"""Which files are made of the alerts. Pure."""
+
+from collections.abc import Mapping
+
+from . import ALERTS
+from .prometheus import rules
+
+__all__ = ["files"]
+
+HEADER = """\
+# Made by `make alerts` from agent/mirrorwatch/alerting: change it there.
+"""
+
+
+def files() -> Mapping[str, str]:
+    """Return the text of each file, by its path below ``alerts/``."""
+    return {"prometheus/mirrorwatch.yaml": HEADER + rules(ALERTS)}

@@ -1,0 +1,112 @@
+"""What is kept in ``alerts/`` is made from the one table, and holds."""
+
+import re
+import subprocess
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from mirrorwatch.alerting import ALERTS
+from mirrorwatch.alerting.alert import Judged
+from mirrorwatch.alerting.checks import TEXTS
+from mirrorwatch.alerting.files import files
+from mirrorwatch.domain.catalogue import CATALOGUE
+from mirrorwatch.domain.checks import CHECKS
+from mirrorwatch.domain.checks.canary import CanaryLimits
+from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.shipped import shipped
+from tests.support.programs import program
+
+ROOT = Path(__file__).parents[2]
+KEPT = shipped("alerts")
+PROMETHEUS = KEPT / "prometheus" / "mirrorwatch.yaml"
+RUNBOOK = (ROOT / "docs" / "runbook.md").read_text(encoding="utf-8")
+CHECK_SOURCES = ROOT / "agent" / "mirrorwatch" / "domain" / "checks"
+
+
+def rules() -> list[dict[str, Any]]:
+    (group,) = yaml.safe_load(PROMETHEUS.read_text("utf-8"))["groups"]
+    return [rule for rule in group["rules"] if "alert" in rule]
+
+
+def anchors() -> set[str]:
+    headings = re.findall(r"^#+ (.+)$", RUNBOOK, re.MULTILINE)
+    return {
+        re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        for heading in headings
+    }
+
+
+def test_the_kept_files_are_those_that_the_table_makes() -> None:
+    for name, text in files().items():
+        kept = (KEPT / name).read_text("utf-8")
+        assert kept == text, "run: make alerts"
+
+
+def test_every_check_has_alerts_and_no_other_has() -> None:
+    assert TEXTS.keys() == CHECKS.keys()
+
+
+def test_a_check_has_a_critical_alert_if_it_can_be_critical() -> None:
+    for check, texts in TEXTS.items():
+        can = any(
+            "Health.CRITICAL" in file.read_text("utf-8")
+            for file in CHECK_SOURCES.glob(f"{check}*.py")
+        )
+        assert (texts.critical is not None) is can, check
+
+
+def test_each_alert_says_what_whom_and_where() -> None:
+    for alert in ALERTS:
+        assert alert.section in anchors(), alert
+        assert len(alert.summary) >= 20
+        assert not alert.summary.endswith(".")
+    summaries = [alert.summary for alert in ALERTS]
+    names = [alert.name for alert in ALERTS]
+    assert len(set(summaries)) == len(set(names)) == len(ALERTS)
+
+
+def test_no_alert_is_of_a_single_sample() -> None:
+    assert min(alert.hold for alert in ALERTS) >= timedelta(minutes=1)
+
+
+def test_one_late_probe_makes_no_ticket() -> None:
+    for alert in ALERTS:
+        if isinstance(alert.when, Judged):
+            remembered = CanaryLimits().warning_window
+            warning = alert.when.health is Health.WARNING
+            assert not warning or alert.hold > remembered
+
+
+def test_prometheus_has_every_alert_with_its_texts() -> None:
+    assert [rule["alert"] for rule in rules()] == [a.name for a in ALERTS]
+    for rule, alert in zip(rules(), ALERTS, strict=True):
+        annotations = rule["annotations"]
+        assert rule["labels"] == {
+            "severity": alert.severity,
+            "service": "mirrorwatch",
+        }
+        assert annotations["summary"].endswith(alert.summary)
+        link = f"http://mirrorwatch:8080/runbook#{alert.section}"
+        assert annotations["runbook_url"] == link
+
+
+def test_every_metric_that_prometheus_asks_for_is_exported() -> None:
+    text = PROMETHEUS.read_text("utf-8")
+    named = set(re.findall(r"\bmirrorwatch_[a-z_]+\b", text))
+    assert len(named) >= 8
+    assert named <= {metric.name for metric in CATALOGUE}
+    checks = set(re.findall(r'check="(\w+)"', text))
+    assert checks == CHECKS.keys()
+
+
+def test_promtool_accepts_the_rules() -> None:
+    ran = subprocess.run(
+        [program("promtool"), "check", "rules", PROMETHEUS],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr

@@ -1,0 +1,260 @@
+"""Every rule fires for its fault and for no other, played by promtool."""
+
+from collections.abc import Iterable, Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from mirrorwatch.alerting import ALERTS, Alert
+from mirrorwatch.alerting.alert import (
+    Above,
+    Grows,
+    Judged,
+    Old,
+    Silent,
+    Vanished,
+)
+from mirrorwatch.domain.checks import CHECKS
+from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.shipped import shipped
+from tests.support.promtool import (
+    FLOW,
+    OTHER,
+    Story,
+    check_stories,
+    health_of,
+)
+
+pytestmark = pytest.mark.slow
+
+RULES = shipped("alerts") / "prometheus" / "mirrorwatch.yaml"
+MAINTENANCE = f'mirrorwatch_maintenance{{flow="{FLOW}"}}'
+LAST_TICK = "mirrorwatch_last_tick_timestamp_seconds"
+
+STEP = timedelta(minutes=1)
+LONG_STEP = timedelta(minutes=4)
+"""For what has to hold for a day; series are stale after five minutes."""
+
+ONCE = 3
+"""When one sample is bad."""
+
+BEGIN = 10
+"""When all are."""
+
+AFTER = 8
+"""Steps that are looked at after a fault is mended."""
+
+BY_NAME = {alert.name: alert for alert in ALERTS}
+BAD = (Health.CRITICAL, Health.WARNING, Health.UNKNOWN)
+
+
+def expected(check: str, health: Health) -> set[str]:
+    """Return what a check fires in the end, by the words of the docs."""
+    name = f"Mirrorwatch{check.capitalize()}"
+    return {
+        Health.CRITICAL: {f"{name}Critical", f"{name}Warning"},
+        Health.WARNING: {f"{name}Warning"},
+        Health.UNKNOWN: {f"{name}Unknown"},
+    }[health] & BY_NAME.keys()
+
+
+def at(alerts: Iterable[str], flow: str = FLOW) -> set[tuple[str, str]]:
+    return {(name, flow) for name in alerts}
+
+
+def steps_of(name: str, step: timedelta = STEP) -> int:
+    return -(-BY_NAME[name].hold // step)
+
+
+def fault_of(check: str, health: Health) -> Story:
+    """One bad sample, then a lasting fault, then it is mended."""
+    alerts, bad = expected(check, health), health.value
+    days = any(BY_NAME[n].hold > timedelta(hours=1) for n in alerts)
+    step = LONG_STEP if days else STEP
+    holds = {name: steps_of(name, step) for name in alerts}
+    last = max(holds.values())
+    mended = BEGIN + last + 5
+    just_before = {
+        BEGIN + hold - 1: at(n for n, h in holds.items() if h < hold)
+        for hold in holds.values()
+    }
+    return Story(
+        name=f"{check} {health.label}",
+        step=step,
+        steps=mended + AFTER,
+        series={
+            health_of(check): f"0x{ONCE - 1} {bad} 0x{BEGIN - ONCE - 2} "
+            f"{bad}x{mended - BEGIN - 1} 0x{AFTER}"
+        },
+        fires={
+            BEGIN - 1: set(),
+            **just_before,
+            BEGIN + last + 1: at(alerts),
+            mended + 1: set(),
+        },
+        ever=alerts,
+    )
+
+
+FAULTS = [fault_of(check, health) for check in CHECKS for health in BAD]
+
+
+@pytest.mark.parametrize("step", [STEP, LONG_STEP])
+def test_each_check_fires_for_its_fault_only_and_resolves(
+    step: timedelta, tmp_path: Path
+) -> None:
+    stories = [story for story in FAULTS if story.step == step]
+    assert stories
+    check_stories(RULES, tmp_path, stories)
+
+
+def test_every_alert_of_a_check_is_fired_by_one_of_these_faults() -> None:
+    judged = {a.name for a in ALERTS if isinstance(a.when, Judged)}
+    assert set().union(*(story.ever for story in FAULTS)) == judged
+
+
+def test_maintenance_holds_new_alerts_and_lets_go_of_none(
+    tmp_path: Path,
+) -> None:
+    check_stories(RULES, tmp_path, [s for h in BAD for s in held(h)])
+
+
+def held(health: Health) -> Iterator[Story]:
+    """Tell what maintenance does before alerts of all checks fire, and
+    afterwards.
+    """
+    names = set().union(*(expected(check, health) for check in CHECKS))
+    soon = {n for n in names if BY_NAME[n].hold < timedelta(hours=1)}
+    assert soon
+    long = max(steps_of(n) for n in soon) + 10
+    ended = BEGIN + long
+    bad = health.value
+    yield Story(
+        name=f"{health.label} is not told in maintenance",
+        step=STEP,
+        steps=ended + long,
+        series={
+            MAINTENANCE: f"1x{ended - 1} 0x{long}",
+            **{
+                health_of(c): f"0x{BEGIN - 1} {bad}x{2 * long}" for c in CHECKS
+            },
+        },
+        fires={
+            ended: set(),
+            # It has to hold from the end of maintenance on.
+            ended + min(map(steps_of, soon)) - 1: set(),
+            ended + long - 1: at(soon),
+        },
+        ever=soon,
+    )
+    mended = ended + long
+    yield Story(
+        name=f"{health.label} stays told through maintenance",
+        step=STEP,
+        steps=mended + AFTER,
+        series={
+            MAINTENANCE: f"0x{ended - 1} 1x{long + AFTER}",
+            **{
+                health_of(c): f"0x{BEGIN - 1} {bad}x{2 * long - 1} 0x{AFTER}"
+                for c in CHECKS
+            },
+        },
+        fires={mended - 1: at(soon), mended + 1: set()},
+        ever=soon,
+    )
+
+
+def test_an_alert_stays_when_its_data_stop_and_the_silence_is_told(
+    tmp_path: Path,
+) -> None:
+    told = expected("lag", Health.CRITICAL)
+    gone, back, steps = 50, 80, 100
+    silence = f"stale _x{back - gone - 1} 0x{steps - back}"
+    series = {
+        **{health_of(c, f): "0" for c in CHECKS for f in (FLOW, OTHER)},
+        **{
+            f'mirrorwatch_{what}{{flow="{flow}"}}': "0"
+            for what in ("health", "maintenance")
+            for flow in (FLOW, OTHER)
+        },
+    }
+    data = dict.fromkeys(series, f"0x{gone - 1} {silence}")
+    lag = f"0x{BEGIN - 1} 3x{gone - BEGIN - 1} {silence}"
+    ticks = f"0+60x{gone - 1} stale _x{back - gone - 1} {60 * back}+60x20"
+    story = Story(
+        name="the agent dies while an alert fires",
+        step=STEP,
+        steps=steps,
+        series=data | {health_of("lag"): lag, LAST_TICK: ticks},
+        fires={
+            gone: at(told),
+            gone + 4: at(told),
+            gone + 6: at(told) | {("MirrorwatchAgentSilent", "")},
+            back - 1: at(told) | {("MirrorwatchAgentSilent", "")},
+            back + 1: set(),
+        },
+        ever=told | {"MirrorwatchAgentSilent"},
+    )
+    check_stories(RULES, tmp_path, [story])
+
+
+def test_the_agents_own_alerts_fire_for_their_faults_only(
+    tmp_path: Path,
+) -> None:
+    own = [a for a in ALERTS if not isinstance(a.when, Judged)]
+    check_stories(RULES, tmp_path, [own_fault(alert) for alert in own])
+
+
+def own_fault(alert: Alert) -> Story:
+    """One bad sample where there is such a thing, a fault, its end."""
+    hold, flow, delay = steps_of(alert.name), "", 0
+    mended = BEGIN + hold + 10
+    bad = mended - BEGIN - 1
+    match alert.when:
+        case Silent():
+            # A site that never had an agent; see above for one that dies.
+            fires = {hold - 1: set(), hold + 1: at({alert.name}, flow)}
+            return Story(
+                name=alert.name,
+                step=STEP,
+                steps=hold + 10,
+                series={LAST_TICK: "_"},
+                fires=fires,
+                ever={alert.name},
+            )
+        case Vanished(metric=metric):
+            flow = FLOW
+            name = f'{metric.name}{{flow="{FLOW}"}}'
+            values = f"0x{BEGIN - 1} stale _x{bad} 0x{AFTER}"
+        case Old(metric=metric, age=age):
+            name = metric.name
+            delay = age // STEP
+            values = (
+                f"0+60x{BEGIN - 1} {BEGIN * 60}x{bad} {mended * 60}+60x{AFTER}"
+            )
+        case Above(metric=metric, bound=bound, below=below):
+            name = f'{metric.name}{{sink="influxdb"}}'
+            well, ill = (bound, 0) if below else (0, 100)
+            values = (
+                f"{well}x{ONCE - 1} {ill} {well}x{BEGIN - ONCE - 2} "
+                f"{ill}x{bad} {well}x{AFTER}"
+            )
+        case Grows(metric=metric, within=within):
+            name = f'{metric.name}{{sink="influxdb"}}'
+            values = f"7x{BEGIN - 1} 9x60"
+            mended = BEGIN + within // STEP
+        case Judged():
+            raise AssertionError(alert)
+    return Story(
+        name=alert.name,
+        step=STEP,
+        steps=mended + AFTER,
+        series={name: values},
+        fires={
+            BEGIN + delay + hold - 1: set(),
+            BEGIN + delay + hold + 1: at({alert.name}, flow),
+            mended + 2: set(),
+        },
+        ever={alert.name},
+    )

@@ -1,0 +1,25 @@
+"""Programs that a test needs and a newcomer's machine may lack."""
+
+import shutil
+
+import pytest
+
+__all__ = ["program"]
+
+SOURCES = {
+    "promtool": "install Debian's prometheus",
+    "prometheus": "install Debian's prometheus",
+    "prometheus-alertmanager": "install Debian's prometheus-alertmanager",
+    "amtool": "install Debian's prometheus-alertmanager",
+    "kapacitord": "build github.com/influxdata/kapacitor/cmd/kapacitord",
+    "kapacitor": "build github.com/influxdata/kapacitor/cmd/kapacitor",
+}
+"""How each is had."""
+
+
+def program(name: str) -> str:
+    """Return where a program is, or skip the test that asks."""
+    found = shutil.which(name)
+    if found is None:
+        pytest.skip(f"{name} is not on PATH: {SOURCES[name]}")
+    return found
