@@ -15,6 +15,7 @@ from mirrorwatch.domain.notices import (
 from mirrorwatch.domain.verdicts import Health
 from tests.support.builders import FLOW, NOON, a_verdict
 
+LIMIT = "sinks.notify.most_per_hour"
 LINKS = Links("https://watch.example", lambda check, _: f"/runbook#{check}")
 
 LOST = Notice(
@@ -55,8 +56,7 @@ def test_a_notice_says_what_is_wrong_and_where_to_look() -> None:
         "ok: lag: Nothing waits",
         "Not ok since 2026-01-02 11:57 UTC",
         "And 7 changes not told, of this or other flows",
-        "No more notices for up to an hour (sinks.notify.most_per_hour): "
-        "look at the page",
+        f"No more notices for up to an hour ({LIMIT}): look at the page",
         "2026-01-02 12:00 UTC, https://watch.example",
     ]
     assert [line.link for line in said(LOST).lines if line.link] == [
@@ -109,7 +109,7 @@ def test_each_title_says_how_the_flow_is() -> None:
         "summit->ldf cannot be judged",
         "summit->ldf is better, but has a warning",
         "summit->ldf is critical, and more is wrong than before",
-        "summit->ldf still is critical, for 3 min",
+        "summit->ldf is still critical, for 3 min",
         "summit->ldf is ok again, after 3 min",
     ]
 

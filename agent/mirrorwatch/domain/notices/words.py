@@ -72,7 +72,7 @@ def _title(notice: Notice) -> str:
         case Kind.RECOVERED:
             return f"{flow} is ok again, after {lasted}"
         case Kind.REMINDER:
-            return f"{flow} still {words}, for {lasted}"
+            return f"{flow} is still critical, for {lasted}"
         case Kind.CHANGED:
             return f"{flow} {words}, and more is wrong than before"
         case Kind.BETTER if notice.health is not Health.UNKNOWN:
