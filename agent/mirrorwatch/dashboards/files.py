@@ -6,7 +6,7 @@ from pathlib import Path
 
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 
-from . import grafana
+from . import chronograf, grafana
 from .boards import BOARDS
 
 __all__ = ["files", "write"]
@@ -14,7 +14,12 @@ __all__ = ["files", "write"]
 
 def files() -> Iterator[tuple[str, str]]:
     """Yield the path of each file, from the folder, and its text."""
-    for board in BOARDS:
+    for number, board in enumerate(BOARDS):
+        cells = chronograf.render(number, board)
+        text = cells.model_dump_json(
+            by_alias=True, exclude_none=True, indent=2
+        )
+        yield f"{chronograf.NAME}/{board.name}.json", text + "\n"
         for store in grafana.STORES:
             drawn = grafana.render(board, store)
             yield f"{store.name}/{board.name}.json", _text(drawn)

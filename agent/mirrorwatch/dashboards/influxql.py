@@ -43,7 +43,9 @@ GRAFANA = Dialect(
 )
 
 
-def over_time(reading: Reading, board: Board, dialect: Dialect) -> str:
+def over_time(
+    reading: Reading, board: Board, dialect: Dialect, name: str = VALUE
+) -> str:
     """Return the query for how it went; no data is null, never 0."""
     metric, by = reading.metric, reading.by
     where = _where(reading, board, dialect, dialect.during)
@@ -53,27 +55,29 @@ def over_time(reading: Reading, board: Board, dialect: Dialect) -> str:
         case Gauge():
             each = f'{reading.over}("{metric.field}")'
             if reading.over is reading.across or _told_apart(reading):
-                return f'SELECT {each} AS "{VALUE}" {source} {tail}'
+                return f'SELECT {each} AS "{name}" {source} {tail}'
             function = reading.across
         case Increase():
             each = f'non_negative_difference(last("{metric.field}"))'
             function = Function.SUM
         case Quantile():
             each = f'percentile("{metric.field}", {reading.q * 100:g})'
-            return f'SELECT {each} AS "{VALUE}" {source} {tail}'
+            return f'SELECT {each} AS "{name}" {source} {tail}'
         case Age():
             msg = f"{metric.name}: an age is read for now"
             raise ValueError(msg)
     # Nothing where there is nothing: a sum must not begin at 0.
     inner = _group(metric.labels, dialect.step)
     return (
-        f'SELECT {function}("{VALUE}") AS "{VALUE}" FROM'
-        f' (SELECT {each} AS "{VALUE}" {source} {inner} fill(none))'
+        f'SELECT {function}("{name}") AS "{name}" FROM'
+        f' (SELECT {each} AS "{name}" {source} {inner} fill(none))'
         f" WHERE {dialect.during} {tail}"
     )
 
 
-def now(reading: Reading, board: Board, dialect: Dialect) -> str:
+def now(
+    reading: Reading, board: Board, dialect: Dialect, name: str = VALUE
+) -> str:
     """Return the query for what is true now, or of the whole time shown."""
     metric, by = reading.metric, reading.by
     during = dialect.during
@@ -84,7 +88,7 @@ def now(reading: Reading, board: Board, dialect: Dialect) -> str:
     each = f'last("{metric.field}")'
     match reading:
         case Gauge() if _told_apart(reading):
-            return f'SELECT {each} AS "{VALUE}" {source} {_group(by)}'.rstrip()
+            return f'SELECT {each} AS "{name}" {source} {_group(by)}'.rstrip()
         case Gauge():
             function, inner = reading.across, _group(metric.labels)
         case Increase():
@@ -92,14 +96,14 @@ def now(reading: Reading, board: Board, dialect: Dialect) -> str:
             inner = f"{_group(metric.labels, dialect.step)} fill(none)"
         case Quantile():
             each = f'percentile("{metric.field}", {reading.q * 100:g})'
-            return f'SELECT {each} AS "{VALUE}" {source} {_group(by)}'
+            return f'SELECT {each} AS "{name}" {source} {_group(by)}'
         case Age():
             # Grafana reckons moments in milliseconds.
             each = f'max("{metric.field}") * 1000'
-            return f'SELECT {each} AS "{VALUE}" {source} {_group(by)}'.rstrip()
+            return f'SELECT {each} AS "{name}" {source} {_group(by)}'.rstrip()
     return (
-        f'SELECT {function}("{VALUE}") AS "{VALUE}" FROM'
-        f' (SELECT {each} AS "{VALUE}" {source} {inner})'
+        f'SELECT {function}("{name}") AS "{name}" FROM'
+        f' (SELECT {each} AS "{name}" {source} {inner})'
         f" WHERE {during} {_group(by)}"
     ).rstrip()
 
@@ -133,8 +137,8 @@ def choices(
     label: str, source: Metric, before: Iterable[Variable], dialect: Dialect
 ) -> str:
     """Return the query for the values that a variable can have."""
-    name = dialect.measurement(source.measurement)
-    text = f'SHOW TAG VALUES FROM {name} WITH KEY = "{label}"'
+    origin = dialect.measurement(source.measurement)
+    text = f'SHOW TAG VALUES FROM {origin} WITH KEY = "{label}"'
     held = " AND ".join(dialect.chosen(variable) for variable in before)
     return f"{text} WHERE {held}" if held else text
 

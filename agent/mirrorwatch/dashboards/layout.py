@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import ceil
 
 from .panels import Panel
 
@@ -21,13 +22,23 @@ class Place:
     height: int
 
 
-def arrange(panels: Sequence[Panel]) -> Iterator[tuple[Panel, Place]]:
-    """Yield panels with their places: rows from left to right, as written."""
+def arrange(
+    panels: Sequence[Panel], *, cell: int = 1
+) -> Iterator[tuple[Panel, Place]]:
+    """Yield panels with their places: rows from left to right, as written.
+
+    Parameters
+    ----------
+    panels
+        In the order in which they are read.
+    cell
+        How many columns, and rows, one of the grid's cells is large.
+    """
     x = y = tallest = 0
     for panel in panels:
-        if x + panel.width > COLUMNS:
+        width, height = panel.width // cell, ceil(panel.height / cell)
+        if x + width > COLUMNS // cell:
             x, y, tallest = 0, y + tallest, 0
-        place = Place(x=x, y=y, width=panel.width, height=panel.height)
-        yield panel, place
-        x += panel.width
-        tallest = max(tallest, panel.height)
+        yield panel, Place(x=x, y=y, width=width, height=height)
+        x += width
+        tallest = max(tallest, height)

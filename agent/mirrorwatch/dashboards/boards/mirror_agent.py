@@ -1,4 +1,4 @@
-"""Panels of the agent itself: is it the monitor?"""
+"""Panels of the agent itself: they tell whether it is the monitor."""
 
 from ...domain.figures import agent
 from .. import limits

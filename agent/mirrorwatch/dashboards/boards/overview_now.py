@@ -9,7 +9,7 @@ __all__ = ["NUMBERS"]
 
 _NOW = (
     Panel(
-        title="How is each flow now?",
+        title="Is all well?",
         description=(
             "The worst check of each flow. Unknown means that not enough was"
             " seen to say; it is not healthy. No data: no agent has written"

@@ -1,0 +1,112 @@
+"""What is kept for Chronograf, as far as no server is needed to tell."""
+
+import re
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from mirrorwatch.dashboards.boards import BOARDS
+from mirrorwatch.dashboards.chronograf.models import Cell, Dashboard
+from mirrorwatch.dashboards.readings import Age
+from mirrorwatch.domain.catalogue import CATALOGUE, LABELS
+from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.shipped import shipped
+
+PATHS = sorted((shipped("dashboards") / "chronograf").glob("*.json"))
+
+KEPT = [
+    pytest.param(
+        Dashboard.model_validate_json(path.read_text(encoding="utf-8")),
+        id=path.stem,
+    )
+    for path in PATHS
+]
+
+MEASUREMENT = re.compile(r'FROM "mirrorwatch"\."autogen"\."(\w+)"')
+FIELD = re.compile(r'(?:last|max|mean|min|percentile)\("(\w+)"')
+TAG = re.compile(r'"(\w+)" (?:=~|=) |(?<=, )"(\w+)"|GROUP BY "(\w+)"')
+
+
+def test_every_dashboard_is_there_with_an_id_of_its_own() -> None:
+    assert {path.stem for path in PATHS} == {board.name for board in BOARDS}
+    ids = {_dashboard(path).id for path in PATHS}
+    assert len(ids) == len(BOARDS)
+
+
+@pytest.mark.parametrize("kept", KEPT)
+def test_every_query_names_what_the_catalogue_has(kept: Dashboard) -> None:
+    fields = {(m.measurement, m.field) for m in CATALOGUE}
+    tags = {m.measurement: set[str]() for m in CATALOGUE}
+    for metric in CATALOGUE:
+        tags[metric.measurement] |= {*metric.labels}
+    asked = 0
+    for cell in kept.cells:
+        for query in cell.queries:
+            (measurement,) = MEASUREMENT.findall(query.query)
+            # An outer query reads the columns that its inner one names.
+            columns = {*re.findall(r'AS "([^"]+)"', query.query)}
+            for field in FIELD.findall(query.query):
+                known = (measurement, field) in fields or field in columns
+                assert known, query
+            names = {name for hit in TAG.findall(query.query) for name in hit}
+            assert names - {""} - columns <= tags[measurement], query
+            assert names & LABELS.keys() or "agent" in measurement
+            asked += 1
+    assert asked
+
+
+@pytest.mark.parametrize("kept", KEPT)
+def test_no_two_cells_overlap_and_none_is_outside(kept: Dashboard) -> None:
+    assert all(cell.x + cell.w <= 12 for cell in kept.cells)
+    assert not [p for p in combinations(kept.cells, 2) if _overlap(*p)]
+    assert len({cell.i for cell in kept.cells}) == len(kept.cells)
+
+
+@pytest.mark.parametrize("kept", KEPT)
+def test_unknown_is_never_green(kept: Dashboard) -> None:
+    for cell in kept.cells:
+        colours = {colour.name: colour.hex for colour in cell.colors}
+        if Health.UNKNOWN.label in colours:
+            assert len({*colours.values()}) == len(Health)
+            words = ", ".join(f"{h.value} {h.label}" for h in Health if h >= 0)
+            assert cell.name.endswith(f"({words})")
+
+
+@pytest.mark.parametrize("kept", KEPT)
+def test_a_single_number_is_one_and_never_old(kept: Dashboard) -> None:
+    for cell in kept.cells:
+        if cell.type != "single-stat":
+            continue
+        (query,) = cell.queries
+        inner, _, outer = query.query.rpartition(")")
+        assert "GROUP BY" not in outer or not inner
+        whole = "difference" in query.query
+        assert ("now() - " in query.query) is not whole
+
+
+def test_only_what_needs_the_present_moment_is_missing() -> None:
+    """InfluxQL cannot take a time from the present one."""
+    for board, path in zip(BOARDS, _paths(), strict=True):
+        names = [cell.name for cell in _dashboard(path).cells]
+        for panel in board.panels:
+            there = any(name.startswith(panel.title) for name in names)
+            ages = [isinstance(q.reading, Age) for q in panel.queries]
+            assert there is not any(ages)
+
+
+def _paths() -> list[Path]:
+    return [PATHS[0].with_name(f"{board.name}.json") for board in BOARDS]
+
+
+def _dashboard(path: Path) -> Dashboard:
+    return Dashboard.model_validate_json(path.read_text(encoding="utf-8"))
+
+
+def _overlap(one: Cell, other: Cell) -> bool:
+    return (
+        one.x < other.x + other.w
+        and other.x < one.x + one.w
+        and one.y < other.y + other.h
+        and other.y < one.y + one.h
+    )
