@@ -38,7 +38,8 @@ ALLOWED = {
     "influxdb": {"config", "domain", "sinks", "state"},
     "dashboards": {"config", "domain"},
     "wiring": {
-        *("config", "domain", "mirrors", "ports", "sources", "state"),
+        *("config", "domain", "mirrors", "ports", "sinks", "sources"),
+        "state",
     },
 }
 """Parts of the package that each part may import, beside itself and

@@ -7,6 +7,7 @@ from structlog.typing import FilteringBoundLogger
 
 from .config import Config
 from .daemon import Agent
+from .domain.notices import Links
 from .pipeline import Pipeline
 from .ports import Sink, Worker
 from .sinks.history import HistorySink
@@ -20,6 +21,7 @@ from .state.history import History
 from .state.verdicts import VerdictStore
 from .web.app import create_app
 from .web.board import Board
+from .web.runbook import Runbook
 from .web.server import Server
 from .wiring import (
     Surroundings,
@@ -27,6 +29,7 @@ from .wiring import (
     to_limits,
     wire_audit,
     wire_flows,
+    wire_notify,
 )
 
 __all__ = ["build_agent"]
@@ -111,6 +114,12 @@ def build_agent(
         influxdb = make_influxdb_sink(config.sinks.influxdb, database, logger)
         sinks.append(influxdb)
         senders.append(influxdb)
+    # Books in memory do not know what people were told: `once` tells nobody.
+    if config.sinks.notify is not None and database.lasts:
+        links = Links(config.web.address, Runbook.load().link)
+        notices = wire_notify(config.sinks.notify, database, links, logger)
+        sinks.append(notices)
+        senders += notices.deliveries
     app = create_app(
         board,
         history,

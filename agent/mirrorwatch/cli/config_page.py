@@ -127,12 +127,20 @@ def _describe_outputs(config: Mapping[str, Any]) -> Rows:
         ("page", address),
         ("Prometheus", "/metrics of the page's address"),
         ("InfluxDB", _describe_influxdb(config["sinks"]["influxdb"])),
+        ("notices", _describe_notices(config["sinks"]["notify"])),
         ("state file", config["state"]["path"]),
     ]
     if config["audit"]:
         audit = config["audit"]
         rows.append(("audit", f"{audit['schedule']} {audit['timezone']}"))
     return rows
+
+
+def _describe_notices(notify: Mapping[str, Any] | None) -> str:
+    if notify is None:
+        return "none"
+    names = [f"{r['name']} ({r['kind']})" for r in notify["receivers"]]
+    return f"from {notify['minimum']} on, to {', '.join(names)}"
 
 
 def _describe_influxdb(influxdb: Mapping[str, Any] | None) -> str:

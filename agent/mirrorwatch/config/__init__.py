@@ -9,6 +9,7 @@ from .influxdb import DownsamplingConfig, InfluxDBConfig, SpoolConfig
 from .kafka import KafkaProperties
 from .limits import CanaryLimits, LatencyLimits, LimitsConfig
 from .mirror import JmxConfig, MirrorConfig, MirrorTopicsConfig
+from .notify import NotifyConfig, ReceiverConfig
 from .outputs import SinksConfig, StateConfig, WebConfig
 from .root import Config
 from .topic_naming import NamingConfig
@@ -31,6 +32,8 @@ __all__ = [
     "MirrorConfig",
     "MirrorTopicsConfig",
     "NamingConfig",
+    "NotifyConfig",
+    "ReceiverConfig",
     "SchemaRegistryConfig",
     "SinksConfig",
     "SizedConfig",

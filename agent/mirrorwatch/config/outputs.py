@@ -9,8 +9,9 @@ from pydantic import Field
 from .addresses import HttpUrl, ListenAddress
 from .base import Model
 from .influxdb import InfluxDBConfig
+from .notify import NotifyConfig
 
-__all__ = ["SinksConfig", "StateConfig", "WebConfig"]
+__all__ = ["SinksConfig", "StateConfig", "WebConfig", "default_state"]
 
 EVERYWHERE = {"0.0.0.0", "::"}  # noqa: S104 - told apart, not listened on
 """Hosts that mean every address of the machine, and lead nowhere."""
@@ -58,8 +59,12 @@ class SinksConfig(Model):
     influxdb: InfluxDBConfig | None = Field(None, title="InfluxDB")
     """Points of every report, spooled while the server is away."""
 
+    notify: NotifyConfig | None = Field(None, title="Notices")
+    """Messages to people when a flow breaks, and when it is ok again."""
 
-def _default_state() -> Path:
+
+def default_state() -> Path:
+    """Return where the state file is unless configured."""
     base = os.environ.get("XDG_STATE_HOME")
     home = Path(base) if base else Path.home() / ".local" / "state"
     return home / "mirrorwatch" / "state.db"
@@ -69,7 +74,7 @@ class StateConfig(Model):
     """What must outlive the process."""
 
     path: Path = Field(
-        default_factory=_default_state,
+        default_factory=default_state,
         title="State file",
         json_schema_extra={
             "default_text": "`$XDG_STATE_HOME/mirrorwatch/state.db`"

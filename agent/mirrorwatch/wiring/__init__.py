@@ -4,7 +4,8 @@ from .audit import wire_audit
 from .flows import wire_flows
 from .limits import to_limits
 from .mirror import to_mirror
+from .notify import to_receivers, wire_notify
 from .surroundings import Surroundings, Wired
 
 __all__ = ["Surroundings", "Wired", "to_limits", "to_mirror"]
-__all__ += ["wire_audit", "wire_flows"]
+__all__ += ["to_receivers", "wire_audit", "wire_flows", "wire_notify"]

@@ -1,0 +1,62 @@
+"""The sink of notices with its receivers, fed with reports by hand."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+
+import structlog
+
+from mirrorwatch.config import NotifyConfig
+from mirrorwatch.domain.maintenance import Window
+from mirrorwatch.domain.notices import Links
+from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.state import Database
+from mirrorwatch.wiring import wire_notify
+
+from .builders import NOON, a_report, a_verdict
+from .webhook import Webhook
+
+__all__ = ["Delivering"]
+
+LINKS = Links("http://watch.example", lambda check, _: f"/runbook#{check}")
+
+
+class Delivering:
+    """An agent's notices, from the report to the wire.
+
+    Every tick comes a minute after the one before, and nothing is held down:
+    what changes is told at once.
+    """
+
+    def __init__(self, state: Path, *webhooks: Webhook) -> None:
+        config = NotifyConfig.model_validate(
+            {
+                "hold": "0s",
+                "recovery": "0s",
+                "receivers": [
+                    {"name": f"r{n}", "kind": "webhook", "url": webhook.url}
+                    for n, webhook in enumerate(webhooks)
+                ],
+            }
+        )
+        self.database = Database(state)
+        self.sink = wire_notify(
+            config, self.database, LINKS, structlog.get_logger()
+        )
+        self.now = NOON
+
+    def tick(
+        self, health: Health, *, maintenance: Sequence[Window] = ()
+    ) -> None:
+        self.now += timedelta(minutes=1)
+        self.sink.publish(
+            a_report(
+                self.now,
+                verdicts=[a_verdict(health, since=self.now)],
+                maintenance=maintenance,
+            )
+        )
+
+    def close(self) -> None:
+        self.sink.close()
+        self.database.close()
