@@ -28,6 +28,7 @@ ALLOWED = {
     "alerting": {"domain"},
     "lab": {"domain", "maven"},
     "maven": set[str](),
+    "promotion": {"config", "domain", "shipped"},
     "garbage": set[str](),
     "log": set[str](),
     "daemon": {"domain", "ports", "pipeline", "state", "web"},

@@ -9,6 +9,8 @@ __all__ = [
     "LabError",
     "MavenError",
     "MirrorwatchError",
+    "PromotionError",
+    "ServerLostError",
     "SinkError",
     "SinkRejectedError",
     "SourceDeniedError",
@@ -49,6 +51,14 @@ class MavenError(MirrorwatchError):
 
 class LabError(MirrorwatchError):
     """A part of the lab did not start, or did not stay up."""
+
+
+class PromotionError(MirrorwatchError):
+    """Dashboards or rules cannot be copied from one site to another."""
+
+
+class ServerLostError(PromotionError):
+    """A server at a site does not answer. It may answer later."""
 
 
 class SourceError(MirrorwatchError):

@@ -88,18 +88,27 @@ def test_what_stops_a_script_is_named_with_its_line() -> None:
     assert TickScript(script).rewrite(rewriter) == script
     assert [str(stop) for stop in rewriter.stops] == [
         (
-            "line 1: database 'a' is one of several texts put together, "
-            "not a whole name"
+            "line 1: database: database 'a' is one of several texts put "
+            "together, not a whole name"
         ),
         (
-            "line 1: database 'b' is one of several texts put together, "
-            "not a whole name"
+            "line 1: database: database 'b' is one of several texts put "
+            "together, not a whole name"
         ),
-        "line 3: retention policy 'other' is not in the map of both sites",
-        "line 3: handler 'x@y' is not in the map of both sites",
-        "line 3: topic prefix 'summit.z' begins as names of the other site do",
-        "line 4: endpoint 'http://unknown/' is not in the map of both sites",
-        "line 5: database 'nope' is not in the map of both sites",
+        (
+            "line 3: retentionPolicy: retention policy 'other' is not in the "
+            "map of both sites"
+        ),
+        "line 3: email: handler 'x@y' is not in the map of both sites",
+        (
+            "line 3: topic: topic prefix 'summit.z' begins as names of the "
+            "other site do"
+        ),
+        (
+            "line 4: message: endpoint 'http://unknown/' is not in the map of "
+            "both sites"
+        ),
+        "line 5: query: database 'nope' is not in the map of both sites",
     ]
 
 

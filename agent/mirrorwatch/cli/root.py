@@ -11,8 +11,10 @@ from ..exceptions import ConfigError, MirrorwatchError
 __all__ = ["main"]
 
 COMMANDS = {
+    "alerts": "alerts",
     "audit": "audit",
     "check-config": "check_config",
+    "dashboards": "dashboards",
     "demo": "demo",
     "influx": "influx",
     "lab": "lab",

@@ -20,6 +20,9 @@ OURS = "ours"
 
 Filled = Annotated[str, StringConstraints(min_length=1)]
 
+SiteName = Annotated[str, StringConstraints(pattern=r"^[\w.-]+$")]
+"""A name that can be part of a file's."""
+
 
 class ServerConfig(Model):
     """Chronograf, Kapacitor or Grafana at one site."""
@@ -167,7 +170,7 @@ class SiteConfig(Model):
 class SitesConfig(Model):
     """The whole file."""
 
-    sites: dict[str, SiteConfig] = Field(title="Sites", min_length=1)
+    sites: dict[SiteName, SiteConfig] = Field(title="Sites", min_length=1)
     """Sites by name. ``ours`` is taken: it is what comes with
     mirrorwatch, for ``--from``; its values can be named here."""
 

@@ -35,7 +35,8 @@ def rewrite_task(task: Json, rewriter: Rewriter) -> dict[str, Any]:
         if "script" in task:
             result["script"] = script.rewrite(rewriter)
     for key, value in task.get("vars", {}).items():
-        with rewriter.at(f"variable {key}"):
+        used = filter(None, [script.property_of(key)])
+        with rewriter.at(f"variable {key}", *used):
             slot = script.slot_of(key)
             new = _rewrite_variable(value, slot, rewriter)
             result["vars"] = {**result["vars"], key: new}

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from .hiding import SECRET, hide
 from .values import Kind, Translation
 
 __all__ = ["Rewriter", "Stop"]
@@ -47,7 +48,9 @@ class Stop:
     """What is wrong with it."""
 
     def __str__(self) -> str:
-        return f"{self.place}: {NAMES[self.kind]} {self.value!r} {self.why}"
+        secret = self.kind is Kind.HANDLER and SECRET.search(self.place)
+        shown = "(hidden)" if secret else repr(hide(self.value))
+        return f"{self.place}: {NAMES[self.kind]} {shown} {self.why}"
 
 
 UNKNOWN = "is not in the map of both sites"

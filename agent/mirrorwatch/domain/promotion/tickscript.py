@@ -32,7 +32,8 @@ class TickScript:
         self._indices = list(meaningful(self._tokens))
         self._slots: dict[int, Kind | Slot] = {}
         self._parts: dict[int, Kind | Slot] = {}
-        self._uses: dict[str, set[Kind | Slot]] = {}
+        self._properties: dict[int, str] = {}
+        self._uses: dict[str, dict[Kind | Slot, str]] = {}
         for at in range(len(self._indices)):
             self._look_at(at)
         # A variable is used after it is declared: the last one first.
@@ -45,18 +46,23 @@ class TickScript:
         tokens = list(self._tokens)
         line = 1
         for index, token in enumerate(self._tokens):
-            with rewriter.at(f"line {line}"):
+            named = self._properties.get(index)
+            with rewriter.at(f"line {line}", *([named] if named else ())):
                 tokens[index] = self._rewrite(index, token, rewriter)
             line += token.raw.count("\n")
         return join(tokens)
 
     def slot_of(self, variable: str) -> Kind | Slot:
         """Return how the value of a variable is read."""
-        uses = self._uses.get(variable, set())
+        uses = set(self._uses.get(variable, ()))
         # A name may be told to people as well; that decides nothing.
         telling = uses - {Slot.PROSE} or uses
         named = sorted(telling, key=str)
         return named[0] if named else Slot.TEXT
+
+    def property_of(self, variable: str) -> str:
+        """Return the name of the property that a variable is given to."""
+        return self._uses.get(variable, {}).get(self.slot_of(variable), "")
 
     def _look_at(self, at: int) -> None:
         word = self._at(at)
@@ -71,7 +77,7 @@ class TickScript:
         )
         if slot is not None and at and called:
             for argument in self._arguments(at + 2):
-                self._assign(argument, slot)
+                self._assign(argument, slot, word.raw)
 
     def _arguments(self, at: int) -> Iterator[list[int]]:
         """Yield the tokens of each argument, from the first one on."""
@@ -86,7 +92,9 @@ class TickScript:
                 argument.append(at)
             at += 1
 
-    def _assign(self, argument: Sequence[int], slot: Kind | Slot) -> None:
+    def _assign(
+        self, argument: Sequence[int], slot: Kind | Slot, name: str
+    ) -> None:
         """Say how the texts of an argument are read."""
         if not argument or self._at(argument[0]).raw == "lambda":
             return
@@ -98,8 +106,9 @@ class TickScript:
             if slot is Slot.NAME and position and not listed:
                 used = Slot.TEXT  # what follows a prefix
             if token.kind == "word":
-                self._uses.setdefault(token.raw, set()).add(used)
+                self._uses.setdefault(token.raw, {})[used] = name
             if token.kind == "text":
+                self._properties[self._indices[at]] = name
                 whole = alone or used in {Slot.NAME, Slot.TEXT}
                 (self._slots if whole else self._parts)[self._indices[at]] = (
                     used
@@ -116,7 +125,7 @@ class TickScript:
                 value += [at + 1, at + 2]
                 at += 2
         if name in self._uses:
-            self._assign(value, self.slot_of(name))
+            self._assign(value, self.slot_of(name), self.property_of(name))
 
     def _rewrite(self, index: int, token: Token, rewriter: Rewriter) -> Token:
         if index in self._parts:

@@ -1,0 +1,120 @@
+"""What `diff` and `push` have in common: what would change at a site."""
+
+from collections.abc import Collection, Sequence
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from ...config.sites import SitesConfig
+from ...exceptions import ConfigError
+from ...promotion.item import Item
+from ...promotion.plan import Change, make_plan
+from ...promotion.render import render_change
+from ...promotion.sites import GROUPS, OpenSite, open_site, translation
+from ...promotion.translate import select, translate
+
+__all__ = ["Copying", "show"]
+
+STYLES = {"+": "green", "-": "red", "@": "cyan"}
+
+
+class Copying:
+    """What is copied from one site to others.
+
+    Parameters
+    ----------
+    sites
+        What the sites file says.
+    group
+        ``dashboards`` or ``alerts``.
+    source
+        Name of the site to copy from.
+    targets
+        Names of those to copy to.
+    only
+        Names or patterns of what is meant.
+    kind
+        The one kind that is meant.
+
+    Raises
+    ------
+    ConfigError
+        Raised if a site is not known or has none of the servers.
+    """
+
+    def __init__(
+        self,
+        sites: SitesConfig,
+        group: str,
+        *,
+        source: str,
+        targets: Sequence[str],
+        only: Collection[str],
+        kind: str | None,
+    ) -> None:
+        if source in targets:
+            raise ConfigError(f"--to {source}: is the site to copy from")
+        self.source = open_site(source, sites, group)
+        self.targets = [
+            open_site(name, sites, group) for name in dict.fromkeys(targets)
+        ]
+        self._sites, self._only, self._kind = sites, only, kind
+        self._kinds = {
+            target.name: self._shared(group, target) for target in self.targets
+        }
+        self._items = self.source.list(
+            [k for k in GROUPS[group] if k in self.source.servers]
+        )
+
+    def plan(self, target: OpenSite) -> list[Change]:
+        """Return what has to be done at a site.
+
+        Raises
+        ------
+        ConfigError
+            Raised if the map of sites does not know a value.
+        PromotionError
+            Raised if something of somebody else is in the way.
+        """
+        kinds = self._kinds[target.name]
+        wanted = translate(
+            self._chosen(kinds),
+            translation(self.source, target, self._sites),
+            target.name,
+        )
+        return make_plan(wanted, target.list(kinds), target.name)
+
+    def _chosen(self, kinds: Collection[str]) -> list[Item]:
+        here = [item for item in self._items if item.kind in kinds]
+        return select(here, self.source.name, self._only, self._kind)
+
+    def _shared(self, group: str, target: OpenSite) -> list[str]:
+        """Return the kinds that both sites keep."""
+        kinds = [
+            kind
+            for kind in GROUPS[group]
+            if kind in self.source.servers and kind in target.servers
+        ]
+        if not kinds or self._kind not in {None, *kinds}:
+            raise ConfigError(
+                f"{self.source.name} and {target.name} have no "
+                f"{self._kind or group} in common: see their servers in the "
+                "sites file"
+            )
+        missing = set(self.source.servers) - set(target.servers)
+        if missing and self._kind is None:
+            names = ", ".join(sorted(missing))
+            told = f"left out, as {target.name} has no server for it: {names}"
+            click.echo(told, err=True)
+        return kinds
+
+
+def show(
+    changes: Sequence[Change], target: OpenSite, secrets: Collection[str]
+) -> None:
+    """Print what would change at a site."""
+    console = Console(highlight=False, soft_wrap=True)
+    for change in changes:
+        for line in render_change(change, target.name, secrets):
+            console.print(Text(line, style=STYLES.get(line[:1], "")))

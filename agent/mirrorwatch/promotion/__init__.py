@@ -1,0 +1,1 @@
+"""Copies dashboards and alert rules from site to site."""

@@ -1,0 +1,145 @@
+"""Asks the HTTP API of a server at a site."""
+
+import ssl
+from typing import Any
+
+import httpx
+
+from ..config.base import HIDDEN
+from ..config.sites import ServerConfig
+from ..exceptions import ConfigError, PromotionError, ServerLostError
+
+__all__ = ["Api"]
+
+PATIENCE_SECONDS = 30.0
+"""A list of a thousand tasks with their scripts takes seconds."""
+
+REASON_LENGTH = 300
+"""As much as is shown of a server's own words."""
+
+
+class Api:
+    """The HTTP API of one server.
+
+    Parameters
+    ----------
+    site
+        Name of the site.
+    product
+        Name of the server there; both for messages.
+    server
+        Where it is, and how to log in.
+
+    Raises
+    ------
+    ConfigError
+        Raised if the certificate authority cannot be read.
+    """
+
+    def __init__(self, site: str, product: str, server: ServerConfig) -> None:
+        self._key = f"sites.{site}.{product}"
+        self._where = f"{product} of {site} ({server.url})"
+        self._secrets = [
+            secret.get_secret_value()
+            for secret in (server.password, server.token)
+            if secret is not None
+        ]
+        # Chronograf asks for this where a browser's cookie would do.
+        headers = {"X-Requested-With": "XMLHttpRequest"}
+        if server.token is not None:
+            token = server.token.get_secret_value()
+            headers["Authorization"] = f"Bearer {token}"
+        login = None
+        if server.username is not None and server.password is not None:
+            password = server.password.get_secret_value()
+            login = httpx.BasicAuth(server.username, password)
+        try:
+            verify = ssl.create_default_context(cafile=server.ca)
+        except OSError as e:
+            raise ConfigError(f"{self._key}.ca {server.ca}: {e}") from e
+        self._http = httpx.Client(
+            base_url=server.url,
+            auth=login,
+            headers=headers,
+            timeout=PATIENCE_SECONDS,
+            verify=verify,
+        )
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        json: Any = None,
+        params: dict[str, Any] | None = None,
+        absent: bool = False,
+    ) -> Any:
+        """Ask, and return the JSON of the answer.
+
+        Parameters
+        ----------
+        method
+            Method of HTTP.
+        path
+            Path below the server's address.
+        json
+            What to send.
+        params
+            Query of the address.
+        absent
+            Whether it may be that there is no such thing, which is `None`.
+
+        Raises
+        ------
+        ServerLostError
+            Raised if there is no answer.
+        PromotionError
+            Raised if the answer is a refusal, or no JSON.
+        """
+        try:
+            answer = self._http.request(method, path, json=json, params=params)
+        except httpx.TransportError as e:
+            raise self._lost(e) from e
+        if absent and answer.status_code == httpx.codes.NOT_FOUND:
+            return None
+        if answer.status_code in {502, 503, 504}:
+            raise ServerLostError(
+                f"{self._where} is away (status {answer.status_code})"
+            )
+        if not answer.is_success:
+            raise self._refused(answer)
+        try:
+            return answer.json() if answer.content else None
+        except ValueError as e:
+            raise PromotionError(
+                f"What answers as {self._where} does not speak its API: see "
+                f"{self._key}.url"
+            ) from e
+
+    def _lost(self, error: httpx.TransportError) -> ServerLostError:
+        why = str(error) or type(error).__name__
+        if isinstance(error, httpx.TimeoutException):
+            why = f"no answer within {PATIENCE_SECONDS:g} s"
+        return ServerLostError(
+            f"{self._where} cannot be reached ({why}): is it up, and is "
+            f"{self._key}.url right?"
+        )
+
+    def _refused(self, answer: httpx.Response) -> PromotionError:
+        status = answer.status_code
+        if status in {httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN}:
+            return PromotionError(
+                f"{self._where} refuses the login (status {status}): see "
+                f"username and password, or token, under {self._key}"
+            )
+        try:
+            body = answer.json()
+        except ValueError:
+            body = {}
+        said = ""
+        if isinstance(body, dict):
+            said = str(body.get("error") or body.get("message") or "")
+        for secret in self._secrets:
+            said = said.replace(secret, HIDDEN)
+        said = said[:REASON_LENGTH] or f"status {status}"
+        return PromotionError(f"{self._where} refuses: {said}")

@@ -1,0 +1,186 @@
+"""All changes at a site are made, or none."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from mirrorwatch.exceptions import PromotionError
+from mirrorwatch.promotion.item import Item
+from mirrorwatch.promotion.journal import Journal, open_journal
+from mirrorwatch.promotion.plan import Change, make_plan
+from mirrorwatch.promotion.push import push, roll_back
+from tests.support.memory_product import MemoryProduct, task
+
+PATIENCE = timedelta(seconds=10)
+WANTED = [task("a", "new"), task("b", "new"), task("c", "new")]
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Iterator[Journal]:
+    with open_journal(tmp_path / "journals", "summit") as opened:
+        yield opened
+
+
+@pytest.fixture
+def server() -> MemoryProduct:
+    return MemoryProduct(
+        task("b", "old", marked=True), task("own", "users own")
+    )
+
+
+class Pushing:
+    """One push, its waits and its words."""
+
+    def __init__(self, server: MemoryProduct, journal: Journal) -> None:
+        self.server, self.journal = server, journal
+        self.told: list[str] = []
+        self.waits: list[float] = []
+        self.back_after = 2
+
+    def plan(self) -> list[Change]:
+        return make_plan(WANTED, self.server.items, "summit")
+
+    def run(self) -> None:
+        push(
+            self.plan(),
+            {"task": self.server},
+            self.journal,
+            self.told.append,
+            patience=PATIENCE,
+            wait=self.wait,
+        )
+
+    def undo(self) -> None:
+        roll_back(
+            {"task": self.server},
+            self.journal,
+            self.told.append,
+            patience=PATIENCE,
+            wait=self.wait,
+        )
+
+    def wait(self, seconds: float) -> None:
+        self.waits.append(seconds)
+        if len(self.waits) == self.back_after:
+            self.server.come_back()
+
+
+@pytest.fixture
+def pushing(server: MemoryProduct, journal: Journal) -> Pushing:
+    return Pushing(server, journal)
+
+
+def test_what_differs_is_made_and_nothing_else(pushing: Pushing) -> None:
+    pushing.run()
+    assert pushing.told == [
+        "created task a",
+        "changed task b",
+        "created task c",
+    ]
+    assert state(pushing.server) == {
+        "a": ("new", True),
+        "b": ("new", True),
+        "c": ("new", True),
+        "own": ("users own", False),
+    }
+    assert pushing.plan() == []
+    assert not pushing.journal.path.exists()
+
+
+def test_pushing_again_writes_nothing(pushing: Pushing) -> None:
+    pushing.run()
+    pushing.run()
+    assert pushing.server.writes == 3
+
+
+def test_what_carries_no_mark_is_in_the_way_and_is_named(
+    server: MemoryProduct,
+) -> None:
+    with pytest.raises(PromotionError, match="task own") as refused:
+        make_plan([task("own", "ours"), *WANTED], server.items, "summit")
+    assert "Nothing was copied to summit" in str(refused.value)
+    assert server.writes == 0
+
+
+@pytest.mark.parametrize("done_when_lost", [True, False])
+@pytest.mark.parametrize("answers", [0, 1, 2])
+def test_a_server_lost_half_way_has_all_put_back_when_it_answers_again(
+    pushing: Pushing, answers: int, done_when_lost: bool
+) -> None:
+    before = state(pushing.server)
+    pushing.server.answers_left = answers
+    pushing.server.done_when_lost = done_when_lost
+    with pytest.raises(PromotionError, match="All is as it was before"):
+        pushing.run()
+    assert state(pushing.server) == before
+    assert pushing.waits == [1, 2]
+    assert not pushing.journal.path.exists()
+
+
+def test_a_refusal_half_way_has_all_put_back(pushing: Pushing) -> None:
+    before = state(pushing.server)
+    pushing.server.refuses = "c"
+    with pytest.raises(PromotionError, match="memory refuses c"):
+        pushing.run()
+    assert state(pushing.server) == before
+    assert pushing.told[-2:] == ["put task b back", "deleted task a again"]
+
+
+def test_a_server_that_stays_away_leaves_the_journal_for_the_next_push(
+    pushing: Pushing, server: MemoryProduct
+) -> None:
+    before = state(server)
+    server.answers_left, pushing.back_after = 2, -1
+    with pytest.raises(PromotionError, match="half changed") as lost:
+        pushing.run()
+    assert sum(pushing.waits) == PATIENCE.total_seconds()
+    path = pushing.journal.path
+    assert str(path) in str(lost.value)
+    assert path.stat().st_mode & 0o777 == 0o600
+    server.come_back()
+    assert state(server) != before
+    later = Pushing(server, Journal(path))
+    later.undo()
+    assert state(server) == before
+    assert not path.exists()
+
+
+def test_a_push_killed_half_way_is_undone_by_what_it_left_on_disk(
+    pushing: Pushing, server: MemoryProduct
+) -> None:
+    before = state(server)
+    for change in pushing.plan():
+        pushing.journal.begin(change)
+        server.put(change.wanted, change.there)
+    later = Pushing(server, Journal(pushing.journal.path))
+    later.undo()
+    later.undo()
+    assert state(server) == before
+
+
+def test_two_pushes_to_one_site_do_not_run_at_once(tmp_path: Path) -> None:
+    with (
+        open_journal(tmp_path, "summit"),
+        open_journal(tmp_path, "ldf"),
+        pytest.raises(PromotionError, match="Another push to summit"),
+        open_journal(tmp_path, "summit"),
+    ):
+        pass
+
+
+def test_a_journal_that_cannot_be_read_stops_the_push(tmp_path: Path) -> None:
+    (tmp_path / "summit.json").write_text("[")
+    with (
+        pytest.raises(PromotionError, match=r"summit\.json: a push was cut"),
+        open_journal(tmp_path, "summit"),
+    ):
+        pass
+
+
+def state(server: MemoryProduct) -> dict[str, tuple[str, bool]]:
+    def describe(item: Item) -> tuple[str, bool]:
+        return item.content["script"], item.marked
+
+    return {item.name: describe(item) for item in server.items}
