@@ -20,8 +20,10 @@ from ..exceptions import StateError, WebError
 from ..ports import Report
 from ..state.bucket import Bucket
 from ..state.history import History
+from .audit_nights import AuditNights
 from .audit_reports import AuditReports
 from .board import Board
+from .details_document import details_document
 from .freshness import Freshness
 from .headers import SecurityHeaders
 from .history_document import HistoryQuery, history_document
@@ -79,6 +81,8 @@ def create_app(
             Route("/api/status", pages.status),
             Route("/api/history", pages.history),
             Route("/api/topics", pages.topics),
+            Route("/api/details", pages.details),
+            Route("/api/audits", AuditNights(audits).show),
             Route("/runbook", pages.runbook),
             Route("/audit/{run}", AuditReports(board, audits).show),
             Route("/metrics", pages.metrics),
@@ -153,6 +157,17 @@ class _Pages:
         freshness = Freshness.of(report, now, self._interval)
         return JSONResponse(
             topics_document(report, query, freshness, now),
+            status_code=503 if report is None else 200,
+        )
+
+    async def details(self, request: Request) -> Response:
+        now, report = self._clock(), self._board.report
+        flow = request.query_params.get("flow")
+        if flow is not None and (missing := _missing(flow, report)):
+            return missing
+        freshness = Freshness.of(report, now, self._interval)
+        return JSONResponse(
+            details_document(report, flow, freshness, now),
             status_code=503 if report is None else 200,
         )
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 from ..exceptions import WebError
 from ..state.bucket import Bucket
 from ..state.history import Series
-from .status_document import time_text
+from .times import time_text
 
 __all__ = ["HistoryQuery", "history_document"]
 

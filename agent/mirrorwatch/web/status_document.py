@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from .. import __version__
@@ -12,8 +12,9 @@ from ..ports import Report
 from ..state.bucket import Bucket
 from .freshness import Freshness
 from .runbook import Runbook
+from .times import seconds, time_text
 
-__all__ = ["status_document", "time_text"]
+__all__ = ["status_document"]
 
 MOST_LOSSES = 20
 """Losses listed one by one; how many there were is in the counters."""
@@ -68,11 +69,6 @@ def status_document(
     }
 
 
-def time_text(at: datetime | None) -> str | None:
-    """Return a time as it leaves the process: ISO 8601 with its zone."""
-    return None if at is None else at.isoformat(timespec="milliseconds")
-
-
 def _agent(
     report: Report | None, freshness: Freshness, now: datetime
 ) -> dict[str, Any]:
@@ -81,13 +77,15 @@ def _agent(
         "version": __version__,
         "now": time_text(now),
         "status": freshness.status,
-        "age_seconds": _seconds(freshness.age),
-        "stale_after_seconds": _seconds(freshness.limit),
+        "age_seconds": seconds(freshness.age),
+        "stale_after_seconds": seconds(freshness.limit),
         "last_tick_seconds": None
         if agent is None
-        else _seconds(agent.last_tick),
+        else seconds(agent.last_tick),
         "sources_up": {} if agent is None else dict(agent.sources_up),
         "sinks_up": {} if agent is None else dict(agent.sinks_up),
+        "spooled_points": {} if agent is None else dict(agent.spooled_points),
+        "lost_points": {} if agent is None else dict(agent.lost_points),
     }
 
 
@@ -165,9 +163,9 @@ def _canary(
 
 def _recent(bucket: Bucket) -> dict[str, Any]:
     return {
-        "latency_median_seconds": _seconds(bucket.quantile(0.5)),
-        "latency_p99_seconds": _seconds(bucket.quantile(0.99)),
-        "latency_worst_seconds": _seconds(bucket.worst),
+        "latency_median_seconds": seconds(bucket.quantile(0.5)),
+        "latency_p99_seconds": seconds(bucket.quantile(0.99)),
+        "latency_worst_seconds": seconds(bucket.worst),
         "delivered": bucket.delivered,
         "late": bucket.late,
         "lost": bucket.lost,
@@ -184,7 +182,3 @@ def _partition(partition: CanaryPartition) -> dict[str, Any]:
         "last_arrival_at": time_text(partition.last_arrival),
         **partition.counts.as_dict(),
     }
-
-
-def _seconds(duration: timedelta | None) -> float | None:
-    return None if duration is None else duration.total_seconds()

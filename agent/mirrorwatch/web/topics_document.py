@@ -10,18 +10,17 @@ from ..domain.verdicts import Flow
 from ..ports import Report
 from .freshness import Freshness
 from .loss_document import losses_document
-from .status_document import time_text
+from .times import time_text
 from .topic_facts import NAMES, Facts, missing, topic_facts
+from .topics_choice import choose, is_late
 from .topics_query import TopicsQuery
 
 __all__ = ["topics_document"]
 
-CALM = {LagStatus.EVEN, LagStatus.MOVING}
+FIRST = 5
+"""Topics named that would lose records first: those that must be saved."""
 
-NOTED_SECONDS = 5
-"""Age from which what waits is worth a line. Records on their way are not: on
-a healthy flow others are at every look, and a list of them would hide the
-topic that stands."""
+LOSING = TopicsQuery(sort="time_to_loss_seconds")
 
 
 def topics_document(
@@ -30,14 +29,14 @@ def topics_document(
     freshness: Freshness,
     now: datetime,
 ) -> dict[str, Any]:
-    """Return what the API says about topics, the worst first.
+    """Return what the API says about topics, the worst first by default.
 
     Parameters
     ----------
     report
         Last report, if there is one.
     query
-        Which flows, and how many topics of each.
+        Which flows, and which topics of each.
     freshness
         Age of the report.
     now
@@ -58,26 +57,26 @@ def topics_document(
             "stale_after_seconds": _seconds(freshness.limit),
         },
         "flows": [
-            _flow(report, flow, query.top)
+            _flow(report, flow, query)
             for flow in flows
             if report is not None and query.flow in {None, flow.name}
         ],
     }
 
 
-def _flow(report: Report, flow: Flow, top: int | None) -> dict[str, Any]:
+def _flow(report: Report, flow: Flow, query: TopicsQuery) -> dict[str, Any]:
     named = {"name": flow.name, "source": flow.source, "target": flow.target}
     for seen in report.observations:
         if isinstance(seen, LagObservation) and seen.flow == flow.name:
             counts = topic_facts(report.observations, flow.name)
-            return named | _topics(seen, counts, top)
-    return named | {"observed_at": None, "topics": []}
+            return named | _topics(seen, counts, query)
+    return named | {"observed_at": None, "matching": 0, "topics": []}
 
 
 def _topics(
-    seen: LagObservation, counts: Facts, top: int | None
+    seen: LagObservation, counts: Facts, query: TopicsQuery
 ) -> dict[str, Any]:
-    ordered = sorted(seen.topics, key=lambda t: _order(t, counts))
+    chosen = choose(seen.topics, counts, query)
     classes: dict[str, list[TopicLag]] = {}
     for topic in seen.topics:
         classes.setdefault(topic.topic_class, []).append(topic)
@@ -94,22 +93,17 @@ def _topics(
             {"class": name} | _sums(topics)
             for name, topics in sorted(classes.items())
         ],
-        "topics": [_topic(t, counts.get(t.topic, {})) for t in ordered[:top]],
+        "first_to_lose": [
+            _topic(topic, counts.get(topic.topic, {}))
+            for topic in choose(seen.topics, counts, LOSING)[:FIRST]
+            if topic.headroom is not None
+        ],
+        "matching": len(chosen),
+        "topics": [
+            _topic(topic, counts.get(topic.topic, {}))
+            for topic in chosen[: query.top]
+        ],
     }
-
-
-def _order(topic: TopicLag, counts: Facts) -> tuple[Any, ...]:
-    """Return what sorts a topic: how late first, then what is missing, then
-    what is on its way, then what would be lost next.
-    """
-    gone = missing(counts.get(topic.topic, {}))
-    left = topic.headroom.remaining if topic.headroom else timedelta.max
-    late = topic.seconds if _is_late(topic) else -1
-    return -late, -gone, -topic.seconds, -topic.records, left, topic.topic
-
-
-def _is_late(topic: TopicLag) -> bool:
-    return topic.status not in CALM or topic.seconds >= NOTED_SECONDS
 
 
 def _sums(topics: Sequence[TopicLag]) -> dict[str, Any]:
@@ -135,7 +129,7 @@ def _topic(topic: TopicLag, counts: Mapping[str, int]) -> dict[str, Any]:
         "topic": topic.topic,
         "class": topic.topic_class,
         "status": topic.status,
-        "notable": _is_late(topic) or missing(counts) > 0,
+        "notable": is_late(topic) or missing(counts) > 0,
         "lag_records": topic.records,
         "lag_seconds": _rounded(topic.seconds),
         "lag_seconds_at_least": topic.at_least,
