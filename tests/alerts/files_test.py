@@ -110,3 +110,29 @@ def test_promtool_accepts_the_rules() -> None:
         check=False,
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def test_every_field_and_tag_that_kapacitor_asks_for_is_written() -> None:
+    written = {metric.measurement for metric in CATALOGUE}
+    fields = {metric.field for metric in CATALOGUE}
+    texts = [f.read_text("utf-8") for f in KEPT.glob("kapacitor/*.tick")]
+    assert len(texts) == 4
+    for text in texts:
+        assert set(re.findall(r"measurement\('(\w+)'\)", text)) <= written
+        asked = re.findall(r'isPresent\("(\w+)"\)', text)
+        assert set(asked) <= fields | {"flow"}
+    flow = (KEPT / "kapacitor" / "mirrorwatch_flow.tick").read_text("utf-8")
+    assert set(re.findall(r'"(\w+)\.raised"', flow)) == CHECKS.keys()
+    assert {"check_health", "maintenance"} <= fields
+
+
+def test_kapacitor_has_the_text_of_every_alert() -> None:
+    texts = "".join(
+        f.read_text("utf-8").replace("\\'", "'")
+        for f in KEPT.glob("kapacitor/*.tick")
+    )
+    # An agent that hangs writes nothing: it is silent there.
+    missing = [a.name for a in ALERTS if a.summary not in texts]
+    assert missing == ["MirrorwatchAgentStuck"]
+    for alert in ALERTS:
+        assert f"/runbook#{alert.section}" in texts

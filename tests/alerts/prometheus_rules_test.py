@@ -90,7 +90,7 @@ def fault_of(check: str, health: Health) -> Story:
         fires={
             BEGIN - 1: set(),
             **just_before,
-            BEGIN + last + 1: at(alerts),
+            BEGIN + last: at(alerts),
             mended + 1: set(),
         },
         ever=alerts,

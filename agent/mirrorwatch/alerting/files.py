@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from . import ALERTS
+from .kapacitor import scripts
 from .prometheus import rules
 
 __all__ = ["files"]
@@ -14,4 +15,8 @@ HEADER = """\
 
 def files() -> Mapping[str, str]:
     """Return the text of each file, by its path below ``alerts/``."""
-    return {"prometheus/mirrorwatch.yaml": HEADER + rules(ALERTS)}
+    ticks = scripts(ALERTS).items()
+    return {
+        "prometheus/mirrorwatch.yaml": HEADER + rules(ALERTS),
+        **{f"kapacitor/{name}.tick": text for name, text in ticks},
+    }
