@@ -30,7 +30,7 @@ def test_a_clean_night_is_ok_and_says_of_what() -> None:
     verdict = judged()
     assert verdict.health is Health.OK
     assert verdict.reason == (
-        "Of 1000 records of 2 topics none is missing, doubled or altered, by "
+        "Of 1,000 records of 2 topics none is missing, doubled or altered, by "
         "the audit up to 2026-01-02 02:00 UTC"
     )
     assert verdict.evidence["source_records"] == 1000
@@ -74,7 +74,7 @@ def test_findings_are_named_with_kind_count_and_place() -> None:
     ],
 )
 def test_every_kind_is_critical(kind: FindingKind, words: str) -> None:
-    verdict = judged(with_findings(a_finding(kind, 1)))
+    verdict = judged(with_findings(a_finding(kind, 2)))
     assert verdict.health is Health.CRITICAL
     assert words in verdict.reason
 

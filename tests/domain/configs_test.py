@@ -142,7 +142,7 @@ def test_a_smaller_limit_of_the_target_is_named_first_with_its_danger() -> (
     assert verdict.health is Health.WARNING
     assert verdict.reason.startswith(
         "max.message.bytes of z is 2000 at summit and 1000 at ldf, and "
-        "differs on 1 more topics: a record that fits only at the source can "
+        "differs on 1 more topic: a record that fits only at the source can "
         "stop the mirror"
     )
     assert str(verdict.evidence["also_1"]).startswith("retention.ms of a is")

@@ -39,7 +39,7 @@ def test_a_mirror_that_may_stand_is_not_said_to_go_on() -> None:
 @pytest.mark.parametrize(
     ("status", "says"),
     [
-        (LagStatus.STOPPED, "Nothing of f is copied: 40 records of 1 topics"),
+        (LagStatus.STOPPED, "Nothing of f is copied: 40 records of 1 topic"),
         (LagStatus.STALLED, "late is not copied while other topics are"),
     ],
 )

@@ -59,7 +59,7 @@ def test_a_tail_that_seems_dropped_is_suspected_and_not_called_stalled() -> (
         left_behind=frozenset({("late", 3), ("late", 4)}),
     )
     seen = with_late(status=LagStatus.STALLED, stuck=HOURS, standing=standing)
-    assert "so are those of 1 more partitions" in (
+    assert "so are those of 1 more partition" in (
         lag_beside(seen, both).reason
     )
 

@@ -67,7 +67,7 @@ def test_a_skip_is_forgotten_after_its_window_or_when_it_is_copied() -> None:
 def test_more_skips_are_counted_behind_the_last_one() -> None:
     other = replace(SKIP, partition=4, ranges=((7, 7),), count=1)
     verdict = judged(happened((SKIP, 10), (other, 1)))
-    assert verdict.reason.startswith("1 records of t partition 4")
+    assert verdict.reason.startswith("1 record of t partition 4")
     assert "with them 10 more elsewhere" in verdict.reason
 
 

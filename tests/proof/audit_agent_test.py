@@ -115,7 +115,7 @@ def test_a_clean_night_is_ok_and_one_record_dropped_on_the_next_is_named(
         verdict = wait_for(agent, "critical")
         print(verdict)
         assert (
-            f"1 records of {TOPIC} partition 0 (source offsets {RECORDS})"
+            f"1 record of {TOPIC} partition 0 (source offsets {RECORDS})"
             in (verdict["reason"])
         )
         assert verdict["evidence"]["dropped_records"] == 1

@@ -59,6 +59,12 @@ def anchors(page: str) -> list[str]:
             "Nothing of a->b is copied: 5 records wait, for long",
             "#skips-nothing-of-is-copied-wait",
         ),
+        # Of one record, too.
+        (
+            "lag",
+            "Nothing of a->b is copied: 1 record of 1 topic waits, for long",
+            "#lag-nothing-of-is-copied-wait",
+        ),
         # Both fit; the one that says more is meant.
         (
             "lag",

@@ -47,7 +47,7 @@ def test_an_offsets_topic_that_is_gone_is_critical(world: World) -> None:
     world.committed.clear()
     world.tick()
     assert world.reset().kind is Kind.OFFSETS_GONE
-    assert "positions of 1 partitions" in world.verdict().reason
+    assert "positions of 1 partition" in world.verdict().reason
     assert "everything that the source still holds" in world.verdict().reason
     world.homes["offsets"] = "o2"
     world.sync(0, 100)
@@ -77,7 +77,7 @@ def test_committed_positions_that_are_deleted_are_critical(
     world.commit(None)
     world.tick(2)
     assert world.verdict().health is Health.CRITICAL
-    assert "of 1 partitions were deleted, of t among" in world.verdict().reason
+    assert "of 1 partition were deleted, of t among" in world.verdict().reason
     world.settle()
     assert len(world.resets) == 1
 

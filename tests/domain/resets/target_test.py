@@ -12,7 +12,7 @@ def test_one_made_again_at_the_target_is_critical() -> None:
     world.tick()
     assert world.reset().kind is Kind.TARGET_RECREATED
     assert world.verdict().health is Health.CRITICAL
-    assert "1 partitions (100 offsets) is gone there" in world.verdict().reason
+    assert "1 partition (100 offsets) is gone there" in world.verdict().reason
     # The mirror goes on, and its offsets say nothing about old copies.
     world.source["t"].ends[0] = 150
     world.sync(100, 0)

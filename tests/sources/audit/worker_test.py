@@ -21,7 +21,7 @@ def test_an_audit_is_started_when_it_is_due_and_read_when_it_is_over(
     assert (tmp_path / "started").read_text() == "--date 2026-11-21"
     verdict = agent.verdict()
     assert verdict.health is Health.OK
-    assert "Of 1000 records of 1 topics none is missing" in verdict.reason
+    assert "Of 1,000 records of 1 topic none is missing" in verdict.reason
     # Not twice.
     (tmp_path / "started").unlink()
     agent.look(NIGHT + HOUR)

@@ -2,6 +2,8 @@
 
 from datetime import datetime, timedelta
 
+from ..words import counted
+
 __all__ = ["as_duration", "as_ranges", "as_size", "as_time", "counted"]
 
 UNITS = (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1))
@@ -10,11 +12,6 @@ PREFIXES = ("bytes", "kB", "MB", "GB", "TB", "PB")
 
 RANGES = 8
 """Most ranges of offsets that are named; the JSON has them all."""
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def as_duration(duration: timedelta) -> str:

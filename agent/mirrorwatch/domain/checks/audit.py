@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from ..audit.night import KINDS, Night
 from ..audit.observation import Attempt, AuditObservation
 from ..verdicts import Health, Verdict
+from ..words import agree, counted
 from .audit_evidence import gap_of, place_of, show_audit, time_of
 from .finding import Finding, conclude, seconds
 
@@ -116,14 +117,14 @@ def _judge_night(night: Night) -> Iterator[Finding]:
             rest = total - largest.count
             yield Finding(
                 Health.CRITICAL,
-                f"{largest.count} records of {place_of(largest)} "
-                f"{WORDS[kind]}"
+                f"{counted(largest.count, 'record')} of {place_of(largest)} "
+                + agree(largest.count, WORDS[kind])
                 + (f"; with them {rest} more elsewhere" if rest > 0 else "")
                 + f", {by}",
             )
     if night.gaps:
         rest = night.gaps_total - 1
-        more = f"; nor could {rest} more ranges" if rest else ""
+        more = f"; nor could {counted(rest, 'more range')}" if rest else ""
         yield Finding(
             Health.WARNING,
             f"Not everything could be verified {by}: "
@@ -147,7 +148,8 @@ def _praise(night: Night, by: str) -> Finding:
     )
     return Finding(
         Health.OK,
-        f"Of {records} records of {len(night.topics)} topics none is missing, "
+        f"Of {counted(records, 'record')} of "
+        f"{counted(len(night.topics), 'topic')} none is missing, "
         f"doubled or altered, {by}{rest}",
     )
 

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from ..mirror_facts import MirrorObservation
 from ..verdicts import Evidence, Health, Verdict
+from ..words import counted
 from .bottleneck_evidence import gather
 from .finding import Finding, conclude, seconds
 from .slowness import Slowness, find_slowness
@@ -138,13 +139,13 @@ def _find(
 def _lost(
     seen: MirrorObservation, limits: BottleneckLimits, now: datetime
 ) -> Iterator[Finding]:
-    at, counted = seen.last_lost, seen.lately
+    at, lately = seen.last_lost, seen.lately
     if at is None or now - at > limits.lost_window:
         return
     yield Finding(
         Health.CRITICAL,
-        f"The mirror's tasks gave up {counted.lost} records "
-        f"({counted.record_failures} failed, {counted.records_skipped} "
+        f"The mirror's tasks gave up {counted(lately.lost, 'record')} "
+        f"({lately.record_failures} failed, {lately.records_skipped} "
         f"skipped), the last ones {seconds(now - at)} ago: they will not "
         "arrive; the mirror's log says which, if errors.log.enable is on",
     )

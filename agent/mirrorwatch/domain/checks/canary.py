@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from ..observations import CanaryObservation, CanaryPartition
 from ..verdicts import Health, Verdict
+from ..words import counted
 from .finding import Finding, conclude, seconds
 
 __all__ = ["CanaryLimits", "judge_canary"]
@@ -97,7 +98,7 @@ def _find_losses(
         last = recent[-1]
         yield Finding(
             Health.CRITICAL,
-            f"{len(recent)} probes proved lost in the last "
+            f"{counted(len(recent), 'probe')} proved lost in the last "
             f"{seconds(limits.lost_window)}, the last one sequence "
             f"{last.sequence} on partition {last.partition} (source offset "
             f"{last.source_offset}). {last.proof}",

@@ -7,6 +7,7 @@ from datetime import datetime
 from ..parity.configs import MATTERS, ConfigDrift, ConfigsObservation
 from ..parity.topics import names
 from ..verdicts import Evidence, Health, Verdict
+from ..words import agree, counted
 from .finding import Finding, conclude, seconds
 
 __all__ = ["ConfigsLimits", "judge_configs"]
@@ -74,7 +75,8 @@ def _find(
             yield Finding(Health.WARNING, _say(drifts, seen))
     yield Finding(
         Health.OK,
-        f"{seen.compared} topics are configured alike where it matters"
+        f"{counted(seen.compared, 'topic')} "
+        + agree(seen.compared, "are configured alike where it matters")
         + _awaited_note(seen),
     )
 
@@ -85,7 +87,7 @@ def _say(drifts: list[ConfigDrift], seen: ConfigsObservation) -> str:
     return (
         f"{first.name} of {first.topic} is {first.source} at "
         f"{seen.source_alias} and {first.target} at {seen.target_alias}"
-        + (f", and differs on {more} more topics" if more else "")
+        + (f", and differs on {counted(more, 'more topic')}" if more else "")
         + _danger(first)
         + _remedy(first, seen)
     )

@@ -8,6 +8,7 @@ from ..conservation import Suspicion
 from ..lag import LagObservation, LagStatus, TopicLag
 from ..skips import SkipsObservation
 from ..verdicts import Evidence, Health, Verdict
+from ..words import agree, counted
 from .finding import Finding, conclude, seconds
 from .lag_evidence import show_lag
 from .left_behind import find_suspected, set_apart
@@ -90,9 +91,9 @@ def _find(
     if seen.unknown_partitions:
         yield Finding(
             Health.UNKNOWN,
-            f"The lag of {seen.unknown_partitions} partitions cannot be said: "
-            "they have no leader, or the mirror's position lies beyond their "
-            "end",
+            f"The lag of {counted(seen.unknown_partitions, 'partition')} "
+            "cannot be said: they have no leader, or the mirror's position "
+            "lies beyond their end",
         )
     yield from _stuck(flow, seen, limits)
     allowed = _patience(seen, limits)[LagStatus.STALLED]
@@ -100,7 +101,7 @@ def _find(
     for topic in _of(seen, LagStatus.FALLING_BEHIND):
         yield Finding(
             Health.WARNING,
-            f"{topic.topic} falls behind: {topic.records} records wait, the "
+            f"{topic.topic} falls behind: {_waiting(topic.records)}, the "
             f"oldest for {_age(topic)}, and longer from minute to minute",
         )
     yield Finding(Health.OK, _calm(seen, limits))
@@ -108,9 +109,9 @@ def _find(
 
 def _calm(seen: LagObservation, limits: LagLimits) -> str:
     if not seen.records:
-        return f"Nothing waits in {len(seen.topics)} topics"
+        return f"Nothing waits in {counted(len(seen.topics), 'topic')}"
     waits = (
-        f"{seen.records} records of {len(seen.topics)} topics wait, the "
+        f"{_waiting(seen.records, len(seen.topics))}, the "
         f"oldest for {seconds(timedelta(seconds=seen.seconds))}"
     )
     stopped = _of(seen, LagStatus.STOPPED)
@@ -131,11 +132,12 @@ def _stuck(
     stopped = _beyond(_of(seen, LagStatus.STOPPED), allowed[LagStatus.STOPPED])
     if stopped:
         first = stopped[0]
+        records = sum(topic.records for topic in stopped)
         yield Finding(
             Health.CRITICAL,
-            f"Nothing of {flow} is copied: {sum(t.records for t in stopped)} "
-            f"records of {len(stopped)} topics wait, {_where(first)}: is the "
-            "mirror running, and can it reach both clusters?",
+            f"Nothing of {flow} is copied: {_waiting(records, len(stopped))}, "
+            f"{_where(first)}: is the mirror running, and can it reach both "
+            "clusters?",
         )
     for topic in _beyond(
         _of(seen, LagStatus.STALLED), allowed[LagStatus.STALLED]
@@ -143,7 +145,7 @@ def _stuck(
         yield Finding(
             Health.CRITICAL,
             f"{topic.topic} is not copied while other topics are: "
-            f"{topic.records} records wait, {_where(topic)}: look at the task "
+            f"{_waiting(topic.records)}, {_where(topic)}: look at the task "
             "that has it",
         )
     for topic in _beyond(
@@ -151,7 +153,7 @@ def _stuck(
     ):
         yield Finding(
             Health.CRITICAL,
-            f"{topic.topic} was never copied: {topic.records} records wait, "
+            f"{topic.topic} was never copied: {_waiting(topic.records)}, "
             f"the oldest for {_age(topic)}: does the mirror's filter match "
             "it, and may it read it?",
         )
@@ -178,6 +180,11 @@ def _beyond(topics: Sequence[TopicLag], limit: timedelta) -> list[TopicLag]:
     none = timedelta()
     found = [t for t in topics if (t.stuck or none) > limit]
     return sorted(found, key=lambda t: t.stuck or none, reverse=True)
+
+
+def _waiting(records: int, topics: int = 0) -> str:
+    of = f" of {counted(topics, 'topic')}" if topics else ""
+    return f"{counted(records, 'record')}{of} {agree(records, 'wait')}"
 
 
 def _where(topic: TopicLag) -> str:

@@ -9,6 +9,7 @@ from ..conservation import Suspicion
 from ..lag import LagObservation, TopicLag
 from ..verdicts import Health
 from ..view import TopicPartition
+from ..words import agree, counted
 from .finding import Finding
 
 __all__ = ["find_suspected", "set_apart"]
@@ -60,14 +61,15 @@ def find_suspected(
         return
     most = max(found, key=lambda s: s.count)
     others = (
-        f"; so are those of {len(found) - 1} more partitions"
+        f"; so are those of {counted(len(found) - 1, 'more partition')}"
         if len(found) > 1
         else ""
     )
     yield Finding(
         Health.WARNING,
-        f"{most.count} records of {most.topic}[{most.partition}] from offset "
-        f"{most.first} on wait while their task copies newer ones of other "
+        f"{counted(most.count, 'record')} of {most.topic}[{most.partition}] "
+        f"from offset {most.first} on {agree(most.count, 'wait while')} "
+        f"{agree(most.count, 'their task')} copies newer ones of other "
         f"partitions: suspected to be dropped, not late{others}; see skips",
     )
 

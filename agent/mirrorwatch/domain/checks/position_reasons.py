@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from ..resets import Kind, Reset
 from ..verdicts import Health
+from ..words import agree, counted
 
 __all__ = ["health_of", "reason_of"]
 
@@ -41,26 +42,28 @@ def reason_of(resets: Sequence[Reset], source: str, target: str) -> str:
         case Kind.REWIND:
             copies = "copies" if first.settled is None else "copied"
             return (
-                f"The mirror went back and {copies} {_count(resets)} records "
+                f"The mirror went back and {copies} {_records(resets)} "
                 f"again: {_where(resets)}. Nothing is lost by that, but "
                 f"{target} may hold them twice"
             )
         case Kind.SOURCE_RECREATED:
             return _recreated(resets, source)
         case Kind.TARGET_RECREATED:
-            copies = f" ({first.gone} offsets)" if first.gone else ""
+            gone = counted(first.gone, "offset")
+            copies = f" ({gone})" if first.gone else ""
             return (
                 f"{first.topic} was made again at {target}: what had been "
-                f"copied of its {first.places} partitions{copies} is gone "
-                "there, and the mirror goes on without copying it again; "
-                "reset its committed offsets of the topic if it is needed"
+                f"copied of its {counted(first.places, 'partition')}{copies} "
+                "is gone there, and the mirror goes on without copying it "
+                "again; reset its committed offsets of the topic if it is "
+                "needed"
             )
         case _:
             return _of_flow(first)
 
 
 def _expired(resets: Sequence[Reset], source: str, target: str) -> str:
-    what = f"{_count(resets)} records expired at {source}"
+    what = f"{_records(resets)} expired at {source}"
     if resets[0].settled is None:
         return (
             f"{what} before the mirror copied them, and more will while it "
@@ -88,7 +91,7 @@ def _beyond(resets: Sequence[Reset], source: str) -> str:
             return (
                 f"The log of {first.topic} at {source} was cut below the "
                 "mirror's position and has grown past it: if the mirror goes "
-                f"on there, {_count(passed)} new records are never read, "
+                f"on there, {_unread(passed, 'are never read')}, "
                 f"{_where(passed)}. Delete its committed offsets of the topic "
                 "before it goes on"
             )
@@ -109,8 +112,8 @@ def _beyond(resets: Sequence[Reset], source: str) -> str:
         )
     return (
         f"The log of {first.topic} at {source} was cut below the mirror's "
-        f"position, and the mirror went on there: {_count(resets)} new "
-        f"records were never read, {_where(resets)}"
+        "position, and the mirror went on there: "
+        f"{_unread(resets, 'were never read')}, {_where(resets)}"
     )
 
 
@@ -119,7 +122,8 @@ def _recreated(resets: Sequence[Reset], source: str) -> str:
     made = f"{first.topic} was made again at {source}"
     gone = sum(reset.gone for reset in resets)
     lost = (
-        f". Of the old one, up to {gone} records were not yet copied"
+        f". Of the old one, up to {counted(gone, 'record')} "
+        + agree(gone, "were not yet copied")
         if gone
         else ""
     )
@@ -131,7 +135,8 @@ def _recreated(resets: Sequence[Reset], source: str) -> str:
     if first.settled is not None:
         return (
             f"{made}, and the mirror went on at its old position: "
-            f"{_count(resets)} records of the new topic were never read, "
+            f"{_records(resets)} of the new topic "
+            f"{agree(_count(resets), 'were never read')}, "
             f"{_where(resets)}{lost}"
         )
     if _is_empty(first):
@@ -144,8 +149,9 @@ def _recreated(resets: Sequence[Reset], source: str) -> str:
     if passed:
         return (
             f"{made}, and has grown past the mirror's old position: if the "
-            f"mirror goes on there, {_count(passed)} records of the new "
-            f"topic are never read, {_where(passed)}. Delete its committed "
+            f"mirror goes on there, {_records(passed)} of the new topic "
+            f"{agree(_count(passed), 'are never read')}, {_where(passed)}. "
+            "Delete its committed "
             f"offsets of the topic before it goes on{lost}"
         )
     return (
@@ -168,19 +174,20 @@ def _of_flow(reset: Reset) -> str:
         case Kind.OFFSETS_GONE if reset.settled is None:
             return (
                 f"The mirror's offsets topic {reset.topic} is gone, and with "
-                f"it the positions of {reset.places} partitions: {begins}"
+                "it the positions of "
+                f"{counted(reset.places, 'partition')}: {begins}"
             )
         case Kind.OFFSETS_GONE:
             return (
                 f"The mirror's offsets topic {reset.topic} is not the one "
-                f"that it was, and the positions of {reset.places} "
-                f"partitions are lost: {begins}"
+                "that it was, and the positions of "
+                f"{counted(reset.places, 'partition')} are lost: {begins}"
             )
         case Kind.OFFSETS_DELETED:
             return (
-                f"Committed positions of {reset.places} partitions were "
-                f"deleted, of {reset.topic} among them: where no mirror "
-                f"reads on, {begins}"
+                "Committed positions of "
+                f"{counted(reset.places, 'partition')} were deleted, of "
+                f"{reset.topic} among them: where no mirror reads on, {begins}"
             )
         case Kind.SYNCS_GONE:
             return (
@@ -205,6 +212,15 @@ def _is_empty(reset: Reset) -> bool:
 
 def _count(resets: Sequence[Reset]) -> int:
     return sum(reset.count for reset in resets)
+
+
+def _records(resets: Sequence[Reset]) -> str:
+    return counted(_count(resets), "record")
+
+
+def _unread(resets: Sequence[Reset], clause: str) -> str:
+    count = _count(resets)
+    return f"{counted(count, 'new record')} {agree(count, clause)}"
 
 
 def _where(resets: Sequence[Reset]) -> str:

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from ..conservation import Happening, Kind
 from ..skips import SkipsObservation
 from ..verdicts import Health, Verdict
+from ..words import agree, counted
 from .finding import Finding, conclude, seconds
 from .skips_evidence import place_of, show_skips
 
@@ -73,8 +74,9 @@ def _find(
     if seen.partitions or not seen.merged:
         yield Finding(
             Health.OK,
-            f"No record was skipped or doubled on {seen.partitions} "
-            "partitions" + _note_merged(seen),
+            "No record was skipped or doubled on "
+            + counted(seen.partitions, "partition")
+            + _note_merged(seen),
         )
     else:
         yield Finding(
@@ -95,14 +97,14 @@ def _find_losses(
         (
             Kind.HEAD,
             (
-                "at the beginning of the partition were never read: see "
+                "were never read, though the partition begins with them: see "
                 "auto.offset.reset of the mirror's consumer"
             ),
         ),
         (
             Kind.TAIL,
             (
-                "lie below the committed position and are not at the target: "
+                "lie below the committed position but not at the target: "
                 "see errors.tolerance and the mirror's log"
             ),
         ),
@@ -117,7 +119,8 @@ def _find_losses(
             rest = sum(n for _, n in recent) - missing
             yield Finding(
                 Health.CRITICAL,
-                f"{missing} records of {_place(last)} {what}"
+                f"{counted(missing, 'record')} of {_place(last)} "
+                + agree(missing, what)
                 + (f"; with them {rest} more elsewhere" if rest else ""),
             )
 
@@ -130,13 +133,16 @@ def _find_doubts(
         others = len(seen.suspicions) - 1
         yield Finding(
             Health.WARNING,
-            f"{last.count} records of {last.topic} partition "
+            f"{counted(last.count, 'record')} of {last.topic} partition "
             f"{last.partition} (source offsets {last.first} to "
-            f"{last.end - 1}) wait for {seconds(now - last.since)}, while "
-            "their task copied newer ones of other partitions: suspected to "
-            "be dropped"
+            f"{last.end - 1}) {agree(last.count, 'wait for')} "
+            f"{seconds(now - last.since)}, while "
+            f"{agree(last.count, 'their task')} copied newer ones of other "
+            "partitions: suspected to be dropped"
             + (
-                f"; so are those of {others} more partitions" if others else ""
+                f"; so are those of {counted(others, 'more partition')}"
+                if others
+                else ""
             ),
         )
     recent = [
@@ -158,7 +164,8 @@ def _find_doubts(
             rest = sum(x.count for x in those) - last_one.count
             yield Finding(
                 Health.WARNING,
-                f"{last_one.count} records of {_place(last_one)} {what}"
+                f"{counted(last_one.count, 'record')} of {_place(last_one)} "
+                + agree(last_one.count, what)
                 + (f"; with them {rest} more" if rest else ""),
             )
 
@@ -177,7 +184,8 @@ def _find_blindness(
     if seen.blind:
         yield Finding(
             Health.UNKNOWN,
-            f"{seen.blind} partitions hold copies, but the mirror has written "
+            f"{counted(seen.blind, 'partition')} "
+            f"{agree(seen.blind, 'hold copies')}, but the mirror has written "
             "no offset-syncs of them: see emit.offset-syncs.enabled",
         )
     unread = seen.unread
@@ -185,8 +193,8 @@ def _find_blindness(
         why = unread.problem or "there is much to read"
         yield Finding(
             Health.UNKNOWN,
-            f"Stretches of {unread.partitions} partitions have waited to be "
-            f"read for {seconds(now - unread.since)}: {why}",
+            f"Stretches of {counted(unread.partitions, 'partition')} have "
+            f"waited to be read for {seconds(now - unread.since)}: {why}",
         )
 
 

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from ..tasks import MirrorTask, Stopped, TasksObservation, name_partitions
 from ..verdicts import Health, Verdict
+from ..words import agree, counted
 from .finding import Finding, conclude
 from .tasks_evidence import show_tasks
 from .tasks_running import TasksLimits, find_flapping, find_idle
@@ -97,13 +98,15 @@ def _effect(stopped: Stopped) -> str:
     parts = []
     if stopped.stuck:
         more = len(stopped.stuck) - 1
-        others = f" (and {more} more records)" if more else ""
+        others = f" (and {counted(more, 'more record')})" if more else ""
         parts.append(f"It is stuck at {stopped.stuck[0]}{others}")
     elif stopped.note:
         parts.append(stopped.note)
     if stopped.partitions:
+        count = len(stopped.partitions)
         parts.append(
-            f"{len(stopped.partitions)} partitions are no longer copied: "
+            f"{counted(count, 'partition')} "
+            f"{agree(count, 'are no longer copied')}: "
             f"{name_partitions(stopped.partitions, NAMED)}"
         )
     return "".join(f". {part}" for part in parts)
@@ -114,7 +117,8 @@ def _find_unassigned(seen: TasksObservation) -> Iterator[Finding]:
         count = len(seen.unassigned)
         yield Finding(
             Health.WARNING,
-            f"{count} partitions have been given to no task for two of the "
+            f"{counted(count, 'partition')} "
+            f"{agree(count, 'have been')} given to no task for two of the "
             "mirror's looks for new topics: "
             f"{name_partitions(seen.unassigned, NAMED)}",
         )

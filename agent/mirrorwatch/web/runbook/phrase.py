@@ -4,6 +4,8 @@ import re
 from dataclasses import dataclass
 from typing import Self
 
+from ...domain.words import alike
+
 __all__ = ["Phrase"]
 
 GAP = "…"
@@ -40,8 +42,8 @@ class Phrase:
 
     def fits(self, reason: str) -> bool:
         """Tell whether a reason says this: all pieces, in this order."""
-        plain, at = _plain(reason), 0
-        for piece in self.pieces:
+        plain, at = alike(_plain(reason)), 0
+        for piece in map(alike, self.pieces):
             found = plain.find(piece, at)
             if found < 0:
                 return False

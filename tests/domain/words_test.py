@@ -1,0 +1,29 @@
+import pytest
+
+from mirrorwatch.domain.words import agree, alike, counted
+
+
+def test_one_is_told_as_one_and_many_as_many() -> None:
+    said = [
+        f"{counted(n, 'record')} {agree(n, 'were written again')}"
+        for n in (0, 1, 2000)
+    ]
+    assert said == [
+        "0 records were written again",
+        "1 record was written again",
+        "2,000 records were written again",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("one", "many"),
+    [
+        ("record of t topic waits, a", "records of t topics wait, a"),
+        ("partition is no longer copied", "partitions are no longer copied"),
+        ("has been, and its task holds", "have been, and their task hold"),
+    ],
+)
+def test_what_is_said_of_one_and_of_many_is_found_alike(
+    one: str, many: str
+) -> None:
+    assert alike(one) == alike(many) != alike(one + " x")
