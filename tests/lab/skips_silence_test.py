@@ -150,7 +150,7 @@ def test_a_new_topic_whose_beginning_was_missed_is_named(lab: Lab) -> None:
                     Health.CRITICAL,
                     "50 records of missed partition 0 "
                     "(source offsets 0 to 49)",
-                    "at the beginning",
+                    "the partition begins with them",
                 ),
                 what=lambda: watch.verdict("skips"),
             )
