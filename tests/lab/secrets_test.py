@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient
 from mirrorwatch.lab.lab import Lab
 from mirrorwatch.lab.settings import CANARY_TOPIC, LabSettings
 from tests.support.deeds import failure
-from tests.support.rights import DENIED, of_canary, until
+from tests.support.rights import DENIED, READ_SOURCE, WRITE, until
 
 pytestmark = pytest.mark.lab
 
@@ -159,7 +159,7 @@ def test_the_mirror_s_passwords_are_references_in_its_own_topics(
 def test_the_mirror_copies_rights_to_read_but_none_to_write(
     lab: Lab,
 ) -> None:
-    lab.source.grants.grant([of_canary("READ"), of_canary("WRITE")])
+    lab.source.grants.grant([READ_SOURCE, WRITE])
     client = lab.target.client_properties()
     until(
         lambda: failure("READ", client, CANARY_TOPIC) is None,

@@ -6,19 +6,35 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import yaml
 from confluent_kafka import TopicPartition
 
 from mirrorwatch.clock import utc_now
 from mirrorwatch.domain.rights import Right
 from mirrorwatch.domain.verdicts import Health
-from mirrorwatch.lab import CANARY_TOPIC, Lab, LabSettings
+from mirrorwatch.lab import CANARY_TOPIC, Lab
 from mirrorwatch.sources.canary.receiver import Receiver
 from mirrorwatch.sources.cluster import Cluster
 from mirrorwatch.sources.span import read_span
 from tests.support.outputs import everything_said
-from tests.support.rights import DENIED, RIGHTS, expect, until
-from tests.support.secured import names, secrets, taken, watching
+from tests.support.rights import (
+    CONFIGS,
+    DENIED,
+    READ_SOURCE,
+    READ_TARGET,
+    RIGHTS,
+    WRITE,
+    expect,
+    on,
+    until,
+)
+from tests.support.secured import (
+    names,
+    secrets,
+    secured,
+    taken,
+    watching,
+    write_config,
+)
 from tests.support.truth import Truth
 from tests.support.watch import Watch, describe, wait_until
 
@@ -33,39 +49,12 @@ MADE = "mirrorwatch.made"
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    settings = LabSettings(
-        intervals="fast",
-        secured=True,
-        topics={CANARY_TOPIC: 6, HELD: 3},
-        # The mirror would copy the rights that a test grants.
-        mirror_properties={"sync.topic.acls.enabled": "false"},
-    )
-    with Lab(settings) as lab:
+    with Lab(secured(topics={CANARY_TOPIC: 6, HELD: 3})) as lab:
         for side, place in (("source", lab.source), ("target", lab.target)):
             place.grants.grant([r for r in RIGHTS if r.side == side])
         for right in RIGHTS:
             expect(lab, right, None)
         yield lab
-
-
-def of(side: str, operation: str, topic: str = CANARY_TOPIC) -> Right:
-    (right,) = (
-        r
-        for r in RIGHTS
-        if (r.side, r.operation, r.topic) == (side, operation, topic)
-    )
-    return right
-
-
-WRITE = of("source", "WRITE")
-READ_SOURCE = of("source", "READ")
-READ_TARGET = of("target", "READ")
-CONFIGS = of("target", "READ", "mm2-configs.summit.internal")
-
-
-def on(topic: str, *rights: Right) -> list[Right]:
-    """Return the same rights on another topic."""
-    return [replace(right, topic=topic) for right in rights]
 
 
 def expect_ok(watch: Watch) -> None:
@@ -177,7 +166,6 @@ def test_what_could_not_be_read_for_a_while_is_not_called_late(
 def test_reading_is_told_to_be_well_again_even_if_nothing_comes(
     lab: Lab,
 ) -> None:
-    read = READ_TARGET
     receiver = Receiver(
         lab.target.client_properties(),
         cluster="ldf",
@@ -193,11 +181,10 @@ def test_reading_is_told_to_be_well_again_even_if_nothing_comes(
         end = lab.target.topics.ends(CANARY_TOPIC)[0][1]
         receiver.read(0, end, utc_now())
         until(lambda: reads_on(well=True), "The end was not reached")
-        with taken(lab, read):
+        with taken(lab, READ_TARGET):
             until(lambda: reads_on(well=False), "Nothing was told")
-            assert (
-                receiver.problem == f"The agent lacks {read} at ldf: grant it"
-            )
+            lacks = f"The agent lacks {READ_TARGET} at ldf: grant it"
+            assert receiver.problem == lacks
             assert not receiver.caught_up
         until(lambda: reads_on(well=True), "It was not taken back")
         assert receiver.caught_up
@@ -243,25 +230,12 @@ def test_a_missing_topic_that_may_not_be_made_names_the_right(
 def test_no_secret_is_in_anything_that_the_agent_says_or_writes(
     lab: Lab, tmp_path: Path, *, admitted: bool
 ) -> None:
-    data, state = describe(lab), tmp_path / "state.db"
-    summit, ldf = (data["clusters"][a]["kafka"] for a in ("summit", "ldf"))
     wrong = "not-the-password-of-ldf"
-    env = {"LDF_SECRET": ldf["sasl.password"] if admitted else wrong}
-    assert lab.source.security is not None
-    file = lab.source.security.password_file()
-    summit["sasl.password"] = f"${{file:{file}}}"
-    ldf["sasl.password"] = "${env:LDF_SECRET}"
-    # A busy machine may make a probe late, of which nothing is asked here.
-    (flow,) = data["flows"]
-    flow["limits"] = {"canary": {"warning_window": "5s"}}
-    config = tmp_path / "config.yaml"
-    config.write_text(
-        yaml.safe_dump(
-            data | {"interval": "1s", "state": {"path": str(state)}}
-        )
-    )
+    config = write_config(lab, tmp_path)
+    password = describe(lab)["clusters"]["ldf"]["kafka"]["sasl.password"]
+    env = {"LDF_SECRET": password if admitted else wrong}
     until = "Probes arrive" if admitted else "ldf does not accept"
-    said = everything_said(config, state, env, until)
+    said = everything_said(config, tmp_path / "state.db", env, until)
     assert said.pop("stdout") == b""
     assert [name for name, output in said.items() if not output] == []
     assert [

@@ -18,19 +18,22 @@ from mirrorwatch.domain.rights import Right
 from mirrorwatch.exceptions import SourceError
 from mirrorwatch.lab.artifacts import KAFKA_VERSIONS
 from mirrorwatch.lab.lab import Lab
-from mirrorwatch.lab.settings import CANARY_TOPIC, LabSettings
+from mirrorwatch.lab.settings import CANARY_TOPIC
 from mirrorwatch.sources.cluster import Cluster
 from tests.support.deeds import follow, reader
 from tests.support.lab import FLUSH_SECONDS
 from tests.support.rights import (
+    CONFIGS,
     DENIED,
+    READ_SOURCE,
     RIGHTS,
+    WRITE,
     expect,
     holding,
-    of_canary,
     site,
     until,
 )
+from tests.support.secured import secured
 
 pytestmark = pytest.mark.lab
 
@@ -39,21 +42,9 @@ QUIET_LOGGER.addHandler(logging.NullHandler())
 QUIET_LOGGER.propagate = False
 
 
-def start(version: str) -> Lab:
-    return Lab(
-        LabSettings(
-            kafka=version,
-            intervals="fast",
-            secured=True,
-            # The mirror would copy the rights that a test grants.
-            mirror_properties={"sync.topic.acls.enabled": "false"},
-        )
-    )
-
-
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    with start(KAFKA_VERSIONS[0]) as lab:
+    with Lab(secured(kafka=KAFKA_VERSIONS[0])) as lab:
         yield lab
 
 
@@ -63,13 +54,13 @@ def any_lab(request: pytest.FixtureRequest, lab: Lab) -> Iterator[Lab]:
     if request.param == lab.settings.kafka:
         yield lab
         return
-    with start(request.param) as other:
+    with Lab(secured(kafka=request.param)) as other:
         yield other
 
 
 def test_the_mirror_copies_between_secured_sites(lab: Lab) -> None:
     before = len(lab.read("target", CANARY_TOPIC))
-    with holding(lab, of_canary("WRITE")):  # leaves a record behind
+    with holding(lab, WRITE):  # leaves a record behind
         until(
             lambda: len(lab.read("target", CANARY_TOPIC)) > before,
             "The record was not copied",
@@ -107,7 +98,7 @@ def test_what_is_not_allowed_on_a_topic_is_known_before_it_is_tried(
 ) -> None:
     client = any_lab.source.client_properties()
     cluster = Cluster(any_lab.source.alias, client)
-    with holding(any_lab, of_canary("READ")):
+    with holding(any_lab, READ_SOURCE):
         topic = cluster.topic(CANARY_TOPIC)
         assert topic is not None
         assert topic.lacks("READ", "WRITE", "DESCRIBE") == ("WRITE",)
@@ -139,11 +130,10 @@ def test_a_forbidden_topic_that_does_not_exist_is_called_forbidden(
 def test_reading_needs_no_group_but_the_lack_of_it_is_told_once(
     lab: Lab,
 ) -> None:
-    (configs,) = (r for r in RIGHTS if r.topic.startswith("mm2-configs"))
     client = lab.target.client_properties()
     with (
-        holding(lab, configs),
-        closing(reader(client, configs.topic)) as consumer,
+        holding(lab, CONFIGS),
+        closing(reader(client, CONFIGS.topic)) as consumer,
     ):
         wanted = {"record", "_PARTITION_EOF", "GROUP_AUTHORIZATION_FAILED"}
         seen: list[str] = []
@@ -171,7 +161,7 @@ def test_reading_a_forbidden_topic_is_silent_until_it_is_granted(
 
         until(is_told, "Nothing was told")
         assert seen + follow(consumer, 3) == ["GROUP_AUTHORIZATION_FAILED"]
-        with holding(lab, of_canary("READ")):
+        with holding(lab, READ_SOURCE):
             until(lambda: bool(follow(consumer, 0.5)), "Nothing was read")
 
 
@@ -179,19 +169,18 @@ def test_a_running_reader_is_told_once_and_goes_on_by_itself(
     lab: Lab,
 ) -> None:
     client = lab.source.client_properties()
-    read = of_canary("READ")
-    with holding(lab, read, of_canary("WRITE")):
+    with holding(lab, READ_SOURCE, WRITE):
         consumer = reader(client, CANARY_TOPIC)
         with closing(consumer):
             until(
                 lambda: "_PARTITION_EOF" in follow(consumer, 0.5),
                 "The end was not reached",
             )
-            lab.source.grants.revoke([read])
+            lab.source.grants.revoke([READ_SOURCE])
             until(lambda: DENIED in follow(consumer, 0.5), "Nothing was told")
             assert follow(consumer, 3) == []
-            expect(lab, of_canary("WRITE"), None)  # leaves a record behind
-            lab.source.grants.grant([read])
+            expect(lab, WRITE, None)  # leaves a record behind
+            lab.source.grants.grant([READ_SOURCE])
             until(lambda: "record" in follow(consumer, 0.5), "Not read on")
 
 
@@ -200,7 +189,7 @@ def test_a_new_idempotent_producer_dies_without_any_write_right(
 ) -> None:
     # A log of its own, or librdkafka writes its last words to the terminal.
     client = {**lab.source.client_properties(), "logger": QUIET_LOGGER}
-    with holding(lab, of_canary("READ")):
+    with holding(lab, READ_SOURCE):
         producer = Producer({**client, "enable.idempotence": True})
         producer.produce(CANARY_TOPIC, b"probe", partition=0)
         with pytest.raises(KafkaException) as caught:
@@ -209,7 +198,7 @@ def test_a_new_idempotent_producer_dies_without_any_write_right(
         assert error.fatal()
         assert error.name() == "CLUSTER_AUTHORIZATION_FAILED"
         with (
-            holding(lab, of_canary("WRITE")),
+            holding(lab, WRITE),
             pytest.raises(KafkaException, match="_FATAL"),
         ):
             producer.produce(CANARY_TOPIC, b"probe", partition=0)
@@ -235,15 +224,14 @@ def test_a_running_idempotent_producer_survives_losing_the_right(
         assert producer.flush(FLUSH_SECONDS) == 0
         return said[-1]
 
-    write = of_canary("WRITE")
-    with holding(lab, write):
+    with holding(lab, WRITE):
         producer = Producer(
             {**lab.source.client_properties(), "enable.idempotence": True}
         )
         assert send() is None
-        lab.source.grants.revoke([write])
+        lab.source.grants.revoke([WRITE])
         until(lambda: send() == DENIED, "Sends were not refused")
-        lab.source.grants.grant([write])
+        lab.source.grants.grant([WRITE])
         until(lambda: send() is None, "Sends were refused for ever")
 
 

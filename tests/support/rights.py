@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
 
 from mirrorwatch.domain.rights import Right, minimal_rights
@@ -12,16 +13,8 @@ from mirrorwatch.lab.waiting import wait_until
 from tests.support.deeds import failure
 from tests.support.watch import PATIENT
 
-__all__ = [
-    "DENIED",
-    "RIGHTS",
-    "expect",
-    "failed",
-    "holding",
-    "of_canary",
-    "site",
-    "until",
-]
+__all__ = ["CONFIGS", "DENIED", "READ_SOURCE", "READ_TARGET", "RIGHTS"]
+__all__ += ["WRITE", "expect", "failed", "holding", "on", "site", "until"]
 
 RIGHTS = minimal_rights(
     canary=CANARY_TOPIC,
@@ -34,7 +27,27 @@ RIGHTS = minimal_rights(
     carried_heartbeats="summit.heartbeats",
 )
 
+
+def _of(side: str, operation: str, topic: str = CANARY_TOPIC) -> Right:
+    (right,) = (
+        r
+        for r in RIGHTS
+        if (r.side, r.operation, r.topic) == (side, operation, topic)
+    )
+    return right
+
+
+WRITE = _of("source", "WRITE")
+READ_SOURCE = _of("source", "READ")
+READ_TARGET = _of("target", "READ")
+CONFIGS = _of("target", "READ", "mm2-configs.summit.internal")
+
 DENIED = "TOPIC_AUTHORIZATION_FAILED"
+
+
+def on(topic: str, *rights: Right) -> list[Right]:
+    """Return the same rights on another topic."""
+    return [replace(right, topic=topic) for right in rights]
 
 
 def site(lab: Lab, right: Right) -> Site:
@@ -69,14 +82,3 @@ def failed(lab: Lab, right: Right) -> str | None:
 def until(ready: Callable[[], bool], what: str) -> None:
     # A broker learns of new rights a moment after they were granted.
     wait_until(ready, limit=timedelta(seconds=PATIENT), what=what)
-
-
-def of_canary(operation: str) -> Right:
-    (right,) = (
-        r
-        for r in RIGHTS
-        if r.side == "source"
-        and r.operation == operation
-        and r.topic == CANARY_TOPIC
-    )
-    return right

@@ -3,16 +3,31 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 from mirrorwatch.config import Config
 from mirrorwatch.domain.rights import Right
 from mirrorwatch.domain.verdicts import Health
-from mirrorwatch.lab import Lab
+from mirrorwatch.lab import Lab, LabSettings
 from tests.support.rights import site
-from tests.support.watch import Watch, wait_until
+from tests.support.watch import Watch, describe, wait_until
 
-__all__ = ["names", "secrets", "taken", "watching"]
+__all__ = ["names", "secrets", "secured", "taken", "watching"]
+__all__ += ["write_config"]
+
+
+def secured(**more: Any) -> LabSettings:
+    """Return the settings of a lab where everything needs a right."""
+    return LabSettings(
+        intervals="fast",
+        secured=True,
+        # The mirror would copy the rights that a test grants.
+        mirror_properties={"sync.topic.acls.enabled": "false"},
+        **more,
+    )
 
 
 def watching(
@@ -80,6 +95,25 @@ def secrets(lab: Lab) -> list[str]:
     ]
     assert len(found) == 4
     return found
+
+
+def write_config(lab: Lab, folder: Path) -> Path:
+    """Write a configuration that takes the password of summit from a file,
+    and that of ldf from LDF_SECRET.
+    """
+    data = describe(lab)
+    summit, ldf = (data["clusters"][a]["kafka"] for a in ("summit", "ldf"))
+    assert lab.source.security is not None
+    file = lab.source.security.password_file()
+    summit["sasl.password"] = f"${{file:{file}}}"
+    ldf["sasl.password"] = "${env:LDF_SECRET}"
+    # A busy machine may make a probe late, of which nothing is asked here.
+    (flow,) = data["flows"]
+    flow["limits"] = {"canary": {"warning_window": "5s"}}
+    data |= {"interval": "1s", "state": {"path": str(folder / "state.db")}}
+    config = folder / "config.yaml"
+    config.write_text(yaml.safe_dump(data))
+    return config
 
 
 def _with_source(config: Config, kafka: Mapping[str, str]) -> Config:
