@@ -116,6 +116,10 @@ class Api:
                 f"{self._key}.url"
             ) from e
 
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._http.close()
+
     def _lost(self, error: httpx.TransportError) -> ServerLostError:
         why = str(error) or type(error).__name__
         if isinstance(error, httpx.TimeoutException):

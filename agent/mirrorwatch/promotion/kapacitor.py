@@ -133,7 +133,7 @@ def _task(found: Mapping[str, Any]) -> Item:
         "status": found["status"],
         "vars": unmark_vars(variables),
     }
-    if found["template-id"]:
+    if found.get("template-id"):
         content["template-id"] = found["template-id"]
         marked = unmark_vars(variables) != variables
     else:

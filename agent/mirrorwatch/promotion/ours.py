@@ -1,27 +1,49 @@
 """What comes with mirrorwatch, as a site to copy from."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from ..domain.promotion import Kind
+from ..domain.promotion import Kind, SiteValues
 from ..domain.promotion.tokens import tokenize
 from ..exceptions import PromotionError
 from ..shipped import shipped
 from .chronograf import from_chronograf
+from .grafana import from_grafana
 from .item import Item
 
-__all__ = ["OUR_VALUES", "Ours"]
+__all__ = ["Ours", "our_values"]
 
 DATABASE = "mirrorwatch"
 POLICY = "autogen"
 
-OUR_VALUES: Mapping[Kind, Mapping[str, str]] = MappingProxyType(
-    {Kind.DATABASE: {"mirrorwatch": DATABASE}}
+LANGUAGES = MappingProxyType(
+    {
+        "grafana-flux": "Flux",
+        "grafana-influxql": "InfluxQL",
+        "grafana-prometheus": "Prometheus",
+    }
 )
-"""What our own dashboards and rules call things."""
+"""Folders of Grafana's dashboards: the same titles, for each store."""
+
+PAGES = MappingProxyType(
+    {
+        "dashboards": "http://127.0.0.1:8080",
+        "alerts": "http://mirrorwatch:8080",
+    }
+)
+"""Where links of them lead: to the agent's page."""
+
+
+def our_values(group: str) -> SiteValues:
+    """Return what our own dashboards or rules call things."""
+    return {
+        Kind.DATABASE: {"mirrorwatch": DATABASE},
+        Kind.RETENTION_POLICY: {"mirrorwatch": POLICY},
+        Kind.ENDPOINT: {"page": PAGES[group]},
+    }
 
 
 class Ours:
@@ -40,7 +62,11 @@ class Ours:
 
     def list(self) -> Sequence[Item]:
         folder = shipped(self._group)
-        return [*_dashboards(folder / "chronograf"), *_tasks(folder)]
+        return [
+            *_chronograf(folder / "chronograf"),
+            *_grafana(folder),
+            *_tasks(folder / "kapacitor"),
+        ]
 
     def put(self, item: Item, replaced: Item | None) -> None:
         raise _read_only()
@@ -49,15 +75,22 @@ class Ours:
         raise _read_only()
 
 
-def _dashboards(folder: Path) -> Iterator[Item]:
+def _chronograf(folder: Path) -> Iterator[Item]:
     for file in sorted(folder.rglob("*.json")):
         exported = json.loads(file.read_text("utf-8"))
         # Chronograf's own export has its dashboard inside.
         yield from_chronograf(exported.get("dashboard", exported))
 
 
+def _grafana(folder: Path) -> Iterator[Item]:
+    for name, language in LANGUAGES.items():
+        for file in sorted((folder / name).rglob("*.json")):
+            model = json.loads(file.read_text("utf-8"))
+            yield from_grafana(model, f"mirrorwatch ({language})")
+
+
 def _tasks(folder: Path) -> Iterator[Item]:
-    for file in sorted((folder / "kapacitor").rglob("*.tick")):
+    for file in sorted(folder.rglob("*.tick")):
         script = file.read_text("utf-8")
         words = [token.raw for token in tokenize(script, "tick")]
         content: dict[str, Any] = {

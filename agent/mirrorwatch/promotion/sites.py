@@ -3,21 +3,23 @@
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Self
 
 from ..config.sites import OURS, ServerConfig, SiteConfig, SitesConfig
 from ..domain.promotion import SiteValues, Translation
 from ..exceptions import ConfigError
 from .chronograf import Chronograf
+from .grafana import Grafana
 from .http import Api
 from .item import Item, Product
 from .kapacitor import Kapacitor
-from .ours import OUR_VALUES, Ours
+from .ours import Ours, our_values
 
 __all__ = ["GROUPS", "OpenSite", "open_site", "translation"]
 
 GROUPS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
-        "dashboards": {"chronograf": "chronograf"},
+        "dashboards": {"chronograf": "chronograf", "grafana": "grafana"},
         "alerts": {
             "template": "kapacitor",
             "task": "kapacitor",
@@ -29,7 +31,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = MappingProxyType(
 order in which they are copied: a task needs its template."""
 
 PRODUCTS: Mapping[str, Callable[[Api], Product]] = MappingProxyType(
-    {"chronograf": Chronograf, "kapacitor": Kapacitor}
+    {"chronograf": Chronograf, "grafana": Grafana, "kapacitor": Kapacitor}
 )
 
 
@@ -48,6 +50,16 @@ class OpenSite:
 
     secrets: Collection[str]
     """What must not be shown."""
+
+    apis: Collection[Api] = ()
+    """The connections to its servers."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for api in self.apis:
+            api.close()
 
     def list(self, kinds: Collection[str]) -> list[Item]:
         """Return all items of some kinds, in the order of the kinds.
@@ -91,7 +103,7 @@ def open_site(name: str, sites: SitesConfig, group: str) -> OpenSite:
     if name == OURS:
         config = config or SiteConfig()
         values = {
-            kind: {**OUR_VALUES.get(kind, {}), **given}
+            kind: {**our_values(group).get(kind, {}), **given}
             for kind, given in config.values.to_domain().items()
         }
         ours = Ours(group)
@@ -105,10 +117,12 @@ def open_site(name: str, sites: SitesConfig, group: str) -> OpenSite:
         known = ", ".join([*sites.sites, *({OURS} - set(sites.sites))])
         raise ConfigError(f"no site {name!r}; allowed are {known}")
     opened: dict[str, Product] = {}
+    apis = []
     for product in dict.fromkeys(GROUPS[group].values()):
         server: ServerConfig | None = getattr(config, product)
         if server is not None:
             api = Api(name, product, server)
+            apis.append(api)
             opened[product] = PRODUCTS[product](api)
     if not opened:
         needed = " or ".join(dict.fromkeys(GROUPS[group].values()))
@@ -122,6 +136,7 @@ def open_site(name: str, sites: SitesConfig, group: str) -> OpenSite:
         },
         values=config.values.to_domain(),
         secrets=config.secrets,
+        apis=apis,
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..domain.promotion import Rewriter, Translation
 from ..domain.promotion.chronograf import rewrite_chronograf
+from ..domain.promotion.grafana import rewrite_grafana
 from ..domain.promotion.kapacitor import rewrite_handler, rewrite_task
 from ..exceptions import ConfigError, PromotionError
 from .item import Item
@@ -20,6 +21,7 @@ HINT = "template-script"
 
 REWRITE: Mapping[str, Callable[[Json, Rewriter], dict[str, Any]]] = {
     "chronograf": rewrite_chronograf,
+    "grafana": rewrite_grafana,
     "handler": rewrite_handler,
     "task": rewrite_task,
     "template": rewrite_task,

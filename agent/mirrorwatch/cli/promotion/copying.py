@@ -11,8 +11,9 @@ from ...exceptions import ConfigError
 from ...promotion.item import Item
 from ...promotion.plan import Change, make_plan
 from ...promotion.render import render_change
-from ...promotion.sites import GROUPS, OpenSite, open_site, translation
+from ...promotion.sites import GROUPS, OpenSite, translation
 from ...promotion.translate import select, translate
+from .options import opened
 
 __all__ = ["Copying", "show"]
 
@@ -55,9 +56,9 @@ class Copying:
     ) -> None:
         if source in targets:
             raise ConfigError(f"--to {source}: is the site to copy from")
-        self.source = open_site(source, sites, group)
+        self.source = opened(source, sites, group)
         self.targets = [
-            open_site(name, sites, group) for name in dict.fromkeys(targets)
+            opened(name, sites, group) for name in dict.fromkeys(targets)
         ]
         self._sites, self._only, self._kind = sites, only, kind
         self._kinds = {

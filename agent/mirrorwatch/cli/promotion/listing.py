@@ -8,9 +8,9 @@ from rich.table import Table
 from rich.text import Text
 
 from ...config.sites import SitesConfig
-from ...promotion.sites import GROUPS, open_site
+from ...promotion.sites import GROUPS
 from ...promotion.translate import select
-from .options import chosen, from_option, sites_option
+from .options import chosen, from_option, opened, sites_option
 
 __all__ = ["make_list"]
 
@@ -36,7 +36,7 @@ def make_list(group: str) -> click.Command:
         as_json: bool,
     ) -> None:
         """List what a site has, and which of it are copies."""
-        site = open_site(source, sites, group)
+        site = opened(source, sites, group)
         items = select(
             site.list(list(GROUPS[group])), source, only, kind, unique=False
         )

@@ -7,9 +7,9 @@ from typing import Any
 import click
 
 from ...config.sites import SitesConfig
-from ...promotion.sites import GROUPS
+from ...promotion.sites import GROUPS, OpenSite, open_site
 
-__all__ = ["chosen", "from_option", "sites_option", "to_option"]
+__all__ = ["chosen", "from_option", "opened", "sites_option", "to_option"]
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -59,3 +59,15 @@ def chosen(group: str) -> Decorator:
         help="The one kind that is meant. Default: all.",
     )
     return lambda function: only(kind(function))
+
+
+def opened(name: str, sites: SitesConfig, group: str) -> OpenSite:
+    """Return a site, which is closed when the command ends.
+
+    Raises
+    ------
+    ConfigError
+        Raised as by `open_site`.
+    """
+    site = open_site(name, sites, group)
+    return click.get_current_context().with_resource(site)

@@ -6,9 +6,9 @@ import click
 
 from ...config.sites import SitesConfig
 from ...promotion.folder import write_folder
-from ...promotion.sites import GROUPS, open_site
+from ...promotion.sites import GROUPS
 from ...promotion.translate import select
-from .options import chosen, from_option, sites_option
+from .options import chosen, from_option, opened, sites_option
 
 __all__ = ["make_pull"]
 
@@ -42,7 +42,7 @@ def make_pull(group: str) -> click.Command:
 
         Nothing in them is changed or hidden: scripts may hold tokens.
         """
-        site = open_site(source, sites, group)
+        site = opened(source, sites, group)
         items = site.list(list(GROUPS[group]))
         for file in write_folder(select(items, source, only, kind), into):
             click.echo(file)

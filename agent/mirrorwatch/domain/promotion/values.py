@@ -40,7 +40,7 @@ EVERYWHERE: Mapping[Kind, frozenset[str]] = {
     # "" is the default of whoever reads it; the rest are names that the
     # products give themselves (InfluxDB, Chronograf's rules).
     Kind.DATABASE: frozenset({"", "_internal", "chronograf"}),
-    Kind.RETENTION_POLICY: frozenset({"", "autogen", "monitor"}),
+    Kind.RETENTION_POLICY: frozenset({"", "autogen", "default", "monitor"}),
     Kind.SOURCE: frozenset({"", "dynamic", "cs"}),
     Kind.DATASOURCE: frozenset(
         {"", "grafana", "-- Grafana --", "-- Mixed --", "-- Dashboard --"}
@@ -129,8 +129,8 @@ class Translation:
 
     def _exact(self, kind: Kind, value: str) -> str | None:
         found = {new for old, new in self._pairs(kind) if old == value}
-        if value in self.everywhere.get(kind, ()):
-            found.add(value)
+        if not found and value in self.everywhere.get(kind, ()):
+            return value
         # Two names of one value, which the other site tells apart.
         return found.pop() if len(found) == 1 else None
 
