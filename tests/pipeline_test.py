@@ -1,20 +1,31 @@
 """One tick, with sources and sinks that work and that do not."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 import structlog
 from structlog.testing import capture_logs
 
 from mirrorwatch.domain.checks import CHECKS, FlowLimits
+from mirrorwatch.domain.maintenance import Window
 from mirrorwatch.domain.observations import Observation
 from mirrorwatch.domain.verdicts import Health
-from mirrorwatch.exceptions import SinkError, SourceUnavailableError
+from mirrorwatch.exceptions import (
+    SinkError,
+    SourceUnavailableError,
+    StateError,
+)
 from mirrorwatch.pipeline import Pipeline
 from mirrorwatch.ports import Report, Sink, Source
 from mirrorwatch.state import Database
 from mirrorwatch.state.verdicts import VerdictStore
-from tests.support.builders import FLOW, NOON, a_canary, a_partition
+from tests.support.builders import (
+    FLOW,
+    NOON,
+    a_canary,
+    a_partition,
+    a_window,
+)
 
 
 class Fixed:
@@ -68,6 +79,7 @@ def pipeline(
     sources: Sequence[Source],
     sinks: Sequence[Sink],
     database: Database | None = None,
+    windows: Callable[[datetime], tuple[Window, ...]] = lambda _: (),
 ) -> Pipeline:
     return Pipeline(
         flows=[FLOW],
@@ -75,6 +87,7 @@ def pipeline(
         sources=sources,
         sinks=sinks,
         verdicts=VerdictStore(database or Database(None)),
+        windows=windows,
         clock=Clock(),
         logger=structlog.get_logger(),
     )
@@ -123,6 +136,24 @@ def test_since_is_carried_over_ticks_and_restarts() -> None:
     again = pipeline([], [], database).tick()
     assert {v.since for v in second.verdicts} == {first.at}
     assert {v.since for v in again.verdicts} == {first.at}
+
+
+def test_announced_maintenance_is_in_the_report_to_its_end() -> None:
+    # Two ticks of this clock begin before its end, the third one after it.
+    window = a_window(NOON, timedelta(milliseconds=40))
+    answers = [(window,)]
+
+    def read(_now: datetime) -> tuple[Window, ...]:
+        if not answers:
+            raise StateError("The disk is full")
+        return answers.pop()
+
+    made = pipeline([], [], windows=read)
+    with capture_logs() as log:
+        reports = [made.tick() for _ in range(3)]
+    assert reports[1].at < window.until <= reports[2].at
+    assert [len(report.maintenance) for report in reports] == [1, 1, 0]
+    assert [entry["event"] for entry in log] == ["State unavailable"]
 
 
 def test_closing_closes_every_sink() -> None:

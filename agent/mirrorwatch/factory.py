@@ -12,12 +12,15 @@ from .pipeline import Pipeline
 from .ports import Sink, Worker
 from .sinks.history import HistorySink
 from .sinks.log import LogSink
+from .sinks.maintenance import MaintenanceSink
 from .sinks.prometheus import PrometheusSink
 from .sources.canary import Headers, no_headers
 from .sources.cluster import Cluster
 from .state import Database
 from .state.audit_folder import local_path
 from .state.history import History
+from .state.maintenance import MaintenanceStore
+from .state.outbox import Outbox
 from .state.verdicts import VerdictStore
 from .web.app import create_app
 from .web.board import Board
@@ -114,12 +117,24 @@ def build_agent(
         influxdb = make_influxdb_sink(config.sinks.influxdb, database, logger)
         sinks.append(influxdb)
         senders.append(influxdb)
+    outbox: Outbox | None = None
     # Books in memory do not know what people were told: `once` tells nobody.
     if config.sinks.notify is not None and database.lasts:
         links = Links(config.web.address, Runbook.load().link)
-        notices = wire_notify(config.sinks.notify, database, links, logger)
-        sinks.append(notices)
-        senders += notices.deliveries
+        notify = wire_notify(config.sinks.notify, database, links, logger)
+        outbox = notify.outbox
+        sinks.append(notify)
+        senders += notify.deliveries
+    maintenance = MaintenanceStore(database)
+    sinks.append(
+        MaintenanceSink(
+            maintenance,
+            history,
+            outbox=outbox,
+            page=config.web.address,
+            logger=logger,
+        )
+    )
     app = create_app(
         board,
         history,
@@ -138,6 +153,7 @@ def build_agent(
             sources=wired.sources,
             sinks=sinks,
             verdicts=VerdictStore(database),
+            windows=maintenance.in_force,
             clock=clock,
             logger=logger,
         ),

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from structlog.typing import FilteringBoundLogger
 
 from .domain.checks import FlowLimits, judge
+from .domain.maintenance import Window
 from .domain.observations import Observation
 from .domain.verdicts import Flow, Verdict, keep_since
 from .exceptions import SinkError, SourceError, StateError
@@ -30,6 +31,8 @@ class Pipeline:
         Where reports go.
     verdicts
         Keeps verdicts over a restart.
+    windows
+        Returns the maintenance that is in force at a time.
     clock
         Gives the time.
     logger
@@ -44,6 +47,7 @@ class Pipeline:
         sources: Sequence[Source],
         sinks: Sequence[Sink],
         verdicts: VerdictStore,
+        windows: Callable[[datetime], tuple[Window, ...]] = lambda _: (),
         clock: Callable[[], datetime],
         logger: FilteringBoundLogger,
     ) -> None:
@@ -52,8 +56,10 @@ class Pipeline:
         self._sources = sources
         self._sinks = sinks
         self._store = verdicts
+        self._read_windows = windows
         self._clock = clock
         self._logger = logger
+        self._windows: tuple[Window, ...] = ()
         self._before: tuple[Verdict, ...] | None = None
         self._last_tick: timedelta | None = None
         self._sinks_up: dict[str, bool] = {}
@@ -85,6 +91,7 @@ class Pipeline:
                 lost_points=self._count("lost_points"),
                 last_tick=self._last_tick,
             ),
+            maintenance=self._in_force(now),
         )
         self._publish(report)
         self._save(verdicts, now)
@@ -135,6 +142,16 @@ class Pipeline:
             for sink in self._sinks
             if hasattr(sink, what)
         }
+
+    def _in_force(self, now: datetime) -> tuple[Window, ...]:
+        try:
+            self._windows = self._read_windows(now)
+        except StateError as e:
+            # What was announced goes on to its end.
+            self._tell("maintenance", "State unavailable", e)
+        else:
+            self._told.pop("maintenance", None)
+        return tuple(w for w in self._windows if w.holds(now))
 
     def _load(self, now: datetime) -> tuple[Verdict, ...]:
         try:

@@ -18,6 +18,8 @@ COMMANDS = {
     "demo": "demo",
     "influx": "influx",
     "lab": "lab",
+    "maintenance": "maintenance",
+    "notify": "notify",
     "once": "once",
     "run": "run",
     "status": "status",

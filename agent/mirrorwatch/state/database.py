@@ -20,6 +20,9 @@ class Database:
     ----------
     path
         File, made with its folder if missing; `None` for memory only.
+    beside
+        Whether to work beside the agent that the file belongs to: the file
+        must be there, and nobody is kept out.
 
     Raises
     ------
@@ -34,11 +37,14 @@ class Database:
     own tables with ``CREATE TABLE IF NOT EXISTS``.
     """
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, *, beside: bool = False) -> None:
         self._lock = RLock()
         self._path = path
+        self._only: TextIO | None = None
         try:
-            if path is not None:
+            if path is not None and beside:
+                _require(path)
+            elif path is not None:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 self._only = _lock(path)
             self._connection = sqlite3.connect(
@@ -84,8 +90,16 @@ class Database:
         """Close the file."""
         with self._lock:
             self._connection.close()
-            if self._path is not None:
+            if self._only is not None:
                 self._only.close()
+
+
+def _require(path: Path) -> None:
+    if not path.exists():
+        raise StateError(
+            f"There is no state file {path}: no agent has run with this "
+            "configuration (state.path) on this machine"
+        )
 
 
 def _lock(path: Path) -> TextIO:

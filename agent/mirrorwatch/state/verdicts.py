@@ -49,6 +49,12 @@ class VerdictStore:
             if now - datetime.fromisoformat(at) <= FORGET_AFTER
         )
 
+    def newest(self) -> datetime | None:
+        """Return when verdicts were last written; `None` for never."""
+        with self._database.transaction() as sql:
+            (at,) = sql.execute("SELECT max(at) FROM verdict").fetchone()
+        return None if at is None else datetime.fromisoformat(at)
+
     def save(self, verdicts: Sequence[Verdict], now: datetime) -> None:
         """Write the verdicts of a tick."""
         with self._database.transaction() as sql:

@@ -52,7 +52,7 @@ class NotifySink:
     ) -> None:
         self._notifier = notifier
         self._store = store
-        self._outbox = outbox
+        self.outbox = outbox
         self.deliveries = tuple(deliveries)
         self._links = links
         self._logger = logger
@@ -67,13 +67,13 @@ class NotifySink:
     @property
     def spooled_points(self) -> int:
         """Messages that wait, each counted for each receiver."""
-        return self._outbox.waiting
+        return self.outbox.waiting
 
     @property
     def lost_points(self) -> int:
         """Messages given up since the start."""
         refused = sum(d.refused for d in self.deliveries)
-        return refused + self._outbox.dropped
+        return refused + self.outbox.dropped
 
     def publish(self, report: Report) -> None:
         held = {window.flow for window in report.maintenance}

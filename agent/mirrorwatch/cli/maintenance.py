@@ -1,0 +1,189 @@
+"""`mirrorwatch maintenance`: holds notices while people work on a mirror."""
+
+import json
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import click
+
+from ..clock import utc_now
+from ..config import Config
+from ..domain.before_after import Outcome, to_document, to_lines
+from ..domain.checks.finding import seconds
+from ..domain.maintenance import Window
+from ..state import Database
+from ..state.maintenance import MaintenanceStore
+from ..state.verdicts import VerdictStore
+from .options import DURATION, config_option
+
+__all__ = ["command"]
+
+LONGEST = timedelta(days=7)
+"""Whoever forgets to end it shall not be without notices for good."""
+
+MISSED_TICKS = 3
+"""After so many an agent counts as stopped, as at ``/healthz``."""
+
+
+@click.command(
+    "maintenance",
+    epilog="Examples: mirrorwatch maintenance --for 2h "
+    '--reason "MM2 3.9 to 4.3"; mirrorwatch maintenance --end; '
+    "mirrorwatch maintenance --report",
+)
+@config_option
+@click.option(
+    "--for",
+    "duration",
+    type=DURATION,
+    metavar="TIME",
+    help="Hold notices for so long, from now on, for example 2h.",
+)
+@click.option("--reason", metavar="TEXT", help="What is done, for all to see.")
+@click.option(
+    "--flow",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="Only this flow; may come several times. Default: every flow.",
+)
+@click.option("--end", is_flag=True, help="End it now.")
+@click.option(
+    "--report",
+    "reports",
+    is_flag=True,
+    help="Print how the flows were before the last one, and after it.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(
+    config: Config,
+    duration: timedelta | None,
+    reason: str | None,
+    names: tuple[str, ...],
+    *,
+    end: bool,
+    reports: bool,
+    as_json: bool,
+) -> None:
+    """Hold notices while people work on a mirror, or tell if they are.
+
+    Verdicts go on, and so do the page, /metrics and InfluxDB. The running
+    agent takes it up at its next tick. Run it as the agent's user, on the
+    agent's machine: both write to the state file.
+    """
+    _check(duration, reason, end=end, reports=reports)
+    flows = _choose(config, names)
+    database = Database(config.state.path, beside=True)
+    try:
+        store, now = MaintenanceStore(database), utc_now()
+        if reports:
+            _print_outcomes(store.last(flows), as_json=as_json)
+            return
+        windows: Sequence[Window]
+        if duration is not None:
+            windows = store.announce(flows, now, now + duration, reason or "")
+        elif end:
+            windows = store.end(flows, now)
+        else:
+            windows = [w for w in store.in_force(now) if w.flow in flows]
+        if as_json:
+            click.echo(json.dumps([_document(w) for w in windows], indent=2))
+        else:
+            _print(windows, now, end=end)
+        _warn_if_stopped(VerdictStore(database).newest(), now, config)
+    finally:
+        database.close()
+
+
+def _check(
+    duration: timedelta | None, reason: str | None, *, end: bool, reports: bool
+) -> None:
+    if sum([duration is not None, end, reports]) > 1:
+        raise click.UsageError("Use one of --for, --end and --report.")
+    if duration is None:
+        if reason is not None:
+            raise click.UsageError("--reason goes with --for.")
+        return
+    if not (reason or "").strip():
+        raise click.UsageError(
+            "--for needs --reason: who looks at the page wants to know why "
+            "nobody is told."
+        )
+    if not timedelta() < duration <= LONGEST:
+        raise click.BadParameter(
+            f"at most {LONGEST.days}d, and more than nothing; announce it "
+            "again where it takes longer",
+            param_hint="--for",
+        )
+
+
+def _choose(config: Config, names: tuple[str, ...]) -> list[str]:
+    known = [flow.name for flow in config.flows]
+    if unknown := [name for name in names if name not in known]:
+        raise click.BadParameter(
+            f"there is no flow {unknown[0]!r}; there are {', '.join(known)}",
+            param_hint="--flow",
+        )
+    return list(dict.fromkeys(names)) or known
+
+
+def _print(windows: Sequence[Window], now: datetime, *, end: bool) -> None:
+    if not windows:
+        click.echo("No flow is in maintenance.")
+    for window in windows:
+        if end:
+            lasted = seconds(now - window.since)
+            click.echo(
+                f"{window.flow}: maintenance has ended, after {lasted} "
+                f"({window.reason}). What changed, after the agent's next "
+                "tick: mirrorwatch maintenance --report"
+            )
+        else:
+            left = seconds(window.until - now)
+            click.echo(
+                f"{window.flow}: notices are held until "
+                f"{window.until:%Y-%m-%d %H:%M} UTC, for {left} "
+                f"({window.reason})"
+            )
+
+
+def _print_outcomes(outcomes: tuple[Outcome, ...], *, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps([to_document(o) for o in outcomes], indent=2))
+    elif not outcomes:
+        click.echo(
+            "No maintenance has ended yet. Its report is made at the first "
+            "tick of the agent after its end."
+        )
+    else:
+        for outcome in outcomes:
+            first, *lines = to_lines(outcome)
+            click.echo(f"{first} ({outcome.window.reason})")
+            for line in lines:
+                click.echo(f"  {line}")
+
+
+def _warn_if_stopped(
+    newest: datetime | None, now: datetime, config: Config
+) -> None:
+    if newest is None:
+        seen = "Nobody has judged anything with"
+    elif now - newest > MISSED_TICKS * config.interval:
+        seen = f"It is {seconds(now - newest)} since an agent wrote to"
+    else:
+        return
+    click.echo(
+        f"{seen} the state file {config.state.path}: is mirrorwatch run "
+        "running, with this configuration?",
+        err=True,
+    )
+
+
+def _document(window: Window) -> dict[str, Any]:
+    return {
+        "flow": window.flow,
+        "since": window.since.isoformat(),
+        "until": window.until.isoformat(),
+        "reason": window.reason,
+    }

@@ -1,0 +1,121 @@
+"""Compares flows before and after maintenance: the sink."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from structlog.typing import FilteringBoundLogger
+
+from ..domain.before_after import (
+    Latency,
+    Outcome,
+    Snapshot,
+    take_snapshot,
+    to_document,
+    to_message,
+)
+from ..exceptions import SinkError, StateError
+from ..ports import Report
+from ..state.history import History
+from ..state.maintenance import MaintenanceStore, Open
+from ..state.outbox import Outbox
+
+__all__ = ["MaintenanceSink"]
+
+RECENT = timedelta(minutes=5)
+"""The stretch whose latency is compared, as on the page."""
+
+
+class MaintenanceSink:
+    """Notes how flows are before and after maintenance, and tells it.
+
+    Parameters
+    ----------
+    store
+        Keeps what was announced.
+    history
+        Knows the latency of the last minutes.
+    outbox
+        Where messages wait, if anybody is told.
+    page
+        Address of the status page.
+    logger
+        Told of the begin and of what changed.
+    """
+
+    name = "maintenance"
+
+    def __init__(
+        self,
+        store: MaintenanceStore,
+        history: History,
+        *,
+        outbox: Outbox | None,
+        page: str,
+        logger: FilteringBoundLogger,
+    ) -> None:
+        self._store = store
+        self._history = history
+        self._outbox = outbox
+        self._page = page
+        self._logger = logger
+        self._previous: Report | None = None
+
+    def publish(self, report: Report) -> None:
+        previous, self._previous = self._previous, report
+        flows = {flow.name for flow in report.flows}
+        try:
+            opened = [o for o in self._store.open() if o.window.flow in flows]
+            over = [o for o in opened if report.at >= o.window.until]
+            for begun in opened:
+                if begun.before is None and begun.window.holds(report.at):
+                    self._begin(begun, report, previous)
+            if over:
+                self._finish(over, report)
+        except StateError as e:
+            raise SinkError(str(e), sink=self.name) from e
+
+    def close(self) -> None:
+        """Do nothing: what was noted is committed."""
+
+    def _begin(
+        self, begun: Open, report: Report, previous: Report | None
+    ) -> None:
+        """Note how a flow was in the last report before maintenance.
+
+        After a start of the agent there is none: then the first one is used.
+        """
+        window = begun.window
+        if previous is not None and previous.at <= window.since:
+            report = previous
+        self._store.begin(begun.number, self._snapshot(report, window.flow))
+        self._logger.info(
+            "Maintenance began, notices are held",
+            flow=window.flow,
+            until=window.until.isoformat(),
+            reason=window.reason,
+        )
+
+    def _finish(self, over: Sequence[Open], report: Report) -> None:
+        outcomes = [
+            Outcome(
+                window=ended.window,
+                before=ended.before,
+                after=self._snapshot(report, ended.window.flow),
+            )
+            for ended in over
+        ]
+        afters = [
+            (ended.number, outcome.after)
+            for ended, outcome in zip(over, outcomes, strict=True)
+        ]
+        message = to_message(outcomes, self._page, report.at)
+        self._store.finish(afters, [message], self._outbox)
+        for outcome in outcomes:
+            self._logger.info("Maintenance is over", **to_document(outcome))
+
+    def _snapshot(self, report: Report, flow: str) -> Snapshot:
+        recent = self._history.summary(flow, report.at - RECENT, report.at)
+        latency = Latency(
+            median=recent.quantile(0.5), p99=recent.quantile(0.99)
+        )
+        return take_snapshot(report, flow, latency)

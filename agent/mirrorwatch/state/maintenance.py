@@ -1,0 +1,199 @@
+"""Announced maintenance: written by a command, taken up by the agent."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from sqlite3 import Connection
+from typing import Any
+
+from ..domain.before_after import Outcome, Snapshot
+from ..domain.maintenance import Window
+from ..domain.notices import Message
+from .codec import from_json, to_json
+from .database import Database
+from .outbox import Outbox
+
+__all__ = ["KEPT", "MaintenanceStore", "Open"]
+
+KEPT = 200
+"""Windows that are kept once they are over: years of upgrades."""
+
+_TABLE = """
+CREATE TABLE IF NOT EXISTS maintenance (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, flow TEXT NOT NULL,
+    since TEXT NOT NULL, until TEXT NOT NULL, reason TEXT NOT NULL,
+    before TEXT, after TEXT)
+"""
+
+_COLUMNS = "flow, since, until, reason"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Open:
+    """A window whose end the agent has not seen yet."""
+
+    number: int
+    """Its number in the state file."""
+
+    window: Window
+    """When notices are held."""
+
+    before: Snapshot | None
+    """How the flow was before, once that was noted."""
+
+
+class MaintenanceStore:
+    """Keeps announced maintenance, and what it changed.
+
+    Parameters
+    ----------
+    database
+        The state file.
+
+    Raises
+    ------
+    StateError
+        Raised by every method if the file cannot be used.
+
+    Notes
+    -----
+    Times are kept in UTC, as ISO 8601, so that they sort as text.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        with database.transaction() as sql:
+            sql.execute(_TABLE)
+
+    def announce(
+        self, flows: Iterable[str], since: datetime, until: datetime, why: str
+    ) -> tuple[Window, ...]:
+        """Hold the notices of flows.
+
+        One that is in maintenance already stays so from its own beginning,
+        until the new end and for the new reason.
+        """
+        windows = []
+        with self._database.transaction() as sql:
+            for flow in flows:
+                found = sql.execute(
+                    "SELECT id, since FROM maintenance WHERE flow = ? "
+                    "AND after IS NULL AND until > ? ORDER BY id DESC",
+                    (flow, since.isoformat()),
+                ).fetchone()
+                number, began = found or (None, since.isoformat())
+                sql.execute(
+                    "INSERT INTO maintenance (id, flow, since, until, reason) "
+                    "VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE "
+                    "SET until = excluded.until, reason = excluded.reason",
+                    (number, flow, began, until.isoformat(), why),
+                )
+                windows.append(_to_window(flow, began, until.isoformat(), why))
+        return tuple(windows)
+
+    def end(self, flows: Iterable[str], now: datetime) -> tuple[Window, ...]:
+        """End the maintenance of flows; return what was in force."""
+        wanted = set(flows)
+        with self._database.transaction() as sql:
+            ended = [w for w in _in_force(sql, now) if w.flow in wanted]
+            sql.executemany(
+                "UPDATE maintenance SET until = ? "
+                "WHERE flow = ? AND after IS NULL AND until > ?",
+                [(now.isoformat(), w.flow, now.isoformat()) for w in ended],
+            )
+        return tuple(ended)
+
+    def in_force(self, now: datetime) -> tuple[Window, ...]:
+        """Return the windows in which notices are held now."""
+        with self._database.transaction() as sql:
+            return tuple(_in_force(sql, now))
+
+    def open(self) -> tuple[Open, ...]:
+        """Return every window whose end the agent has not seen."""
+        with self._database.transaction() as sql:
+            rows = sql.execute(
+                f"SELECT id, before, {_COLUMNS} FROM maintenance "  # noqa: S608
+                "WHERE after IS NULL ORDER BY id"
+            ).fetchall()
+        return tuple(
+            Open(
+                number=number,
+                window=_to_window(*window),
+                before=_to_snapshot(before),
+            )
+            for number, before, *window in rows
+        )
+
+    def begin(self, number: int, before: Snapshot) -> None:
+        """Note how a flow was before its maintenance."""
+        with self._database.transaction() as sql:
+            sql.execute(
+                "UPDATE maintenance SET before = ? WHERE id = ?",
+                (to_json(before), number),
+            )
+
+    def finish(
+        self,
+        afters: Iterable[tuple[int, Snapshot]],
+        messages: Sequence[Message],
+        outbox: Outbox | None,
+    ) -> None:
+        """Note how flows are after it, with the messages that tell it."""
+        with self._database.transaction() as sql:
+            sql.executemany(
+                "UPDATE maintenance SET after = ? WHERE id = ?",
+                [(to_json(after), number) for number, after in afters],
+            )
+            sql.execute(
+                "DELETE FROM maintenance WHERE after IS NOT NULL AND id <= "
+                "(SELECT max(id) FROM maintenance) - ?",
+                (KEPT,),
+            )
+            if outbox is not None:
+                outbox.put(sql, messages)
+        if outbox is not None:
+            outbox.tell()
+
+    def last(self, flows: Iterable[str]) -> tuple[Outcome, ...]:
+        """Return what the last maintenance of each flow changed."""
+        outcomes = []
+        with self._database.transaction() as sql:
+            for flow in flows:
+                row = sql.execute(
+                    f"SELECT before, after, {_COLUMNS} "  # noqa: S608
+                    "FROM maintenance WHERE flow = ? AND after IS NOT NULL "
+                    "ORDER BY id DESC LIMIT 1",
+                    (flow,),
+                ).fetchone()
+                if row is not None:
+                    before, after, *window = row
+                    outcomes.append(
+                        Outcome(
+                            window=_to_window(*window),
+                            before=_to_snapshot(before),
+                            after=from_json(Snapshot, after),
+                        )
+                    )
+        return tuple(outcomes)
+
+
+def _in_force(sql: Connection, now: datetime) -> list[Window]:
+    rows = sql.execute(
+        f"SELECT {_COLUMNS} FROM maintenance "  # noqa: S608 - only columns
+        "WHERE after IS NULL AND since <= ? AND until > ? ORDER BY id",
+        (now.isoformat(), now.isoformat()),
+    )
+    return [_to_window(*row) for row in rows]
+
+
+def _to_window(flow: str, since: str, until: str, reason: str) -> Window:
+    return Window(
+        flow=flow,
+        since=datetime.fromisoformat(since),
+        until=datetime.fromisoformat(until),
+        reason=reason,
+    )
+
+
+def _to_snapshot(text: Any) -> Snapshot | None:
+    return None if text is None else from_json(Snapshot, text)

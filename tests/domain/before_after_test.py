@@ -1,0 +1,123 @@
+"""How a flow was before maintenance, and how it is after it."""
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+
+from mirrorwatch.domain.before_after import (
+    Latency,
+    Outcome,
+    Snapshot,
+    take_snapshot,
+    to_document,
+    to_lines,
+    to_message,
+)
+from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.ports import Report
+from mirrorwatch.state.codec import from_json, to_json
+from tests.support.builders import FLOW, NOON, a_report, a_verdict, a_window
+from tests.support.full_report import a_full_report
+
+LATER = NOON + timedelta(hours=2)
+LATENCY = Latency(
+    median=timedelta(milliseconds=12), p99=timedelta(milliseconds=345)
+)
+
+
+def taken(report: Report) -> Snapshot:
+    return take_snapshot(report, FLOW.name, LATENCY)
+
+
+def test_a_snapshot_has_the_figures_of_every_sink() -> None:
+    snapshot = taken(a_full_report())
+    assert snapshot.health is Health.WARNING
+    assert (snapshot.lag_records, snapshot.lag_seconds) == (12352, 10800)
+    assert snapshot.tasks == {"running": 1, "failed": 1}
+    assert snapshot.counts == {
+        "probes_sent": 50,
+        "probes_lost": 1,
+        "probes_late": 3,
+        "probe_duplicates": 6,
+        "records_skipped": 10,
+        "records_recovered": 2,
+        "records_repeated": 300,
+        "position_resets": 3,
+    }
+    assert from_json(Snapshot, to_json(snapshot)) == snapshot
+
+
+def test_of_a_flow_that_was_not_seen_nothing_is_known() -> None:
+    snapshot = take_snapshot(
+        a_report(verdicts=[]), FLOW.name, Latency(median=None, p99=None)
+    )
+    assert snapshot.health is Health.UNKNOWN
+    assert snapshot.lag_records is None
+    assert dict(snapshot.counts) == {}
+    lines = list(to_lines(outcome(snapshot, snapshot)))
+    assert "lag: not known -> not known" in lines
+    assert "probes lost not known" in lines[-1]
+
+
+def outcome(before: Snapshot | None, after: Snapshot) -> Outcome:
+    return Outcome(window=a_window(), before=before, after=after)
+
+
+def an_upgrade() -> Outcome:
+    before = taken(a_full_report())
+    after = replace(
+        before,
+        at=LATER,
+        verdicts=(
+            a_verdict(Health.CRITICAL, reason="2 probes were lost"),
+            a_verdict(Health.OK, check="lag"),
+        ),
+        latency=replace(LATENCY, p99=timedelta(seconds=2)),
+        counts={**before.counts, "probes_lost": 3, "records_repeated": 7},
+    )
+    return outcome(before, after)
+
+
+def test_only_what_rose_meanwhile_is_counted() -> None:
+    counted = an_upgrade().counted
+    assert counted["probes_lost"] == 2
+    assert counted["probes_sent"] == 0
+    # It is lower than before: it began again at zero.
+    assert counted["records_repeated"] == 7
+
+
+def test_without_a_before_no_rise_is_known() -> None:
+    alone = outcome(None, an_upgrade().after)
+    assert set(alone.counted.values()) == {None}
+    assert to_document(alone)["before"] is None
+    assert next(to_lines(alone)).startswith("summit->ldf: not known -> crit")
+
+
+def test_a_person_reads_what_changed() -> None:
+    assert list(to_lines(an_upgrade())) == [
+        "summit->ldf: warning -> critical, after 2 h",
+        "canary: warning -> critical: 2 probes were lost",
+        "lag: not known -> ok: Every probe arrives",
+        "canary, median: 12 ms -> 12 ms",
+        "canary, p99: 345 ms -> 2,000 ms",
+        "lag: 12,352 offsets (3 h) -> 12,352 offsets (3 h)",
+        "tasks: 1 failed, 1 running -> 1 failed, 1 running",
+        (
+            "counted meanwhile: probes sent 0, probes lost 2, probes late 0, "
+            "probe duplicates 0, records skipped 0, records recovered 0, "
+            "records repeated 7, position resets 0"
+        ),
+    ]
+
+
+def test_flows_whose_maintenance_ends_together_are_one_message() -> None:
+    other = replace(an_upgrade(), window=a_window(flow="commands"))
+    message = to_message([an_upgrade(), other], "http://page", LATER)
+    assert message.title == (
+        "Maintenance is over on summit->ldf, commands: MirrorMaker 3.9 to 4.3"
+    )
+    document = json.loads(json.dumps(message.document, allow_nan=False))
+    assert document["kind"] == "maintenance"
+    assert [f["flow"] for f in document["flows"]] == [FLOW.name, "commands"]
+    assert document["flows"][0]["before"]["latency_p99_seconds"] == 0.345
+    assert document["flows"][0]["counted"]["probes_lost"] == 2

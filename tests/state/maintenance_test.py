@@ -1,0 +1,87 @@
+"""Announced maintenance in the state file."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from mirrorwatch.domain.before_after import Snapshot
+from mirrorwatch.exceptions import StateError
+from mirrorwatch.state import Database
+from mirrorwatch.state.maintenance import MaintenanceStore
+from tests.support.builders import NOON
+
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "state.db"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[MaintenanceStore]:
+    database = Database(path)
+    yield MaintenanceStore(database)
+    database.close()
+
+
+def test_a_window_is_in_force_from_its_begin_to_its_end(
+    store: MaintenanceStore,
+) -> None:
+    (window,) = store.announce(["a"], NOON, NOON + HOUR, "upgrade")
+    assert store.in_force(NOON) == (window,)
+    assert store.in_force(NOON + HOUR - timedelta.resolution) == (window,)
+    assert store.in_force(NOON + HOUR) == ()
+    assert store.in_force(NOON - timedelta.resolution) == ()
+
+
+def test_announced_again_it_goes_on_to_the_new_end(
+    store: MaintenanceStore,
+) -> None:
+    store.announce(["a"], NOON, NOON + HOUR, "upgrade")
+    half = NOON + HOUR / 2
+    (window,) = store.announce(["a"], half, half + HOUR, "takes longer")
+    assert (window.since, window.until) == (NOON, half + HOUR)
+    assert store.in_force(half) == (window,)
+
+
+def test_only_the_flows_that_are_named_end(store: MaintenanceStore) -> None:
+    store.announce(["a", "b"], NOON, NOON + HOUR, "upgrade")
+    (ended,) = store.end(["b", "c"], NOON + HOUR / 2)
+    assert ended.flow == "b"
+    assert [w.flow for w in store.in_force(NOON + HOUR / 2)] == ["a"]
+    assert store.end(["b"], NOON + HOUR / 2) == ()
+
+
+def test_what_another_process_announces_is_seen_at_once(
+    store: MaintenanceStore, path: Path
+) -> None:
+    beside = Database(path, beside=True)
+    MaintenanceStore(beside).announce(["a"], NOON, NOON + HOUR, "upgrade")
+    beside.close()
+    assert [w.reason for w in store.in_force(NOON)] == ["upgrade"]
+
+
+def test_the_last_outcome_of_each_flow_is_kept(
+    store: MaintenanceStore,
+) -> None:
+    for n in range(2):
+        at = NOON + n * 2 * HOUR
+        store.announce(["a"], at, at + HOUR, f"upgrade {n}")
+        (opened,) = store.open()
+        if n:
+            store.begin(opened.number, Snapshot(at=at, verdicts=()))
+        after = Snapshot(at=at + HOUR, verdicts=())
+        store.finish([(opened.number, after)], [], None)
+    (outcome,) = store.last(["a", "b"])
+    assert outcome.window.reason == "upgrade 1"
+    assert outcome.before == Snapshot(at=NOON + 2 * HOUR, verdicts=())
+    assert store.open() == ()
+
+
+def test_there_is_no_working_beside_no_agent(path: Path) -> None:
+    with pytest.raises(StateError, match="no agent has run"):
+        Database(path, beside=True)
+    assert not path.exists()
