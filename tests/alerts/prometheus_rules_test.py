@@ -1,6 +1,6 @@
 """Every rule fires for its fault and for no other, played by promtool."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -18,84 +18,26 @@ from mirrorwatch.alerting.alert import (
 from mirrorwatch.domain.checks import CHECKS
 from mirrorwatch.domain.verdicts import Health
 from mirrorwatch.shipped import shipped
-from tests.support.promtool import (
-    FLOW,
-    OTHER,
-    Story,
-    check_stories,
-    health_of,
+from tests.support.alert_stories import (
+    AFTER,
+    BEGIN,
+    BY_NAME,
+    LONG_STEP,
+    ONCE,
+    STEP,
+    at,
+    expected,
+    fault_of,
+    steps_of,
 )
+from tests.support.promtool import FLOW, OTHER, Story, check_stories, health_of
 
 pytestmark = pytest.mark.slow
 
 RULES = shipped("alerts") / "prometheus" / "mirrorwatch.yaml"
 MAINTENANCE = f'mirrorwatch_maintenance{{flow="{FLOW}"}}'
 LAST_TICK = "mirrorwatch_last_tick_timestamp_seconds"
-
-STEP = timedelta(minutes=1)
-LONG_STEP = timedelta(minutes=4)
-"""For what has to hold for a day; series are stale after five minutes."""
-
-ONCE = 3
-"""When one sample is bad."""
-
-BEGIN = 10
-"""When all are."""
-
-AFTER = 8
-"""Steps that are looked at after a fault is mended."""
-
-BY_NAME = {alert.name: alert for alert in ALERTS}
 BAD = (Health.CRITICAL, Health.WARNING, Health.UNKNOWN)
-
-
-def expected(check: str, health: Health) -> set[str]:
-    """Return what a check fires in the end, by the words of the docs."""
-    name = f"Mirrorwatch{check.capitalize()}"
-    return {
-        Health.CRITICAL: {f"{name}Critical", f"{name}Warning"},
-        Health.WARNING: {f"{name}Warning"},
-        Health.UNKNOWN: {f"{name}Unknown"},
-    }[health] & BY_NAME.keys()
-
-
-def at(alerts: Iterable[str], flow: str = FLOW) -> set[tuple[str, str]]:
-    return {(name, flow) for name in alerts}
-
-
-def steps_of(name: str, step: timedelta = STEP) -> int:
-    return -(-BY_NAME[name].hold // step)
-
-
-def fault_of(check: str, health: Health) -> Story:
-    """One bad sample, then a lasting fault, then it is mended."""
-    alerts, bad = expected(check, health), health.value
-    days = any(BY_NAME[n].hold > timedelta(hours=1) for n in alerts)
-    step = LONG_STEP if days else STEP
-    holds = {name: steps_of(name, step) for name in alerts}
-    last = max(holds.values())
-    mended = BEGIN + last + 5
-    just_before = {
-        BEGIN + hold - 1: at(n for n, h in holds.items() if h < hold)
-        for hold in holds.values()
-    }
-    return Story(
-        name=f"{check} {health.label}",
-        step=step,
-        steps=mended + AFTER,
-        series={
-            health_of(check): f"0x{ONCE - 1} {bad} 0x{BEGIN - ONCE - 2} "
-            f"{bad}x{mended - BEGIN - 1} 0x{AFTER}"
-        },
-        fires={
-            BEGIN - 1: set(),
-            **just_before,
-            BEGIN + last: at(alerts),
-            mended + 1: set(),
-        },
-        ever=alerts,
-    )
-
 
 FAULTS = [fault_of(check, health) for check in CHECKS for health in BAD]
 
