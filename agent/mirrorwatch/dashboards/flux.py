@@ -37,7 +37,9 @@ def over_time(reading: Reading, board: Board) -> str:
         case Age():
             msg = f"{reading.metric.name}: an age is read for now"
             raise ValueError(msg)
-    return "\n  ".join(steps)
+    # Selectors leave the labels of what they chose behind.
+    columns = _list(("_time", "_value", *reading.by))
+    return "\n  ".join([*steps, f"|> keep(columns: {columns})"])
 
 
 def now(reading: Reading, board: Board) -> str:

@@ -24,8 +24,9 @@ def over_time(reading: Reading, board: Board) -> str:
             worst = f"{_word(reading.over)}_over_time({name}[{STEP}])"
             return _across(reading.across, reading.by, worst)
         case Increase():
-            grown = f"increase({name}[{STEP}])"
-            return _across(Function.SUM, reading.by, grown)
+            # `increase` over the same would count what windows share twice.
+            grown = _across(Function.SUM, reading.by, f"rate({name}[{STEP}])")
+            return f"{grown} * $__interval_ms / 1000"
         case Quantile():
             return _quantile(reading, name, STEP)
         case Age():

@@ -36,7 +36,7 @@ PAGE = "http://127.0.0.1:8080"
 def render(number: int, board: Board) -> Dashboard:
     """Return a dashboard; `number` is its place among ours."""
     return Dashboard(
-        id=FIRST_ID + number,
+        id=str(FIRST_ID + number),
         name=board.title,
         cells=tuple(_cells(board)),
         templates=tuple(_template(board, v) for v in board.variables),

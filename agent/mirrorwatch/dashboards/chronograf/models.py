@@ -146,7 +146,7 @@ class Template(_Stored):
 class Dashboard(_Stored):
     """A dashboard."""
 
-    id: int
+    id: str = Field(pattern=r"^\d+$")
     name: str
     organization: Literal["default"] = "default"
     cells: tuple[Cell, ...]
