@@ -1,6 +1,6 @@
 """Labs for tests: shared where nothing is broken, and what to ask them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import timedelta
 from typing import Self
@@ -14,6 +14,7 @@ from mirrorwatch.lab.waiting import wait_until
 __all__ = [
     "FLUSH_SECONDS",
     "LabPool",
+    "carry",
     "copied",
     "produce",
     "show_logs",
@@ -115,3 +116,9 @@ def copied(lab: Lab, topic: str, wanted: Iterable[str]) -> None:
         what=f"{name} has not got {sorted(expected)[:3]} ... at the target",
         pause=timedelta(seconds=0.1),
     )
+
+
+def carry(lab: Lab, topic: str, sent: Sequence[str]) -> None:
+    """Write records at the source, and wait until they are copied."""
+    produce(lab, topic, sent)
+    copied(lab, topic, sent)

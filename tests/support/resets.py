@@ -1,22 +1,23 @@
 """What an agent says of a mirror's positions on a lab."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
 from confluent_kafka import Producer
 
 from mirrorwatch.domain.resets import Kind, PositionObservation, Reset
-from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.domain.verdicts import Health, Verdict
 from mirrorwatch.lab import Lab
 from mirrorwatch.lab.settings import SOURCE, TARGET
 
-from .lab import FLUSH_SECONDS
+from .lab import FLUSH_SECONDS, values
 from .watch import Watch, wait_until
 
 __all__ = ["MISSED_AT_ONCE", "OFFSETS", "await_health"]
-__all__ += ["await_reset", "await_said", "health", "is_judged", "is_settled"]
-__all__ += ["numbers", "resets", "seen", "set_position"]
+__all__ += ["await_reset", "await_said", "await_time_to_loss", "health"]
+__all__ += ["is_judged", "is_settled", "numbers", "resets", "seen"]
+__all__ += ["set_position", "stop_mirror", "uncopied"]
 
 OFFSETS = f"mm2-offsets.{SOURCE}.internal"
 """Where a dedicated mirror commits its positions."""
@@ -99,6 +100,20 @@ def await_said(watch: Watch, text: str) -> None:
     wait_until(lambda: _says(watch, text), what=lambda: _tell(watch))
 
 
+def await_time_to_loss(
+    watch: Watch, grade: Health, topic: str, most: float
+) -> Verdict:
+    """Wait until a topic is said to lose records, so soon at the latest."""
+    verdict = watch.wait_for(grade, check="retention")
+    assert verdict.reason.startswith(f"{topic} loses records in")
+    assert verdict.evidence["worst_topic"] == topic
+    left = verdict.evidence["time_to_loss_seconds"]
+    print(f"retention {grade.name}: {left} s before the loss")
+    assert isinstance(left, int)
+    assert 0 < left <= most
+    return verdict
+
+
 def is_settled(reset: Reset) -> bool:
     """Tell whether the mirror has shown what it made of it."""
     return reset.settled is not None
@@ -107,6 +122,18 @@ def is_settled(reset: Reset) -> bool:
 def numbers(first: int, end: int, word: str = "") -> list[str]:
     """Return values of records, the last number not included."""
     return [f"{word}{n}" for n in range(first, end)]
+
+
+def uncopied(lab: Lab, topic: str, written: Iterable[str]) -> list[str]:
+    """Return what was written and is not at the target."""
+    copies = {*values(lab, "target", topic)}
+    return [value for value in written if value not in copies]
+
+
+def stop_mirror(lab: Lab, watch: Watch) -> None:
+    """Stop it in good order, and let the agent see its last words."""
+    lab.mirror.stop()
+    watch.let_pass(3)
 
 
 def set_position(lab: Lab, topic: str, position: int | None) -> None:
