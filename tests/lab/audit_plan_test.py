@@ -1,21 +1,15 @@
 """What an audit freezes, while a real mirror goes on copying."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Iterator
 from datetime import timedelta
-from threading import Event, Thread
 
 import pytest
-from confluent_kafka import Message, Producer
+from confluent_kafka import Producer
 
 from mirrorwatch.audit import freeze, recheck
-from mirrorwatch.cli.demo import describe_agent
 from mirrorwatch.clock import utc_now
-from mirrorwatch.config import Config
 from mirrorwatch.domain.audit import (
     Ends,
-    Lane,
     Plan,
     Request,
     Span,
@@ -24,8 +18,18 @@ from mirrorwatch.domain.audit import (
 )
 from mirrorwatch.exceptions import SourceUnavailableError
 from mirrorwatch.lab import CANARY_TOPIC, Lab, LabSettings
-from tests.support.lab import FLUSH_SECONDS, copied, produce, values
+from tests.support.audit_plans import (
+    at_rest,
+    audited_up_to,
+    both_sides,
+    config_of,
+    freeze_night,
+    freeze_window,
+    lanes_of,
+)
+from tests.support.lab import FLUSH_SECONDS, carry, copied, produce, values
 from tests.support.watch import wait_until
+from tests.support.writers import traffic, write_at, write_keys
 
 IDLE = "audit.idle"
 BUSY = "audit.busy"
@@ -40,18 +44,9 @@ EXPIRING = "audit.expiring"
 OURS = r"audit[.].*|mirrorwatch[.]canary"
 """Others, such as heartbeats, never rest."""
 
-TOPICS = {
-    CANARY_TOPIC: 1,
-    IDLE: 2,
-    BUSY: 3,
-    COMPACTED: 1,
-    APPENDED: 1,
-    TRANSACTIONS: 1,
-    NOWHERE: 1,
-    EMPTY: 1,
-    TIMED: 1,
-    EXPIRING: 1,
-}
+SINGLE = [CANARY_TOPIC, COMPACTED, APPENDED, TRANSACTIONS, NOWHERE]
+SINGLE += [EMPTY, TIMED, EXPIRING]
+TOPICS = dict.fromkeys(SINGLE, 1) | {IDLE: 2, BUSY: 3}
 
 pytestmark = pytest.mark.lab
 
@@ -75,103 +70,12 @@ def lab() -> Iterator[Lab]:
         yield lab
 
 
-def a_config(lab: Lab, settle: str = "0s", **clusters: object) -> Config:
-    data = describe_agent(lab)
-    data["flows"][0]["topics"] = {"exclude": [r"mm2.*\.internal", "__.*"]}
-    data["audit"] = {"settle": settle}
-    data["clusters"] |= clusters
-    return Config.from_mapping(data)
-
-
-def freeze_night(
-    lab: Lab, ends: Ends, topics: str | None = None, settle: str = "0s"
-) -> Plan:
-    return freeze(
-        a_config(lab, settle), Request(topics=topics), ends, clock=utc_now
-    )
-
-
-def lanes_of(plan: Plan, topic: str) -> dict[int, Lane]:
-    return {x.partition: x for x in plan.lanes if x.target_topic == topic}
-
-
-def write(
-    lab: Lab, topic: str, partition: int, sent: Sequence[int], text: str
-) -> None:
-    """Write records with these timestamps, in milliseconds."""
-    client = {"bootstrap.servers": lab.source.bootstrap, "log_level": 0}
-    producer = Producer(client)
-    for number, time in enumerate(sent):
-        producer.produce(
-            topic,
-            f"{text} {number}",
-            key=str(number % 5),
-            partition=partition,
-            timestamp=time,
-        )
-    assert producer.flush(FLUSH_SECONDS) == 0
-
-
-def contents(records: Sequence[Message], span: Span) -> list[bytes | None]:
-    return [
-        record.value()
-        for record in records
-        if span.start <= (record.offset() or 0) < span.end
-    ]
-
-
-def both_sides(lab: Lab, lane: Lane) -> tuple[list[object], list[object]]:
-    """Return what a lane holds on both sides, by plain consumers."""
-    (source,) = lane.sources
-    records = {
-        side: [
-            record
-            for record in site.topics.read(lane.target_topic)
-            if record.partition() == lane.partition
-        ]
-        for side, site in (("source", lab.source), ("target", lab.target))
-    }
-    return (
-        [*contents(records["source"], source.span)],
-        [*contents(records["target"], lane.span)],
-    )
-
-
-@contextmanager
-def traffic(lab: Lab) -> Iterator[None]:
-    """Write to all partitions of the busy topic, some hundred a second."""
-    stopping = Event()
-
-    def run() -> None:
-        client = {"bootstrap.servers": lab.source.bootstrap, "linger.ms": 5}
-        producer = Producer(client)
-        number = 0
-        while not stopping.wait(0.02):
-            for partition in range(TOPICS[BUSY]):
-                for _ in range(partition * 3 + 1):
-                    producer.produce(
-                        BUSY, f"{partition} {number}", partition=partition
-                    )
-                    number += 1
-            producer.poll(0)
-        producer.flush(FLUSH_SECONDS)
-
-    thread = Thread(target=run, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        stopping.set()
-        thread.join()
-
-
 @pytest.fixture(scope="module")
 def first(lab: Lab) -> Plan:
     """The first night, when everything rests."""
     for topic in (IDLE, APPENDED, EXPIRING):
         produce(lab, topic, [f"{topic} {n}" for n in range(50)])
-    now = int(utc_now().timestamp() * 1000)
-    write(lab, COMPACTED, 0, [now] * 50, COMPACTED)
+    write_keys(lab, COMPACTED, 50, COMPACTED)
     produce(lab, NOWHERE, ["1", "2", "3"])
     producer = Producer(
         {"bootstrap.servers": lab.source.bootstrap, "transactional.id": "t"}
@@ -184,16 +88,7 @@ def first(lab: Lab) -> Plan:
     for topic in (IDLE, COMPACTED, APPENDED, EXPIRING):
         copied(lab, topic, [f"{topic} {n}" for n in range(50)])
     copied(lab, TRANSACTIONS, ["transaction 2"])
-    positions: dict[str, int | None] = {}
-
-    def settled() -> bool:
-        plan = freeze_night(lab, Ends(), OURS)
-        positions.update(
-            (lane.topic, lane.sources[0].position) for lane in plan.lanes
-        )
-        return all(lane.cut == "idle" for lane in plan.lanes)
-
-    wait_until(settled, what=lambda: f"not all rest: {positions}")
+    at_rest(lab, Ends(), OURS)
     return freeze_night(lab, Ends())
 
 
@@ -244,7 +139,7 @@ def test_nights_join_without_a_gap_while_the_mirror_copies(
     lab: Lab, first: Plan
 ) -> None:
     ends, audited = ends_after(first, Ends()), dict[int, int]()
-    with traffic(lab):
+    with traffic(lab, BUSY, TOPICS[BUSY]):
         for _ in range(4):
             before = len(values(lab, "target", BUSY))
             wait_until(
@@ -260,7 +155,7 @@ def test_nights_join_without_a_gap_while_the_mirror_copies(
                 assert lane.sources[0].span.start == audited.get(partition, 0)
                 assert len(lane.span) > 0
                 audited[partition] = lane.sources[0].span.end
-            assert recheck(a_config(lab), plan) == ()
+            assert recheck(config_of(lab), plan) == ()
             ends = ends_after(plan, ends)
 
 
@@ -268,8 +163,7 @@ def test_what_the_mirror_has_not_read_is_in_flight(
     lab: Lab, first: Plan
 ) -> None:
     before = ends_after(first, Ends())
-    produce(lab, IDLE, ["copied"])
-    copied(lab, IDLE, ["copied"])
+    carry(lab, IDLE, ["copied"])
     at_rest(lab, before, IDLE)
     lab.mirror.freeze()
     try:
@@ -305,15 +199,10 @@ def test_a_window_is_cut_by_the_times_of_records(lab: Lab) -> None:
     times = [now + timedelta(minutes=n) for n in range(-600, -500)]
     # One is out of order by hours, and belongs to the window.
     times[80] = now - timedelta(minutes=585)
-    write(lab, TIMED, 0, [int(t.timestamp() * 1000) for t in times], "timed")
+    write_at(lab, TIMED, times, "timed")
     copied(lab, TIMED, [f"timed {n}" for n in range(100)])
     window = Window(times[10], times[20])
-    plan = freeze(
-        a_config(lab),
-        Request(window=window, topics=TIMED),
-        Ends(),
-        clock=utc_now,
-    )
+    plan = freeze_window(lab, TIMED, window)
     (lane,) = plan.lanes
     assert (lane.cut, plan.window, plan.unverifiable) == ("window", window, ())
     assert lane.sources[0].span == lane.span == Span(10, 100)
@@ -324,12 +213,7 @@ def test_a_window_without_timestamps_lies_between_syncs(
     lab: Lab, first: Plan
 ) -> None:
     window = Window(first.at - timedelta(hours=1), first.at)
-    plan = freeze(
-        a_config(lab),
-        Request(window=window, topics=APPENDED),
-        Ends(),
-        clock=utc_now,
-    )
+    plan = freeze_window(lab, APPENDED, window)
     assert [lane.span for lane in plan.lanes] == [Span(0, 50)]
     assert plan.unverifiable == ()
 
@@ -339,20 +223,11 @@ def test_what_expired_is_unverifiable_before_and_after_reading(
 ) -> None:
     before = freeze_night(lab, Ends(), EXPIRING)
     lab.delete_records(EXPIRING, {0: 10})
-    (gap,) = recheck(a_config(lab), before)
+    (gap,) = recheck(config_of(lab), before)
     assert (gap.topic, gap.partition) == (EXPIRING, 0)
     assert "expired at the source" in gap.reason
 
-    early = ends_after(first, Ends())
-    early = replace(
-        early,
-        ends=tuple(
-            replace(end, source_end=5, target_end=5)
-            if end.topic == EXPIRING
-            else end
-            for end in early.ends
-        ),
-    )
+    early = audited_up_to(ends_after(first, Ends()), EXPIRING, 5)
     after = freeze_night(lab, early, EXPIRING)
     (gap,) = after.unverifiable
     assert gap.reason == "expired at the source before it was audited"
@@ -363,30 +238,13 @@ def test_what_expired_is_unverifiable_before_and_after_reading(
         assert source == target
 
     window = Window(first.at - timedelta(days=1), first.at)
-    adhoc = freeze(
-        a_config(lab),
-        Request(window=window, topics=EXPIRING),
-        Ends(),
-        clock=utc_now,
-    )
+    adhoc = freeze_window(lab, EXPIRING, window)
     assert adhoc.lanes == ()
     assert "may have expired at the source" in adhoc.unverifiable[0].reason
 
 
 def test_a_cluster_that_cannot_be_reached_is_named(lab: Lab) -> None:
-    away: Mapping[str, object] = {
-        "kafka": {"bootstrap.servers": "127.0.0.1:1"}
-    }
-    config = a_config(lab, ldf=away)
+    away = {"kafka": {"bootstrap.servers": "127.0.0.1:1"}}
+    config = config_of(lab, ldf=away)
     with pytest.raises(SourceUnavailableError, match="ldf"):
         freeze(config, Request(), Ends(), clock=utc_now)
-
-
-def at_rest(lab: Lab, ends: Ends, topic: str) -> None:
-    """Wait until the mirror says that it copied all of a topic."""
-    wait_until(
-        lambda: all(
-            lane.cut == "idle" for lane in freeze_night(lab, ends, topic).lanes
-        ),
-        what=lambda: f"{topic} does not rest",
-    )

@@ -1,5 +1,8 @@
 """What writes at the source of a lab: on and on, by keys, in transactions."""
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
 from threading import Event, Thread
 from types import TracebackType
 from typing import Self
@@ -10,7 +13,8 @@ from mirrorwatch.lab import Lab
 
 from .lab import FLUSH_SECONDS
 
-__all__ = ["Writer", "write_keys", "write_transactions"]
+__all__ = ["Writer", "traffic", "write_at", "write_keys"]
+__all__ += ["write_transactions"]
 
 
 class Writer:
@@ -77,3 +81,42 @@ def write_transactions(lab: Lab, topic: str, name: str) -> None:
             producer.abort_transaction(FLUSH_SECONDS)
         else:
             producer.commit_transaction(FLUSH_SECONDS)
+
+
+def write_at(
+    lab: Lab, topic: str, times: Sequence[datetime], name: str
+) -> None:
+    """Write a record with each of these timestamps."""
+    producer = Producer({"bootstrap.servers": lab.source.bootstrap})
+    for n, time in enumerate(times):
+        sent = int(time.timestamp() * 1000)
+        producer.produce(topic, f"{name} {n}", partition=0, timestamp=sent)
+    assert producer.flush(FLUSH_SECONDS) == 0
+
+
+@contextmanager
+def traffic(lab: Lab, topic: str, partitions: int) -> Iterator[None]:
+    """Write to all partitions of a topic, some hundred records a second."""
+    stopping = Event()
+
+    def run() -> None:
+        client = {"bootstrap.servers": lab.source.bootstrap, "linger.ms": 5}
+        producer = Producer(client)
+        number = 0
+        while not stopping.wait(0.02):
+            for partition in range(partitions):
+                for _ in range(partition * 3 + 1):
+                    producer.produce(
+                        topic, f"{partition} {number}", partition=partition
+                    )
+                    number += 1
+            producer.poll(0)
+        producer.flush(FLUSH_SECONDS)
+
+    thread = Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stopping.set()
+        thread.join()
