@@ -53,9 +53,6 @@ class Stop:
         return f"{self.place}: {NAMES[self.kind]} {shown} {self.why}"
 
 
-UNKNOWN = "is not in the map of both sites"
-
-
 @dataclass(slots=True)
 class Rewriter:
     """Rewrites the values of one item, and collects what stops it."""
@@ -75,8 +72,9 @@ class Rewriter:
         yield
         del self._place[len(self._place) - len(place) :]
 
-    def stop(self, kind: Kind, value: str, why: str = UNKNOWN) -> str:
+    def stop(self, kind: Kind, value: str, why: str | None = None) -> str:
         """Note a value that is not known, and return it as it is."""
+        why = why or self.translation.why_not(kind, value)
         self.stops.append(
             Stop(place=": ".join(self._place), kind=kind, value=value, why=why)
         )

@@ -111,6 +111,19 @@ class Translation:
         """Tell whether a text is, as a whole, an address of this site."""
         return value in self.source.get(Kind.ENDPOINT, {}).values()
 
+    def why_not(self, kind: Kind, value: str) -> str:
+        """Say why a value has no translation."""
+        there = self.target.get(kind, {})
+        for name, old in self.source.get(kind, {}).items():
+            if old == value or (
+                kind is Kind.ENDPOINT and value.startswith(old)
+            ):
+                key = f"{kind}.{name}"
+                if name in there:
+                    return f"is {key}, but the way back leads elsewhere"
+                return f"is {key}, for which the other site has no value"
+        return "is not in the map of both sites"
+
     def prefixes(self) -> Iterator[str]:
         """Yield the prefixes that change."""
         for old, new in self._pairs(Kind.TOPIC_PREFIX):

@@ -1,0 +1,322 @@
+"""Rules between two real Kapacitors."""
+
+import copy
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support.influx import ADMIN, PASSWORD
+from tests.support.two_sites import SECRET, TwoSites
+
+pytestmark = [pytest.mark.kapacitor, pytest.mark.chronograf]
+
+SCRIPT = """\
+var db = 'efd_stand'
+var rp = 'week'
+stream
+    |from()
+        .database(db)
+        .retentionPolicy(rp)
+        .measurement('stand.dome')
+        .groupBy('topic')
+        .where(lambda: "topic" == 'stand.dome')
+    |alert()
+        .id('dome')
+        .crit(lambda: "angle" > 10.0)
+        .message('see http://stand.example:1/hook/dome')
+        .topic('stand.dome')
+    |influxDBOut()
+        .database(db)
+        .retentionPolicy(rp)
+        .measurement('stand.alerts')
+        .flushInterval(1s)
+"""
+
+TEMPLATE = """\
+var db string
+var rp string
+var limit = 1.0
+var every = 10s
+stream
+    |from()
+        .database(db)
+        .retentionPolicy(rp)
+        .measurement('stand.dome')
+    |alert()
+        .id('template')
+        .warn(lambda: "angle" > limit)
+        .topic('stand.warnings')
+"""
+
+RULE: dict[str, Any] = {
+    "name": "Dome too far",
+    "every": "",
+    "message": "dome at {{ .Level }}",
+    "trigger": "threshold",
+    "values": {"operator": "greater than", "value": "20"},
+    "alertNodes": {
+        "post": [{"url": "http://stand.example:1/hook", "headers": {}}],
+        "slack": [{"channel": "#stand", "workspace": ""}],
+    },
+    "query": {
+        "database": "efd_stand",
+        "measurement": "stand.dome",
+        "retentionPolicy": "week",
+        "fields": [{"value": "angle", "type": "field", "alias": ""}],
+        "tags": {"topic": ["stand.dome"]},
+        "groupBy": {"time": "", "tags": []},
+        "areTagsAccepted": True,
+    },
+}
+"""A rule as Chronograf's form for rules sends it."""
+
+TASKS = "/kapacitor/v1/tasks"
+TOPICS = "/kapacitor/v1/alerts/topics"
+
+
+@pytest.fixture(scope="module")
+def world(two_sites: TwoSites) -> TwoSites:
+    """A stand with rules of its users, and a summit with one of its own."""
+    stand, summit = two_sites.stand, two_sites.summit
+    dbrps = [{"db": "efd_stand", "rp": "week"}]
+    stand.kapacitor.ask(
+        "POST",
+        TASKS,
+        json={
+            "id": "dome",
+            "type": "stream",
+            "dbrps": dbrps,
+            "script": SCRIPT,
+            "status": "enabled",
+        },
+    )
+    stand.kapacitor.ask(
+        "POST",
+        "/kapacitor/v1/templates",
+        json={"id": "warn", "type": "stream", "script": TEMPLATE},
+    )
+    stand.kapacitor.ask(
+        "POST",
+        TASKS,
+        json={
+            "id": "warn-dome",
+            "template-id": "warn",
+            "dbrps": dbrps,
+            "status": "enabled",
+            "vars": {
+                "db": {"type": "string", "value": "efd_stand"},
+                "rp": {"type": "string", "value": "week"},
+                "limit": {"type": "float", "value": 5.5},
+                "every": {"type": "duration", "value": "7s"},
+            },
+        },
+    )
+    handlers = (
+        ("stand.dome", "all", "publish", {"topics": ["stand.all"]}),
+        (
+            "stand.dome",
+            "page",
+            "pagerduty2",
+            {"routing-key": f"{SECRET}-stand"},
+        ),
+    )
+    for topic, name, kind, options in handlers:
+        stand.kapacitor.ask(
+            "POST",
+            f"{TOPICS}/{topic}/handlers",
+            json={"id": name, "kind": kind, "options": options},
+        )
+    source = f"/chronograf/v1/sources/{stand.sources['efd']}/kapacitors"
+    made = stand.chronograf.ask(
+        "POST", source, json={"name": "k", "url": stand.kapacitor.url}
+    )
+    stand.chronograf.ask("POST", f"{source}/{made['id']}/rules", json=RULE)
+    summit.kapacitor.ask(
+        "POST",
+        TASKS,
+        json={
+            "id": "own",
+            "type": "stream",
+            "script": 'dbrp "efd"."raw"\nstream|from()|httpOut(\'x\')',
+            "status": "enabled",
+        },
+    )
+    return two_sites
+
+
+def everything(world: TwoSites) -> Any:
+    """Return all that the summit's Kapacitor keeps, with its dates."""
+    kapacitor = world.summit.kapacitor
+    fields = ["script", "status", "vars", "dbrps", "created", "modified"]
+    params = {"fields": [*fields, "last-enabled"], "limit": 1000}
+    topics = kapacitor.ask("GET", TOPICS)["topics"]
+    return (
+        kapacitor.ask("GET", TASKS, params=params)["tasks"],
+        kapacitor.ask("GET", "/kapacitor/v1/templates")["templates"],
+        [kapacitor.ask("GET", t["handlers-link"]["href"]) for t in topics],
+    )
+
+
+def test_the_users_own_rules_arrive_and_fire_at_the_other_site(
+    world: TwoSites,
+) -> None:
+    before = everything(world)
+    listed = world.run("alerts", "list", "--from", "stand")
+    assert "Dome too far" in listed.output
+    assert "stand.dome/page" in listed.output
+
+    different = world.copy("alerts", "diff")
+    assert different.exit_code == 4, different.output
+    assert "+var db = 'efd'" in different.output
+    assert SECRET not in different.output
+
+    tried = world.copy("alerts", "push", "--dry-run")
+    assert tried.exit_code == 0
+    assert everything(world) == before
+
+    pushed = world.copy("alerts", "push", "--yes")
+    assert pushed.exit_code == 0, pushed.output
+    assert "created task dome" in pushed.output
+    assert SECRET not in pushed.output
+
+    kapacitor = world.summit.kapacitor
+    point = "summit.dome,topic=summit.dome angle="
+    kapacitor.write("efd", "raw", f"{point}12 1", f"{point}12 2")
+    kapacitor.wait_for(
+        lambda: (
+            kapacitor.events("summit.dome") == {"dome": "CRITICAL"}
+            and kapacitor.events("summit.all") == {"dome": "CRITICAL"}
+            and kapacitor.events("summit.warnings") == {"template": "WARNING"}
+        ),
+        "the alerts",
+    )
+    world.summit.kapacitor.wait_for(
+        lambda: "angle" in _alerts_written(world), "what the rule writes"
+    )
+    kapacitor.write("efd", "raw", f"{point}1 3")
+    kapacitor.wait_for(
+        lambda: kapacitor.events("summit.dome") == {"dome": "OK"},
+        "recovery",
+    )
+
+
+def test_a_rule_made_in_chronograf_is_one_there_too(world: TwoSites) -> None:
+    summit = world.summit
+    source = f"/chronograf/v1/sources/{summit.sources['efd']}/kapacitors"
+    made = summit.chronograf.ask(
+        "POST", source, json={"name": "k", "url": summit.kapacitor.url}
+    )
+    path = f"{source}/{made['id']}/rules"
+    rules = summit.chronograf.ask("GET", path)["rules"]
+    (rule,) = [r for r in rules if r["name"] == "Dome too far"]
+    query = rule["query"]
+    assert (query["database"], query["retentionPolicy"]) == ("efd", "raw")
+    assert query["measurement"] == "summit.dome"
+    assert query["tags"] == {"topic": ["summit.dome"]}
+    assert rule["status"] == "enabled"
+    assert rule["alertNodes"]["slack"][0]["channel"] == "#summit"
+    (post,) = rule["alertNodes"]["post"]
+    assert post["url"] == "http://summit.example:1/hook"
+
+
+def test_after_it_nothing_differs_and_pushing_again_changes_nothing(
+    world: TwoSites,
+) -> None:
+    before = everything(world)
+    same = world.copy("alerts", "diff")
+    assert (same.exit_code, same.output) == (0, "")
+    again = world.copy("alerts", "push", "--yes")
+    assert (again.exit_code, again.output) == (0, "nothing to do\n")
+    assert everything(world) == before
+
+
+def test_a_change_at_the_stand_reaches_the_running_rule(
+    world: TwoSites,
+) -> None:
+    changed = SCRIPT.replace("> 10.0", "> 30.0")
+    world.stand.kapacitor.ask(
+        "PATCH", f"{TASKS}/dome", json={"script": changed}
+    )
+    pushed = world.copy("alerts", "push", "--yes", "--only", "dome")
+    assert "changed task dome" in pushed.output
+    assert '-        .crit(lambda: "angle" > 10.0)' in pushed.output
+    kapacitor = world.summit.kapacitor
+    point = "summit.dome,topic=summit.dome angle="
+    kapacitor.write("efd", "raw", f"{point}20 11", f"{point}20 12")
+    kapacitor.wait_for(
+        lambda: kapacitor.events("summit.warnings") == {"template": "WARNING"},
+        "the point to be read",
+    )
+    assert kapacitor.events("summit.dome") == {"dome": "OK"}
+    kapacitor.write("efd", "raw", f"{point}40 13", f"{point}40 14")
+    kapacitor.wait_for(
+        lambda: kapacitor.events("summit.dome") == {"dome": "CRITICAL"},
+        "the alert",
+    )
+
+
+def test_what_is_somebodys_own_stops_the_push_and_stays(
+    world: TwoSites,
+) -> None:
+    world.stand.kapacitor.ask(
+        "POST",
+        TASKS,
+        json={
+            "id": "own",
+            "type": "stream",
+            "script": 'dbrp "efd_stand"."week"\nstream|from()|log()',
+            "status": "disabled",
+        },
+    )
+    before = everything(world)
+    refused = world.copy("alerts", "push", "--yes")
+    assert refused.exit_code == 1
+    assert "task own" in refused.output
+    assert everything(world) == before
+    world.stand.kapacitor.ask("DELETE", f"{TASKS}/own")
+
+
+def test_a_value_that_the_map_does_not_know_stops_the_push(
+    world: TwoSites,
+) -> None:
+    script = SCRIPT.replace("'efd_stand'", "'other_db'")
+    body = {
+        "id": "unknown",
+        "type": "stream",
+        "dbrps": [{"db": "other_db", "rp": "week"}],
+        "script": script,
+    }
+    world.stand.kapacitor.ask("POST", TASKS, json=body)
+    before = everything(world)
+    stopped = world.copy("alerts", "push", "--yes")
+    assert stopped.exit_code == 2
+    assert (
+        "task unknown: script: line 1: database: database 'other_db' is not "
+        "in the map of both sites"
+    ) in stopped.output
+    assert everything(world) == before
+    world.stand.kapacitor.ask("DELETE", f"{TASKS}/unknown")
+
+
+def test_what_comes_with_mirrorwatch_can_be_pushed(world: TwoSites) -> None:
+    config = copy.deepcopy(world.config)
+    values = config["summit"]["values"]
+    values["databases"]["mirrorwatch"] = "mirror"
+    values["retention_policies"]["mirrorwatch"] = "for ever"
+    values["endpoints"]["page"] = "https://mirror.summit.example"
+    ends = ("--from", "ours", "--to", "summit")
+    pushed = world.run("alerts", "push", *ends, "--yes", config=config)
+    assert pushed.exit_code == 0, pushed.output
+    same = world.run("alerts", "diff", *ends, config=config)
+    assert (same.exit_code, same.output) == (0, "")
+
+
+def _alerts_written(world: TwoSites) -> str:
+    answer = httpx.get(
+        f"{world.summit.influx.url}/query",
+        params={"db": "efd", "q": 'SELECT * FROM "raw"."summit.alerts"'},
+        auth=(ADMIN, PASSWORD),
+        timeout=120,
+    )
+    return answer.text

@@ -1,0 +1,92 @@
+"""The file of the sites: what is refused, and what is never shown."""
+
+from pathlib import Path
+
+import pytest
+
+from mirrorwatch.config.sites import SitesConfig
+from mirrorwatch.domain.promotion import Kind
+from mirrorwatch.exceptions import ConfigError
+
+
+def load(folder: Path, text: str) -> SitesConfig:
+    file = folder / "sites.yaml"
+    file.write_text(text)
+    return SitesConfig.from_file(file)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "sites.yaml: is empty; needed are sites"),
+        ("sites: {}", "sites: must not be empty"),
+        ("site: {}", "site: unknown key; did you mean sites? allowed are"),
+        (
+            "sites: {a: {kapacitors: {}}}",
+            (
+                "sites.yaml:1: sites.a.kapacitors: unknown key; did you mean "
+                "kapacitor? allowed are chronograf, grafana, kapacitor, values"
+            ),
+        ),
+        (
+            "sites: {a: {kapacitor: {url: 'http://u:pw@h'}}}",
+            "sites.a.kapacitor.url: must hold no user, password",
+        ),
+        (
+            "sites: {a: {kapacitor: {url: 'http://h', username: u}}}",
+            "sites.a.kapacitor.password: is missing; username and password",
+        ),
+        (
+            (
+                "sites: {a: {grafana: {url: 'http://h', token: t, "
+                "username: u, password: p}}}"
+            ),
+            "sites.a.grafana.token: is one way too many; allowed are token",
+        ),
+        (
+            "sites: {ours: {kapacitor: {url: 'http://h'}}}",
+            "sites.ours: has no servers",
+        ),
+        (
+            "sites: {a: {values: {topic_prefixes: {x: ''}}}}",
+            "sites.a.values.topic_prefixes.x: must not be empty",
+        ),
+        (
+            "sites: {a: {values: {handlers: {x: '${env:NOT_SET_HERE}'}}}}",
+            (
+                "sites.a.values.handlers.x: ${env:NOT_SET_HERE}: the "
+                "environment variable is not set"
+            ),
+        ),
+    ],
+)
+def test_a_bad_file_is_refused_with_its_place_and_what_is_allowed(
+    tmp_path: Path, text: str, problem: str
+) -> None:
+    with pytest.raises(ConfigError) as refused:
+        load(tmp_path, text)
+    assert problem in str(refused.value)
+    assert "pw" not in str(refused.value)
+
+
+def test_what_comes_from_a_reference_is_a_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("THE_KEY", "hunter2")
+    sites = load(
+        tmp_path,
+        """
+        sites:
+          a:
+            kapacitor: {url: "http://h", username: u, password: pass-word}
+            values:
+              handlers: {key: "${env:THE_KEY}"}
+              endpoints: {page: "http://page/"}
+        """,
+    )
+    site = sites.sites["a"]
+    assert site.secrets == {"hunter2", "pass-word"}
+    assert "hunter2" not in repr(sites)
+    values = site.values.to_domain()
+    assert values[Kind.ENDPOINT] == {"page": "http://page"}
+    assert values[Kind.HANDLER] == {"key": "hunter2"}

@@ -1,0 +1,138 @@
+"""A small server that answers as Grafana's documented HTTP API does.
+
+No package registry has Grafana, so the contract is written down here: what
+the reference of the HTTP API (dashboard, folder and search) says of requests
+and answers, and nothing that only a guess would fill in.
+"""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import urlsplit
+
+__all__ = ["FakeGrafana"]
+
+Answer = tuple[int, Any]
+
+
+class FakeGrafana:
+    """Dashboards and folders of one Grafana.
+
+    Parameters
+    ----------
+    token
+        Of the service account that may do all.
+    """
+
+    def __init__(self, token: str) -> None:
+        self.token = token
+        self.dashboards: dict[str, dict[str, Any]] = {}
+        self.folders: dict[str, str] = {}
+        """Titles by uid."""
+        self.writes = 0
+        self.away_after: int | None = None
+        """Writes after which it answers 503; `None` for never."""
+
+    @contextmanager
+    def listen(self) -> Iterator[str]:
+        """Yield its address."""
+        grafana = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do(self) -> None:
+                grafana.handle(self)
+
+            do_GET = do_POST = do_DELETE = do  # noqa: N815
+
+            def log_message(self, *_: object) -> None:
+                """Say nothing."""
+
+        listener = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        thread = threading.Thread(target=listener.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listener.server_address[1]}"
+        finally:
+            listener.shutdown()
+            thread.join()
+            listener.server_close()
+
+    def handle(self, request: BaseHTTPRequestHandler) -> None:
+        length = int(request.headers["Content-Length"] or 0)
+        body = json.loads(request.rfile.read(length) or "null")
+        path = urlsplit(request.path).path
+        if request.headers["Authorization"] != f"Bearer {self.token}":
+            status, answer = 401, {"message": "Invalid API key"}
+        else:
+            status, answer = self._answer(request.command, path, body)
+        data = json.dumps(answer).encode()
+        request.send_response(status)
+        request.send_header("Content-Length", str(len(data)))
+        request.end_headers()
+        request.wfile.write(data)
+
+    def _answer(self, method: str, path: str, body: Any) -> Answer:
+        if method != "GET":
+            if self.away_after is not None and self.writes >= self.away_after:
+                self.away_after = None
+                return HTTPStatus.SERVICE_UNAVAILABLE, None
+            self.writes += 1
+        answer: Answer = (404, {"message": "Not found"})
+        match method, path.strip("/").split("/"):
+            case "GET", ["api", "search"]:
+                found = [
+                    {"uid": u, "type": "dash-db"} for u in self.dashboards
+                ]
+                answer = 200, found
+            case "GET", ["api", "folders"]:
+                named = self.folders.items()
+                answer = 200, [{"uid": u, "title": t} for u, t in named]
+            case "POST", ["api", "folders"]:
+                uid = f"f{len(self.folders)}"
+                self.folders[uid] = body["title"]
+                answer = 200, {"uid": uid, "title": body["title"]}
+            case "POST", ["api", "dashboards", "db"]:
+                answer = self._save(body)
+            case _, ["api", "dashboards", "uid", uid]:
+                answer = self._one(method, uid)
+            case _:
+                pass
+        return answer
+
+    def _one(self, method: str, uid: str) -> Answer:
+        if uid not in self.dashboards:
+            return 404, {"message": "Dashboard not found"}
+        found = self.dashboards[uid]
+        if method == "DELETE":
+            del self.dashboards[uid]
+            return 200, {"title": found["model"]["title"]}
+        folder = found["folder"]
+        title = self.folders.get(folder, "General")
+        meta = {"folderUid": folder, "folderTitle": title}
+        return 200, {"dashboard": found["model"], "meta": meta}
+
+    def _save(self, body: Any) -> Answer:
+        model = dict(body["dashboard"])
+        uid = model["uid"]
+        there = self.dashboards.get(uid)
+        seen = model["version"]
+        if (
+            there
+            and not body["overwrite"]
+            and (seen != there["model"]["version"])
+        ):
+            return HTTPStatus.PRECONDITION_FAILED, {
+                "status": "version-mismatch",
+                "message": "The dashboard has been changed by someone else",
+            }
+        old = there["model"] if there else {"id": len(self.dashboards) + 1}
+        model["id"] = old["id"]
+        model["version"] = old.get("version", 0) + 1
+        self.dashboards[uid] = {"model": model, "folder": body["folderUid"]}
+        return 200, {"uid": uid, "status": "success"} | {
+            "version": model["version"]
+        }
