@@ -67,6 +67,10 @@ QUERIES = [
         "SELECT a::float / b FROM ${db}.:rp:./x/ WHERE h = 'sum7'",
     ),
     ('SELECT x FROM "$table" WHERE $timeFilter', None),
+    (
+        r"SELECT x FROM /^(stand\.a|stand\.b)\/\d/ WHERE t !~ /stand\.x/",
+        r"SELECT x FROM /^(summit\.a|summit\.b)\/\d/ WHERE t !~ /summit\.x/",
+    ),
 ]
 
 
@@ -95,8 +99,9 @@ def test_influxql_names_the_other_site_and_comes_back_equal(
         ('SELECT x FROM "efd"..m', "q: database 'efd' is not in"),
         ('SELECT x FROM "month"."m"', "q: retention policy 'month' is not"),
         ("SELECT x FROM m WHERE u = 'http://a/b'", "endpoint 'http://a/b'"),
-        ("SELECT x FROM /^stand\\.dome/", "topic prefix '/^stand"),
-        ("SELECT x FROM m WHERE t =~ /stand[.]/", "is in a regex"),
+        ("SELECT x FROM /^summit\\.dome/", "topic prefix '/^summit"),
+        ("SELECT x FROM m WHERE t =~ /a.stand\\.b/", "is a regex that the"),
+        ("SELECT x FROM m WHERE t =~ /stand[.]/", "is a regex that the map"),
         ('SELECT x FROM "summit.m"', "begins as names of the other site do"),
         ('SHOW MEASUREMENTS ON "b"', "database 'b'"),
         ('SELECT x INTO "b".."n" FROM "m"', "database 'b'"),
@@ -141,12 +146,44 @@ def test_matchers_of_promql_name_the_other_site() -> None:
     rewriter = Rewriter(THERE)
     query = 'rate(x{topic="stand.dome", job="a"}[5m]) / y'
     assert rewrite_quoted(query, rewriter) == query.replace("stand", "summit")
+    regex = r'x{topic=~"stand\\.dome|stand\\.b"}'
+    assert rewrite_quoted(regex, rewriter) == regex.replace("stand", "summit")
+    assert rewriter.stops == []
 
 
 names = st.sampled_from(["efd_stand", "mirror stand"])
 policies = st.sampled_from(["week", "autogen", ""])
 anything = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 texts = st.one_of(anything, anything.map("stand.".__add__))
+
+
+def test_two_names_of_one_value_stop_where_they_would_be_mixed_up() -> None:
+    here = {Kind.DATABASE: {"a": "x", "b": "x", "c": "c"}}
+    there = {Kind.DATABASE: {"a": "1", "b": "2"}}
+    rewriter = Rewriter(Translation(here, there))
+    assert rewriter.exact(Kind.DATABASE, "x") == "x"
+    assert rewriter.exact(Kind.DATABASE, "c") == "c"
+    back = Rewriter(Translation(there, here))
+    assert back.exact(Kind.DATABASE, "1") == "1"
+    assert [stop.why for stop in (*rewriter.stops, *back.stops)] == [
+        "is databases.a, but the way back leads elsewhere",
+        "is databases.c, for which the other site has no value",
+        "is databases.a, but the way back leads elsewhere",
+    ]
+
+
+def test_another_port_is_another_server() -> None:
+    rewriter = Rewriter(THERE)
+    for url in ("http://stand:80801/", "http://stand:8080.evil/"):
+        assert rewriter.prose(url) == url
+    assert len(rewriter.stops) == 2
+
+
+@given(st.text(alphabet="stan.dumi^(|)\\/[]b", max_size=30))
+def test_a_regex_went_there_and_back_or_stopped(pattern: str) -> None:
+    found = THERE.regex(pattern)
+    if found is not None:
+        assert BACK.regex(found) == pattern
 
 
 @given(names, policies, texts, texts, anything)

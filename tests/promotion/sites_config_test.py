@@ -1,5 +1,6 @@
 """The file of the sites: what is refused, and what is never shown."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -90,3 +91,21 @@ def test_what_comes_from_a_reference_is_a_secret(
     values = site.values.to_domain()
     assert values[Kind.ENDPOINT] == {"page": "http://page"}
     assert values[Kind.HANDLER] == {"key": "hunter2"}
+
+
+def test_the_file_in_the_docs_can_be_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = Path(__file__).parents[2] / "docs" / "promotion.md"
+    text = page.read_text("utf-8")
+    (example,) = re.findall(
+        r"^```yaml\n(.*?)^```", text, re.MULTILINE | re.DOTALL
+    )
+    monkeypatch.setenv("TESTSTAND_PASSWORD", "x")
+    token = tmp_path / "grafana"
+    token.write_text("y")
+    sites = load(tmp_path, example.replace("/run/secrets/grafana", str(token)))
+    stand, summit = (sites.sites[name] for name in ("teststand", "summit"))
+    for kind in Kind:
+        here, there = (s.values.to_domain()[kind] for s in (stand, summit))
+        assert here.keys() == there.keys()

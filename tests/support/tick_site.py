@@ -43,10 +43,15 @@ class Server:
     def command(self) -> list[str]:
         raise NotImplementedError
 
-    def start(self) -> None:
+    def find(self) -> str:
+        """Return the program, or skip the test."""
         program = shutil.which(self.program)
         if program is None:
             pytest.skip(f"{self.program} is not on PATH")
+        return program
+
+    def start(self) -> None:
+        program = self.find()
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [*dies_with_parent(), program, *self.command()],

@@ -43,6 +43,8 @@ class RealSite:
         self.sources: dict[str, str] = {}
 
     def start(self, sources: Sequence[str] = ("efd",)) -> None:
+        for server in (self.kapacitor, self.chronograf):
+            server.find()
         self.influx.start()
         self.influx.set_up()
         self.influx.query(

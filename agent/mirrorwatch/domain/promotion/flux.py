@@ -42,7 +42,7 @@ def rewrite_flux(query: str, rewriter: Rewriter) -> str:
             new = _rewrite(token.raw, _argument(before), rewriter)
             tokens[index] = Token("text", new)
         elif token.kind == "regex":
-            rewriter.regex(token.raw)
+            tokens[index] = Token("regex", rewriter.regex(token.raw))
         before = [*before[-1:], token]
     return join(tokens)
 

@@ -50,7 +50,7 @@ class _Query:
             if token.kind == "text":
                 self._set(at, _quote("'", self._rewriter.text(_bare(token))))
             elif token.kind == "regex":
-                self._rewriter.regex(token.raw)
+                self._set(at, self._rewriter.regex(token.raw))
             at += 1
         return self._tokens
 
@@ -81,7 +81,7 @@ class _Query:
     def _name(self, at: int, kind: Kind) -> None:
         token = self._at(at)
         if token.kind == "regex":
-            self._rewriter.regex(token.raw)
+            self._set(at, self._rewriter.regex(token.raw))
         elif token.kind in {"name", "word"}:
             old = _bare(token)
             new = self._rewriter.value(kind, old)

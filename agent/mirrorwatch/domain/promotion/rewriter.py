@@ -125,13 +125,14 @@ class Rewriter:
             return self.address(text)
         if URL.search(text):
             return self.prose(text)
+        if self.translation.has_escaped_prefix(text):
+            return self.regex(text)
         return self.prefixed(text)
 
     def regex(self, pattern: str) -> str:
-        """Leave a regex as it is; one that names a prefix stops."""
-        bare = re.sub(r"\\(.)|\[\.\]", lambda m: m[1] or ".", pattern)
-        for prefix in self.translation.prefixes():
-            if prefix in bare:
-                why = "is in a regex, which the map cannot follow"
-                return self.stop(Kind.TOPIC_PREFIX, pattern, why)
-        return pattern
+        """Rewrite the prefixes with which names begin in a regex."""
+        found = self.translation.regex(pattern)
+        if found is None:
+            why = "is a regex that the map cannot follow for sure"
+            return self.stop(Kind.TOPIC_PREFIX, pattern, why)
+        return found

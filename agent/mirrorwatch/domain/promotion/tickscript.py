@@ -136,7 +136,7 @@ class TickScript:
                 "is one of several texts put together, not a whole name",
             )
         elif token.kind == "regex":
-            rewriter.regex(token.raw)
+            return Token("regex", rewriter.regex(token.raw))
         elif token.kind == "text" or index in self._slots:
             old = _bare(token)
             new = fill(self._slots.get(index, Slot.TEXT), old, rewriter)

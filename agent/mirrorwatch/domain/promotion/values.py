@@ -1,5 +1,6 @@
 """What differs between sites, and what it is called at the other one."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -52,6 +53,10 @@ EVERYWHERE: Mapping[Kind, frozenset[str]] = {
 END_OF_ADDRESS = "/?#"
 """What may follow an address that a longer one begins with: not a colon, as
 another port is another server."""
+
+
+UNESCAPED = re.compile(r"\\([^.])|\\\.|\[\.\]")
+"""What stands for one character of a name in a regex."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +129,30 @@ class Translation:
                 return f"is {key}, for which the other site has no value"
         return "is not in the map of both sites"
 
-    def prefixes(self) -> Iterator[str]:
-        """Yield the prefixes that change."""
-        for old, new in self._pairs(Kind.TOPIC_PREFIX):
-            if old != new:
-                yield old
+    def regex(self, pattern: str) -> str | None:
+        """Return a regex with the other site's prefixes.
+
+        Returns
+        -------
+        str or None
+            `None` if it names a prefix in a way that cannot be followed, or
+            if the way back would lead elsewhere.
+        """
+        found = self._regex(pattern)
+        if found is None or self.inverse._regex(found) != pattern:  # noqa: SLF001
+            return None
+        return found
+
+    def has_escaped_prefix(self, text: str) -> bool:
+        """Tell whether a text is a regex for names of either site."""
+        known = (
+            prefix
+            for site in (self.source, self.target)
+            for prefix in site.get(Kind.TOPIC_PREFIX, {}).values()
+        )
+        return any(
+            _escape(prefix) in text for prefix in known if "." in prefix
+        )
 
     def _pairs(self, kind: Kind) -> Iterator[tuple[str, str]]:
         """Yield old and new values, the longest first."""
@@ -158,8 +182,26 @@ class Translation:
                 return new + rest
         return None
 
+    def _regex(self, pattern: str) -> str | None:
+        pairs = dict(self._pairs(Kind.TOPIC_PREFIX))
+        if not pairs:
+            return pattern
+        escaped = {_escape(old): _escape(new) for old, new in pairs.items()}
+        starts = re.compile(
+            rf"(?<![^/^(|:])(?:{'|'.join(map(re.escape, escaped))})"
+        )
+        rest = UNESCAPED.sub(r"\1.", starts.sub("", pattern))
+        if any(old in rest for old, new in pairs.items() if old != new):
+            return None
+        return starts.sub(lambda match: escaped[match[0]], pattern)
+
     def _prefixed(self, value: str) -> str:
         for old, new in self._pairs(Kind.TOPIC_PREFIX):
             if value.startswith(old):
                 return new + value.removeprefix(old)
         return value
+
+
+def _escape(prefix: str) -> str:
+    """Write a prefix as people do in a regex: dots are escaped."""
+    return re.sub(r"[.\\+*?()|\[\]{}^$/]", r"\\\g<0>", prefix)
