@@ -141,7 +141,7 @@ def test_since_is_carried_over_ticks_and_restarts() -> None:
 def test_announced_maintenance_is_in_the_report_to_its_end() -> None:
     # Two ticks of this clock begin before its end, the third one after it.
     window = a_window(NOON, timedelta(milliseconds=40))
-    answers = [(window,)]
+    answers = [(window, a_window(flow="gone"))]
 
     def read(_now: datetime) -> tuple[Window, ...]:
         if not answers:

@@ -151,7 +151,12 @@ class Pipeline:
             self._tell("maintenance", "State unavailable", e)
         else:
             self._told.pop("maintenance", None)
-        return tuple(w for w in self._windows if w.holds(now))
+        names = {flow.name for flow in self._flows}
+        return tuple(
+            window
+            for window in self._windows
+            if window.flow in names and window.holds(now)
+        )
 
     def _load(self, now: datetime) -> tuple[Verdict, ...]:
         try:

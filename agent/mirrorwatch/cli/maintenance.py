@@ -159,9 +159,14 @@ def _print_outcomes(outcomes: tuple[Outcome, ...], *, as_json: bool) -> None:
     else:
         for outcome in outcomes:
             first, *lines = to_lines(outcome)
-            click.echo(f"{first} ({outcome.window.reason})")
+            click.echo(f"{first} ({_describe(outcome.window)})")
             for line in lines:
                 click.echo(f"  {line}")
+
+
+def _describe(window: Window) -> str:
+    begin, end = f"{window.since:%Y-%m-%d %H:%M}", f"{window.until:%H:%M}"
+    return f"{window.reason}, {begin} to {end} UTC"
 
 
 def _warn_if_stopped(

@@ -171,6 +171,13 @@ def test_what_recovered_in_maintenance_is_told_after_it() -> None:
     assert notice.kind is Kind.RECOVERED
 
 
+def test_a_quick_recovery_waits_for_the_hold_down_of_what_was_told() -> None:
+    telling = Telling(Policy(hold=5 * MINUTE, recovery=timedelta()))
+    (worse,) = telling.last(CRITICAL, 6 * MINUTE)
+    (recovered,) = telling.last(OK, HOUR)
+    assert recovered.at - worse.at == 5 * MINUTE
+
+
 def test_a_restart_neither_repeats_nor_forgets() -> None:
     telling = Telling()
     telling.last(CRITICAL, MINUTE)
