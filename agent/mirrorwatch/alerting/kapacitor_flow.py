@@ -14,10 +14,6 @@ from .words import SERVICE, runbook_of
 
 __all__ = ["flow_script"]
 
-DOUBT = timedelta(minutes=15)
-"""For how long something that is not known keeps a flow from being called
-well: as long as most checks wait before they say that they do not know."""
-
 _SCRIPT = Template("""\
 // What is told of a flow: every alert that is raised, in one message.
 var said = '''{{ $$of := .Fields }}{{ index .Tags "flow" }}:
@@ -75,7 +71,8 @@ $defaults
     // but that all is well.
     |where(lambda: "flow.clear" >= $settle OR "pages" + "tickets" == 0)
     // What is bad for a moment is not told, nor is it called well: after a
-    // restart of Kapacitor, or when the agent cannot tell.
+    // restart of Kapacitor, or when the agent cannot tell. What cannot be told
+    // for longer than most checks wait to say so is waited for no more.
     |where(lambda: "pages" > 0 OR "doubts" == 0)
     |eval(lambda: if("pages" > 0, 'page ' + string("pages"),
         if("tickets" > 0, 'ticket ' + string("tickets"), 'well')))
@@ -118,7 +115,7 @@ def flow_script(alerts: Sequence[Alert], *, page: str, database: str) -> str:
         critical_hold=_hold(judged, Health.CRITICAL),
         warning_hold=_hold(judged, Health.WARNING),
         unknown_hold=_hold(judged, Health.UNKNOWN),
-        doubt=tick.seconds(DOUBT),
+        doubt=tick.seconds(_usual(judged, Health.UNKNOWN)),
         defaults="\n".join(
             f"        .field('{check}.raised', 0.0)\n"
             f"        .field('{check}.doubt', 0)"
@@ -155,14 +152,21 @@ def _said(alert: Alert, when: Judged) -> str:
     )
 
 
+def _usual(judged: _Judged, health: Health) -> timedelta:
+    """Return how long a health has to last for most checks."""
+    holds = Counter(a.hold for a, w in judged if w.health is health)
+    ((usual, _),) = holds.most_common(1)
+    return usual
+
+
 def _hold(judged: _Judged, health: Health) -> str:
     """Return how long a health has to last, by check where that differs."""
-    holds = {w.check: a.hold for a, w in judged if w.health is health}
-    ((usual, _),) = Counter(holds.values()).most_common(1)
+    usual = _usual(judged, health)
     text = tick.seconds(usual)
-    for check, hold in holds.items():
-        if hold != usual:
-            text = f"if(\"check\" == '{check}', {tick.seconds(hold)}, {text})"
+    for alert, when in judged:
+        if when.health is health and alert.hold != usual:
+            own = tick.seconds(alert.hold)
+            text = f"if(\"check\" == '{when.check}', {own}, {text})"
     return text
 
 

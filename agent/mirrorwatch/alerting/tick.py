@@ -9,8 +9,9 @@ from .words import PAGE, SERVICE
 __all__ = ["FRESH", "duration", "escaped", "head", "seconds", "source"]
 
 FRESH = timedelta(minutes=1)
-"""Oldest point that is judged. Points that waited in the agent's spool tell
-of the past, and come mixed with fresh ones: no alert is of them. Shorter than
+"""By how much the time of a point that is judged may be off. Points that
+waited in the agent's spool tell of the past, and come mixed with fresh ones;
+those of a clock that was wrong for a while spoil every duration. Shorter than
 any alert has to hold, so that old points alone never make one."""
 
 _HEAD = Template("""\
@@ -26,8 +27,10 @@ var page = '$page'
 // Handlers of this topic decide who is told, and how.
 var topic = '$topic'
 
-// Points that waited in the agent's spool tell of the past.
+// Points that waited in the agent's spool tell of the past, and those of a
+// wrong clock of nothing.
 var fresh = lambda: unixNano(now()) - unixNano("time") < $age
+    AND unixNano("time") - unixNano(now()) < $age
 
 """)
 

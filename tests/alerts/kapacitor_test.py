@@ -1,0 +1,263 @@
+"""The scripts on a real Kapacitor, fed with the points of the real sink.
+
+An hour or a minute of holding is a second here. Points bear their own times,
+so seconds pass in a moment. Each test has flows of its own.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from mirrorwatch.alerting import ALERTS, Alert, Severity
+from mirrorwatch.alerting.alert import Judged
+from mirrorwatch.alerting.kapacitor import scripts
+from mirrorwatch.clock import utc_now
+from mirrorwatch.domain.checks import CHECKS
+from mirrorwatch.domain.verdicts import Flow, Health
+from mirrorwatch.ports import Report
+from tests.support.builders import a_report, a_verdict, a_window
+from tests.support.kapacitor_alerts import AlertingKapacitor
+from tests.support.watch import wait_until
+
+pytestmark = pytest.mark.kapacitor
+
+TICK = timedelta(seconds=1)
+HOUR = timedelta(hours=1)
+BEFORE = timedelta(seconds=20)
+"""How long ago a story begins. It ends before points are from the future."""
+
+PATIENCE = 60.0
+"""Seconds for what takes less than one."""
+
+FLOW = "mirrorwatch_flow"
+LEVEL = {Severity.PAGE: "CRITICAL", Severity.TICKET: "WARNING"}
+OK, UNKNOWN, WARNING, CRITICAL = (
+    Health.OK,
+    Health.UNKNOWN,
+    Health.WARNING,
+    Health.CRITICAL,
+)
+Checks = Mapping[str, Health]
+Story = Sequence[Checks]
+"""What is not ok of a flow, tick by tick."""
+
+
+def hurried(alert: Alert) -> Alert:
+    """Let an alert hold for a second for each minute, or hour."""
+    return replace(alert, hold=alert.hold / (3600 if is_long(alert) else 60))
+
+
+def is_long(alert: Alert) -> bool:
+    return alert.hold >= HOUR
+
+
+HURRIED = [hurried(a) for a in ALERTS if isinstance(a.when, Judged)]
+
+
+@pytest.fixture(scope="module")
+def kapacitor(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[AlertingKapacitor]:
+    server = AlertingKapacitor(
+        tmp_path_factory.mktemp("kapacitor"),
+        {FLOW: scripts(HURRIED)[FLOW]},
+    )
+    try:
+        server.start()
+        server.install()
+        yield server
+        assert server.problems == []
+    finally:
+        server.kill()
+
+
+def reports(
+    stories: Mapping[str, Story], *, held: range = range(0), end: str = "end"
+) -> list[Report]:
+    """Return what an agent would report of flows, and of a last one, which
+    is broken when all others are at their end.
+    """
+    begin = utc_now() - BEFORE
+    length = max(map(len, stories.values()))
+    last: Story = [*[{}] * length, *[{"canary": CRITICAL}] * 5]
+    return [
+        a_report(
+            begin + n * TICK,
+            flows=[
+                Flow(name=flow, source="a", target="b")
+                for flow in (*stories, end)
+            ],
+            verdicts=[
+                a_verdict(
+                    (story[n] if n < len(story) else {}).get(check, OK),
+                    flow=flow,
+                    check=check,
+                )
+                for flow, story in {**stories, end: last}.items()
+                for check in CHECKS
+            ],
+            maintenance=[a_window(flow=flow) for flow in stories if n in held],
+        )
+        for n in range(length + 5)
+    ]
+
+
+def play(
+    kapacitor: AlertingKapacitor,
+    stories: Mapping[str, Story],
+    *,
+    held: range = range(0),
+) -> dict[str, list[tuple[int, str, str]]]:
+    """Return what was told of each flow: tick, level, message."""
+    end = f"end of {', '.join(stories)}"
+    played = reports(stories, held=held, end=end)
+    kapacitor.feed(played)
+    # It is told of last, so all others were.
+    wait_until(
+        lambda: any(
+            told.id == f"mirrorwatch/{end}" for told in kapacitor.told
+        ),
+        within=PATIENCE,
+        what=lambda: (kapacitor.told, kapacitor.problems),
+    )
+    return {
+        name: [
+            (round((told.at - played[0].at) / TICK), told.level, told.message)
+            for told in kapacitor.told
+            if told.id == f"mirrorwatch/{name}"
+        ]
+        for name in stories
+    }
+
+
+def told(message: str) -> list[str]:
+    """Return the summaries that a message has."""
+    return [a.summary for a in ALERTS if f" {a.summary} (" in message]
+
+
+def fault(alert: Alert) -> Story:
+    """One bad sample, then a lasting fault, then it is mended."""
+    assert isinstance(alert.when, Judged)
+    bad = {alert.when.check: alert.when.health}
+    lasts = alert.hold // TICK + 3
+    return [*[{}] * 3, bad, *[{}] * 3, *[bad] * lasts, {}]
+
+
+def test_each_check_is_told_for_its_fault_only_and_when_it_is_well_again(
+    kapacitor: AlertingKapacitor,
+) -> None:
+    heard = play(kapacitor, {a.name: fault(a) for a in HURRIED})
+    for alert in HURRIED:
+        hold = alert.hold // TICK
+        (raised, well) = heard[alert.name]
+        assert raised[:2] == (7 + hold, LEVEL[alert.severity])
+        assert told(raised[2]) == [alert.summary]
+        assert f"/runbook#{alert.section})" in raised[2]
+        assert well[:2] == (7 + hold + 3, "OK")
+        assert told(well[2]) == []
+
+
+def test_another_check_that_joins_is_told_under_the_same_name(
+    kapacitor: AlertingKapacitor,
+) -> None:
+    canary, lag = {"canary": CRITICAL}, {"lag": CRITICAL}
+    story = [{}, *[canary] * 5, *[canary | lag] * 5, *[lag] * 3, {}, {}]
+    heard = play(kapacitor, {"joined": story})["joined"]
+    assert [(tick, level, len(told(text))) for tick, level, text in heard] == [
+        (3, "CRITICAL", 1),
+        (8, "CRITICAL", 2),
+        (11, "CRITICAL", 1),
+        (14, "OK", 0),
+    ]
+
+
+def test_what_is_not_known_any_more_is_not_called_well(
+    kapacitor: AlertingKapacitor,
+) -> None:
+    bad, blind = {"tasks": CRITICAL}, {"tasks": UNKNOWN}
+    heard = play(
+        kapacitor,
+        {
+            "short": [{}, *[bad] * 5, *[blind] * 5, {}, {}],
+            "long": [{}, *[bad] * 5, *[blind] * 20, {}, {}],
+            "milder": [{}, *[bad] * 5, *[{"tasks": WARNING}] * 20, {}, {}],
+        },
+    )
+    assert [(t, level) for t, level, _ in heard["short"]] == [
+        (3, "CRITICAL"),
+        (11, "OK"),
+    ]
+    for name in ("long", "milder"):
+        assert [level for _, level, _ in heard[name]] == [
+            "CRITICAL",
+            "WARNING",
+            "OK",
+        ]
+
+
+def test_maintenance_holds_what_is_new_and_takes_nothing_back(
+    kapacitor: AlertingKapacitor,
+) -> None:
+    canary, lag = {"canary": CRITICAL}, {"lag": CRITICAL}
+    quiet: Story = [{}] * 10
+    heard = play(
+        kapacitor,
+        {
+            "in it only": [*quiet, *[canary] * 8, *quiet],
+            "beyond it": [*quiet, *[canary] * 20, *quiet],
+            "before it": [*[canary] * 20, {}, *quiet],
+            "joined in it": [*[canary] * 10, *[canary | lag] * 20],
+            "well in it": [*[canary] * 12, *quiet],
+        },
+        held=range(8, 22),
+    )
+    short = {
+        name: [(tick, level, len(told(text))) for tick, level, text in events]
+        for name, events in heard.items()
+    }
+    assert short == {
+        "in it only": [],
+        "beyond it": [(24, "CRITICAL", 1), (30, "OK", 0)],
+        "before it": [(2, "CRITICAL", 1), (20, "OK", 0)],
+        "joined in it": [
+            (2, "CRITICAL", 1),
+            (24, "CRITICAL", 2),
+            (30, "OK", 0),
+        ],
+        "well in it": [(2, "CRITICAL", 1), (12, "OK", 0)],
+    }
+
+
+@pytest.mark.parametrize("off", [-HOUR, HOUR])
+def test_points_of_another_time_raise_nothing(
+    kapacitor: AlertingKapacitor, off: timedelta
+) -> None:
+    name = f"off by {off}"
+    kapacitor.feed(
+        replace(report, at=report.at + off)
+        for report in reports({name: [{"canary": CRITICAL}] * 30})
+    )
+    assert play(kapacitor, {f"{name}, now": [{}]}) == {f"{name}, now": []}
+    assert [t for t in kapacitor.told if t.id == f"mirrorwatch/{name}"] == []
+
+
+def test_a_restart_of_kapacitor_tells_nobody_that_all_is_well(
+    kapacitor: AlertingKapacitor,
+) -> None:
+    ticks = reports({"restarted": [{"skips": CRITICAL}] * 14})
+
+    def heard() -> list[str]:
+        name = "mirrorwatch/restarted"
+        return [told.level for told in kapacitor.told if told.id == name]
+
+    kapacitor.feed(ticks[:5])
+    wait_until(lambda: heard() == ["CRITICAL"], within=PATIENCE)
+    kapacitor.restart_tasks()
+    kapacitor.feed(ticks[5:7])
+    assert play(kapacitor, {"afterwards": [{}]}) == {"afterwards": []}
+    assert heard() == ["CRITICAL"]
+    kapacitor.feed(ticks[7:])
+    wait_until(lambda: heard()[-1] == "OK", within=PATIENCE, what=heard)
+    assert heard() == ["CRITICAL", "CRITICAL", "OK"]
