@@ -1,12 +1,13 @@
 """Asks the HTTP API of a server at a site."""
 
 import ssl
+from collections.abc import Collection
 from typing import Any
 
 import httpx
 
-from ..config.base import HIDDEN
 from ..config.sites import ServerConfig
+from ..domain.promotion.hiding import hide
 from ..exceptions import ConfigError, PromotionError, ServerLostError
 
 __all__ = ["Api"]
@@ -29,6 +30,8 @@ class Api:
         Name of the server there; both for messages.
     server
         Where it is, and how to log in.
+    secrets
+        Values of the site that must not be shown, whoever says them.
 
     Raises
     ------
@@ -36,14 +39,16 @@ class Api:
         Raised if the certificate authority cannot be read.
     """
 
-    def __init__(self, site: str, product: str, server: ServerConfig) -> None:
+    def __init__(
+        self,
+        site: str,
+        product: str,
+        server: ServerConfig,
+        secrets: Collection[str],
+    ) -> None:
         self._key = f"sites.{site}.{product}"
         self._where = f"{product} of {site} ({server.url})"
-        self._secrets = [
-            secret.get_secret_value()
-            for secret in (server.password, server.token)
-            if secret is not None
-        ]
+        self._secrets = secrets
         # Chronograf asks for this where a browser's cookie would do.
         headers = {"X-Requested-With": "XMLHttpRequest"}
         if server.token is not None:
@@ -143,7 +148,5 @@ class Api:
         said = ""
         if isinstance(body, dict):
             said = str(body.get("error") or body.get("message") or "")
-        for secret in self._secrets:
-            said = said.replace(secret, HIDDEN)
-        said = said[:REASON_LENGTH] or f"status {status}"
+        said = hide(said, self._secrets)[:REASON_LENGTH] or f"status {status}"
         return PromotionError(f"{self._where} refuses: {said}")

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Self
+from urllib.parse import urlsplit
 
 from ..config.sites import OURS, ServerConfig, SiteConfig, SitesConfig
 from ..domain.promotion import SiteValues, Translation
@@ -50,6 +51,9 @@ class OpenSite:
 
     secrets: Collection[str]
     """What must not be shown."""
+
+    hosts: Collection[str] = ()
+    """Hosts of its servers."""
 
     apis: Collection[Api] = ()
     """The connections to its servers."""
@@ -117,11 +121,12 @@ def open_site(name: str, sites: SitesConfig, group: str) -> OpenSite:
         known = ", ".join([*sites.sites, *({OURS} - set(sites.sites))])
         raise ConfigError(f"no site {name!r}; allowed are {known}")
     opened: dict[str, Product] = {}
-    apis = []
+    apis, hosts = [], set[str]()
     for product in dict.fromkeys(GROUPS[group].values()):
         server: ServerConfig | None = getattr(config, product)
         if server is not None:
-            api = Api(name, product, server)
+            api = Api(name, product, server, config.secrets)
+            hosts.add(urlsplit(server.url).hostname or "")
             apis.append(api)
             opened[product] = PRODUCTS[product](api)
     if not opened:
@@ -136,6 +141,7 @@ def open_site(name: str, sites: SitesConfig, group: str) -> OpenSite:
         },
         values=config.values.to_domain(),
         secrets=config.secrets,
+        hosts=hosts,
         apis=apis,
     )
 

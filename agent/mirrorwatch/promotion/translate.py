@@ -1,6 +1,12 @@
 """Makes of one site's items what another site needs."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
@@ -8,6 +14,7 @@ from typing import Any
 from ..domain.promotion import Rewriter, Translation
 from ..domain.promotion.chronograf import rewrite_chronograf
 from ..domain.promotion.grafana import rewrite_grafana
+from ..domain.promotion.hiding import hide
 from ..domain.promotion.kapacitor import rewrite_handler, rewrite_task
 from ..exceptions import ConfigError, PromotionError
 from .item import Item
@@ -86,7 +93,10 @@ def select(
 
 
 def translate(
-    items: Iterable[Item], translation: Translation, target: str
+    items: Iterable[Item],
+    translation: Translation,
+    target: str,
+    secrets: Collection[str] = (),
 ) -> list[Item]:
     """Return what the other site needs.
 
@@ -98,6 +108,8 @@ def translate(
         From the values of the one site to those of the other.
     target
         Name of the other site, for messages.
+    secrets
+        Values that must not be shown.
 
     Raises
     ------
@@ -119,7 +131,8 @@ def translate(
         title = item.title if name == item.name else name
         result.append(replace(item, content=content, name=name, title=title))
     if stops:
-        told = "\n".join(f"  {stop}" for stop in dict.fromkeys(stops))
+        lines = dict.fromkeys(hide(f"  {stop}", secrets) for stop in stops)
+        told = "\n".join(lines)
         raise ConfigError(
             f"Nothing was copied to {target}, as the map of sites does not "
             f"say what these are called there:\n{told}\nName them in the "

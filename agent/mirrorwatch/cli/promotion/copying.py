@@ -7,15 +7,17 @@ from rich.console import Console
 from rich.text import Text
 
 from ...config.sites import SitesConfig
+from ...domain.promotion.hiding import hide
+from ...domain.promotion.leftovers import find_leftovers
 from ...exceptions import ConfigError
 from ...promotion.item import Item
 from ...promotion.plan import Change, make_plan
-from ...promotion.render import render_change
+from ...promotion.render import render, render_change
 from ...promotion.sites import GROUPS, OpenSite, translation
 from ...promotion.translate import select, translate
 from .options import opened
 
-__all__ = ["Copying", "show"]
+__all__ = ["Copying"]
 
 STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -79,12 +81,31 @@ class Copying:
             Raised if something of somebody else is in the way.
         """
         kinds = self._kinds[target.name]
+        values = translation(self.source, target, self._sites)
         wanted = translate(
-            self._chosen(kinds),
-            translation(self.source, target, self._sites),
-            target.name,
+            self._chosen(kinds), values, target.name, self.secrets(target)
         )
         return make_plan(wanted, target.list(kinds), target.name)
+
+    def secrets(self, target: OpenSite) -> set[str]:
+        """Return what must not be shown of a copy."""
+        return {*self.source.secrets, *target.secrets}
+
+    def show(self, changes: Sequence[Change], target: OpenSite) -> None:
+        """Print what would change at a site, and what a person must see."""
+        secrets = self.secrets(target)
+        values = translation(self.source, target, self._sites)
+        console = Console(highlight=False, soft_wrap=True)
+        for change in changes:
+            for line in render_change(change, target.name, secrets):
+                console.print(Text(line, style=STYLES.get(line[:1], "")))
+            text = hide(render(change.wanted), secrets)
+            for left in find_leftovers(text, values, self.source.hosts):
+                click.echo(
+                    f"note: {change.wanted} still says {left!r}, which is "
+                    f"{self.source.name}'s: is that meant?",
+                    err=True,
+                )
 
     def _chosen(self, kinds: Collection[str]) -> list[Item]:
         here = [item for item in self._items if item.kind in kinds]
@@ -109,13 +130,3 @@ class Copying:
             told = f"left out, as {target.name} has no server for it: {names}"
             click.echo(told, err=True)
         return kinds
-
-
-def show(
-    changes: Sequence[Change], target: OpenSite, secrets: Collection[str]
-) -> None:
-    """Print what would change at a site."""
-    console = Console(highlight=False, soft_wrap=True)
-    for change in changes:
-        for line in render_change(change, target.name, secrets):
-            console.print(Text(line, style=STYLES.get(line[:1], "")))

@@ -3,7 +3,7 @@
 import click
 
 from ...config.sites import SitesConfig
-from .copying import Copying, show
+from .copying import Copying
 from .options import chosen, from_option, sites_option, to_option
 
 __all__ = ["EXIT_DIFFERENT", "make_diff"]
@@ -43,8 +43,7 @@ def make_diff(group: str) -> click.Command:
         different = False
         for target in copying.targets:
             changes = copying.plan(target)
-            secrets = {*copying.source.secrets, *target.secrets}
-            show(changes, target, secrets)
+            copying.show(changes, target)
             different = different or bool(changes)
         if different:
             click.get_current_context().exit(EXIT_DIFFERENT)

@@ -15,7 +15,7 @@ from ...promotion.journal import Journal, open_journal
 from ...promotion.push import push, roll_back
 from ...promotion.sites import OpenSite
 from ..options import DURATION
-from .copying import Copying, show
+from .copying import Copying
 from .options import chosen, from_option, sites_option, to_option
 
 __all__ = ["make_push"]
@@ -88,8 +88,7 @@ def make_push(group: str) -> click.Command:
                 )
             plans = [(t, copying.plan(t)) for t in copying.targets]
             for target, changes in plans:
-                secrets = {*copying.source.secrets, *target.secrets}
-                show(changes, target, secrets)
+                copying.show(changes, target)
             count = sum(len(changes) for _, changes in plans)
             if not count or dry_run:
                 click.echo(f"{count} to change" if count else "nothing to do")

@@ -1,0 +1,28 @@
+"""What still names the one site is told to a person."""
+
+from mirrorwatch.domain.promotion import Kind, Translation
+from mirrorwatch.domain.promotion.leftovers import find_leftovers
+
+THERE = Translation(
+    {
+        Kind.DATABASE: {"efd": "efd_stand", "agent": "mirror"},
+        Kind.HANDLER: {"us": "#us", "mail": "stand@x"},
+    },
+    {
+        Kind.DATABASE: {"efd": "efd", "agent": "mirror_summit"},
+        Kind.HANDLER: {"us": "#them", "mail": "summit@x"},
+    },
+)
+
+
+def leftovers(text: str) -> list[str]:
+    return list(find_leftovers(text, THERE, ["kafka.stand", "s"]))
+
+
+def test_values_of_the_one_site_are_found_as_whole_words() -> None:
+    assert leftovers("efd_stand is late, ask stand@x at kafka.stand:1") == [
+        "efd_stand",
+        "stand@x",
+        "kafka.stand",
+    ]
+    assert leftovers("my_efd_stand, efd_stands, #us, mirror, s, efd") == []
