@@ -106,6 +106,17 @@ def test_every_check_has_a_section_to_link_to(check: str) -> None:
     assert check in anchors(real.page)
 
 
+@pytest.mark.parametrize("check", CHECKS)
+def test_every_section_says_how_sure_the_check_is_and_what_to_do(
+    check: str,
+) -> None:
+    _, _, rest = TEXT.partition(f"\n## `{check}`\n")
+    section, _, _ = rest.partition("\n## ")
+    assert "How sure: " in section
+    told = ("What to do", "what to do", "Raise ", "Set ", "restart")
+    assert any(words in section for words in told)
+
+
 def test_anchors_are_unique_and_links_within_lead_to_one() -> None:
     page = Runbook.load().page
     found = anchors(page)

@@ -6,7 +6,7 @@ from typing import Self
 
 from ...domain.words import alike
 
-__all__ = ["Phrase"]
+__all__ = ["Phrase", "plain"]
 
 GAP = "…"
 
@@ -23,13 +23,13 @@ class Phrase:
     """As it is written."""
 
     pieces: tuple[str, ...]
-    """What stands between the gaps."""
+    """What stands between the gaps, as `plain` makes it."""
 
     @classmethod
     def of(cls, text: str) -> Self | None:
         """Read a phrase; `None` if it is none."""
         pieces = tuple(
-            piece for part in text.split(GAP) if (piece := _plain(part))
+            piece for part in text.split(GAP) if (piece := plain(part))
         )
         phrase = cls(text=text, pieces=pieces)
         is_sentence = any(" " in piece for piece in pieces)
@@ -40,17 +40,25 @@ class Phrase:
         """How much it says: of two that fit, the one that says more is it."""
         return sum(map(len, self.pieces))
 
-    def fits(self, reason: str) -> bool:
-        """Tell whether a reason says this: all pieces, in this order."""
-        plain, at = alike(_plain(reason)), 0
-        for piece in map(alike, self.pieces):
-            found = plain.find(piece, at)
+    def fits(self, said: str) -> bool:
+        """Tell whether a reason says this: all pieces, in this order.
+
+        Parameters
+        ----------
+        said
+            The reason, as `plain` makes it: it is held against hundreds.
+        """
+        at = 0
+        for piece in self.pieces:
+            found = said.find(piece, at)
             if found < 0:
                 return False
             at = found + len(piece)
         return True
 
 
-def _plain(text: str) -> str:
-    """Return text in one case and without what a sentence ends with."""
-    return re.sub(r"\s+", " ", text).strip(" .,;:").lower()
+def plain(text: str) -> str:
+    """Return text as something to compare: in one case, without what a
+    sentence ends with, of one as of many.
+    """
+    return alike(re.sub(r"\s+", " ", text).strip(" .,;:").lower())

@@ -10,6 +10,7 @@ from markdown_it.token import Token
 
 from ...exceptions import WebError
 from ...shipped import shipped
+from .phrase import plain
 from .sections import Heading, Place, make_parser, mark
 
 __all__ = ["Runbook"]
@@ -70,10 +71,11 @@ class Runbook:
             Its sentence: the link leads to what is said about just this, if
             something is, and else to the section of the check.
         """
+        said = plain(reason)
         fitting = [
             place
             for place in self._places
-            if place.section == check and place.phrase.fits(reason)
+            if place.section == check and place.phrase.fits(said)
         ]
         if fitting:
             best = max(fitting, key=_weight)
