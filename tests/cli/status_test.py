@@ -19,6 +19,7 @@ from tests.support.builders import (
     a_partition,
     a_report,
     a_verdict,
+    a_window,
     an_arrival,
 )
 from tests.support.stage import SetClock, Stage, serve_stage
@@ -73,6 +74,21 @@ def test_a_healthy_agent_gives_status_0_and_its_figures(
     assert "3 on their way, 0 lost, 4 late, 5 duplicates" in result.stdout
     assert "Every probe arrives" in result.stdout
     assert "1.5 h" in result.stdout
+
+
+def test_maintenance_is_shown_with_its_reason(
+    stage: Stage, server: Server
+) -> None:
+    window = a_window(NOON - timedelta(hours=1), reason="MM2\x1b[2J to 4.3")
+    stage.tick(a_report(maintenance=[window]))
+
+    result = run("--url", server.url)
+
+    assert result.exit_code == 0
+    assert (
+        "in maintenance for 1 h more: MM2\N{REPLACEMENT CHARACTER}[2J to"
+        in (result.stdout)
+    )
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from ..state import Database
 from ..state.maintenance import MaintenanceStore
 from ..state.verdicts import VerdictStore
 from .options import DURATION, config_option
+from .status_page import plain
 
 __all__ = ["command"]
 
@@ -136,15 +137,15 @@ def _print(windows: Sequence[Window], now: datetime, *, end: bool) -> None:
             lasted = seconds(now - window.since)
             click.echo(
                 f"{window.flow}: maintenance has ended, after {lasted} "
-                f"({window.reason}). What changed, after the agent's next "
-                "tick: mirrorwatch maintenance --report"
+                f"({plain(window.reason)}). What changed is known after the "
+                "agent's next tick: mirrorwatch maintenance --report"
             )
         else:
             left = seconds(window.until - now)
             click.echo(
                 f"{window.flow}: notices are held until "
                 f"{window.until:%Y-%m-%d %H:%M} UTC, for {left} "
-                f"({window.reason})"
+                f"({plain(window.reason)})"
             )
 
 
@@ -161,12 +162,12 @@ def _print_outcomes(outcomes: tuple[Outcome, ...], *, as_json: bool) -> None:
             first, *lines = to_lines(outcome)
             click.echo(f"{first} ({_describe(outcome.window)})")
             for line in lines:
-                click.echo(f"  {line}")
+                click.echo(f"  {plain(line)}")
 
 
 def _describe(window: Window) -> str:
     begin, end = f"{window.since:%Y-%m-%d %H:%M}", f"{window.until:%H:%M}"
-    return f"{window.reason}, {begin} to {end} UTC"
+    return f"{plain(window.reason)}, {begin} to {end} UTC"
 
 
 def _warn_if_stopped(

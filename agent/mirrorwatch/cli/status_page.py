@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-__all__ = ["print_status"]
+__all__ = ["plain", "print_status"]
 
 SIGNS = {
     "ok": ("✓", "green"),
@@ -49,18 +49,27 @@ def print_status(status: Mapping[str, Any], console: Console) -> None:
             )
         )
     now = datetime.fromisoformat(agent.get("now") or status["at"])
+    held = {w["flow"]: w for w in status.get("maintenance", ())}
     for flow in status["flows"]:
-        _print_flow(flow, now, console)
+        _print_flow(flow, held.get(flow["name"]), now, console)
 
 
 def _print_flow(
-    flow: Mapping[str, Any], now: datetime, console: Console
+    flow: Mapping[str, Any],
+    held: Mapping[str, Any] | None,
+    now: datetime,
+    console: Console,
 ) -> None:
     line = Text.assemble(
-        _health(flow["health"]), "  ", (_plain(flow["name"]), "bold")
+        _health(flow["health"]), "  ", (plain(flow["name"]), "bold")
     )
-    line.append(_plain(f"  {flow['source']} → {flow['target']}"), style="dim")
+    line.append(plain(f"  {flow['source']} → {flow['target']}"), style="dim")
     console.print(line)
+    if held is not None:
+        until = datetime.fromisoformat(held["until"])
+        left = _duration((until - now) / timedelta(seconds=1))
+        text = f"  in maintenance for {left} more: {plain(held['reason'])}"
+        console.print(Text(text, style="bold yellow"))
     canary = _canary(flow.get("canary"))
     if canary:
         console.print(Text(f"  {canary}"))
@@ -75,11 +84,11 @@ def _print_flow(
     for verdict in verdicts:
         since = now - datetime.fromisoformat(verdict["since"])
         table.add_row(
-            Text(f"  {_plain(verdict['check'])}"),
+            Text(f"  {plain(verdict['check'])}"),
             _health(verdict["health"]),
             Text(_duration(since / timedelta(seconds=1))),
             Text(
-                _plain(verdict["reason"]),
+                plain(verdict["reason"]),
                 style="dim" if verdict["health"] == "off" else "",
             ),
         )
@@ -122,7 +131,7 @@ def _health(health: str) -> Text:
     return Text(f"{sign} {health}", style=style)
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Return text without what could steer a terminal."""
     return "".join(
         c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text
