@@ -136,3 +136,17 @@ def test_kapacitor_has_the_text_of_every_alert() -> None:
     assert missing == ["MirrorwatchAgentStuck"]
     for alert in ALERTS:
         assert f"/runbook#{alert.section}" in texts
+
+
+def test_amtool_accepts_the_example_for_alertmanager() -> None:
+    example = KEPT / "alertmanager.example.yaml"
+    ran = subprocess.run(
+        [program("amtool"), "check-config", example],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    (inhibition,) = yaml.safe_load(example.read_text("utf-8"))["inhibit_rules"]
+    # A label that both lack counts as equal there.
+    assert 'flow=~".+"' in inhibition["source_matchers"]
