@@ -76,6 +76,15 @@ def test_one_more_bad_check_is_told_later() -> None:
     assert second.at - first.at == 15 * MINUTE
 
 
+def test_a_warning_on_the_way_back_does_not_hasten_the_recovery() -> None:
+    telling = Telling()
+    telling.last(CRITICAL, MINUTE)
+    assert telling.last(WARNING, 5 * MINUTE) == []
+    well = telling.now + 5 * SECOND
+    (recovered,) = telling.last(OK, HOUR)
+    assert recovered.at - well == MINUTE
+
+
 def test_that_a_flow_got_worse_is_not_delayed_by_what_was_told() -> None:
     telling = Telling()
     telling.last(WARNING, MINUTE)
