@@ -121,7 +121,7 @@ def test_every_field_and_tag_that_kapacitor_asks_for_is_written() -> None:
         assert set(re.findall(r"measurement\('(\w+)'\)", text)) <= written
         asked = re.findall(r'isPresent\("(\w+)"\)', text)
         assert set(asked) <= fields | {"flow"}
-    flow = (KEPT / "kapacitor" / "mirrorwatch_flow.tick").read_text("utf-8")
+    flow = (KEPT / "kapacitor" / "mirrorwatch-flow.tick").read_text("utf-8")
     assert set(re.findall(r'"(\w+)\.raised"', flow)) == CHECKS.keys()
     assert {"check_health", "maintenance"} <= fields
 

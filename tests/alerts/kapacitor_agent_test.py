@@ -46,7 +46,7 @@ def kapacitor(
         {
             name: text
             for name, text in scripts([*JUDGED, *OWN]).items()
-            if not name.endswith("_flow")
+            if not name.endswith("-flow")
         },
     )
     try:

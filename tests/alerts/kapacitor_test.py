@@ -31,7 +31,7 @@ BEFORE = timedelta(seconds=20)
 PATIENCE = 60.0
 """Seconds for what takes less than one."""
 
-FLOW = "mirrorwatch_flow"
+FLOW = "mirrorwatch-flow"
 LEVEL = {Severity.PAGE: "CRITICAL", Severity.TICKET: "WARNING"}
 OK, UNKNOWN, WARNING, CRITICAL = (
     Health.OK,

@@ -136,7 +136,7 @@ def scripts(
         for name, bodies in own.items()
     }
     texts["flow"] = flow_script(judged, page=page, database=database)
-    return {f"{SERVICE}_{name}": text for name, text in texts.items()}
+    return {f"{SERVICE}-{name}": text for name, text in texts.items()}
 
 
 def _script(
