@@ -107,14 +107,14 @@ def test_nobody_can_tell_is_never_told_as_recovered() -> None:
     telling = Telling()
     telling.last(CRITICAL, MINUTE)
     (notice,) = telling.last(UNKNOWN, HOUR)
-    assert (notice.kind, notice.health) == (Kind.BETTER, UNKNOWN)
+    assert (notice.kind, notice.health) == (Kind.UNKNOWN, UNKNOWN)
 
 
 def test_that_nobody_can_tell_is_told_after_two_minutes() -> None:
     telling = Telling()
     assert telling.last(UNKNOWN, 2 * MINUTE) == []
     (notice,) = telling.tick(UNKNOWN)
-    assert (notice.kind, notice.health) == (Kind.WORSE, UNKNOWN)
+    assert (notice.kind, notice.health) == (Kind.UNKNOWN, UNKNOWN)
 
 
 def test_what_is_bad_after_nobody_could_tell_has_to_stand_too() -> None:

@@ -98,14 +98,12 @@ def test_each_title_says_how_the_flow_is() -> None:
         return said(replace(LOST, kind=kind, health=health)).title
 
     assert [
-        title(Kind.WORSE, Health.UNKNOWN),
-        title(Kind.BETTER, Health.UNKNOWN),
+        title(Kind.UNKNOWN, Health.UNKNOWN),
         title(Kind.BETTER, Health.WARNING),
         title(Kind.CHANGED, Health.CRITICAL),
         title(Kind.REMINDER, Health.CRITICAL),
         title(Kind.RECOVERED, Health.OK),
     ] == [
-        "summit->ldf cannot be judged",
         "summit->ldf cannot be judged",
         "summit->ldf is better, but has a warning",
         "summit->ldf is critical, and more is wrong than before",

@@ -15,6 +15,9 @@ class Kind(StrEnum):
     WORSE = "worse"
     """A flow is worse than what was told."""
 
+    UNKNOWN = "unknown"
+    """Nobody can tell any more how it is: neither worse nor better."""
+
     CHANGED = "changed"
     """As bad as it was told, and one more check is bad."""
 

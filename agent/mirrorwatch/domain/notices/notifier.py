@@ -14,6 +14,7 @@ __all__ = ["Notifier"]
 
 URGENCY = (
     Kind.WORSE,
+    Kind.UNKNOWN,
     Kind.RECOVERED,
     Kind.BETTER,
     Kind.CHANGED,
@@ -153,14 +154,15 @@ class Notifier:
                 or stood(standing.worse_since, max(policy.hold, UNKNOWN_HOLD))
                 or stood(standing.restless_since, RESTLESS)
             )
-            return Kind.WORSE if firm else None
+            return _towards(health, Kind.WORSE) if firm else None
         if health is Health.OK:
             well = stood(standing.ok_since, policy.recovery)
             known = told.health is Health.OK
             return Kind.RECOVERED if well and not known else None
         if health < told.health:
             better = stood(standing.better_since, policy.recovery)
-            return Kind.BETTER if better and stood(last, REGROUP) else None
+            due = better and stood(last, REGROUP)
+            return _towards(health, Kind.BETTER) if due else None
         more = any(
             policy.weigh(c.verdict.health) > c.before
             and stood(c.verdict.since, policy.hold)
@@ -198,3 +200,8 @@ class Notifier:
                 is not Health.OK
             },
         )
+
+
+def _towards(health: Health, kind: Kind) -> Kind:
+    """Return why a change is told; that nobody can tell is no direction."""
+    return Kind.UNKNOWN if health is Health.UNKNOWN else kind

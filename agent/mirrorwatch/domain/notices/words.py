@@ -75,7 +75,7 @@ def _title(notice: Notice) -> str:
             return f"{flow} is still critical, for {lasted}"
         case Kind.CHANGED:
             return f"{flow} {words}, and more is wrong than before"
-        case Kind.BETTER if notice.health is not Health.UNKNOWN:
+        case Kind.BETTER:
             return f"{flow} is better, but {words}"
         case _:
             return f"{flow} {words}"
