@@ -44,7 +44,7 @@ AUDIT = Board(
     hours=24 * 30,
     panels=(
         Panel(
-            title="When did the last audit come to its end?",
+            title="When did the last audit end?",
             description=(
                 "Whatever it found. A night that was missed is said by the"
                 " check `audit`."
@@ -58,7 +58,7 @@ AUDIT = Board(
         ),
         *(_found(kind, metric) for kind, metric in audit.FOUND.items()),
         Panel(
-            title="How much could not be judged? (offsets)",
+            title="How much is unjudged? (offsets)",
             description=(
                 "Source offsets of which the last audit could not tell. It is"
                 " not clean while there are any; a range of unknown length"

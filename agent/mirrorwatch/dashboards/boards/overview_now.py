@@ -118,21 +118,21 @@ _HAPPENED = (
         limits.SOME,
     ),
     _events(
-        "How many source records were skipped?",
+        "How many records were skipped?",
         "In the time that is shown, of all topics. Proved: the mirror read"
         " past them and never wrote them.",
         Increase(metric=skips.SKIPPED),
         "skips",
     ),
     _events(
-        "How often did the mirror lose its place?",
+        "How often was the place lost?",
         "In the time that is shown: positions that expired, went back or"
         " were lost, and topics that were made again.",
         Increase(metric=position.RESETS),
         "position",
     ),
     Panel(
-        title="How many topics are missing at the target?",
+        title="How many topics are missing?",
         description="Topics that the target should have by now.",
         picture=Picture.NUMBER,
         limits=limits.ANY,

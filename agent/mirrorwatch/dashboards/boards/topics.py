@@ -128,7 +128,7 @@ TOPICS = Board(
             ),
         ),
         Panel(
-            title="How often did the mirror lose its place?",
+            title="How often was the place lost?",
             description=(
                 "Positions that expired, went back or were lost, and topics"
                 " that were made again."
