@@ -20,6 +20,7 @@ from .prepare import prepared
 from .ranges import offset_ranges
 from .records import Read
 from .samples import with_keys
+from .streams import streams
 from .suspects import Sides, look_into
 from .tally import tallied
 
@@ -76,14 +77,16 @@ def digest_side(
     parts = [
         digest(
             prepared(
-                read(group.lanes, side),
+                read(stream.lanes, side),
                 timestamps=group.timestamps,
                 window=plan.window,
                 bucket=bucket,
             ),
             compacted=group.compacted,
+            known=stream.known,
         )
         for group in groups(plan.lanes) or [_NOTHING]
+        for stream in streams(group.lanes, side)
     ]
     return reduce(DataFrame.unionByName, parts)
 

@@ -13,6 +13,7 @@ from .bounds import PLACE
 from .digest import LANE
 from .gaps import gaps
 from .lanes import NAMES, name
+from .tables import small_table
 
 __all__ = ["with_corrupted"]
 
@@ -98,7 +99,7 @@ def with_corrupted(
 
 def _flagged(session: SparkSession, lanes: Sequence[Lane]) -> DataFrame:
     rows = [(*name(lane), len(lane.sources) > 1) for lane in lanes]
-    return session.createDataFrame(rows, f"{NAMES}, merged boolean")
+    return small_table(session, rows, f"{NAMES}, merged boolean")
 
 
 def _bucket(bucket: timedelta) -> Column:

@@ -1,6 +1,8 @@
 """Counts and checksums: what stands for the records of a bucket."""
 
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from types import MappingProxyType
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
@@ -25,6 +27,8 @@ DIGEST += ("first_timestamp", "last_timestamp", "bucket_ms", "schema_version")
 timestamps do not count), what is in it, and where."""
 
 _ORDER = (*LANE, "origin", "topic")
+
+_NO: Mapping[str, Column] = MappingProxyType({})
 
 
 def in_buckets(
@@ -53,7 +57,9 @@ def in_buckets(
     )
 
 
-def digest(records: DataFrame, *, compacted: bool) -> DataFrame:
+def digest(
+    records: DataFrame, *, compacted: bool, known: Mapping[str, Column] = _NO
+) -> DataFrame:
     """Return one row for each bucket of each topic of each lane.
 
     Parameters
@@ -62,6 +68,9 @@ def digest(records: DataFrame, *, compacted: bool) -> DataFrame:
         Hashed records in buckets.
     compacted
         Whether only the newest record of each key counts.
+    known
+        Columns that say where records were read, and need not be looked at
+        in each record, as they follow from the others.
 
     Returns
     -------
@@ -75,12 +84,16 @@ def digest(records: DataFrame, *, compacted: bool) -> DataFrame:
     records in a bucket of one partition, and Spark's ANSI arithmetic would
     raise rather than wrap. Summed apart, the four parts tell as much as the
     two sums of 64 bits would, and more: no carry is lost.
+
+    What is grouped by costs as much as the checksums do: four names and the
+    length of buckets, of each record.
     """
     counted = records.withColumn("records_read", sf.lit(1).cast("long"))
+    place = [name for name in _ORDER if name not in known]
     if compacted:
-        counted = _newest(counted)
+        counted = _newest(counted, place)
     return (
-        counted.groupBy(*_ORDER, "bucket", "bucket_ms")
+        counted.groupBy(*place, "bucket")
         .agg(
             sf.count(sf.lit(1)).alias("records"),
             sf.sum("records_read").alias("records_read"),
@@ -93,16 +106,17 @@ def digest(records: DataFrame, *, compacted: bool) -> DataFrame:
             sf.max("offset").alias("last_offset"),
             sf.min(_known("timestamp")).alias("first_timestamp"),
             sf.max("timestamp").alias("last_timestamp"),
+            sf.max("bucket_ms").alias("bucket_ms"),
         )
-        .withColumn("schema_version", sf.lit(SCHEMA_VERSION))
+        .withColumns({**known, "schema_version": sf.lit(SCHEMA_VERSION)})
         .select(*DIGEST)
     )
 
 
-def _newest(records: DataFrame) -> DataFrame:
+def _newest(records: DataFrame, place: Sequence[str]) -> DataFrame:
     """Return the newest record of each key, with how many it stands for."""
-    keys = (*_ORDER, "k1", "k2")
-    rest = [name for name in records.columns if name not in keys]
+    keys = (*place, "k1", "k2")
+    rest = [name for name in records.columns if name not in keys + _ORDER]
     kept = [name for name in rest if name != "records_read"]
     return (
         records.groupBy(*keys)

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from zoneinfo import ZoneInfo
 
+import structlog
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 from rich.console import Console
@@ -19,6 +20,7 @@ from mirrorwatch.domain.audit import (
     Side,
 )
 from mirrorwatch.domain.audit.document import combined
+from mirrorwatch.exceptions import MirrorwatchError
 
 from .errors import translated
 from .job import Job
@@ -74,23 +76,37 @@ class Audits:
             read=KafkaReader(session, clusters),
             planner=SitePlanner(config, utc_now),
             settings=Settings(
-                bucket=audit.bucket, timezone=ZoneInfo(audit.timezone)
+                bucket=audit.bucket,
+                timezone=ZoneInfo(audit.timezone),
+                keys=audit.samples,
             ),
             progress=progress,
             clock=utc_now,
         )
         self._folder = folder
+        self._keep = audit.keep
         self._store = Store(session, folder)
         self._split = Split(self._tools, session)
 
     def run(self, request: Request) -> list[FinishedAudit]:
         """Carry out what is asked for, alone on the folder of all runs."""
         with only_one(self._folder):
-            return list(Job(self._tools, self._store).run(request))
+            finished = list(Job(self._tools, self._store).run(request))
+            self._forget()
+        return finished
 
-    def digest(self, side: Side, request: Request, folder: str) -> Crossing:
+    def digest(
+        self,
+        side: Side,
+        request: Request,
+        folder: str,
+        *,
+        read_committed: bool,
+    ) -> Crossing:
         """Digest one side into a folder of its own."""
-        return self._split.digest(side, request, folder)
+        return self._split.digest(
+            side, request, folder, read_committed=read_committed
+        )
 
     def compare(
         self, source: str, target: str
@@ -124,6 +140,14 @@ class Audits:
         ]
         result = combined([audit.result for audit in finished])
         return report_page(result, finished, Hours(counts=tuple(counts)))
+
+    def _forget(self) -> None:
+        """Delete old runs; if that fails, the audit is none the worse."""
+        try:
+            self._store.forget(self._tools.clock() - self._keep)
+        except MirrorwatchError as e:
+            logger = structlog.get_logger("mirrorwatch")
+            logger.warning("Cannot delete old audits", error=str(e))
 
 
 @contextmanager

@@ -1,5 +1,7 @@
 """Texts and tables in a folder of any file system that Hadoop knows."""
 
+from typing import Any
+
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
@@ -107,6 +109,16 @@ class Folder:
             files = self._session.read.format("binaryFile")
             sizes = files.load(self._at(name)).select(F.sum("length"))
             return int(sizes.collect()[0][0] or 0)
+
+    def delete(self, name: str) -> None:
+        """Delete a folder with all that is in it, if it is there."""
+        context = self._session.sparkContext
+        java: Any = context._jsc.sc()  # noqa: SLF001 - no other way
+        jvm: Any = context._jvm  # noqa: SLF001
+        with translated(f"Cannot delete {self._at(name)}"):
+            path = jvm.org.apache.hadoop.fs.Path(self._at(name))
+            files = path.getFileSystem(java.hadoopConfiguration())
+            files.delete(path, True)  # noqa: FBT003 - Java has no keywords
 
     def _at(self, name: str) -> str:
         return f"{self.url}/{name}"

@@ -10,6 +10,7 @@ from mirrorwatch.domain.audit import Lane, Side
 from .bounds import PLACE
 from .digest import LANE
 from .lanes import NAMES, name
+from .tables import small_table
 
 __all__ = ["gaps"]
 
@@ -83,5 +84,5 @@ def _starts(pairs: DataFrame, lanes: Sequence[Lane], side: Side) -> DataFrame:
         )
     ]
     place = PLACE if side == "source" else LANE
-    table = pairs.sparkSession.createDataFrame(rows, _COLUMNS)
+    table = small_table(pairs.sparkSession, rows, _COLUMNS)
     return table.select(*place, "start")

@@ -14,6 +14,7 @@ from mirrorwatch.domain.audit import Lane, Side, Span
 
 from .kafka_options import to_spark_options
 from .records import RECORDS
+from .streams import renamed
 from .tables import small_table
 
 __all__ = ["KafkaReader"]
@@ -121,8 +122,9 @@ class KafkaReader:
         self, found: DataFrame, stretches: Sequence[_Stretch]
     ) -> DataFrame:
         names = {s.topic: s.target_topic for s in stretches}
-        if all(topic == target for topic, target in names.items()):
-            return found.withColumn("target_topic", sf.col("topic"))
+        target = renamed(names)
+        if target is not None:
+            return found.withColumn("target_topic", target)
         table = small_table(
             self._session, names.items(), "topic string, target_topic string"
         )
@@ -134,7 +136,7 @@ def _stretches(lanes: Sequence[Lane], side: Side) -> Iterator[_Stretch]:
         if side == "target":
             yield _Stretch(
                 cluster=lane.cluster,
-                read_committed=lane.read_committed,
+                read_committed=True,
                 flow=lane.flow,
                 origin=lane.flow,
                 topic=lane.target_topic,
@@ -146,7 +148,7 @@ def _stretches(lanes: Sequence[Lane], side: Side) -> Iterator[_Stretch]:
         for source in lane.sources:
             yield _Stretch(
                 cluster=source.cluster,
-                read_committed=lane.read_committed,
+                read_committed=source.read_committed,
                 flow=lane.flow,
                 origin=source.flow,
                 topic=source.topic,

@@ -99,9 +99,9 @@ class Nights:
             if asked.piece > 1:
                 return None
             raise AuditError(
-                f"{name} was never finished, and {last.plan.id} went on "
-                "without it: its records belong to later runs. For another "
-                "look at them use --from and --to"
+                f"{name} was never finished, or is not kept any more, and "
+                f"{last.plan.id} went on without it: its records belong to "
+                "later runs. For another look at them use --from and --to"
             )
         before = ends_after(last.plan, last.before)
         plan = self._planner.freeze(asked, before)

@@ -28,7 +28,9 @@ class Freezer(Protocol):
 class Planner(Freezer, Protocol):
     """Freezes what is compared, and tells what went meanwhile."""
 
-    def freeze_side(self, request: Request, side: Side) -> Plan:
+    def freeze_side(
+        self, request: Request, side: Side, *, read_committed: bool
+    ) -> Plan:
         """Return what one side has to digest for itself.
 
         Raises
@@ -67,8 +69,16 @@ class SitePlanner:
     def freeze(self, request: Request, before: Ends) -> Plan:
         return freeze(self._config, request, before, clock=self._clock)
 
-    def freeze_side(self, request: Request, side: Side) -> Plan:
-        return freeze_side(self._config, request, side, clock=self._clock)
+    def freeze_side(
+        self, request: Request, side: Side, *, read_committed: bool
+    ) -> Plan:
+        return freeze_side(
+            self._config,
+            request,
+            side,
+            read_committed=read_committed,
+            clock=self._clock,
+        )
 
     def recheck(self, plan: Plan) -> tuple[Unverifiable, ...]:
         return recheck(self._config, plan)

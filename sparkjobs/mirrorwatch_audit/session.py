@@ -54,7 +54,7 @@ def make_session(
         Spark's master, or `None` for what ``spark-submit`` was told.
     memory
         Memory of the driver, which does all of the work of a local master,
-        as Java writes it.
+        and of each executor of a cluster, as Java writes it.
     extra
         More of Spark's settings, over these. With `spark.jars` or
         `spark.jars.packages` the connector is not fetched.
@@ -68,7 +68,11 @@ def make_session(
     """
     settings = dict(_ALWAYS)
     if master is not None:
-        settings |= {"spark.master": master, "spark.driver.memory": memory}
+        settings |= {
+            "spark.master": master,
+            "spark.driver.memory": memory,
+            "spark.executor.memory": memory,
+        }
         settings |= _connector(extra) | _quiet()
         if master.startswith("local"):
             settings |= _LOCAL

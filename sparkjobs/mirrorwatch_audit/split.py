@@ -1,6 +1,6 @@
 """Both sides apart: each site sums up its own, and only that travels."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -10,27 +10,19 @@ from mirrorwatch.domain.audit import (
     Plan,
     Request,
     Side,
-    Unverifiable,
 )
 from mirrorwatch.exceptions import AuditError
 from mirrorwatch.state.versioned import from_versioned, to_versioned
 
 from .audit import digest_side
+from .comparable import comparable
 from .errors import translated
 from .figures import reading_of
 from .folder import Folder
 from .judging import Judged, judge
-from .lanes import name
 from .tools import Tools
 
 __all__ = ["Split"]
-
-NOT_DIGESTED = "the digest of the {side} does not have it"
-
-UNTIMED = (
-    "the target puts timestamps of its own on records: what digests of a "
-    "window hold does not belong together. Use mirrorwatch audit run"
-)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -64,11 +56,20 @@ class Split:
         self._tools = tools
         self._session = session
 
-    def digest(self, side: Side, request: Request, folder: str) -> Crossing:
+    def digest(
+        self,
+        side: Side,
+        request: Request,
+        folder: str,
+        *,
+        read_committed: bool,
+    ) -> Crossing:
         """Digest one side; only its clusters are asked."""
         tools, out = self._tools, Folder(self._session, folder)
         with tools.progress.stage("Freezing the ranges"):
-            plan = tools.planner.freeze_side(request, side)
+            plan = tools.planner.freeze_side(
+                request, side, read_committed=read_committed
+            )
         if not plan.lanes:
             raise AuditError(
                 f"There is nothing to digest: the {side} has no topic that "
@@ -112,7 +113,7 @@ class Split:
             plan = tools.planner.freeze(asked, Ends())
         judged = judge(
             tools,
-            _comparable(plan, digested[0].plan, digested[1].plan),
+            comparable(plan, digested[0].plan, digested[1].plan),
             *(_table(folder) for folder in folders),
             began=began,
         )
@@ -150,29 +151,3 @@ def _table(folder: Folder) -> DataFrame:
     if digest is None:
         raise AuditError(f"{folder.url} is not whole: its digest is missing")
     return digest
-
-
-def _comparable(plan: Plan, source: Plan, target: Plan) -> Plan:
-    """Leave out the lanes that are not in both digests."""
-    sources = {
-        (name(lane), s.topic_id) for lane in source.lanes for s in lane.sources
-    }
-    targets = {(name(lane), lane.topic_id) for lane in target.lanes}
-    lanes, gaps = [], []
-    for lane in plan.lanes:
-        here = all((name(lane), s.topic_id) in sources for s in lane.sources)
-        there = not lane.topic_id or (name(lane), lane.topic_id) in targets
-        if lane.timestamps and here and there:
-            lanes.append(lane)
-            continue
-        missing = NOT_DIGESTED.format(side="target" if here else "source")
-        gaps.append(
-            Unverifiable(
-                flow=lane.flow,
-                topic=lane.topic,
-                partition=lane.partition,
-                reason=missing if lane.timestamps else UNTIMED,
-            )
-        )
-    unverifiable = (*plan.unverifiable, *gaps)
-    return replace(plan, lanes=tuple(lanes), unverifiable=unverifiable)

@@ -14,6 +14,7 @@
 """
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
@@ -133,6 +134,19 @@ class Store:
             from_versioned(FinishedAudit, text, f"{self._folder.url}/{name}")
             for text in self._folder.read_texts(name)
         ]
+
+    def forget(self, before: datetime) -> None:
+        """Delete runs that ended before a time.
+
+        The last night stays, and the one whose carry it took up: the next
+        night goes on from the one, and the last one may be run again.
+        """
+        last = self.last_night()
+        needed = set() if last is None else {last.plan.id, last.carried_from}
+        for audit in self.results():
+            result = audit.result
+            if result.ended_at < before and result.id not in needed:
+                self._folder.delete(f"runs/{result.id}")
 
     def last_night(self) -> FrozenRun | None:
         """Return the finished nightly run with the newest ranges."""

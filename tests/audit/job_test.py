@@ -69,7 +69,9 @@ class Site:
             return replace(a_plan(), lanes=())
         return a_plan(*self.lanes, at=at)
 
-    def freeze_side(self, request: Request, side: Side) -> Plan:
+    def freeze_side(
+        self, request: Request, side: Side, *, read_committed: bool
+    ) -> Plan:
         raise NotImplementedError
 
     def recheck(self, plan: Plan) -> tuple[Unverifiable, ...]:

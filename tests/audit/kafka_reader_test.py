@@ -1,6 +1,7 @@
 """Records by Spark's own source, from a broker with TLS and SCRAM."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -51,7 +52,7 @@ def read(lab: Lab) -> Iterator[KafkaReader]:
     session = make_session("local[2]", memory="1g")
     with ended(session):
         properties = lab.source.client_properties()
-        yield KafkaReader(session, {"summit": properties})
+        yield KafkaReader(session, {"summit": properties, "ldf": properties})
 
 
 def producer(lab: Lab, more: Mapping[str, Any]) -> Producer:
@@ -103,6 +104,7 @@ def lane(
         span=Span(*span),
         retained=Span(*span),
         position=None,
+        **more,
     )
     return Lane(
         flow="f",
@@ -112,7 +114,6 @@ def lane(
         sources=(source,),
         span=Span(0, 0),
         retained=Span(0, 0),
-        **more,
     )
 
 
@@ -161,6 +162,15 @@ def test_aborted_records_are_read_as_the_mirror_reads_them(
         read, lane("aborted", (0, end), read_committed=read_committed)
     )
     assert [row["value"] for row in found] == values
+
+
+def test_copies_that_were_aborted_are_not_read_at_the_target(
+    read: KafkaReader,
+) -> None:
+    whole = lane("aborted", (0, 6))
+    target = replace(whole, target_topic="aborted", span=Span(0, 6))
+    found = read([target], "target").orderBy("offset").collect()
+    assert [row["value"] for row in found] == [b"first", b"last"]
 
 
 def test_a_password_is_in_no_plan(

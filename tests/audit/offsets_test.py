@@ -76,7 +76,10 @@ def test_positions_are_read_between_the_ends_of_both_sides() -> None:
     sites = {name: FakeSite(name, asked) for name in ("summit", "ldf")}
     mirror = FakeMirror(asked)
     found = freeze_offsets(Drafts(lanes=[DRAFT]), {"f": mirror}, sites, {})
-    assert asked == ["summit all", "positions", "ldf all", "summit all"]
+    assert asked == [
+        *("summit all", "positions"),
+        *("ldf all", "ldf committed", "summit all"),
+    ]
     assert found.starts == {("summit", PLACE): 3, ("ldf", PLACE): 3}
     assert found.unsure == frozenset()
 

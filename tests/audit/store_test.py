@@ -145,6 +145,30 @@ def test_what_is_written_again_replaces_what_was_there(
     assert store.results() == [again]
 
 
+def test_old_runs_are_deleted_but_not_what_the_next_night_needs(
+    spark: SparkSession, store: Store, tmp_path: Path
+) -> None:
+    for days in (4, 3, 2):
+        at = NIGHT - timedelta(days=days)
+        name = f"nightly-{at:%Y-%m-%d}"
+        plan = replace(a_plan(), id=name, at=at)
+        before = f"nightly-{at - timedelta(days=1):%Y-%m-%d}"
+        run = FrozenRun(plan=plan, before=Ends(), carried_from=before)
+        store.save_plan(run)
+        store.save_carry(name, a_table(spark, days))
+        store.save_result(a_finished(replace(a_result(at=at), id=name)))
+    window = replace(a_result(at=NIGHT, nightly=False), id="adhoc")
+    store.save_result(a_finished(window))
+    last = store.last_night()
+
+    store.forget(NIGHT)
+
+    kept = {folder.name for folder in (tmp_path / "runs").iterdir()}
+    assert kept == {"nightly-2026-11-18", "nightly-2026-11-19", "adhoc"}
+    assert store.last_night() == last
+    assert numbers(store.carry("nightly-2026-11-18")) == [3]
+
+
 def test_a_table_of_another_version_is_refused(
     spark: SparkSession, store: Store, tmp_path: Path
 ) -> None:

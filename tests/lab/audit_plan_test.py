@@ -109,7 +109,7 @@ def test_a_topic_at_rest_is_compared_whole(first: Plan) -> None:
     assert lane.sources[0].position == 50
     assert lane.timestamps
     assert not lane.compacted
-    assert not lane.read_committed
+    assert not lane.sources[0].read_committed
     assert len(lanes_of(first, EMPTY)[0].span) == 0
 
 

@@ -2,17 +2,23 @@
 
 import os
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import Any
+from datetime import datetime, timedelta
 
 import pytest
 
 from mirrorwatch.clock import utc_now
-from mirrorwatch.lab import CANARY_TOPIC, Lab, LabSettings
-from mirrorwatch.lab.faults import MARK, drop_marked
+from mirrorwatch.lab import CANARY_TOPIC, TARGET, Lab, LabSettings
+from mirrorwatch.lab.faults import drop_marked
 from tests.support.audit_command import SECONDS, AuditCommand, Ran, write
+from tests.support.audit_faults import (
+    FAULTS,
+    Found,
+    inject,
+    last_value,
+    records,
+)
 from tests.support.lab import copied
 from tests.support.watch import wait_until
 
@@ -20,19 +26,18 @@ pytestmark = [pytest.mark.lab, pytest.mark.spark, pytest.mark.timeout(2400)]
 
 CLEAN = {"clean.telemetry": 2000, "clean.events": 300, "clean.empty": 0}
 
-FAULTS = ("dropped", "extra", "doubled", "flipped", "emptied", "header")
-"""A topic for each."""
+KILLED = "killed"
+"""What was copied to it, the mirror had not committed when it was killed."""
 
-AT = 10
-"""Offset at which a fault is."""
+COPIED_TWICE = 30
 
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    topics = {CANARY_TOPIC: 1} | dict.fromkeys((*CLEAN, *FAULTS), 1)
+    names = (*CLEAN, *FAULTS, KILLED)
+    topics = {CANARY_TOPIC: 1} | dict.fromkeys(names, 1)
     settings = LabSettings(intervals="fast", topics=topics, start_mirror=False)
     with Lab(settings) as lab:
-        lab.mirror.start(drop_marked())
         yield lab
 
 
@@ -48,75 +53,48 @@ class Written:
 def written(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Written:
     """Every topic with its records and its fault, all copied."""
     # Within one hour, so that every record has a bucket of its own kind.
-    begin = utc_now().replace(microsecond=0) - timedelta(minutes=5)
+    begin = utc_now().replace(microsecond=0) - timedelta(minutes=10)
+    copy_twice(lab, begin)
     for topic, count in CLEAN.items():
-        write(lab.source.bootstrap, topic, plain(count), at=begin)
-    for topic in FAULTS:
-        write(lab.source.bootstrap, topic, plain(AT), at=begin)
-        copied(lab, topic, [f"value {AT - 1}"])
-    lost = begin + timedelta(milliseconds=AT)
-    for topic, (dropped, instead) in changes().items():
-        if dropped is not None:
-            write(lab.source.bootstrap, topic, [dropped], at=lost)
-        if instead is not None:
-            # A copy has the timestamp of its record.
-            at = begin if topic == "doubled" else lost
-            write(lab.target.bootstrap, topic, [instead], at=at)
-    later = begin + timedelta(milliseconds=AT + 1)
-    for topic in FAULTS:
-        rest = plain(2 * AT)[AT:]
-        write(lab.source.bootstrap, topic, rest, at=later)
-        copied(lab, topic, [f"value {2 * AT - 1}"])
+        write(lab.source.bootstrap, topic, records(begin, 0, count))
+    inject(lab, FAULTS, begin)
     for topic, count in CLEAN.items():
-        copied(lab, topic, [f"value {count - 1}"] if count else [])
-    end = utc_now() + timedelta(seconds=1)
+        copied(lab, topic, last_value(records(begin, 0, count)))
+    end = begin + timedelta(minutes=1)
     folder = tmp_path_factory.mktemp("audit")
     return Written(
-        audit=AuditCommand(lab, folder, [*CLEAN, *FAULTS]),
+        audit=AuditCommand(lab, folder, [*CLEAN, *FAULTS, KILLED]),
         window=("--from", begin.isoformat(), "--to", end.isoformat()),
     )
 
 
-def plain(count: int) -> list[dict[str, Any]]:
-    return [
-        {"key": b"key", "value": b"value %d" % n, "headers": {"h": b"x"}}
-        for n in range(count)
-    ]
+def copy_twice(lab: Lab, begin: datetime) -> None:
+    """Kill the mirror between its copy and its commit."""
+    never = {f"{TARGET}.offset.flush.interval.ms": "3600000"}
+    lab.mirror.start(drop_marked() | never)
+    once = records(begin, 0, COPIED_TWICE)
+    write(lab.source.bootstrap, KILLED, once)
+    copied(lab, KILLED, last_value(once))
+    lab.mirror.kill()
+    lab.mirror.start(drop_marked())
+    wait_until(
+        lambda: len(lab.read("target", KILLED)) == 2 * COPIED_TWICE,
+        what=lambda: "it was not copied again",
+    )
 
 
-Change = tuple[dict[str, Any] | None, dict[str, Any] | None]
-"""A record that the mirror drops, and one that somebody writes to the target
-in its place."""
-
-
-def changes() -> Mapping[str, Change]:
-    lost: dict[str, Any] = {
-        "key": b"key",
-        "value": b"the one",
-        "headers": {MARK: b"x"},
-    }
-    again = plain(1)[0]
-    null = lost | {"value": None}
-    return {
-        "dropped": (lost, None),
-        "extra": (None, lost),
-        "doubled": (None, again),
-        "flipped": (lost, lost | {"value": b"the onf"}),
-        "emptied": (null, null | {"value": b""}),
-        "header": (lost, lost | {"headers": {MARK: b"y"}}),
-    }
-
-
-def found(ran: Ran) -> dict[str, tuple[str, int, Any, Any]]:
-    return {
-        finding["topic"]: (
+def found(ran: Ran) -> dict[str, tuple[Found, ...]]:
+    by_topic: dict[str, tuple[Found, ...]] = {}
+    for finding in ran.document["findings"]:
+        one = (
             finding["kind"],
             finding["count"],
             finding["source_offsets"],
             finding["target_offsets"],
         )
-        for finding in ran.document["findings"]
-    }
+        others = by_topic.get(finding["topic"], ())
+        by_topic[finding["topic"]] = tuple(sorted((*others, one)))
+    return by_topic
 
 
 def counts(ran: Ran) -> dict[str, tuple[int, int]]:
@@ -156,17 +134,15 @@ def test_every_fault_is_named_with_its_kind_and_offsets(
     assert whole.status == 3
     assert not whole.document["clean"]
     assert whole.document["unverifiable"] == []
-    here = [[AT, AT]]
-    assert found(whole) == {
-        "dropped": ("dropped", 1, here, []),
-        "extra": ("extra", 1, [], here),
-        "doubled": ("duplicated", 1, [[0, 0]], here),
-        "flipped": ("corrupted", 1, here, here),
-        "emptied": ("corrupted", 1, here, here),
-        "header": ("corrupted", 1, here, here),
-    }
+    again = [[COPIED_TWICE, 2 * COPIED_TWICE - 1]]
+    first = [[0, COPIED_TWICE - 1]]
+    wanted = {topic: fault.found for topic, fault in FAULTS.items()}
+    wanted[KILLED] = (("duplicated", COPIED_TWICE, first, again),)
+    assert found(whole) == wanted
     report = written.audit.folder / "report.html"
-    assert "1 record dropped" in report.read_text()
+    page = report.read_text()
+    assert "61 records dropped" in page
+    assert "keys key" in page
 
 
 def test_digests_of_both_sides_say_what_one_run_says(
@@ -200,13 +176,13 @@ def test_a_night_that_was_killed_begins_again_and_the_next_one_goes_on(
         os.killpg(killed.pid, signal.SIGKILL)
         killed.communicate()
     more = [{"key": b"k", "value": b"more %d" % n} for n in range(5)]
-    write(lab.source.bootstrap, "clean.events", more, at=utc_now())
+    write(lab.source.bootstrap, "clean.events", more)
     copied(lab, "clean.events", ["more 4"])
 
     night = written.audit("run", "--json")
     assert night.status == 3
     assert counts(night)["clean.events"] == (300, 300)
-    assert found(night)["dropped"] == ("dropped", 1, [[AT, AT]], [])
+    assert found(night)["dropped"] == FAULTS["dropped"].found
 
     tomorrow = utc_now() + timedelta(days=1)
     after = written.audit("run", "--date", f"{tomorrow:%Y-%m-%d}", "--json")

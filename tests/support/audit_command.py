@@ -4,9 +4,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -66,27 +65,44 @@ class AuditCommand:
             "memory": "1g",
             "slack": "0s",
             "settle": "1s",
+            "samples": 1,
         }
-        self._config = folder / "config.yaml"
-        self._config.write_text(yaml.safe_dump(data))
+        self.config = folder / "config.yaml"
+        self.config.write_text(yaml.safe_dump(data))
         self.folder = folder
 
-    def __call__(self, command: str, *arguments: str) -> Ran:
+    def __call__(
+        self,
+        command: str,
+        *arguments: str,
+        environment: Mapping[str, str] = os.environ,
+    ) -> Ran:
         """Run it to its end."""
-        process = self.start(command, *arguments)
+        print(f"audit {command}")
+        return self.end(
+            self.start(command, *arguments, environment=environment)
+        )
+
+    def end(self, process: "subprocess.Popen[str]") -> Ran:
+        """Wait until it ends."""
         output, errors = process.communicate(timeout=SECONDS)
-        print(f"audit {command}: status {process.returncode}\n{errors}")
+        print(f"status {process.returncode}\n{errors}")
         return Ran(status=process.returncode, output=output, errors=errors)
 
-    def start(self, command: str, *arguments: str) -> subprocess.Popen[str]:
+    def start(
+        self,
+        command: str,
+        *arguments: str,
+        environment: Mapping[str, str] = os.environ,
+    ) -> subprocess.Popen[str]:
         """Start it, to be interrupted."""
         return subprocess.Popen(
             [
                 *(SCRIPT, "audit", command),
-                *("--config", str(self._config), *arguments),
+                *("--config", str(self.config), *arguments),
             ],
             cwd=self.folder,
-            env=dict(os.environ),
+            env=dict(environment),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -95,13 +111,9 @@ class AuditCommand:
 
 
 def write(
-    bootstrap: str,
-    topic: str,
-    records: Sequence[dict[str, Any]],
-    *,
-    at: datetime,
+    bootstrap: str, topic: str, records: Sequence[dict[str, Any]]
 ) -> None:
-    """Write records to partition 0, a millisecond apart unless they say so.
+    """Write records to partition 0, unless they say so.
 
     Parameters
     ----------
@@ -111,11 +123,8 @@ def write(
         The topic.
     records
         Arguments of ``Producer.produce``.
-    at
-        Timestamp of the first one.
     """
     producer = Producer({"bootstrap.servers": bootstrap, "log_level": 0})
-    for n, record in enumerate(records):
-        own = round((at + timedelta(milliseconds=n)).timestamp() * 1000)
-        producer.produce(topic, **{"partition": 0, "timestamp": own, **record})
+    for record in records:
+        producer.produce(topic, **{"partition": 0, **record})
     assert producer.flush(60) == 0

@@ -125,7 +125,6 @@ class _Joining:
             timestamps=goal is None
             or self._configs(goal).timestamp_type != APPENDED,
             compacted=any(compacted),
-            read_committed=any(m.read_committed for m in mirrors),
             starts_at_end=any(m.starts_at_end for m in mirrors),
         )
 
@@ -170,6 +169,7 @@ class _Joining:
             steady=later == end,
             position=position,
             syncs=syncs,
+            read_committed=mirror.read_committed,
         )
 
     def _log(

@@ -111,10 +111,10 @@ def freeze_offsets(
     time to copy. Where the second one is the same as the first, the target's
     end covers no record above it, so both ends belong together.
 
-    An exactly-once mirror commits a position together with the records that
-    it speaks of, but the markers that let others read these follow a little
-    later. So where records are read committed, the target's end is waited
-    for.
+    Of the target only committed records are read. An exactly-once mirror
+    commits a position together with the records that it speaks of, but the
+    markers that let others read these follow a little later. So the target's
+    end is waited for.
     """
     origins = [o for draft in drafts.lanes for o in draft.origins]
     wanted = {(_key(o), mirrors[o.flow].read_committed) for o in origins}
@@ -129,16 +129,13 @@ def freeze_offsets(
             }
         )
     goals = {
-        (
-            (draft.cluster, draft.place),
-            any(mirrors[o.flow].read_committed for o in draft.origins),
-        )
+        (draft.cluster, draft.place)
         for draft in (*drafts.lanes, *drafts.surplus)
         if draft.topic_id is not None
     }
     targets, unsure = _target_ends(goals, sites, markers)
     later = _read_ends(wanted, sites)
-    starts |= _read_starts({key for key, _ in goals}, sites)
+    starts |= _read_starts(goals, sites)
     return Offsets(
         starts=starts,
         sources=sources,
@@ -164,15 +161,12 @@ def _floor(
 
 
 def _target_ends(
-    goals: set[tuple[Key, bool]], sites: AskedSites, markers: timedelta
+    goals: set[Key], sites: AskedSites, markers: timedelta
 ) -> tuple[dict[Key, int], frozenset[Key]]:
     """Return ends as they are read, and where positions may be ahead."""
-    written = _read_ends({(key, False) for key, _ in goals}, sites)
-    led = [goal for goal in goals if (goal[0], False) in written]
-    ends = {
-        key: written[key, False] for key, committed in led if not committed
-    }
-    waiting = {key for key, committed in led if committed}
+    written = _read_ends({(key, False) for key in goals}, sites)
+    waiting = {key for key in goals if (key, False) in written}
+    ends: dict[Key, int] = {}
     pause = Event()
     for attempt in range(markers // PAUSE):
         if not waiting:

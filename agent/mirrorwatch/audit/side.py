@@ -42,6 +42,7 @@ def freeze_side(
     request: Request,
     side: Side,
     *,
+    read_committed: bool,
     clock: Callable[[], datetime],
 ) -> Plan:
     """Freeze what lies in a window on one side of the flows.
@@ -54,6 +55,9 @@ def freeze_side(
         What is asked for, with its window.
     side
         Which side.
+    read_committed
+        Whether the mirrors leave out aborted records of the source; of the
+        target only committed ones are read in any case.
     clock
         Gives the time.
 
@@ -79,18 +83,23 @@ def freeze_side(
         raise ValueError("a side is frozen by a window")
     slack = (config.audit or AuditConfig()).slack
     now = clock()
+    level = read_committed or side == "target"
     with Sites(config) as sites:
         parts = [
             part
             for flow in config.flows
-            for part in _parts(flow, request, side, sites)
+            for part in _parts(
+                flow, request, side, sites, read_committed=level
+            )
         ]
         spans = _spans(parts, window, slack, Answers(sites))
     lanes: dict[tuple[str, str, int], Lane] = {}
     for part in parts:
         topic, partition = part.target_topic, part.log.place[1]
         key = (part.flow.target, topic, partition)
-        lane = _lane(part, side, spans[part.log])
+        lane = _lane(
+            part, side, spans[part.log], read_committed=read_committed
+        )
         # What several topics feed is one lane.
         if key in lanes and side == "source":
             sources = (*lanes[key].sources, *lane.sources)
@@ -105,7 +114,12 @@ def freeze_side(
 
 
 def _parts(
-    flow: FlowConfig, request: Request, side: Side, sites: Sites
+    flow: FlowConfig,
+    request: Request,
+    side: Side,
+    sites: Sites,
+    *,
+    read_committed: bool,
 ) -> Iterator[_Part]:
     site = sites[flow.source if side == "source" else flow.target]
     topics = site.describe().topics
@@ -115,7 +129,8 @@ def _parts(
         if request.wants(flow.name, here)
     }
     configs, _ = site.configs(names)
-    for log in _logs(site, side, {name: topics[name] for name in names}):
+    own = {name: topics[name] for name in names}
+    for log in _logs(site, side, own, read_committed=read_committed):
         name = log.place[0]
         remote = flow.topic_naming.remote(names[name])
         yield _Part(
@@ -151,7 +166,11 @@ def _names(
 
 
 def _logs(
-    site: Site, side: Side, topics: Mapping[str, TopicFacts]
+    site: Site,
+    side: Side,
+    topics: Mapping[str, TopicFacts],
+    *,
+    read_committed: bool,
 ) -> Iterator[Log]:
     places = [
         (name, partition)
@@ -159,7 +178,7 @@ def _logs(
         for partition in range(topic.partitions)
     ]
     starts = site.starts(places)
-    ends = site.ends(places, read_committed=False)
+    ends = site.ends(places, read_committed=read_committed)
     for place in places:
         if place in starts and place in ends:
             yield Log(
@@ -191,7 +210,9 @@ def _spans(
     }
 
 
-def _lane(part: _Part, side: Side, span: Span) -> Lane:
+def _lane(
+    part: _Part, side: Side, span: Span, *, read_committed: bool
+) -> Lane:
     here, log = side == "source", part.log
     source = SourceRange(
         flow=part.flow.name,
@@ -202,6 +223,7 @@ def _lane(part: _Part, side: Side, span: Span) -> Lane:
         retained=log.retained if here else _NOTHING,
         position=None,
         topic_id=log.topic_id if here else "",
+        read_committed=read_committed,
     )
     return Lane(
         flow=part.flow.name,

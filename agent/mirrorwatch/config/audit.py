@@ -23,6 +23,10 @@ LEAST_MEMORY = 512
 """Mebibytes; Spark refuses to start with less than 450."""
 
 
+MOST_SAMPLES = 100
+"""More keys than a person looks at; whoever needs all reads the offsets."""
+
+
 def to_mebibytes(size: str) -> int:
     """Return the size of a Java heap, as in `2g`, in mebibytes."""
     return int(size[:-1]) * (1024 if size.endswith("g") else 1)
@@ -118,6 +122,21 @@ class AuditConfig(Model):
     (`hdfs://`, `s3a://`). It keeps what was read so far, from which the next
     night goes on, so it must last as the state file does."""
 
+    keep: Duration = Field(
+        timedelta(days=400),
+        title="How long runs are kept",
+        ge=timedelta(days=1),
+    )
+    """Runs that ended longer ago are deleted after the next one. A year and
+    a month: so that a night can be compared with the same one a year ago.
+    What the next night needs is kept in any case."""
+
+    samples: int = Field(
+        0, title="Keys named for each finding", ge=0, le=MOST_SAMPLES
+    )
+    """None by default, because keys may be private: they would be in the
+    report and among the results. Each is cut to 200 characters."""
+
     start: bool = Field(default=True, title="Whether the agent starts it")
     """Off where something else does, such as Kubernetes or Airflow, at the
     same schedule: then the agent only reads what it finds in `out`."""
@@ -130,7 +149,8 @@ class AuditConfig(Model):
     """Number and `m` or `g`, at least `512m`. What it keeps is one line for
     each partition and bucket, and batches of records that are read: a 10 MB
     record in each of a few tasks fits twice over. It is kept from taking more
-    than this and 2 GiB for Java itself."""
+    than this and 2 GiB for Java itself. On a cluster it is each executor's
+    memory too."""
 
     timeout: Duration = Field(
         timedelta(hours=6), title="Longest run", gt=timedelta()

@@ -28,6 +28,9 @@ from .spark import report_page, spark_job
 
 __all__ = ["compare", "digest"]
 
+LEVELS = ("read_uncommitted", "read_committed")
+"""Kafka's own default first, which is MirrorMaker 2's too."""
+
 
 @click.command(
     epilog="Example: mirrorwatch audit digest --config config.yaml --side "
@@ -45,6 +48,14 @@ __all__ = ["compare", "digest"]
 @flow_option
 @topics_option
 @click.option(
+    "--isolation",
+    type=click.Choice(LEVELS),
+    default=LEVELS[0],
+    show_default=True,
+    help="How the mirror's consumer reads the source (isolation.level); "
+    "of the target, only committed records are read.",
+)
+@click.option(
     "--out",
     required=True,
     metavar="URL",
@@ -59,6 +70,7 @@ def digest(
     end: datetime | None,
     flow: str | None,
     topics: str | None,
+    isolation: str,
     out: str,
     master: str | None,
 ) -> None:
@@ -76,7 +88,12 @@ def digest(
     job = spark_job()
     console = Console(stderr=True, highlight=False)
     with job.opened(config, master=master, console=console) as audits:
-        crossing = audits.digest(cast("Side", side), request, out)
+        crossing = audits.digest(
+            cast("Side", side),
+            request,
+            out,
+            read_committed=isolation == "read_committed",
+        )
     print_crossing(crossing, Console(highlight=False))
 
 

@@ -90,6 +90,9 @@ class Feed:
     syncs: tuple[tuple[int, int], ...] = ()
     """Source and target offsets of records, both ascending."""
 
+    read_committed: bool = False
+    """Whether the mirror leaves out aborted records."""
+
     @property
     def place(self) -> tuple[str, str, int]:
         """Flow, source topic and partition."""
@@ -124,9 +127,6 @@ class LaneFacts:
 
     compacted: bool = False
     """Whether either side is compacted."""
-
-    read_committed: bool = False
-    """Whether the mirror leaves out aborted records."""
 
     starts_at_end: bool = False
     """Whether the mirror skips what a partition held when it found it."""

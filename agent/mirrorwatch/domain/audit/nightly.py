@@ -78,7 +78,7 @@ def plan_night(lane: LaneFacts, night: Night) -> Talk[Outcome]:
     limit = limit_of(start.since, night.now, night.settle)
     settled = []
     for feed in lane.feeds:
-        found = yield from settled_of(lane, feed, limit, night.latest)
+        found = yield from settled_of(feed, limit, night.latest)
         settled.append(found)
     cut = yield from cut_of(lane, lane.goal, start.pairing, settled, limit)
     if cut is None:

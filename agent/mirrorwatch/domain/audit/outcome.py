@@ -71,6 +71,7 @@ def to_lane(
                 retained=feed.log.retained,
                 position=position,
                 topic_id=feed.log.topic_id,
+                read_committed=feed.read_committed,
             )
             for feed, first, last, position in zip(
                 facts.feeds, start.sources, end.sources, positions, strict=True
@@ -80,7 +81,6 @@ def to_lane(
         retained=Span(0, 0) if goal is None else goal.retained,
         timestamps=facts.timestamps,
         compacted=facts.compacted,
-        read_committed=facts.read_committed,
         cut=cut,
         topic_id="" if goal is None else goal.topic_id,
         cut_at=cut_at,

@@ -70,6 +70,12 @@ class SourceRange:
     topic_id: str = ""
     """Id of the topic: another one is another topic of the same name."""
 
+    read_committed: bool = False
+    """Whether the mirror leaves out aborted records: it is read as the mirror
+    reads. Of the target, only committed records are read in any case: the
+    rest are no copies that anybody could rely on, such as those that an
+    exactly-once mirror aborted and copied again."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Lane:
@@ -105,10 +111,6 @@ class Lane:
     compacted: bool = False
     """Whether either side removes all but the newest record of a key: then
     the newest value of each key is compared."""
-
-    read_committed: bool = False
-    """Whether the mirror leaves out aborted records; both sides are read as
-    it reads."""
 
     cut: Literal["idle", "sync", "timestamp", "window"] = "window"
     """How the two ends were made to agree: nothing more was written, the last

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from .facts import Feed, FirstSince, LaneFacts, RecordAt, Talk, ask
+from .facts import Feed, FirstSince, RecordAt, Talk, ask
 
 __all__ = ["Settled", "limit_of", "settled_of"]
 
@@ -64,17 +64,13 @@ def limit_of(
     return since + max(DAY, (newest - since) / PIECES)
 
 
-def settled_of(
-    lane: LaneFacts, feed: Feed, limit: datetime, latest: datetime
-) -> Talk[Settled]:
+def settled_of(feed: Feed, limit: datetime, latest: datetime) -> Talk[Settled]:
     """Find out up to where a feed is settled and copied.
 
     Parameters
     ----------
-    lane
-        The lane.
     feed
-        One of its feeds.
+        One of the source partitions that feed a lane.
     limit
         Time from which records are left to later.
     latest
@@ -109,7 +105,7 @@ def settled_of(
         RecordAt(
             feed.log,
             max(position, feed.log.retained.start),
-            lane.read_committed,
+            feed.read_committed,
         )
     )
     if head.failed:

@@ -46,7 +46,7 @@ def plan_untold(
     """
     begins, lasts, positions, gaps = [], [], [], []
     for feed in lane.feeds:
-        found = yield from settled_of(lane, feed, newest, latest)
+        found = yield from settled_of(feed, newest, latest)
         end = ends.get(feed.place)
         known = end is not None and end.source_id == feed.log.topic_id
         begin = feed.log.retained.start
