@@ -4,8 +4,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 MINUTES ?=
+# What `make servers` built.
+export PATH := $(CURDIR)/.servers:$(PATH)
 
-.PHONY: alerts demo test fast dashboards bench bench-audit nights scale soak lint format setup clean
+.PHONY: alerts demo test fast dashboards servers bench bench-audit nights cluster scale soak lint format setup clean
 
 setup: .venv/.ready
 
@@ -36,8 +38,11 @@ scale: setup  ## what it costs on 1,172 topics, then on 10,000 partitions: 10 mi
 bench-audit: setup  ## how fast an audit reads, beside Kafka's own consumer: 10 minutes
 	$(BIN)/python -m tests.bench.audit
 
-nights: setup  ## a million records over two audited nights, and an agent that audits: 25 minutes
+nights: setup  ## what takes an audit long to prove: a million records, a cluster, lost brokers
 	MIRRORWATCH_AUDIT_THOUSANDS=1000 $(BIN)/pytest tests/proof
+
+cluster: setup  ## the audit on a Spark cluster of two workers, and by spark-submit: 5 minutes
+	$(BIN)/pytest tests/proof/audit_cluster_test.py
 
 soak: setup  ## a long clean run with traffic; prints growth of memory
 	$(BIN)/python -m tests.bench.soak --minutes $(or $(MINUTES),60)
@@ -47,6 +52,9 @@ dashboards: setup  ## writes dashboards/ anew, from agent/mirrorwatch/dashboards
 
 alerts: setup  ## writes alerts/ from the table in agent/mirrorwatch/alerting
 	$(BIN)/python -m mirrorwatch.alerting alerts
+
+servers:  ## builds InfluxDB 1.8 and 2.7 for tests, from Go modules: takes Go, and Rust
+	nice tests/servers/build.sh .servers
 
 lint: setup
 	$(BIN)/ruff check

@@ -6,6 +6,7 @@ the digest's steps cost, topics of other sizes and partitions, and fewer cores.
 """
 
 import argparse
+import resource
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -123,17 +124,28 @@ def rate(records_per_second: float) -> str:
     return f"{records_per_second / 1000:5.0f} k/s"
 
 
+def children_seconds() -> float:
+    """Return the processor time of programs that were run and have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def compare(bench: Bench, tools: KafkaTools, topic: str, rounds: int) -> float:
     """Print the rates of both, alternating; return the ratio once warm."""
     records = sum(len(lane.span) for lane in bench.plan(topic).lanes)
     ratios = []
     for number in range(1, rounds + 1):
+        before = children_seconds()
         plain = tools.consume(topic, records)
+        theirs, before = children_seconds() - before, bench.java.cpu_seconds
         ours = bench.digest(topic)
+        own = bench.java.cpu_seconds - before
         ratios.append(ours / plain)
         print(
             f"round {number}: consumer {rate(plain)}, digest {rate(ours)}, "
-            f"ratio {ours / plain:.2f}",
+            f"ratio {ours / plain:.2f}; processor seconds for a million: "
+            f"{1e6 * theirs / records:.2f} (with a start of Java), "
+            f"{1e6 * own / records:.2f}",
             flush=True,
         )
     return median(ratios[1:] or ratios)
