@@ -11,6 +11,7 @@ from tests.support.two_sites import SECRET, TwoSites
 from tests.support.users_rules import (
     SCRIPT,
     TASKS,
+    TEMPLATE,
     TOPICS,
     make_own_rule,
     make_rules,
@@ -136,6 +137,34 @@ def test_a_change_at_the_stand_reaches_the_running_rule(
         lambda: kapacitor.events("summit.dome") == {"dome": "CRITICAL"},
         "the alert",
     )
+
+
+def test_changes_of_templates_and_handlers_reach_them(
+    world: TwoSites,
+) -> None:
+    stand, kapacitor = world.stand.kapacitor, world.summit.kapacitor
+    changed = TEMPLATE.replace("'template'", "'changed'")
+    path = "/kapacitor/v1/templates/warn"
+    stand.ask("PATCH", path, json={"script": changed})
+    topics = ["stand.all", "stand.more"]
+    stand.ask(
+        "PUT",
+        f"{TOPICS}/stand.dome/handlers/all",
+        json={"id": "all", "kind": "publish", "options": {"topics": topics}},
+    )
+    pushed = world.copy("alerts", "push", "--yes")
+    assert "changed template warn" in pushed.output
+    assert "changed handler summit.dome/all" in pushed.output
+    point = "summit.dome,topic=summit.dome angle="
+    kapacitor.write("efd", "raw", f"{point}1 21", f"{point}50 22")
+    kapacitor.wait_for(
+        lambda: (
+            kapacitor.events("summit.more") == {"dome": "CRITICAL"}
+            and kapacitor.events("summit.warnings").get("changed") == "WARNING"
+        ),
+        "the alerts",
+    )
+    assert world.copy("alerts", "diff").exit_code == 0
 
 
 def test_what_is_somebodys_own_stops_the_push_and_stays(

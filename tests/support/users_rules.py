@@ -4,7 +4,8 @@ from typing import Any
 
 from tests.support.two_sites import SECRET, RealSite
 
-__all__ = ["SCRIPT", "TASKS", "TOPICS", "make_own_rule", "make_rules"]
+__all__ = ["SCRIPT", "TASKS", "TEMPLATE", "TOPICS"]
+__all__ += ["make_own_rule", "make_rules"]
 
 SCRIPT = """\
 var db = 'efd_stand'

@@ -6,7 +6,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from ...config.sites import SitesConfig
+from ...config.sites import OURS, SitesConfig
 from ...domain.promotion.hiding import hide
 from ...domain.promotion.leftovers import find_leftovers
 from ...exceptions import ConfigError
@@ -99,6 +99,8 @@ class Copying:
         for change in changes:
             for line in render_change(change, target.name, secrets):
                 console.print(Text(line, style=STYLES.get(line[:1], "")))
+            if self.source.name == OURS:
+                continue  # it speaks of mirrorwatch, and means it
             text = hide(render(change.wanted), secrets)
             for left in find_leftovers(text, values, self.source.hosts):
                 click.echo(
