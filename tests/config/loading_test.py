@@ -34,16 +34,20 @@ def test_the_example_loads_with_every_comment_taken_as_configuration(
 ) -> None:
     secret = tmp_path / "summit"
     secret.write_text("hunter2\n")
-    text = re.sub(r"(?m)^( *)# (?=\s*[\w.]+:)", r"\1", EXAMPLE.read_text())
+    commented = r"(?m)^( *)# (?=\s*(?:- \{)?[\w.]+:)"
+    text = re.sub(commented, r"\1", EXAMPLE.read_text())
     text = re.sub(r"(?m)^(What|Every|value).*$", "", text)
     text = text.replace("/run/secrets/summit", str(secret))
     monkeypatch.setenv("INFLUX_TOKEN", "hunter2")
+    monkeypatch.setenv("SLACK_URL", "https://hooks.example/hunter2")
     path = tmp_path / "config.yaml"
     path.write_text(text)
     config = Config.from_file(path)
     assert config.clusters["summit"].kafka["sasl.password"] == "hunter2"
     assert config.sinks.influxdb is not None
     assert config.sinks.influxdb.form == "2.x"
+    assert config.sinks.notify is not None
+    assert config.sinks.notify.receivers[0].kind == "slack"
     assert config.flows[0].mirror.jmx is not None
     assert config.flows[0].canary.format == "avro"
     assert config.flows[0].limits.latency.warning == timedelta(seconds=2)
