@@ -76,8 +76,8 @@ class InfluxServer(ABC):
         program = shutil.which(self.program)
         if program is None:
             pytest.skip(
-                f"{self.program} is not on PATH: build InfluxDB from its Go "
-                "module (github.com/influxdata/influxdb) under that name"
+                f"{self.program} is not on PATH: `make servers` builds it (it "
+                "takes Go, and Rust for influxd2)"
             )
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(

@@ -109,7 +109,7 @@ def _links(tag: str) -> Iterator[DashboardLink]:
         yield DashboardLink(
             title=title,
             type_val=DashboardLinkType.LINK,
-            url=f"${{page}}{path}",
+            url=f"${{page:raw}}{path}",
             target_blank=True,
             icon="doc",
         )

@@ -122,7 +122,7 @@ def _links(panel: Panel) -> list[DashboardLink]:
         DashboardLink(
             title=f"Runbook: {panel.check}",
             type_val=DashboardLinkType.LINK,
-            url=f"${{page}}/runbook#{panel.check}",
+            url=f"${{page:raw}}/runbook#{panel.check}",
             target_blank=True,
         )
     ]

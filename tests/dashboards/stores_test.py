@@ -1,0 +1,220 @@
+"""Every query of every dashboard, asked of real stores with real figures."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mirrorwatch.clock import utc_now
+from mirrorwatch.dashboards import flux, influxql, promql
+from mirrorwatch.dashboards.boards import BOARDS
+from mirrorwatch.dashboards.panels import Panel
+from mirrorwatch.dashboards.readings import Gauge
+from tests.support.dashboard_asking import (
+    ASK,
+    ask_flux,
+    ask_influxql,
+    series_of,
+    values_of,
+)
+from tests.support.dashboard_stores import (
+    LAB,
+    REPORTED,
+    Stores,
+    filled_stores,
+)
+from tests.support.dashboards import (
+    Asked,
+    asked,
+    fill_chronograf,
+    fill_grafana,
+)
+from tests.support.influx import POLICY
+from tests.support.tick_site import Chronograf
+
+pytestmark = [pytest.mark.lab, pytest.mark.influx]
+
+LAB_CHOICE = {
+    "flow": LAB.name,
+    "topic": "lsst.sal.MTMount.azimuth",
+    "class": ".*",
+}
+REPORTED_CHOICE = {
+    "flow": REPORTED.name,
+    "topic": "telemetry",
+    "class": ".*",
+}
+OTHER_TOPIC = {**REPORTED_CHOICE, "topic": "lsst.sal.ESS.temperature"}
+
+NOTHING_OF_THE_LAB = {
+    **dict.fromkeys(
+        [
+            "When did the last audit end?",
+            "How many records are dropped?",
+            "How many records are corrupted?",
+            "How many records are extra?",
+            "How many records are duplicated?",
+            "How much is unjudged? (offsets)",
+            "What did each night find? (records, offsets)",
+            "Which topics are concerned? (records, offsets)",
+        ],
+        "no audit is configured there",
+    ),
+    "How long does a checkpoint take? (s)": "no consumer group is there",
+}
+"""Panels that are empty for the real flow, and why."""
+
+NOTHING_OF_THE_REPORT = {
+    "What did the check say of each night?": "it has no such verdict",
+}
+"""Panels that are empty for the flow of the full report, and why."""
+
+STILL = "quantiles of probes are made of those that come, and none comes"
+"""Why those of the report, which does not change, are empty in Prometheus."""
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
+    with filled_stores(tmp_path_factory.mktemp("stores")) as stores:
+        yield stores
+
+
+@pytest.mark.parametrize("store", ASK)
+def test_the_real_flow_is_on_every_panel_but_those_named(
+    stores: Stores, store: str
+) -> None:
+    folder, ask = ASK[store]
+    wrong = {
+        query.name: query.text
+        for query in asked(folder)
+        if bool(ask(stores, query, LAB_CHOICE))
+        is (_panel(query).title in NOTHING_OF_THE_LAB)
+    }
+    assert not wrong
+
+
+@pytest.mark.parametrize("store", ASK)
+def test_what_a_lab_does_not_show_is_on_every_panel_but_those_named(
+    stores: Stores, store: str
+) -> None:
+    folder, ask = ASK[store]
+    wrong = {}
+    for query in asked(folder):
+        found = ask(stores, query, REPORTED_CHOICE)
+        found = found or ask(stores, query, OTHER_TOPIC)
+        empty = _panel(query).title in NOTHING_OF_THE_REPORT
+        still = store == "Prometheus" and "quantile" in query.text
+        if bool(found) is (empty or still):
+            wrong[query.name] = query.text
+    assert not wrong, STILL
+
+
+def test_all_stores_say_the_same_of_what_stands_still(stores: Stores) -> None:
+    said: dict[tuple[str, str], dict[str, set[float]]] = defaultdict(dict)
+    for store, (folder, ask) in ASK.items():
+        for query in asked(folder):
+            panel = _panel(query)
+            if not _is_still(panel):
+                continue
+            chosen = {**REPORTED_CHOICE, "topic": "lsst.sal.ESS.temperature"}
+            found = {round(x, 6) for x in ask(stores, query, chosen)}
+            place = said[query.board, panel.title].setdefault(store, set())
+            place |= found
+    assert len(said) > 40
+    differ = {
+        panel: by_store
+        for panel, by_store in said.items()
+        if len({frozenset(values) for values in by_store.values()}) != 1
+    }
+    assert not differ
+
+
+def test_variables_offer_what_there_is(stores: Stores) -> None:
+    offered: dict[str, dict[str, set[str]]] = defaultdict(dict)
+    for variable in {v for board in BOARDS for v in board.variables}:
+        label, source = variable.label, variable.source
+        text = promql.choices(label, source, [])
+        series = text.removeprefix("label_values(").partition(",")[0]
+        data = stores.prometheus.ask(
+            "series", **{"match[]": series, "start": "0"}
+        )
+        offered[label]["Prometheus"] = {found[label] for found in data}
+        text = influxql.choices(label, source, [], influxql.GRAFANA)
+        for name, server in (("1", stores.influx1), ("2", stores.influx2)):
+            (found,) = ask_influxql(server, text)
+            offered[label][name] = {value for _, value in found["values"]}
+        text = _fill(flux.choices(label, source, []))
+        rows = ask_flux(stores, text)
+        offered[label]["Flux"] = {row["_value"] for row in rows}
+    for by_store in offered.values():
+        assert len({frozenset(values) for values in by_store.values()}) == 1
+    assert LAB.name in offered["flow"]["1"]
+    assert LAB_CHOICE["topic"] in offered["topic"]["1"]
+    assert "telemetry" in offered["class"]["1"]
+
+
+def test_a_variable_is_narrowed_by_those_before_it(stores: Stores) -> None:
+    (board,) = (b for b in BOARDS if b.name == "topic-detail")
+    flow, topic, _ = board.variables
+    text = influxql.choices("topic", topic.source, [flow], influxql.GRAFANA)
+    (found,) = ask_influxql(stores.influx1, _fill(text, REPORTED.name))
+    topics = {value for _, value in found["values"]}
+    text = flux.choices("topic", topic.source, [flow])
+    rows = ask_flux(stores, _fill(text, REPORTED.name))
+    assert {row["_value"] for row in rows} == topics
+    assert LAB_CHOICE["topic"] not in topics
+
+
+@pytest.mark.chronograf
+def test_chronograf_asks_what_influxdb_was_asked(
+    stores: Stores, tmp_path: Path
+) -> None:
+    server = Chronograf(tmp_path, stores.influx1)
+    try:
+        server.start()
+        source = server.add_source("stores")
+        empty = set()
+        for query in asked("chronograf"):
+            text = fill_chronograf(query.text, LAB_CHOICE)
+            text = text.replace("autogen", POLICY)
+            answer = server.ask(
+                "POST",
+                f"/chronograf/v1/sources/{source}/proxy",
+                json={"query": text, "db": "mirrorwatch"},
+            )
+            if not values_of(series_of(text, answer)):
+                empty.add(_panel(query).title)
+        assert empty == {*NOTHING_OF_THE_LAB} - {
+            "When did the last audit end?"  # not in Chronograf
+        }
+    finally:
+        server.kill()
+
+
+def _panel(query: Asked) -> Panel:
+    """Return the panel that a kept query was made from."""
+    (found,) = (
+        panel
+        for board in BOARDS
+        if board.name == query.board
+        for panel in board.panels
+        # Chronograf's have the words of the values behind the title.
+        if query.panel == panel.title
+        or query.panel.startswith(f"{panel.title} (0 ")
+    )
+    return found
+
+
+def _is_still(panel: Panel) -> bool:
+    """Tell whether the full report has one figure of it, ever."""
+    return all(
+        isinstance(query.reading, Gauge)
+        and "flow" in query.reading.metric.labels
+        for query in panel.queries
+    )
+
+
+def _fill(text: str, flow: str = LAB.name) -> str:
+    query = Asked(board="", panel="", number=0, text=text)
+    return fill_grafana(query, {"flow": flow}, utc_now())
