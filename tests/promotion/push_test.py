@@ -11,6 +11,7 @@ from mirrorwatch.promotion.item import Item
 from mirrorwatch.promotion.journal import Journal, open_journal
 from mirrorwatch.promotion.plan import Change, make_plan
 from mirrorwatch.promotion.push import push, roll_back
+from mirrorwatch.promotion.render import render_change
 from tests.support.memory_product import MemoryProduct, task
 
 PATIENCE = timedelta(seconds=10)
@@ -102,6 +103,21 @@ def test_what_carries_no_mark_is_in_the_way_and_is_named(
         make_plan([task("own", "ours"), *WANTED], server.items, "summit")
     assert "Nothing was copied to summit" in str(refused.value)
     assert server.writes == 0
+
+
+def test_a_diff_shows_what_changes_but_no_secret() -> None:
+    old = task("a", "x.token('abc')\ny", marked=True)
+    new = task("a", "x.token('def')\nz hunter2")
+    lines = render_change(Change(new, old), "summit", ["hunter2"])
+    assert lines[:2] == ["--- a summit: task a", "+++ b summit: task a"]
+    assert [line for line in lines[2:] if line[0] in "+-"] == [
+        "-y",
+        "+z **********",
+    ]
+    only = task("a", "x.token('ghi')\ny")
+    assert render_change(Change(only, old), "summit", [])[2:] == [
+        " (differs in secrets)"
+    ]
 
 
 @pytest.mark.parametrize("done_when_lost", [True, False])

@@ -112,6 +112,40 @@ def test_what_stops_a_script_is_named_with_its_line() -> None:
     ]
 
 
+def test_a_variable_of_a_variable_is_read_as_it_is_used() -> None:
+    script = "var a = 'efd_stand'\nvar b = a\nvar c = b\nx.database(c)"
+    rewriter = Rewriter(THERE)
+    sent = TickScript(script).rewrite(rewriter)
+    assert sent == script.replace("efd_stand", "efd")
+
+
+def test_what_is_told_to_people_as_well_is_what_it_is_used_for() -> None:
+    script = "var a = 'efd_stand'\nx.database(a).message('of ' + a)"
+    rewriter = Rewriter(THERE)
+    sent = TickScript(script).rewrite(rewriter)
+    assert sent == script.replace("efd_stand", "efd")
+
+
+def test_a_text_that_is_used_for_two_things_stops() -> None:
+    script = "var a = 'efd_stand'\nx.database(a).measurement(a)"
+    rewriter = Rewriter(THERE)
+    assert TickScript(script).rewrite(rewriter) == script
+    (stop,) = rewriter.stops
+    assert str(stop).startswith(
+        "line 1: measurement, database: database 'efd_stand' is used for "
+        "several things"
+    )
+
+
+def test_a_secret_that_stops_is_not_shown() -> None:
+    rewriter = Rewriter(THERE)
+    TickScript("var k = 'abc'\nx.routingKey(k)").rewrite(rewriter)
+    (stop,) = rewriter.stops
+    assert str(stop) == (
+        "line 1: routingKey: handler (hidden) is not in the map of both sites"
+    )
+
+
 def test_the_variables_of_a_task_are_read_as_its_template_uses_them() -> None:
     task = {
         "template-script": (

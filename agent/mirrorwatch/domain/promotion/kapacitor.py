@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .rewriter import Rewriter
-from .slots import Slot, fill, find_slot
+from .slots import Slot, Slots, fill, find_slot
 from .tickscript import TickScript
 from .values import Kind
 
@@ -37,8 +37,8 @@ def rewrite_task(task: Json, rewriter: Rewriter) -> dict[str, Any]:
     for key, value in task.get("vars", {}).items():
         used = filter(None, [script.property_of(key)])
         with rewriter.at(f"variable {key}", *used):
-            slot = script.slot_of(key)
-            new = _rewrite_variable(value, slot, rewriter)
+            slots = script.slots_of(key)
+            new = _rewrite_variable(value, slots, rewriter)
             result["vars"] = {**result["vars"], key: new}
     if "dbrps" in task:
         with rewriter.at("dbrps"):
@@ -77,19 +77,19 @@ def rewrite_handler(handler: Json, rewriter: Rewriter) -> dict[str, Any]:
 
 
 def _rewrite_variable(
-    variable: Json, slot: Kind | Slot, rewriter: Rewriter
+    variable: Json, slots: Slots, rewriter: Rewriter
 ) -> dict[str, Any]:
     value = variable.get("value")
     new: Any = value
     match variable.get("type"), value:
         case "string", str():
-            new = fill(slot, value, rewriter)
+            new = fill(slots, value, rewriter)
         case "lambda", str():
             new = TickScript(value).rewrite(rewriter)
         case "regex", str():
             new = rewriter.regex(value)
         case "list", list():
-            new = [_rewrite_variable(v, slot, rewriter) for v in value]
+            new = [_rewrite_variable(v, slots, rewriter) for v in value]
         case _:
             pass  # numbers, durations and the like name nothing
     return {**variable, "value": new}
@@ -99,7 +99,7 @@ def _rewrite_option(key: str, value: Any, rewriter: Rewriter) -> Any:
     with rewriter.at(key):
         match value:
             case str():
-                return fill(find_slot(key) or Slot.TEXT, value, rewriter)
+                return fill((find_slot(key) or Slot.TEXT,), value, rewriter)
             case list():
                 return [_rewrite_option(key, v, rewriter) for v in value]
             case dict():

@@ -7,7 +7,7 @@ from .influxql import rewrite_influxql
 from .rewriter import Rewriter
 from .values import Kind
 
-__all__ = ["Slot", "fill", "find_slot"]
+__all__ = ["Slot", "Slots", "fill", "find_slot"]
 
 
 class Slot(Enum):
@@ -28,6 +28,10 @@ class Slot(Enum):
     TEXT = auto()
     """Any other text: a value that is compared, such as a tag's."""
 
+
+Slots = tuple[Kind | Slot, ...]
+"""How a value is read: in one way, unless a variable is used for several
+things."""
 
 _RECEIVERS = (
     *("accountname", "alertgroup", "apikey", "appkey", "channel", "chatid"),
@@ -66,8 +70,17 @@ def find_slot(name: str) -> Kind | Slot | None:
     return _SLOTS.get(name.replace("-", "").replace("_", "").lower())
 
 
-def fill(slot: Kind | Slot, value: str, rewriter: Rewriter) -> str:
-    """Rewrite a value by how it is read."""
+def fill(slots: Slots, value: str, rewriter: Rewriter) -> str:
+    """Rewrite a value by how it is read, which stops if that is unclear."""
+    found = {_fill(slot, value, rewriter): slot for slot in slots}
+    if len(found) > 1:
+        kinds = [slot for slot in slots if isinstance(slot, Kind)]
+        why = "is used for several things, which differ at the other site"
+        return rewriter.stop(kinds[0] if kinds else Kind.DATABASE, value, why)
+    return next(iter(found))
+
+
+def _fill(slot: Kind | Slot, value: str, rewriter: Rewriter) -> str:
     match slot:
         case Slot.INFLUXQL:
             return rewrite_influxql(value, rewriter)

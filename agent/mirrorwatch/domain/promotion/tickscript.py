@@ -3,11 +3,15 @@
 from collections.abc import Iterator, Sequence
 
 from .rewriter import Rewriter
-from .slots import Slot, fill, find_slot
+from .slots import Slot, Slots, fill, find_slot
 from .tokens import Token, join, meaningful, tokenize
 from .values import Kind
 
 __all__ = ["TickScript"]
+
+PARTLY = {Slot.NAME, Slot.PROSE, Slot.TEXT}
+"""What can be told of a part of a text: only its beginning matters, or what
+stands inside."""
 
 OPENING, CLOSING = {"(", "["}, {")", "]"}
 
@@ -30,8 +34,8 @@ class TickScript:
     def __init__(self, text: str) -> None:
         self._tokens = tokenize(text, "tick")
         self._indices = list(meaningful(self._tokens))
-        self._slots: dict[int, Kind | Slot] = {}
-        self._parts: dict[int, Kind | Slot] = {}
+        self._slots: dict[int, Slots] = {}
+        self._parts: dict[int, Slots] = {}
         self._properties: dict[int, str] = {}
         self._uses: dict[str, dict[Kind | Slot, str]] = {}
         for at in range(len(self._indices)):
@@ -52,32 +56,33 @@ class TickScript:
             line += token.raw.count("\n")
         return join(tokens)
 
-    def slot_of(self, variable: str) -> Kind | Slot:
-        """Return how the value of a variable is read."""
+    def slots_of(self, variable: str) -> Slots:
+        """Return how the value of a variable is read; seldom in two ways."""
         uses = set(self._uses.get(variable, ()))
         # A name may be told to people as well; that decides nothing.
         telling = uses - {Slot.PROSE} or uses
-        named = sorted(telling, key=str)
-        return named[0] if named else Slot.TEXT
+        return tuple(sorted(telling, key=str)) or (Slot.TEXT,)
 
     def property_of(self, variable: str) -> str:
-        """Return the name of the property that a variable is given to."""
-        return self._uses.get(variable, {}).get(self.slot_of(variable), "")
+        """Return the names of the properties that a variable is given to."""
+        uses = self._uses.get(variable, {})
+        used = (uses.get(slot) for slot in self.slots_of(variable))
+        return ", ".join(filter(None, used))
 
     def _look_at(self, at: int) -> None:
         word = self._at(at)
         if word.kind != "word":
             return
         if word.raw == "dbrp" and self._at(at + 1).kind == "name":
-            self._slots[self._indices[at + 1]] = Kind.DATABASE
-            self._slots[self._indices[at + 3]] = Kind.RETENTION_POLICY
+            self._slots[self._indices[at + 1]] = (Kind.DATABASE,)
+            self._slots[self._indices[at + 3]] = (Kind.RETENTION_POLICY,)
         slot = find_slot(word.raw)
         called = self._at(at - 1).raw in {".", "|"} and (
             self._at(at + 1).raw == "("
         )
         if slot is not None and at and called:
             for argument in self._arguments(at + 2):
-                self._assign(argument, slot, word.raw)
+                self._assign(argument, (slot,), word.raw)
 
     def _arguments(self, at: int) -> Iterator[list[int]]:
         """Yield the tokens of each argument, from the first one on."""
@@ -93,26 +98,25 @@ class TickScript:
             at += 1
 
     def _assign(
-        self, argument: Sequence[int], slot: Kind | Slot, name: str
+        self, argument: Sequence[int], slots: Slots, name: str
     ) -> None:
         """Say how the texts of an argument are read."""
         if not argument or self._at(argument[0]).raw == "lambda":
             return
         listed = self._at(argument[0]).raw == "["
-        alone = len(argument) == 1 or listed or slot is Slot.PROSE
+        alone = len(argument) == 1 or listed
         for position, at in enumerate(argument):
-            token = self._at(at)
-            used = slot
-            if slot is Slot.NAME and position and not listed:
-                used = Slot.TEXT  # what follows a prefix
+            token, index = self._at(at), self._indices[at]
+            used = slots
+            if slots == (Slot.NAME,) and position and not listed:
+                used = (Slot.TEXT,)  # what follows a prefix
             if token.kind == "word":
-                self._uses.setdefault(token.raw, {})[used] = name
+                known = self._uses.setdefault(token.raw, {})
+                known.update(dict.fromkeys(used, name))
             if token.kind == "text":
-                self._properties[self._indices[at]] = name
-                whole = alone or used in {Slot.NAME, Slot.TEXT}
-                (self._slots if whole else self._parts)[self._indices[at]] = (
-                    used
-                )
+                self._properties[index] = name
+                whole = alone or PARTLY.issuperset(used)
+                (self._slots if whole else self._parts)[index] = used
 
     def _declare(self, name: str, at: int) -> None:
         """Say how the texts of a variable's value are read."""
@@ -125,13 +129,13 @@ class TickScript:
                 value += [at + 1, at + 2]
                 at += 2
         if name in self._uses:
-            self._assign(value, self.slot_of(name), self.property_of(name))
+            self._assign(value, self.slots_of(name), self.property_of(name))
 
     def _rewrite(self, index: int, token: Token, rewriter: Rewriter) -> Token:
         if index in self._parts:
-            kind = self._parts[index]
+            kinds = [k for k in self._parts[index] if isinstance(k, Kind)]
             rewriter.stop(
-                kind if isinstance(kind, Kind) else Kind.DATABASE,
+                kinds[0] if kinds else Kind.DATABASE,
                 _bare(token),
                 "is one of several texts put together, not a whole name",
             )
@@ -139,7 +143,8 @@ class TickScript:
             return Token("regex", rewriter.regex(token.raw))
         elif token.kind == "text" or index in self._slots:
             old = _bare(token)
-            new = fill(self._slots.get(index, Slot.TEXT), old, rewriter)
+            slots = self._slots.get(index, (Slot.TEXT,))
+            new = fill(slots, old, rewriter)
             if new != old:
                 return Token(token.kind, _quote(token, new))
         return token
