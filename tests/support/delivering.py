@@ -1,6 +1,8 @@
 """The sink of notices with its receivers, fed with reports by hand."""
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -14,9 +16,12 @@ from mirrorwatch.state import Database
 from mirrorwatch.wiring import wire_notify
 
 from .builders import NOON, a_report, a_verdict
+from .outlets import stepping
 from .webhook import Webhook
 
-__all__ = ["Delivering"]
+__all__ = ["PATIENCE_SECONDS", "Delivering", "kinds", "running", "until"]
+
+PATIENCE_SECONDS = 120
 
 LINKS = Links("http://watch.example", lambda check, _: f"/runbook#{check}")
 
@@ -60,3 +65,26 @@ class Delivering:
     def close(self) -> None:
         self.sink.close()
         self.database.close()
+
+
+@contextmanager
+def running(delivering: Delivering) -> Iterator[Delivering]:
+    """Bring messages in threads, as the daemon does."""
+    with ExitStack() as stack:
+        stack.callback(delivering.close)
+        for delivery in delivering.sink.deliveries:
+            stack.enter_context(stepping(delivery))
+        yield delivering
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for a condition."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)  # between looks; the deadline decides
+
+
+def kinds(webhook: Webhook) -> list[str]:
+    """Return what kinds of notices a webhook took."""
+    return [body["kind"] for body in webhook.bodies]
