@@ -1,0 +1,62 @@
+"""A real agent that sees nothing, a real Prometheus and a real Alertmanager.
+
+What happens on real sites is in tests/lab/alerts_test.py.
+"""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.support.alert_scene import alert_scene
+from tests.support.watch import FLOW, wait_until
+
+pytestmark = pytest.mark.slow
+
+NOBODY = {
+    "interval": "1s",
+    "clusters": {
+        "summit": {"kafka": {"bootstrap.servers": "127.0.0.1:1"}},
+        "ldf": {"kafka": {"bootstrap.servers": "127.0.0.1:2"}},
+    },
+    "flows": [
+        {
+            "source": "summit",
+            "target": "ldf",
+            "mirror": {"kind": "mirrormaker2"},
+        }
+    ],
+}
+"""An agent that reaches no cluster."""
+
+
+def test_a_flow_of_which_nothing_is_known_is_one_page_and_silence_another(
+    tmp_path: Path,
+) -> None:
+    together = timedelta(seconds=15)
+    with alert_scene(tmp_path, NOBODY, together=together) as scene:
+        wait_until(lambda: scene.paged(flow=FLOW) != [])
+        (page,) = scene.paged(flow=FLOW)
+        assert {a["labels"]["alertname"] for a in page["alerts"]} == {
+            "MirrorwatchCanaryUnknown",
+            "MirrorwatchLagUnknown",
+        }
+        for alert in page["alerts"]:
+            notes = alert["annotations"]
+            cannot = f"{FLOW}: mirrorwatch cannot tell"
+            assert notes["summary"].startswith(cannot)
+            assert notes["time_to_loss"] == "not known"
+        known = scene.firing
+        assert "MirrorwatchSkipsUnknown" in known
+
+        scene.agent.kill()
+        wait_until(lambda: scene.paged() != [])
+        (silence,) = scene.paged()
+        (alert,) = silence["alerts"]
+        assert alert["labels"]["alertname"] == "MirrorwatchAgentSilent"
+        # A gap in the data is no good news: nothing was called resolved.
+        assert scene.prometheus.query("mirrorwatch_health") == []
+        assert scene.firing == known | {"MirrorwatchAgentSilent"}
+        assert {b["status"] for b in scene.pages.bodies} == {"firing"}
+        # Whoever is up for the flow already gets no tickets about it.
+        assert scene.tickets.bodies == []
