@@ -61,7 +61,6 @@ def test_a_notice_says_what_is_wrong_and_where_to_look() -> None:
     ]
     assert [line.link for line in said(LOST).lines if line.link] == [
         "https://watch.example/runbook#canary",
-        "https://watch.example/runbook#lag",
         "https://watch.example",
     ]
 

@@ -88,7 +88,8 @@ def _lines(notice: Notice, links: Links) -> Iterator[Line]:
         if len(reason) > LONGEST_REASON:
             reason = reason[:LONGEST_REASON] + "..."
         text = f"{verdict.health.label}: {verdict.check}: {reason}"
-        yield Line(text=text, link=links.runbook(change))
+        bad = verdict.health > Health.OK
+        yield Line(text=text, link=links.runbook(change) if bad else None)
     more = len(notice.changes) - MOST_LINES
     if more > 0:
         yield Line(text=f"and {counted(more, 'check')} more")
