@@ -153,7 +153,7 @@ def test_after_it_nothing_differs_and_pushing_again_changes_nothing(
 ) -> None:
     before = everything(world)
     same = world.copy("dashboards", "diff", "--only", "Dome*")
-    assert (same.exit_code, same.output) == (0, "")
+    assert (same.exit_code, same.stdout) == (0, "")
     again = world.copy("dashboards", "push", "--yes", "--only", "Dome*")
     assert (again.exit_code, again.output) == (0, "nothing to do\n")
     assert everything(world) == before
@@ -206,4 +206,4 @@ def test_what_comes_with_mirrorwatch_can_be_pushed(world: TwoSites) -> None:
     pushed = world.run("dashboards", "push", *ends, "--yes", config=config)
     assert pushed.exit_code == 0, pushed.output
     same = world.run("dashboards", "diff", *ends, config=config)
-    assert (same.exit_code, same.output) == (0, "")
+    assert (same.exit_code, same.stdout) == (0, "")

@@ -108,7 +108,7 @@ def test_after_it_nothing_differs_and_pushing_again_changes_nothing(
 ) -> None:
     before = everything(world)
     same = world.copy("alerts", "diff")
-    assert (same.exit_code, same.output) == (0, "")
+    assert (same.exit_code, same.stdout) == (0, "")
     again = world.copy("alerts", "push", "--yes")
     assert (again.exit_code, again.output) == (0, "nothing to do\n")
     assert everything(world) == before
@@ -220,7 +220,7 @@ def test_what_comes_with_mirrorwatch_can_be_pushed(world: TwoSites) -> None:
     pushed = world.run("alerts", "push", *ends, "--yes", config=config)
     assert pushed.exit_code == 0, pushed.output
     same = world.run("alerts", "diff", *ends, config=config)
-    assert (same.exit_code, same.output) == (0, "")
+    assert (same.exit_code, same.stdout) == (0, "")
 
 
 def _alerts_written(world: TwoSites) -> str:
