@@ -33,7 +33,8 @@ NOBODY = {
 def test_a_flow_of_which_nothing_is_known_is_one_page_and_silence_another(
     tmp_path: Path,
 ) -> None:
-    together = timedelta(seconds=15)
+    # Both alerts of the page begin with the same look at the figures.
+    together = timedelta(seconds=3)
     with alert_scene(tmp_path, NOBODY, together=together) as scene:
         wait_until(lambda: scene.paged(flow=FLOW) != [])
         (page,) = scene.paged(flow=FLOW)
