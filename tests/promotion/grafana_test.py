@@ -87,10 +87,11 @@ VALUES = {
 
 @dataclass
 class Grafanas:
-    """Two of them, and the file of the sites."""
+    """Three of them, and the file of the sites."""
 
     stand: FakeGrafana
     summit: FakeGrafana
+    ldf: FakeGrafana
     file: Path
 
     def run(self, command: str, *options: str) -> Result:
@@ -107,8 +108,12 @@ class Grafanas:
 
 @pytest.fixture
 def grafanas(tmp_path: Path) -> Iterator[Grafanas]:
-    stand, summit = FakeGrafana(TOKEN), FakeGrafana(TOKEN)
-    with stand.listen() as one, summit.listen() as two:
+    stand, summit, ldf = (FakeGrafana(TOKEN) for _ in range(3))
+    with (
+        stand.listen() as one,
+        summit.listen() as two,
+        ldf.listen() as three,
+    ):
         sites = {
             name: {
                 "grafana": {"url": url, "token": TOKEN},
@@ -116,7 +121,7 @@ def grafanas(tmp_path: Path) -> Iterator[Grafanas]:
                     yaml.safe_dump(VALUES).replace("NAME", name)
                 ),
             }
-            for name, url in (("stand", one), ("summit", two))
+            for name, url in (("stand", one), ("summit", two), ("ldf", three))
         }
         config = {"sites": sites, "everywhere": {"datasources": ["prom"]}}
         file = tmp_path / "sites.yaml"
@@ -128,7 +133,7 @@ def grafanas(tmp_path: Path) -> Iterator[Grafanas]:
         }
         other = {"id": 1, "uid": "own", "version": 1, "title": "Own"}
         summit.dashboards["own"] = {"model": other, "folder": ""}
-        yield Grafanas(stand, summit, file)
+        yield Grafanas(stand, summit, ldf, file)
 
 
 def test_a_dashboard_arrives_in_its_folder_under_the_other_sites_names(
@@ -208,6 +213,28 @@ def test_a_grafana_that_goes_away_has_all_put_back(
     assert lost.exit_code == 1
     assert "All is as it was before." in lost.output
     assert grafanas.summit.dashboards == before
+
+
+def test_several_sites_are_copied_to_at_once(grafanas: Grafanas) -> None:
+    pushed = grafanas.run("push", "--to", "ldf")
+    assert pushed.exit_code == 0, pushed.output
+    there = (grafanas.summit, grafanas.ldf)
+    sources = [
+        g.dashboards["dome"]["model"]["panels"][0]["datasource"]["uid"]
+        for g in there
+    ]
+    assert sources == ["summit-uid", "ldf-uid"]
+
+
+def test_what_stops_one_site_stops_all_before_anything_is_written(
+    grafanas: Grafanas,
+) -> None:
+    own = {**MODEL, "tags": []}
+    grafanas.ldf.dashboards["dome"] = {"model": own, "folder": ""}
+    refused = grafanas.run("push", "--to", "ldf")
+    assert refused.exit_code == 1
+    assert "Nothing was copied to ldf" in refused.output
+    assert grafanas.summit.writes == grafanas.ldf.writes == 0
 
 
 def test_a_wrong_token_is_told_with_its_key_and_never_shown(

@@ -186,8 +186,20 @@ def test_two_pushes_to_one_site_do_not_run_at_once(tmp_path: Path) -> None:
         pass
 
 
-def test_a_journal_that_cannot_be_read_stops_the_push(tmp_path: Path) -> None:
-    (tmp_path / "summit.json").write_text("[")
+def test_a_server_that_is_configured_no_more_keeps_the_journal(
+    journal: Journal,
+) -> None:
+    journal.begin(Change(task("a"), None))
+    with pytest.raises(PromotionError, match="no server any more for task a"):
+        roll_back({}, journal, print, patience=PATIENCE, wait=print)
+    assert journal.path.exists()
+
+
+@pytest.mark.parametrize("text", ["[", "[1]", '[{"wanted": {}}]', "{}x"])
+def test_a_journal_that_cannot_be_read_stops_the_push(
+    tmp_path: Path, text: str
+) -> None:
+    (tmp_path / "summit.json").write_text(text)
     with (
         pytest.raises(PromotionError, match=r"summit\.json: a push was cut"),
         open_journal(tmp_path, "summit"),

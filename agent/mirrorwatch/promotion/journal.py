@@ -42,7 +42,7 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._steps = [_read(step) for step in _load(path)]
+        self._steps = _load(path)
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -108,17 +108,17 @@ def open_journal(folder: Path, site: str) -> Iterator[Journal]:
         yield Journal(folder / f"{site}.json")
 
 
-def _load(path: Path) -> list[dict[str, Any]]:
+def _load(path: Path) -> list[Step]:
     try:
-        found: list[dict[str, Any]] = json.loads(path.read_text("utf-8"))
+        rows = json.loads(path.read_text("utf-8"))
+        return [_read(row) for row in rows]
     except FileNotFoundError:
         return []
-    except (OSError, ValueError) as e:
+    except (OSError, ValueError, TypeError, KeyError) as e:
         raise PromotionError(
             f"{path}: a push was cut off, and what it did cannot be read: "
             "look what is half done, then delete this file"
         ) from e
-    return found
 
 
 def _read(row: dict[str, Any]) -> Step:

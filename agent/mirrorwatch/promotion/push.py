@@ -101,7 +101,7 @@ def roll_back(
     while True:
         try:
             for step in reversed(journal.steps):
-                _undo(step, site[step.wanted.kind], tell)
+                _undo(step, site, tell)
         except ServerLostError as e:
             if left <= 0:
                 raise _kept(e, journal) from e
@@ -115,8 +115,13 @@ def roll_back(
             return
 
 
-def _undo(step: Step, product: Product, tell: Callable[[str], object]) -> None:
+def _undo(step: Step, site: Site, tell: Callable[[str], object]) -> None:
     """Put one item back; does nothing where that is done already."""
+    product = site.get(step.wanted.kind)
+    if product is None:
+        raise PromotionError(
+            f"The sites file has no server any more for {step.wanted}"
+        )
     copies = [i for i in product.list() if _same(i, step.wanted) and i.marked]
     there = copies[0] if copies else None
     if step.before is None:
