@@ -18,7 +18,7 @@ _SCRIPT = Template("""\
 // What is told of a flow: every alert that is raised, in one message.
 var said = '''{{ $$of := .Fields }}{{ index .Tags "flow" }}:
 $said
-{{- if eq .Level "OK" }} all is well again{{ end }} - {{ $$of.page }}/'''
+{{- if eq .Level "OK" }} all is well again{{ end }} - ''' + page + '/'
 
 $source\
     // The point of the flow itself, which tells of maintenance, is of no
@@ -56,7 +56,6 @@ $source\
     |flatten()
         .on('check')
     |default()
-        .field('page', page)
         .field('flow.clear', -1.0)
 $defaults
     |eval(
@@ -145,7 +144,7 @@ def _by_weight(judged: _Judged) -> _Judged:
 
 def _said(alert: Alert, when: Judged) -> str:
     raised = f'index $of "{when.check}.raised"'
-    link = runbook_of(alert, page="{{ $of.page }}")
+    link = f"''' + page + '''{runbook_of(alert, page='')}"
     return (
         f"{{{{- if eq ({raised}) {_value(when.health)} }}}} "
         f"{alert.summary} ({link}){{{{ end }}}}"
