@@ -37,6 +37,10 @@ _LOCAL = {
 }
 """What suits one machine."""
 
+_COLLECTOR = "-XX:+UseParallelGC"
+"""Nobody waits for a single answer, so pauses do not matter: it is as fast as
+Java's usual collector, with a quarter less memory."""
+
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -73,7 +77,7 @@ def make_session(
             "spark.driver.memory": memory,
             "spark.executor.memory": memory,
         }
-        settings |= _connector(extra) | _quiet()
+        settings |= _connector(extra) | _java()
         if master.startswith("local"):
             settings |= _LOCAL
             # Else Spark looks its own name up, and may warn of it.
@@ -91,7 +95,10 @@ def _connector(extra: Mapping[str, str]) -> dict[str, str]:
     return {"spark.jars": ",".join(str(jar) for jar in connector_jars())}
 
 
-def _quiet() -> dict[str, str]:
+def _java() -> dict[str, str]:
     file = resources.files(__package__) / "log4j2.properties"
-    option = f"-Dlog4j2.configurationFile={file}"
-    return {"spark.driver.extraJavaOptions": option}
+    return {
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={file} "
+        f"{_COLLECTOR}",
+        "spark.executor.extraJavaOptions": _COLLECTOR,
+    }
