@@ -9,7 +9,7 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Literal
 
@@ -18,9 +18,10 @@ import pytest
 from mirrorwatch.domain.canary import Message
 from mirrorwatch.domain.checks import CHECKS
 from mirrorwatch.domain.observations import CanaryCounts
-from mirrorwatch.domain.verdicts import Health
 from mirrorwatch.lab import CANARY_TOPIC, Lab, LabSettings
-from tests.support.clean_run import CleanRun, Figures, run_cleanly
+from mirrorwatch.shipped import shipped
+from tests.support.clean_alerts import check_alerts, told_by_kapacitor
+from tests.support.clean_run import CleanRun, run_cleanly
 from tests.support.footprint import describe_machine
 from tests.support.influx import Influx1, Influx2, InfluxServer
 from tests.support.mixed_traffic import (
@@ -28,23 +29,16 @@ from tests.support.mixed_traffic import (
     MIXED_TOPICS,
     MixedTraffic,
 )
-from tests.support.series import (
-    LAST_TICK,
-    influx_series,
-    prometheus_series,
-    rows_of_tick,
-)
-from tests.support.watch import FLOW, wait_until
+from tests.support.same_figures import check_figures
+from tests.support.watch import wait_until
 
 SECONDS = float(os.environ.get("MIRRORWATCH_CLEAN_RUN_SECONDS", "600"))
 """Ten minutes; less while one develops."""
 
+RULES = shipped("alerts") / "prometheus" / "mirrorwatch.yaml"
 PARTITIONS = 6
 OFF = {"checkpoints", "bottleneck", "audit"}
 """No group, no way to the mirror's figures and no audit is configured."""
-
-PRODUCE = "mirrorwatch_canary_produce_seconds"
-MS = timedelta(milliseconds=1)
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(SECONDS + 1500)]
 
@@ -81,7 +75,9 @@ def clean_run(
         if shutil.which(Influx2.program) is not None:
             data = tmp_path_factory.mktemp("influx")
             influx = around.enter_context(served(Influx2, data))
-        run = run_cleanly(lab, folder, seconds=SECONDS, influx=influx)
+        run = run_cleanly(
+            lab, folder, seconds=SECONDS, influx=influx, rules=RULES
+        )
         assert traffic.rounds >= 0.5 * SECONDS
         yield run
 
@@ -191,37 +187,17 @@ def test_the_agent_costs_little(clean_run: CleanRun) -> None:
     assert clean_run.cost.after.peak_mib < 150
 
 
-def check_figures(run: CleanRun, figures: Figures) -> int:
-    """Hold one report against itself, as each sink tells it."""
-    scraped = prometheus_series(figures.metrics)
-    tick = datetime.fromtimestamp(scraped[LAST_TICK, ()], UTC)
-    for partition in figures.canary["partitions"]:
-        labels = (("flow", FLOW), ("partition", str(partition["partition"])))
-        for name in CanaryCounts().as_dict():
-            metric = f"mirrorwatch_canary_{name}_total"
-            assert scraped[metric, labels] == partition[name]
-        outstanding = scraped["mirrorwatch_canary_outstanding", labels]
-        assert outstanding == partition["outstanding"]
-    (flow,) = figures.status["flows"]
-    for verdict in flow["verdicts"]:
-        labels = (("check", verdict["check"]), ("flow", FLOW))
-        health = Health[verdict["health"].upper()].value
-        assert scraped["mirrorwatch_check_health", labels] == health
-    assert run.rows is not None
-    # The API gives milliseconds; what it cuts off must not be missed here.
-    arrived = datetime.fromisoformat(figures.canary["observed_at"]) + MS
-    written = influx_series(rows_of_tick(run.rows, tick, arrived), tick)
-    assert written.keys() == scraped.keys()
-    # Prometheus counts an acknowledgement when it is heard; InfluxDB has it
-    # with the arrival, which may be yet to come.
-    produce = {s for s in scraped if s[0].startswith(PRODUCE)}
-    assert all(written[s] <= scraped[s] * (1 + 1e-9) for s in produce)
-    assert {s: v for s, v in written.items() if s not in produce} == (
-        pytest.approx(
-            {s: v for s, v in scraped.items() if s not in produce}, rel=1e-9
-        )
-    )
-    return len(written)
+def test_no_alert_is_raised(clean_run: CleanRun) -> None:
+    check_alerts(clean_run, SECONDS)
+
+
+@pytest.mark.kapacitor
+def test_no_alert_is_raised_in_kapacitor(
+    clean_run: CleanRun, tmp_path: Path
+) -> None:
+    if clean_run.rows is None:
+        pytest.skip(f"{Influx2.program} is not on PATH")
+    assert told_by_kapacitor(clean_run.rows, tmp_path) == []
 
 
 def test_influxdb_2_prometheus_and_the_api_tell_the_same_figures(

@@ -86,6 +86,11 @@ class RulingPrometheus(Server):
             for at, _ in series["values"]
         )
 
+    def judged(self, check: str) -> int:
+        """Return how often the rules of a check had something to judge."""
+        recorded = f'mirrorwatch:check_health{{check="{check}"}}[1d]'
+        return sum(len(series["values"]) for series in self.query(recorded))
+
 
 def _to_time(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, tz=UTC)

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -15,15 +16,16 @@ from mirrorwatch.state import Database
 from mirrorwatch.state.canary import CanaryStore
 
 from .agent_process import AgentProcess
+from .alerting_servers import ruling
 from .footprint import Cost, Footprint
 from .influx import InfluxServer, Rows
 from .influx_config import influx_config, influx_environment
+from .looks import Figures, Look, look, take_figures
 from .onlooker import Onlooker
-from .series import LAST_TICK, prometheus_series
 from .stalls import Stalls
 from .watch import FLOW, describe, wait_until
 
-__all__ = ["CleanRun", "Figures", "Look", "run_cleanly"]
+__all__ = ["CleanRun", "run_cleanly"]
 
 START_SECONDS = 600.0
 """Until everything is ok: the mirror has to make the canary topic first, and
@@ -38,44 +40,6 @@ estimates."""
 
 FIGURES_KEPT = 20
 """How many reports are compared as a whole, spread over the run."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Look:
-    """What the agent said of itself at one moment."""
-
-    at: str | None
-    """When the report was made."""
-
-    alive: bool
-    """Whether ``/healthz`` said so."""
-
-    health: str
-    """Of the flow."""
-
-    checks: dict[str, str]
-    """Health by check."""
-
-    amiss: tuple[str, ...]
-    """What was said by checks that were neither ok nor off."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Figures:
-    """One report as the API and ``/metrics`` told it."""
-
-    status: dict[str, Any]
-    metrics: str
-
-    @property
-    def at(self) -> datetime:
-        return datetime.fromisoformat(self.status["at"])
-
-    @property
-    def canary(self) -> dict[str, Any]:
-        (flow,) = self.status["flows"]
-        canary: dict[str, Any] = flow["canary"]
-        return canary
 
 
 @dataclass(kw_only=True)
@@ -102,6 +66,13 @@ class CleanRun:
     ledgers: dict[int, Ledger] = field(default_factory=dict)
     rows: Rows | None = None
     """What InfluxDB holds in the end; `None` without one."""
+
+    alerts: list[tuple[str, str, datetime]] = field(default_factory=list)
+    """Every alert that Prometheus had at some time, once for each: its name,
+    whether it was pending or firing, and when."""
+
+    judged: int = 0
+    """How often Prometheus judged each of them."""
 
     @property
     def cost(self) -> Cost:
@@ -144,6 +115,7 @@ def run_cleanly(
     *,
     seconds: float,
     influx: InfluxServer | None = None,
+    rules: Path | None = None,
     on_look: Callable[[float, AgentProcess], None] = lambda _at, _agent: None,
 ) -> CleanRun:
     """Let an agent watch a lab for some seconds, and look on.
@@ -158,6 +130,9 @@ def run_cleanly(
         How long, from the moment when everything is ok.
     influx
         Where it writes its figures to.
+    rules
+        Rules that a Prometheus follows beside, from the moment when
+        everything is ok.
     on_look
         Called after every look with the seconds that have passed: where a
         soak injects its faults.
@@ -172,15 +147,26 @@ def run_cleanly(
         httpx.Client(base_url=agent.url, timeout=60) as client,
     ):
         ok_after = wait_until(
-            lambda: _look(client).health == "ok",
+            lambda: look(client).health == "ok",
             within=START_SECONDS,
             what=lambda: client.get("/api/status").json(),
         )
-        with Stalls(folder) as stalls, Onlooker(lab) as onlooker:
+        with (
+            Stalls(folder) as stalls,
+            Onlooker(lab) as onlooker,
+            ExitStack() as around,
+        ):
             seen = CleanRun(
                 onlooker=onlooker, stalls=stalls, ok_after=ok_after
             )
+            # As sites do, every 15 s; it takes little from the others.
+            prometheus = rules and around.enter_context(
+                ruling(folder / "prometheus", agent.url, rules, every="15s")
+            )
             _follow(agent, client, seconds, seen, on_look)
+            if prometheus:
+                seen.alerts = prometheus.alerts()
+                seen.judged = prometheus.judged("canary")
         seen.exit_status = agent.stop()
     seen.events = agent.events
     database = Database(agent.state)
@@ -202,9 +188,9 @@ def _follow(
     every = seconds / FIGURES_KEPT
     take_at = every
     for passed in _seconds(seconds):
-        seen.looks.append(_look(client))
+        seen.looks.append(look(client))
         seen.footprints.append(agent.footprint)
-        if passed >= take_at and (figures := _figures(client)) is not None:
+        if passed >= take_at and (figures := take_figures(client)) is not None:
             seen.figures.append(figures)
             take_at += every
         on_look(passed, agent)
@@ -216,29 +202,3 @@ def _seconds(seconds: float) -> Iterator[float]:
     while (passed := time.monotonic() - begin) < seconds:
         yield passed
         time.sleep(1)  # the pace of the looks, and nothing waits for it
-
-
-def _look(client: httpx.Client) -> Look:
-    status = client.get("/api/status").json()
-    alive = client.get("/healthz").is_success
-    verdicts = [v for f in status["flows"] for v in f["verdicts"]]
-    return Look(
-        at=status["at"],
-        alive=alive,
-        health=next((f["health"] for f in status["flows"]), "not judged"),
-        checks={v["check"]: v["health"] for v in verdicts},
-        amiss=tuple(
-            f"{v['check']}: {v['reason']}"
-            for v in verdicts
-            if v["health"] not in {"ok", "off"}
-        ),
-    )
-
-
-def _figures(client: httpx.Client) -> Figures | None:
-    """Take the API and ``/metrics``, `None` if a tick came between them."""
-    status = client.get("/api/status").json()
-    found = Figures(status=status, metrics=client.get("/metrics").text)
-    tick = prometheus_series(found.metrics)[LAST_TICK, ()]
-    # The API gives milliseconds.
-    return found if abs(tick - found.at.timestamp()) < 0.002 else None

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from mirrorwatch.ports import Report
 from mirrorwatch.sinks.influxdb_points import to_points
 
+from .influx import ADMIN, PASSWORD, Influx1
 from .tick_site import Server
 
 __all__ = ["AlertingKapacitor", "Told"]
@@ -30,7 +31,7 @@ class Told(NamedTuple):
 
 
 class AlertingKapacitor(Server):
-    """Kapacitor without an InfluxDB: points are given to it as one would.
+    """Kapacitor that tells a test what it would tell people.
 
     Parameters
     ----------
@@ -38,17 +39,31 @@ class AlertingKapacitor(Server):
         A folder of its own.
     scripts
         TICKscripts by name.
+    influx
+        What gives it its points; without one they are given by `feed`.
     """
 
     program = "kapacitord"
     ready = "/kapacitor/v1/ping"
 
-    def __init__(self, folder: Path, scripts: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        scripts: Mapping[str, str],
+        influx: Influx1 | None = None,
+    ) -> None:
         super().__init__(folder)
+        self._influx = influx
         self._scripts = scripts
         self._told = folder / "told"
 
     def command(self) -> list[str]:
+        influx = self._influx
+        enabled, url = (
+            ("false", "http://127.0.0.1:1")
+            if influx is None
+            else ("true", influx.url)
+        )
         (self.folder / "kapacitor.conf").write_text(
             f"""
             hostname = "127.0.0.1"
@@ -69,10 +84,12 @@ class AlertingKapacitor(Server):
             [stats]
               enabled = false
             [[influxdb]]
-              enabled = false
+              enabled = {enabled}
               default = true
               name = "default"
-              urls = ["http://127.0.0.1:1"]
+              urls = ["{url}"]
+              username = "{ADMIN}"
+              password = "{PASSWORD}"
             """
         )
         return ["-config", f"{self.folder}/kapacitor.conf"]
@@ -100,13 +117,16 @@ class AlertingKapacitor(Server):
     def feed(self, reports: Iterable[Report]) -> None:
         """Give it the points that the InfluxDB sink makes of reports."""
         for report in reports:
-            lines = [point.to_line_protocol() for point in to_points(report)]
-            self.ask(
-                "POST",
-                "/kapacitor/v1/write",
-                params={"db": DATABASE, "rp": POLICY, "precision": "ns"},
-                content="\n".join(lines),
-            )
+            self.write([p.to_line_protocol() for p in to_points(report)])
+
+    def write(self, lines: Iterable[str]) -> None:
+        """Give it lines, in the order of their times."""
+        self.ask(
+            "POST",
+            "/kapacitor/v1/write",
+            params={"db": DATABASE, "rp": POLICY, "precision": "ns"},
+            content="\n".join(lines),
+        )
 
     @property
     def told(self) -> list[Told]:
