@@ -1,6 +1,8 @@
 """What tests of the page feed it with, and how they read it."""
 
+import base64
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from selenium.common.exceptions import TimeoutException
@@ -29,7 +31,9 @@ __all__ = [
     "colours",
     "complaints",
     "content_width",
+    "emulate",
     "lines",
+    "screenshot",
     "text",
     "wait_for",
     "wait_for_charts",
@@ -126,6 +130,38 @@ def colours(browser: Chrome, selector: str) -> int:
         selector,
     )
     return int(count)
+
+
+def emulate(browser: Chrome, width: int, theme: str = "light") -> None:
+    """Make the window that of a device, in CSS pixels, with its theme."""
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {
+            "width": width,
+            "height": 844,
+            "deviceScaleFactor": 1,
+            "mobile": width < 600,
+        },
+    )
+    feature = {"name": "prefers-color-scheme", "value": theme}
+    browser.execute_cdp_cmd(
+        "Emulation.setEmulatedMedia", {"features": [feature]}
+    )
+
+
+def screenshot(browser: Chrome, file: Path, most: int = 20_000) -> None:
+    """Keep a picture of the whole page, or of its first pixels."""
+    width, height = browser.execute_script(
+        "const { clientWidth, scrollHeight } = document.documentElement;"
+        "return [clientWidth, scrollHeight];"
+    )
+    area = {"x": 0, "y": 0, "width": width, "height": min(height, most)}
+    found = browser.execute_cdp_cmd(
+        "Page.captureScreenshot",
+        {"captureBeyondViewport": True, "clip": area | {"scale": 1}},
+    )
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(base64.b64decode(found["data"]))
 
 
 def content_width(browser: Chrome) -> int:

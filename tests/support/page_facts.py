@@ -83,7 +83,7 @@ def tasks_in(at: datetime, states: Sequence[str]) -> TasksObservation:
             worker=workers[number % 2],
             cause="org.apache.kafka.common.errors.RecordTooLargeException: "
             "The request included a message larger than the max message "
-            "size the server will accept."
+            "size the server will accept"
             if state == "FAILED"
             else "",
             starts=number,

@@ -26,7 +26,7 @@ from .page_facts import (
 from .parity_report import some_configs, some_topics
 from .topics_report import MANY, a_lag, a_topic, many_topics, some_skips
 
-__all__ = ["broken", "healthy"]
+__all__ = ["STOOD", "broken", "healthy"]
 
 SECOND = timedelta(seconds=1)
 HOUR = timedelta(hours=1)

@@ -1,5 +1,4 @@
 from collections.abc import Iterator
-from pathlib import Path
 
 import httpx
 import pytest
@@ -8,14 +7,30 @@ from selenium.webdriver import Chrome
 from mirrorwatch.web.server import Server
 from tests.support.browser import open_browser
 from tests.support.builders import NOON
-from tests.support.page import MS, SECOND, TICKS, a_tick
+from tests.support.page import MS, SECOND, TICKS, a_tick, complaints
 from tests.support.stage import SetClock, Stage, serve_stage
 
 
+@pytest.fixture(scope="module")
+def chrome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
+    """Open one browser for a file: it takes seconds to start."""
+    with open_browser(tmp_path_factory.mktemp("browser") / "profile") as found:
+        yield found
+
+
 @pytest.fixture
-def browser(tmp_path: Path) -> Iterator[Chrome]:
-    with open_browser(tmp_path / "profile") as chrome:
-        yield chrome
+def browser(chrome: Chrome) -> Chrome:
+    """Return the browser as if it were new.
+
+    What pages keep is theirs alone: each test serves at a port of its own.
+    """
+    chrome.get("about:blank")
+    chrome.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    chrome.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    chrome.execute_cdp_cmd("Network.enable", {})
+    chrome.execute_cdp_cmd("Network.setBlockedURLs", {"urls": []})
+    complaints(chrome)
+    return chrome
 
 
 @pytest.fixture

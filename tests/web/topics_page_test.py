@@ -11,6 +11,7 @@ from tests.support.page import (
     PATIENCE,
     complaints,
     content_width,
+    emulate,
     lines,
     text,
     wait_for,
@@ -65,13 +66,14 @@ def test_topics_are_told_by_how_long_until_loss_and_what_waits(
         assert "telemetry\t1 of 2\t12,345\t3 h" in text(browser, ".classes")
         worst, second = lines(browser, ".topics-table tbody")
         assert worst == (
-            "lsst.sal.MTMount.elevation\tstalled\t12,345\t3 h\t"
+            "lsst.sal.MTMount.elevation\ttelemetry\tstalled\t12,345\t3 h\t"
             "not getting less\t2 d 21 h\t0 (20 suspected)\t"
             "1 at offset 4711 (sync)"
         )
         # Even, but seven of its records are missing.
         assert second.split("\t") == [
             "lsst.sal.ESS.temperature",
+            "telemetry",
             "even",
             "0",
             NONE,
@@ -134,7 +136,11 @@ def test_all_topics_are_shown_when_the_keyboard_asks_for_them(
 
         more.send_keys(Keys.ENTER)
 
-        WebDriverWait(browser, PATIENCE).until(lambda b: rows(b) == MANY)
+        WebDriverWait(browser, PATIENCE).until(lambda b: rows(b) == 50)
+        further = browser.find_element(By.CSS_SELECTOR, ".topics-next")
+        assert further.text == "Show 50 more"
+        further.send_keys(Keys.ENTER)
+        WebDriverWait(browser, PATIENCE).until(lambda b: rows(b) == 100)
         assert more.get_attribute("aria-expanded") == "true"
         # They follow while they are shown, and the button keeps the focus.
         stage.tick(
@@ -150,8 +156,12 @@ def test_all_topics_are_shown_when_the_keyboard_asks_for_them(
                 ]
             )
         )
-        wait_for(browser, ".topics-table tbody tr:first-child", "zzz\tstopped")
-        assert browser.switch_to.active_element == more
+        wait_for(
+            browser,
+            ".topics-table tbody tr:first-child",
+            "zzz\ttelemetry\tstopped",
+        )
+        assert browser.switch_to.active_element == further
         more.send_keys(Keys.SPACE)
         WebDriverWait(browser, PATIENCE).until(lambda b: rows(b) == 10)
         assert more.get_attribute("aria-expanded") == "false"
@@ -224,14 +234,7 @@ def test_a_phone_shows_topics_without_scrolling_sideways(
     ]
     stage = Stage()
     stage.tick(a_tick_with_topics(topics, WRONG, skips=True))
-    browser.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride",
-        {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True},
-    )
-    feature = {"name": "prefers-color-scheme", "value": theme}
-    browser.execute_cdp_cmd(
-        "Emulation.setEmulatedMedia", {"features": [feature]}
-    )
+    emulate(browser, 360, theme)
     with serve_stage(stage) as server:
         browser.get(server.url)
         wait_for(browser, ".topics-table", "123,456,789")
@@ -241,4 +244,6 @@ def test_a_phone_shows_topics_without_scrolling_sideways(
         assert content_width(browser) <= 360
         table = browser.find_element(By.CSS_SELECTOR, ".topics-scroll")
         assert int(str(table.get_property("scrollWidth"))) <= 360
-        assert "elevation\nstalled" in text(browser, ".topics-table")
+        assert "elevation\ntelemetry\nstalled" in text(
+            browser, ".topics-table"
+        )

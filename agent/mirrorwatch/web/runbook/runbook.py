@@ -1,5 +1,6 @@
 """The runbook as a page, and where in it a verdict is explained."""
 
+import re
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
@@ -19,6 +20,11 @@ TEMPLATE = Path(__file__).parent / "page.html"
 
 ADDRESS = "/runbook"
 
+LEADS = re.compile(
+    r"(<p[^>]*>)(How sure|What (?:it means|to look at(?: first)?|to do)):"
+)
+"""What paragraphs begin with that an eye looks for."""
+
 
 class Runbook:
     """What to do about each verdict.
@@ -35,7 +41,10 @@ class Runbook:
         headings, self._places = mark(tokens)
         self._sections = {h.anchor for h in headings if h.level == 2}
         _unlink_other_pages(tokens)
-        body = parser.renderer.render(tokens, parser.options, {})
+        body = LEADS.sub(
+            r"\g<1><strong>\g<2>:</strong>",
+            parser.renderer.render(tokens, parser.options, {}),
+        )
         self.page = Template(TEMPLATE.read_text("utf-8")).substitute(
             contents=_contents(headings),
             # In a box of its own, so that a phone scrolls only the table.

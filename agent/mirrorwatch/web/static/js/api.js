@@ -32,3 +32,15 @@ export async function askHistory(flow, from, to, points) {
   if (!Array.isArray(history.at_unix_seconds)) throw new Error(history.error);
   return history;
 }
+
+export async function askDetails() {
+  const found = await ask("api/details");
+  if (!Array.isArray(found.flows)) throw new Error(found.error);
+  return found;
+}
+
+export async function askAudits() {
+  const found = await ask("api/audits");
+  if (!Array.isArray(found.nights)) throw new Error(found.error);
+  return found;
+}

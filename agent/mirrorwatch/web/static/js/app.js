@@ -3,10 +3,10 @@
 
 import { announce } from "./announcer.js";
 import { showAnswer, showLink, showOverview } from "./answer.js";
-import { askStatus, askTopics } from "./api.js";
-import { setText } from "./dom.js";
-import { duration } from "./format.js";
+import { showAgent } from "./agent-state.js";
+import { askDetails, askStatus, askTopics } from "./api.js";
 import { FlowCard } from "./flow-card.js";
+import { showMaintenance } from "./maintenance.js";
 import { watchTheme } from "./theme.js";
 
 const SECOND = 1000;
@@ -16,6 +16,7 @@ const TOPICS = { top: 10 };
 const cards = new Map();
 let status = null;
 let topics = null;
+let details = null;
 let receivedAt = 0;
 let failedAt = null;
 let range = null;
@@ -46,7 +47,11 @@ async function refresh() {
   isBusy = true;
   clearTimeout(timer);
   try {
-    [status, topics] = await Promise.all([askStatus(), latestTopics()]);
+    [status, topics, details] = await Promise.all([
+      askStatus(),
+      latest(askTopics(TOPICS), topics),
+      latest(askDetails(), details),
+    ]);
     receivedAt = performance.now();
     failedAt = null;
     show();
@@ -62,14 +67,14 @@ async function refresh() {
   timer = setTimeout(refresh, isBehind ? 0 : pause());
 }
 
-/** The topics; the last ones again, which say their age, if there is no
-    answer: the verdicts are told without them. */
-async function latestTopics() {
+/** What was asked for; the last of it again, which says its age, if there is
+    no answer: the verdicts are told without it. */
+async function latest(answer, before) {
   try {
-    return await askTopics(TOPICS);
+    return await answer;
   } catch (error) {
-    console.warn(`No answer about topics: ${error.message}`);
-    return topics;
+    console.warn(`No answer about more than verdicts: ${error.message}`);
+    return before;
   }
 }
 
@@ -79,6 +84,7 @@ async function showMore() {
     const card = cards.get(flow.name);
     await card.showHistory(range, agentNow());
     await card.topics.table.refresh();
+    await card.parts.audit.refresh();
   }
 }
 
@@ -109,22 +115,13 @@ function show() {
     card.show(flow, agentNow(), link === "live");
     const seen = topics?.flows.find((found) => found.name === flow.name);
     card.showTopics(seen, agentNow(), status.agent.stale_after_seconds);
+    const told = details?.flows.find((found) => found.name === flow.name);
+    card.showDetails(told, agentNow(), status.agent.stale_after_seconds);
     if (link === "unreachable" && range) card.drawHistory(range, agentNow());
   });
   showOverview(status.flows, cards, link === "live");
-  showAgent();
-}
-
-function showAgent() {
-  const { agent } = status;
-  const down = [...Object.entries(agent.sources_up),
-    ...Object.entries(agent.sinks_up)]
-    .filter(([, isUp]) => !isUp).map(([name]) => name);
-  const tick = agent.last_tick_seconds === null
-    ? "" : `, last tick took ${duration(agent.last_tick_seconds)}`;
-  const parts = down.length ? ` Not working: ${down.join(", ")}.` : "";
-  setText(document.getElementById("agent"),
-    `mirrorwatch ${agent.version}${tick}.${parts}`);
+  showMaintenance(status.maintenance ?? [], agentNow());
+  showAgent(status.agent);
 }
 
 function watchRanges() {

@@ -5,11 +5,13 @@ import { el, setText } from "./dom.js";
 import { makeEvidence, showEvidence } from "./evidence.js";
 import { since } from "./format.js";
 import { severity, showBadge } from "./health.js";
+import { PART_OF } from "./parts.js";
 
 const REPORT = /^\/audit\/[\w.-]+$/;
 
 export class Checks {
   constructor(card) {
+    this.card = card;
     this.list = card.querySelector(".checks");
     this.fold = card.querySelector(".quiet-fold");
     this.quietList = card.querySelector(".checks.quiet");
@@ -60,11 +62,32 @@ export class Checks {
       el("strong", { class: "check-name" }),
       el("div", { class: "check-words" },
         el("p", { class: "check-reason" }),
-        el("a", { class: "check-report", hidden: "" }, "Full report"),
-        makeEvidence(check)),
+        el("div", { class: "check-more" },
+          el("a", { class: "check-help" }, "What to do",
+            el("span", { class: "sr-only" }, ` about ${check}`)),
+          ...this.wayTo(check),
+          el("a", { class: "check-report", hidden: "" }, "Full report"),
+          makeEvidence(check))),
       el("span", { class: "check-since" }));
     this.rows.set(check, row);
     return row;
+  }
+
+  /** A link to the part of the card that lists the check's facts. */
+  wayTo(check) {
+    const part = PART_OF[check];
+    if (part === undefined) return [];
+    const id = `${this.card.id}-${part}`;
+    const link = el("a", { class: "check-part", href: `#${id}` }, `See ${part}`);
+    link.addEventListener("click", (event) => {
+      const place = document.getElementById(id);
+      if (place === null) return;
+      event.preventDefault();
+      if (place instanceof HTMLDetailsElement) place.open = true;
+      place.scrollIntoView();
+      (place.querySelector("summary") ?? place).focus({ preventScroll: true });
+    });
+    return [link];
   }
 }
 
@@ -83,6 +106,7 @@ function update(row, verdict, now) {
   showBadge(row.querySelector(".check-health"), verdict.health);
   setText(row.querySelector(".check-name"), verdict.check);
   setText(row.querySelector(".check-reason"), verdict.reason);
+  row.querySelector(".check-help").href = verdict.runbook.slice(1);
   showReport(row.querySelector(".check-report"), verdict.evidence.report);
   const time = row.querySelector(".check-since");
   setText(time, since(verdict.since, now));

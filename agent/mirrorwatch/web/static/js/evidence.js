@@ -8,6 +8,7 @@ const PLACES = /(^|_)(offset|position|partition|sequence)$/;
 const SECONDS = "_seconds";
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d/;
 const PLAIN_NAME = /^[a-z0-9_]+$/;
+const NUMBERED = /^([a-z_]+)_\d+$/;
 const WELL_READ_SECONDS = 60;
 
 export function makeEvidence(check) {
@@ -19,15 +20,27 @@ export function makeEvidence(check) {
 }
 
 export function showEvidence(details, evidence, now) {
-  const facts = Object.entries(evidence).map(([name, value]) =>
-    [term(name, value), words(name, value, now)]);
+  const facts = gather(evidence, now);
   details.hidden = facts.length === 0;
   const shown = JSON.stringify(facts);
   const list = details.querySelector("dl");
   if (list.dataset.shown === shown) return;
   list.dataset.shown = shown;
-  list.replaceChildren(...facts.flatMap(([name, value]) =>
-    [el("dt", {}, name), el("dd", {}, value)]));
+  list.replaceChildren(...facts.flatMap(([name, values]) =>
+    [el("dt", {}, name), ...values.map((value) => el("dd", {}, value))]));
+}
+
+/** Facts in words; what is numbered (`also_1`, `also_2`) under one name. */
+function gather(evidence, now) {
+  const facts = new Map();
+  for (const [name, value] of Object.entries(evidence)) {
+    const [, kind] = PLAIN_NAME.test(name) ? NUMBERED.exec(name) ?? [] : [];
+    const label = term(kind ?? name, value);
+    const told = words(name, value, now);
+    if (kind !== undefined && facts.has(label)) facts.get(label).push(told);
+    else facts.set(label, [told]);
+  }
+  return [...facts];
 }
 
 /** A name of ours in words; one of a connector stays as it is. */

@@ -8,6 +8,7 @@ import { since } from "./format.js";
 import { severity, showBadge, worst } from "./health.js";
 import { FlowHistory } from "./history.js";
 import { headline } from "./loss.js";
+import { Parts } from "./parts.js";
 import { showStrip } from "./strip.js";
 import { showHistoryTable, showLosses, showPartitions } from "./tables.js";
 import { Topics } from "./topics.js";
@@ -22,6 +23,7 @@ export class FlowCard {
     this.charts = new FlowCharts(this.element, this.history);
     this.checks = new Checks(this.element);
     this.topics = new Topics(this.element, flow.name);
+    this.parts = new Parts(this.element, flow);
     this.figures = new Figures(this.element);
     this.flow = flow;
     for (const fold of this.element.querySelectorAll("details.fold")) {
@@ -65,13 +67,21 @@ export class FlowCard {
     if (more.length) {
       words.push(`also ${more.map((v) => `${v.check} ${v.health}`).join(", ")}`);
     }
-    setText(this.find(".lead-more"), words.join(" · "));
+    setText(this.find(".lead-words"), words.join(" · "));
+    const help = this.find(".lead-help");
+    help.hidden = lead === null || severity(lead.health) <= severity("ok");
+    if (!help.hidden) help.href = lead.runbook.slice(1);
   }
 
   /** Shows what was last told of its topics; nothing if that was nothing. */
   showTopics(seen, now, staleAfter) {
     setText(this.find(".lead-topics"), headline(seen));
     this.topics.show(seen, this.flow.verdicts, now, staleAfter);
+  }
+
+  /** Shows what was last told behind its verdicts. */
+  showDetails(seen, now, staleAfter) {
+    this.parts.show(seen, this.flow.verdicts, now, staleAfter);
   }
 
   async showHistory(range, now) {
@@ -101,13 +111,19 @@ export function leads(flow) {
   const on = flow.verdicts.filter((v) => v.health !== "off");
   const health = worst(on.map((v) => v.health));
   const same = on.filter((v) => v.health === health);
-  // Of equally bad ones the oldest: what came first is nearer to the cause.
   const lead = health === "ok"
     ? same.find((v) => v.check === "canary") ?? same[0]
-    : same.sort((a, b) => new Date(a.since) - new Date(b.since))[0];
+    : same.sort(byCause)[0];
   const more = on.filter(
     (v) => v !== lead && severity(v.health) > severity("ok"));
   return [lead ?? null, more];
+}
+
+/** Of equally bad ones the oldest: what came first is nearer to the cause. An
+    audit tells of records of the day before, and hides nothing that is now. */
+function byCause(a, b) {
+  const isPast = (verdict) => verdict.check === "audit";
+  return isPast(a) - isPast(b) || new Date(a.since) - new Date(b.since);
 }
 
 function sentence(text) {

@@ -1,115 +1,147 @@
-// The worst topics of a flow, or all of them when asked for.
+// The worst topics of a flow, or those that somebody looks for.
 
 import { askTopics } from "./api.js";
-import { el, setName, setText } from "./dom.js";
+import { el, setText } from "./dom.js";
+import { FactTable, NONE } from "./fact-table.js";
 import { age, count, waited } from "./format.js";
 import { missing as gone } from "./loss.js";
+import { TopicQuery } from "./topic-query.js";
 
 const MOST = 10;
-const NONE = "–";
+const PAGE = 50;
 
+// Label, words, kind, and what the server sorts by.
 const COLUMNS = [
-  ["Topic", (t) => t.topic],
-  ["Status", (t) => t.status],
-  ["Records", (t) => count(t.lag_records)],
-  ["Oldest waits", oldest],
-  ["Caught up in", caughtUp],
-  ["Time to loss", timeToLoss],
-  ["Missing", missing],
-  ["Worst partition", where],
+  ["Topic", (t) => t.topic, "name", "topic"],
+  ["Class", (t) => t.class || NONE, "text", "class"],
+  ["Status", (t) => t.status, "text", "status"],
+  ["Records", (t) => count(t.lag_records), "number", "lag_records"],
+  ["Oldest waits", oldest, "number", "lag_seconds"],
+  ["Caught up in", caughtUp, "number", "drain_seconds"],
+  ["Time to loss", timeToLoss, "number", "time_to_loss_seconds"],
+  ["Missing", missing, "number", "missing_records"],
+  ["Worst partition", where, "text"],
 ];
+const SORTS = COLUMNS.filter(([, , , sort]) => sort)
+  .map(([label, , , sort]) => [label, sort]);
 
 export class TopicTable {
   constructor(block, flow, id) {
     this.flow = flow;
-    this.all = null;
+    this.found = null;
     this.isOpen = false;
-    this.rows = new Map();
-    this.scroll = block.querySelector(".topics-scroll");
-    this.scroll.id = id;
-    this.table = this.scroll.querySelector("table");
-    this.table.tHead.rows[0].append(...COLUMNS.map(([name]) =>
-      el("th", { scope: "col", role: "columnheader" }, name)));
+    this.top = PAGE;
+    this.asked = 0;
+    this.table = new FactTable("Topics", COLUMNS, (topic) => topic.topic);
+    this.table.element.classList.add("topics-scroll");
+    this.table.element.querySelector("table").classList.add("topics-table");
+    this.table.element.id = id;
+    this.sorters = [...this.table.head.cells].map((cell, at) =>
+      sorter(cell, COLUMNS[at], () => this.query.sortOn(COLUMNS[at][3])));
+    this.query = new TopicQuery(id, SORTS, () => this.ask());
+    block.querySelector(".topics-place").append(
+      this.query.element, this.table.element);
     this.note = block.querySelector(".topics-note");
     this.button = block.querySelector(".topics-more");
     this.button.setAttribute("aria-controls", id);
     this.button.addEventListener("click", () => this.toggle());
+    this.next = block.querySelector(".topics-next");
+    this.next.addEventListener("click", () => {
+      this.top += PAGE;
+      this.refresh();
+    });
+  }
+
+  get isListing() {
+    return this.isOpen || this.query.isAsked;
   }
 
   show(seen) {
     this.seen = seen;
-    const listed = this.isOpen && this.all ? this.all
+    this.query.offer(seen);
+    const isFound = this.isListing && this.found !== null;
+    const listed = isFound ? this.found.topics
       : seen.topics.filter((topic) => topic.notable).slice(0, MOST);
-    this.scroll.hidden = listed.length === 0;
-    this.scroll.classList.toggle("all", this.isOpen);
-    this.place(listed);
-    this.button.setAttribute("aria-expanded", String(this.isOpen));
+    this.table.element.classList.toggle("all", this.isListing);
+    this.table.show(listed, (row, topic) => {
+      row.classList.toggle("calm", !topic.notable);
+      row.classList.toggle("short", gone(topic) > 0);
+    });
+    this.showOrder();
     const total = seen.totals.topics;
+    this.button.setAttribute("aria-expanded", String(this.isListing));
     this.button.hidden = total === 0;
-    setText(this.button, this.isOpen
+    setText(this.button, this.isListing
       ? "Show only the worst" : `Show all ${count(total)} topics`);
-    if (!this.isOpen) setText(this.note, noteWords(listed, seen.totals));
-    else if (this.all) setText(this.note, "");
+    const rest = isFound ? this.found.matching - listed.length : 0;
+    this.next.hidden = rest <= 0;
+    setText(this.next, `Show ${count(Math.min(rest, PAGE))} more`);
+    this.query.tell(isFound && this.query.isAsked
+      ? `${count(this.found.matching)} of ${count(total)} topics` : "");
+    if (!this.isListing) setText(this.note, noteWords(listed, seen.totals));
+    else if (isFound) setText(this.note, "");
   }
 
-  async toggle() {
-    this.isOpen = !this.isOpen;
-    this.all = null;
-    await this.refresh();
+  showOrder() {
+    COLUMNS.forEach(([, , , sort], at) => {
+      const isSorted = sort !== undefined && this.query.sort === sort;
+      const cell = this.table.head.cells[at];
+      if (!isSorted) cell.removeAttribute("aria-sort");
+      else {
+        cell.setAttribute("aria-sort",
+          this.query.order === "asc" ? "ascending" : "descending");
+      }
+    });
   }
 
-  /** Asks for all topics while they are shown. */
+  toggle() {
+    if (this.isListing) {
+      this.isOpen = false;
+      this.query.clear();
+    } else this.isOpen = true;
+    return this.ask();
+  }
+
+  /** Asks anew for the first page. */
+  ask() {
+    this.top = PAGE;
+    return this.refresh();
+  }
+
+  /** Asks for what is looked for, while it is shown. */
   async refresh() {
+    this.asked += 1;
+    const asked = this.asked;
     let trouble = "";
-    if (this.isOpen) {
+    let found = null;
+    if (this.isListing) {
       try {
-        const found = await askTopics({ flow: this.flow, all: 1 });
-        this.all = found.flows[0].topics;
+        const answer = await askTopics({
+          flow: this.flow, top: this.top, ...this.query.parameters });
+        [found] = answer.flows;
       } catch (error) {
-        // A long list over a bad line says nothing about the agent.
-        console.warn(`No answer about all topics: ${error.message}`);
-        trouble = "Not all topics could be fetched; asking again.";
+        // A list over a bad line says nothing about the agent.
+        console.warn(`No answer about topics: ${error.message}`);
+        trouble = "The topics could not be fetched; asking again.";
+        found = this.found;
       }
     }
+    // Somebody types on: only the last answer counts.
+    if (asked !== this.asked) return;
+    this.found = found;
     if (this.seen) this.show(this.seen);
     if (trouble) setText(this.note, trouble);
   }
-
-  /** Rows stay the same elements, so that nothing flickers. */
-  place(topics) {
-    const body = this.table.tBodies[0];
-    const names = new Set(topics.map((topic) => topic.topic));
-    for (const [name, row] of this.rows) {
-      if (names.has(name)) continue;
-      row.remove();
-      this.rows.delete(name);
-    }
-    let next = body.firstElementChild;
-    for (const topic of topics) {
-      const row = this.rows.get(topic.topic) ?? this.make(topic.topic);
-      row.classList.toggle("calm", !topic.notable);
-      row.classList.toggle("short", gone(topic) > 0);
-      COLUMNS.forEach(([, words], n) => {
-        const told = words(topic);
-        (n ? setText : setName)(row.cells[n], told);
-        row.cells[n].classList.toggle("none", told === NONE);
-      });
-      if (row === next) next = row.nextElementSibling;
-      else body.insertBefore(row, next);
-    }
-  }
-
-  make(name) {
-    const row = el("tr", { role: "row" }, ...COLUMNS.map(([label], n) =>
-      el(n ? "td" : "th", n
-        ? { role: "cell", "data-label": label, "data-column": slug(label) }
-        : { role: "rowheader", scope: "row" })));
-    this.rows.set(name, row);
-    return row;
-  }
 }
 
-const slug = (label) => label.toLowerCase().replaceAll(" ", "-");
+/** A head that sorts when it is pressed. */
+function sorter(cell, [label, , , sort], sortOn) {
+  if (sort === undefined) return null;
+  const button = el("button", { type: "button", class: "sorter" }, label);
+  button.addEventListener("click", sortOn);
+  cell.replaceChildren(button);
+  return button;
+}
 
 /** What the short list leaves out, so that its figures add up. */
 function noteWords(listed, totals) {
@@ -123,19 +155,19 @@ function noteWords(listed, totals) {
   return `${count(hidden)} ${topics} records on the way, as is usual.`;
 }
 
-function oldest(topic) {
+export function oldest(topic) {
   if (!topic.lag_records) return NONE;
   const words = waited(topic.lag_seconds);
   return topic.lag_seconds_at_least ? `at least ${words}` : words;
 }
 
-function caughtUp(topic) {
+export function caughtUp(topic) {
   if (!topic.lag_records) return NONE;
   if (topic.drain_seconds !== null) return waited(topic.drain_seconds);
   return topic.notable ? "not getting less" : NONE;
 }
 
-function timeToLoss(topic) {
+export function timeToLoss(topic) {
   if (topic.time_to_loss_seconds === null) return NONE;
   if (topic.time_to_loss_seconds < 0.5) return "now";
   const about = topic.time_to_loss_estimated ? "about " : "";

@@ -1,10 +1,11 @@
 // How far behind a flow's topics are, and how long until records are lost.
 
 import { el, setText } from "./dom.js";
+import { FactTable } from "./fact-table.js";
 import { age, count, waited } from "./format.js";
 import { severity, showBadge } from "./health.js";
 import { lossTime, lossWords, missing, moreWords } from "./loss.js";
-import { TopicTable } from "./topic-table.js";
+import { TopicTable, caughtUp, oldest, timeToLoss } from "./topic-table.js";
 
 const LABELS = [
   ["oldest", "Oldest waits", "Age of the oldest record that is not yet copied"],
@@ -18,7 +19,10 @@ const LABELS = [
 export class Topics {
   constructor(card, flow) {
     this.block = card.querySelector(".topics");
-    this.table = new TopicTable(this.block, flow, `${card.id}-topics`);
+    this.block.id = `${card.id}-topics`;
+    this.table = new TopicTable(this.block, flow, `${card.id}-topic-table`);
+    this.losing = losingTable();
+    this.find(".losing-fold").append(this.losing.element);
     this.values = new Map();
     const list = this.find(".topic-figures");
     for (const [name, label, title] of LABELS) {
@@ -47,6 +51,7 @@ export class Topics {
     if (!isKnown) return;
     this.showFigures(seen.totals);
     showClasses(this.find(".classes"), seen.classes);
+    this.showLosing(seen.first_to_lose);
     this.table.show(seen);
   }
 
@@ -80,6 +85,15 @@ export class Topics {
     setText(this.find(".loss-more"), moreWords(seen));
   }
 
+  showLosing(topics) {
+    const fold = this.find(".losing-fold");
+    fold.hidden = topics.length === 0;
+    setText(fold.querySelector("summary"), topics.length === 1
+      ? "The topic that would lose records"
+      : `The ${topics.length} topics that would lose records first`);
+    this.losing.show(topics);
+  }
+
   showFigures(totals) {
     const waits = totals.lag_records > 0;
     this.set("oldest", waits ? waited(totals.lag_seconds) : "none", "");
@@ -101,6 +115,18 @@ export class Topics {
     setText(shown.value, value);
     setText(shown.note, note);
   }
+}
+
+function losingTable() {
+  return new FactTable("Topics that would lose records first", [
+    ["Topic", (t) => t.topic, "name"],
+    ["Time to loss", timeToLoss, "number"],
+    ["Left of what is kept", ({ time_to_loss_share: share }) =>
+      `${Math.floor(share * 100)} %`, "number"],
+    ["Records", (t) => count(t.lag_records), "number"],
+    ["Oldest waits", oldest, "number"],
+    ["Caught up in", caughtUp, "number"],
+  ], (topic) => topic.topic);
 }
 
 function statuses({ statuses: counts, totals }) {

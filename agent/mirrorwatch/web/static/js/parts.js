@@ -1,0 +1,33 @@
+// What stands behind the verdicts that compare and list.
+
+import { AuditPart } from "./audit-part.js";
+import { ParityPart } from "./parity-part.js";
+import { TasksPart } from "./tasks-part.js";
+
+/** The part of the card in which a check's facts are listed. */
+export const PART_OF = {
+  lag: "topics",
+  skips: "topics",
+  retention: "topics",
+  topics: "parity",
+  configs: "parity",
+  tasks: "tasks",
+  audit: "audit",
+};
+
+export class Parts {
+  constructor(card, flow) {
+    this.tasks = new TasksPart(card);
+    this.parity = new ParityPart(card, flow);
+    this.audit = new AuditPart(card, flow);
+    card.querySelector(".parts").append(
+      ...[this.tasks, this.parity, this.audit].map(({ part }) => part.element));
+  }
+
+  /** Shows what was last told; `seen` is undefined while nothing was. */
+  show(seen, verdicts, now, staleAfter) {
+    this.tasks.show(seen?.tasks, verdicts, now, staleAfter);
+    this.parity.show(seen?.parity, seen?.configs, verdicts, now, staleAfter);
+    this.audit.show(seen?.audit, verdicts, now);
+  }
+}

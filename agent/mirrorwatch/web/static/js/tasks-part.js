@@ -1,0 +1,82 @@
+// The mirror's connectors and tasks, as Connect tells of them.
+
+import { el, setText } from "./dom.js";
+import { FactTable, NONE } from "./fact-table.js";
+import { age, count, duration } from "./format.js";
+import { Part, asOf } from "./part.js";
+
+const FINE = "RUNNING";
+
+export class TasksPart {
+  constructor(card) {
+    this.part = new Part(card, "tasks", "Tasks");
+    this.note = el("p", { class: "part-note" });
+    this.now = new Date();
+    this.table = new FactTable("Connectors and tasks", [
+      ["Connector", (t) => t.connector, "name"],
+      ["Task", (t) => (t.task === null ? "connector" : String(t.task)), "text"],
+      ["State", (t) => t.state, "text"],
+      ["For", (t) => age((this.now - new Date(t.since)) / 1000), "number"],
+      ["Runs on", (t) => t.worker ?? NONE, "text"],
+      ["Starts", (t) => count(t.starts), "number"],
+      ["Failures", (t) => count(t.failures), "number"],
+      ["What is wrong", troubles, "text wide"],
+    ], (t) => `${t.connector} ${t.task}`);
+    this.part.body.append(this.note, this.table.element);
+  }
+
+  show(seen, verdicts, now, staleAfter) {
+    this.now = now;
+    const judged = verdicts.filter((v) => v.check === "tasks");
+    this.part.tell(words(seen, now, staleAfter), judged);
+    this.table.show(seen?.tasks ?? [], (row, task) => {
+      row.classList.toggle("calm", task.role === "neighbour");
+      row.dataset.state = task.state === FINE ? "" : task.state.toLowerCase();
+    });
+    setText(this.note, seen ? note(seen) : "");
+  }
+}
+
+function words(seen, now, staleAfter) {
+  if (!seen || seen.total === 0) {
+    return [seen ? "none known" : "not looked at", ...(seen?.problems ?? [])]
+      .join(" · ");
+  }
+  const others = new Map();
+  for (const { role, state } of seen.tasks) {
+    if (role === "neighbour" || state === FINE) continue;
+    others.set(state, (others.get(state) ?? 0) + 1);
+  }
+  return [
+    `${seen.copying_running} of ${seen.copying} that copy say RUNNING`,
+    ...[...others].map(([state, number]) => `${number} ${state}`),
+    seen.unassigned_partitions
+      ? `${count(seen.unassigned_partitions)} partitions given to no task` : "",
+    asOf(seen.observed_at, now, staleAfter),
+    ...seen.problems,
+  ].filter(Boolean).join(" · ");
+}
+
+function note(seen) {
+  const span = duration(seen.window_seconds);
+  return [
+    seen.read_from ? `Read from ${seen.read_from}.` : "",
+    `Starts and failures are those of the last ${span}, in which tasks were `
+      + `given out anew ${times(seen.rebalances)}.`,
+    "RUNNING is what Connect says; that records arrive is for canary and lag to say.",
+    seen.unassigned ? `Given to no task: ${seen.unassigned}.` : "",
+    ...seen.restarts.map((restart) => `${restart}.`),
+  ].filter(Boolean).join(" ");
+}
+
+const times = (number) => (number === 1 ? "once" : `${count(number)} times`);
+
+function troubles(task) {
+  const told = [
+    task.cause ?? "",
+    ...task.stuck_at.map((stuck) => `stuck at ${stuck}`),
+    task.not_copied_partitions
+      ? `not copied: ${task.not_copied} (${count(task.not_copied_partitions)} partitions)` : "",
+  ].filter(Boolean);
+  return told.join("; ") || NONE;
+}
