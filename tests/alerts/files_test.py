@@ -43,6 +43,8 @@ def test_the_kept_files_are_those_that_the_table_makes() -> None:
     for name, text in files().items():
         kept = (KEPT / name).read_text("utf-8")
         assert kept == text, "run: make alerts"
+    tasks = {f"kapacitor/{f.name}" for f in KEPT.glob("kapacitor/*")}
+    assert tasks | {"prometheus/mirrorwatch.yaml"} == files().keys()
 
 
 def test_every_check_has_alerts_and_no_other_has() -> None:
