@@ -218,7 +218,9 @@ class Cluster:
     def wait(self, future: Future[T], right: str) -> T:
         """Wait for an answer."""
         try:
-            found = future.result(TIMEOUT + 1)
+            # Not raised, it holds no frame, which would hold the answers to
+            # all that was asked at once until Python looks for old cycles.
+            trouble = future.exception(TIMEOUT + 1)
         except TimeoutError as e:
             raise SourceUnavailableError(
                 f"{self.alias} has not answered the agent for "
@@ -226,11 +228,11 @@ class Cluster:
                 source="kafka",
                 cluster=self.alias,
             ) from e
-        except KafkaException as e:
-            raise self._translate(e, right) from e
+        if isinstance(trouble, KafkaException):
+            raise self._translate(trouble, right) from trouble
         # What went wrong before does not explain what goes wrong later.
         self._error = None
-        return found
+        return future.result()
 
     def _translate(self, error: KafkaException, right: str) -> SourceError:
         self._admin.poll(0)
