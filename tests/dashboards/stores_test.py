@@ -176,7 +176,7 @@ def test_chronograf_asks_what_influxdb_was_asked(
         source = server.add_source("stores")
         empty = set()
         for query in asked("chronograf"):
-            text = fill_chronograf(query.text, LAB_CHOICE)
+            text = fill_chronograf(query.text, LAB_CHOICE, stores.at)
             text = text.replace("autogen", POLICY)
             answer = server.ask(
                 "POST",

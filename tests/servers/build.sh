@@ -58,7 +58,7 @@ influxd2() {
   export CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_INCREMENTAL=0
 
   module influxd2 github.com/influxdata/influxdb/v2/cmd/influxd@v2.7.12 \
-    github.com/influxdata/pkg-config
+    github.com/influxdata/pkg-config@v0.2.14
   # Builds libflux when it is asked for it.
   go build -o "$tools/pkg-config" github.com/influxdata/pkg-config
   export PKG_CONFIG=$tools/pkg-config

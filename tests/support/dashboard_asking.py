@@ -7,8 +7,6 @@ from typing import Any
 
 import httpx
 
-from mirrorwatch.clock import utc_now
-
 from .dashboard_stores import Stores
 from .dashboards import (
     LOOK_BACK,
@@ -28,10 +26,10 @@ Ask = Callable[[Stores, Asked, Mapping[str, str]], list[float]]
 def _prometheus(
     stores: Stores, query: Asked, chosen: Mapping[str, str]
 ) -> list[float]:
-    now = utc_now()
+    now = stores.at
     text = fill_grafana(query, chosen, now)
     if query.instant:
-        data = stores.prometheus.ask("query", query=text)
+        data = stores.prometheus.ask("query", query=text, time=now.timestamp())
         return numbers(row["value"][1] for row in data["result"])
     data = stores.prometheus.ask(
         "query_range",
@@ -79,7 +77,7 @@ def ask_flux(stores: Stores, text: str) -> list[dict[str, str]]:
 def _flux(
     stores: Stores, query: Asked, chosen: Mapping[str, str]
 ) -> list[float]:
-    rows = ask_flux(stores, fill_grafana(query, chosen, utc_now()))
+    rows = ask_flux(stores, fill_grafana(query, chosen, stores.at))
     beside = {"", "result", "table", "_time"}
     for row in rows:
         # What is neither is a label: of them there may be those asked for.
@@ -95,21 +93,22 @@ def _flux(
 def _influx1(
     stores: Stores, query: Asked, chosen: Mapping[str, str]
 ) -> list[float]:
-    text = fill_grafana(query, chosen, utc_now())
+    text = fill_grafana(query, chosen, stores.at)
     return values_of(ask_influxql(stores.influx1, text))
 
 
 def _influx2(
     stores: Stores, query: Asked, chosen: Mapping[str, str]
 ) -> list[float]:
-    text = fill_grafana(query, chosen, utc_now())
+    text = fill_grafana(query, chosen, stores.at)
     return values_of(ask_influxql(stores.influx2, text))
 
 
 def _chronograf(
     stores: Stores, query: Asked, chosen: Mapping[str, str]
 ) -> list[float]:
-    text = fill_chronograf(query.text, chosen).replace("autogen", POLICY)
+    text = fill_chronograf(query.text, chosen, stores.at)
+    text = text.replace("autogen", POLICY)
     return values_of(ask_influxql(stores.influx1, text))
 
 

@@ -8,7 +8,7 @@ every metric, by the agent's own sinks.
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +66,9 @@ class Stores:
     influx1: Influx1
     influx2: Influx2
 
+    at: datetime
+    """When they were filled: what is true now was true then."""
+
 
 @contextmanager
 def filled_stores(folder: Path) -> Iterator[Stores]:
@@ -96,9 +99,10 @@ def filled_stores(folder: Path) -> Iterator[Stores]:
         stack.callback(prometheus.kill)
         prometheus.start()
         _wait_until_filled(one, prometheus)
-        _report(one)
+        at = utc_now()
+        _report(one, at)
         _copy(one, two)
-        yield Stores(prometheus=prometheus, influx1=one, influx2=two)
+        yield Stores(prometheus=prometheus, influx1=one, influx2=two, at=at)
 
 
 def _made(folder: Path, name: str) -> Path:
@@ -152,14 +156,13 @@ def _wait_until_filled(
     wait_until(lambda: scrapes() > SETTLED.total_seconds(), what=scrapes)
 
 
-def _report(influx: InfluxServer) -> None:
-    """Write the report that has everything, at some moments."""
-    now = utc_now()
-    moments = [now - timedelta(seconds=5 + 15 * n) for n in range(4)]
+def _report(influx: InfluxServer, at: datetime) -> None:
+    """Write the report that has everything, at some moments before."""
+    moments = [at - timedelta(seconds=5 + 15 * n) for n in range(4)]
     lines = [
         point.to_line_protocol()
-        for at in moments
-        for point in to_points(a_full_report(at))
+        for moment in moments
+        for point in to_points(a_full_report(moment))
     ]
     _write(influx, lines)
 
@@ -176,7 +179,7 @@ def _copy(one: InfluxServer, other: InfluxServer) -> None:
 
 
 def _escape(value: str) -> str:
-    for character in "\\, =":
+    for character in ", =":
         value = value.replace(character, f"\\{character}")
     return value
 

@@ -75,6 +75,7 @@ def fill_grafana(
     for name, value in {
         "$timeFilter": f"time >= {first}ms and time <= {last}ms",
         "$__rate_interval": f"{RATE_SECONDS}s",
+        "$__interval_ms": f"{STEP_SECONDS}000",
         "$__interval": f"{STEP_SECONDS}s",
         "$__range": f"{LOOK_BACK.total_seconds():g}s",
         "v.timeRangeStart": begin.isoformat(),
@@ -89,11 +90,15 @@ def fill_grafana(
     return text
 
 
-def fill_chronograf(text: str, chosen: Mapping[str, str]) -> str:
+def fill_chronograf(
+    text: str, chosen: Mapping[str, str], now: datetime
+) -> str:
     """Return a query as Chronograf would send it."""
     for name, value in {
         ":dashboardTime:": f"now() - {LOOK_BACK.total_seconds():g}s",
         ":upperDashboardTime:": "now()",
+        # The stores are asked of the moment when they were filled.
+        "now()": f"{int(now.timestamp() * 1000)}ms",
         ":interval:": f"{STEP_SECONDS}000ms",
         **{f"= :{key}:": f"= '{value}'" for key, value in chosen.items()},
         **{f":{key}:": value for key, value in chosen.items()},
