@@ -84,22 +84,27 @@ def filled_stores(folder: Path) -> Iterator[Stores]:
         sink = PrometheusSink()
         sink.publish(a_full_report(utc_now()))
         reported = stack.enter_context(serving(sink.exposition()[0]))
-        lab = stack.enter_context(Lab(SETTINGS))
-        source = {"bootstrap.servers": lab.source.bootstrap}
-        stack.enter_context(Traffic(source))
-        agent = stack.enter_context(
-            AgentProcess(
-                folder / "agent", _config(lab, one), influx_environment(one)
+        with ExitStack() as watched:
+            lab = watched.enter_context(Lab(SETTINGS))
+            source = {"bootstrap.servers": lab.source.bootstrap}
+            watched.enter_context(Traffic(source))
+            agent = watched.enter_context(
+                AgentProcess(
+                    folder / "agent",
+                    _config(lab, one),
+                    influx_environment(one),
+                )
             )
-        )
-        prometheus = PrometheusServer(
-            _made(folder, "prometheus"),
-            [_host(agent.url), _host(reported)],
-        )
-        stack.callback(prometheus.kill)
-        prometheus.start()
-        _wait_until_filled(one, prometheus)
-        at = utc_now()
+            prometheus = PrometheusServer(
+                _made(folder, "prometheus"),
+                [_host(agent.url), _host(reported)],
+            )
+            stack.callback(prometheus.kill)
+            prometheus.start()
+            _wait_until_filled(one, prometheus)
+            at = utc_now()
+            # Nothing is added from here on, so that all can hold the same.
+            agent.stop()
         _report(one, at)
         _copy(one, two)
         yield Stores(prometheus=prometheus, influx1=one, influx2=two, at=at)
