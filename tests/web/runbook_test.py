@@ -22,7 +22,7 @@ See [`lag`](#lag) and [security](security.md#rights).
 
 `Nothing of … is copied: … wait` — **critical**. Restart <b>it</b>.
 
-- `… falls behind, and longer from minute to minute`: add tasks
+- `… falls behind for …, and longer from minute to minute`: add tasks
 
 ### Unknown
 
@@ -68,8 +68,8 @@ def anchors(page: str) -> list[str]:
         # Both fit; the one that says more is meant.
         (
             "lag",
-            "orders falls behind, and longer from minute to minute",
-            "#lag-falls-behind-and-longer-from-minute-to-minute",
+            "orders falls behind for 3 min, and longer from minute to minute",
+            "#lag-falls-behind-for-and-longer-from-minute-to",
         ),
         ("lag", "orders falls behind for 3 min.", "#lag-falls-behind-for"),
         ("lag", "no topic was seen yet", "#lag-no-topic-was-seen-yet"),
