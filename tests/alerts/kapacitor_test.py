@@ -4,7 +4,7 @@ An hour or a minute of holding is a second here. Points bear their own times,
 so seconds pass in a moment. Each test has flows of its own.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 
@@ -13,24 +13,20 @@ import pytest
 from mirrorwatch.alerting import ALERTS, Alert, Severity
 from mirrorwatch.alerting.alert import Judged
 from mirrorwatch.alerting.kapacitor import scripts
-from mirrorwatch.clock import utc_now
-from mirrorwatch.domain.checks import CHECKS
-from mirrorwatch.domain.verdicts import Flow, Health
-from mirrorwatch.ports import Report
-from tests.support.builders import a_report, a_verdict, a_window
+from mirrorwatch.domain.verdicts import Health
 from tests.support.kapacitor_alerts import AlertingKapacitor
+from tests.support.kapacitor_stories import (
+    PATIENCE,
+    TICK,
+    Story,
+    play,
+    reports,
+)
 from tests.support.watch import wait_until
 
 pytestmark = pytest.mark.kapacitor
 
-TICK = timedelta(seconds=1)
 HOUR = timedelta(hours=1)
-BEFORE = timedelta(seconds=20)
-"""How long ago a story begins. It ends before points are from the future."""
-
-PATIENCE = 60.0
-"""Seconds for what takes less than one."""
-
 FLOW = "mirrorwatch-flow"
 LEVEL = {Severity.PAGE: "CRITICAL", Severity.TICKET: "WARNING"}
 OK, UNKNOWN, WARNING, CRITICAL = (
@@ -39,9 +35,6 @@ OK, UNKNOWN, WARNING, CRITICAL = (
     Health.WARNING,
     Health.CRITICAL,
 )
-Checks = Mapping[str, Health]
-Story = Sequence[Checks]
-"""What is not ok of a flow, tick by tick."""
 
 
 def hurried(alert: Alert) -> Alert:
@@ -71,65 +64,6 @@ def kapacitor(
         assert server.problems == []
     finally:
         server.kill()
-
-
-def reports(
-    stories: Mapping[str, Story], *, held: range = range(0), end: str = "end"
-) -> list[Report]:
-    """Return what an agent would report of flows, and of a last one, which
-    is broken when all others are at their end.
-    """
-    begin = utc_now() - BEFORE
-    length = max(map(len, stories.values()))
-    last: Story = [*[{}] * length, *[{"canary": CRITICAL}] * 5]
-    return [
-        a_report(
-            begin + n * TICK,
-            flows=[
-                Flow(name=flow, source="a", target="b")
-                for flow in (*stories, end)
-            ],
-            verdicts=[
-                a_verdict(
-                    (story[n] if n < len(story) else {}).get(check, OK),
-                    flow=flow,
-                    check=check,
-                )
-                for flow, story in {**stories, end: last}.items()
-                for check in CHECKS
-            ],
-            maintenance=[a_window(flow=flow) for flow in stories if n in held],
-        )
-        for n in range(length + 5)
-    ]
-
-
-def play(
-    kapacitor: AlertingKapacitor,
-    stories: Mapping[str, Story],
-    *,
-    held: range = range(0),
-) -> dict[str, list[tuple[int, str, str]]]:
-    """Return what was told of each flow: tick, level, message."""
-    end = f"end of {', '.join(stories)}"
-    played = reports(stories, held=held, end=end)
-    kapacitor.feed(played)
-    # It is told of last, so all others were.
-    wait_until(
-        lambda: any(
-            told.id == f"mirrorwatch/{end}" for told in kapacitor.told
-        ),
-        within=PATIENCE,
-        what=lambda: (kapacitor.told, kapacitor.problems),
-    )
-    return {
-        name: [
-            (round((told.at - played[0].at) / TICK), told.level, told.message)
-            for told in kapacitor.told
-            if told.id == f"mirrorwatch/{name}"
-        ]
-        for name in stories
-    }
 
 
 def told(message: str) -> list[str]:
