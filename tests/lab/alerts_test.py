@@ -13,7 +13,7 @@ from tests.support.watch import FLOW, describe, wait_until
 
 pytestmark = pytest.mark.lab
 
-TOGETHER = timedelta(seconds=40)
+TOGETHER = timedelta(seconds=20)
 """How long the first page waits for what follows from the same fault."""
 
 
