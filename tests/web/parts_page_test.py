@@ -107,6 +107,19 @@ def test_what_is_well_is_said_without_a_sign_and_what_is_not_known_with_one(
         assert text(browser, f"{part('tasks')} .part-health") == "critical"
 
 
+def test_no_part_of_an_agent_that_is_gone_is_shown_as_well(
+    browser: Chrome,
+) -> None:
+    stage = Stage()
+    stage.tick(healthy(utc_now()))
+    with serve_stage(stage) as server:
+        browser.get(server.url)
+        wait_for(browser, part("tasks"), "3 of 3 that copy say RUNNING")
+
+    wait_for(browser, f"{part('tasks')} .part-health", "unknown")
+    assert text(browser, f"{part('audit')} .part-health") == "unknown"
+
+
 def test_the_last_nights_are_listed_with_their_reports(
     browser: Chrome, tmp_path: Path
 ) -> None:

@@ -71,13 +71,14 @@ def test_all_of_it_can_be_read(
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("device", WIDTHS)
 def test_the_runbook_can_be_read(
-    browser: Chrome, scene: tuple[str, str], device: str, theme: str
+    browser: Chrome, device: str, theme: str
 ) -> None:
     emulate(browser, WIDTHS[device], theme)
-    browser.get(f"{scene[1]}/runbook#tasks")
-    wait_for(browser, "h1", "Runbook")
-    screenshot(browser, FOLDER / f"runbook-{device}-{theme}.png", 1600)
+    with serve_stage(Stage()) as server:
+        browser.get(f"{server.url}/runbook#tasks")
+        wait_for(browser, "h1", "Runbook")
+        screenshot(browser, FOLDER / f"runbook-{device}-{theme}.png", 1600)
 
-    assert content_width(browser) <= WIDTHS[device]
-    assert browser.execute_script(CONTRAST) == []
-    assert complaints(browser) == []
+        assert content_width(browser) <= WIDTHS[device]
+        assert browser.execute_script(CONTRAST) == []
+        assert complaints(browser) == []

@@ -42,6 +42,7 @@ export class FlowCard {
   show(flow, now, isLive) {
     this.flow = flow;
     this.now = now;
+    this.isLive = isLive;
     setText(this.find(".source"), flow.source);
     setText(this.find(".target"), flow.target);
     const usual = `${flow.source}->${flow.target}`;
@@ -81,7 +82,10 @@ export class FlowCard {
 
   /** Shows what was last told behind its verdicts. */
   showDetails(seen, now, staleAfter) {
-    this.parts.show(seen, this.flow.verdicts, now, staleAfter);
+    // Nobody knows how it is by now.
+    const verdicts = this.isLive ? this.flow.verdicts
+      : this.flow.verdicts.map((verdict) => ({ ...verdict, health: "unknown" }));
+    this.parts.show(seen, verdicts, now, staleAfter);
   }
 
   async showHistory(range, now) {

@@ -34,16 +34,16 @@ export class ParityPart {
       this.block("drifts", "Configured otherwise, where it matters", [
         ["Topic", (t) => t.topic, "name"],
         ["Property", (t) => t.property, "text"],
-        [`At ${flow.source}`, (t) => t.source, "number"],
-        [`At ${flow.target}`, (t) => t.target, "number"],
+        [`At ${flow.source}`, (t) => setting(t.property, t.source), "number"],
+        [`At ${flow.target}`, (t) => setting(t.property, t.target), "number"],
         lasting,
         ["State", (t) => (t.by_default ? "by the brokers' defaults" : state(t)), "text"],
       ], (t) => `${t.topic} ${t.property}`),
       this.block("told", "Configured otherwise, and a site's own affair", [
         ["Topic", (t) => t.topic, "name"],
         ["Property", (t) => t.property, "text"],
-        [`At ${flow.source}`, (t) => t.source, "number"],
-        [`At ${flow.target}`, (t) => t.target, "number"],
+        [`At ${flow.source}`, (t) => setting(t.property, t.source), "number"],
+        [`At ${flow.target}`, (t) => setting(t.property, t.target), "number"],
       ], (t) => `${t.topic} ${t.property}`),
     ];
     this.lists = LISTS.map(([name, title]) => {
@@ -122,6 +122,13 @@ function note(parity, configs) {
 function missingState(topic) {
   if (topic.hidden) return "the agent may not see it there";
   return topic.overdue ? "overdue" : "new: the mirror has time yet";
+}
+
+/** A value as it is set, and how long that is. */
+function setting(property, value) {
+  const number = Number(value);
+  if (!property.endsWith(".ms") || !Number.isFinite(number) || number < 1000) return value;
+  return `${value} (${age(number / 1000)})`;
 }
 
 const state = (item) => (item.overdue ? "overdue" : "the mirror has time yet");
