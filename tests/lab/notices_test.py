@@ -1,0 +1,103 @@
+"""A mirror that stands still is one notice, and its return another."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from click.testing import CliRunner
+
+from mirrorwatch.cli.root import main
+from mirrorwatch.lab import Lab
+from tests.support.agent_process import AgentProcess
+from tests.support.watch import FLOW, describe, wait_until
+from tests.support.webhook import Webhook, serve_webhook
+
+pytestmark = pytest.mark.lab
+
+LIMITS = {
+    "canary": {"warning_window": "5s"},
+    # Of a mirror that just starts, nothing is asked here.
+    "latency": {"warning": "5m", "critical": "10m"},
+}
+
+
+def config(lab: Lab) -> dict[str, Any]:
+    data = describe(lab, canary={"interval": "500ms", "deadline": "10s"})
+    data["flows"][0]["limits"] = LIMITS
+    receiver = {"name": "on-call", "kind": "webhook", "url": "${env:HOOK}"}
+    notify = {"hold": "10s", "recovery": "10s", "receivers": [receiver]}
+    return data | {"interval": "1s", "sinks": {"notify": notify}}
+
+
+def told(webhook: Webhook) -> list[str]:
+    return [body["kind"] for body in webhook.bodies]
+
+
+def healths(agent: AgentProcess) -> Mapping[str, str]:
+    """Return the health of the flow and of each check."""
+    status = httpx.get(f"{agent.url}/api/status", timeout=60).json()
+    (flow,) = status["flows"] or [{"health": "unknown", "verdicts": []}]
+    checks = {v["check"]: v["health"] for v in flow["verdicts"]}
+    return {"flow": flow["health"]} | checks
+
+
+def wait_for_health(agent: AgentProcess, health: str) -> None:
+    wait_until(
+        lambda: healths(agent)["flow"] == health, what=lambda: healths(agent)
+    )
+
+
+def wait_for_notice(agent: AgentProcess, webhook: Webhook, kind: str) -> None:
+    wait_until(
+        lambda: told(webhook)[-1:] == [kind],
+        what=lambda: (told(webhook), healths(agent)),
+    )
+
+
+def maintenance(folder: Path, *arguments: str) -> None:
+    file = ["--config", str(folder / "config.yaml")]
+    result = CliRunner().invoke(main, ["maintenance", *arguments, *file])
+    assert result.exit_code == 0, result.output
+
+
+def test_each_fault_of_a_mirror_is_one_notice_and_one_recovery(
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serve_webhook() as webhook:
+        monkeypatch.setenv("HOOK", webhook.url)
+        start = (tmp_path, config(lab), {"HOOK": webhook.url})
+        try:
+            with AgentProcess(*start) as agent:
+                wait_for_health(agent, "ok")
+                lab.mirror.freeze()
+                wait_for_notice(agent, webhook, "worse")
+                # This ends with a kill, while the mirror stands still.
+            agent.log_file.rename(tmp_path / "killed.log")
+            with AgentProcess(*start) as agent:
+                wait_for_health(agent, "critical")
+                lab.mirror.thaw()
+                wait_for_notice(agent, webhook, "recovered")
+
+                arguments = ("--for", "1h", "--reason", "an upgrade")
+                maintenance(tmp_path, *arguments)
+                lab.mirror.freeze()
+                wait_for_health(agent, "critical")
+                lab.mirror.thaw()
+                wait_for_health(agent, "ok")
+                maintenance(tmp_path, "--end")
+                wait_for_notice(agent, webhook, "maintenance")
+        finally:
+            lab.mirror.thaw()
+
+    worse, recovered, report = webhook.bodies
+    assert [worse["kind"], recovered["kind"]] == ["worse", "recovered"]
+    assert (worse["flow"], worse["health"]) == (FLOW, "critical")
+    assert recovered["lasted_seconds"] > 10
+    (flow,) = report["flows"]
+    assert [flow[at]["health"] for at in ("before", "after")] == ["ok", "ok"]
+    assert flow["before"]["latency_p99_seconds"] is not None
+    assert flow["counted"]["probes_lost"] == 0
+    assert flow["counted"]["probes_late"] > 0
+    assert flow["counted"]["records_skipped"] == 0
