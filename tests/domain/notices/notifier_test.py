@@ -172,6 +172,14 @@ def test_what_still_stands_after_maintenance_is_told_then() -> None:
     assert notice.lasted > HOUR
 
 
+def test_what_stood_before_maintenance_has_to_stand_anew_after_it() -> None:
+    telling = Telling()
+    assert telling.last(CRITICAL, 20 * SECOND) == []
+    assert telling.last(CRITICAL, HOUR, held={FLOW.name}) == []
+    assert telling.last(CRITICAL, 30 * SECOND) == []
+    assert len(telling.tick(CRITICAL)) == 1
+
+
 def test_what_recovered_in_maintenance_is_told_after_it() -> None:
     telling = Telling()
     telling.last(CRITICAL, MINUTE)
