@@ -1,5 +1,6 @@
 """Ends of partitions at a real broker: transactions, growth, other topics."""
 
+import gc
 from collections.abc import Iterator
 
 import pytest
@@ -103,3 +104,17 @@ def test_a_topic_that_is_made_anew_has_ends_and_starts_of_its_own(
     describe(cluster)
     assert ends.read([place]) == {place: 2}
     assert ends.read_starts([place]) == {place: 0}
+
+
+def test_descriptions_that_are_gone_leave_nothing(
+    lab: Lab, cluster: Cluster
+) -> None:
+    def ids() -> int:
+        gc.collect()
+        return sum(type(x).__name__ == "Uuid" for x in gc.get_objects())
+
+    lab.source.topics.create("described", 1, {})
+    before = ids()
+    for _ in range(20):
+        assert "described" in describe(cluster).topics
+    assert ids() == before

@@ -25,6 +25,7 @@ from confluent_kafka.admin import (
 )
 
 from ..exceptions import SourceError, SourceUnavailableError
+from .answers import answer_of
 from .kafka import QUIET, to_source_error
 
 __all__ = ["Brokers", "Cluster", "Topic"]
@@ -218,9 +219,7 @@ class Cluster:
     def wait(self, future: Future[T], right: str) -> T:
         """Wait for an answer."""
         try:
-            # Not raised, it holds no frame, which would hold the answers to
-            # all that was asked at once until Python looks for old cycles.
-            trouble = future.exception(TIMEOUT + 1)
+            found = answer_of(future, TIMEOUT + 1)
         except TimeoutError as e:
             raise SourceUnavailableError(
                 f"{self.alias} has not answered the agent for "
@@ -228,11 +227,11 @@ class Cluster:
                 source="kafka",
                 cluster=self.alias,
             ) from e
-        if isinstance(trouble, KafkaException):
-            raise self._translate(trouble, right) from trouble
+        if isinstance(found, KafkaException):
+            raise self._translate(found, right) from found
         # What went wrong before does not explain what goes wrong later.
         self._error = None
-        return future.result()
+        return found
 
     def _translate(self, error: KafkaException, right: str) -> SourceError:
         self._admin.poll(0)
@@ -248,5 +247,4 @@ def _code(error: SourceError) -> int | None:
     cause = error.__cause__
     if not isinstance(cause, KafkaException):
         return None
-    code: int = cause.args[0].code()
-    return code
+    return int(cause.args[0].code())
