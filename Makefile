@@ -38,7 +38,7 @@ scale: setup  ## what it costs on 1,172 topics, then on 10,000 partitions: 10 mi
 bench-audit: setup  ## how fast an audit reads, beside Kafka's own consumer: 10 minutes
 	$(BIN)/python -m tests.bench.audit
 
-nights: setup  ## what takes an audit long to prove: a million records, a cluster, lost brokers
+nights: setup  ## what takes an audit long to prove: a million records, a cluster, kills, lost brokers
 	MIRRORWATCH_AUDIT_THOUSANDS=1000 $(BIN)/pytest tests/proof
 
 cluster: setup  ## the audit on a Spark cluster of two workers, and by spark-submit: 5 minutes

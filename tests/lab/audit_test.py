@@ -1,7 +1,5 @@
 """The audit command on a real mirror, with faults at exact places."""
 
-import os
-import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -11,10 +9,11 @@ import pytest
 from mirrorwatch.clock import utc_now
 from mirrorwatch.lab import CANARY_TOPIC, TARGET, Lab, LabSettings
 from mirrorwatch.lab.faults import drop_marked
-from tests.support.audit_command import SECONDS, AuditCommand, Ran, write
+from tests.support.audit_command import AuditCommand, Ran, write
 from tests.support.audit_faults import (
     FAULTS,
-    Found,
+    counts,
+    found,
     inject,
     last_value,
     records,
@@ -83,27 +82,6 @@ def copy_twice(lab: Lab, begin: datetime) -> None:
     )
 
 
-def found(ran: Ran) -> dict[str, tuple[Found, ...]]:
-    by_topic: dict[str, tuple[Found, ...]] = {}
-    for finding in ran.document["findings"]:
-        one = (
-            finding["kind"],
-            finding["count"],
-            finding["source_offsets"],
-            finding["target_offsets"],
-        )
-        others = by_topic.get(finding["topic"], ())
-        by_topic[finding["topic"]] = tuple(sorted((*others, one)))
-    return by_topic
-
-
-def counts(ran: Ran) -> dict[str, tuple[int, int]]:
-    return {
-        topic["topic"]: (topic["source_count"], topic["target_count"])
-        for topic in ran.document["topics"]
-    }
-
-
 def test_a_clean_window_is_clean_and_every_record_is_counted(
     written: Written,
 ) -> None:
@@ -159,32 +137,3 @@ def test_digests_of_both_sides_say_what_one_run_says(
 
     assert compared.status == 3
     assert compared.document == whole.document
-
-
-def test_a_night_that_was_killed_begins_again_and_the_next_one_goes_on(
-    lab: Lab, written: Written
-) -> None:
-    killed = written.audit.start("run", "--json")
-    plans = written.audit.folder / "audit" / "runs"
-    try:
-        wait_until(
-            lambda: any(plans.glob("nightly-*/plan/_SUCCESS")),
-            within=SECONDS,
-            what=lambda: "no plan yet",
-        )
-    finally:
-        os.killpg(killed.pid, signal.SIGKILL)
-        killed.communicate()
-    more = [{"key": b"k", "value": b"more %d" % n} for n in range(5)]
-    write(lab.source.bootstrap, "clean.events", more)
-    copied(lab, "clean.events", ["more 4"])
-
-    night = written.audit("run", "--json")
-    assert night.status == 3
-    assert counts(night)["clean.events"] == (300, 300)
-    assert found(night)["dropped"] == FAULTS["dropped"].found
-
-    tomorrow = utc_now() + timedelta(days=1)
-    after = written.audit("run", "--date", f"{tomorrow:%Y-%m-%d}", "--json")
-    assert after.status == 0
-    assert counts(after)["clean.events"] == (5, 5)

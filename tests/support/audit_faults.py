@@ -7,11 +7,11 @@ from typing import Any
 
 from mirrorwatch.lab import Lab
 from mirrorwatch.lab.faults import MARK
-from tests.support.audit_command import write
+from tests.support.audit_command import Ran, write
 from tests.support.lab import copied
 
-__all__ = ["AT", "FAULTS", "Fault", "Found", "inject", "last_value"]
-__all__ += ["record", "records"]
+__all__ = ["AT", "FAULTS", "Fault", "Found", "counts", "found", "inject"]
+__all__ += ["last_value", "record", "records"]
 
 AT = 10
 """Offset at which a fault is: so many records come before it, and after."""
@@ -186,3 +186,26 @@ def inject(lab: Lab, faults: Mapping[str, Fault], begin: datetime) -> None:
 def last_value(written: Sequence[Record]) -> list[str]:
     """Return the value of the last of these records, if there is one."""
     return [record["value"].decode() for record in written[-1:]]
+
+
+def found(ran: Ran) -> dict[str, tuple[Found, ...]]:
+    """Return what an audit found, by topic."""
+    by_topic: dict[str, tuple[Found, ...]] = {}
+    for finding in ran.document["findings"]:
+        one = (
+            finding["kind"],
+            finding["count"],
+            finding["source_offsets"],
+            finding["target_offsets"],
+        )
+        others = by_topic.get(finding["topic"], ())
+        by_topic[finding["topic"]] = tuple(sorted((*others, one)))
+    return by_topic
+
+
+def counts(ran: Ran) -> dict[str, tuple[int, int]]:
+    """Return how many records an audit counted on each side, by topic."""
+    return {
+        topic["topic"]: (topic["source_count"], topic["target_count"])
+        for topic in ran.document["topics"]
+    }
