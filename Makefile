@@ -25,8 +25,8 @@ demo: setup  ## two sites, a mirror, traffic and the agent; prints the page's ad
 test: lint  ## everything, the real lab included
 	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
 
-fast: setup  ## what needs no Kafka: seconds
-	$(BIN)/pytest -m 'not lab and not browser and not influx and not slow and not spark'
+fast: setup  ## what needs no Kafka: two minutes
+	$(BIN)/pytest -n auto --dist loadfile -m 'not lab and not browser and not influx and not slow and not spark'
 
 bench: setup  ## what the agent costs: 6, 1 and 24 canary partitions, then `scale`
 	$(BIN)/python -m tests.bench.cost
