@@ -203,14 +203,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--profile", type=Path, help="file for a profile of the surveys"
     )
-    parser.add_argument(
-        "sizes", nargs="*", choices=[*SIZES, []], default=list(SIZES)
-    )
+    parser.add_argument("sizes", nargs="*", choices=[*SIZES, []], default=[])
     options = parser.parse_args(arguments)
     structlog.configure(
         wrapper_class=structlog.make_filtering_bound_logger(30)
     )
-    for name in options.sizes:
+    for name in options.sizes or SIZES:
         measure(name, options.seconds, options.profile)
 
 

@@ -49,7 +49,9 @@ def print_result(
     if not result.clean and not result.findings:
         style = "yellow"
     sign = "✓" if result.clean else "✗" if result.findings else "?"
-    console.print(Text(_plain(f"{sign} {answer(result)}"), style=style))
+    console.print(
+        Text(_plain(f"{sign} {answer(result)}"), style=style), soft_wrap=True
+    )
     span = f"{as_time(result.start)} to {as_time(result.end)} UTC"
     console.print(Text(f"  {result.id}, {span}", style="dim"))
     if result.findings:
@@ -57,7 +59,7 @@ def print_result(
     if result.unverifiable:
         _print_gaps(result.unverifiable, console)
     for line in _stated(result.stated):
-        console.print(Text(f"  {line}"))
+        console.print(Text(f"  {line}"), soft_wrap=True)
     for audit in finished:
         speed = audit.speed
         per_second = (speed.records_per_second, speed.bytes_per_second)
@@ -68,7 +70,7 @@ def print_result(
             f"{as_duration(speed.reading)}: {per_second[0]:,.0f} records/s, "
             f"{as_size(per_second[1])}/s; {as_duration(speed.total)} in all"
         )
-        console.print(Text(line, style="dim"))
+        console.print(Text(line, style="dim"), soft_wrap=True)
 
 
 def print_history(audits: Iterable[FinishedAudit], console: Console) -> None:
@@ -98,7 +100,7 @@ def print_crossing(crossing: Crossing, console: Console) -> None:
     )
     if crossing.percent is not None:
         line += f", {crossing.percent:.3g} % of what was read"
-    console.print(Text(line))
+    console.print(Text(line), soft_wrap=True)
 
 
 def _print_findings(findings: Sequence[Finding], console: Console) -> None:
