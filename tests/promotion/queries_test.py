@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorwatch.domain.promotion import Kind, Rewriter, Translation
-from mirrorwatch.domain.promotion.flux import rewrite_flux, rewrite_quoted
+from mirrorwatch.domain.promotion.flux import rewrite_flux
 from mirrorwatch.domain.promotion.influxql import rewrite_influxql
+from mirrorwatch.domain.promotion.promql import rewrite_promql
 from mirrorwatch.domain.promotion.tokens import join, tokenize
 
 STAND = {
@@ -145,10 +146,25 @@ def test_flux_stops_at_what_it_does_not_know() -> None:
 def test_matchers_of_promql_name_the_other_site() -> None:
     rewriter = Rewriter(THERE)
     query = 'rate(x{topic="stand.dome", job="a"}[5m]) / y'
-    assert rewrite_quoted(query, rewriter) == query.replace("stand", "summit")
+    assert rewrite_promql(query, rewriter) == query.replace("stand", "summit")
     regex = r'x{topic=~"stand\\.dome|stand\\.b"}'
-    assert rewrite_quoted(regex, rewriter) == regex.replace("stand", "summit")
+    assert rewrite_promql(regex, rewriter) == regex.replace("stand", "summit")
+    for one in ("'stand.a'", "`stand.a`", r"'it\'s'", r'"\n"'):
+        query = f"x{{topic={one}}}"
+        expected = query.replace("stand", "summit")
+        assert rewrite_promql(query, rewriter) == expected
+    plain = 'x{topic=~"stand.dome.*", node!~"node1.stand"}'
+    assert rewrite_promql(plain, rewriter) == (
+        'x{topic=~"summit.dome.*", node!~"sum7"}'
+    )
     assert rewriter.stops == []
+
+
+@pytest.mark.parametrize("regex", ["stand[.]dome", ".*stand.dome"])
+def test_a_regex_of_promql_that_cannot_be_followed_stops(regex: str) -> None:
+    rewriter = Rewriter(THERE)
+    rewrite_promql(f'x{{topic=~"{regex}"}}', rewriter)
+    assert len(rewriter.stops) == 1
 
 
 names = st.sampled_from(["efd_stand", "mirror stand"])

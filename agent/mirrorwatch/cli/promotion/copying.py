@@ -7,7 +7,6 @@ from rich.console import Console
 from rich.text import Text
 
 from ...config.sites import OURS, SitesConfig
-from ...domain.promotion.hiding import hide
 from ...domain.promotion.leftovers import find_leftovers
 from ...exceptions import ConfigError
 from ...promotion.item import Item
@@ -101,7 +100,7 @@ class Copying:
                 console.print(Text(line, style=STYLES.get(line[:1], "")))
             if self.source.name == OURS:
                 continue  # it speaks of mirrorwatch, and means it
-            text = hide(render(change.wanted), secrets)
+            text = render(change.wanted, secrets)
             for left in find_leftovers(text, values, self.source.hosts):
                 click.echo(
                     f"note: {change.wanted} still says {left!r}, which is "

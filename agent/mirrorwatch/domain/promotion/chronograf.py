@@ -11,6 +11,7 @@ from typing import Any
 from .flux import rewrite_flux
 from .influxql import rewrite_influxql
 from .rewriter import Rewriter
+from .slots import fill, slots_of
 from .values import Kind
 
 __all__ = ["rewrite_chronograf"]
@@ -31,6 +32,11 @@ def rewrite_chronograf(dashboard: Json, rewriter: Rewriter) -> dict[str, Any]:
     rewriter
         Knows the values, and collects what it does not know.
     """
+    rewriter.learn(lambda ahead: _rewrite(dashboard, ahead))
+    return _rewrite(dashboard, rewriter)
+
+
+def _rewrite(dashboard: Json, rewriter: Rewriter) -> dict[str, Any]:
     result = dict(dashboard)
     result["cells"] = [
         _rewrite_cell(cell, rewriter) for cell in dashboard["cells"]
@@ -72,8 +78,9 @@ def _rewrite_template(template: Json, rewriter: Rewriter) -> dict[str, Any]:
     result = dict(template)
     with rewriter.at(f"variable {template['tempVar']}"):
         result["sourceID"] = rewriter.exact(Kind.SOURCE, template["sourceID"])
+        name = template["tempVar"].strip(":")
         result["values"] = [
-            {**v, "value": _rewrite_value(v, rewriter)}
+            {**v, "value": _rewrite_value(v, name, rewriter)}
             for v in template["values"]
         ]
         if template.get("query"):
@@ -81,7 +88,7 @@ def _rewrite_template(template: Json, rewriter: Rewriter) -> dict[str, Any]:
     return result
 
 
-def _rewrite_value(value: Json, rewriter: Rewriter) -> str:
+def _rewrite_value(value: Json, variable: str, rewriter: Rewriter) -> str:
     text: str = value["value"]
     match value["type"]:
         case "database":
@@ -91,7 +98,7 @@ def _rewrite_value(value: Json, rewriter: Rewriter) -> str:
         case "fieldKey" | "tagKey":
             return text
         case _:
-            return rewriter.text(text)
+            return fill(slots_of(variable, rewriter), text, rewriter)
 
 
 def _rewrite_choices(query: Json, rewriter: Rewriter) -> dict[str, Any]:

@@ -1,16 +1,12 @@
-"""Rewrites queries in Flux, and quoted texts of other languages."""
+"""Rewrites queries in Flux."""
 
 import json
-import re
 
 from .rewriter import Rewriter
 from .tokens import Token, join, meaningful, tokenize
 from .values import Kind
 
-__all__ = ["rewrite_bucket", "rewrite_flux", "rewrite_quoted"]
-
-QUOTED = re.compile(r'"(?:\\.|[^"\\])*"')
-"""A text in quotes, as PromQL has it."""
+__all__ = ["rewrite_bucket", "rewrite_flux"]
 
 ARGUMENTS = {
     "bucket": Kind.DATABASE,
@@ -55,11 +51,6 @@ def rewrite_bucket(name: str, rewriter: Rewriter) -> str:
     return rewriter.exact(Kind.DATABASE, database) + (
         slash + rewriter.exact(Kind.RETENTION_POLICY, policy) if slash else ""
     )
-
-
-def rewrite_quoted(query: str, rewriter: Rewriter) -> str:
-    """Rewrite each text in double quotes, as in PromQL's matchers."""
-    return QUOTED.sub(lambda m: _rewrite(m[0], None, rewriter), query)
 
 
 def _is_import(before: list[Token]) -> bool:

@@ -7,8 +7,10 @@ see `mirrorwatch.promotion.grafana`.
 from collections.abc import Mapping
 from typing import Any
 
-from .flux import rewrite_flux, rewrite_quoted
+from .flux import rewrite_flux
+from .grafana_variables import is_variable, rewrite_variable
 from .influxql import rewrite_influxql
+from .promql import rewrite_promql
 from .rewriter import Rewriter
 from .values import Kind
 
@@ -39,6 +41,7 @@ def rewrite_grafana(dashboard: Json, rewriter: Rewriter) -> dict[str, Any]:
     rewriter
         Knows the values, and collects what it does not know.
     """
+    rewriter.learn(lambda ahead: _rewrite(dict(dashboard), "", ahead))
     found: dict[str, Any] = _rewrite(dict(dashboard), "", rewriter)
     return found
 
@@ -65,16 +68,20 @@ def _rewrite(node: Any, language: str, rewriter: Rewriter) -> Any:
     if "libraryPanel" in node:
         why = "is a library panel, which is not copied: unlink it"
         rewriter.stop(Kind.DATASOURCE, str(node.get("title", "")), why)
-    result = {}
     title = node.get("title") or node.get("name")
     place = [repr(title)] if isinstance(title, str) and title else []
     with rewriter.at(*place):
+        result = {}
+        if is_variable(node):
+            result = rewrite_variable(node, rewriter)
         for key, value in node.items():
-            with rewriter.at(key):
-                result[key] = _rewrite_key(
-                    key, value, node, language, rewriter
-                )
-    return result
+            if key not in result:
+                with rewriter.at(key):
+                    result[key] = _rewrite_key(
+                        key, value, node, language, rewriter
+                    )
+    # In the order that it had, so that nothing but values differs.
+    return {key: result[key] for key in node}
 
 
 def _rewrite_key(
@@ -82,23 +89,26 @@ def _rewrite_key(
 ) -> Any:
     if key == "datasource":
         return _rewrite_source(value, rewriter)
-    if key == "current" and isinstance(value, dict):
-        return _rewrite_choice(value, node, rewriter)
     if not isinstance(value, str):
         return _rewrite(value, language, rewriter)
     if key in QUERIES:
-        return _rewrite_query(value, node, language, rewriter)
+        return _rewrite_query(value, language, rewriter)
     return _rewrite_text(key, value, node, rewriter)
 
 
 def _rewrite_text(key: str, value: str, node: Json, rewriter: Rewriter) -> str:
+    regex = value.startswith("/")
     if key in PROSE:
         return rewriter.prose(value)
+    if key == "measurement" and regex:
+        return rewriter.regex(value)
     if key in NAMES:
         return rewriter.value(NAMES[key], value)
     if key == "value" and "operator" in node:
         # A tag's value in a query; regexes stand between strokes.
-        regex = value.startswith("/")
+        return rewriter.regex(value) if regex else rewriter.text(value)
+    if key == "options" and node.get("id") in {"byName", "byRegexp"}:
+        # The field that an override is for: often a measurement's name.
         return rewriter.regex(value) if regex else rewriter.text(value)
     return value
 
@@ -114,31 +124,9 @@ def _rewrite_source(source: Any, rewriter: Rewriter) -> Any:
     return source
 
 
-def _rewrite_query(
-    query: str, node: Json, language: str, rewriter: Rewriter
-) -> str:
-    if node.get("type") in {"custom", "constant", "textbox"}:
-        return rewriter.text(query)
-    if node.get("type") in {"datasource", "interval"}:
-        return query  # a type of sources, or times
+def _rewrite_query(query: str, language: str, rewriter: Rewriter) -> str:
     if language == "influxdb":
         if "|>" in query or "from(bucket" in query:
             return rewrite_flux(query, rewriter)
         return rewrite_influxql(query, rewriter)
-    return rewrite_quoted(query, rewriter)
-
-
-def _rewrite_choice(
-    choice: Json, variable: Json, rewriter: Rewriter
-) -> dict[str, Any]:
-    """Rewrite what is chosen of a variable."""
-    result = dict(choice)
-    for key in ("text", "value"):
-        value = choice.get(key)
-        if not isinstance(value, str) or value.startswith("$__"):
-            continue
-        if variable.get("type") != "datasource":
-            result[key] = rewriter.text(value)
-        elif key == "value" and value != "default":
-            result[key] = rewriter.exact(Kind.DATASOURCE, value)
-    return result
+    return rewrite_promql(query, rewriter)

@@ -1,9 +1,11 @@
 """Hides what looks like a secret in what is shown of scripts."""
 
+import json
 import re
 from collections.abc import Iterable
+from typing import Any
 
-__all__ = ["HIDDEN", "SECRET", "hide"]
+__all__ = ["HIDDEN", "SECRET", "hide", "hide_in"]
 
 HIDDEN = "**********"
 
@@ -13,6 +15,9 @@ SECRET = re.compile(
     re.IGNORECASE,
 )
 """Names of settings that hold secrets."""
+
+SHOWN = frozenset({"type", "description"})
+"""What is told of a variable beside its value."""
 
 _QUOTED = r"""(?P<open>["']+)(?P<value>(?:\\.|(?!(?P=open)).)*)(?P=open)"""
 
@@ -50,10 +55,44 @@ def hide(text: str, secrets: Iterable[str] = ()) -> str:
         Values that are known to be secret.
     """
     for secret in sorted(filter(None, secrets), key=len, reverse=True):
-        text = text.replace(secret, HIDDEN)
+        escaped = json.dumps(secret, ensure_ascii=False)[1:-1]
+        text = text.replace(secret, HIDDEN).replace(escaped, HIDDEN)
     for pattern in _PATTERNS:
         text = pattern.sub(_cover, text)
     return text
+
+
+def hide_in(node: Any, *, secret: bool = False) -> Any:
+    """Return content that may be shown: without what secret names hold.
+
+    Parameters
+    ----------
+    node
+        Part of an item's content, as JSON has it.
+    secret
+        Whether the name that holds it is a secret's.
+
+    Notes
+    -----
+    A variable's value stands below its name, a list's items further down:
+    `hide`, which sees the text only, does not find them.
+    """
+    match node:
+        case dict():
+            return {
+                key: hide_in(
+                    value,
+                    secret=(secret and key not in SHOWN)
+                    or bool(SECRET.search(key)),
+                )
+                for key, value in node.items()
+            }
+        case list():
+            return [hide_in(item, secret=secret) for item in node]
+        case str() if secret and node:
+            return HIDDEN
+        case _:
+            return node
 
 
 def _cover(match: re.Match[str]) -> str:

@@ -82,6 +82,8 @@ class _Query:
         token = self._at(at)
         if token.kind == "regex":
             self._set(at, self._rewriter.regex(token.raw))
+        elif token.kind == "variable":
+            self._rewriter.value(kind, token.raw)
         elif token.kind in {"name", "word"}:
             old = _bare(token)
             new = self._rewriter.value(kind, old)

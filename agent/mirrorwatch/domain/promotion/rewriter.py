@@ -1,7 +1,7 @@
 """Rewrites single values and notes what it does not know."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -19,6 +19,9 @@ CLOSING = ".,;:!"
 TEMPLATE = re.compile(r":\w+:|\$\w+|\$\{[^}]*\}|\[\[[^\]]*\]\]|\{\{[^}]*\}\}")
 """A variable of Chronograf, Grafana or Kapacitor inside a value: what is put
 there is chosen when it is looked at."""
+
+VARIABLE = re.compile(r"\w+")
+"""Its name: what follows may be a format, as in ``${name:regex}``."""
 
 NAMES = {
     Kind.DATABASE: "database",
@@ -63,7 +66,22 @@ class Rewriter:
     stops: list[Stop] = field(default_factory=list)
     """What is not known."""
 
+    uses: dict[str, set[Kind]] = field(default_factory=dict)
+    """What variables stand for, by their names."""
+
     _place: list[str] = field(default_factory=list)
+
+    def learn(self, rewrite: Callable[["Rewriter"], object]) -> None:
+        """Learn what variables stand for, by rewriting all once for nothing.
+
+        Notes
+        -----
+        They are declared anywhere, and used anywhere: ``FROM "$db".."m"``
+        makes a database of the value of ``db``.
+        """
+        ahead = Rewriter(self.translation)
+        rewrite(ahead)
+        self.uses = ahead.uses
 
     @contextmanager
     def at(self, *place: str) -> Iterator[None]:
@@ -83,6 +101,8 @@ class Rewriter:
     def exact(self, kind: Kind, value: str) -> str:
         """Rewrite a value that names one thing of a kind."""
         if TEMPLATE.fullmatch(value):
+            if name := VARIABLE.search(value):
+                self.uses.setdefault(name[0], set()).add(kind)
             return value
         found = self.translation.exact(kind, value)
         return self.stop(kind, value) if found is None else found
@@ -128,6 +148,15 @@ class Rewriter:
         if self.translation.has_escaped_prefix(text):
             return self.regex(text)
         return self.prefixed(text)
+
+    def pattern(self, text: str) -> str:
+        """Rewrite a text that is a regex, or an address used as one."""
+        known = self.translation.knows_address(text)
+        return (
+            self.text(text)
+            if known or URL.search(text)
+            else (self.regex(text))
+        )
 
     def regex(self, pattern: str) -> str:
         """Rewrite the prefixes with which names begin in a regex."""

@@ -3,11 +3,12 @@
 from enum import Enum, auto
 
 from .flux import rewrite_flux
+from .hiding import SECRET
 from .influxql import rewrite_influxql
 from .rewriter import Rewriter
 from .values import Kind
 
-__all__ = ["Slot", "Slots", "fill", "find_slot"]
+__all__ = ["Slot", "Slots", "fill", "find_slot", "slots_of"]
 
 
 class Slot(Enum):
@@ -35,9 +36,10 @@ things."""
 
 _RECEIVERS = (
     *("accountname", "alertgroup", "apikey", "appkey", "channel", "chatid"),
-    *("cluster", "email", "endpoint", "integrationkey", "recipients"),
-    *("recipientslist", "room", "routingkey", "servicekey", "teams"),
-    *("teamslist", "to", "token", "userkey", "workspace", "brokername"),
+    *("cluster", "email", "endpoint", "handlers", "integrationkey"),
+    *("recipients", "recipientslist", "room", "routingkey", "servicekey"),
+    *("teams", "teamslist", "to", "token", "userkey", "workspace"),
+    "brokername",
 )
 
 _SLOTS: dict[str, Kind | Slot] = {
@@ -66,8 +68,21 @@ are the same words with hyphens."""
 
 
 def find_slot(name: str) -> Kind | Slot | None:
-    """Return how the value of a property or option is read, if known."""
-    return _SLOTS.get(name.replace("-", "").replace("_", "").lower())
+    """Return how the value of a property or option is read, if known.
+
+    Notes
+    -----
+    What opens a door at the one site (``password``, ``Authorization``) opens
+    none at the other, and must not get there unseen.
+    """
+    slot = _SLOTS.get(name.replace("-", "").replace("_", "").lower())
+    return Kind.HANDLER if slot is None and SECRET.search(name) else slot
+
+
+def slots_of(variable: str, rewriter: Rewriter) -> Slots:
+    """Return how the value of a dashboard's variable is read."""
+    kinds = rewriter.uses.get(variable, ())
+    return tuple(sorted(kinds)) or (Slot.TEXT,)
 
 
 def fill(slots: Slots, value: str, rewriter: Rewriter) -> str:

@@ -83,6 +83,18 @@ class TickScript:
         if slot is not None and at and called:
             for argument in self._arguments(at + 2):
                 self._assign(argument, (slot,), word.raw)
+        elif word.raw == "header" and called:
+            self._look_at_header([*self._arguments(at + 2)])
+
+    def _look_at_header(self, arguments: Sequence[list[int]]) -> None:
+        """Say how the value of a header is read: by the header's name."""
+        match arguments:
+            case [[name], value] if self._at(name).kind == "text":
+                header = _bare(self._at(name))
+                slot = find_slot(header) or Slot.TEXT
+                self._assign(value, (slot,), f"header {header}")
+            case _:
+                pass
 
     def _arguments(self, at: int) -> Iterator[list[int]]:
         """Yield the tokens of each argument, from the first one on."""

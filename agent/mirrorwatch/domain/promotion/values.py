@@ -55,6 +55,9 @@ END_OF_ADDRESS = "/?#"
 another port is another server."""
 
 
+PLAIN = re.compile(r"[\w.-]+")
+"""A prefix that is a regex for itself."""
+
 UNESCAPED = re.compile(r"\\([^.])|\\\.|\[\.\]")
 """What stands for one character of a name in a regex."""
 
@@ -187,6 +190,12 @@ class Translation:
         if not pairs:
             return pattern
         escaped = {_escape(old): _escape(new) for old, new in pairs.items()}
+        # Dots are seldom escaped, and stand for themselves as well.
+        escaped |= {
+            old: new
+            for old, new in pairs.items()
+            if PLAIN.fullmatch(old) and PLAIN.fullmatch(new)
+        }
         starts = re.compile(
             rf"(?<![^/^(|:])(?:{'|'.join(map(re.escape, escaped))})"
         )
