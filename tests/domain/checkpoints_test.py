@@ -93,6 +93,7 @@ def test_what_is_stale_is_a_warning_and_what_is_absent_is_off() -> None:
     )
     verdict = judged(groups=3, overdue=(overdue,))
     assert verdict.health is Health.WARNING
+    assert "1 checkpoint has been stale for up to 9 min" in verdict.reason
     assert "group g on t[0] is at 205, its checkpoint at 100" in verdict.reason
     assert judged(groups=3).health is Health.OK
     assert judged().health is Health.OFF

@@ -97,6 +97,13 @@ def test_lag_that_cannot_be_said_is_unknown(seen: LagObservation) -> None:
     assert lag(seen).health is Health.UNKNOWN
 
 
+def test_one_partition_without_a_lag_is_told_as_one() -> None:
+    assert lag(replace(SEEN, unknown_partitions=1)).reason == (
+        "The lag of 1 partition cannot be said: it has no leader, or the "
+        "mirror's position lies beyond its end"
+    )
+
+
 def test_the_reason_names_the_longest_of_those_that_stand() -> None:
     stuck = replace(
         BEHIND, status=LagStatus.STOPPED, stuck=timedelta(minutes=5)

@@ -67,3 +67,12 @@ def test_a_source_that_keeps_everything_loses_nothing() -> None:
     seen = replace(SEEN, topics=(replace(BEHIND, headroom=None),))
     assert retention(seen).health is Health.OK
     assert retention(seen).reason == "The source deletes no record"
+
+
+def test_one_record_that_waits_is_told_as_one() -> None:
+    left = Headroom(remaining=timedelta(hours=23), share=0.7)
+    seen = with_late(records=1, headroom=left, drain=timedelta(minutes=6))
+    assert retention(seen).reason == (
+        "late loses records in 23 h: 1 record waits; as fast as now, the lag "
+        "is gone in 6 min"
+    )

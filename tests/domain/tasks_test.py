@@ -71,6 +71,7 @@ def test_tasks_that_run_are_ok() -> None:
     verdict = judged(task(number=None), task(), task(number=1))
     assert verdict.health is Health.OK
     assert verdict.reason == "2 of 2 tasks that copy run"
+    assert judged(task()).reason == "1 of 1 task that copies runs"
 
 
 def test_a_task_that_failed_is_critical_with_all_it_stopped() -> None:
@@ -132,6 +133,7 @@ def test_when_no_task_runs_nothing_is_copied() -> None:
     assert "scheduled.rebalance.max.delay.ms" in verdict.reason
     verdict = judged(task("PAUSED"))
     assert verdict.health is Health.CRITICAL
+    assert "1 of 1 task of c does not run" in verdict.reason
     assert "somebody paused" in verdict.reason
     assert judged(task(number=None)).health is Health.CRITICAL
 
@@ -179,7 +181,7 @@ def test_the_last_cause_is_told() -> None:
 def test_partitions_are_named_in_stretches() -> None:
     places = [("b", 0), ("a", 3), ("a", 1), ("a", 0), ("a", 5)]
     assert name_partitions(places) == "a[0-1,3,5], b[0]"
-    assert name_partitions(places, 1) == "a[0-1,3,5] and 1 more topics"
+    assert name_partitions(places, 1) == "a[0-1,3,5] and 1 more topic"
 
 
 def state(

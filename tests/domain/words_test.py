@@ -1,6 +1,6 @@
 import pytest
 
-from mirrorwatch.domain.words import agree, alike, counted
+from mirrorwatch.domain.words import agree, alike, counted, every
 
 
 def test_one_is_told_as_one_and_many_as_many() -> None:
@@ -15,11 +15,21 @@ def test_one_is_told_as_one_and_many_as_many() -> None:
     ]
 
 
+def test_all_of_one_is_the_one() -> None:
+    assert [every(n, "topic") for n in (1, 2, 2000)] == [
+        "the one topic",
+        "all 2 topics",
+        "all 2,000 topics",
+    ]
+
+
 @pytest.mark.parametrize(
     ("one", "many"),
     [
         ("record of t topic waits, a", "records of t topics wait, a"),
         ("partition is no longer copied", "partitions are no longer copied"),
+        ("kept in the one topic", "kept in all topics"),
+        ("1 task that copies runs", "1 tasks that copy run"),
         ("has been, and its task holds", "have been, and their task hold"),
     ],
 )

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
+from .words import counted
+
 __all__ = [
     "MirrorTask",
     "Role",
@@ -186,7 +188,8 @@ def name_partitions(
     names = [f"{t}[{_stretches(ps)}]" for t, ps in by_topic.items()]
     if most is None or len(names) <= most:
         return ", ".join(names)
-    return f"{', '.join(names[:most])} and {len(names) - most} more topics"
+    others = counted(len(names) - most, "more topic")
+    return f"{', '.join(names[:most])} and {others}"
 
 
 def _stretches(numbers: Iterable[int]) -> str:

@@ -2,14 +2,19 @@
 
 import re
 
-__all__ = ["agree", "alike", "counted"]
+__all__ = ["agree", "alike", "counted", "every"]
 
 SINGULAR = {
     "are": "is",
+    "copy": "copies",
+    "differ": "differs",
+    "do": "does",
     "have": "has",
     "hold": "holds",
     "lie": "lies",
+    "run": "runs",
     "their": "its",
+    "they": "it",
     "wait": "waits",
     "were": "was",
 }
@@ -19,6 +24,11 @@ SINGULAR = {
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def every(number: int, noun: str) -> str:
+    """Return all of so many."""
+    return f"the one {noun}" if number == 1 else f"all {counted(number, noun)}"
 
 
 def agree(number: int, clause: str) -> str:
@@ -39,7 +49,7 @@ def alike(text: str) -> str:
     """Return a text in small letters as something to compare: what is said
     of one and of many looks alike in it.
     """
-    return re.sub(r"[a-z]+", _stem, text)
+    return re.sub(r"[a-z]+", _stem, text.replace("the one ", "all "))
 
 
 def _stem(match: re.Match[str]) -> str:

@@ -14,13 +14,16 @@ def test_nothing_is_said_before_both_sides_are_known() -> None:
     assert verdict.health is Health.UNKNOWN
     assert verdict.reason == "ldf does not answer the agent"
     assert world.figures() == []
-    assert world.survey({"a": 1}, {"a": 1}).health is Health.OK
+    verdict = world.survey({"a": 1}, {"a": 1})
+    assert verdict.health is Health.OK
+    assert verdict.reason.startswith("The one topic that the mirror carries ")
+    assert verdict.reason.endswith(" is as it should be at ldf")
 
 
 def test_a_new_topic_is_missed_after_two_refreshes_until_it_is_there() -> None:
     world = World()
     assert world.survey({"a": 1, "b": 1}, {"a": 1}).health is Health.OK
-    assert "1 of them are new" in world.verdict().reason
+    assert "1 of them is new" in world.verdict().reason
     world.now += 20 * MINUTE
     assert world.survey({"a": 1, "b": 1}, {"a": 1}).health is Health.OK
     assert world.figures() == [0, 0]

@@ -30,7 +30,7 @@ def test_a_mirror_that_goes_on_is_ok(world: World) -> None:
     assert (world.resets, world.verdict().health) == ((), Health.OK)
     assert (
         world.verdict().reason
-        == "The mirror kept its place in all 1 partitions"
+        == "The mirror kept its place in the one partition"
     )
 
 

@@ -143,9 +143,8 @@ def _judge_night(night: Night) -> Iterator[Finding]:
 def _praise(night: Night, by: str) -> Finding:
     records = sum(topic.source_records for topic in night.topics)
     stated = sum(night.stated.values())
-    rest = (
-        f"; {stated} differ for a reason, see the evidence" if stated else ""
-    )
+    differ = f"{stated:,} {agree(stated, 'differ for a reason')}"
+    rest = f"; {differ}, see the evidence" if stated else ""
     return Finding(
         Health.OK,
         f"Of {counted(records, 'record')} of "

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from ..observations import CanaryObservation, CanaryPartition
 from ..verdicts import Health, Verdict
-from ..words import counted
+from ..words import counted, every
 from .finding import Finding, conclude, seconds
 
 __all__ = ["CanaryLimits", "judge_canary"]
@@ -83,7 +83,7 @@ def _find(
     yield from _find_trouble(seen, limits, now)
     yield Finding(
         Health.OK,
-        f"Probes arrive on all {len(seen.partitions)} partitions"
+        f"Probes arrive on {every(len(seen.partitions), 'partition')}"
         + _warming_note(seen),
     )
 

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from ..checkpoints import CheckpointsObservation
 from ..verdicts import Evidence, Health, Verdict
+from ..words import agree, counted
 from .finding import Finding, conclude, seconds
 
 __all__ = ["judge_checkpoints"]
@@ -61,22 +62,25 @@ def _find(
     for problem in seen.problems:
         yield Finding(Health.UNKNOWN, problem)
     if seen.overdue:
+        count = len(seen.overdue)
         oldest = min(seen.overdue, key=lambda found: found.since)
         yield Finding(
             Health.WARNING,
-            f"{len(seen.overdue)} checkpoints are stale, one of them for "
-            f"{seconds(now - oldest.since)}: {oldest}. After a failover that "
-            "group would read again what it has read",
+            f"{counted(count, 'checkpoint')} {agree(count, 'have been')} "
+            f"stale for up to {seconds(now - oldest.since)}: {oldest}. After "
+            "a failover that group would read again what it has read",
         )
     if seen.groups:
         more = (
-            f"; {seen.unasked} more groups are not looked at"
+            f"; {counted(seen.unasked, 'more group')} "
+            + agree(seen.unasked, "are not looked at")
             if seen.unasked
             else ""
         )
         yield Finding(
             Health.OK,
-            f"Checkpoints follow the {seen.groups} groups that have any{more}",
+            f"Checkpoints follow the {counted(seen.groups, 'group')} that "
+            f"{agree(seen.groups, 'have any')}{more}",
         )
     elif not seen.problems:
         yield Finding(

@@ -88,12 +88,12 @@ def _find(
         )
     for problem in seen.problems:
         yield Finding(Health.UNKNOWN, problem)
-    if seen.unknown_partitions:
+    if unknown := seen.unknown_partitions:
         yield Finding(
             Health.UNKNOWN,
-            f"The lag of {counted(seen.unknown_partitions, 'partition')} "
-            "cannot be said: they have no leader, or the mirror's position "
-            "lies beyond their end",
+            f"The lag of {counted(unknown, 'partition')} cannot be said: "
+            f"{agree(unknown, 'they')} {agree(unknown, 'have no leader')}, or "
+            f"the mirror's position lies beyond {agree(unknown, 'their end')}",
         )
     yield from _stuck(flow, seen, limits)
     allowed = _patience(seen, limits)[LagStatus.STALLED]

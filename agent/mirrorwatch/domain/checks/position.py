@@ -7,6 +7,7 @@ from itertools import islice
 
 from ..resets import PositionObservation, Reset
 from ..verdicts import Evidence, Health, Verdict
+from ..words import every
 from .finding import Finding, conclude, seconds
 from .position_reasons import health_of, reason_of
 
@@ -81,7 +82,7 @@ def _find(
         )
     yield Finding(
         Health.OK,
-        f"The mirror kept its place in all {seen.partitions} partitions",
+        "The mirror kept its place in " + every(seen.partitions, "partition"),
     )
 
 

@@ -12,6 +12,7 @@ from ..lag import (
     first_loss,
 )
 from ..verdicts import Evidence, Health, Verdict
+from ..words import agree, counted
 from .finding import Finding, conclude, seconds
 
 __all__ = ["RetentionLimits", "judge_retention"]
@@ -100,7 +101,7 @@ def _judge(
     about = " (estimated from the size of the log)" * headroom.estimated
     what = (
         f"{topic.topic} loses records in {seconds(left)}{about}: "
-        f"{topic.records} wait"
+        f"{counted(topic.records, 'record')} {agree(topic.records, 'wait')}"
     )
     if share < limits.critical_share and not drains:
         yield Finding(
@@ -116,8 +117,8 @@ def _judge(
 
 def _drain(topic: TopicLag) -> str:
     if topic.drain is None:
-        return "they do not get fewer"
-    return f"as fast as now, they are copied in {seconds(topic.drain)}"
+        return "the lag does not get smaller"
+    return f"as fast as now, the lag is gone in {seconds(topic.drain)}"
 
 
 def _worst(seen: LagObservation) -> FirstLoss | None:

@@ -205,4 +205,5 @@ def _place(happening: Happening) -> str:
 def _note_merged(seen: SkipsObservation) -> str:
     if not seen.merged:
         return ""
-    return f"; {seen.merged} merged topics are left to the audit"
+    topics = counted(seen.merged, "merged topic")
+    return f"; {topics} {agree(seen.merged, 'are left to the audit')}"

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from ..mirror_facts import MirrorMetrics
 from ..verdicts import Health
+from ..words import agree, counted
 from .finding import Finding
 
 __all__ = ["Slowness", "find_slowness"]
@@ -68,11 +69,12 @@ def _of_silence(said: MirrorMetrics) -> str:
     who = said.silent[0]
     if len(said.silent) > 1:
         who += f" and {len(said.silent) - 1} more"
-    if active := said.tasks.active_records or 0:
+    if active := round(said.tasks.active_records or 0):
         return (
             f"The mirror has read nothing for a minute ({who}), and "
-            f"{active:.0f} records that it read are not written: look at the "
-            "target's brokers and the link to them"
+            f"{counted(active, 'record')} that it read "
+            f"{agree(active, 'are not written')}: look at the target's "
+            "brokers and the link to them"
         )
     return (
         f"The source has answered no fetch of the mirror for a minute "

@@ -63,10 +63,13 @@ def _find(
     for problem in seen.problems:
         yield Finding(Health.UNKNOWN, problem)
     copying = [t for t in ours if t.role == "source" and t.number is not None]
+    count = len(copying)
     running = sum(task.state == "RUNNING" for task in copying)
     if running:
         yield Finding(
-            Health.OK, f"{running} of {len(copying)} tasks that copy run"
+            Health.OK,
+            f"{running} of {counted(count, 'task')} that "
+            f"{agree(count, 'copy')} {agree(count, 'run')}",
         )
     elif copying:
         # Whatever is worse was found above.

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from ..tasks import MirrorTask, TasksObservation
 from ..verdicts import Health
+from ..words import agree, counted
 from .finding import Finding, seconds
 
 __all__ = ["TasksLimits", "find_flapping", "find_idle"]
@@ -67,8 +68,9 @@ def _judge_tasks(
     paused = all(task.state in {"PAUSED", "STOPPED"} for task in idle)
     return Finding(
         Health.CRITICAL if copies and not running else Health.WARNING,
-        f"{len(idle)} of {len(tasks)} tasks of {name} do not run for "
-        f"{seconds(now - since)} ({states}): {PAUSED if paused else DELAY}",
+        f"{len(idle)} of {counted(len(tasks), 'task')} of {name} "
+        f"{agree(len(tasks), 'do not run')} for {seconds(now - since)} "
+        f"({states}): {PAUSED if paused else DELAY}",
     )
 
 
@@ -104,18 +106,19 @@ def find_flapping(
         if task.state != "FAILED" and task.failures >= limits.failures:
             yield Finding(
                 Health.WARNING,
-                f"{task} has failed {task.failures} times in the last "
-                f"{window} and was started again: it is flapping",
+                f"{task} has failed {counted(task.failures, 'time')} in the "
+                f"last {window} and was started again: it is flapping",
             )
         elif task.starts > usual:
             yield Finding(
                 Health.WARNING,
-                f"{task} was started {task.starts} times in the last "
-                f"{window}: it is flapping",
+                f"{task} was started {counted(task.starts, 'time')} in the "
+                f"last {window}: it is flapping",
             )
     if seen.rebalances > usual:
         yield Finding(
             Health.WARNING,
-            f"Tasks were given out anew {seen.rebalances} times in the last "
-            f"{window}: workers come and go, or connectors are changed",
+            "Tasks were given out anew "
+            f"{counted(seen.rebalances, 'time')} in the last {window}: "
+            "workers come and go, or connectors are changed",
         )

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from ..parity.topics import PartitionMismatch, TopicsObservation, names
 from ..verdicts import Evidence, Health, Verdict
+from ..words import agree, every
 from .finding import Finding, conclude, seconds
 
 __all__ = ["judge_topics"]
@@ -59,11 +60,13 @@ def _find(seen: TopicsObservation | None) -> Iterator[Finding]:
     yield from _find_missing(seen)
     yield from _find_mismatches(seen)
     yield from _find_cycles(seen)
+    carried = seen.carried - len(seen.unwanted)
+    theirs = every(carried, "topic")
     yield Finding(
         Health.OK,
-        f"All {seen.carried - len(seen.unwanted)} topics that the mirror "
-        f"carries are as they should be at {seen.target_alias}"
-        + _awaited_note(seen),
+        f"{theirs[0].upper()}{theirs[1:]} that the mirror carries "
+        f"{agree(carried, 'are as')} {agree(carried, 'they should be')} at "
+        f"{seen.target_alias}{_awaited_note(seen)}",
     )
 
 
@@ -145,7 +148,10 @@ def _find_cycles(seen: TopicsObservation) -> Iterator[Finding]:
 
 def _awaited_note(seen: TopicsObservation) -> str:
     awaited = len(seen.missing) + len(seen.mismatches)
-    return f"; {awaited} of them are new or have grown" if awaited else ""
+    if not awaited:
+        return ""
+    new, grown = agree(awaited, "are new"), agree(awaited, "have grown")
+    return f"; {awaited} of them {new} or {grown}"
 
 
 def _evidence(seen: TopicsObservation | None) -> Evidence:
