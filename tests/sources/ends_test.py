@@ -13,27 +13,27 @@ from mirrorwatch.sources.cluster import Cluster
 from mirrorwatch.sources.ends import BATCH, Ends
 
 BROKERS, PARTITIONS = 3, 4
-"""Of the mock; that many partitions has each topic that is asked for."""
+"""Of the cluster; that many partitions has each topic that is asked for."""
 
 
 @pytest.fixture(scope="module")
-def mock() -> Iterator[Producer]:
+def cluster() -> Iterator[Producer]:
     producer = Producer({"test.mock.num.brokers": BROKERS, "log_level": 0})
     yield producer
     producer.flush(10)
 
 
 @pytest.fixture
-def properties(mock: Producer) -> dict[str, str]:
-    brokers = mock.list_topics(timeout=10).brokers.values()
+def properties(cluster: Producer) -> dict[str, str]:
+    brokers = cluster.list_topics(timeout=10).brokers.values()
     servers = (f"{broker.host}:{broker.port}" for broker in brokers)
     return {"bootstrap.servers": ",".join(servers)}
 
 
-def make(mock: Producer, *topics: str) -> list[TopicPartition]:
+def make(cluster: Producer, *topics: str) -> list[TopicPartition]:
     """Make topics, as a producer does by asking; return the partitions."""
     for topic in topics:
-        mock.list_topics(topic, timeout=10)
+        cluster.list_topics(topic, timeout=10)
     return [(topic, n) for topic in topics for n in range(PARTITIONS)]
 
 
@@ -68,13 +68,13 @@ class Requests:
 
 
 def test_ends_and_starts_are_those_of_the_logs(
-    mock: Producer, properties: dict[str, str]
+    cluster: Producer, properties: dict[str, str]
 ) -> None:
-    places = make(mock, "written.a", "written.b")
+    places = make(cluster, "written.a", "written.b")
     for count, (topic, partition) in enumerate(places):
         for n in range(count):
-            mock.produce(topic, str(n), partition=partition)
-    assert mock.flush(30) == 0
+            cluster.produce(topic, str(n), partition=partition)
+    assert cluster.flush(30) == 0
     ends = Ends(Cluster("summit", properties), properties)
     try:
         wanted = {place: count for count, place in enumerate(places)}
@@ -87,10 +87,10 @@ def test_ends_and_starts_are_those_of_the_logs(
 
 
 def test_each_broker_is_asked_once_for_a_batch(
-    mock: Producer, properties: dict[str, str]
+    cluster: Producer, properties: dict[str, str]
 ) -> None:
     more = BATCH // PARTITIONS + 1
-    places = make(mock, *(f"many.{n}" for n in range(more)))
+    places = make(cluster, *(f"many.{n}" for n in range(more)))
     requests = Requests()
     ends = Ends(
         Cluster("summit", properties), {**properties, **requests.properties}
@@ -109,9 +109,9 @@ def test_each_broker_is_asked_once_for_a_batch(
 
 
 def test_what_there_is_is_told_where_something_is_gone(
-    mock: Producer, properties: dict[str, str]
+    cluster: Producer, properties: dict[str, str]
 ) -> None:
-    places = make(mock, "there")
+    places = make(cluster, "there")
     wanted = dict.fromkeys(places, 0)
     gone = [*places, ("gone", 0)]
     ends = Ends(Cluster("summit", properties), properties)

@@ -93,7 +93,6 @@ def test_without_pyspark_it_says_how_to_get_it(
     assert "pip install" not in str(verdict(config))
     # What Python itself takes for "not installed".
     monkeypatch.setitem(sys.modules, "pyspark", None)
-    monkeypatch.setattr(sys, "path", [])
     found = verdict(config)
     assert found.health is Health.UNKNOWN
     assert "Do pip install 'mirrorwatch[spark]' there" in found.reason
