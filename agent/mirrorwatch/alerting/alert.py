@@ -11,6 +11,16 @@ __all__ = ["Above", "Alert", "Condition", "Grows", "Judged", "Old"]
 __all__ += ["Severity", "Silent", "Vanished"]
 
 
+GAP = timedelta(minutes=5)
+"""How long data may be missing without a break: a scrape that failed, or an
+agent that dies and is started again and again, which is never silent for long
+and never without a break. What is silent for longer is told as that."""
+
+RECOVERY = timedelta(minutes=1)
+"""How long it must be better before that is told, as notices wait too: what
+goes to and fro would wake somebody each time."""
+
+
 class Severity(StrEnum):
     """Whom an alert wakes; the value is what rules and handlers see."""
 
@@ -38,8 +48,8 @@ class Judged:
     """What it was judged to be."""
 
     or_worse: bool = False
-    """Whether worse counts too, so that an alert goes on where a check goes
-    to and fro between two healths."""
+    """Whether worse counts too, and `unknown` between, so that an alert goes
+    on where a check goes to and fro between them."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -108,3 +118,24 @@ class Alert:
 
     section: str
     """Anchor of the section of docs/runbook.md that says what to do."""
+
+    @property
+    def gap(self) -> timedelta:
+        """How long data may be missing without a break.
+
+        Shorter than `hold`, or the last sample alone would make an alert.
+        """
+        return min(self.hold / 2, GAP)
+
+    @property
+    def recovery(self) -> timedelta:
+        """How long it must be better before it ends."""
+        return min(self.hold / 2, RECOVERY)
+
+    @property
+    def recent(self) -> timedelta:
+        """How long bad and `unknown` may take turns to count as bad.
+
+        Shorter than `hold` for the same reason.
+        """
+        return self.hold / 3

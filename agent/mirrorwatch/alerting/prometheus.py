@@ -9,7 +9,9 @@ import yaml
 from ..domain.figures.agent import LAST_TICK
 from ..domain.figures.health import CHECK_HEALTH, MAINTENANCE
 from ..domain.figures.lag import TIME_TO_LOSS
+from ..domain.verdicts import Health
 from .alert import (
+    GAP,
     Above,
     Alert,
     Condition,
@@ -66,7 +68,8 @@ def _recorded() -> Iterable[dict[str, str]]:
     # An agent that moves to another machine is another instance, not another
     # flow: alerts must not end and begin with it.
     yield {"record": NOW, "expr": f"max by (flow, check) ({checks})"}
-    yield {"record": HELD, "expr": f"max by (flow) ({MAINTENANCE.name})"}
+    held = f"last_over_time({MAINTENANCE.name}[{_duration(GAP)}])"
+    yield {"record": HELD, "expr": f"max by (flow) ({held})"}
     yield {
         "record": LAST,
         "expr": f"{NOW}\n  or max by (flow, check) "
@@ -77,7 +80,7 @@ def _recorded() -> Iterable[dict[str, str]]:
 def _rule(alert: Alert, page: str) -> dict[str, Any]:
     return {
         "alert": alert.name,
-        "expr": _expression(alert.name, alert.when),
+        "expr": _expression(alert, alert.when),
         "for": _duration(alert.hold),
         "labels": {"severity": alert.severity.value, "service": SERVICE},
         "annotations": _annotations(alert, page),
@@ -101,10 +104,11 @@ def _annotations(alert: Alert, page: str) -> dict[str, str]:
     return annotations
 
 
-def _expression(name: str, when: Condition) -> str:
+def _expression(alert: Alert, when: Condition) -> str:
+    gap = _duration(alert.gap)
     match when:
         case Judged():
-            return _judged(name, when)
+            return _judged(alert, when)
         case Silent(metric=metric):
             return f"absent({metric.name})"
         case Vanished(metric=metric):
@@ -116,28 +120,40 @@ def _expression(name: str, when: Condition) -> str:
                 f"  and on () group({LAST_TICK.name})"
             )
         case Old(metric=metric, age=age):
-            return f"time() - {metric.name} > {age.total_seconds():g}"
+            last = f"last_over_time({metric.name}[{gap}])"
+            return f"time() - {last} > {age.total_seconds():g}"
         case Above(metric=metric, bound=bound, below=below):
-            return f"{metric.name} {'<' if below else '>'} {bound:g}"
+            is_so = f"{'<' if below else '>'} {bound:g}"
+            return f"last_over_time({metric.name}[{gap}]) {is_so}"
         case Grows(metric=metric, within=within):
             return f"increase({metric.name}[{_duration(within)}]) > 0"
 
 
-def _judged(name: str, when: Judged) -> str:
-    """Return when a check is so, or was when it was last seen.
+def _judged(alert: Alert, when: Judged) -> str:
+    """Return when a check is so, or is not known to be better again.
 
     Notes
     -----
     Prometheus ends an alert whose series is gone, and tells people that it
-    is resolved. So one that fires goes on until its check is seen to be well
-    again, while maintenance holds back new ones only.
+    is resolved. So one that fires goes on until its check is seen to be
+    better, and not for a moment only: neither silence nor `unknown` is
+    better. Maintenance holds back new ones only.
     """
-    is_so = f"{'>=' if when.or_worse else '=='} {when.health.value}"
     of = f'{{check="{when.check}"}}'
-    fires = f'ALERTS{{alertname="{name}", alertstate="firing"}}'
+    bad, unknown = when.health.value, Health.UNKNOWN.value
+    now = f"last_over_time({NOW}{of}[{_duration(alert.gap)}])"
+    worst = f"max_over_time({LAST}{of}[{_duration(alert.recovery)}])"
+    if when.or_worse:
+        recently = f"max_over_time({NOW}{of}[{_duration(alert.recent)}])"
+        begins = f"{now} >= {unknown} and {recently} >= {bad}"
+        goes_on = f"{worst} >= {unknown}"
+    else:
+        begins = f"{now} == {bad}"
+        goes_on = f"({worst} == {bad} or {LAST}{of} == {unknown})"
+    fires = f'ALERTS{{alertname="{alert.name}", alertstate="firing"}}'
     return (
-        f"({NOW}{of} {is_so} unless on (flow) {HELD} == 1)\n"
-        f"  or ({LAST}{of} {is_so} and on (flow) {fires})"
+        f"({begins} unless on (flow) {HELD} == 1)\n"
+        f"  or ({goes_on} and on (flow) {fires})"
     )
 
 
