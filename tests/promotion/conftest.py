@@ -1,13 +1,15 @@
-"""Two real sites: a test stand and the summit."""
+"""Two real sites, a test stand and the summit; and three Grafanas."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
+from tests.support.grafanas import Grafanas, three_grafanas
 from tests.support.two_sites import RealSite, TwoSites
 
-__all__ = ["two_sites"]
+__all__ = ["grafanas", "two_sites"]
 
 
 @pytest.fixture(scope="module")
@@ -22,3 +24,9 @@ def two_sites(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoSites]:
         # Ids differ between sites: the efd is not the first one here.
         summit.start(sources=("other", "efd"))
         yield TwoSites(folder, stand, summit)
+
+
+@pytest.fixture
+def grafanas(tmp_path: Path) -> Iterator[Grafanas]:
+    with three_grafanas(tmp_path) as started:
+        yield started

@@ -100,7 +100,7 @@ def test_kapacitor_lost_half_way_is_put_back_as_it_was(
         world.summit.kapacitor.start()
         lost = pushing.result()
     assert lost.exit_code == 1
-    assert "All is as it was before." in lost.output
+    assert "All there is as it was before." in lost.output
     assert rules(world) == before
     assert not (world.folder / "journal" / "summit-alerts.json").exists()
 

@@ -128,7 +128,7 @@ def test_a_server_lost_half_way_has_all_put_back_when_it_answers_again(
     before = state(pushing.server)
     pushing.server.answers_left = answers
     pushing.server.done_when_lost = done_when_lost
-    with pytest.raises(PromotionError, match="All is as it was before"):
+    with pytest.raises(PromotionError, match="All there is as it was before"):
         pushing.run()
     assert state(pushing.server) == before
     assert pushing.waits == [1, 2]

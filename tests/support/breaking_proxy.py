@@ -1,12 +1,13 @@
 """Stands before a real server and kills it at a chosen write."""
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import AbstractContextManager
+from http.server import BaseHTTPRequestHandler
 
 import httpx
 
+from tests.support.handling import handling
+from tests.support.plain_http import HTTP
 from tests.support.tick_site import Server
 
 __all__ = ["BreakingProxy"]
@@ -32,34 +33,14 @@ class BreakingProxy:
         """Set when a request has found it away. Starting it again is for the
         test's own thread: what a thread starts dies with that thread."""
 
-    @contextmanager
-    def listen(self) -> Iterator[str]:
+    def listen(self) -> AbstractContextManager[str]:
         """Yield the address to use instead of the server's."""
-        proxy = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do(self) -> None:
-                proxy.pass_on(self)
-
-            do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do  # noqa: N815
-
-            def log_message(self, *_: object) -> None:
-                """Say nothing."""
-
-        listener = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        thread = threading.Thread(target=listener.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{listener.server_address[1]}"
-        finally:
-            listener.shutdown()
-            thread.join()
-            listener.server_close()
+        return handling(self.pass_on)
 
     def pass_on(self, request: BaseHTTPRequestHandler) -> None:
         body = request.rfile.read(int(request.headers["Content-Length"] or 0))
         try:
-            answer = httpx.request(
+            answer = HTTP.request(
                 request.command,
                 self.server.url + request.path,
                 content=body,

@@ -6,13 +6,13 @@ and answers, and nothing that only a guess would fill in.
 """
 
 import json
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
+
+from tests.support.handling import handling
 
 __all__ = ["FakeGrafana"]
 
@@ -36,47 +36,44 @@ class FakeGrafana:
         self.writes = 0
         self.away_after: int | None = None
         """Writes after which it answers 503; `None` for never."""
+        self.page_length = 100
+        """As many are told at once, whatever is asked for."""
+        self.may_write = True
 
-    @contextmanager
-    def listen(self) -> Iterator[str]:
+    def listen(self) -> AbstractContextManager[str]:
         """Yield its address."""
-        grafana = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do(self) -> None:
-                grafana.handle(self)
-
-            do_GET = do_POST = do_DELETE = do  # noqa: N815
-
-            def log_message(self, *_: object) -> None:
-                """Say nothing."""
-
-        listener = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        thread = threading.Thread(target=listener.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{listener.server_address[1]}"
-        finally:
-            listener.shutdown()
-            thread.join()
-            listener.server_close()
+        return handling(self.handle)
 
     def handle(self, request: BaseHTTPRequestHandler) -> None:
         length = int(request.headers["Content-Length"] or 0)
         body = json.loads(request.rfile.read(length) or "null")
         path = urlsplit(request.path).path
+        answer: Answer
         if request.headers["Authorization"] != f"Bearer {self.token}":
-            status, answer = 401, {"message": "Invalid API key"}
+            answer = 401, {"message": "Invalid API key"}
         else:
-            status, answer = self._answer(request.command, path, body)
-        data = json.dumps(answer).encode()
+            answer = self._answer(request.command, path, body)
+        status, found = answer
+        if isinstance(found, list):
+            found = self._page(found, request.path)
+        data = json.dumps(found).encode()
         request.send_response(status)
         request.send_header("Content-Length", str(len(data)))
         request.end_headers()
         request.wfile.write(data)
 
+    def _page(self, found: list[Any], address: str) -> list[Any]:
+        asked = parse_qs(urlsplit(address).query)
+        length = min(int(asked["limit"][0]), self.page_length)
+        first = (int(asked["page"][0]) - 1) * length
+        return found[first : first + length]
+
     def _answer(self, method: str, path: str, body: Any) -> Answer:
         if method != "GET":
+            if not self.may_write:
+                return HTTPStatus.FORBIDDEN, {
+                    "message": "You need the permission dashboards:write"
+                }
             if self.away_after is not None and self.writes >= self.away_after:
                 self.away_after = None
                 return HTTPStatus.SERVICE_UNAVAILABLE, None

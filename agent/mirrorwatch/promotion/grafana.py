@@ -1,6 +1,7 @@
 """Dashboards at a site's Grafana."""
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -13,7 +14,7 @@ MARK = "copied-by-mirrorwatch"
 """Tag of a copy: tags are seen, searched for, and kept by every version."""
 
 PAGE = 1000
-"""As many are told at once; more are not allowed below version 8."""
+"""As many are asked for at once; a server may tell fewer."""
 
 OWN = {"id", "uid", "version", "iteration"}
 """What each server makes itself, or is kept apart."""
@@ -43,7 +44,8 @@ class Grafana:
         self._api = api
 
     def list(self) -> Sequence[Item]:
-        return [self._read(found["uid"]) for found in self._search()]
+        found = self._pages("/api/search", type="dash-db")
+        return [self._read(dashboard["uid"]) for dashboard in found]
 
     def put(self, item: Item, replaced: Item | None) -> None:
         model = {k: v for k, v in item.content.items() if k != FOLDER}
@@ -64,16 +66,14 @@ class Grafana:
         path = f"/api/dashboards/uid/{quote(item.name, safe='')}"
         self._api.ask("DELETE", path, absent=True)
 
-    def _search(self) -> Sequence[Mapping[str, Any]]:
-        found: list[Mapping[str, Any]] = []
-        page = 1
-        while True:
-            params = {"type": "dash-db", "limit": PAGE, "page": page}
-            more = self._api.ask("GET", "/api/search", params=params)
-            found += more
-            if len(more) < PAGE:
-                return found
-            page += 1
+    def _pages(self, path: str, **asked: str) -> Iterator[Mapping[str, Any]]:
+        """Yield what is told on all pages: the first empty one ends it."""
+        for page in itertools.count(1):
+            params = asked | {"limit": str(PAGE), "page": str(page)}
+            found = self._api.ask("GET", path, params=params)
+            if not found:
+                return
+            yield from found
 
     def _read(self, uid: str) -> Item:
         path = f"/api/dashboards/uid/{quote(uid, safe='')}"
@@ -87,9 +87,7 @@ class Grafana:
         """Return the uid of a folder, made if it is missing."""
         if not title:
             return ""
-        for found in self._api.ask(
-            "GET", "/api/folders", params={"limit": PAGE}
-        ):
+        for found in self._pages("/api/folders"):
             if found["title"] == title:
                 return str(found["uid"])
         made = self._api.ask("POST", "/api/folders", json={"title": title})

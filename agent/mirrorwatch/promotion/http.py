@@ -7,16 +7,13 @@ from typing import Any
 import httpx
 
 from ..config.sites import ServerConfig
-from ..domain.promotion.hiding import hide
-from ..exceptions import ConfigError, PromotionError, ServerLostError
+from ..exceptions import ConfigError
+from .words import Words
 
 __all__ = ["Api"]
 
 PATIENCE_SECONDS = 30.0
 """A list of a thousand tasks with their scripts takes seconds."""
-
-REASON_LENGTH = 300
-"""As much as is shown of a server's own words."""
 
 
 class Api:
@@ -46,9 +43,13 @@ class Api:
         server: ServerConfig,
         secrets: Collection[str],
     ) -> None:
-        self._key = f"sites.{site}.{product}"
-        self._where = f"{product} of {site} ({server.url})"
-        self._secrets = secrets
+        key = f"sites.{site}.{product}"
+        self._words = Words(
+            where=f"{product} of {site} ({server.url})",
+            key=key,
+            secrets=secrets,
+            patience_seconds=PATIENCE_SECONDS,
+        )
         # Chronograf asks for this where a browser's cookie would do.
         headers = {"X-Requested-With": "XMLHttpRequest"}
         if server.token is not None:
@@ -61,7 +62,7 @@ class Api:
         try:
             verify = ssl.create_default_context(cafile=server.ca)
         except OSError as e:
-            raise ConfigError(f"{self._key}.ca {server.ca}: {e}") from e
+            raise ConfigError(f"{key}.ca {server.ca}: {e}") from e
         self._http = httpx.Client(
             base_url=server.url,
             auth=login,
@@ -104,49 +105,18 @@ class Api:
         try:
             answer = self._http.request(method, path, json=json, params=params)
         except httpx.TransportError as e:
-            raise self._lost(e) from e
+            raise self._words.lost(e) from e
         if absent and answer.status_code == httpx.codes.NOT_FOUND:
             return None
         if answer.status_code in {502, 503, 504}:
-            raise ServerLostError(
-                f"{self._where} is away (status {answer.status_code})"
-            )
+            raise self._words.away(answer)
         if not answer.is_success:
-            raise self._refused(answer)
+            raise self._words.refused(answer)
         try:
             return answer.json() if answer.content else None
         except ValueError as e:
-            raise PromotionError(
-                f"What answers as {self._where} does not speak its API: see "
-                f"{self._key}.url"
-            ) from e
+            raise self._words.strange() from e
 
     def close(self) -> None:
         """Let go of the connections."""
         self._http.close()
-
-    def _lost(self, error: httpx.TransportError) -> ServerLostError:
-        why = str(error) or type(error).__name__
-        if isinstance(error, httpx.TimeoutException):
-            why = f"no answer within {PATIENCE_SECONDS:g} s"
-        return ServerLostError(
-            f"{self._where} cannot be reached ({why}): is it up, and is "
-            f"{self._key}.url right?"
-        )
-
-    def _refused(self, answer: httpx.Response) -> PromotionError:
-        status = answer.status_code
-        if status in {httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN}:
-            return PromotionError(
-                f"{self._where} refuses the login (status {status}): see "
-                f"username and password, or token, under {self._key}"
-            )
-        try:
-            body = answer.json()
-        except ValueError:
-            body = {}
-        said = ""
-        if isinstance(body, dict):
-            said = str(body.get("error") or body.get("message") or "")
-        said = hide(said, self._secrets)[:REASON_LENGTH] or f"status {status}"
-        return PromotionError(f"{self._where} refuses: {said}")

@@ -83,8 +83,19 @@ class Journal:
 
 
 @contextmanager
-def open_journal(folder: Path, site: str) -> Iterator[Journal]:
+def open_journal(
+    folder: Path, site: str, *, look: bool = False
+) -> Iterator[Journal]:
     """Open the journal of a site, for one process at a time.
+
+    Parameters
+    ----------
+    folder
+        Where journals are kept; made if it is missing.
+    site
+        Whose it is.
+    look
+        Whether only to look: nothing is made, and nobody is waited for.
 
     Raises
     ------
@@ -92,6 +103,10 @@ def open_journal(folder: Path, site: str) -> Iterator[Journal]:
         Raised if another push to this site is running, or if the folder
         cannot be used.
     """
+    path = folder / f"{site}.json"
+    if look:
+        yield Journal(path)
+        return
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / f"{site}.lock").open("w")
@@ -105,7 +120,7 @@ def open_journal(folder: Path, site: str) -> Iterator[Journal]:
                 f"Another push to {site} is running on this machine: let it "
                 "end first"
             ) from e
-        yield Journal(folder / f"{site}.json")
+        yield Journal(path)
 
 
 def _load(path: Path) -> list[Step]:

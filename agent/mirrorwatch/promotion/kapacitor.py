@@ -25,7 +25,7 @@ PATHS = {"task": f"{ROOT}/tasks", "template": f"{ROOT}/templates"}
 TOPICS = f"{ROOT}/alerts/topics"
 
 PAGE = 100
-"""As many are told at once; Kapacitor has no other way to ask for all."""
+"""As many are asked for at once; Kapacitor has no way to ask for all."""
 
 FIELDS = {
     "task": ("id", "type", "status", "dbrps", "script", "vars", "template-id"),
@@ -103,10 +103,10 @@ class Kapacitor:
             params["offset"] = offset
             found = self._api.ask("GET", PATHS[kind], params=params)
             page = found[f"{kind}s"]
-            yield from page
-            if len(page) < PAGE:
+            if not page:
                 return
-            offset += PAGE
+            yield from page
+            offset += len(page)
 
     def _handlers(self) -> Iterator[Item]:
         for topic in self._api.ask("GET", TOPICS)["topics"]:

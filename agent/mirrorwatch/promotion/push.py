@@ -61,7 +61,7 @@ def push(
     except PromotionError as e:
         tell(f"{e}. What was done so far is undone")
         roll_back(site, journal, tell, patience=patience, wait=wait)
-        raise PromotionError(f"{e}. All is as it was before.") from e
+        raise PromotionError(f"{e}. All there is as it was before.") from e
     except KeyboardInterrupt:
         tell("Interrupted. What was done so far is undone")
         roll_back(site, journal, tell, patience=patience, wait=wait)
@@ -141,5 +141,6 @@ def _kept(error: PromotionError, journal: Journal) -> PromotionError:
     return PromotionError(
         f"{error}. So the site is half changed. What was there before is "
         f"kept in {journal.path}, and the next push to this site puts it "
-        "back first."
+        "back first. If it cannot be put back, mend it by hand and delete "
+        "that file."
     )

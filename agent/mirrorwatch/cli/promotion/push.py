@@ -1,6 +1,7 @@
 """`mirrorwatch dashboards push`, and of alerts."""
 
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from datetime import timedelta
 from functools import partial
@@ -12,6 +13,7 @@ from ...config.outputs import default_state
 from ...config.sites import SitesConfig
 from ...exceptions import PromotionError
 from ...promotion.journal import Journal, open_journal
+from ...promotion.plan import Change
 from ...promotion.push import push, roll_back
 from ...promotion.sites import OpenSite
 from ..options import DURATION
@@ -19,6 +21,9 @@ from .copying import Copying
 from .options import chosen, from_option, sites_option, to_option
 
 __all__ = ["make_push"]
+
+Plan = tuple[OpenSite, list[Change]]
+"""What is done at one site."""
 
 
 def make_push(group: str) -> click.Command:
@@ -78,7 +83,9 @@ def make_push(group: str) -> click.Command:
         with ExitStack() as stack:
             journals = {
                 target.name: stack.enter_context(
-                    open_journal(journal, f"{target.name}-{group}")
+                    open_journal(
+                        journal, f"{target.name}-{group}", look=dry_run
+                    )
                 )
                 for target in copying.targets
             }
@@ -95,21 +102,51 @@ def make_push(group: str) -> click.Command:
                 return
             if not yes:
                 click.confirm(f"Make these {count} changes?", abort=True)
+            # Before anything is written anywhere.
             for target, changes in plans:
                 if copying.plan(target) != changes:
                     raise PromotionError(
                         f"{target.name} was changed meanwhile: look again"
                     )
-                push(
-                    changes,
-                    target.servers,
-                    journals[target.name],
-                    partial(_tell, target.name),
-                    patience=patience,
-                    wait=time.sleep,
-                )
+            _push_all(plans, journals, patience)
 
     return command
+
+
+def _push_all(
+    plans: Sequence[Plan], journals: Mapping[str, Journal], patience: timedelta
+) -> None:
+    for number, (target, changes) in enumerate(plans):
+        try:
+            push(
+                changes,
+                target.servers,
+                journals[target.name],
+                partial(_tell, target.name),
+                patience=patience,
+                wait=time.sleep,
+            )
+        except PromotionError as e:
+            others = _others(plans[:number], plans[number + 1 :])
+            raise PromotionError(f"{e}{others}") from e
+
+
+def _others(done: Sequence[Plan], left: Sequence[Plan]) -> str:
+    """Say what became of the other sites.
+
+    Notes
+    -----
+    What was done at a site stays done: it is whole, and a second attempt does
+    the rest. To undo it would touch a site where nothing is wrong.
+    """
+    told = ""
+    for what, plans in (
+        (" Done before, and kept so", done),
+        (" Not begun", left),
+    ):
+        if names := ", ".join(site.name for site, changes in plans if changes):
+            told += f"{what}: {names}."
+    return told
 
 
 def _undo_old(

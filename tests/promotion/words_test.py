@@ -1,0 +1,78 @@
+"""What goes wrong with a server is told with its remedy."""
+
+import ssl
+from pathlib import Path
+
+import pytest
+import trustme
+from pydantic import SecretStr
+
+from mirrorwatch.config.sites import ServerConfig
+from mirrorwatch.exceptions import PromotionError, ServerLostError
+from mirrorwatch.promotion.http import Api
+from tests.support.answers import Answer, answering
+
+PASSWORD = "pass-word-9"  # noqa: S105
+
+
+def ask(url: str, ca: Path | None = None) -> None:
+    server = ServerConfig(
+        url=url, username="u", password=SecretStr(PASSWORD), ca=ca
+    )
+    api = Api("summit", "chronograf", server, [PASSWORD])
+    try:
+        api.ask("GET", "/dashboards")
+    finally:
+        api.close()
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (
+            Answer(401),
+            "refuses the login (status 401): see username and password",
+        ),
+        (
+            Answer(403, b'{"message": "viewers only"}'),
+            "does not allow it (viewers only): see the rights of the user",
+        ),
+        (
+            Answer(302, headers={"Location": f"/login?{PASSWORD}"}),
+            "sends on to /login?**********, where no secret is sent: see",
+        ),
+        (
+            Answer(404, b'{"message": "what?"}'),
+            "has nothing at /dashboards (what?): see sites.summit.chronograf",
+        ),
+        (Answer(200, b"<html>"), "does not speak its API: see sites.summit"),
+        (Answer(422, b'{"message": "no name"}'), "refuses: no name"),
+        (Answer(500), "refuses: status 500"),
+        (Answer(400, f'{{"error": "{PASSWORD}"}}'.encode()), "refuses: ****"),
+        (Answer(503), "is away (status 503)"),
+    ],
+)
+def test_an_answer_is_told_with_what_to_mend(
+    answer: Answer, told: str
+) -> None:
+    with answering(answer), pytest.raises(PromotionError) as refused:
+        ask(answer.url)
+    assert told in str(refused.value)
+    assert f"chronograf of summit ({answer.url})" in str(refused.value)
+    assert PASSWORD not in str(refused.value)
+
+
+def test_a_certificate_is_trusted_if_the_sites_file_says_so(
+    tmp_path: Path,
+) -> None:
+    authority = trustme.CA()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    ca = tmp_path / "ca.pem"
+    authority.cert_pem.write_to_path(str(ca))
+    with answering(Answer(200, b"[]"), tls=context) as server:
+        ask(server.url, ca)
+        with pytest.raises(ServerLostError) as refused:
+            ask(server.url)
+    assert "is not trusted" in str(refused.value)
+    assert "see sites.summit.chronograf.ca" in str(refused.value)
