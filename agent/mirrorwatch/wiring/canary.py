@@ -8,7 +8,6 @@ from ..sources.canary import (
     Canary,
     CanarySettings,
     CanarySource,
-    Headers,
     Surveyor,
 )
 from ..sources.canary.board import Board
@@ -33,7 +32,7 @@ def wire_canary(parts: FlowParts, around: Surroundings) -> Wired:
     flow, positions = parts.config, parts.positions
     if not flow.canary.enabled:
         return Wired()
-    settings = _to_settings(flow, around.headers)
+    settings = _to_settings(flow, around)
     store = CanaryStore(around.database, flow.name)
     board = Board(store.losses())
     registrars: list[Worker] = []
@@ -80,7 +79,7 @@ def wire_canary(parts: FlowParts, around: Surroundings) -> Wired:
     )
 
 
-def _to_settings(flow: FlowConfig, headers: Headers) -> CanarySettings:
+def _to_settings(flow: FlowConfig, around: Surroundings) -> CanarySettings:
     canary, sized = flow.canary, flow.canary.sized
     settings = CanarySettings(
         flow=flow.flow,
@@ -92,7 +91,8 @@ def _to_settings(flow: FlowConfig, headers: Headers) -> CanarySettings:
         create=canary.create,
         partitions=canary.partitions,
         max_request_bytes=flow.mirror.max_request_size,
-        headers=headers,
+        cluster_ids=around.cluster_ids,
+        headers=around.headers,
     )
     if sized is None:
         return settings

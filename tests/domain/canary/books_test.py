@@ -166,7 +166,30 @@ def test_another_cluster_under_the_same_alias_is_critical() -> None:
     problem = kept.mistaken(replace(SURVEY, source_cluster="C"))
     assert problem is not None
     assert problem.health is Health.CRITICAL
-    assert "summit answers with cluster id C" in problem.text
+    assert "summit answers with cluster id C and not A" in problem.text
+    # As it was, once the right one answers.
+    assert kept.mistaken(SURVEY) is None
+
+
+def test_a_cluster_that_was_replaced_is_accepted_by_its_id() -> None:
+    kept = books()
+    kept.mistaken(SURVEY)
+    replaced = replace(SURVEY, target_cluster="C")
+    kept.accepted = {"ldf": "C"}
+    assert kept.mistaken(replaced) is None
+    # The one that was there before is now the wrong one, for good.
+    assert kept.mistaken(SURVEY) is not None
+    kept.accepted = {}
+    assert kept.mistaken(SURVEY) is not None
+    assert kept.mistaken(replaced) is None
+
+
+def test_an_id_that_is_configured_rules_from_the_start() -> None:
+    kept = books()
+    kept.accepted = {"summit": "M"}
+    problem = kept.mistaken(SURVEY)
+    assert problem is not None
+    assert "summit answers with cluster id A and not M" in problem.text
 
 
 def test_a_crowded_partition_gets_fewer_probes() -> None:

@@ -1,5 +1,6 @@
 """The ledgers of all partitions of one flow, and what a survey changes."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -61,6 +62,9 @@ class Books:
     partitions: int | None = None
     """Partitions to cover, `None` for all."""
 
+    accepted: Mapping[str, str] = field(default_factory=dict)
+    """Cluster ids that the configuration gives, by alias: they rule."""
+
     def follow(self, survey: Survey) -> set[int]:
         """Take over what a survey found.
 
@@ -85,7 +89,9 @@ class Books:
         return unread
 
     def mistaken(self, survey: Survey) -> Problem | None:
-        """Say if an alias answers as another cluster than ever before."""
+        """Say if an alias answers as another cluster than it should: the one
+        that the configuration gives, else the one that it always was.
+        """
         for alias, pinned, seen in (
             (
                 self.flow.source,
@@ -98,19 +104,20 @@ class Books:
                 survey.target_cluster,
             ),
         ):
-            if None not in (pinned, seen) and pinned != seen:
+            wanted = self.accepted.get(alias) or pinned
+            if None not in (wanted, seen) and wanted != seen:
                 return Problem(
                     Health.CRITICAL,
-                    f"{alias} answers with cluster id {seen}, and was "
-                    f"{pinned} before: check clusters.{alias}.kafka; if the "
-                    "cluster was replaced on purpose, start with a new state "
-                    "file",
+                    f"{alias} answers with cluster id {seen} and not "
+                    f"{wanted}: does clusters.{alias}.kafka lead to the right "
+                    "cluster? If another one has replaced it, set "
+                    f"clusters.{alias}.cluster_id to the new id",
                 )
         self.identity.source_cluster = (
-            self.identity.source_cluster or survey.source_cluster
+            survey.source_cluster or self.identity.source_cluster
         )
         self.identity.target_cluster = (
-            self.identity.target_cluster or survey.target_cluster
+            survey.target_cluster or self.identity.target_cluster
         )
         return None
 

@@ -56,6 +56,7 @@ class Bookkeeper:
             ledgers=ledgers,
             warmup=self._settings.warmup,
             partitions=self._settings.partitions,
+            accepted=self._settings.cluster_ids,
         )
         for ledger in self.books.ledgers.values():
             ledger.doubt_unacked()

@@ -1,6 +1,6 @@
 """What the canary of one flow is told."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -46,6 +46,9 @@ class CanarySettings:
 
     partitions: int | None = None
     """Partitions to cover; `None` for all."""
+
+    cluster_ids: Mapping[str, str] = field(default_factory=dict)
+    """Ids that clusters must have, by alias, where they are configured."""
 
     sized_bytes: int | None = None
     """Size of the large probes' value; `None` for none."""
