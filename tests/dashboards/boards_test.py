@@ -118,6 +118,24 @@ def test_limits_from_above_and_from_below() -> None:
     assert Limits(critical=1, below=True).steps == ((None, critical), (1, ok))
 
 
+def test_that_nothing_was_counted_is_not_green() -> None:
+    numbers = [
+        panel
+        for board in BOARDS
+        for panel in board.panels
+        if panel.picture is Picture.NUMBER and panel.limits is not None
+    ]
+    counted = [
+        panel
+        for panel in numbers
+        if isinstance(panel.queries[0].reading, Increase)
+    ]
+    assert counted
+    for panel in numbers:
+        shown = {health for _, health in panel.steps}
+        assert (Health.OK in shown) is (panel not in counted), panel.title
+
+
 def _overlap(one: Place, other: Place) -> bool:
     return (
         one.x < other.x + other.width

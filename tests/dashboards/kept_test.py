@@ -10,6 +10,7 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.cog.plugins import register_default_plugins
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
+from mirrorwatch.dashboards.colours import COLOURS
 from mirrorwatch.dashboards.files import files, write
 from mirrorwatch.domain.verdicts import Health
 from mirrorwatch.shipped import shipped
@@ -75,6 +76,22 @@ def test_no_data_is_shown_as_no_data() -> None:
             assert "fill(previous)" not in text
             assert "fill(previous" not in text.replace(" ", "")
             assert " or vector(" not in target.get("expr", "")
+
+
+def test_a_number_that_is_none_is_not_green() -> None:
+    # Grafana paints it in the colour of the first limit, unless it is told.
+    green = COLOURS[Health.OK]
+    numbers = [p for _, p in _panels() if p["type"] == "stat"]
+    assert numbers
+    for panel in numbers:
+        defaults = panel["fieldConfig"]["defaults"]
+        (none,) = (m for m in defaults["mappings"] if m["type"] == "special")
+        assert none["options"]["match"] == "null+nan"
+        assert none["options"]["result"]["text"] == "no data"
+        assert none["options"]["result"]["color"] != green
+        if "timeFrom" not in panel:
+            # What an agent that is gone has not counted is no good news.
+            assert green not in str(defaults["thresholds"]), panel["title"]
 
 
 def test_health_has_words_and_unknown_is_never_green() -> None:

@@ -6,7 +6,7 @@ from enum import Enum, StrEnum, auto
 
 from ..domain.catalogue import Metric
 from ..domain.verdicts import Health
-from .readings import Reading
+from .readings import Increase, Reading
 
 __all__ = ["FRESH", "Board", "Limits", "Panel", "Picture", "Query", "Unit"]
 __all__ += ["Variable"]
@@ -112,6 +112,23 @@ class Panel:
 
     height: int = 7
     """In rows of a grid, as high as in Grafana (38 pixels)."""
+
+    @property
+    def steps(self) -> tuple[tuple[float | None, Health], ...]:
+        """Health from each value upwards; the first has no beginning.
+
+        Notes
+        -----
+        That no event was counted is no good news by itself: an agent that is
+        gone counts none. So it is never green.
+        """
+        if self.limits is None:
+            return ()
+        (_, best), *worse = self.limits.steps
+        counted = any(isinstance(q.reading, Increase) for q in self.queries)
+        if counted and best is Health.OK:
+            best = Health.OFF
+        return ((None, best), *worse)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -159,7 +159,7 @@ def _colours(panel: Panel, kind: str) -> Iterator[Colour]:
         steps = tuple((health.value, health) for health in Health)
         steps = ((None, Health.OFF), *steps[1:])
     elif panel.limits is not None and kind == "single-stat":
-        steps = panel.limits.steps
+        steps = panel.steps
     else:
         yield Colour(
             id="base",

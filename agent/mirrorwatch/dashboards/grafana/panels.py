@@ -1,7 +1,5 @@
 """A panel of Grafana: its picture, its unit and its colours."""
 
-from collections.abc import Iterator
-
 from grafana_foundation_sdk.models import (
     common,
     stat,
@@ -12,25 +10,17 @@ from grafana_foundation_sdk.models import (
 from grafana_foundation_sdk.models.dashboard import (
     DashboardLink,
     DashboardLinkType,
-    FieldColor,
-    FieldColorModeId,
     FieldConfig,
     FieldConfigSource,
-    Threshold,
-    ThresholdsConfig,
-    ThresholdsMode,
-    ValueMap,
-    ValueMappingResult,
 )
 from grafana_foundation_sdk.models.dashboard import Panel as Drawn
 
-from ...domain.verdicts import Health
-from ..colours import COLOURS
-from ..panels import FRESH, Board, Limits, Panel, Picture, Unit
+from ..panels import FRESH, Board, Panel, Picture, Unit
 from ..promql import QUANTILE_WINDOW
 from ..readings import Increase, Quantile
 from .tables import overrides, transformations
 from .targets import Store
+from .values import NO_DATA, colour, mappings, thresholds
 
 __all__ = ["render_panel"]
 
@@ -51,8 +41,6 @@ it."""
 STEP = {Picture.LINES: "30s", Picture.STATES: "30s", Picture.BARS: "1m"}
 """Least time between two points: every one has a tick of any usual agent, so
 that a hole is one."""
-
-NO_DATA = "no data"
 
 TYPES = {
     Picture.BARS: "timeseries",
@@ -80,9 +68,9 @@ def render_panel(panel: Panel, board: Board, store: Store) -> Drawn:
             defaults=FieldConfig(
                 unit=UNITS[panel.unit],
                 no_value=NO_DATA,
-                mappings=list(_mappings(panel.unit)),
-                thresholds=_thresholds(panel.limits),
-                color=_colour(panel),
+                mappings=list(mappings(panel)),
+                thresholds=thresholds(panel),
+                color=colour(panel),
                 custom=_custom(panel),
             ),
             overrides=overrides(panel, store),
@@ -126,42 +114,6 @@ def _links(panel: Panel) -> list[DashboardLink]:
             target_blank=True,
         )
     ]
-
-
-def _mappings(unit: Unit) -> Iterator[ValueMap]:
-    if unit is Unit.HEALTH:
-        yield ValueMap(
-            options={
-                str(health.value): ValueMappingResult(
-                    text=health.label, color=COLOURS[health], index=n
-                )
-                for n, health in enumerate(Health)
-            }
-        )
-    elif unit is Unit.FLAG:
-        yield ValueMap(
-            options={
-                str(n): ValueMappingResult(text=text, index=n)
-                for n, text in enumerate(("no", "yes"))
-            }
-        )
-
-
-def _thresholds(limits: Limits | None) -> ThresholdsConfig:
-    # Without limits nothing is good or bad.
-    steps = [Threshold(value=None, color="text")]
-    if limits is not None:
-        steps = [
-            Threshold(value=at, color=COLOURS[health])
-            for at, health in limits.steps
-        ]
-    return ThresholdsConfig(mode=ThresholdsMode.ABSOLUTE, steps=steps)
-
-
-def _colour(panel: Panel) -> FieldColor:
-    if panel.picture in (Picture.LINES, Picture.BARS):
-        return FieldColor(mode=FieldColorModeId.PALETTE_CLASSIC)
-    return FieldColor(mode=FieldColorModeId.THRESHOLDS)
 
 
 def _custom(panel: Panel) -> object:
