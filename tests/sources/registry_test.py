@@ -14,22 +14,21 @@ from mirrorwatch.exceptions import (
     SourceError,
     SourceUnavailableError,
 )
-from mirrorwatch.sources.registry import Registry, RegistryAddress
+from mirrorwatch.sources.http import HttpAddress
+from mirrorwatch.sources.registry import Registry
 from tests.support.answers import Answer, answering
 
 PASSWORD = "hunter2"  # noqa: S105 - looked for in all that is said
 
 
-def address(url: str, ca: Path | None = None) -> RegistryAddress:
-    return RegistryAddress(
-        cluster="summit", url=url, username="u", password=PASSWORD, ca=ca
-    )
+def address(url: str, ca: Path | None = None) -> HttpAddress:
+    return HttpAddress(url=url, username="u", password=PASSWORD, ca=ca)
 
 
 def failure(answer: Answer) -> SourceError:
     """Return what each question raises; all of them say the same."""
     with answering(answer):
-        registry = Registry(address(answer.url))
+        registry = Registry("summit", address(answer.url))
         questions = (
             lambda: registry.find("t-value", "{}"),
             lambda: registry.register("t-value", "{}"),
@@ -55,7 +54,7 @@ def failure(answer: Answer) -> SourceError:
 def test_it_is_asked_as_confluents_is() -> None:
     body = json.dumps({"id": 7, "schema": "{}"}).encode()
     with answering(Answer(status=200, body=body)) as answer:
-        registry = Registry(address(answer.url))
+        registry = Registry("summit", address(answer.url))
         assert registry.find("a/b-value", "{}") == 7
         assert registry.register("a/b-value", "{}") == 7
         assert registry.schema(7) == "{}"
@@ -72,7 +71,7 @@ def test_it_is_asked_as_confluents_is() -> None:
 def test_what_it_does_not_know_is_not_an_error(code: int) -> None:
     body = json.dumps({"error_code": code, "message": "none"}).encode()
     with answering(Answer(status=404, body=body)) as answer:
-        registry = Registry(address(answer.url))
+        registry = Registry("summit", address(answer.url))
         assert registry.find("t-value", "{}") is None
         assert registry.schema(7) is None
         registry.close()
@@ -123,7 +122,7 @@ def test_a_redirect_takes_the_password_nowhere() -> None:
 @pytest.mark.slow
 def test_one_that_says_nothing_is_left_after_seconds() -> None:
     with answering(Answer(never=True)) as answer:
-        registry = Registry(address(answer.url))
+        registry = Registry("summit", address(answer.url))
         with pytest.raises(
             SourceUnavailableError, match="no answer within 3 s"
         ):
@@ -134,9 +133,8 @@ def test_one_that_says_nothing_is_left_after_seconds() -> None:
 def test_one_that_is_not_there_is_unavailable() -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
-        registry = Registry(
-            address(f"http://127.0.0.1:{nobody.getsockname()[1]}")
-        )
+        port = nobody.getsockname()[1]
+        registry = Registry("summit", address(f"http://127.0.0.1:{port}"))
         with pytest.raises(SourceUnavailableError, match="refused"):
             registry.find("t-value", "{}")
         registry.close()
@@ -151,10 +149,10 @@ def test_a_certificate_is_checked_against_the_configured_authority(
     authority.cert_pem.write_to_path(str(tmp_path / "right"))
     other.cert_pem.write_to_path(str(tmp_path / "wrong"))
     with answering(Answer(status=200, body=b'{"id": 7}'), tls) as answer:
-        trusting = Registry(address(answer.url, tmp_path / "right"))
+        trusting = Registry("summit", address(answer.url, tmp_path / "right"))
         assert trusting.find("t-value", "{}") == 7
         trusting.close()
-        doubting = Registry(address(answer.url, tmp_path / "wrong"))
+        doubting = Registry("summit", address(answer.url, tmp_path / "wrong"))
         with pytest.raises(
             SourceUnavailableError, match="CERTIFICATE_VERIFY_FAILED"
         ):
@@ -172,7 +170,7 @@ def test_an_authority_that_cannot_be_read_is_an_error_of_the_configuration(
         with pytest.raises(
             ConfigError, match=r"clusters\.summit\.schema_registry\.ca"
         ):
-            Registry(address("https://127.0.0.1:1", ca))
+            Registry("summit", address("https://127.0.0.1:1", ca))
 
 
 def test_the_address_does_not_show_the_password() -> None:

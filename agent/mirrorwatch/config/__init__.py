@@ -5,6 +5,7 @@ from .canary import CanaryConfig, SizedConfig
 from .clusters import ClusterConfig, SchemaRegistryConfig
 from .connect import ConnectConfig
 from .flows import FlowConfig
+from .http_server import HttpServer
 from .influxdb import DownsamplingConfig, InfluxDBConfig, SpoolConfig
 from .kafka import KafkaProperties
 from .limits import CanaryLimits, LatencyLimits, LimitsConfig
@@ -24,6 +25,7 @@ __all__ = [
     "ConnectConfig",
     "DownsamplingConfig",
     "FlowConfig",
+    "HttpServer",
     "InfluxDBConfig",
     "JmxConfig",
     "KafkaProperties",

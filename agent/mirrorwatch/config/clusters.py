@@ -1,48 +1,21 @@
 """The `clusters` block: where the sites are."""
 
-from pathlib import Path
-from typing import Self
-
-from pydantic import Field, SecretStr, model_validator
+from pydantic import Field
 
 from .addresses import HttpUrl
 from .base import Model
+from .http_server import HttpServer
 from .kafka import KafkaProperties
-from .problems import Problem, ProblemsError
 
 __all__ = ["ClusterConfig", "SchemaRegistryConfig"]
 
 
-class SchemaRegistryConfig(Model):
+class SchemaRegistryConfig(HttpServer):
     """A schema registry with Confluent's API."""
 
     url: HttpUrl = Field(title="Address")
     """Address of the registry, with its path if it has one
     (`/apis/ccompat/v7` for Apicurio)."""
-
-    username: str | None = Field(None, title="User name")
-    """User of basic authentication."""
-
-    password: SecretStr | None = Field(None, title="Password")
-    """Password of that user."""
-
-    ca: Path | None = Field(None, title="Certificate authority")
-    """PEM file that signs the registry's certificate, if no public authority
-    does."""
-
-    @model_validator(mode="after")
-    def _check_login(self) -> Self:
-        if (self.username is None) != (self.password is None):
-            missing = "password" if self.password is None else "username"
-            raise ProblemsError(
-                [
-                    Problem(
-                        (missing,),
-                        "is missing; username and password go together",
-                    )
-                ]
-            )
-        return self
 
 
 class ClusterConfig(Model):

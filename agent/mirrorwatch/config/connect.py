@@ -1,15 +1,13 @@
 """The `mirror.connect` block of a flow: Kafka Connect's REST API."""
 
 from datetime import timedelta
-from pathlib import Path
-from typing import Self
 
-from pydantic import Field, SecretStr, model_validator
+from pydantic import Field
 
 from .addresses import HttpUrl
 from .base import Model
 from .durations import Duration
-from .problems import Problem, ProblemsError
+from .http_server import HttpServer
 
 __all__ = ["ConnectConfig", "RestartConfig"]
 
@@ -31,37 +29,13 @@ class RestartConfig(Model):
     and so on. A broker that restarts is back within a minute."""
 
 
-class ConnectConfig(Model):
+class ConnectConfig(HttpServer):
     """The REST API of Kafka Connect."""
 
     url: HttpUrl = Field(title="Address")
     """Address of any worker."""
 
-    username: str | None = Field(None, title="User name")
-    """User of basic authentication."""
-
-    password: SecretStr | None = Field(None, title="Password")
-    """Password of that user."""
-
-    ca: Path | None = Field(None, title="Certificate authority")
-    """PEM file that signs the worker's certificate, if no public authority
-    does."""
-
     restart_failed: RestartConfig = Field(
         default_factory=RestartConfig, title="Restarts of failed tasks"
     )
     """The only thing that the agent ever does to a mirror."""
-
-    @model_validator(mode="after")
-    def _check_login(self) -> Self:
-        if (self.username is None) != (self.password is None):
-            missing = "password" if self.password is None else "username"
-            raise ProblemsError(
-                [
-                    Problem(
-                        (missing,),
-                        "is missing; username and password go together",
-                    )
-                ]
-            )
-        return self

@@ -1,21 +1,31 @@
 """What is common to everything that is asked over HTTP."""
 
 import ssl
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
 
 from ..exceptions import ConfigError
 
-__all__ = ["open_client", "tell_failure"]
+__all__ = ["HttpAddress", "open_client", "tell_failure"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class HttpAddress:
+    """Where a server is, and how to log in: never shown, wherever it goes."""
+
+    url: str
+    username: str | None = None
+    password: str | None = None
+    ca: Path | None = None
+    """Who signs its certificate, if no public authority does."""
 
 
 def open_client(
+    address: HttpAddress,
     *,
     key: str,
-    ca: Path | None,
-    username: str | None,
-    password: str | None,
     timeout_seconds: float,
     accept: str = "application/json",
 ) -> httpx.Client:
@@ -23,14 +33,10 @@ def open_client(
 
     Parameters
     ----------
+    address
+        Whom it asks.
     key
-        Where it is configured.
-    ca
-        Who signs the server's certificate, if no public authority does.
-    username
-        Login, if one is needed.
-    password
-        Its password.
+        Where that is configured.
     timeout_seconds
         How long each step of a request may take.
     accept
@@ -42,14 +48,12 @@ def open_client(
         Raised if the certificate authority cannot be read.
     """
     try:
-        verify = ssl.create_default_context(cafile=ca)
+        verify = ssl.create_default_context(cafile=address.ca)
     except OSError as e:
-        raise ConfigError(f"{key}.ca {ca}: {e}") from e
-    login = (
-        None if username is None else httpx.BasicAuth(username, password or "")
-    )
+        raise ConfigError(f"{key}.ca {address.ca}: {e}") from e
+    user, password = address.username, address.password or ""
     return httpx.Client(
-        auth=login,
+        auth=None if user is None else httpx.BasicAuth(user, password),
         timeout=timeout_seconds,
         verify=verify,
         headers={"Accept": accept},

@@ -1,7 +1,5 @@
 """Asks a schema registry, by the API that Confluent's has."""
 
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -12,9 +10,9 @@ from ..exceptions import (
     SourceError,
     SourceUnavailableError,
 )
-from .http import open_client, tell_failure
+from .http import HttpAddress, open_client, tell_failure
 
-__all__ = ["Registry", "RegistryAddress"]
+__all__ = ["Registry"]
 
 PATIENCE_SECONDS = 3.0
 """A registry answers from memory; one that needs longer is in trouble, and
@@ -30,29 +28,13 @@ SHOWN = 200
 _MEDIA = "application/vnd.schemaregistry.v1+json"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RegistryAddress:
-    """Where a registry is, and how to log in."""
-
-    cluster: str
-    """Our alias of the cluster whose schemas it has."""
-
-    url: str
-    username: str | None = None
-    password: str | None = None
-    ca: Path | None = None
-    """Who signs its certificate, if no public authority does."""
-
-    def __repr__(self) -> str:
-        # Never the password, wherever this is shown.
-        return f"RegistryAddress({self.cluster!r})"
-
-
 class Registry:
     """A schema registry.
 
     Parameters
     ----------
+    cluster
+        Our alias of the cluster whose schemas it has.
     address
         Where it is.
 
@@ -67,15 +49,13 @@ class Registry:
     its address, which may be meant to stay secret.
     """
 
-    def __init__(self, address: RegistryAddress) -> None:
-        self.cluster = address.cluster
-        self._key = f"clusters.{address.cluster}.schema_registry"
+    def __init__(self, cluster: str, address: HttpAddress) -> None:
+        self.cluster = cluster
+        self._key = f"clusters.{cluster}.schema_registry"
         self._url = address.url
         self._http = open_client(
+            address,
             key=self._key,
-            ca=address.ca,
-            username=address.username,
-            password=address.password,
             timeout_seconds=PATIENCE_SECONDS,
             accept=f"{_MEDIA}, application/json",
         )

@@ -10,7 +10,8 @@ from ..sources.canary import CanarySettings
 from ..sources.canary.avro import Avro
 from ..sources.canary.board import Board
 from ..sources.canary.registrar import Registrar
-from ..sources.registry import Registry, RegistryAddress
+from ..sources.registry import Registry
+from .http import to_address
 from .surroundings import Surroundings
 
 __all__ = ["wire_registrar"]
@@ -41,14 +42,4 @@ def wire_registrar(
 
 
 def _to_registry(alias: str, around: Surroundings) -> Registry:
-    config = around.registries[alias]
-    secret = config.password
-    return Registry(
-        RegistryAddress(
-            cluster=alias,
-            url=config.url,
-            username=config.username,
-            password=None if secret is None else secret.get_secret_value(),
-            ca=config.ca,
-        )
-    )
+    return Registry(alias, to_address(around.registries[alias]))

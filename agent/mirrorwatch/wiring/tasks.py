@@ -3,7 +3,6 @@
 from ..domain.restarts import RestartRules, Restarts
 from ..ports import Worker
 from ..sources.connect import (
-    ConnectAddress,
     ConnectApi,
     ConnectWorker,
     Restarter,
@@ -16,6 +15,7 @@ from ..sources.tasks import (
     Unassigned,
 )
 from ..state.document import DocumentStore
+from .http import to_address
 from .surroundings import FlowParts, Surroundings, Wired
 
 __all__ = ["wire_tasks"]
@@ -68,17 +68,7 @@ def _wire_connect(
 ) -> ConnectWorker:
     flow, connect = parts.config, parts.config.mirror.connect
     assert connect is not None  # noqa: S101 - asked before
-    password = connect.password
-    api = ConnectApi(
-        ConnectAddress(
-            flow=flow.name,
-            cluster=flow.target,
-            url=connect.url,
-            username=connect.username,
-            password=password.get_secret_value() if password else None,
-            ca=connect.ca,
-        )
-    )
+    api = ConnectApi(flow.name, flow.target, to_address(connect))
     rules = RestartRules(**connect.restart_failed.model_dump())
     logger = around.logger.bind(flow=flow.name)
     return ConnectWorker(

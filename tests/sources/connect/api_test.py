@@ -14,8 +14,9 @@ from mirrorwatch.exceptions import (
     SourceError,
     SourceUnavailableError,
 )
-from mirrorwatch.sources.connect import ConnectAddress, ConnectApi
+from mirrorwatch.sources.connect import ConnectApi
 from mirrorwatch.sources.connect.answers import to_committed, to_states
+from mirrorwatch.sources.http import HttpAddress
 from tests.support.builders import NOON
 
 PASSWORD = "hunter2-of-connect"  # noqa: S105 - of nobody
@@ -51,7 +52,7 @@ def asking(**answers: tuple[int, Any]) -> Iterator[ConnectApi]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
-    api = ConnectApi(address(server.server_address[1]))
+    api = ask(server.server_address[1])
     try:
         yield api
     finally:
@@ -61,14 +62,12 @@ def asking(**answers: tuple[int, Any]) -> Iterator[ConnectApi]:
         thread.join()
 
 
-def address(port: int) -> ConnectAddress:
-    return ConnectAddress(
-        flow="summit->ldf",
-        cluster="ldf",
-        url=f"http://127.0.0.1:{port}",
-        username="agent",
-        password=PASSWORD,
+def ask(port: int) -> ConnectApi:
+    address = HttpAddress(
+        url=f"http://127.0.0.1:{port}", username="agent", password=PASSWORD
     )
+    assert PASSWORD not in repr(address)
+    return ConnectApi("summit->ldf", "ldf", address)
 
 
 ALL = "/connectors?expand=status&expand=info"
@@ -116,11 +115,10 @@ def test_what_is_no_answer_is_told_without_what_it_says(
 def test_a_worker_that_is_gone_is_unavailable() -> None:
     with asking() as api:
         pass
-    gone = ConnectApi(address(1))
+    gone = ask(1)
     with pytest.raises(SourceUnavailableError, match="cannot be reached"):
         gone.connectors()
     gone.close()
-    assert PASSWORD not in repr(address(1))
     assert api is not gone
 
 

@@ -1,8 +1,6 @@
 """Asks Kafka Connect's REST API."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -13,9 +11,9 @@ from ...exceptions import (
     SourceError,
     SourceUnavailableError,
 )
-from ..http import open_client, tell_failure
+from ..http import HttpAddress, open_client, tell_failure
 
-__all__ = ["ConnectAddress", "ConnectApi"]
+__all__ = ["ConnectApi"]
 
 PATIENCE_SECONDS = 4.0
 """A worker that needs longer is in trouble, and the agent must be able to
@@ -25,34 +23,17 @@ ABSENT = {httpx.codes.NOT_FOUND, httpx.codes.METHOD_NOT_ALLOWED}
 """What a version answers that does not know a question."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ConnectAddress:
-    """Where a worker is, and how to log in."""
-
-    flow: str
-    """Name of the flow whose mirror it runs."""
-
-    cluster: str
-    """Our alias of the cluster beside it."""
-
-    url: str
-    username: str | None = None
-    password: str | None = None
-    ca: Path | None = None
-    """Who signs its certificate, if no public authority does."""
-
-    def __repr__(self) -> str:
-        # Never the password, wherever this is shown.
-        return f"ConnectAddress({self.flow!r})"
-
-
 class ConnectApi:
     """The REST API of one Connect cluster.
 
     Parameters
     ----------
+    flow
+        Name of the flow whose mirror it runs.
+    cluster
+        Our alias of the cluster beside it.
     address
-        Where it is.
+        Where any of its workers is.
 
     Raises
     ------
@@ -67,16 +48,12 @@ class ConnectApi:
     of them is put into an error.
     """
 
-    def __init__(self, address: ConnectAddress) -> None:
-        self._cluster = address.cluster
-        self._flow = address.flow
+    def __init__(self, flow: str, cluster: str, address: HttpAddress) -> None:
+        self._flow = flow
+        self._cluster = cluster
         self._url = address.url
         self._http = open_client(
-            key="mirror.connect",
-            ca=address.ca,
-            username=address.username,
-            password=address.password,
-            timeout_seconds=PATIENCE_SECONDS,
+            address, key="mirror.connect", timeout_seconds=PATIENCE_SECONDS
         )
 
     def connectors(self) -> Mapping[str, Mapping[str, Any]]:

@@ -3,7 +3,7 @@
 import httpx
 
 from ...exceptions import SourceUnavailableError
-from ..http import open_client
+from ..http import HttpAddress, open_client
 from .reader import JmxAddress
 
 __all__ = ["explain", "open_reader"]
@@ -24,10 +24,13 @@ def open_reader(address: JmxAddress) -> httpx.Client:
         Raised if the certificate authority cannot be read.
     """
     return open_client(
+        HttpAddress(
+            url=address.url,
+            username=address.user,
+            password=address.password,
+            ca=address.ca,
+        ),
         key="mirror.jmx",
-        ca=address.ca,
-        username=address.user,
-        password=address.password,
         timeout_seconds=address.timeout.total_seconds(),
         accept="*/*",
     )
