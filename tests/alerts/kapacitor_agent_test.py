@@ -33,6 +33,9 @@ OWN = [
 ]
 """A minute is a second."""
 
+GAP_SECONDS = 2
+"""How long silence is no break: less than what is told as such."""
+
 BY_NAME = {alert.name: alert for alert in OWN}
 SILENT, UNWATCHED = "mirrorwatch/agent", "mirrorwatch/unwatched/"
 
@@ -44,7 +47,7 @@ def kapacitor(
     server = AlertingKapacitor(
         tmp_path_factory.mktemp("kapacitor"),
         {
-            name: text
+            name: text.replace("idle(300s)", f"idle({GAP_SECONDS}s)")
             for name, text in scripts([*JUDGED, *OWN]).items()
             if not name.endswith("-flow")
         },
@@ -143,6 +146,23 @@ def wait_for_silence(kapacitor: AlertingKapacitor) -> None:
         within=PATIENCE,
         what=lambda: kapacitor.told,
     )
+
+
+def test_what_was_so_before_a_silence_and_is_after_it_did_not_last(
+    kapacitor: AlertingKapacitor,
+) -> None:
+    def down(ago: timedelta) -> list[Report]:
+        begin = utc_now() - ago
+        agent = sinks(gone=(False, 0, 7))
+        return [a_tick(begin + n * TICK, agent=agent) for n in range(3)]
+
+    wait_for_silence(kapacitor)
+    live(kapacitor, [], SILENT, "OK")
+    kapacitor.feed(down(ago=(hold("SinkDown") + 10) * TICK))
+    wait_for_silence(kapacitor)
+    kapacitor.feed(down(ago=3 * TICK))
+    live(kapacitor, [], SILENT, "OK")
+    assert levels(kapacitor, "mirrorwatch/SinkDown/gone") == []
 
 
 def test_silence_is_told_once_for_all_flows_and_so_is_its_end(

@@ -1,10 +1,5 @@
-"""The scripts on a real Kapacitor, fed with the points of the real sink.
+"""The scripts on a real Kapacitor, fed with the points of the real sink."""
 
-An hour or a minute of holding is a second here. Points bear their own times,
-so seconds pass in a moment. Each test has flows of its own.
-"""
-
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 
@@ -12,58 +7,22 @@ import pytest
 
 from mirrorwatch.alerting import ALERTS, Alert, Severity
 from mirrorwatch.alerting.alert import Judged
-from mirrorwatch.alerting.kapacitor import scripts
 from mirrorwatch.domain.verdicts import Health
 from tests.support.kapacitor_alerts import AlertingKapacitor
 from tests.support.kapacitor_stories import (
-    PATIENCE,
+    HURRIED,
+    RECOVERY,
     TICK,
     Story,
     play,
     reports,
 )
-from tests.support.watch import wait_until
 
 pytestmark = pytest.mark.kapacitor
 
 HOUR = timedelta(hours=1)
-FLOW = "mirrorwatch-flow"
 LEVEL = {Severity.PAGE: "CRITICAL", Severity.TICKET: "WARNING"}
-OK, UNKNOWN, WARNING, CRITICAL = (
-    Health.OK,
-    Health.UNKNOWN,
-    Health.WARNING,
-    Health.CRITICAL,
-)
-
-
-def hurried(alert: Alert) -> Alert:
-    """Let an alert hold for a second for each minute, or hour."""
-    return replace(alert, hold=alert.hold / (3600 if is_long(alert) else 60))
-
-
-def is_long(alert: Alert) -> bool:
-    return alert.hold >= HOUR
-
-
-HURRIED = [hurried(a) for a in ALERTS if isinstance(a.when, Judged)]
-
-
-@pytest.fixture(scope="module")
-def kapacitor(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[AlertingKapacitor]:
-    server = AlertingKapacitor(
-        tmp_path_factory.mktemp("kapacitor"),
-        {FLOW: scripts(HURRIED)[FLOW]},
-    )
-    try:
-        server.start()
-        server.install()
-        yield server
-        assert server.problems == []
-    finally:
-        server.kill()
+CRITICAL = Health.CRITICAL
 
 
 def told(message: str) -> list[str]:
@@ -89,7 +48,7 @@ def test_each_check_is_told_for_its_fault_only_and_when_it_is_well_again(
         assert raised[:2] == (7 + hold, LEVEL[alert.severity])
         assert told(raised[2]) == [alert.summary]
         assert f"/runbook#{alert.section})" in raised[2]
-        assert well[:2] == (7 + hold + 3, "OK")
+        assert well[:2] == (7 + hold + 3 + RECOVERY, "OK")
         assert told(well[2]) == []
 
 
@@ -103,32 +62,8 @@ def test_another_check_that_joins_is_told_under_the_same_name(
         (3, "CRITICAL", 1),
         (8, "CRITICAL", 2),
         (11, "CRITICAL", 1),
-        (14, "OK", 0),
+        (14 + RECOVERY, "OK", 0),
     ]
-
-
-def test_what_is_not_known_any_more_is_not_called_well(
-    kapacitor: AlertingKapacitor,
-) -> None:
-    bad, blind = {"tasks": CRITICAL}, {"tasks": UNKNOWN}
-    heard = play(
-        kapacitor,
-        {
-            "short": [{}, *[bad] * 5, *[blind] * 5, {}, {}],
-            "long": [{}, *[bad] * 5, *[blind] * 20, {}, {}],
-            "milder": [{}, *[bad] * 5, *[{"tasks": WARNING}] * 20, {}, {}],
-        },
-    )
-    assert [(t, level) for t, level, _ in heard["short"]] == [
-        (3, "CRITICAL"),
-        (11, "OK"),
-    ]
-    for name in ("long", "milder"):
-        assert [level for _, level, _ in heard[name]] == [
-            "CRITICAL",
-            "WARNING",
-            "OK",
-        ]
 
 
 def test_maintenance_holds_what_is_new_and_takes_nothing_back(
@@ -153,14 +88,14 @@ def test_maintenance_holds_what_is_new_and_takes_nothing_back(
     }
     assert short == {
         "in it only": [],
-        "beyond it": [(24, "CRITICAL", 1), (30, "OK", 0)],
-        "before it": [(2, "CRITICAL", 1), (20, "OK", 0)],
+        "beyond it": [(24, "CRITICAL", 1), (30 + RECOVERY, "OK", 0)],
+        "before it": [(2, "CRITICAL", 1), (20 + RECOVERY, "OK", 0)],
         "joined in it": [
             (2, "CRITICAL", 1),
             (24, "CRITICAL", 2),
-            (30, "OK", 0),
+            (30 + RECOVERY, "OK", 0),
         ],
-        "well in it": [(2, "CRITICAL", 1), (12, "OK", 0)],
+        "well in it": [(2, "CRITICAL", 1), (12 + RECOVERY, "OK", 0)],
     }
 
 
@@ -175,23 +110,3 @@ def test_points_of_another_time_raise_nothing(
     )
     assert play(kapacitor, {f"{name}, now": [{}]}) == {f"{name}, now": []}
     assert [t for t in kapacitor.told if t.id == f"mirrorwatch/{name}"] == []
-
-
-def test_a_restart_of_kapacitor_tells_nobody_that_all_is_well(
-    kapacitor: AlertingKapacitor,
-) -> None:
-    ticks = reports({"restarted": [{"skips": CRITICAL}] * 14})
-
-    def heard() -> list[str]:
-        name = "mirrorwatch/restarted"
-        return [told.level for told in kapacitor.told if told.id == name]
-
-    kapacitor.feed(ticks[:5])
-    wait_until(lambda: heard() == ["CRITICAL"], within=PATIENCE)
-    kapacitor.restart_tasks()
-    kapacitor.feed(ticks[5:7])
-    assert play(kapacitor, {"afterwards": [{}]}) == {"afterwards": []}
-    assert heard() == ["CRITICAL"]
-    kapacitor.feed(ticks[7:])
-    wait_until(lambda: heard()[-1] == "OK", within=PATIENCE, what=heard)
-    assert heard() == ["CRITICAL", "CRITICAL", "OK"]

@@ -51,10 +51,10 @@ def told_by_kapacitor(rows: Rows, folder: Path) -> list[str]:
         kapacitor.install()
         last, lines = _to_lines(rows, {"health", "agent"})
         assert len(lines) > 100
-        kapacitor.write(lines)
+        kapacitor.give(lines)
         for n in range(5):
             at = last + n * MINUTE
-            kapacitor.write(
+            kapacitor.give(
                 [
                     f"health,flow={END} maintenance=0 {at}",
                     f"health,flow={END},check=canary check_health=3 {at}",

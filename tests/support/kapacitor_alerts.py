@@ -9,8 +9,8 @@ from typing import NamedTuple
 from mirrorwatch.ports import Report
 from mirrorwatch.sinks.influxdb_points import to_points
 
-from .influx import ADMIN, PASSWORD, Influx1
-from .tick_site import Server
+from .influx import Influx1
+from .tick_site import Kapacitor
 
 __all__ = ["AlertingKapacitor", "Told"]
 
@@ -30,7 +30,7 @@ class Told(NamedTuple):
     message: str
 
 
-class AlertingKapacitor(Server):
+class AlertingKapacitor(Kapacitor):
     """Kapacitor that tells a test what it would tell people.
 
     Parameters
@@ -43,56 +43,15 @@ class AlertingKapacitor(Server):
         What gives it its points; without one they are given by `feed`.
     """
 
-    program = "kapacitord"
-    ready = "/kapacitor/v1/ping"
-
     def __init__(
         self,
         folder: Path,
         scripts: Mapping[str, str],
         influx: Influx1 | None = None,
     ) -> None:
-        super().__init__(folder)
-        self._influx = influx
+        super().__init__(folder, influx, subscribed=True)
         self._scripts = scripts
         self._told = folder / "told"
-
-    def command(self) -> list[str]:
-        influx = self._influx
-        enabled, url = (
-            ("false", "http://127.0.0.1:1")
-            if influx is None
-            else ("true", influx.url)
-        )
-        (self.folder / "kapacitor.conf").write_text(
-            f"""
-            hostname = "127.0.0.1"
-            data_dir = "{self.folder}"
-            [http]
-              bind-address = "127.0.0.1:{self.port}"
-              log-enabled = false
-            [replay]
-              dir = "{self.folder}/replay"
-            [storage]
-              boltdb = "{self.folder}/kapacitor.db"
-            [task]
-              dir = "{self.folder}/tasks"
-            [load]
-              dir = "{self.folder}/load"
-            [reporting]
-              enabled = false
-            [stats]
-              enabled = false
-            [[influxdb]]
-              enabled = {enabled}
-              default = true
-              name = "default"
-              urls = ["{url}"]
-              username = "{ADMIN}"
-              password = "{PASSWORD}"
-            """
-        )
-        return ["-config", f"{self.folder}/kapacitor.conf"]
 
     def install(self) -> None:
         """Define and enable every script, and listen to their topic."""
@@ -117,16 +76,11 @@ class AlertingKapacitor(Server):
     def feed(self, reports: Iterable[Report]) -> None:
         """Give it the points that the InfluxDB sink makes of reports."""
         for report in reports:
-            self.write([p.to_line_protocol() for p in to_points(report)])
+            self.give([p.to_line_protocol() for p in to_points(report)])
 
-    def write(self, lines: Iterable[str]) -> None:
-        """Give it lines, in the order of their times."""
-        self.ask(
-            "POST",
-            "/kapacitor/v1/write",
-            params={"db": DATABASE, "rp": POLICY, "precision": "ns"},
-            content="\n".join(lines),
-        )
+    def give(self, lines: Iterable[str]) -> None:
+        """Give it lines of our database, in the order of their times."""
+        self.write(DATABASE, POLICY, *lines, precision="ns")
 
     @property
     def told(self) -> list[Told]:

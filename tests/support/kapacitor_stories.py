@@ -1,8 +1,15 @@
-"""Stories of flows that are told to a Kapacitor, and what it makes of them."""
+"""Stories of flows that are told to a Kapacitor, and what it makes of them.
+
+An hour or a minute of holding is a second here. Points bear their own times,
+so seconds pass in a moment.
+"""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 
+from mirrorwatch.alerting import ALERTS, Alert
+from mirrorwatch.alerting.alert import Judged
 from mirrorwatch.clock import utc_now
 from mirrorwatch.domain.checks import CHECKS
 from mirrorwatch.domain.verdicts import Flow, Health
@@ -12,7 +19,8 @@ from .builders import a_report, a_verdict, a_window
 from .kapacitor_alerts import AlertingKapacitor
 from .watch import wait_until
 
-__all__ = ["PATIENCE", "TICK", "Story", "play", "reports"]
+__all__ = ["HURRIED", "PATIENCE", "RECOVERY", "TICK", "Story", "hurried"]
+__all__ += ["play", "reports"]
 
 TICK = timedelta(seconds=1)
 BEFORE = timedelta(seconds=20)
@@ -21,8 +29,21 @@ BEFORE = timedelta(seconds=20)
 PATIENCE = 60.0
 """Seconds for what takes less than one."""
 
+RECOVERY = 1
+"""Ticks that a flow has to be well before that is told."""
+
 Story = Sequence[Mapping[str, Health]]
 """What is not ok of a flow, by check, tick by tick."""
+
+
+def hurried(alert: Alert) -> Alert:
+    """Let an alert hold for a second for each minute, or hour."""
+    slow = 3600 if alert.hold >= timedelta(hours=1) else 60
+    return replace(alert, hold=alert.hold / slow)
+
+
+HURRIED = [hurried(a) for a in ALERTS if isinstance(a.when, Judged)]
+"""The alerts on checks."""
 
 
 def reports(

@@ -21,6 +21,7 @@ from tests.support.influx import (
     Influx1,
     dies_with_parent,
 )
+from tests.support.plain_http import HTTP
 
 __all__ = ["Chronograf", "Kapacitor", "Server"]
 
@@ -68,7 +69,7 @@ class Server:
             self._process = None
 
     def ask(self, method: str, path: str, **how: Any) -> Any:
-        answer = httpx.request(method, f"{self.url}{path}", timeout=120, **how)
+        answer = HTTP.request(method, f"{self.url}{path}", timeout=120, **how)
         assert answer.is_success, f"{answer.status_code} {answer.text[:500]}"
         return answer.json() if answer.content else None
 
@@ -83,22 +84,37 @@ class Server:
 
     def _is_ready(self) -> bool:
         try:
-            return httpx.get(f"{self.url}{self.ready}", timeout=10).is_success
+            return HTTP.get(f"{self.url}{self.ready}", timeout=10).is_success
         except httpx.TransportError:
             return False
 
 
 class Kapacitor(Server):
-    """Kapacitor that reads and writes one InfluxDB; points are pushed."""
+    """Kapacitor, alone or with an InfluxDB.
+
+    Parameters
+    ----------
+    folder
+        A folder of its own.
+    influx
+        What it reads and writes, if anything.
+    subscribed
+        Whether that gives it all its points; else they are pushed.
+    """
 
     program = "kapacitord"
     ready = "/kapacitor/v1/ping"
 
-    def __init__(self, folder: Path, influx: Influx1) -> None:
+    def __init__(
+        self, folder: Path, influx: Influx1 | None, *, subscribed: bool = False
+    ) -> None:
         super().__init__(folder)
         self._influx = influx
+        self._subscribed = subscribed
 
     def command(self) -> list[str]:
+        influx = self._influx
+        url = "http://127.0.0.1:1" if influx is None else influx.url
         (self.folder / "kapacitor.conf").write_text(
             f"""
             hostname = "127.0.0.1"
@@ -119,35 +135,36 @@ class Kapacitor(Server):
             [stats]
               enabled = false
             [[influxdb]]
-              enabled = true
+              enabled = {str(influx is not None).lower()}
               default = true
               name = "default"
-              urls = ["{self._influx.url}"]
+              urls = ["{url}"]
               username = "{ADMIN}"
               password = "{PASSWORD}"
-              disable-subscriptions = true
+              disable-subscriptions = {str(not self._subscribed).lower()}
             """
         )
         return ["-config", f"{self.folder}/kapacitor.conf"]
 
-    def write(self, database: str, policy: str, *lines: str) -> None:
+    def write(
+        self, database: str, policy: str, *lines: str, precision: str = "s"
+    ) -> None:
         """Give it points as InfluxDB would."""
         self.ask(
             "POST",
             "/kapacitor/v1/write",
-            params={"db": database, "rp": policy, "precision": "s"},
+            params={"db": database, "rp": policy, "precision": precision},
             content="\n".join(lines),
         )
 
     def events(self, topic: str) -> dict[str, str]:
         """Return the level of each event of an alert topic."""
-        answer = httpx.get(
+        answer = HTTP.get(
             f"{self.url}/kapacitor/v1/alerts/topics/{topic}/events",
             timeout=120,
         )
-        if answer.status_code == httpx.codes.NOT_FOUND:
-            return {}
-        found = answer.json()["events"] or ()
+        # A topic of which nobody has heard yet: 404, or 500 and an error.
+        found = answer.json().get("events") or ()
         return {e["id"]: e["state"]["level"] for e in found}
 
 

@@ -54,7 +54,7 @@ _HELD = Template("""\
 $source\
         .where(lambda: isPresent("$field"))
         .groupBy('sink')
-    |stateDuration(lambda: "$field" $is_so)
+$barrier    |stateDuration(lambda: "$field" $is_so)
         .unit(1s)
         .as('seconds')
     |alert()
@@ -147,6 +147,7 @@ def _script(
         "field": when.metric.field,
         "hold": tick.duration(alert.hold),
         "service": SERVICE,
+        "barrier": tick.BARRIER,
         "name": alert.name.removeprefix("Mirrorwatch"),
         "level": LEVELS[alert.severity],
         "summary": tick.escaped(alert.summary),

@@ -28,16 +28,23 @@ $source\
         .field('$health', 0.0)
         .field('$maintenance', 0.0)
     |groupBy('flow', 'check')
-    // Seconds for which it has been so.
+$barrier    // Seconds for which it has been so.
     |stateDuration(lambda: "$health" == $critical)
         .unit(1s)
         .as('critical')
-    |stateDuration(lambda: "$health" >= $warning)
+    |stateDuration(lambda: "$health" < $warning)
+        .unit(1s)
+        .as('mild')
+    // What cannot be told for a while between is no break.
+    |stateDuration(lambda: "$health" >= $unknown AND "mild" < $recent)
         .unit(1s)
         .as('warning')
     |stateDuration(lambda: "$health" == $unknown)
         .unit(1s)
         .as('unknown')
+    |stateDuration(lambda: "$health" >= $unknown)
+        .unit(1s)
+        .as('amiss')
     |stateDuration(lambda: "$maintenance" == 0.0)
         .unit(1s)
         .as('clear')
@@ -46,8 +53,10 @@ $source\
         lambda: if("critical" >= $critical_hold, $critical,
             if("warning" >= $warning_hold, $warning,
             if("unknown" >= $unknown_hold, $unknown, 0.0))),
+        // Not well, and not told yet. What cannot be told for longer than most
+        // checks wait to say so is waited for no more, but if it was bad.
         lambda: if("$health" >= $unknown AND "raised" == 0.0
-            AND "unknown" < $doubt, 1, 0)
+            AND ("unknown" < $doubt OR "mild" < "amiss"), 1, 0)
     )
         .as('raised', 'doubt')
         .keep('raised', 'doubt', 'clear')
@@ -70,9 +79,13 @@ $defaults
     // but that all is well.
     |where(lambda: "flow.clear" >= $settle OR "pages" + "tickets" == 0)
     // What is bad for a moment is not told, nor is it called well: after a
-    // restart of Kapacitor, or when the agent cannot tell. What cannot be told
-    // for longer than most checks wait to say so is waited for no more.
-    |where(lambda: "pages" > 0 OR "doubts" == 0)
+    // restart of Kapacitor, or when the agent cannot tell. Nor is what is well
+    // for a moment.
+    |stateDuration(lambda: "pages" + "tickets" + "doubts" == 0)
+        .unit(1s)
+        .as('well')
+    |where(lambda: "pages" > 0
+        OR "doubts" == 0 AND ("tickets" > 0 OR "well" >= $recovery))
     |eval(lambda: if("pages" > 0, 'page ' + string("pages"),
         if("tickets" > 0, 'ticket ' + string("tickets"), 'well')))
         .as('state')
@@ -117,13 +130,19 @@ def flow_script(alerts: Sequence[Alert], *, page: str, database: str) -> str:
         doubt=tick.seconds(_usual(judged, Health.UNKNOWN)),
         defaults="\n".join(
             f"        .field('{check}.raised', 0.0)\n"
-            f"        .field('{check}.doubt', 0)"
+            # A point that lacks one is half a tick, and does not say "well".
+            f"        .field('{check}.doubt', 1)"
             for check in CHECKS
         ),
         pages=_bits(judged, Severity.PAGE),
         tickets=_bits(judged, Severity.TICKET),
         doubts=" + ".join(f'"{check}.doubt"' for check in CHECKS),
         settle=tick.seconds(min(alert.hold for alert in alerts)),
+        recovery=tick.seconds(min(alert.recovery for alert in alerts)),
+        recent=tick.seconds(
+            max(a.recent for a, w in judged if w.health is Health.WARNING)
+        ),
+        barrier=tick.BARRIER,
         service=SERVICE,
     )
 

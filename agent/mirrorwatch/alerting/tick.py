@@ -4,9 +4,11 @@ from datetime import timedelta
 from string import Template
 
 from ..domain.figures.metric import Metric
+from .alert import GAP
 from .words import PAGE, SERVICE
 
-__all__ = ["FRESH", "duration", "escaped", "head", "seconds", "source"]
+__all__ = ["BARRIER", "FRESH", "duration", "escaped", "head", "seconds"]
+__all__ += ["source"]
 
 FRESH = timedelta(minutes=1)
 """By how much the time of a point that is judged may be off. Points that
@@ -42,6 +44,15 @@ stream
         .measurement('$measurement')
         .where(fresh)
 """)
+
+
+BARRIER = f"""\
+    // Before a long silence and after it is not without a break.
+    |barrier()
+        .idle({int(GAP.total_seconds())}s)
+        .delete(TRUE)
+"""
+"""Goes behind what groups points, so that a group forgets what it saw."""
 
 
 def head(about: str, *, page: str = PAGE, database: str = SERVICE) -> str:
