@@ -1,5 +1,7 @@
 """Texts and tables in a folder of any file system that Hadoop knows."""
 
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from pyspark.errors import AnalysisException
@@ -110,15 +112,35 @@ class Folder:
             sizes = files.load(self._at(name)).select(F.sum("length"))
             return int(sizes.collect()[0][0] or 0)
 
+    def folders(self, name: str) -> Mapping[str, datetime]:
+        """Return the folders in a folder, and when each was last changed.
+
+        An object store has no folders, and may say that it was just now.
+        """
+        with translated(f"Cannot read {self._at(name)}"):
+            files, path = self._hadoop(name)
+            found = files.listStatus(path) if files.exists(path) else []
+            return {
+                status.getPath().getName(): datetime.fromtimestamp(
+                    status.getModificationTime() / 1000, tz=UTC
+                )
+                for status in found
+                if status.isDirectory()
+            }
+
     def delete(self, name: str) -> None:
         """Delete a folder with all that is in it, if it is there."""
+        with translated(f"Cannot delete {self._at(name)}"):
+            files, path = self._hadoop(name)
+            files.delete(path, True)  # noqa: FBT003 - Java has no keywords
+
+    def _hadoop(self, name: str) -> tuple[Any, Any]:
+        """Return Hadoop's file system of a folder, and its path there."""
         context = self._session.sparkContext
         java: Any = context._jsc.sc()  # noqa: SLF001 - no other way
         jvm: Any = context._jvm  # noqa: SLF001
-        with translated(f"Cannot delete {self._at(name)}"):
-            path = jvm.org.apache.hadoop.fs.Path(self._at(name))
-            files = path.getFileSystem(java.hadoopConfiguration())
-            files.delete(path, True)  # noqa: FBT003 - Java has no keywords
+        path = jvm.org.apache.hadoop.fs.Path(self._at(name))
+        return path.getFileSystem(java.hadoopConfiguration()), path
 
     def _at(self, name: str) -> str:
         return f"{self.url}/{name}"

@@ -15,6 +15,8 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
+from operator import attrgetter
 from typing import TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
@@ -136,17 +138,45 @@ class Store:
         ]
 
     def forget(self, before: datetime) -> None:
-        """Delete runs that ended before a time.
+        """Delete runs that ended before a time, or that never will.
 
-        The last night stays, and the one whose carry it took up: the next
-        night goes on from the one, and the last one may be run again.
+        The last night stays, for the next one goes on from it. Before each
+        that stays so does the one whose carry it took up: it may be run again.
         """
-        last = self.last_night()
-        needed = set() if last is None else {last.plan.id, last.carried_from}
-        for audit in self.results():
-            result = audit.result
-            if result.ended_at < before and result.id not in needed:
-                self._folder.delete(f"runs/{result.id}")
+        results = [audit.result for audit in self.results()]
+        nights = sorted(
+            (r for r in results if r.nightly), key=attrgetter("end")
+        )
+        stay = {r.id for r in results if r.ended_at >= before}
+        stay |= {night.id for night in nights[-1:]}
+        stay |= {one.id for one, then in pairwise(nights) if then.id in stay}
+        finished, last = {r.id for r in results}, self.last_night()
+        for run, changed in self._folder.folders("runs").items():
+            if run in stay:
+                continue
+            if run in finished or self._is_given_up(
+                run, changed, before, last
+            ):
+                self._folder.delete(f"runs/{run}")
+
+    def _is_given_up(
+        self,
+        run: str,
+        changed: datetime,
+        before: datetime,
+        last: FrozenRun | None,
+    ) -> bool:
+        """Tell whether an unfinished run began long ago, and is nowhere gone
+        on with: a night is, until a later one has taken its records.
+        """
+        kept = self.plan(run)
+        if kept is None:
+            # Killed before its ranges were kept, or about to keep them.
+            return changed < before
+        taken = last is not None and last.plan.at >= kept.plan.at
+        return kept.plan.at < before and (
+            kept.plan.window is not None or taken
+        )
 
     def last_night(self) -> FrozenRun | None:
         """Return the finished nightly run with the newest ranges."""
