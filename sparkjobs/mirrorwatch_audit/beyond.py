@@ -7,6 +7,7 @@ from pyspark.sql import functions as sf
 
 from mirrorwatch.domain.audit import Lane, Side
 
+from .aborted import is_untold, with_aborted
 from .digest import LANE
 from .hashing import hashed
 from .lanes import NAMES, after, before, name
@@ -42,8 +43,8 @@ def read_beyond(
     Returns
     -------
     DataFrame
-        Hashed records, with their `side`, and whether they come `before` the
-        span.
+        Hashed records, with their `side`, whether they come `before` the
+        span, and whether they were `aborted`, where that needs to be told.
     """
     own = carry.select(*LANE, "side", "origin", "topic", "offset")
     parts = []
@@ -59,7 +60,13 @@ def read_beyond(
     found = parts[0]
     for part in parts[1:]:
         found = found.unionByName(part)
-    return found.join(sf.broadcast(own), own.columns, "left_anti")
+    rest = found.join(sf.broadcast(own), own.columns, "left_anti")
+    at_source = sf.col("side") == "source"
+    source = with_aborted(
+        read, rest.where(at_source), lanes, doubtful=is_untold
+    )
+    target = rest.where(~at_source).withColumn("aborted", sf.expr("false"))
+    return source.unionByName(target)
 
 
 def counted_beyond(
@@ -80,8 +87,8 @@ def counted_beyond(
     -------
     DataFrame
         `HASH`; copies at either side before and after the span; those at the
-        source after the span that must have been copied (`after_due`); and
-        the `first` one at the source.
+        source after the span that must have been copied (`after_due`); those
+        that were `aborted` there; and the `first` one at the source.
     """
     source, late = sf.col("side") == "source", ~sf.col("before")
     place = sf.struct("offset", "origin", "topic")
@@ -95,6 +102,7 @@ def counted_beyond(
             sf.count_if(source & late).alias("after_source"),
             sf.count_if(~source & late).alias("after_target"),
             sf.count_if(source & late & _due()).alias("after_due"),
+            sf.count_if("aborted").alias("aborted"),
             sf.min(sf.when(source, place)).alias("first"),
         )
     )

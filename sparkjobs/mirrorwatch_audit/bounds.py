@@ -17,13 +17,19 @@ __all__ = ["PLACE", "bounds", "positions"]
 PLACE = (*LANE, "origin", "topic")
 """One of the source partitions that feed a lane."""
 
-_POSITIONS = f"{NAMES}, origin string, topic string, position bigint"
+_POSITIONS = f"{NAMES}, origin string, topic string, position bigint, "
+_POSITIONS += "oldest bigint, decided bigint"
 
 
 def positions(session: SparkSession, lanes: Sequence[Lane]) -> DataFrame:
-    """Return the mirror's position in every source partition, if known."""
+    """Return the mirror's position in every source partition, if known, and
+    between which offsets it can be told what was aborted.
+    """
     rows = [
-        (*name(lane), source.flow, source.topic, source.position)
+        (
+            *(*name(lane), source.flow, source.topic, source.position),
+            *(source.retained.start, source.decided),
+        )
         for lane in lanes
         for source in lane.sources
     ]
@@ -53,7 +59,8 @@ def bounds(
     Returns
     -------
     DataFrame
-        `PLACE` and `bound`, which is null if nothing is known.
+        `PLACE` and `bound`, which is null if nothing is known; and `oldest`
+        and `decided` as they are in `known`.
 
     Notes
     -----
@@ -80,5 +87,8 @@ def bounds(
         (sf.max("matched") + 1).alias("after_matched")
     )
     return known.join(last, [*PLACE], "left").select(
-        *PLACE, sf.greatest("position", "after_matched").alias("bound")
+        *PLACE,
+        sf.greatest("position", "after_matched").alias("bound"),
+        "oldest",
+        "decided",
     )

@@ -15,7 +15,7 @@ from .tables import small_table
 
 __all__ = ["CARRY", "WAITING", "carried", "carry_out", "no_carry"]
 
-WAITING = ("carried", "in_flight", "unknown")
+WAITING = ("carried", "in_flight", "unknown", "open")
 """Outcomes of records that are compared the next night."""
 
 CARRY = (
@@ -25,7 +25,7 @@ CARRY = (
 )
 """A hashed record, the side that it was read on, and whether its copy is
 beyond the range of the other side (`carried`) or not there yet
-(`in_flight`, or `unknown`)."""
+(`in_flight`, `unknown` or `open`)."""
 
 
 def no_carry(session: SparkSession) -> DataFrame:

@@ -7,6 +7,7 @@ from pyspark.sql import functions as sf
 
 from mirrorwatch.domain.audit import Lane, Side
 
+from .aborted import is_untold, with_aborted
 from .beyond import SIDES
 from .bounds import PLACE, bounds, positions
 from .digest import LANE
@@ -43,7 +44,10 @@ def drill_compacted(read: Read, case: Suspicion) -> DataFrame:
     -----
     All that is retained of these lanes is read. Compared is the newest record
     of each key at the cut, for which either side may have removed older ones,
-    tombstones, and what a newer record beyond the cut replaces.
+    tombstones, and what a newer record beyond the cut replaces. Where it is
+    not known whether the mirror leaves out aborted records, a key with some
+    is the same on both sides if either its newest record is, or its newest
+    committed one; else nobody can say what belongs there.
     """
     source, target = (
         _retained(read, case, side).localCheckpoint() for side in SIDES
@@ -59,14 +63,20 @@ def drill_compacted(read: Read, case: Suspicion) -> DataFrame:
         {"origin": "s_origin", "topic": "s_topic"}
     )
     both = both.join(limit, [*LANE, "s_origin", "s_topic"], "left")
-    explained = both.withColumn("kind", _kind()).where("kind IS NOT NULL")
+    explained = both.withColumn("kind", _doubted(_kind()))
+    explained = explained.where("kind IS NOT NULL")
     return explained.select(*_outcome()).localCheckpoint()
 
 
 def _retained(read: Read, case: Suspicion, side: Side) -> DataFrame:
     lanes = [spanned(lane, lambda x: x.retained) for lane in case.lanes]
     spans = sf.broadcast(_spans(case.carry.sparkSession, case.lanes, side))
-    records = hashed(read(lanes, side), timestamps=case.timestamps)
+    records = with_aborted(
+        read,
+        hashed(read(lanes, side), timestamps=case.timestamps),
+        lanes if side == "source" else (),
+        doubtful=is_untold,
+    )
     late = sf.col("offset") >= sf.col("span_end")
     chosen = (sf.col("offset") >= sf.col("span_start")) & ~late
     if case.window is not None and case.timestamps:
@@ -118,6 +128,7 @@ def _at_cut(rows: DataFrame, mark: str, keys: DataFrame) -> DataFrame:
         sf.when(early, sf.col("offset")),
     )
     content = sf.struct("h1", "h2")
+    whole = early & ~sf.col("aborted")
     return (
         rows.join(keys, [*_KEY], "left_semi")
         .groupBy(*_KEY)
@@ -125,6 +136,10 @@ def _at_cut(rows: DataFrame, mark: str, keys: DataFrame) -> DataFrame:
             newest.alias(mark),
             sf.collect_set(sf.when(early, content)).alias(f"{mark}_early"),
             sf.collect_set(sf.when(~early, content)).alias(f"{mark}_late"),
+            sf.max("aborted").alias(f"{mark}_aborted"),
+            sf.max_by(
+                sf.when(whole, content), sf.when(whole, sf.col("offset"))
+            ).alias(f"{mark}_committed"),
         )
         .withColumns(
             {
@@ -172,6 +187,24 @@ def _kind() -> Column:
         .when(s.isNull(), alone_at_target)
         .when(s_content == t_content, None)
         .otherwise(differ)
+    )
+
+
+def _doubted(kind: Column) -> Column:
+    """Return the kind, where no aborted record of the key may be to blame."""
+    s, t = sf.col("s"), sf.col("t")
+    at_target = sf.struct(t["h1"].alias("h1"), t["h2"].alias("h2"))
+    judged = sf.coalesce(
+        kind.isin("dropped", "corrupted", "extra", "compacted"),
+        sf.expr("false"),
+    )
+    return (
+        sf.when(~judged | ~sf.coalesce("s_aborted", sf.expr("false")), kind)
+        .when(s["offset"] >= sf.col("decided"), "open")
+        .when(
+            t.isNotNull() & at_target.eqNullSafe(sf.col("s_committed")), None
+        )
+        .otherwise("undecided")
     )
 
 

@@ -12,7 +12,7 @@ NOT_DIGESTED = "the digest of the {side} does not have it"
 
 OTHERWISE = (
     "the mirror reads it by another isolation level than the digest of the "
-    "source did: make that anew with the other --isolation"
+    "source did: make that anew with --isolation {level}"
 )
 
 UNTIMED = (
@@ -50,7 +50,8 @@ def comparable(plan: Plan, source: Plan, target: Plan) -> Plan:
         here = all((name(lane), s.topic_id) in sources for s in lane.sources)
         there = not lane.topic_id or (name(lane), lane.topic_id) in targets
         alike = all(
-            sources.get((name(lane), s.topic_id)) is s.read_committed
+            # Where nobody knows how the mirror reads, all is wanted.
+            sources.get((name(lane), s.topic_id)) is bool(s.read_committed)
             for s in lane.sources
         )
         if lane.timestamps and here and there and alike:
@@ -58,7 +59,10 @@ def comparable(plan: Plan, source: Plan, target: Plan) -> Plan:
             continue
         missing = NOT_DIGESTED.format(side="target" if here else "source")
         if here and there:
-            missing = OTHERWISE
+            committed = any(s.read_committed for s in lane.sources)
+            missing = OTHERWISE.format(
+                level="read_committed" if committed else "read_uncommitted"
+            )
         gaps.append(
             Unverifiable(
                 flow=lane.flow,

@@ -16,8 +16,9 @@ from .tally import Tally
 
 __all__ = ["count_topics"]
 
-_LEFT_OUT = (*WAITING, "settled")
-"""Outcomes of records that another night compares, or has compared."""
+_LEFT_OUT = (*WAITING, "settled", "aborted")
+"""Outcomes of records that another night compares, or has compared, or that
+the mirror need not copy."""
 
 _Sums = dict[LaneName, tuple[int, int]]
 

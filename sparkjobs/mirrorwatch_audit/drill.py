@@ -8,6 +8,7 @@ from pyspark.sql import functions as sf
 
 from mirrorwatch.domain.audit import Lane, Side, Window
 
+from .aborted import is_untold, may_have_been_untold, with_aborted
 from .beyond import SIDES, counted_beyond, reach, read_beyond
 from .bounds import bounds, positions
 from .carry import carried
@@ -114,8 +115,17 @@ def _records(read: Read, case: Suspicion, side: Side) -> DataFrame:
         timestamps=case.timestamps,
         bucket=case.bucket,
     )
-    both = found.select(*own.columns).unionByName(own)
-    return both.join(case.buckets, [*LANE, "bucket"], "left_semi")
+    found, own = (
+        rows.select(*own.columns).join(
+            case.buckets, [*LANE, "bucket"], "left_semi"
+        )
+        for rows in (found, own)
+    )
+    lanes = case.lanes if side == "source" else ()
+    # What was left may be from a night that read otherwise.
+    return with_aborted(read, found, lanes, doubtful=is_untold).unionByName(
+        with_aborted(read, own, lanes, doubtful=may_have_been_untold)
+    )
 
 
 def _side(pairs: DataFrame, side: Side) -> DataFrame:

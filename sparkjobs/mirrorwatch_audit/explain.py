@@ -17,10 +17,11 @@ OUTCOME += ("source_offset", "target_offset", "timestamp", "bytes")
 """Columns of what became of a record: `kind` is that of a finding, or
 `carried` (its copy is after the range of the other side), `settled` (just
 before it), `in_flight`, or `unknown` (missing, and nothing tells how far the
-mirror has come)."""
+mirror has come). Where nothing tells how the mirror reads either, it may be
+`aborted`, `open` (of a transaction that was open) or `undecided`."""
 
 _COUNTS = [f"{when}_{side}" for when in ("before", "after") for side in SIDES]
-_COUNTS += ["after_due"]
+_COUNTS += ["after_due", "aborted"]
 
 
 def explained_missing(
@@ -55,6 +56,10 @@ def explained_missing(
     that is written again and again would excuse every loss of it. Copies
     before the span exist where a cut by time did not fall on the same record
     on both sides; without timestamps cuts are exact.
+
+    Where it is not known whether the mirror leaves out aborted records, one
+    that is missing is no loss: who reads committed never saw it. But whether
+    copies around the spans are those of aborted records nobody can say.
     """
     missing = _ranked(pairs.where("t_offset IS NULL"), counts)
     places = [sf.col(f"s_{column}").alias(column) for column in PLACE[3:]]
@@ -64,10 +69,12 @@ def explained_missing(
     late = sf.col("after_target") - sf.col("after_due")
     early = sf.col("before_target") - sf.col("before_source")
     kind = (
-        sf.when(sf.col("from_last") <= late, "carried")
+        sf.when(~sf.col("s_aborted") & _blurred(), "undecided")
+        .when(sf.col("from_last") <= late, "carried")
         .when(sf.lit(timestamps) & (sf.col("from_first") <= early), "settled")
         .when(sf.isnull("bound"), "unknown")
         .when(sf.col("s_offset") >= sf.col("bound"), "in_flight")
+        .when(sf.col("s_aborted"), _left_out())
         .otherwise("dropped")
     )
     return _outcome(found, "s", kind)
@@ -118,7 +125,8 @@ def explained_surplus(
     remembered = sf.col("t_timestamp") >= sf.col("reach")
     known = sf.col("own").isNotNull() | sf.col("first").isNotNull()
     kind = (
-        sf.when(sf.col("from_last") <= late, "carried")
+        sf.when(_blurred(), "undecided")
+        .when(sf.col("from_last") <= late, "carried")
         .when(
             sf.lit(timestamps) & remembered & (sf.col("from_first") <= early),
             "settled",
@@ -136,6 +144,22 @@ def explained_surplus(
         ),
         "t",
         kind,
+    )
+
+
+def _blurred() -> Column:
+    """Return whether copies around the spans may be of aborted records."""
+    return sf.col("aborted") > 0
+
+
+def _left_out() -> Column:
+    """Return what became of a record that readers of committed do not see."""
+    offset = sf.col("s_offset")
+    return (
+        sf.when(offset >= sf.col("decided"), "open")
+        # It expired, and what is not there is not seen.
+        .when(offset < sf.col("oldest"), "undecided")
+        .otherwise("aborted")
     )
 
 

@@ -29,8 +29,31 @@ _STATED: Mapping[str, StatedKind] = {
     "settled": "carried",
     "in_flight": "in_flight",
     "compacted": "compacted",
+    "aborted": "aborted",
 }
 """What outcomes are called that are not wrong."""
+
+_ISOLATION = (
+    "how the mirror reads transactions (isolation.level) is not known, or has "
+    "changed: see that mirror.topics.configs names the configuration topic of "
+    "its Connect workers, and that its connectors are in it"
+)
+
+_REASONS = {
+    "unknown": (
+        "records are missing at the target, and nothing tells how far the "
+        "mirror has come: they are lost or on their way"
+    ),
+    "open": (
+        "records are missing at the target, and at the source a transaction "
+        "is open before them: they are lost, or will be aborted; "
+        f"{_ISOLATION}"
+    ),
+    "undecided": (
+        f"records differ that may be aborted at the source: {_ISOLATION}"
+    ),
+}
+"""Why outcomes cannot be judged."""
 
 
 def findings_of(
@@ -81,11 +104,12 @@ def stated_of(
 def unverifiable_of(
     tallies: Iterable[Tally], lanes: Iterable[Lane]
 ) -> tuple[Unverifiable, ...]:
-    """Return what is missing, and may be lost or on its way."""
+    """Return what differs, and nobody can say why."""
     known = {name(lane): lane for lane in lanes}
     found = []
     for tally in tallies:
-        if tally.place[3] != "unknown":
+        reason = _REASONS.get(tally.place[3])
+        if reason is None:
             continue
         flow, topic = _names(known[tally.place[0]], tally.place)
         found.append(
@@ -93,10 +117,7 @@ def unverifiable_of(
                 flow=flow,
                 topic=topic,
                 partition=tally.place[0][2],
-                reason=(
-                    "records are missing at the target, and nothing tells how "
-                    "far the mirror has come: they are lost or on their way"
-                ),
+                reason=reason,
                 records=tally.count,
             )
         )

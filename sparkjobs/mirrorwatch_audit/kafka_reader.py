@@ -148,7 +148,7 @@ def _stretches(lanes: Sequence[Lane], side: Side) -> Iterator[_Stretch]:
         for source in lane.sources:
             yield _Stretch(
                 cluster=source.cluster,
-                read_committed=source.read_committed,
+                read_committed=bool(source.read_committed),
                 flow=lane.flow,
                 origin=source.flow,
                 topic=source.topic,

@@ -10,7 +10,8 @@ __all__ = ["HASH", "paired"]
 HASH = (*LANE, "h1", "h2")
 """What two copies of a record have in common."""
 
-_OWN = ("origin", "topic", "offset", "timestamp", "bytes", "k1", "k2")
+_OWN: tuple[str, ...] = ("origin", "topic", "offset", "timestamp", "bytes")
+_OWN += ("k1", "k2", "aborted")
 
 
 def paired(source: DataFrame, target: DataFrame) -> DataFrame:
@@ -34,7 +35,8 @@ def paired(source: DataFrame, target: DataFrame) -> DataFrame:
     Copies are numbered by offset on each side, and number n is paired with
     number n. So of three copies of two records the last one is left, and one
     dropped record is left of two that were equal; a join by checksum alone
-    would pair all with all.
+    would pair all with all. Aborted ones come last: of an aborted record and
+    the same one sent again, a copy is that of the second.
     """
     return _numbered(source, "s").join(
         _numbered(target, "t"), [*HASH, "copy"], "full_outer"
@@ -42,7 +44,9 @@ def paired(source: DataFrame, target: DataFrame) -> DataFrame:
 
 
 def _numbered(records: DataFrame, side: str) -> DataFrame:
-    order = Window.partitionBy(*HASH).orderBy("offset", "topic", "origin")
+    order = Window.partitionBy(*HASH).orderBy(
+        "aborted", "offset", "topic", "origin"
+    )
     return records.select(
         *HASH,
         sf.row_number().over(order).alias("copy"),

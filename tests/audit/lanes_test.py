@@ -53,8 +53,8 @@ END = End(
 class FakeMirror:
     known: int | None = 10
     pairs: tuple[tuple[int, int], ...] = ((5, 4), (9, 8))
-    read_committed: bool = False
-    starts_at_end: bool = False
+    read_committed: bool | None = False
+    starts_at_end: bool | None = False
 
     def position(self, place: tuple[str, int]) -> int | None:
         assert place == PLACE

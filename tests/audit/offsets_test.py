@@ -50,7 +50,7 @@ class FakeSite:
 @dataclass
 class FakeMirror:
     asked: list[str]
-    read_committed: bool = False
+    read_committed: bool | None = False
     floors: Mapping[tuple[str, int], int] = field(default_factory=dict)
 
     def read_positions(self, floors: Mapping[tuple[str, int], int]) -> None:

@@ -44,6 +44,18 @@ class World:
     position: int = 0
     """Next source offset that the mirror reads."""
 
+    read_committed: bool | None = False
+    """Whether the mirror is known to leave out aborted records, or not to."""
+
+    starts_at_end: bool | None = False
+    """Whether the mirror is known to skip what a partition held."""
+
+    aborted: set[int] = field(default_factory=set)
+    """Source offsets that readers of committed records do not see."""
+
+    decided: int | None = None
+    """Where a transaction is open at the source."""
+
     dropped: set[int] = field(default_factory=set)
     """Source offsets that were read and not copied."""
 
@@ -142,10 +154,15 @@ class World:
                         (p for p in known if p is not None), default=None
                     ),
                     syncs=tuple(s for s in syncs if s[0] >= self.source_start),
+                    read_committed=self.read_committed,
+                    decided=end
+                    if self.read_committed is None and self.decided is None
+                    else self.decided,
                 ),
             ),
             goal=self._log("target", len(self.target)),
             timestamps=self.timestamps,
+            starts_at_end=self.starts_at_end,
         )
 
     def night(self, *, write: int = 0, copy: int = 0) -> Outcome:
@@ -206,6 +223,7 @@ class World:
                 offset
                 for offset in range(question.offset, len(stamps))
                 if stamps[offset] is not None
+                and not (question.read_committed and offset in self.aborted)
             )
         found = next(wanted, None)
         return Found(found, None if found is None else stamps[found])

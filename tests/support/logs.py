@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from pyspark.sql import DataFrame, SparkSession
@@ -47,6 +47,8 @@ class Record:
     key: bytes | None = None
     headers: tuple[tuple[str, bytes | None], ...] | None = None
     timestamp: int = 0
+    aborted: bool = field(default=False, compare=False)
+    """Whether readers of committed records do not see it; a copy is alike."""
 
 
 class Logs:
@@ -109,19 +111,22 @@ class Logs:
                 None if record.headers is None else list(record.headers),
             )
             for lane in lanes
-            for origin, topic, span in _spans(lane, side)
+            for origin, topic, span, committed in _spans(lane, side)
             for offset, record in self._logs[
                 side, origin, topic, lane.partition
             ].items()
             if span.start <= offset < span.end
+            and not (committed and record.aborted)
         ]
         return self._session.createDataFrame(rows, RECORDS)
 
 
-def _spans(lane: Lane, side: Side) -> Iterable[tuple[str, str, Span]]:
+def _spans(lane: Lane, side: Side) -> Iterable[tuple[str, str, Span, bool]]:
     if side == "target":
-        return [(lane.flow, lane.target_topic, lane.span)]
-    return [(s.flow, s.topic, s.span) for s in lane.sources]
+        return [(lane.flow, lane.target_topic, lane.span, False)]
+    return [
+        (s.flow, s.topic, s.span, bool(s.read_committed)) for s in lane.sources
+    ]
 
 
 def make_lane(
@@ -134,8 +139,15 @@ def make_lane(
     retained: tuple[tuple[int, int], tuple[int, int]] | None = None,
     timestamps: bool = True,
     compacted: bool = False,
+    read_committed: bool | None = False,
+    decided: int | None = None,
 ) -> Lane:
-    """Return a lane of one topic; what is retained is what is compared."""
+    """Return a lane of one topic; what is retained is what is compared.
+
+    Where it is not known how the mirror reads, no transaction is open.
+    """
+    if read_committed is None and decided is None:
+        decided = source[1]
     kept = retained or (source, target)
     return Lane(
         flow=FLOW,
@@ -151,6 +163,8 @@ def make_lane(
                 span=Span(*source),
                 retained=Span(*kept[0]),
                 position=position,
+                read_committed=read_committed,
+                decided=decided,
             ),
         ),
         span=Span(*target),

@@ -1,6 +1,6 @@
 """Joins what was read of both sides into lanes."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Protocol
 
@@ -32,10 +32,10 @@ class Told(Protocol):
     """What the mirror of one flow told; see `MirrorReader`."""
 
     @property
-    def read_committed(self) -> bool: ...
+    def read_committed(self) -> bool | None: ...
 
     @property
-    def starts_at_end(self) -> bool: ...
+    def starts_at_end(self) -> bool | None: ...
 
     def position(self, place: TopicPartition) -> int | None: ...
 
@@ -125,7 +125,7 @@ class _Joining:
             timestamps=goal is None
             or self._configs(goal).timestamp_type != APPENDED,
             compacted=any(compacted),
-            starts_at_end=any(m.starts_at_end for m in mirrors),
+            starts_at_end=_any(m.starts_at_end for m in mirrors),
         )
 
     def surplus(self) -> Iterator[Unverifiable]:
@@ -143,7 +143,7 @@ class _Joining:
     def _feed(self, origin: Origin, goal: Log | None) -> Feed | None:
         mirror = self._mirrors[origin.flow]
         key = (origin.cluster, origin.place)
-        level = (key, mirror.read_committed)
+        level = (key, bool(mirror.read_committed))
         end, later = (
             self._offsets.sources.get(level),
             self._offsets.later.get(level),
@@ -170,6 +170,10 @@ class _Joining:
             position=position,
             syncs=syncs,
             read_committed=mirror.read_committed,
+            # Read last: what is below was committed or aborted before.
+            decided=None
+            if mirror.read_committed is not None
+            else self._offsets.later.get((key, True), 0),
         )
 
     def _log(
@@ -194,6 +198,12 @@ class _Joining:
     def _configs(self, log: Log) -> TopicConfigs:
         key = (log.cluster, log.place[0])
         return self._topics.configs.get(key, TopicConfigs())
+
+
+def _any(told: Iterable[bool | None]) -> bool | None:
+    """Tell whether one is so; `None` if one may be."""
+    found = {*told}
+    return True if True in found else None if None in found else False
 
 
 def _speak_of(

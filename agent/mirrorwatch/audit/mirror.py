@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 
 from ..config import FlowConfig
+from ..domain.audit.isolation import IsolationHistory
 from ..domain.audit.syncs import SyncHistory
 from ..domain.carriage import Carriage
-from ..domain.positions import Committed, MirrorFact, Sync
+from ..domain.positions import Committed, Connector, MirrorFact, Sync
 from ..domain.view import TopicPartition
 from ..sources.positions import Positions
 from ..sources.times import to_time
@@ -46,6 +47,7 @@ class MirrorReader:
         self._mirror = to_mirror(flow)
         self._sites = sites
         self._clock = clock
+        self._isolation = IsolationHistory()
         self._syncs = SyncHistory({})
         self._committed: Mapping[TopicPartition, Committed] = {}
         self._newest: Mapping[TopicPartition, Sync] = {}
@@ -60,17 +62,19 @@ class MirrorReader:
         )
 
     @property
-    def read_committed(self) -> bool:
-        """Whether it leaves out aborted records; MirrorMaker 2 copies them
-        where its configuration does not say.
+    def read_committed(self) -> bool | None:
+        """Whether it leaves out aborted records; `None` if that is not known,
+        or was not always so.
         """
-        found = self.positions.connectors()
-        return bool(found) and all(c.read_committed for c in found)
+        return self._isolation.read_committed
 
     @property
-    def starts_at_end(self) -> bool:
-        """Whether it skips what a partition held when it found it."""
-        return any(c.starts_at_end for c in self.positions.connectors())
+    def starts_at_end(self) -> bool | None:
+        """Whether it skips what a partition held when it found it; `None` if
+        that is not known.
+        """
+        found = self.positions.connectors()
+        return any(c.starts_at_end for c in found) if found else None
 
     def read_configs(self) -> None:
         """Read how the mirror is configured, and what its tasks were given.
@@ -84,6 +88,8 @@ class MirrorReader:
         """
         for fact in self._read("configs"):
             self.positions.note(fact)
+            if isinstance(fact, Connector):
+                self._isolation.take(fact)
 
     def read_positions(self, floors: Mapping[TopicPartition, int]) -> None:
         """Read how far the mirror is.

@@ -32,7 +32,8 @@ class Offsets:
     """Log starts of both sides."""
 
     sources: Mapping[tuple[Key, bool], int]
-    """Ends of the sources, by whether they were read committed."""
+    """Ends of the sources, by whether they were read committed: both, where
+    it is not known how the mirror reads."""
 
     targets: Mapping[Key, int]
     """Ends of the targets, read after all positions."""
@@ -66,7 +67,7 @@ class AskedMirror(Protocol):
     """A mirror that tells its positions; see `MirrorReader`."""
 
     @property
-    def read_committed(self) -> bool: ...
+    def read_committed(self) -> bool | None: ...
 
     def read_positions(self, floors: Mapping[TopicPartition, int]) -> None: ...
 
@@ -117,7 +118,11 @@ def freeze_offsets(
     end is waited for.
     """
     origins = [o for draft in drafts.lanes for o in draft.origins]
-    wanted = {(_key(o), mirrors[o.flow].read_committed) for o in origins}
+    wanted = {
+        (_key(origin), level)
+        for origin in origins
+        for level in _levels(mirrors[origin.flow])
+    }
     sources = _read_ends(wanted, sites)
     starts = _read_starts({key for key, _ in wanted}, sites)
     for name, mirror in mirrors.items():
@@ -143,6 +148,11 @@ def freeze_offsets(
         later=later,
         unsure=unsure,
     )
+
+
+def _levels(mirror: AskedMirror) -> tuple[bool, ...]:
+    known = mirror.read_committed
+    return (False, True) if known is None else (known,)
 
 
 def _key(origin: Origin) -> Key:

@@ -66,9 +66,9 @@ class Connector:
     max_request_bytes: int | None = None
     """Largest request of its producer, `None` if that is not said."""
 
-    read_committed: bool = False
+    read_committed: bool | None = False
     """Whether it skips aborted records of transactions; MirrorMaker 2's own
-    default is to copy them."""
+    default is to copy them. `None` if it cannot be told from what is said."""
 
     starts_at_end: bool = False
     """Whether partitions without a position are read from their end

@@ -45,6 +45,14 @@ EXCLUDED_CONFIGS = (
 what 4.3 adds no topic has under these names."""
 
 
+UNCOMMITTED = "read_uncommitted"
+"""``isolation.level`` of Kafka's own consumers, where it is not said."""
+
+_LEVELS = {UNCOMMITTED: False, "read_committed": True}
+"""Whether aborted records are left out. What ``${vault:...}`` stands for only
+the worker knows."""
+
+
 def to_connector(
     name: str, properties: Properties, max_in_flight: int | None
 ) -> Connector:
@@ -62,7 +70,7 @@ def to_connector(
     in_flight = _producer(properties, "max.in.flight.requests.per.connection")
     request = _producer(properties, "max.request.size")
     reset = _consumer(properties, "auto.offset.reset")
-    isolation = _consumer(properties, "isolation.level")
+    isolation = _consumer(properties, "isolation.level") or UNCOMMITTED
     return Connector(
         name=name,
         selection=Selection(
@@ -76,7 +84,7 @@ def to_connector(
         ),
         max_in_flight=max_in_flight or int(in_flight or IN_FLIGHT),
         max_request_bytes=None if request is None else int(request),
-        read_committed=_is(isolation, "read_committed"),
+        read_committed=_LEVELS.get(isolation.lower()),
         starts_at_end=_is(reset, "latest"),
         tolerates_errors=_is(properties.get("errors.tolerance"), "all"),
         transforms=bool((properties.get("transforms") or "").strip()),

@@ -146,7 +146,7 @@ def _by_syncs(
     whole = not feed.log.retained.start and not goal.retained.start
     least = (feed.log.retained.start, goal.retained.start)
     first = newest_sync(feed.syncs, least, (span.start, end))
-    if first is None and whole and not lane.starts_at_end:
+    if first is None and whole and lane.starts_at_end is False:
         first = (0, 0)
     if first is None:
         return None

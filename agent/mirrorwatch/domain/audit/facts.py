@@ -90,8 +90,13 @@ class Feed:
     syncs: tuple[tuple[int, int], ...] = ()
     """Source and target offsets of records, both ascending."""
 
-    read_committed: bool = False
-    """Whether the mirror leaves out aborted records."""
+    read_committed: bool | None = False
+    """Whether the mirror leaves out aborted records; `None` if that is not
+    known: then `log` ends as for one that does not."""
+
+    decided: int | None = None
+    """Where that is not known, the offset before which no transaction is
+    open."""
 
     @property
     def place(self) -> tuple[str, str, int]:
@@ -128,8 +133,9 @@ class LaneFacts:
     compacted: bool = False
     """Whether either side is compacted."""
 
-    starts_at_end: bool = False
-    """Whether the mirror skips what a partition held when it found it."""
+    starts_at_end: bool | None = False
+    """Whether the mirror skips what a partition held when it found it; `None`
+    if that is not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from .alignment import Pairing
 from .cut import cut_of
 from .ends import End
-from .facts import Feed, LaneFacts, Talk
+from .facts import Feed, LaneFacts, RecordAt, Talk, ask
 from .outcome import Outcome, to_gap, to_lane
 from .plan import Stated, Unverifiable
 from .settled import Settled, limit_of, settled_of
@@ -90,7 +90,7 @@ def plan_night(lane: LaneFacts, night: Night) -> Talk[Outcome]:
         )
     more = cut.kind != "idle" and cut.at == limit < night.newest
     at = night.newest if cut.kind == "idle" else cut.at
-    stuck, stated = _waiting(lane, night, settled)
+    stuck, stated = yield from _waiting(lane, night, settled)
     return Outcome(
         lane=to_lane(
             lane,
@@ -108,19 +108,34 @@ def plan_night(lane: LaneFacts, night: Night) -> Talk[Outcome]:
 
 def _waiting(
     lane: LaneFacts, night: Night, settled: Sequence[Settled]
-) -> tuple[list[Unverifiable], list[Stated]]:
+) -> Talk[tuple[list[Unverifiable], list[Stated]]]:
     """Tell of settled records that the mirror has not copied."""
-    stuck, stated = [], []
+    stuck: list[Unverifiable] = []
+    stated: list[Stated] = []
     for feed, found in zip(lane.feeds, settled, strict=True):
         if found.position is None or found.position >= found.end:
             continue
         count = found.end - found.position
         end = night.ends.get(feed.place)
-        if end is not None and found.position == end.position:
+        unmoved = end is not None and found.position == end.position
+        if unmoved and not (yield from _may_be_left_out(feed, found)):
             stuck.append(to_gap(feed, STUCK, count))
         else:
             stated.append(_in_flight(feed, count))
     return stuck, stated
+
+
+def _may_be_left_out(feed: Feed, found: Settled) -> Talk[bool]:
+    """Tell whether a mirror that reads committed would wait here for ever,
+    where it is not known how it reads.
+    """
+    if feed.decided is None or feed.decided < found.end:
+        return False
+    position = found.position or 0
+    head = yield from ask(RecordAt(feed.log, position, read_committed=True))
+    return not head.failed and (
+        head.offset is None or head.offset >= found.end
+    )
 
 
 def _in_flight(feed: Feed, count: int) -> Stated:

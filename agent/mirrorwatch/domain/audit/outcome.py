@@ -72,6 +72,7 @@ def to_lane(
                 position=position,
                 topic_id=feed.log.topic_id,
                 read_committed=feed.read_committed,
+                decided=feed.decided,
             )
             for feed, first, last, position in zip(
                 facts.feeds, start.sources, end.sources, positions, strict=True

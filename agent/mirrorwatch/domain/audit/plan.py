@@ -10,7 +10,7 @@ __all__ += ["StatedKind", "Unverifiable", "Window"]
 Side = Literal["source", "target"]
 """Which cluster of a flow."""
 
-StatedKind = Literal["in_flight", "expired", "compacted", "carried"]
+StatedKind = Literal["in_flight", "expired", "compacted", "carried", "aborted"]
 """What is different on both sides and not wrong."""
 
 
@@ -70,11 +70,17 @@ class SourceRange:
     topic_id: str = ""
     """Id of the topic: another one is another topic of the same name."""
 
-    read_committed: bool = False
+    read_committed: bool | None = False
     """Whether the mirror leaves out aborted records: it is read as the mirror
-    reads. Of the target, only committed records are read in any case: the
-    rest are no copies that anybody could rely on, such as those that an
-    exactly-once mirror aborted and copied again."""
+    reads. `None` if that is not known: then all is read, and what is missing
+    is looked for among the committed records. Of the target, only committed
+    records are read in any case: the rest are no copies that anybody could
+    rely on, such as those that an exactly-once mirror aborted and copied
+    again."""
+
+    decided: int | None = None
+    """Where that is not known, the offset before which no transaction was
+    open: behind it nobody can say what will have been aborted."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

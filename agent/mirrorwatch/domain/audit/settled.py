@@ -105,7 +105,7 @@ def settled_of(feed: Feed, limit: datetime, latest: datetime) -> Talk[Settled]:
         RecordAt(
             feed.log,
             max(position, feed.log.retained.start),
-            feed.read_committed,
+            bool(feed.read_committed),
         )
     )
     if head.failed:

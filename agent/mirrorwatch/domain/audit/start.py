@@ -1,6 +1,6 @@
 """Where the ranges of a lane begin on a night."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -22,6 +22,13 @@ SHORTENED = (
 RENEWED = (
     "the topic at the {side} was deleted and made again since it was last "
     "audited"
+)
+
+SKIPPED = (
+    "before the first record that is known to be copied, and whether the "
+    "mirror skips what a partition holds (auto.offset.reset) is not known: "
+    "see that mirror.topics.configs names the configuration topic of its "
+    "Connect workers, and that its connectors are in it"
 )
 
 
@@ -66,9 +73,11 @@ def start_of(
     """
     known = [ends.get(feed.place) for feed in lane.feeds]
     if not any(known):
+        pairing = yield from _begin(lane, goal, slack)
         return Start(
-            pairing=(yield from _begin(lane, goal, slack)),
+            pairing=pairing,
             since=(yield from _oldest(lane)),
+            lost=tuple(_skipped(lane, goal, pairing)),
         )
     before = Pairing(
         sources=tuple(
@@ -112,12 +121,28 @@ def _begin(
     lane: LaneFacts, goal: Log, slack: timedelta
 ) -> Talk[Pairing | None]:
     """Return where a lane begins that was never audited."""
-    whole = goal.retained.start == 0 and all(
-        feed.log.retained.start == 0 for feed in lane.feeds
-    )
-    if whole and not lane.starts_at_end:
+    if _is_whole(lane, goal) and lane.starts_at_end is False:
         return Pairing(sources=tuple(0 for _ in lane.feeds), target=0)
     return (yield from align(lane, goal, slack))
+
+
+def _is_whole(lane: LaneFacts, goal: Log) -> bool:
+    return goal.retained.start == 0 and all(
+        feed.log.retained.start == 0 for feed in lane.feeds
+    )
+
+
+def _skipped(
+    lane: LaneFacts, goal: Log, pairing: Pairing | None
+) -> Iterator[Unverifiable]:
+    """Tell of records that may have been dropped, or never asked for."""
+    if pairing is None or lane.starts_at_end is not None:
+        return
+    if not _is_whole(lane, goal):
+        return
+    for feed, first in zip(lane.feeds, pairing.sources, strict=True):
+        if first:
+            yield to_gap(feed, SKIPPED, first)
 
 
 def _oldest(lane: LaneFacts) -> Talk[datetime | None]:

@@ -1,0 +1,136 @@
+"""Whether it is known how a mirror reads, and what follows where it is not."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from mirrorwatch.audit.offsets import Offsets, freeze_offsets
+from mirrorwatch.domain.audit import Lane
+from mirrorwatch.domain.audit.drafts import Drafts
+from mirrorwatch.domain.audit.isolation import IsolationHistory
+from mirrorwatch.domain.positions import Connector
+from mirrorwatch.mirrors.mirrormaker2 import MirrorMaker2
+from mirrorwatch_audit.comparable import comparable
+from tests.audit.lanes_test import DRAFT, HERE, OFFSETS, FakeMirror, Joined
+from tests.audit.offsets_test import FakeMirror as AskedMirror
+from tests.audit.offsets_test import FakeSite
+from tests.support.builders import NOON
+from tests.support.plans import a_lane, a_plan
+
+SOURCE = "org.apache.kafka.connect.mirror.MirrorSourceConnector"
+
+MIRROR = MirrorMaker2(source_alias="summit", target_alias="ldf", topics={})
+
+
+def connector(level: str | None, source: str = "summit") -> dict[str, str]:
+    """Return the configuration of a connector that reads in this way."""
+    properties = {
+        "connector.class": SOURCE,
+        "source.cluster.alias": source,
+        "target.cluster.alias": "ldf",
+    }
+    if level is not None:
+        properties["consumer.isolation.level"] = level
+    return properties
+
+
+def level_of(*said: tuple[str, dict[str, str] | None]) -> bool | None:
+    """Return how a mirror is said to read, by a configuration topic."""
+    history = IsolationHistory()
+    for name, properties in said:
+        value = json.dumps({"properties": properties}).encode()
+        fact = MIRROR.decode(
+            "configs",
+            f"connector-{name}".encode(),
+            None if properties is None else value,
+            NOON,
+        )
+        if isinstance(fact, Connector):
+            history.take(fact)
+    return history.read_committed
+
+
+COMMITTED, DEFAULT = connector("read_committed"), connector(None)
+
+
+@pytest.mark.parametrize(
+    ("said", "level"),
+    [
+        ((("a", COMMITTED),), True),
+        ((("a", DEFAULT),), False),
+        ((("a", connector("read_uncommitted")),), False),
+        ((("a", COMMITTED), ("b", COMMITTED), ("a", COMMITTED)), True),
+        ((("a", COMMITTED), ("n", connector(None, source="n"))), True),
+    ],
+    ids=["said", "default", "said to be default", "alike", "neighbour"],
+)
+def test_connectors_that_read_alike_say_how(
+    said: tuple[tuple[str, dict[str, str]], ...], level: bool
+) -> None:
+    assert level_of(*said) is level
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        (),
+        (("a", COMMITTED), ("b", DEFAULT)),
+        (("a", connector("${vault:mirror:level}")),),
+        (("a", DEFAULT), ("a", COMMITTED)),
+        (("a", COMMITTED), ("b", DEFAULT), ("b", None)),
+    ],
+    ids=["none", "two", "hidden", "before", "removed"],
+)
+def test_without_any_or_with_others_it_is_not_known(
+    said: tuple[tuple[str, dict[str, str] | None], ...],
+) -> None:
+    assert level_of(*said) is None
+
+
+def test_where_it_is_not_known_both_ends_of_the_source_are_read() -> None:
+    asked: list[str] = []
+    sites = {"summit": FakeSite("summit", asked, open_reads=1)}
+    sites["ldf"] = FakeSite("ldf", [])
+    mirror = AskedMirror(asked, read_committed=None)
+    found = freeze_offsets(Drafts(lanes=[DRAFT]), {"f": mirror}, sites, {})
+    both = ["summit all", "summit committed"]
+    assert asked == [*both, "positions", *both]
+    assert found.sources == {(HERE, False): 10, (HERE, True): 7}
+    assert found.later == {(HERE, False): 10, (HERE, True): 10}
+
+
+def joined(offsets: Offsets, *, level: bool | None) -> tuple[int, int | None]:
+    """Return the end of the source, and up to where it is decided."""
+    mirror = FakeMirror(read_committed=level)
+    (feed,) = Joined(mirror=mirror, offsets=offsets).lane().feeds
+    assert feed.read_committed is level
+    return feed.log.retained.end, feed.decided
+
+
+def test_where_it_is_not_known_all_is_compared() -> None:
+    offsets = replace(
+        OFFSETS,
+        sources={(HERE, False): 10, (HERE, True): 6},
+        later={(HERE, False): 12, (HERE, True): 8},
+    )
+    assert joined(offsets, level=None) == (10, 8)
+    assert joined(offsets, level=False) == (10, None)
+    # Without the end of what is committed nothing is decided.
+    assert joined(OFFSETS, level=None) == (10, 0)
+
+
+def read_as(level: bool | None) -> Lane:
+    lane = a_lane()
+    sources = tuple(replace(s, read_committed=level) for s in lane.sources)
+    return replace(lane, sources=sources)
+
+
+def test_where_it_is_not_known_a_digest_must_have_all() -> None:
+    unknown, everything, committed = map(read_as, (None, False, True))
+    plan, other = a_plan(unknown), a_plan(everything)
+    assert comparable(plan, other, other).lanes == (unknown,)
+    found = comparable(plan, a_plan(committed), other)
+    assert found.lanes == ()
+    (gap,) = found.unverifiable
+    assert "--isolation read_uncommitted" in gap.reason
