@@ -12,9 +12,10 @@ from tests.support.no_skips import (
     pytest_make_collect_report,
     pytest_runtest_makereport,
 )
+from tests.support.together import TOGETHER, pytest_xdist_make_scheduler
 
 __all__ = ["fresh_lab", "lab_for", "lab_pool"]
-__all__ += ["pytest_collection_modifyitems"]
+__all__ += ["pytest_collection_modifyitems", "pytest_xdist_make_scheduler"]
 # Hooks: where everything must run, a test that skips fails.
 __all__ += ["pytest_make_collect_report", "pytest_runtest_makereport"]
 
@@ -27,12 +28,21 @@ settings.load_profile("patient")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the labs first: quick tests fill what is left between workers."""
-    items.sort(key=lambda item: item.get_closest_marker("lab") is None)
+    """Put what takes long first: quick tests fill what is left between
+    workers.
+    """
+    items.sort(
+        key=lambda item: (
+            item.get_closest_marker("lab") is None,
+            not item.nodeid.startswith(TOGETHER),
+        )
+    )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def lab_pool() -> Iterator[LabPool]:
+    # Not for longer: while other files run their own, an idle lab would take
+    # a tenth of a core and 1.5 GiB.
     with LabPool() as pool:
         yield pool
 

@@ -19,6 +19,7 @@ from mirrorwatch.daemon import Daemon
 from mirrorwatch.factory import build_agent
 from mirrorwatch.state import Database
 from tests.support.agent_process import AgentProcess
+from tests.support.plain_http import HTTP
 from tests.support.watch import wait_until
 
 pytestmark = pytest.mark.slow
@@ -47,13 +48,13 @@ def config() -> Iterator[dict[str, Any]]:
 
 def answers_ok(url: str, seconds: float = SECONDS) -> bool:
     try:
-        return httpx.get(f"{url}/healthz", timeout=seconds).is_success
+        return HTTP.get(f"{url}/healthz", timeout=seconds).is_success
     except httpx.TransportError:
         return False
 
 
 def last_tick(url: str) -> float:
-    text = httpx.get(f"{url}/metrics", timeout=SECONDS).text
+    text = HTTP.get(f"{url}/metrics", timeout=SECONDS).text
     return next(
         family.samples[0].value
         for family in text_string_to_metric_families(text)
@@ -88,12 +89,12 @@ def test_one_that_serves_but_no_longer_ticks(config: dict[str, Any]) -> None:
         # Whoever asked from then on was told.
         assert all(at < died + STALE for at in asked[:-1])
 
-        answer = httpx.get(f"{url}/healthz", timeout=SECONDS)
+        answer = HTTP.get(f"{url}/healthz", timeout=SECONDS)
         assert answer.status_code == 503
         assert answer.json()["status"] == "stale"
         assert last_tick(url) == died
         assert utc_now().timestamp() - died >= STALE
-        status = httpx.get(f"{url}/api/status", timeout=SECONDS).json()
+        status = HTTP.get(f"{url}/api/status", timeout=SECONDS).json()
         (flow,) = status["flows"]
         assert flow["health"] != "ok"
 
@@ -116,7 +117,7 @@ def test_one_whose_process_is_gone(
         wait_until(lambda: answers_ok(agent.url))
         agent.kill()
         with pytest.raises(httpx.ConnectError):
-            httpx.get(f"{agent.url}/healthz", timeout=SECONDS)
+            HTTP.get(f"{agent.url}/healthz", timeout=SECONDS)
         result = CliRunner().invoke(main, ["status", "--url", agent.url])
     assert result.exit_code == 1
     assert f"No agent answers at {agent.url}/api/status" in result.output

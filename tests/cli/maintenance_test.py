@@ -7,13 +7,13 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 import yaml
 from click.testing import CliRunner, Result
 
 from mirrorwatch.cli.root import main
 from tests.support.agent_process import AgentProcess
+from tests.support.plain_http import HTTP
 from tests.support.watch import wait_until
 from tests.support.webhook import Webhook, serve_webhook
 
@@ -65,11 +65,11 @@ def written(folder: Path, config: Mapping[str, Any]) -> Path:
 
 
 def status(agent: AgentProcess) -> Any:
-    return httpx.get(f"{agent.url}/api/status", timeout=SECONDS).json()
+    return HTTP.get(f"{agent.url}/api/status", timeout=SECONDS).json()
 
 
 def gauge(agent: AgentProcess) -> str:
-    text = httpx.get(f"{agent.url}/metrics", timeout=SECONDS).text
+    text = HTTP.get(f"{agent.url}/metrics", timeout=SECONDS).text
     (line,) = [
         line
         for line in text.splitlines()

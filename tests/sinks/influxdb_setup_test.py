@@ -8,7 +8,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 import yaml
 from click.testing import CliRunner, Result
@@ -20,6 +19,7 @@ from mirrorwatch.sinks.batch import Batch
 from mirrorwatch.sinks.influxdb import InfluxDbOutlet
 from tests.support.influx import TOKEN, Influx1, InfluxServer
 from tests.support.influx_config import influx_config, influx_environment
+from tests.support.plain_http import HTTP
 
 FLOWS = {
     "clusters": {
@@ -59,7 +59,7 @@ def setup(influx: InfluxServer, tmp_path: Path) -> Setup:
 
 
 def get(server: InfluxServer, path: str, **params: str) -> Any:
-    response = httpx.get(
+    response = HTTP.get(
         f"{server.url}/api/v2/{path}",
         params=params,
         headers={"Authorization": f"Token {TOKEN}"},

@@ -5,8 +5,6 @@ import io
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import httpx
-
 from .dashboard_stores import Stores
 from .dashboards import (
     LOOK_BACK,
@@ -17,6 +15,7 @@ from .dashboards import (
     numbers,
 )
 from .influx import POLICY, TOKEN, InfluxServer
+from .plain_http import HTTP
 
 __all__ = ["ASK", "ask_flux", "ask_influxql", "values_of"]
 
@@ -63,7 +62,7 @@ def values_of(series: list[dict[str, Any]]) -> list[float]:
 
 def ask_flux(stores: Stores, text: str) -> list[dict[str, str]]:
     """Return the rows of an answer; a query that is refused fails."""
-    answer = httpx.post(
+    answer = HTTP.post(
         f"{stores.influx2.url}/api/v2/query",
         params={"org": "efd"},
         json={"query": text, "dialect": {"annotations": []}},

@@ -35,6 +35,7 @@ from .influx import (
     InfluxServer,
 )
 from .influx_config import influx_config, influx_environment
+from .plain_http import HTTP
 from .prometheus_server import PrometheusServer
 from .serving import serving
 from .watch import wait_until
@@ -193,11 +194,11 @@ def _write(server: InfluxServer, lines: list[str]) -> None:
     first = isinstance(server, Influx1)
     token = {} if first else {"Authorization": f"Token {TOKEN}"}
     for begin in range(0, len(lines), 5000):
-        httpx.post(
+        HTTP.post(
             f"{server.url}/write",
             params={"db": DATABASE, "precision": "ns"},
             content="\n".join(lines[begin : begin + 5000]),
-            auth=(ADMIN, PASSWORD) if first else None,
+            auth=httpx.BasicAuth(ADMIN, PASSWORD) if first else httpx.Auth(),
             headers=token,
             timeout=120,
         ).raise_for_status()

@@ -20,6 +20,7 @@ from mirrorwatch.sinks.influxdb_access import (
     password_access,
     token_access,
 )
+from tests.support.plain_http import HTTP
 
 __all__ = ["SERVERS", "Influx1", "Influx2", "InfluxServer", "Rows", "Tags"]
 __all__ += ["dies_with_parent"]
@@ -115,7 +116,7 @@ class InfluxServer(ABC):
             if self._process is None or self._process.poll() is not None:
                 break
             try:
-                if httpx.get(f"{self.url}/ping", timeout=10).is_success:
+                if HTTP.get(f"{self.url}/ping", timeout=10).is_success:
                     return
             except httpx.TransportError:
                 time.sleep(0.05)  # a poll with a deadline
@@ -139,7 +140,7 @@ class Influx2(InfluxServer):
         ]
 
     def set_up(self) -> None:
-        httpx.post(
+        HTTP.post(
             f"{self.url}/api/v2/setup",
             json={
                 "username": ADMIN,
@@ -157,7 +158,7 @@ class Influx2(InfluxServer):
         )
 
     def query(self, text: str) -> httpx.Response:
-        return httpx.get(
+        return HTTP.get(
             f"{self.url}/query",
             params={"db": DATABASE, "epoch": "ns", "q": text},
             headers={"Authorization": f"Token {TOKEN}"},
@@ -210,7 +211,7 @@ class Influx1(InfluxServer):
         )
 
     def query(self, text: str) -> httpx.Response:
-        return httpx.post(
+        return HTTP.post(
             f"{self.url}/query",
             params={"db": DATABASE, "epoch": "ns"},
             data={"q": text},

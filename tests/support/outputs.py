@@ -11,6 +11,8 @@ from typing import TypeVar
 
 import httpx
 
+from tests.support.plain_http import HTTP
+
 __all__ = ["everything_said"]
 
 T = TypeVar("T")
@@ -76,7 +78,7 @@ def everything_said(
 
 
 def _get(url: str) -> httpx.Response:
-    return httpx.get(url, timeout=_SECONDS)
+    return HTTP.get(url, timeout=_SECONDS)
 
 
 def _run(

@@ -1,6 +1,7 @@
 """What tests of the page feed it with, and how they read it."""
 
 import base64
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -29,12 +30,14 @@ __all__ = [
     "TICKS",
     "a_tick",
     "colours",
+    "come_back",
     "complaints",
     "content_width",
     "emulate",
     "lines",
     "screenshot",
     "text",
+    "until",
     "wait_for",
     "wait_for_charts",
 ]
@@ -43,6 +46,9 @@ MS = timedelta(milliseconds=1)
 SECOND = timedelta(seconds=1)
 PATIENCE = 240
 """Seconds; only a failure waits so long, or a machine under load."""
+
+LOOK_EVERY = 0.05
+"""Seconds; Selenium's own half a second is long against what a page does."""
 
 TICKS = 60
 
@@ -101,11 +107,20 @@ def lines(browser: Chrome, selector: str) -> list[str]:
     return [line for line in text(browser, selector).splitlines() if line]
 
 
+def until(browser: Chrome, condition: Callable[[Chrome], object]) -> None:
+    WebDriverWait(browser, PATIENCE, LOOK_EVERY).until(condition)
+
+
+def come_back(browser: Chrome) -> None:
+    """Do as who comes back to the page: it asks at once."""
+    browser.execute_script(
+        "document.dispatchEvent(new Event('visibilitychange'))"
+    )
+
+
 def wait_for(browser: Chrome, selector: str, words: str) -> None:
     try:
-        WebDriverWait(browser, PATIENCE).until(
-            lambda b: words in text(b, selector)
-        )
+        until(browser, lambda b: words in text(b, selector))
     except TimeoutException:
         pytest.fail(
             f"{selector} never said {words!r}, but {text(browser, selector)!r}"

@@ -14,6 +14,7 @@ import yaml
 from mirrorwatch.lab.addresses import Ports
 
 from .influx import dies_with_parent
+from .plain_http import HTTP
 from .programs import program
 
 __all__ = ["PrometheusServer"]
@@ -69,7 +70,7 @@ class PrometheusServer:
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline and self._process.poll() is None:
             try:
-                if httpx.get(f"{self.url}/-/ready", timeout=10).is_success:
+                if HTTP.get(f"{self.url}/-/ready", timeout=10).is_success:
                     return
             except httpx.TransportError:
                 pass
@@ -87,7 +88,7 @@ class PrometheusServer:
 
     def ask(self, path: str, **parameters: object) -> Any:
         """Return the data of an answer; a query that is refused fails."""
-        answer = httpx.get(
+        answer = HTTP.get(
             f"{self.url}/api/v1/{path}",
             params={key: str(value) for key, value in parameters.items()},
             timeout=ANSWER_SECONDS,

@@ -6,10 +6,10 @@ from io import BytesIO
 from typing import Any
 
 import fastavro
-import httpx
 
 from mirrorwatch.domain.canary import Message
 from mirrorwatch.lab.registry import SchemaRegistry
+from tests.support.plain_http import HTTP
 
 __all__ = ["PlainReader", "find_schema", "register", "subjects"]
 
@@ -30,7 +30,7 @@ def find_schema(registry: SchemaRegistry, subject: str) -> tuple[int, str]:
 
 def register(registry: SchemaRegistry, subject: str, schema: str) -> int:
     """Register a schema, and return its id."""
-    answer = httpx.post(
+    answer = HTTP.post(
         f"{registry.url}/subjects/{subject}/versions",
         json={"schema": schema},
         timeout=SECONDS,
@@ -71,6 +71,6 @@ class PlainReader:
 
 
 def _get(registry: SchemaRegistry, path: str) -> Any:
-    answer = httpx.get(f"{registry.url}/{path}", timeout=SECONDS)
+    answer = HTTP.get(f"{registry.url}/{path}", timeout=SECONDS)
     answer.raise_for_status()
     return answer.json()

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from datetime import timedelta
 
+from selenium.webdriver import Chrome
+
 from mirrorwatch.domain.lag import TopicLag
 from mirrorwatch.domain.observations import Observation
 from mirrorwatch.domain.verdicts import Health, Verdict
@@ -11,7 +13,7 @@ from tests.support.builders import a_verdict
 from tests.support.page import SECOND, a_tick
 from tests.support.topics_report import a_lag, some_skips
 
-__all__ = ["OFF", "OK", "WRONG", "a_tick_with_topics"]
+__all__ = ["OFF", "OK", "WRONG", "a_tick_with_topics", "rows"]
 
 OK = ("latency", "lag", "skips", "position", "retention", "topics", "configs")
 WRONG = {"lag": Health.CRITICAL, "retention": Health.WARNING}
@@ -60,3 +62,11 @@ def _verdict(check: str, health: Health | None, tick: Report) -> Verdict:
         since=tick.at - 300 * SECOND,
         evidence={"lag_records": 12_352},
     )
+
+
+def rows(browser: Chrome) -> int:
+    """Return how many topics the table shows."""
+    found = browser.execute_script(
+        "return document.querySelectorAll('.topics-table tbody tr').length"
+    )
+    return int(found)

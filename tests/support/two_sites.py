@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import httpx
 import yaml
 from click.testing import CliRunner, Result
 
 from mirrorwatch.cli import main
 from tests.support.influx import ADMIN, PASSWORD, Influx1
+from tests.support.plain_http import HTTP
 from tests.support.tick_site import Chronograf, Kapacitor
 
 __all__ = ["SECRET", "RealSite", "TwoSites"]
@@ -62,7 +62,7 @@ class RealSite:
 
     def write(self, *lines: str) -> None:
         """Write points into the efd."""
-        httpx.post(
+        HTTP.post(
             f"{self.influx.url}/write",
             params={"db": self.database, "rp": self.policy},
             content="\n".join(lines),

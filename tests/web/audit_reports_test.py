@@ -15,6 +15,7 @@ from mirrorwatch.web.server import Server
 from tests.support.audit_report import an_audit
 from tests.support.builders import NOON, a_report, a_verdict
 from tests.support.page import a_tick, wait_for
+from tests.support.plain_http import HTTP
 from tests.support.stage import SetClock, Stage, serve_stage
 
 RUN = "nightly-2026-01-02"
@@ -45,7 +46,7 @@ def server(stage: Stage) -> Iterator[Server]:
 
 
 def get(server: Server, path: str) -> httpx.Response:
-    return httpx.get(server.url + path, trust_env=False, timeout=60)
+    return HTTP.get(server.url + path, timeout=60)
 
 
 def test_a_report_is_shown_without_any_right(server: Server) -> None:

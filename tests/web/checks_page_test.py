@@ -9,7 +9,7 @@ from selenium.webdriver.common.keys import Keys
 
 from mirrorwatch.domain.verdicts import Health
 from tests.support.builders import a_verdict
-from tests.support.page import a_tick, lines, text, wait_for
+from tests.support.page import a_tick, come_back, lines, text, wait_for
 from tests.support.stage import Stage, serve_stage
 from tests.support.topics_page import OFF, OK, WRONG, a_tick_with_topics
 from tests.support.topics_report import some_topics
@@ -43,6 +43,7 @@ def test_what_is_fine_or_off_is_one_line_that_the_keyboard_opens(
         wait_for(browser, ".checks.quiet", "Nothing tells bottleneck")
 
         stage.tick(a_tick_with_topics(some_topics()))
+        come_back(browser)
 
         wait_for(browser, ".quiet-fold", "All 8 checks are ok, 3 are off")
         assert text(browser, ".checks") == ""
@@ -107,6 +108,7 @@ def test_verdicts_are_told_while_topics_cannot_be_had(
         browser.execute_cdp_cmd("Network.setBlockedURLs", blocked)
 
         stage.tick(a_tick_with_topics([]))
+        come_back(browser)
 
         wait_for(browser, ".quiet-fold", "All 8 checks are ok")
         # The topics are those of before; the page is not cut off for it.

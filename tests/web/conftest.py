@@ -11,9 +11,9 @@ from tests.support.page import MS, SECOND, TICKS, a_tick, complaints
 from tests.support.stage import SetClock, Stage, serve_stage
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def chrome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
-    """Open one browser for a file: it takes seconds to start."""
+    """Open one browser for all files: it takes seconds to start."""
     with open_browser(tmp_path_factory.mktemp("browser") / "profile") as found:
         yield found
 

@@ -17,6 +17,7 @@ from tests.support.audits import NIGHT, a_finding, a_finished, a_result
 from tests.support.builders import FLOW, NOON, a_report
 from tests.support.builders_tasks import some_tasks
 from tests.support.parity_report import some_configs, some_topics
+from tests.support.plain_http import HTTP
 from tests.support.stage import SetClock, Stage, serve_stage
 
 GOLDEN = Path(__file__).parent / "details.json"
@@ -126,9 +127,7 @@ def test_long_lists_are_cut_and_counted(
 
 def ask_nights(folder: Path | None) -> httpx.Response:
     with serve_stage(Stage(clock=SetClock(NOON), audits=folder)) as server:
-        return httpx.get(
-            f"{server.url}/api/audits", trust_env=False, timeout=60
-        )
+        return HTTP.get(f"{server.url}/api/audits", timeout=60)
 
 
 def test_the_last_nights_are_told_newest_first(tmp_path: Path) -> None:

@@ -4,18 +4,17 @@ import pytest
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.wait import WebDriverWait
 
 from mirrorwatch.domain.observations import canaries
 from mirrorwatch.domain.verdicts import Flow, Health
 from mirrorwatch.web.server import Server
 from tests.support.builders import FLOW, a_report
 from tests.support.page import (
-    PATIENCE,
     a_tick,
     complaints,
     content_width,
     text,
+    until,
     wait_for,
     wait_for_charts,
 )
@@ -75,9 +74,7 @@ def test_it_works_with_the_keyboard_alone(
     plot = browser.find_element(By.CSS_SELECTOR, ".latency .plot")
     newest = text(browser, ".latency .readout")
     plot.send_keys(Keys.ARROW_LEFT, Keys.ARROW_LEFT, Keys.ARROW_LEFT)
-    WebDriverWait(browser, PATIENCE).until(
-        lambda b: text(b, ".latency .readout") != newest
-    )
+    until(browser, lambda b: text(b, ".latency .readout") != newest)
 
 
 def test_a_chosen_theme_is_kept(browser: Chrome, page: Server) -> None:

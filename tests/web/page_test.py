@@ -3,18 +3,17 @@
 import pytest
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
-from selenium.webdriver.support.wait import WebDriverWait
 
 from mirrorwatch.clock import utc_now
 from mirrorwatch.domain.verdicts import Health
 from mirrorwatch.web.server import Server
 from tests.support.page import (
-    PATIENCE,
     SECOND,
     a_tick,
     colours,
     complaints,
     text,
+    until,
     wait_for,
     wait_for_charts,
 )
@@ -129,7 +128,7 @@ def test_a_report_that_grows_old_is_never_shown_as_healthy(
             stage.tick(a_tick())
             return text(browser, ".flow-health") == "ok"
 
-        WebDriverWait(browser, PATIENCE).until(is_shown_as_healthy_again)
+        until(browser, is_shown_as_healthy_again)
 
 
 def test_an_agent_that_has_just_started_says_so(browser: Chrome) -> None:

@@ -4,7 +4,6 @@ import re
 from datetime import timedelta
 from pathlib import Path
 
-import httpx
 import pytest
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
@@ -14,8 +13,9 @@ from mirrorwatch.clock import utc_now
 from mirrorwatch.state.audits import write_audit, write_report
 from tests.support.audits import a_finding, a_finished, a_result
 from tests.support.builders import a_window
-from tests.support.page import complaints, text, wait_for
+from tests.support.page import come_back, complaints, text, wait_for
 from tests.support.page_scenes import STOOD, broken, healthy
+from tests.support.plain_http import HTTP
 from tests.support.stage import Stage, serve_stage
 
 pytestmark = pytest.mark.browser
@@ -101,6 +101,7 @@ def test_what_is_well_is_said_without_a_sign_and_what_is_not_known_with_one(
                 verdicts=tick.verdicts,
             )
         )
+        come_back(browser)
 
         wait_for(browser, part("tasks"), "not looked at")
         wait_for(browser, part("parity"), "topics not compared yet")
@@ -116,6 +117,7 @@ def test_no_part_of_an_agent_that_is_gone_is_shown_as_well(
         browser.get(server.url)
         wait_for(browser, part("tasks"), "3 of 3 that copy say RUNNING")
 
+    come_back(browser)
     wait_for(browser, f"{part('tasks')} .part-health", "unknown")
     assert text(browser, f"{part('audit')} .part-health") == "unknown"
 
@@ -154,7 +156,7 @@ def test_every_verdict_links_to_a_place_in_the_runbook_that_is_there(
             "return [...document.querySelectorAll('.check-help, .lead-help')]"
             ".map((link) => link.getAttribute('href'))"
         )
-        book = httpx.get(f"{server.url}/runbook", trust_env=False).text
+        book = HTTP.get(f"{server.url}/runbook").text
         anchors = set(re.findall(r' id="([^"]+)"', book))
         # Thirteen checks, and the one that leads.
         assert len(links) == 14
@@ -198,6 +200,7 @@ def test_maintenance_is_said_and_the_agents_own_state(
         wait_for(browser, "#agent", "influxdb\tsink\tnot working\t84,211\t3")
 
         stage.tick(healthy(utc_now()))
+        come_back(browser)
 
         wait_for(browser, "h1", "arriving as it should")
         assert text(browser, "#maintenance") == ""

@@ -1,13 +1,13 @@
-import httpx
 import pytest
 
 from mirrorwatch.exceptions import WebError
 from mirrorwatch.web.server import Server
+from tests.support.plain_http import HTTP
 from tests.support.stage import Stage, serve_stage
 
 
 def code(url: str) -> int:
-    return httpx.get(url, trust_env=False, timeout=60).status_code
+    return HTTP.get(url, timeout=60).status_code
 
 
 def test_it_is_served_on_a_free_port_of_loopback() -> None:

@@ -4,20 +4,20 @@ import pytest
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.wait import WebDriverWait
 
 from mirrorwatch.domain.lag import LagStatus
 from tests.support.page import (
-    PATIENCE,
+    come_back,
     complaints,
     content_width,
     emulate,
     lines,
     text,
+    until,
     wait_for,
 )
 from tests.support.stage import Stage, serve_stage
-from tests.support.topics_page import WRONG, a_tick_with_topics
+from tests.support.topics_page import WRONG, a_tick_with_topics, rows
 from tests.support.topics_report import (
     MANY,
     a_topic,
@@ -31,13 +31,6 @@ STOPPED = LagStatus.STOPPED
 
 NONE = "\N{EN DASH}"
 """How the page shows what has no figure."""
-
-
-def rows(browser: Chrome) -> int:
-    found = browser.execute_script(
-        "return document.querySelectorAll('.topics-table tbody tr').length"
-    )
-    return int(found)
 
 
 def test_topics_are_told_by_how_long_until_loss_and_what_waits(
@@ -103,6 +96,7 @@ def test_the_first_lines_say_which_topics_are_late_and_when_they_lose(
         )
 
         stage.tick(a_tick_with_topics(some_topics(), WRONG, skips=True))
+        come_back(browser)
 
         wait_for(
             browser,
@@ -116,6 +110,7 @@ def test_the_first_lines_say_which_topics_are_late_and_when_they_lose(
                 [a_topic("old", records=1, seconds=9e5, status=STOPPED)]
             )
         )
+        come_back(browser)
 
         wait_for(browser, ".lead-topics", "may be deleted any moment")
         assert text(browser, ".loss-time") == "Now"
@@ -136,11 +131,11 @@ def test_all_topics_are_shown_when_the_keyboard_asks_for_them(
 
         more.send_keys(Keys.ENTER)
 
-        WebDriverWait(browser, PATIENCE).until(lambda b: rows(b) == 50)
+        until(browser, lambda b: rows(b) == 50)
         further = browser.find_element(By.CSS_SELECTOR, ".topics-next")
         assert further.text == "Show 50 more"
         further.send_keys(Keys.ENTER)
-        WebDriverWait(browser, PATIENCE).until(lambda b: rows(b) == 100)
+        until(browser, lambda b: rows(b) == 100)
         assert more.get_attribute("aria-expanded") == "true"
         # They follow while they are shown, and the button keeps the focus.
         stage.tick(
@@ -156,6 +151,7 @@ def test_all_topics_are_shown_when_the_keyboard_asks_for_them(
                 ]
             )
         )
+        come_back(browser)
         wait_for(
             browser,
             ".topics-table tbody tr:first-child",
@@ -163,7 +159,7 @@ def test_all_topics_are_shown_when_the_keyboard_asks_for_them(
         )
         assert browser.switch_to.active_element == further
         more.send_keys(Keys.SPACE)
-        WebDriverWait(browser, PATIENCE).until(lambda b: rows(b) == 10)
+        until(browser, lambda b: rows(b) == 10)
         assert more.get_attribute("aria-expanded") == "false"
         assert complaints(browser) == []
 
@@ -186,6 +182,7 @@ def test_a_refresh_changes_words_and_no_elements(browser: Chrome) -> None:
         ]
 
         stage.tick(a_tick_with_topics(topics))
+        come_back(browser)
 
         wait_for(browser, ".topics-table", "12,346")
         fresh = browser.execute_script(
@@ -216,6 +213,7 @@ def test_what_is_not_known_of_topics_is_not_shown_as_fine(
         assert text(browser, ".topic-figures") == ""
 
         stage.tick(a_tick_with_topics([a_topic("kept", kept=None)]))
+        come_back(browser)
 
         wait_for(browser, ".topics h3", "1 even")
         assert "kept for ever" in text(browser, ".loss-words")

@@ -8,13 +8,12 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import Select
-from selenium.webdriver.support.wait import WebDriverWait
 
 from tests.support.page import (
-    PATIENCE,
     complaints,
     lines,
     text,
+    until,
     wait_for,
 )
 from tests.support.stage import Stage, serve_stage
@@ -100,7 +99,5 @@ def test_only_the_last_answer_counts_while_somebody_types(
     for letter in "topic_0003":
         search.send_keys(letter)
 
-    WebDriverWait(page, PATIENCE).until(
-        lambda b: text(b, ".found") == f"1 of {MANY:,} topics"
-    )
+    until(page, lambda b: text(b, ".found") == f"1 of {MANY:,} topics")
     wait_for_first(page, "topic_0003")

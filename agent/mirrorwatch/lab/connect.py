@@ -56,6 +56,12 @@ class ConnectMirror(Mirror):
         **others: Any,
     ) -> None:
         super().__init__(*arguments, **others)
+        self._http = httpx.Client(
+            timeout=_TIMEOUT_SECONDS,
+            trust_env=False,
+            # One that is killed leaves no connection to be closed.
+            limits=httpx.Limits(max_keepalive_connections=0),
+        )
         self.rest_url = f"http://{LOOPBACK}:{rest_port}"
         self._connectors = connectors
         self._wanted: Configs = {}
@@ -109,12 +115,8 @@ class ConnectMirror(Mirror):
             Raised if it does not answer.
         """
         try:
-            return httpx.request(
-                method,
-                f"{self.rest_url}{path}",
-                json=body,
-                timeout=_TIMEOUT_SECONDS,
-                trust_env=False,
+            return self._http.request(
+                method, f"{self.rest_url}{path}", json=body
             )
         except httpx.HTTPError as e:
             raise LabError(f"The Connect worker does not answer: {e}") from e
