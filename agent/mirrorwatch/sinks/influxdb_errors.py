@@ -52,7 +52,7 @@ def to_sink_error(
 def _outcome(status: int, answer: str, access: InfluxDbAccess) -> str:
     missing = status == 404 or "retention policy not found" in answer
     if status == 0:  # the library's way to report a failed TLS handshake
-        return "cannot be reached over TLS"
+        return "cannot be reached over TLS (see ca of sinks.influxdb)"
     if status == 401:
         advice = f" (mend {access.login_keys})"
     elif status == 403:
