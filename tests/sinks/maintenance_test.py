@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 
 from mirrorwatch.domain.verdicts import Flow, Health
 from mirrorwatch.ports import Report
-from mirrorwatch.sinks.maintenance import MaintenanceSink
+from mirrorwatch.sinks.maintenance import PATIENCE, MaintenanceSink
 from mirrorwatch.state import Database
 from mirrorwatch.state.history import History
 from mirrorwatch.state.maintenance import MaintenanceStore
@@ -99,12 +99,37 @@ def test_a_restart_forgets_nothing_of_it(bench: Bench) -> None:
     bench.start()
     bench.tick(8, Health.CRITICAL)
     bench.start()
-    bench.tick(10, Health.UNKNOWN)
+    bench.tick(10, Health.CRITICAL)
     (outcome,) = bench.store.last([FLOW.name])
     assert outcome.before is not None
     assert outcome.before.health is Health.OK
-    assert outcome.after.health is Health.UNKNOWN
+    assert outcome.after.health is Health.CRITICAL
     assert bench.outbox.waiting == 1
+
+
+def test_an_agent_that_was_started_again_compares_when_it_knows(
+    bench: Bench,
+) -> None:
+    bench.announce(FLOW.name, begin=0, end=9)
+    bench.tick(0)
+    bench.start()
+    for number in range(100, 103):
+        bench.tick(number, Health.UNKNOWN)
+    assert bench.store.last([FLOW.name]) == ()
+    bench.tick(103, Health.WARNING)
+    (outcome,) = bench.store.last([FLOW.name])
+    assert outcome.after.health is Health.WARNING
+
+
+def test_what_stays_unknown_is_not_waited_for_for_ever(bench: Bench) -> None:
+    bench.announce(FLOW.name, begin=-1, end=1)
+    waits = PATIENCE // TICK
+    for number in range(waits + 1):
+        bench.tick(number, Health.UNKNOWN)
+    assert bench.store.last([FLOW.name]) == ()
+    bench.tick(waits + 1, Health.UNKNOWN)
+    (outcome,) = bench.store.last([FLOW.name])
+    assert outcome.after.health is Health.UNKNOWN
 
 
 def test_what_went_by_without_an_agent_has_no_before(bench: Bench) -> None:

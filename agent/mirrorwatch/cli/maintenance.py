@@ -29,6 +29,7 @@ MISSED_TICKS = 3
 
 @click.command(
     "maintenance",
+    short_help="Hold notices while people work on a mirror.",
     epilog="Examples: mirrorwatch maintenance --for 2h "
     '--reason "MM2 3.9 to 4.3"; mirrorwatch maintenance --end; '
     "mirrorwatch maintenance --report",
@@ -138,7 +139,8 @@ def _print(windows: Sequence[Window], now: datetime, *, end: bool) -> None:
             click.echo(
                 f"{window.flow}: maintenance has ended, after {lasted} "
                 f"({plain(window.reason)}). What changed is known after the "
-                "agent's next tick: mirrorwatch maintenance --report"
+                "agent's next tick, or two minutes after its start: "
+                "mirrorwatch maintenance --report"
             )
         else:
             left = seconds(window.until - now)
@@ -154,8 +156,8 @@ def _print_outcomes(outcomes: tuple[Outcome, ...], *, as_json: bool) -> None:
         click.echo(json.dumps([to_document(o) for o in outcomes], indent=2))
     elif not outcomes:
         click.echo(
-            "No maintenance has ended yet. Its report is made at the first "
-            "tick of the agent after its end."
+            "No maintenance has ended yet. Its report is made by the agent, "
+            "within two minutes after its end."
         )
     else:
         for outcome in outcomes:

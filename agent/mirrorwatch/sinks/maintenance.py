@@ -1,7 +1,7 @@
 """Compares flows before and after maintenance: the sink."""
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from structlog.typing import FilteringBoundLogger
 
@@ -13,16 +13,21 @@ from ..domain.before_after import (
     to_document,
     to_message,
 )
+from ..domain.verdicts import Health
 from ..exceptions import SinkError, StateError
 from ..ports import Report
 from ..state.history import History
 from ..state.maintenance import MaintenanceStore, Open
 from ..state.outbox import Outbox
 
-__all__ = ["MaintenanceSink"]
+__all__ = ["PATIENCE", "MaintenanceSink"]
 
 RECENT = timedelta(minutes=5)
 """The stretch whose latency is compared, as on the page."""
+
+PATIENCE = timedelta(minutes=2)
+"""How long an agent that was started again meanwhile, maybe by the same work,
+waits until all is known that is to be compared: it knows little at first."""
 
 
 class MaintenanceSink:
@@ -59,9 +64,11 @@ class MaintenanceSink:
         self._page = page
         self._logger = logger
         self._previous: Report | None = None
+        self._first_at: datetime | None = None
 
     def publish(self, report: Report) -> None:
         previous, self._previous = self._previous, report
+        self._first_at = self._first_at or report.at
         flows = {flow.name for flow in report.flows}
         try:
             opened = [o for o in self._store.open() if o.window.flow in flows]
@@ -69,7 +76,7 @@ class MaintenanceSink:
             for begun in opened:
                 if begun.before is None and begun.window.holds(report.at):
                     self._begin(begun, report, previous)
-            if over:
+            if over and all(self._may_compare(o, report) for o in over):
                 self._finish(over, report)
         except StateError as e:
             raise SinkError(str(e), sink=self.name) from e
@@ -93,6 +100,19 @@ class MaintenanceSink:
             flow=window.flow,
             until=window.until.isoformat(),
             reason=window.reason,
+        )
+
+    def _may_compare(self, ended: Open, report: Report) -> bool:
+        """Return whether as much is known of a flow as is to be had."""
+        started = self._first_at or report.at
+        return (
+            started <= ended.window.since
+            or report.at - max(started, ended.window.until) >= PATIENCE
+            or not any(
+                verdict.health is Health.UNKNOWN
+                for verdict in report.verdicts
+                if verdict.flow == ended.window.flow
+            )
         )
 
     def _finish(self, over: Sequence[Open], report: Report) -> None:
