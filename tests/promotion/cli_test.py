@@ -93,5 +93,7 @@ def test_a_pull_writes_scripts_and_the_rest_into_files(
     shipped = sorted(Path(__file__).parents[2].glob("alerts/kapacitor/*.tick"))
     assert [s.read_text() for s in scripts] == [s.read_text() for s in shipped]
     for script in scripts:
+        # Scripts may hold tokens.
+        assert script.stat().st_mode & 0o077 == 0
         rest = json.loads(script.with_suffix(".json").read_text())
         assert rest["status"] == "enabled"

@@ -47,6 +47,7 @@ def write_folder(items: Iterable[Item], folder: Path) -> Iterator[Path]:
             written.add(file)
             try:
                 file.parent.mkdir(parents=True, exist_ok=True)
+                file.touch(mode=0o600)  # scripts may hold tokens
                 file.write_text(text, "utf-8")
             except OSError as e:
                 raise PromotionError(
