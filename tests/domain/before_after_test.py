@@ -13,6 +13,7 @@ from mirrorwatch.domain.before_after import (
     to_lines,
     to_message,
 )
+from mirrorwatch.domain.tasks import TasksObservation
 from mirrorwatch.domain.verdicts import Health
 from mirrorwatch.ports import Report
 from mirrorwatch.state.codec import from_json, to_json
@@ -59,12 +60,25 @@ def test_of_a_flow_that_was_not_seen_nothing_is_known() -> None:
     assert "probes lost not known" in lines[-1]
 
 
+def test_the_version_of_the_mirror_is_taken_where_it_is_known() -> None:
+    for version in ("3.9.0", None):
+        seen = TasksObservation(flow=FLOW.name, at=NOON, version=version)
+        other = replace(seen, flow="commands", version="1.0.0")
+        snapshot = taken(a_report(observations=[other, seen]))
+        assert snapshot.version == version
+        assert from_json(Snapshot, to_json(snapshot)) == snapshot
+    # One of an agent before this one.
+    old = json.loads(to_json(snapshot))
+    del old["version"]
+    assert from_json(Snapshot, json.dumps(old)) == snapshot
+
+
 def outcome(before: Snapshot | None, after: Snapshot) -> Outcome:
     return Outcome(window=a_window(), before=before, after=after)
 
 
 def an_upgrade() -> Outcome:
-    before = taken(a_full_report())
+    before = replace(taken(a_full_report()), version="3.9.0")
     after = replace(
         before,
         at=LATER,
@@ -73,6 +87,7 @@ def an_upgrade() -> Outcome:
             a_verdict(Health.OK, check="lag"),
         ),
         latency=replace(LATENCY, p99=timedelta(seconds=2)),
+        version="4.3.0",
         counts={**before.counts, "probes_lost": 3, "records_repeated": 7},
     )
     return outcome(before, after)
@@ -98,6 +113,7 @@ def test_a_person_reads_what_changed() -> None:
         "summit->ldf: warning -> critical, after 2 h",
         "canary: warning -> critical: 2 probes were lost",
         "lag: not known -> ok: Every probe arrives",
+        "mirror: 3.9.0 -> 4.3.0",
         "canary, median: 12 ms -> 12 ms",
         "canary, p99: 345 ms -> 2,000 ms",
         "lag: 12,352 offsets (3 h) -> 12,352 offsets (3 h)",

@@ -148,6 +148,9 @@ class TasksObservation:
     restarts: tuple[str, ...] = ()
     """What the agent itself did to failed tasks lately, in sentences."""
 
+    version: str | None = None
+    """Of the mirror's worker; `None` if that is not known."""
+
     absent: str | None = None
     """Why nothing of this is to be had here."""
 

@@ -87,6 +87,23 @@ def test_connectors_tasks_and_offsets_are_read() -> None:
         api.restart("a b", 3)
 
 
+@pytest.mark.parametrize(
+    ("answer", "version"),
+    [
+        ((200, {"version": "4.3.0", "commit": "c0ffee"}), "4.3.0"),
+        ((200, []), None),
+        ((200, {}), None),
+        # What a proxy may say that lets only connectors be asked for.
+        ((403, {}), None),
+    ],
+)
+def test_the_version_is_told_where_it_is_known(
+    answer: tuple[int, Any], version: str | None
+) -> None:
+    with asking(**{"/": answer}) as api:
+        assert api.version() == version
+
+
 def test_before_kafka_3_5_nobody_knows_offsets() -> None:
     with asking() as api:
         assert api.offsets("a") is None

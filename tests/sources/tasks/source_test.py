@@ -163,6 +163,15 @@ def test_the_api_is_believed_for_half_a_minute() -> None:
     assert problems(None) == ("gone",)
 
 
+def test_the_version_is_that_of_the_last_answer() -> None:
+    positions, board = told(connector(), state(0)), TasksBoard()
+    assert observed(positions, board).version is None
+    board.note_answer(Answer(at=NOON, version="4.3.0"))
+    assert observed(positions, board).version == "4.3.0"
+    board.note_answer(Answer(at=NOON, problem="gone"))
+    assert observed(positions, board).version is None
+
+
 def test_the_topic_rules_and_the_silence_of_the_api_is_told() -> None:
     board = TasksBoard()
     board.note_answer(Answer(at=None, problem="gone"))

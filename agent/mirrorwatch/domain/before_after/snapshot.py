@@ -12,6 +12,7 @@ from ..figures.skips import RECOVERED, REPEATED, SKIPPED
 from ..figures.tasks import TASKS
 from ..histogram import Histogram
 from ..samples import Figures, samples
+from ..tasks import TasksObservation
 from ..verdicts import Health, Verdict, worst
 
 __all__ = ["COUNTED", "Latency", "Snapshot", "take_snapshot"]
@@ -64,6 +65,9 @@ class Snapshot:
     tasks: Mapping[str, int] = field(default_factory=dict)
     """Tasks of the mirror in each of Connect's states; none without some."""
 
+    version: str | None = None
+    """Of the mirror, where it is known."""
+
     counts: Mapping[str, int] = field(default_factory=dict)
     """Counters, by the names of `COUNTED`."""
 
@@ -103,5 +107,13 @@ def take_snapshot(report: Figures, flow: str, latency: Latency) -> Snapshot:
         lag_records=int(sum(records)) if records else None,
         lag_seconds=max(ages, default=None),
         tasks=dict(tasks),
+        version=next(
+            (
+                seen.version
+                for seen in report.observations
+                if isinstance(seen, TasksObservation) and seen.flow == flow
+            ),
+            None,
+        ),
         counts=dict(counts),
     )

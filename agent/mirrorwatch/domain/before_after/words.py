@@ -56,6 +56,7 @@ def to_lines(outcome: Outcome) -> Iterator[str]:
             change = f"{label} -> {verdict.health.label}"
             yield f"{verdict.check}: {change}: {verdict.reason}"
     for name, of in (
+        ("mirror", lambda s: s.version or UNKNOWN),
         ("canary, median", lambda s: _duration(s.latency.median)),
         ("canary, p99", lambda s: _duration(s.latency.p99)),
         ("lag", _lag),
@@ -93,6 +94,7 @@ def _snapshot(snapshot: Snapshot) -> dict[str, Any]:
             v.check: {"health": v.health.label, "reason": v.reason}
             for v in snapshot.verdicts
         },
+        "mirror_version": snapshot.version,
         "latency_median_seconds": _in_seconds(latency.median),
         "latency_p99_seconds": _in_seconds(latency.p99),
         "lag_records": snapshot.lag_records,

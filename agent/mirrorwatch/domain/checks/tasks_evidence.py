@@ -28,6 +28,8 @@ def show_tasks(seen: TasksObservation) -> Evidence:
             for task in ours
         },
     }
+    if seen.version is not None:
+        found["version"] = seen.version
     for stopped in seen.stopped:
         key = _key(stopped.connector, stopped.task)
         partitions = name_partitions(stopped.partitions)

@@ -63,6 +63,19 @@ class ConnectApi:
             raise self._strange()
         return found
 
+    def version(self) -> str | None:
+        """Return the version of the worker that answers.
+
+        `None` if it does not tell, or a proxy does not let that be asked:
+        nothing depends on it.
+        """
+        try:
+            found = self._ask("GET", "")
+        except SourceError:
+            return None
+        version = found.get("version") if isinstance(found, dict) else None
+        return version if isinstance(version, str) else None
+
     def tasks(self, connector: str) -> Sequence[Mapping[str, Any]]:
         """Return the configuration of each task of a connector."""
         found = self._ask("GET", f"connectors/{_quote(connector)}/tasks")

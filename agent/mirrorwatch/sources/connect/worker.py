@@ -105,6 +105,7 @@ class ConnectWorker:
         self._noted: dict[object, object] = {}
         self._answered_at: datetime | None = None
         self._details_at: datetime | None = None
+        self._version: str | None = None
         self._told: set[str] = set()
 
     def step(self) -> None:
@@ -121,7 +122,7 @@ class ConnectWorker:
             )
             raise
         self._answered_at = at
-        self._board.note_answer(Answer(at=at))
+        self._board.note_answer(Answer(at=at, version=self._version))
         self._restart(at)
 
     def close(self) -> None:
@@ -151,6 +152,7 @@ class ConnectWorker:
                 self._complain(name, type(e).__name__)
 
     def _ask_details(self, at: datetime) -> None:
+        self._version = self._api.version()
         for connector in self._positions.connectors():
             name = connector.name
             try:

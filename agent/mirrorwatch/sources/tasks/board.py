@@ -22,6 +22,9 @@ class Answer:
     problem: str | None = None
     """Why it said nothing since, if it did not."""
 
+    version: str | None = None
+    """Of the worker that answered."""
+
 
 class TasksBoard:
     """Written by workers, read by the tick; no method waits for I/O."""

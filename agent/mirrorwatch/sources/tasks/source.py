@@ -53,6 +53,7 @@ class TasksSource:
         self.up = not known.problems
         history = fold(self._positions.task_history(), now - WINDOW)
         connectors = self._positions.connectors()
+        answer = self._board.answer()
         return [
             TasksObservation(
                 flow=self._flow,
@@ -73,6 +74,7 @@ class TasksSource:
                 window=WINDOW,
                 refresh=min((c.refresh for c in connectors), default=None),
                 restarts=self._board.restarts(),
+                version=answer.version if answer else None,
                 absent=known.absent,
                 problems=known.problems,
             )
