@@ -98,6 +98,8 @@ def test_the_help_names_every_command_and_the_version_is_told() -> None:
     help_ = CliRunner().invoke(main, ["--help"])
     assert help_.exit_code == 0
     assert all(name in help_.output for name in COMMANDS)
+    _, _, commands = help_.output.partition("Commands:")
+    assert "..." not in commands, "click cuts what has no room in a line"
     version = CliRunner().invoke(main, ["--version"])
     assert version.output == f"{__version__}\n"
 

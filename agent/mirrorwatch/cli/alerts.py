@@ -4,4 +4,6 @@ from .promotion import make_group
 
 __all__ = ["command"]
 
-command = make_group("alerts", "Kapacitor's tasks, templates and handlers")
+command = make_group(
+    "alerts", "Kapacitor's tasks, templates and handlers", "alert rules"
+)

@@ -4,4 +4,6 @@ from .promotion import make_group
 
 __all__ = ["command"]
 
-command = make_group("dashboards", "Chronograf's and Grafana's dashboards")
+command = make_group(
+    "dashboards", "Chronograf's and Grafana's dashboards", "dashboards"
+)

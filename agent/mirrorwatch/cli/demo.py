@@ -1,7 +1,9 @@
 """`mirrorwatch demo`: two sites, a mirror, traffic, and the agent."""
 
 import os
+import sys
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, Literal
 
 import click
@@ -121,6 +123,9 @@ def _describe_demo(lab: Lab, listen: str) -> dict[str, Any]:
 
 
 def _greet(lab: Lab, url: str) -> None:
+    # To be pasted: it is seldom on the PATH of whoever says `make demo`.
+    program = Path(sys.argv[0])
+    called = program if program.stem == "mirrorwatch" else "mirrorwatch"
     click.echo(
         f"""
   The page          {url}
@@ -130,7 +135,7 @@ def _greet(lab: Lab, url: str) -> None:
 
 Break something from another terminal and watch the page:
 
-  mirrorwatch lab faults freeze mirror --for 60s
+  {called} lab faults freeze mirror --for 60s
 
 Ctrl-C stops everything.
 """

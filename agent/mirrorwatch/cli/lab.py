@@ -190,6 +190,10 @@ def faults(
     if fault is None:
         Console().print(_menu())
         return
+    if fault not in FAULTS:
+        raise click.UsageError(
+            f"No such fault: {fault}. There are {', '.join(FAULTS)}."
+        )
     ask(
         name or the_only_lab(),
         {

@@ -20,6 +20,7 @@ EXIT_FAILED = 1
 
 @click.command(
     "notify",
+    short_help="Send a test message to every receiver of notices.",
     epilog="Example: mirrorwatch notify --test",
 )
 @config_option

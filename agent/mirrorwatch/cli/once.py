@@ -28,6 +28,7 @@ EXIT_UNHEALTHY = 3
 
 @click.command(
     "once",
+    short_help="Observe for a while, print the verdicts and exit.",
     epilog="Examples: mirrorwatch once --config config.yaml; "
     "mirrorwatch once --config config.yaml --for 2m --json",
 )
@@ -65,8 +66,8 @@ def command(
     )
     with Daemon(agent, clock=utc_now, logger=logger):
         wait_for_signal(duration)
-        report = agent.board.report
-    now = utc_now()
+        # Before it is closed: clients that no broker answers take a while.
+        report, now = agent.board.report, utc_now()
     fresh = Freshness.of(report, now, config.interval)
     status = status_document(report, {}, fresh, now, Runbook.load())
     if as_json:

@@ -67,7 +67,8 @@ class Commands(click.Group):
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit status: 0 fine, 1 failed at run time, 2 usage or "
-    "configuration, 3 ran and found replication unhealthy.",
+    "configuration, 3 ran and found replication unhealthy, 4 `diff` found a "
+    "difference.",
 )
 @click.version_option(__version__, message="%(version)s")
 def main() -> None:

@@ -63,7 +63,9 @@ def _print_flow(
     line = Text.assemble(
         _health(flow["health"]), "  ", (plain(flow["name"]), "bold")
     )
-    line.append(plain(f"  {flow['source']} → {flow['target']}"), style="dim")
+    ends = flow["source"], flow["target"]
+    if flow["name"] != "->".join(ends):
+        line.append(plain(f"  {' → '.join(ends)}"), style="dim")
     console.print(line)
     if held is not None:
         until = datetime.fromisoformat(held["until"])

@@ -13,9 +13,10 @@ from .problems import Problem, YamlPath, format_path
 
 __all__ = ["Document", "read_document"]
 
-QUOTED = re.compile(r"'[^']{2,}'|\"[^\"]{2,}\"")
+QUOTED = re.compile(r"'(?!<[a-z ]+>')[^']{2,}'|\"[^\"]{2,}\"")
 """Parts of the file in PyYAML's messages. They are cut out: a password that
-starts with ``*`` is an undefined alias to YAML."""
+starts with ``*`` is an undefined alias to YAML. What PyYAML calls its own
+tokens stays, such as ``'<stream end>'``."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
