@@ -84,7 +84,7 @@ def test_probes_that_arrive_are_ok() -> None:
         ({"oldest_outstanding": ago(29.9)}, Health.OK, "arrive on all 2"),
         ({"oldest_unacked": ago(31)}, Health.UNKNOWN, "acknowledged"),
         ({"oldest_unacked": ago(29)}, Health.OK, "arrive"),
-        ({"last_arrival": None}, Health.UNKNOWN, "partition 1"),
+        ({"last_arrival": None}, Health.UNKNOWN, "on partition 1 of 2 for"),
         ({"last_arrival": ago(31)}, Health.UNKNOWN, "No probe has arrived"),
         ({"last_late": ago(599)}, Health.WARNING, "arrived late"),
         ({"last_late": ago(601)}, Health.OK, "arrive"),
@@ -103,6 +103,21 @@ def test_one_partition_decides(
     verdict = canary(with_partition(**change))
     assert verdict.health is health
     assert words in verdict.reason
+
+
+def test_partitions_are_named_unless_it_is_all_of_them() -> None:
+    late = replace(HEALTHY, oldest_outstanding=ago(99), last_arrival=ago(99))
+    few = [replace(late, partition=n) for n in range(7)]
+    for partitions, named in (
+        ([late], "Probes on the one partition are overdue"),
+        (few[:3], "Probes on all 3 partitions are overdue"),
+        (
+            [*few, replace(HEALTHY, partition=7)],
+            "Probes on partitions 0, 1, 2, 3, 4 and 2 more of 8 are overdue",
+        ),
+    ):
+        verdict = canary(replace(SEEN, partitions=tuple(partitions)))
+        assert verdict.reason.startswith(named)
 
 
 def test_a_loss_is_critical_for_an_hour_and_named() -> None:

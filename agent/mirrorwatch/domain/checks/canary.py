@@ -1,6 +1,6 @@
 """The check ``canary``: whether probes arrive."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -117,9 +117,9 @@ def _find_overdue(
     if overdue and not seen.blind:
         yield Finding(
             Health.CRITICAL,
-            f"Probes on {_name(overdue)} of {len(seen.partitions)} are "
-            f"overdue, the oldest by {seconds(max(overdue.values()))}: is the "
-            "mirror running, and does it reach both sites?",
+            f"Probes on {_name(overdue, len(seen.partitions))} are overdue, "
+            f"the oldest by {seconds(max(overdue.values()))}: is the mirror "
+            "running, and does it reach both sites?",
         )
 
 
@@ -150,7 +150,8 @@ def _find_blindness(
     if silent:
         yield Finding(
             Health.UNKNOWN,
-            f"No probe has arrived on {_name(silent)} for "
+            f"No probe has arrived on {_name(silent, len(seen.partitions))} "
+            "for "
             f"{seconds(limits.deadline)} or since the agent began",
         )
     if all(p.warming for p in seen.partitions):
@@ -193,12 +194,15 @@ def _warming_note(seen: CanaryObservation) -> str:
     return f", {warming} of them new and warming up" if warming else ""
 
 
-def _name(partitions: "dict[int, timedelta] | list[int]") -> str:
+def _name(partitions: Collection[int], of: int) -> str:
+    if len(partitions) == of:
+        return every(of, "partition")
     shown = sorted(partitions)[:5]
     rest = len(partitions) - len(shown)
     noun = "partition" if len(partitions) == 1 else "partitions"
     names = ", ".join(str(p) for p in shown)
-    return f"{noun} {names}" + (f" and {rest} more" if rest else "")
+    more = f" and {rest} more" if rest else ""
+    return f"{noun} {names}{more} of {of}"
 
 
 def _evidence(
