@@ -1,7 +1,7 @@
 """What an agent says of skips, and what plain readers of both sides say."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from mirrorwatch.domain.conservation import Tally
 from mirrorwatch.domain.skips import SkipsObservation
@@ -12,8 +12,9 @@ from mirrorwatch.lab.settings import SOURCE
 from .lab import values
 from .watch import Watch, wait_until
 
-__all__ = ["books_of", "leave_uncommitted", "seen_by", "settled", "tally"]
-__all__ += ["says", "truth", "wait_for_commit", "wait_for_tally"]
+__all__ = ["books_of", "committed", "leave_uncommitted", "seen_by"]
+__all__ += ["says", "settled", "tally", "truth", "wait_for_commit"]
+__all__ += ["wait_for_tallies", "wait_for_tally"]
 
 
 def truth(lab: Lab, topic: str) -> tuple[int, int]:
@@ -72,23 +73,33 @@ def wait_for_tally(
     Given a way to ask for the truth, it is asked for again: a busy mirror may
     be copying still.
     """
+    tell = expected if callable(expected) else lambda: expected
+    wait_for_tallies(watch, {topic: tell})
 
-    def tell() -> tuple[int, int]:
-        return expected() if callable(expected) else expected
+
+def wait_for_tallies(
+    watch: Watch, truths: Mapping[str, Callable[[], tuple[int, int]]]
+) -> None:
+    """Do the same with several topics at once."""
+
+    def tell() -> dict[str, tuple[int, int]]:
+        return {topic: truth() for topic, truth in truths.items()}
+
+    def books() -> dict[str, tuple[int, int]]:
+        return {topic: books_of(watch, topic) for topic in truths}
 
     def stays_so() -> bool:
         true = tell()
-        if books_of(watch, topic) != true:
+        if books() != true:
             return False
         watch.let_pass(5)
         if tell() != true:
             return False
-        assert books_of(watch, topic) == true, tally(watch, topic)
+        assert books() == true, [tally(watch, topic) for topic in truths]
         return True
 
     wait_until(
-        stays_so,
-        what=lambda: (tally(watch, topic), tell(), watch.verdict("skips")),
+        stays_so, what=lambda: (books(), tell(), watch.verdict("skips"))
     )
 
 
@@ -103,9 +114,9 @@ def leave_uncommitted(
 
     def is_left() -> bool:
         wait_for_commit(lab, topic, partition)
-        before = _committed(lab)[topic, partition]
+        before = committed(lab)[topic, partition]
         write()
-        return _committed(lab)[topic, partition] == before
+        return committed(lab)[topic, partition] == before
 
     wait_until(is_left)
 
@@ -119,12 +130,12 @@ def wait_for_commit(lab: Lab, topic: str, partition: int = 0) -> None:
         if record.partition() == partition and (record.offset() or 0) < end
     )
     wait_until(
-        lambda: _committed(lab).get((topic, partition), -1) >= last,
-        what=lambda: (last, _committed(lab)),
+        lambda: committed(lab).get((topic, partition), -1) >= last,
+        what=lambda: (last, committed(lab)),
     )
 
 
-def _committed(lab: Lab) -> dict[tuple[str, int], int]:
+def committed(lab: Lab) -> dict[tuple[str, int], int]:
     """Return the last source offset of each partition that is committed."""
     found: dict[tuple[str, int], int] = {}
     for record in lab.read("target", f"mm2-offsets.{SOURCE}.internal"):
