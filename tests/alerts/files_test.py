@@ -12,6 +12,7 @@ from mirrorwatch.alerting import ALERTS
 from mirrorwatch.alerting.alert import Judged
 from mirrorwatch.alerting.checks import TEXTS
 from mirrorwatch.alerting.files import files
+from mirrorwatch.alerting.tick import FRESH
 from mirrorwatch.domain.catalogue import CATALOGUE
 from mirrorwatch.domain.checks import CHECKS
 from mirrorwatch.domain.checks.canary import CanaryLimits
@@ -72,6 +73,18 @@ def test_each_alert_says_what_whom_and_where() -> None:
 
 def test_no_alert_is_of_a_single_sample() -> None:
     assert min(alert.hold for alert in ALERTS) >= timedelta(minutes=1)
+
+
+def test_points_that_come_late_neither_make_nor_end_an_alert() -> None:
+    for alert in ALERTS:
+        if isinstance(alert.when, Judged):
+            assert alert.recovery >= FRESH
+            assert alert.hold > FRESH
+
+
+def test_a_single_sample_is_nothing_whatever_is_missing_around_it() -> None:
+    for alert in ALERTS:
+        assert max(alert.gap, alert.recent, alert.recovery) < alert.hold
 
 
 def test_one_late_probe_makes_no_ticket() -> None:

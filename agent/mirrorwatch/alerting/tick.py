@@ -14,7 +14,8 @@ FRESH = timedelta(minutes=1)
 """By how much the time of a point that is judged may be off. Points that
 waited in the agent's spool tell of the past, and come mixed with fresh ones;
 those of a clock that was wrong for a while spoil every duration. Shorter than
-any alert has to hold, so that old points alone never make one."""
+any alert has to hold, and no longer than a flow has to be well, so that old
+points alone never make or end one."""
 
 _HEAD = Template("""\
 // Made by `make alerts` from agent/mirrorwatch/alerting: change it there.

@@ -87,7 +87,10 @@ def test_what_it_does_not_take_now_it_gets_later(
         until(lambda: webhook.bodies != [])
         until(lambda: delivering.sink.spooled_points == 0)
     (trouble,) = [e for e in logs if e["event"] == "Receiver unavailable"]
-    assert trouble["error"] == f"r0 answered {status}: not now, ***"
+    advice = " (it leads elsewhere, which is not followed: mend its url)"
+    assert trouble["error"] == (
+        f"r0 answered {status}: not now, ***{advice * (status == 302)}"
+    )
     assert "s3cret" not in str(logs)
 
 

@@ -118,6 +118,11 @@ class Receiver:
         if answer.is_success:
             return
         text = f"{self.name} answered {status}: {self._hide(words)}"
+        if answer.has_redirect_location:
+            # Where to is not shown: it may hold a secret as well.
+            text += (
+                " (it leads elsewhere, which is not followed: mend its url)"
+            )
         if status in REFUSED:
             raise SinkRejectedError(text, sink=self._sink)
         asked = _retry_after(answer)
