@@ -59,6 +59,18 @@ def an_end(flow: str, source_end: int, target_end: int) -> End:
     )
 
 
+def test_syncs_of_one_of_several_sources_cut_nothing() -> None:
+    lane = lane_of(
+        plan(
+            {"a": minutes(1, 3, 5, 7), "b": minutes(2, 4, 6)},
+            minutes(1, 2, 3, 5, 7),
+            positions={"a": 4, "b": 1},
+            syncs=((2, 3),),
+        )
+    )
+    assert lane.cut == "timestamp"
+
+
 @pytest.mark.parametrize("target_end", [3, 4])
 def test_a_side_that_was_cut_later_does_not_go_back(target_end: int) -> None:
     outcome = plan(

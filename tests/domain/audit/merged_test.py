@@ -46,6 +46,7 @@ def plan(
     ends: Collection[End] = (),
     steady: bool = True,
     now: datetime = NOW,
+    syncs: tuple[tuple[int, int], ...] = (),
 ) -> Outcome:
     stamps = {**sources, "hub": target or []}
 
@@ -77,6 +78,7 @@ def plan(
                 log=a_log(name, times, side="source"),
                 steady=steady,
                 position=positions[name],
+                syncs=syncs,
             )
             for name, times in sources.items()
         ),
