@@ -173,6 +173,18 @@ def test_a_copy_of_a_copy_goes_back_to_where_it_came_from_as_the_same(
     assert "yes" in listed.output
 
 
+def test_what_a_dashboard_does_not_say_makes_no_difference_for_ever(
+    world: TwoSites,
+) -> None:
+    # As programs make them: the server fills in what is missing.
+    bare = {"name": "Bare", "cells": [{"w": 4, "h": 4, "name": "x"}]}
+    world.stand.chronograf.ask("POST", PATH, json=bare)
+    only = ("--yes", "--only", "Bare")
+    assert world.copy("dashboards", "push", *only).exit_code == 0
+    again = world.copy("dashboards", "push", *only)
+    assert (again.exit_code, again.output) == (0, "nothing to do\n")
+
+
 def test_what_is_somebodys_own_stops_the_push_and_stays(
     world: TwoSites,
 ) -> None:

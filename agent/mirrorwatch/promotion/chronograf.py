@@ -15,6 +15,15 @@ description of a dashboard, and makes new ids for its cells."""
 
 PATH = "/chronograf/v1/dashboards"
 
+UNSET: Mapping[str, Any] = {
+    "colors": [],
+    "fieldOptions": [],
+    "note": "",
+    "noteVisibility": "default",
+    "type": "line",
+}
+"""What the server makes of what a cell does not say."""
+
 
 class Chronograf:
     """A site's Chronograf.
@@ -54,6 +63,10 @@ def from_chronograf(dashboard: Mapping[str, Any]) -> Item:
     name = dashboard["name"]
     templates = [
         {k: v for k, v in template.items() if k != "links"}
+        | {
+            "values": template.get("values") or [],
+            "sourceID": template.get("sourceID") or "dynamic",
+        }
         for template in dashboard["templates"] or ()
     ]
     return Item(
@@ -86,10 +99,23 @@ def mark_chronograf(item: Item) -> dict[str, Any]:
 
 
 def _normal_cell(cell: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out what each server makes itself."""
+    """Leave out what each server makes itself.
+
+    Notes
+    -----
+    What is not set is told as empty by the server that has it so, and as what
+    it stands for by the one that was given it: both are the same.
+    """
     result = {k: v for k, v in cell.items() if k not in {"i", "links"}}
-    result["note"] = cell.get("note") or ""
-    result["noteVisibility"] = cell.get("noteVisibility") or "default"
+    result["axes"] = {
+        name: {
+            **axis,
+            "base": axis.get("base") or "10",
+            "scale": axis.get("scale") or "linear",
+        }
+        for name, axis in (cell.get("axes") or {}).items()
+    }
+    result |= {key: cell.get(key) or value for key, value in UNSET.items()}
     result["queries"] = [
         _normal_query(query) for query in cell.get("queries") or ()
     ]
