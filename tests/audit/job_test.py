@@ -1,6 +1,5 @@
 """Runs from freezing to the stored result, on logs in memory."""
 
-import gc
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, timedelta
@@ -26,20 +25,15 @@ from mirrorwatch_audit.store import Store
 from mirrorwatch_audit.tools import Settings, Tools
 from tests.support.logs import AT, FLOW, Logs, Record, make_lane, millis
 from tests.support.plans import a_plan
-from tests.support.spark import small_spark
+from tests.support.spark import SPARK, small_spark
 
-pytestmark = [
-    pytest.mark.spark,
-    # PySpark leaves sockets that results came through to the collector.
-    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
-]
+pytestmark = SPARK
 
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
     with small_spark() as session:
         yield session
-    gc.collect()
 
 
 class Site:

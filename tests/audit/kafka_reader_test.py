@@ -12,8 +12,7 @@ from mirrorwatch.domain.audit import Lane, SourceRange, Span
 from mirrorwatch.domain.rights import Right
 from mirrorwatch.lab import Lab, LabSettings
 from mirrorwatch_audit.kafka_reader import KafkaReader
-from mirrorwatch_audit.session import make_session
-from tests.support.spark import SPARK, ended
+from tests.support.spark import SPARK, small_spark
 
 pytestmark = [*SPARK, pytest.mark.lab]
 
@@ -49,8 +48,7 @@ def read(lab: Lab) -> Iterator[KafkaReader]:
         Right(side="source", topic=topic, operation="READ", purpose="reading")
         for topic in SETTINGS.topics
     )
-    session = make_session("local[2]", memory="1g")
-    with ended(session):
+    with small_spark(reads_kafka=True) as session:
         properties = lab.source.client_properties()
         yield KafkaReader(session, {"summit": properties, "ldf": properties})
 

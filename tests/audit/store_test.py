@@ -1,6 +1,5 @@
 """Runs in a folder, by real Spark."""
 
-import gc
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -24,20 +23,15 @@ from tests.support.audits import (
     an_hour,
 )
 from tests.support.plans import a_lane, a_plan
-from tests.support.spark import small_spark
+from tests.support.spark import SPARK, small_spark
 
-pytestmark = [
-    pytest.mark.spark,
-    # PySpark leaves sockets that results came through to the collector.
-    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
-]
+pytestmark = SPARK
 
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
     with small_spark() as session:
         yield session
-    gc.collect()
 
 
 @pytest.fixture

@@ -1,0 +1,13 @@
+"""One Spark for all files of this folder."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.spark import end_spark
+
+
+@pytest.fixture(scope="session", autouse=True)
+def spark_ends() -> Iterator[None]:
+    yield
+    end_spark()
