@@ -51,7 +51,8 @@ AGENT_ALERTS = (
         when=Above(metric=SINK_UP, bound=1, below=True),
         hold=timedelta(minutes=15),
         severity=Severity.TICKET,
-        summary="mirrorwatch cannot write its figures: they wait",
+        summary="mirrorwatch cannot hand over its figures or notices: they "
+        "wait",
         section=AGENT_SECTION,
     ),
     Alert(
@@ -60,7 +61,7 @@ AGENT_ALERTS = (
         # An outage of half a day drains within minutes.
         hold=timedelta(minutes=30),
         severity=Severity.TICKET,
-        summary="mirrorwatch's figures have waited to be written for long; "
+        summary="figures or notices of mirrorwatch have waited for long; "
         "when there is no room left, the oldest are lost",
         section=AGENT_SECTION,
     ),
@@ -71,8 +72,8 @@ AGENT_ALERTS = (
         when=Grows(metric=SINK_LOST, within=timedelta(minutes=15)),
         hold=timedelta(minutes=1),
         severity=Severity.TICKET,
-        summary="figures of mirrorwatch are lost for good: refused, or no "
-        "room left for them",
+        summary="figures or notices of mirrorwatch are lost for good: "
+        "refused, or no room left for them",
         section=AGENT_SECTION,
     ),
 )
