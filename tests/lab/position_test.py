@@ -15,8 +15,10 @@ from mirrorwatch.lab import CANARY_TOPIC, Lab, LabSettings
 from mirrorwatch.lab.faults import recreate_topic
 from tests.support.lab import carry, copied, produce, values
 from tests.support.resets import (
+    FLOW,
     MISSED_AT_ONCE,
     OFFSETS,
+    RETENTION,
     await_health,
     await_reset,
     await_said,
@@ -37,14 +39,12 @@ from tests.support.watch import Watch, wait_until
 pytestmark = pytest.mark.lab
 
 TOPICS = ("steady", "expired", "grown", "smaller", "elsewhere")
-
-# As often as the source's retention is changed here.
-FLOW = {"limits": {"configs": {"every": "5s"}}}
+KILLED = "killed"
 
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    topics = {CANARY_TOPIC: 1} | dict.fromkeys(TOPICS, 1)
+    topics = {CANARY_TOPIC: 1, KILLED: 1} | dict.fromkeys(TOPICS, 1)
     settings = LabSettings(topics=topics, mirror_properties=MISSED_AT_ONCE)
     with Lab(settings) as lab:
         yield lab
@@ -63,9 +63,9 @@ def watch(lab: Lab, state: Path) -> Iterator[Watch]:
 
 
 def test_nothing_is_said_of_what_is_usual(lab: Lab, watch: Watch) -> None:
-    for topic in TOPICS:
+    for topic in (*TOPICS, KILLED):
         produce(lab, topic, numbers(0, 300))
-    for topic in TOPICS:
+    for topic in (*TOPICS, KILLED):
         copied(lab, topic, numbers(0, 300))
     lab.create_topic("new", 2)
     produce(lab, "new", numbers(0, 10))
@@ -75,6 +75,7 @@ def test_nothing_is_said_of_what_is_usual(lab: Lab, watch: Watch) -> None:
     produce(lab, "passing", numbers(0, 10))
     watch.let_pass(3)
     lab.source.topics.delete("passing")
+    # It commits at once, not within a minute.
     lab.mirror.stop()
     lab.mirror.start()
     for topic in TOPICS:
@@ -89,24 +90,25 @@ def test_nothing_is_said_of_what_is_usual(lab: Lab, watch: Watch) -> None:
 def test_a_mirror_that_is_killed_only_goes_back(
     lab: Lab, watch: Watch
 ) -> None:
-    end = 350
+    end = 300
 
     def write(count: int) -> None:
         nonlocal end
-        carry(lab, "steady", numbers(end, end + count))
+        carry(lab, KILLED, numbers(end, end + count))
         end += count
 
     def write_uncommitted() -> None:
         write(250)
         watch.let_pass(3)  # its syncs, too
 
-    leave_uncommitted(lab, "steady", write_uncommitted)
+    leave_uncommitted(lab, KILLED, write_uncommitted)
     lab.mirror.kill()
     lab.mirror.start()
-    write(50)
-    rewind = await_reset(watch, "steady", Kind.REWIND, is_settled)
+    # The mirror tells of each hundredth record where it is.
+    write(150)
+    rewind = await_reset(watch, KILLED, Kind.REWIND, is_settled)
     await_health(watch, Health.WARNING)
-    target = values(lab, "target", "steady")
+    target = values(lab, "target", KILLED)
     # It went back to its last commit, and more than once: a mirror that
     # comes back first runs the tasks that it finds stored.
     first = rewind.first or 0
@@ -122,16 +124,16 @@ def test_records_that_expire_while_the_mirror_is_down_are_counted(
     carry(lab, topic, numbers(350, 500))
     # Killed: its last commit is older than its last copy.
     lab.mirror.kill()
-    source.set_configs(topic, {"retention.ms": "90000", "segment.ms": "1000"})
+    source.set_configs(topic, RETENTION)
     produce(lab, topic, numbers(500, 700))
-    for grade, most in ((Health.WARNING, 90 * 0.75), (Health.CRITICAL, 45)):
-        verdict = await_time_to_loss(watch, grade, topic, most)
+    for grade, share in ((Health.WARNING, 0.9), (Health.CRITICAL, 0.5)):
+        verdict = await_time_to_loss(watch, grade, topic, share)
         assert verdict.evidence["records"] == 200
         assert resets(watch, topic, Kind.EXPIRED) == []
     produce(lab, topic, numbers(700, 1000))
 
     wait_until(lambda: source.ends(topic)[0][0] >= 700)
-    source.unset_configs(topic, ["retention.ms", "segment.ms"])
+    source.unset_configs(topic, [*RETENTION])
     reset = await_reset(watch, topic, Kind.EXPIRED, lambda r: r.end == 700)
     assert (reset.first, source.ends(topic)[0][0]) == (500, 700)
     await_health(watch, Health.CRITICAL)

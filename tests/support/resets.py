@@ -14,7 +14,7 @@ from mirrorwatch.lab.settings import SOURCE, TARGET
 from .lab import FLUSH_SECONDS, values
 from .watch import Watch, wait_until
 
-__all__ = ["MISSED_AT_ONCE", "OFFSETS", "await_health"]
+__all__ = ["FLOW", "MISSED_AT_ONCE", "OFFSETS", "RETENTION", "await_health"]
 __all__ += ["await_reset", "await_said", "await_time_to_loss", "health"]
 __all__ += ["is_judged", "is_settled", "numbers", "resets", "seen"]
 __all__ += ["set_position", "stop_mirror", "uncopied"]
@@ -29,6 +29,24 @@ MISSED_AT_ONCE = {
 }
 """A mirror that was killed is missed at once, not for five minutes; all that
 positions depend on is as it is by default."""
+
+RETENTION_SECONDS = 50
+
+RETENTION = {
+    "retention.ms": f"{RETENTION_SECONDS}000",
+    "segment.ms": "1000",
+}
+"""Configuration of a topic that is kept shortly."""
+
+FLOW = {
+    "limits": {
+        # As often as the source's retention is changed.
+        "configs": {"every": "2s"},
+        # Above the default: what is kept so shortly passes it too soon.
+        "retention": {"warning_share": 0.9},
+    }
+}
+"""What an agent that watches such a topic is told of its flow."""
 
 NOTHING = PositionObservation(
     flow="",
@@ -101,16 +119,18 @@ def await_said(watch: Watch, text: str) -> None:
 
 
 def await_time_to_loss(
-    watch: Watch, grade: Health, topic: str, most: float
+    watch: Watch, grade: Health, topic: str, share: float
 ) -> Verdict:
-    """Wait until a topic is said to lose records, so soon at the latest."""
+    """Wait until a topic is said to lose records, within this share of what
+    it is kept for.
+    """
     verdict = watch.wait_for(grade, check="retention")
     assert verdict.reason.startswith(f"{topic} loses records in")
     assert verdict.evidence["worst_topic"] == topic
     left = verdict.evidence["time_to_loss_seconds"]
     print(f"retention {grade.name}: {left} s before the loss")
     assert isinstance(left, int)
-    assert 0 < left <= most
+    assert 0 < left <= share * RETENTION_SECONDS
     return verdict
 
 
