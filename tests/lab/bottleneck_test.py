@@ -21,9 +21,17 @@ pytestmark = pytest.mark.lab
 BULK = "lsst.sal.bulk"
 LARGE = "lsst.sal.large"
 
+WINDOWS = {
+    "summit->ldf.consumer.metrics.sample.window.ms": "10000",
+    "ldf.producer.metrics.sample.window.ms": "10000",
+}
+"""Over how long the mirror's clients sum up, twice: what ended is out of their
+figures after twenty seconds, and not after a minute."""
+
 SETTINGS = LabSettings(
     intervals="fast",
     topics={CANARY_TOPIC: 1, BULK: 3, LARGE: 1},
+    mirror_properties=WINDOWS,
     jmx=("rmi-password",),
 )
 
