@@ -1,0 +1,165 @@
+"""Audits of an exactly-once mirror that leaves out aborted records."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+from pyspark.sql import SparkSession
+
+from mirrorwatch.cli.demo import describe_agent
+from mirrorwatch.config import Config
+from mirrorwatch.domain.audit import AuditResult, Ends, Request
+from mirrorwatch.lab import CANARY_TOPIC, Lab, LabSettings
+from mirrorwatch.lab.faults import MARK, drop_marked, exactly_once
+from mirrorwatch_audit.entry import Audits
+from mirrorwatch_audit.progress import Quiet
+from tests.support.audit_plans import at_rest
+from tests.support.lab import FLUSH_SECONDS, copied
+from tests.support.spark import SPARK, small_spark
+
+pytestmark = [*SPARK, pytest.mark.lab]
+
+KEPT, LOST = "kept", "lost"
+
+BOTH = f"{KEPT}|{LOST}"
+
+TEN = range(10)
+
+LOST_AT = 26
+"""Behind twenty records, two markers and four records."""
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    settings = LabSettings(
+        intervals="fast",
+        topics=dict.fromkeys((CANARY_TOPIC, KEPT, LOST), 1),
+        mirror_properties=exactly_once() | drop_marked(),
+    )
+    with Lab(settings) as lab:
+        for topic, marked in ((KEPT, None), (LOST, 4)):
+            writer = Writer(lab, topic)
+            writer.transaction("first", TEN)
+            writer.transaction("aborted", TEN, abort=True)
+            writer.transaction("second", TEN, marked=marked)
+            if topic == LOST:
+                writer.transaction("third", [0])
+            else:
+                writer.transaction("aborted", TEN, abort=True)
+            copied(lab, topic, ["third 0" if marked else "second 9"])
+        at_rest(lab, Ends(), BOTH)
+        yield lab
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    with small_spark(reads_kafka=True) as session:
+        yield session
+
+
+class Writer:
+    """Writes to one topic in transactions."""
+
+    def __init__(self, lab: Lab, topic: str) -> None:
+        self._topic = topic
+        self._producer = Producer(
+            {
+                "bootstrap.servers": lab.source.bootstrap,
+                "transactional.id": f"tests.{topic}",
+                "log_level": 0,
+            }
+        )
+        self._producer.init_transactions(FLUSH_SECONDS)
+
+    def transaction(
+        self,
+        name: str,
+        numbers: Sequence[int],
+        *,
+        abort: bool = False,
+        marked: int | None = None,
+    ) -> None:
+        """Write records, of which the mirror may drop one."""
+        producer = self._producer
+        producer.begin_transaction()
+        for n in numbers:
+            producer.produce(
+                self._topic,
+                f"{name} {n}".encode(),
+                headers={MARK: b"x"} if n == marked else {},
+            )
+        assert producer.flush(FLUSH_SECONDS) == 0
+        if abort:
+            producer.abort_transaction(FLUSH_SECONDS)
+        else:
+            producer.commit_transaction(FLUSH_SECONDS)
+
+
+class Auditor:
+    """Runs nights, with a mirror whose configuration is known or not."""
+
+    def __init__(
+        self, lab: Lab, spark: SparkSession, folder: Path, *, known: bool
+    ) -> None:
+        data = describe_agent(lab)
+        data["flows"][0]["topics"] = {"include": [KEPT, LOST]}
+        data["audit"] = {"settle": "0s", "slack": "0s"}
+        if not known:
+            mirror = data["flows"][0].setdefault("mirror", {})
+            mirror.setdefault("topics", {})["configs"] = "not.there"
+        config = Config.from_mapping(data)
+        self._audits = Audits(config, spark, str(folder), Quiet())
+
+    def __call__(self, topics: str | None = None) -> AuditResult:
+        (audit,) = self._audits.run(Request(topics=topics))
+        print(audit.result)
+        return audit.result
+
+
+def counts(result: AuditResult) -> dict[str, tuple[int, int]]:
+    return {t.topic: (t.source_count, t.target_count) for t in result.topics}
+
+
+def found(result: AuditResult) -> list[object]:
+    return [
+        (f.topic, f.kind, f.count, f.source_offsets, f.target_offsets)
+        for f in result.findings
+    ]
+
+
+DROPPED = (LOST, "dropped", 1, ((LOST_AT, LOST_AT),), ())
+
+
+def stated(result: AuditResult, topic: str) -> dict[str, int]:
+    return {s.kind: s.count for s in result.stated if s.topic == topic}
+
+
+def test_each_record_of_a_transaction_is_audited_once(
+    lab: Lab, spark: SparkSession, tmp_path: Path
+) -> None:
+    audit = Auditor(lab, spark, tmp_path, known=True)
+    first = audit(KEPT)
+    assert first.clean
+    assert (counts(first), first.stated) == ({KEPT: (20, 20)}, ())
+
+    # A clean night and one with a loss, of a mirror that goes on.
+    writer = Writer(lab, KEPT)
+    writer.transaction("later", range(5))
+    copied(lab, KEPT, ["later 4"])
+    at_rest(lab, Ends(), BOTH)
+    second = audit()
+    assert counts(second) == {KEPT: (5, 5), LOST: (21, 20)}
+    assert found(second) == [DROPPED]
+    assert (second.unverifiable, second.stated) == ((), ())
+
+
+def test_aborted_records_are_no_loss_where_nobody_knows_how_a_mirror_reads(
+    lab: Lab, spark: SparkSession, tmp_path: Path
+) -> None:
+    result = Auditor(lab, spark, tmp_path, known=False)()
+    assert found(result) == [DROPPED]
+    assert result.unverifiable == ()
+    assert stated(result, LOST) == {"aborted": 10}
+    assert counts(result)[LOST] == (21, 20)
+    assert stated(result, KEPT)["aborted"] >= 10
