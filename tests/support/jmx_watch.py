@@ -14,7 +14,7 @@ from .jmx import last, said
 from .watch import FLOW, PATIENT, Watch, wait_until
 
 __all__ = ["JMX", "assert_that_only_jmx_suffers", "follow", "urls_of"]
-__all__ += ["wait_for", "watching"]
+__all__ += ["wait_for", "wait_until_well", "watching"]
 
 JMX = f"jmx {FLOW}"
 """Name of the source of the figures."""
@@ -45,6 +45,12 @@ def wait_for(watch: Watch, health: Health, saying: str) -> None:
         lambda: health_of(last(watch)) is health and saying in said(watch),
         what=lambda: (watch.verdict("bottleneck"), saying),
     )
+
+
+def wait_until_well(watch: Watch) -> None:
+    """Wait until the figures arrive and are in order."""
+    wait_for(watch, Health.OK, "Nothing holds the mirror up")
+    wait_until(lambda: last(watch).agent.sources_up[JMX])
 
 
 def health_of(report: Report) -> Health | None:
