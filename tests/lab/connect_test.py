@@ -118,6 +118,7 @@ def test_without_a_status_topic_the_rest_api_tells(lab: Lab) -> None:
         verdict = wait_for(watch, Health.OK, saying=RUN)
     assert verdict.reason == RUN
     assert verdict.evidence["read_from"] == "Connect's REST API"
+    assert verdict.evidence["version"] == lab.settings.kafka
 
 
 def test_with_neither_nothing_tells_and_that_is_said(lab: Lab) -> None:
