@@ -2,7 +2,7 @@
 
 import { setText } from "./dom.js";
 import { FactTable } from "./fact-table.js";
-import { count, duration } from "./format.js";
+import { count, counted, duration } from "./format.js";
 import { showBadge } from "./health.js";
 
 const table = new FactTable("Sources and sinks", [
@@ -32,8 +32,8 @@ export function showAgent(agent) {
   const words = [
     `mirrorwatch ${agent.version}`, tick,
     down.length ? `not working: ${down.join(", ")}` : "",
-    waiting ? `${count(waiting)} points wait to be written` : "",
-    lost ? `${count(lost)} points lost` : "",
+    waiting ? `${counted(waiting, "point")} ${waiting === 1 ? "waits" : "wait"} to be written` : "",
+    lost ? `${counted(lost, "point")} lost` : "",
   ];
   setText(document.getElementById("agent-state"), words.filter(Boolean).join(" · "));
   const sign = document.getElementById("agent-health");

@@ -3,7 +3,7 @@
 import { askAudits } from "./api.js";
 import { el, setText } from "./dom.js";
 import { FactTable, NONE } from "./fact-table.js";
-import { age, count, moment } from "./format.js";
+import { age, count, counted, moment } from "./format.js";
 import { Part, more, showBlock, titled } from "./part.js";
 
 const KINDS = [
@@ -55,7 +55,7 @@ export class AuditPart {
   show(seen, verdicts, now) {
     this.now = now;
     const judged = verdicts.filter((v) => v.check === "audit");
-    this.part.tell(words(seen, now), judged);
+    this.part.tell(words(seen, now, judged[0]?.health), judged);
     const night = seen?.night;
     this.findings.show(night?.findings ?? []);
     this.gaps.show(night?.gaps ?? []);
@@ -91,8 +91,8 @@ export class AuditPart {
   }
 }
 
-function words(seen, now) {
-  if (!seen) return "not configured, or not looked at yet";
+function words(seen, now, health) {
+  if (!seen) return health === "off" ? "not configured" : "not looked at yet";
   const { night, attempt } = seen;
   const told = [];
   if (attempt?.outcome === "running") told.push("one runs now");
@@ -103,7 +103,7 @@ function words(seen, now) {
   else {
     const found = KINDS.filter(([kind]) => night.found_records[kind])
       .map(([kind, label]) => `${count(night.found_records[kind])} ${label}`);
-    told.push(`${count(night.source_records)} records compared up to `
+    told.push(`${counted(night.source_records, "record")} compared up to `
       + `${moment(new Date(night.to), now)}`);
     told.push(found.length ? found.join(", ") : "none missing, altered or doubled");
     if (night.gaps_total) {
@@ -117,8 +117,8 @@ function words(seen, now) {
 function note({ night, attempt, next_due: next, problems }, now) {
   const told = [];
   if (night) {
-    told.push(`Compared: ${count(night.source_records)} records at the source and `
-      + `${count(night.target_records)} at the target, of ${count(night.topics)} topics, `
+    told.push(`Compared: ${counted(night.source_records, "record")} at the source and `
+      + `${count(night.target_records)} at the target, of ${counted(night.topics, "topic")}, `
       + `written from ${moment(new Date(night.from), now)} to `
       + `${moment(new Date(night.to), now)}.`);
     const stated = Object.entries(night.stated_records)

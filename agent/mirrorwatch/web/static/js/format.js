@@ -33,6 +33,11 @@ export function count(number) {
     : number.toLocaleString("en-GB");
 }
 
+/** A number with its noun, of one as well as of many. */
+export function counted(number, noun) {
+  return `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
+}
+
 /** Time of day, with the date when it is not today's. */
 export function moment(date, now) {
   const iso = date.toISOString();

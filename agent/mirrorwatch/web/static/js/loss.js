@@ -1,6 +1,6 @@
 // In sentences: how late a flow's topics are, and how long until loss.
 
-import { age, count, waited } from "./format.js";
+import { age, count, counted, waited } from "./format.js";
 
 // Less than this share of what is kept is gone: the time runs already.
 const RUNNING = 0.99;
@@ -13,7 +13,7 @@ export function headline(seen) {
   const gone = missing(seen.totals);
   if (gone) words.push(`${count(gone)} ${records(gone)} missing`);
   if (seen.unknown_partitions) {
-    words.push(`${count(seen.unknown_partitions)} partitions not known`);
+    words.push(`${counted(seen.unknown_partitions, "partition")} not known`);
   }
   if (seen.time_to_loss) words.push(shortLoss(seen));
   return words.join(" · ");
@@ -23,8 +23,8 @@ function lateness({ topics, totals, unknown_partitions: unknown, problems }) {
   const late = topics.find((topic) => topic.notable && topic.lag_records > 0);
   if (totals.topics === 0) return "No topics yet";
   if (late) {
-    const all = `${count(totals.topics_behind)} of ${count(totals.topics)}`;
-    return `${all} topics behind, the oldest record waits `
+    const all = `${count(totals.topics_behind)} of ${counted(totals.topics, "topic")}`;
+    return `${all} behind, the oldest record waits `
       + `${waited(late.lag_seconds)} (${late.topic})`;
   }
   return unknown || problems.length ? "No topic is known to be late"
@@ -64,7 +64,7 @@ export function moreWords({ time_to_loss: first, waiting_time_to_loss: waiting }
   const how = first.estimated
     ? " (estimated from the size of its log and the rate of writing)" : "";
   const others = first.others_alike
-    ? ` and ${count(first.others_alike)} others alike` : "";
+    ? ` and ${counted(first.others_alike, "other")} alike` : "";
   const words = [`First to lose: ${first.topic}${others}${how}.`];
   if (waiting && waiting.topic !== first.topic && waiting.share < RUNNING) {
     words.push(`Of what waits already: ${waiting.topic}, in `

@@ -2,7 +2,7 @@
 
 import { el, setText } from "./dom.js";
 import { FactTable, NONE } from "./fact-table.js";
-import { age, count } from "./format.js";
+import { age, count, counted } from "./format.js";
 import { Part, asOf, more, showBlock, titled } from "./part.js";
 
 const LISTS = [
@@ -88,10 +88,10 @@ function words(parity, configs, now, staleAfter) {
   const told = [];
   if (!parity) told.push("topics not compared yet");
   else {
-    told.push(`${count(parity.carried)} topics`);
+    told.push(counted(parity.carried, "topic"));
     if (!parity.known) told.push("one side does not answer");
     told.push(...[
-      [parity.missing_total, "missing"],
+      [parity.missing_total, isMissing(parity) ? "missing" : "not there yet"],
       [parity.partitions_total, "with other partitions"],
       [parity.not_wanted.total, "not wanted by the mirror"],
       [parity.came_round.total, "came round"],
@@ -102,7 +102,8 @@ function words(parity, configs, now, staleAfter) {
   if (!configs) told.push("configurations not compared");
   else if (!configs.fresh) told.push("configurations not read lately");
   else if (configs.drifts_total) {
-    told.push(`${count(configs.drifts_total)} settings differ`);
+    const differ = configs.drifts_total === 1 ? "differs" : "differ";
+    told.push(`${counted(configs.drifts_total, "setting")} ${differ}`);
   } else told.push("configured alike");
   return told.filter(Boolean).join(" · ");
 }
@@ -112,12 +113,15 @@ function note(parity, configs) {
   if (parity) {
     told.push(`The mirror looks for new topics every ${age(parity.refresh_seconds)}.`);
   }
-  if (configs) told.push(`Configurations of ${count(configs.compared)} topics were compared.`);
+  if (configs) told.push(`Configurations compared: of ${counted(configs.compared, "topic")}.`);
   for (const problem of [...(parity?.problems ?? []), ...(configs?.problems ?? [])]) {
     told.push(`${problem}.`);
   }
   return told.join(" ");
 }
+
+/** The oldest comes first: while it has time, all of them have. */
+const isMissing = ({ missing: [oldest] }) => oldest?.overdue || oldest?.hidden;
 
 function missingState(topic) {
   if (topic.hidden) return "the agent may not see it there";

@@ -1,7 +1,7 @@
 // The figures behind the charts, the lost probes, and every partition.
 
 import { el, setText } from "./dom.js";
-import { age, count, duration, moment } from "./format.js";
+import { age, count, counted, duration, moment } from "./format.js";
 import { badge } from "./health.js";
 
 export function showHistoryTable(card, history, now) {
@@ -30,9 +30,8 @@ export function showPartitions(card, canary, now) {
   if (fold.hidden) return;
   const topics = canary.topic === canary.remote_topic
     ? canary.topic : `${canary.topic} → ${canary.remote_topic}`;
-  const noun = partitions.length === 1 ? "partition" : "partitions";
   setText(fold.querySelector("summary"),
-    `Canary on ${partitions.length} ${noun} of ${topics}`);
+    `Canary on ${counted(partitions.length, "partition")} of ${topics}`);
   if (!fold.open) return;
   fold.querySelector("tbody").replaceChildren(...partitions.map((p) => row([
     p.warming ? `${p.partition} (warming)` : String(p.partition),

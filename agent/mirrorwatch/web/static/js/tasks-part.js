@@ -2,7 +2,7 @@
 
 import { el, setText } from "./dom.js";
 import { FactTable, NONE } from "./fact-table.js";
-import { age, count, duration } from "./format.js";
+import { age, count, counted, duration } from "./format.js";
 import { Part, asOf } from "./part.js";
 
 const FINE = "RUNNING";
@@ -51,7 +51,7 @@ function words(seen, now, staleAfter) {
     `${seen.copying_running} of ${seen.copying} that copy say RUNNING`,
     ...[...others].map(([state, number]) => `${number} ${state}`),
     seen.unassigned_partitions
-      ? `${count(seen.unassigned_partitions)} partitions given to no task` : "",
+      ? `${counted(seen.unassigned_partitions, "partition")} given to no task` : "",
     asOf(seen.observed_at, now, staleAfter),
     ...seen.problems,
   ].filter(Boolean).join(" · ");
@@ -76,7 +76,7 @@ function troubles(task) {
     task.cause ?? "",
     ...task.stuck_at.map((stuck) => `stuck at ${stuck}`),
     task.not_copied_partitions
-      ? `not copied: ${task.not_copied} (${count(task.not_copied_partitions)} partitions)` : "",
+      ? `not copied: ${task.not_copied} (${counted(task.not_copied_partitions, "partition")})` : "",
   ].filter(Boolean);
   return told.join("; ") || NONE;
 }

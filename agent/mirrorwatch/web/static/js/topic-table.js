@@ -3,7 +3,7 @@
 import { askTopics } from "./api.js";
 import { el, setText } from "./dom.js";
 import { FactTable, NONE } from "./fact-table.js";
-import { age, count, waited } from "./format.js";
+import { age, count, counted, waited } from "./format.js";
 import { missing as gone } from "./loss.js";
 import { TopicQuery } from "./topic-query.js";
 
@@ -72,12 +72,13 @@ export class TopicTable {
     this.button.setAttribute("aria-expanded", String(this.isListing));
     this.button.hidden = total === 0;
     setText(this.button, this.isListing
-      ? "Show only the worst" : `Show all ${count(total)} topics`);
+      ? "Show only the worst"
+      : total === 1 ? "Show the topic" : `Show all ${count(total)} topics`);
     const rest = isFound ? this.found.matching - listed.length : 0;
     this.next.hidden = rest <= 0;
     setText(this.next, `Show ${count(Math.min(rest, PAGE))} more`);
     this.query.tell(isFound && this.query.isAsked
-      ? `${count(this.found.matching)} of ${count(total)} topics` : "");
+      ? `${count(this.found.matching)} of ${counted(total, "topic")}` : "");
     if (!this.isListing) setText(this.note, noteWords(listed, seen.totals));
     else if (isFound) setText(this.note, "");
   }
@@ -149,7 +150,7 @@ function noteWords(listed, totals) {
   const hidden = totals.topics_behind - behind;
   if (hidden <= 0) return "";
   if (listed.length === MOST) {
-    return `The worst ${MOST}; ${count(hidden)} more are behind.`;
+    return `The worst ${MOST}; ${count(hidden)} more ${hidden === 1 ? "is" : "are"} behind.`;
   }
   const topics = hidden === 1 ? "topic has" : "topics have";
   return `${count(hidden)} ${topics} records on the way, as is usual.`;

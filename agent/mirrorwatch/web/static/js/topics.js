@@ -2,7 +2,7 @@
 
 import { el, setText } from "./dom.js";
 import { FactTable } from "./fact-table.js";
-import { age, count, waited } from "./format.js";
+import { age, count, counted, waited } from "./format.js";
 import { severity, showBadge } from "./health.js";
 import { lossTime, lossWords, missing, moreWords } from "./loss.js";
 import { TopicTable, caughtUp, oldest, timeToLoss } from "./topic-table.js";
@@ -64,7 +64,7 @@ export class Topics {
       words.push(statuses(seen));
       if (seconds > staleAfter) words.push(`as of ${age(seconds)} ago`);
       if (seen.unknown_partitions) {
-        words.push(`${count(seen.unknown_partitions)} partitions not known`);
+        words.push(`${counted(seen.unknown_partitions, "partition")} not known`);
       }
       words.push(...seen.problems);
     }
