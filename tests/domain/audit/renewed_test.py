@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from mirrorwatch.domain.audit import End, Span
+from tests.domain.audit.alignment_test import SLACK_STEPS, a_long_world
 from tests.domain.audit.merged_test import NOW, minutes, plan
 from tests.support.audit_world import World, a_copied_world, lane_of
 from tests.support.builders import NOON
@@ -26,6 +27,15 @@ def test_offsets_of_another_topic_are_no_floor() -> None:
     assert source.span.start <= source.span.end == 10
     (gap,) = outcome.unverifiable
     assert gap.records is None
+
+
+def test_another_topic_is_audited_from_where_both_sides_hold_it() -> None:
+    before = a_long_world()
+    before.night()
+    world = a_long_world()
+    world.ids, world.ends = ("another", "one"), before.ends
+    lane = lane_of(world.night(write=1))
+    assert lane.sources[0].span.start == 10 + SLACK_STEPS < 100
 
 
 def test_syncs_of_another_topic_are_no_begin() -> None:
