@@ -1,8 +1,12 @@
 """What stands behind the verdicts: tasks, parity, audit, in a browser."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
+from urllib.parse import urljoin
 
 import pytest
 from selenium.webdriver import Chrome
@@ -10,6 +14,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from mirrorwatch.clock import utc_now
+from mirrorwatch.ports import Report
 from mirrorwatch.state.audits import write_audit, write_report
 from tests.support.audits import a_finding, a_finished, a_result
 from tests.support.builders import a_window
@@ -25,6 +30,16 @@ def part(name: str) -> str:
     return f".part[data-part='{name}']"
 
 
+@contextmanager
+def shown(browser: Chrome, tick: Report, **more: Any) -> Iterator[Stage]:
+    """Show what a tick told, of a stage that is given the rest."""
+    stage = Stage(**more)
+    stage.tick(tick)
+    with serve_stage(stage) as server:
+        browser.get(server.url)
+        yield stage
+
+
 def open_part(browser: Chrome, name: str) -> None:
     summary = browser.find_element(By.CSS_SELECTOR, f"{part(name)} > summary")
     summary.send_keys(Keys.ENTER)
@@ -33,10 +48,7 @@ def open_part(browser: Chrome, name: str) -> None:
 def test_each_part_says_in_a_line_how_it_is_and_opens_by_keyboard(
     browser: Chrome,
 ) -> None:
-    stage = Stage()
-    stage.tick(broken(utc_now()))
-    with serve_stage(stage) as server:
-        browser.get(server.url)
+    with shown(browser, broken(utc_now())):
         wait_for(
             browser,
             part("tasks"),
@@ -77,10 +89,7 @@ def test_each_part_says_in_a_line_how_it_is_and_opens_by_keyboard(
 def test_what_is_well_is_said_without_a_sign_and_what_is_not_known_with_one(
     browser: Chrome,
 ) -> None:
-    stage = Stage()
-    stage.tick(healthy(utc_now()))
-    with serve_stage(stage) as server:
-        browser.get(server.url)
+    with shown(browser, healthy(utc_now())) as stage:
         wait_for(browser, "h1", "arriving as it should")
         wait_for(browser, part("tasks"), "3 of 3 that copy say RUNNING")
         wait_for(
@@ -111,10 +120,7 @@ def test_what_is_well_is_said_without_a_sign_and_what_is_not_known_with_one(
 def test_no_part_of_an_agent_that_is_gone_is_shown_as_well(
     browser: Chrome,
 ) -> None:
-    stage = Stage()
-    stage.tick(healthy(utc_now()))
-    with serve_stage(stage) as server:
-        browser.get(server.url)
+    with shown(browser, healthy(utc_now())):
         wait_for(browser, part("tasks"), "3 of 3 that copy say RUNNING")
 
     come_back(browser)
@@ -127,10 +133,7 @@ def test_the_last_nights_are_listed_with_their_reports(
 ) -> None:
     write_audit(tmp_path, a_finished(a_result(a_finding(last=58))))
     write_report(tmp_path, "nightly-2026-11-21", "<!doctype html>")
-    stage = Stage(audits=tmp_path)
-    stage.tick(healthy(utc_now()))
-    with serve_stage(stage) as server:
-        browser.get(server.url)
+    with shown(browser, healthy(utc_now()), audits=tmp_path):
         wait_for(browser, part("audit"), "none missing")
         open_part(browser, "audit")
 
@@ -147,16 +150,13 @@ def test_the_last_nights_are_listed_with_their_reports(
 def test_every_verdict_links_to_a_place_in_the_runbook_that_is_there(
     browser: Chrome,
 ) -> None:
-    stage = Stage()
-    stage.tick(broken(utc_now()))
-    with serve_stage(stage) as server:
-        browser.get(server.url)
+    with shown(browser, broken(utc_now())):
         wait_for(browser, ".checks", "retention")
         links = browser.execute_script(
             "return [...document.querySelectorAll('.check-help, .lead-help')]"
             ".map((link) => link.getAttribute('href'))"
         )
-        book = HTTP.get(f"{server.url}/runbook").text
+        book = HTTP.get(urljoin(browser.current_url, "runbook")).text
         anchors = set(re.findall(r' id="([^"]+)"', book))
         # Thirteen checks, and the one that leads.
         assert len(links) == 14
