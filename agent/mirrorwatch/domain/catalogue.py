@@ -30,6 +30,7 @@ LABELS = {
     "client": "the mirror's `consumer` or `producer`",
     "connector": "name of a connector of the mirror",
     "state": "state of tasks in Kafka Connect's word, in small letters",
+    "kind": "what an audit found: a kind of finding, or `unverifiable`",
     "source": "name of a source of facts inside the agent",
     "sink": "name of a sink of the agent",
 }

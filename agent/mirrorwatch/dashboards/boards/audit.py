@@ -1,10 +1,9 @@
 """Audit: what the last nights found."""
 
-from ...domain.catalogue import Metric
 from ...domain.figures import audit, health
 from .. import limits
 from ..panels import Board, Panel, Picture, Query, Unit
-from ..readings import Age, Function, Gauge
+from ..readings import Age, Gauge
 from .choices import FLOW
 
 __all__ = ["AUDIT"]
@@ -18,7 +17,13 @@ MEANINGS = {
 """What each kind of finding is, for a reader."""
 
 
-def _found(kind: str, metric: Metric) -> Panel:
+def _sum(kind: str, label: str = "") -> Query:
+    return Query(
+        label=label, reading=Gauge(metric=audit.IN_ALL, where={"kind": kind})
+    )
+
+
+def _found(kind: str) -> Panel:
     return Panel(
         title=f"How many records are {kind}?",
         description=(
@@ -28,13 +33,13 @@ def _found(kind: str, metric: Metric) -> Panel:
         picture=Picture.NUMBER,
         limits=limits.ANY,
         check="audit",
-        queries=(Query(reading=Gauge(metric=metric, across=Function.SUM)),),
+        queries=(_sum(kind),),
         width=4,
         height=4,
     )
 
 
-_COLUMNS = (*audit.FOUND.items(), ("unverifiable", audit.UNVERIFIABLE))
+_COLUMNS = (*audit.FOUND.items(), (audit.UNJUDGED, audit.UNVERIFIABLE))
 
 AUDIT = Board(
     name="audit",
@@ -56,7 +61,7 @@ AUDIT = Board(
             width=4,
             height=4,
         ),
-        *(_found(kind, metric) for kind, metric in audit.FOUND.items()),
+        *(_found(kind) for kind in audit.FOUND),
         Panel(
             title="How much is unjudged? (offsets)",
             description=(
@@ -67,13 +72,7 @@ AUDIT = Board(
             picture=Picture.NUMBER,
             limits=limits.SOME,
             check="audit",
-            queries=(
-                Query(
-                    reading=Gauge(
-                        metric=audit.UNVERIFIABLE, across=Function.SUM
-                    )
-                ),
-            ),
+            queries=(_sum(audit.UNJUDGED),),
             width=4,
             height=4,
         ),
@@ -108,20 +107,14 @@ AUDIT = Board(
             ),
             picture=Picture.LINES,
             check="audit",
-            queries=tuple(
-                Query(
-                    label=kind,
-                    reading=Gauge(metric=metric, across=Function.SUM),
-                )
-                for kind, metric in _COLUMNS
-            ),
+            queries=tuple(_sum(kind, kind) for kind, _ in _COLUMNS),
             width=24,
         ),
         Panel(
             title="Which topics are concerned? (records, offsets)",
             description=(
-                "What the last audit found in each topic. Offsets of single"
-                " records are in its report."
+                "What the last audit found in each topic; no data where it"
+                " found nothing. Offsets of single records are in its report."
             ),
             picture=Picture.TABLE,
             check="audit",

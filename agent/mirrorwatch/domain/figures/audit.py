@@ -1,4 +1,8 @@
-"""Figures of the nightly audit, by topic."""
+"""Figures of the nightly audit: in sum, and of each topic that is concerned.
+
+A topic in which nothing was found has no figures: a thousand zeros at every
+tick would tell nobody anything.
+"""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -8,7 +12,8 @@ from ..audit.observation import AuditObservation
 from .metric import gauge
 from .sample import Sample
 
-__all__ = ["FOUND", "LAST_SUCCESS", "METRICS", "UNVERIFIABLE", "figures"]
+__all__ = ["FOUND", "IN_ALL", "LAST_SUCCESS", "METRICS", "UNJUDGED"]
+__all__ += ["UNVERIFIABLE", "figures"]
 
 _LABELS = ("flow", "topic")
 
@@ -36,6 +41,17 @@ UNVERIFIABLE = gauge(
     "Source offsets that the last audit could not judge; a range of unknown "
     "length counts as one",
 )
+UNJUDGED = "unverifiable"
+"""Beside the kinds of findings, what was no finding and not clean either."""
+
+IN_ALL = gauge(
+    "audit_found_records",
+    "records",
+    "audit",
+    ("flow", "kind"),
+    "What the last audit found in all topics: `dropped`, `corrupted`, `extra` "
+    "and `duplicated` records, and `unverifiable` offsets; 0 if none",
+)
 LAST_SUCCESS = gauge(
     "audit_last_success_timestamp_seconds",
     "seconds since 1970",
@@ -44,7 +60,7 @@ LAST_SUCCESS = gauge(
     "When the last audit came to its end, whatever it found: alert on its age",
 )
 
-METRICS = (*FOUND.values(), UNVERIFIABLE, LAST_SUCCESS)
+METRICS = (IN_ALL, *FOUND.values(), UNVERIFIABLE, LAST_SUCCESS)
 
 
 def figures(seen: AuditObservation, _now: datetime) -> Iterator[Sample]:
@@ -52,7 +68,14 @@ def figures(seen: AuditObservation, _now: datetime) -> Iterator[Sample]:
     night = seen.night
     if night is None:
         return
+    for kind in FOUND:
+        found = sum(topic.found.get(kind, 0) for topic in night.topics)
+        yield Sample(IN_ALL, (seen.flow, kind), found)
+    unjudged = sum(topic.unverifiable for topic in night.topics)
+    yield Sample(IN_ALL, (seen.flow, UNJUDGED), unjudged)
     for topic in night.topics:
+        if not topic.unverifiable and not any(topic.found.values()):
+            continue
         labels = (seen.flow, topic.topic)
         for kind, metric in FOUND.items():
             yield Sample(metric, labels, topic.found.get(kind, 0))
