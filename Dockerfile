@@ -1,4 +1,5 @@
 # The agent: `docker build --target agent --tag mirrorwatch .`
+# The same with Java and Spark, for audits: `docker build --target audit ...`
 # The same Python in both stages: the virtualenv links to its interpreter.
 ARG PYTHON=python:3.11.14-slim-bookworm
 
@@ -39,3 +40,19 @@ HEALTHCHECK --interval=15s --timeout=5s --start-period=30s --retries=3 \
     CMD ["python", "-c", "import os, urllib.request as r; r.build_opener(r.ProxyHandler({})).open(os.environ['MIRRORWATCH_HEALTHZ'], timeout=4)"]
 ENTRYPOINT ["mirrorwatch"]
 CMD ["run", "--config", "/etc/mirrorwatch/config.yaml"]
+
+FROM build AS spark
+COPY sparkjobs ./sparkjobs
+# Beside Spark's own jars, where they are found: nothing is fetched at night.
+RUN uv sync --frozen --no-default-groups --no-editable --extra spark \
+        --reinstall-package mirrorwatch \
+    && /opt/mirrorwatch/bin/python -m mirrorwatch_audit.connector \
+        "$(/opt/mirrorwatch/bin/python -c 'import pyspark; print(pyspark.__path__[0])')/jars"
+
+FROM agent AS audit
+USER root
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends openjdk-17-jre-headless \
+    && rm -rf /var/lib/apt/lists/*
+COPY --from=spark /opt/mirrorwatch /opt/mirrorwatch
+USER 10001:10001

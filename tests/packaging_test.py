@@ -114,7 +114,7 @@ def test_the_image_is_made_of_files_that_are_there_and_sent() -> None:
 def test_stages_are_copied_from_only_if_they_are_there() -> None:
     stages = re.findall(r"^FROM \S+ AS (\w+)$", DOCKERFILE, re.MULTILINE)
     used = re.findall(r"--from=(\w+)", DOCKERFILE)
-    assert stages == ["build", "agent"]
+    assert stages == ["build", "agent", "spark", "audit"]
     assert set(used) <= set(stages)
 
 
@@ -124,18 +124,19 @@ def test_the_image_has_a_python_that_the_project_wants() -> None:
     )
     least = PROJECT["project"]["requires-python"].removeprefix(">=3.")
     assert int(found) >= int(least)
-    bases = set(re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE))
-    assert bases == {"${PYTHON}"}
+    bases = re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)
+    assert bases == ["${PYTHON}", "${PYTHON}", "build", "agent"]
 
 
 def test_the_image_installs_what_the_lock_says_without_tools() -> None:
     syncs = re.findall(r"uv sync (.*)$", DOCKERFILE, re.MULTILINE)
-    assert len(syncs) == 2
+    assert len(syncs) == 3
     for flags in syncs:
         assert {"--frozen", "--no-default-groups"} <= set(flags.split())
-        assert "--extra" not in flags
     # An editable install would point to a folder of the other stage.
-    assert "--no-editable" in syncs[-1]
+    assert ["--no-editable" in flags for flags in syncs] == [False, True, True]
+    # Spark is half a gigabyte that the agent does not need.
+    assert ["--extra spark" in f for f in syncs] == [False, False, True]
 
 
 def test_the_image_runs_the_agent_as_a_number_that_owns_its_state() -> None:

@@ -52,7 +52,8 @@ def has_connector() -> bool:
     # Where PySpark itself looks for them: another Spark, or its own folder.
     home = os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent
     jars = Path(home) / "jars"
-    return any(jars.glob("spark-sql-kafka-0-10_*.jar"))
+    # A jar of ours carries its group before its name.
+    return any(jars.glob("*spark-sql-kafka-0-10_*.jar"))
 
 
 def connector_jars() -> tuple[Path, ...]:
