@@ -22,8 +22,9 @@ class Together(LoadFileScheduling):  # type: ignore[misc]
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(
-    config: pytest.Config,
+    config: pytest.Config, log: object
 ) -> LoadFileScheduling | None:
     if config.option.dist != "loadfile":
         return None
-    return Together(config)
+    # Without this log the scheduler prints a line for each test.
+    return Together(config, log)
