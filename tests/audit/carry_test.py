@@ -135,6 +135,36 @@ def test_copies_of_later_records_do_not_excuse_a_dropped_one(
     assert nights[0].found(AGAIN) == [("dropped", 1, ((4, 4),), ())]
 
 
+EQUALS_BEFORE = CASES.add(
+    "equals_before",
+    [*records(0, 4), *SAME[:2], *records(6, 10)],
+    [*records(0, 4), *SAME[:1], *records(6, 10)],
+    {"source": (5, 10), "target": (5, 9), "retained": ((0, 10), (0, 9))},
+)
+
+
+def test_copies_of_earlier_records_do_not_excuse_a_dropped_one(
+    nights: list[Audited],
+) -> None:
+    found = nights[0].found(EQUALS_BEFORE)
+    assert found == [("dropped", 1, ((5, 5),), ())]
+
+
+FORGOTTEN = CASES.add(
+    "forgotten",
+    TEN,
+    [*records(0, 10), *records(1, 2)],
+    {"source": (5, 10), "target": (5, 11), "retained": ((0, 10), (3, 11))},
+)
+
+
+def test_a_copy_that_the_target_may_have_forgotten_excuses_no_repeat(
+    nights: list[Audited],
+) -> None:
+    found = nights[0].found(FORGOTTEN)
+    assert found == [("duplicated", 1, ((1, 1),), ((10, 10),))]
+
+
 BEYOND = CASES.add(
     "beyond",
     TEN,
