@@ -10,6 +10,7 @@ from ..domain.promotion.values import EVERYWHERE, Kind, SiteValues
 from .addresses import HttpUrl
 from .base import Model
 from .document import read_document
+from .http_server import HttpServer
 from .loading import load
 from .problems import Problem, ProblemsError
 
@@ -24,32 +25,18 @@ SiteName = Annotated[str, StringConstraints(pattern=r"^[\w.-]+$")]
 """A name that can be part of a file's."""
 
 
-class ServerConfig(Model):
+class ServerConfig(HttpServer):
     """Chronograf, Kapacitor or Grafana at one site."""
 
     url: HttpUrl = Field(title="Address")
     """Address of its HTTP API."""
 
-    username: str | None = Field(None, title="User name")
-    """User of basic authentication."""
-
-    password: SecretStr | None = Field(None, title="Password")
-    """Password of that user."""
-
     token: SecretStr | None = Field(None, title="Token")
     """Sent as bearer: a service account's of Grafana, for one. Instead of
     user and password."""
 
-    ca: Path | None = Field(None, title="Certificate authority")
-    """PEM file that signs the server's certificate, if no public authority
-    does."""
-
     @model_validator(mode="after")
-    def _check_login(self) -> Self:
-        if (self.username is None) != (self.password is None):
-            missing = "password" if self.password is None else "username"
-            why = "is missing; username and password go together"
-            raise ProblemsError([Problem((missing,), why)])
+    def _check_token(self) -> Self:
         if self.token is not None and self.username is not None:
             why = "is one way too many; allowed are token, or username and "
             raise ProblemsError([Problem(("token",), f"{why}password")])
