@@ -1,16 +1,14 @@
 """What goes wrong with a server is told with its remedy."""
 
-import ssl
 from pathlib import Path
 
 import pytest
-import trustme
 from pydantic import SecretStr
 
 from mirrorwatch.config.sites import ServerConfig
 from mirrorwatch.exceptions import PromotionError, ServerLostError
 from mirrorwatch.promotion.http import Api
-from tests.support.answers import Answer, answering
+from tests.support.answers import Answer, answering, certified
 
 PASSWORD = "pass-word-9"  # noqa: S105
 
@@ -65,12 +63,8 @@ def test_an_answer_is_told_with_what_to_mend(
 def test_a_certificate_is_trusted_if_the_sites_file_says_so(
     tmp_path: Path,
 ) -> None:
-    authority = trustme.CA()
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert("127.0.0.1").configure_cert(context)
     ca = tmp_path / "ca.pem"
-    authority.cert_pem.write_to_path(str(ca))
-    with answering(Answer(200, b"[]"), tls=context) as server:
+    with answering(Answer(200, b"[]"), tls=certified(ca)) as server:
         ask(server.url, ca)
         with pytest.raises(ServerLostError) as refused:
             ask(server.url)

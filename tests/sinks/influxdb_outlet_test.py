@@ -1,13 +1,11 @@
 """What the InfluxDB outlet makes of servers that misbehave."""
 
-import ssl
 import time
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
-import trustme
 
 from mirrorwatch.exceptions import ConfigError, SinkError, SinkRejectedError
 from mirrorwatch.sinks.batch import Batch
@@ -18,7 +16,7 @@ from mirrorwatch.sinks.influxdb_access import (
     token_access,
 )
 from mirrorwatch.sinks.influxdb_points import to_points
-from tests.support.answers import Answer, answering
+from tests.support.answers import Answer, answering, certified
 from tests.support.full_report import a_full_report
 
 SECRET = "s3cret-of-the-test"  # noqa: S105
@@ -121,12 +119,8 @@ def test_a_server_that_asks_to_be_left_alone_is_heard(
 def test_the_configured_authority_is_trusted_and_no_other(
     tmp_path: Path,
 ) -> None:
-    authority = trustme.CA()
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert("127.0.0.1").configure_cert(context)
     ca = tmp_path / "ca.pem"
-    authority.cert_pem.write_to_path(str(ca))
-    with answering(Answer(), tls=context) as server:
+    with answering(Answer(), tls=certified(ca)) as server:
         trusting = replace(at(server.url), ca=ca)
         InfluxDbOutlet(trusting).send(BATCH, timedelta(seconds=5))
         with pytest.raises(SinkError, match="cannot be reached over TLS"):

@@ -2,7 +2,6 @@
 
 import json
 import socket
-import ssl
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from mirrorwatch.exceptions import (
 )
 from mirrorwatch.sources.http import HttpAddress
 from mirrorwatch.sources.registry import Registry
-from tests.support.answers import Answer, answering
+from tests.support.answers import Answer, answering, certified
 
 PASSWORD = "hunter2"  # noqa: S105 - looked for in all that is said
 
@@ -143,11 +142,8 @@ def test_one_that_is_not_there_is_unavailable() -> None:
 def test_a_certificate_is_checked_against_the_configured_authority(
     tmp_path: Path,
 ) -> None:
-    authority, other = trustme.CA(), trustme.CA()
-    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert("127.0.0.1").configure_cert(tls)
-    authority.cert_pem.write_to_path(str(tmp_path / "right"))
-    other.cert_pem.write_to_path(str(tmp_path / "wrong"))
+    tls = certified(tmp_path / "right")
+    trustme.CA().cert_pem.write_to_path(str(tmp_path / "wrong"))
     with answering(Answer(status=200, body=b'{"id": 7}'), tls) as answer:
         trusting = Registry("summit", address(answer.url, tmp_path / "right"))
         assert trusting.find("t-value", "{}") == 7

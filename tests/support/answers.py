@@ -5,9 +5,21 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Event, Thread
 
-__all__ = ["Answer", "answering"]
+import trustme
+
+__all__ = ["Answer", "answering", "certified"]
+
+
+def certified(ca: Path) -> ssl.SSLContext:
+    """Return a server's side of TLS; its authority is written to a file."""
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(str(ca))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    return context
 
 
 @dataclass
