@@ -47,11 +47,11 @@ cluster: setup  ## the audit on a Spark cluster of two workers, and by spark-sub
 soak: setup  ## a long clean run with traffic; prints growth of memory
 	$(BIN)/python -m tests.bench.soak --minutes $(or $(MINUTES),60)
 
-dashboards: setup  ## writes dashboards/ anew, from agent/mirrorwatch/dashboards
-	$(BIN)/python -m mirrorwatch.dashboards dashboards
+dashboards: setup  ## writes dashboards/ anew, from agent/mirrorwatch_dashboards
+	$(BIN)/python -m mirrorwatch_dashboards dashboards
 
-alerts: setup  ## writes alerts/ from the table in agent/mirrorwatch/alerting
-	$(BIN)/python -m mirrorwatch.alerting alerts
+alerts: setup  ## writes alerts/ from the table in agent/mirrorwatch_alerting
+	$(BIN)/python -m mirrorwatch_alerting alerts
 
 servers:  ## builds InfluxDB 1.8 and 2.7 for tests, from Go modules: takes Go, and Rust
 	nice tests/servers/build.sh .servers

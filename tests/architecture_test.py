@@ -9,14 +9,12 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "agent" / "mirrorwatch"
 
-CODE = ("agent", "sparkjobs", "tests")
-"""Where Python files are, for people to read."""
-
 ALLOWED = {
     "domain": set[str](),
     "ports": {"domain"},
     # The canary's books are kept in the state file by their one writer.
-    "sources": {"domain", "ports", "state"},
+    "kafka": {"domain", "ports"},
+    "sources": {"domain", "kafka", "ports", "state"},
     "mirrors": {"domain", "ports"},
     "state": {"domain", "ports"},
     "sinks": {"domain", "ports", "state"},
@@ -24,43 +22,35 @@ ALLOWED = {
     "pipeline": {"domain", "ports", "state"},
     # Speaks the domain's words for topics and names, and nothing else.
     "config": {"domain"},
-    # Made once, here; the agent itself raises no alert.
-    "alerting": {"domain"},
-    "lab": {"domain", "maven"},
     "maven": set[str](),
-    "promotion": {"config", "domain", "shipped"},
     "garbage": set[str](),
     "log": set[str](),
     "daemon": {"domain", "ports", "pipeline", "state", "web"},
     "audit": {
-        *("config", "domain", "mirrors", "ports", "sources", "state"),
-        "wiring",
+        *("config", "domain", "kafka", "mirrors", "ports", "sources"),
+        *("state", "wiring"),
     },
-    "influxdb": {"config", "domain", "sinks", "state"},
-    "dashboards": {"config", "domain"},
+    "influxdb_setup": {"config", "domain", "sinks", "state", "wiring"},
     "wiring": {
-        *("config", "domain", "mirrors", "ports", "sinks", "sources"),
-        "state",
+        *("config", "domain", "kafka", "mirrors", "ports", "sinks"),
+        *("sources", "state"),
     },
 }
 """Parts of the package that each part may import, beside itself and
 LEAVES."""
 
 UNRULED = {"factory", "cli"}
-"""Parts that may import everything (but the lab)."""
+"""Parts that may import everything."""
 
 LEAVES = {"exceptions", "clock", "shipped"}
 """Parts that everything but the domain may import."""
 
-LAB_USERS = ("lab/", "cli/lab", "cli/demo")
-"""Where the lab may be imported: an agent on site has no use for it."""
+BESIDE = ("alerting", "dashboards", "lab", "promotion")
+"""Packages beside the agent's, which it runs without."""
 
 CLOCKS = {"time", "now", "utcnow", "utc_now", "today", "monotonic"}
 CLOCKS |= {"perf_counter", "time_ns", "monotonic_ns"}
 """Names with which code asks what time it is."""
-
-LINES = 250
-"""Longest file: more than one screenful of ideas is two files."""
 
 IMPURE = {"time", "threading", "socket", "os", "subprocess", "asyncio"}
 """Modules of the standard library that reach out of the process."""
@@ -159,25 +149,16 @@ def test_the_domain_never_asks_for_the_time() -> None:
     assert asked == []
 
 
-def test_only_the_lab_and_its_commands_import_the_lab() -> None:
-    users = {
-        _name(file) for file in _files() if "lab" in _imported_parts(file)
-    }
-    strangers = {n for n in users if not n.startswith(LAB_USERS)}
-    assert strangers == set()
+def test_the_agent_imports_none_of_the_packages_beside_it() -> None:
+    beside = {f"mirrorwatch_{name}" for name in BESIDE}
+    users = {_name(file): _packages(file) & beside for file in _files()}
+    assert {name: used for name, used in users.items() if used} == {}
+    there = {folder.name for folder in PACKAGE.parent.iterdir()}
+    assert beside <= there
 
 
 def test_the_agent_never_imports_pyspark() -> None:
     assert [f for f in _files() if "pyspark" in _packages(f)] == []
-
-
-def test_no_file_is_too_long_to_be_read_at_once() -> None:
-    lengths = {
-        file.relative_to(ROOT).as_posix(): len(_source(file).splitlines())
-        for folder in CODE
-        for file in _files(ROOT / folder)
-    }
-    assert {f: n for f, n in lengths.items() if n > LINES} == {}
 
 
 def test_only_the_daemon_catches_every_exception_and_once() -> None:

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 import pytest
 from hypothesis import HealthCheck, settings
 
-from mirrorwatch.lab import Lab, LabSettings
+from mirrorwatch_lab import Lab, LabSettings
 from tests.support.lab import LabPool, show_logs
 from tests.support.no_skips import (
     pytest_make_collect_report,

@@ -16,7 +16,7 @@ from mirrorwatch.exceptions import MirrorwatchError, StateError
 from mirrorwatch.pipeline import Pipeline
 from mirrorwatch.ports import Worker
 from mirrorwatch.state import Database
-from mirrorwatch.state.verdicts import VerdictStore
+from mirrorwatch.state.documents import VerdictStore
 from mirrorwatch.web.board import Board
 from tests.support.watch import wait_until
 

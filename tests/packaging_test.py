@@ -60,11 +60,11 @@ def test_the_wheel_has_what_is_not_code(wheel: zipfile.ZipFile) -> None:
     assert {
         "mirrorwatch/py.typed",
         "mirrorwatch/share/docs/runbook.md",
-        "mirrorwatch/web/runbook/page.html",
+        "mirrorwatch/web/runbook.html",
         "mirrorwatch/web/static/index.html",
         "mirrorwatch/web/static/vendor/uplot/LICENSE",
-        "mirrorwatch/lab/jars/kafka-4.3.1.txt",
-        "mirrorwatch/lab/jars/kafka-3.9.2.txt",
+        "mirrorwatch_lab/jars/kafka-4.3.1.txt",
+        "mirrorwatch_lab/jars/kafka-3.9.2.txt",
         "mirrorwatch/sources/canary/probe.avsc",
         "mirrorwatch_audit/report/report.html.j2",
         "mirrorwatch_audit/report/report.css",
@@ -92,6 +92,7 @@ def test_the_wheel_puts_nothing_beside_the_packages(
     tops = {name.partition("/")[0] for name in wheel.namelist()}
     version = PROJECT["project"]["version"]
     packages = {"mirrorwatch", "mirrorwatch_audit"}
+    packages |= {"mirrorwatch_lab", "mirrorwatch_promotion"}
     assert tops == {*packages, f"mirrorwatch-{version}.dist-info"}
 
 

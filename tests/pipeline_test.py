@@ -7,9 +7,8 @@ import structlog
 from structlog.testing import capture_logs
 
 from mirrorwatch.domain.checks import CHECKS, FlowLimits
-from mirrorwatch.domain.maintenance import Window
 from mirrorwatch.domain.observations import Observation
-from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.domain.report import Health, Window
 from mirrorwatch.exceptions import (
     SinkError,
     SourceUnavailableError,
@@ -18,7 +17,7 @@ from mirrorwatch.exceptions import (
 from mirrorwatch.pipeline import Pipeline
 from mirrorwatch.ports import Report, Sink, Source
 from mirrorwatch.state import Database
-from mirrorwatch.state.verdicts import VerdictStore
+from mirrorwatch.state.documents import VerdictStore
 from tests.support.builders import (
     FLOW,
     NOON,

@@ -7,21 +7,21 @@ from structlog.typing import FilteringBoundLogger
 
 from .config import Config
 from .daemon import Agent
-from .domain.notices import Links
+from .domain.notices.text import Links
+from .kafka.admin import Cluster
 from .pipeline import Pipeline
 from .ports import Sink, Worker
 from .sinks.history import HistorySink
 from .sinks.log import LogSink
 from .sinks.maintenance import MaintenanceSink
 from .sinks.prometheus import PrometheusSink
-from .sources.canary import Headers, no_headers
-from .sources.cluster import Cluster
+from .sources.canary.source import Headers, no_headers
 from .state import Database
-from .state.audit_folder import local_path
+from .state.audits import local_path
+from .state.documents import VerdictStore
 from .state.history import History
 from .state.maintenance import MaintenanceStore
-from .state.outbox import Outbox
-from .state.verdicts import VerdictStore
+from .state.notices import Outbox
 from .web.app import create_app
 from .web.board import Board
 from .web.runbook import Runbook
@@ -112,7 +112,7 @@ def build_agent(
     senders: list[Worker] = []
     if config.sinks.influxdb is not None:
         # It costs 20 MB of memory, so only who wants it pays.
-        from .influxdb import make_influxdb_sink  # noqa: PLC0415
+        from .wiring.sinks import make_influxdb_sink  # noqa: PLC0415
 
         influxdb = make_influxdb_sink(config.sinks.influxdb, database, logger)
         sinks.append(influxdb)

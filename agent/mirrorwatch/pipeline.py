@@ -6,12 +6,11 @@ from datetime import datetime, timedelta
 from structlog.typing import FilteringBoundLogger
 
 from .domain.checks import FlowLimits, judge
-from .domain.maintenance import Window
 from .domain.observations import Observation
-from .domain.verdicts import Flow, Verdict, keep_since
+from .domain.report import Flow, Verdict, Window, keep_since
 from .exceptions import SinkError, SourceError, StateError
 from .ports import AgentState, Report, Sink, Source
-from .state.verdicts import VerdictStore
+from .state.documents import VerdictStore
 
 __all__ = ["Pipeline"]
 

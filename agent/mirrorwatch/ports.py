@@ -5,10 +5,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal, Protocol
 
-from .domain.maintenance import Window
+from .domain.mirror_records import MirrorFact
 from .domain.observations import Observation
-from .domain.positions import MirrorFact
-from .domain.verdicts import Flow, Health, Verdict, worst
+from .domain.report import Flow, Health, Verdict, Window, worst
 
 __all__ = ["AgentState", "InternalTopic", "Mirror", "Report", "Sink"]
 __all__ += ["Source", "Worker"]

@@ -12,27 +12,22 @@ from rich.console import Console
 
 from mirrorwatch.clock import utc_now
 from mirrorwatch.config import AuditConfig, Config
-from mirrorwatch.domain.audit import (
+from mirrorwatch.domain.audit.plan import Request, Side
+from mirrorwatch.domain.audit.result import (
     Crossing,
     FinishedAudit,
     Hours,
-    Request,
-    Side,
+    combined,
 )
-from mirrorwatch.domain.audit.document import combined
 from mirrorwatch.exceptions import MirrorwatchError
 
-from .errors import translated
+from .digest.reader import KafkaReader
 from .job import Job
-from .kafka_reader import KafkaReader
-from .lock import only_one
-from .planner import SitePlanner
-from .progress import Progress, Quiet, Terminal
-from .report import report_page
-from .session import make_session
+from .report.report import report_page
+from .session import make_session, translated
 from .split import Split
-from .store import Store
-from .tools import Settings, Tools
+from .store.store import Store, only_one
+from .tools import Progress, Quiet, Settings, SitePlanner, Terminal, Tools
 
 __all__ = ["Audits", "opened"]
 

@@ -5,22 +5,16 @@ from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
-from mirrorwatch.domain.audit import (
-    Ends,
-    FinishedAudit,
-    Plan,
-    Request,
-    Side,
-)
+from mirrorwatch.domain.audit.plan import Ends, Plan, Request, Side
+from mirrorwatch.domain.audit.result import FinishedAudit
 from mirrorwatch.exceptions import AuditError
 
-from .audit import digest_side
-from .carrying import usable_carry
-from .errors import translated
-from .judging import judge
-from .nights import Nights
-from .report import report_page
-from .store import FrozenRun, Store
+from .compare.audit import digest_side, judge
+from .report.report import report_page
+from .session import translated
+from .store.carry import usable_carry
+from .store.nights import Nights
+from .store.store import FrozenRun, Store
 from .tools import Tools
 
 __all__ = ["Job"]

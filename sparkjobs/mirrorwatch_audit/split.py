@@ -4,22 +4,16 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 
-from mirrorwatch.domain.audit import (
-    Crossing,
-    Ends,
-    Plan,
-    Request,
-    Side,
-)
+from mirrorwatch.domain.audit.plan import Ends, Plan, Request, Side
+from mirrorwatch.domain.audit.result import Crossing
 from mirrorwatch.exceptions import AuditError
-from mirrorwatch.state.versioned import from_versioned, to_versioned
+from mirrorwatch.state.audits import from_versioned, to_versioned
 
-from .audit import digest_side
-from .comparable import comparable
-from .errors import translated
-from .figures import reading_of
-from .folder import Folder
-from .judging import Judged, judge
+from .compare.audit import Judged, digest_side, judge
+from .compare.digests import comparable
+from .digest.digest import reading_of
+from .session import translated
+from .store.store import Folder
 from .tools import Tools
 
 __all__ = ["Split"]

@@ -1,14 +1,175 @@
 """What every run works with."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
+from threading import Event, Thread
+from typing import Protocol
 
-from .planner import Planner
-from .progress import Progress
-from .records import Read
+from py4j.protocol import Py4JError
+from pyspark.sql import SparkSession
+from rich.console import Console
+from rich.status import Status
 
-__all__ = ["Settings", "Tools"]
+from mirrorwatch.audit import freeze, freeze_side, recheck
+from mirrorwatch.config import Config
+from mirrorwatch.domain.audit.plan import (
+    Ends,
+    Plan,
+    Request,
+    Side,
+    Unverifiable,
+)
+
+from .digest.records import Read
+
+__all__ = [
+    "Freezer",
+    "Progress",
+    "Quiet",
+    "Settings",
+    "SitePlanner",
+    "Terminal",
+    "Tools",
+]
+
+
+_LOOK_SECONDS = 0.5
+"""How often Spark is asked: often enough to look alive."""
+
+
+class Progress(Protocol):
+    """Is told what an audit does."""
+
+    def stage(self, doing: str) -> AbstractContextManager[None]:
+        """Show what is being done, for as long as it takes."""
+        ...
+
+
+class Quiet:
+    """Shows nothing."""
+
+    @contextmanager
+    def stage(self, doing: str) -> Iterator[None]:
+        yield
+
+
+class Terminal:
+    """Shows what is being done, with the tasks of Spark that are left.
+
+    Parameters
+    ----------
+    session
+        Spark.
+    console
+        A terminal.
+    """
+
+    def __init__(self, session: SparkSession, console: Console) -> None:
+        self._tracker = session.sparkContext.statusTracker()
+        self._console = console
+
+    @contextmanager
+    def stage(self, doing: str) -> Iterator[None]:
+        ended = Event()
+        with self._console.status(doing) as status:
+            thread = Thread(target=self._follow, args=(doing, status, ended))
+            thread.start()
+            try:
+                yield
+            finally:
+                ended.set()
+                thread.join()
+
+    def _follow(self, doing: str, status: Status, ended: Event) -> None:
+        while not ended.wait(_LOOK_SECONDS):
+            try:
+                tasks = [
+                    info
+                    for stage in self._tracker.getActiveStageIds()
+                    if (info := self._tracker.getStageInfo(stage)) is not None
+                ]
+            except (Py4JError, ConnectionError):
+                # Whoever waits for the result is told what happened.
+                return
+            done = sum(info.numCompletedTasks for info in tasks)
+            total = sum(info.numTasks for info in tasks)
+            share = f": {done:,} of {total:,} tasks" if total else ""
+            status.update(doing + share)
+
+
+class Freezer(Protocol):
+    """Freezes what is compared."""
+
+    def freeze(self, request: Request, before: Ends) -> Plan:
+        """Return what one run compares.
+
+        Raises
+        ------
+        SourceError
+            Raised if a cluster cannot be asked.
+        """
+        ...
+
+
+class Planner(Freezer, Protocol):
+    """Freezes what is compared, and tells what went meanwhile."""
+
+    def freeze_side(
+        self, request: Request, side: Side, *, read_committed: bool
+    ) -> Plan:
+        """Return what one side has to digest for itself.
+
+        Raises
+        ------
+        SourceError
+            Raised if a cluster of this side cannot be asked.
+        """
+        ...
+
+    def recheck(self, plan: Plan) -> tuple[Unverifiable, ...]:
+        """Return what is no longer there, once everything was read.
+
+        Raises
+        ------
+        SourceError
+            Raised if a cluster cannot be asked.
+        """
+        ...
+
+
+class SitePlanner:
+    """Asks the configured clusters.
+
+    Parameters
+    ----------
+    config
+        The whole configuration.
+    clock
+        Gives the time.
+    """
+
+    def __init__(self, config: Config, clock: Callable[[], datetime]) -> None:
+        self._config = config
+        self._clock = clock
+
+    def freeze(self, request: Request, before: Ends) -> Plan:
+        return freeze(self._config, request, before, clock=self._clock)
+
+    def freeze_side(
+        self, request: Request, side: Side, *, read_committed: bool
+    ) -> Plan:
+        return freeze_side(
+            self._config,
+            request,
+            side,
+            read_committed=read_committed,
+            clock=self._clock,
+        )
+
+    def recheck(self, plan: Plan) -> tuple[Unverifiable, ...]:
+        return recheck(self._config, plan)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

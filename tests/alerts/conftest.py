@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mirrorwatch.alerting.kapacitor import scripts
+from mirrorwatch_alerting.kapacitor import scripts
 from tests.support.kapacitor_alerts import AlertingKapacitor
 from tests.support.kapacitor_stories import HURRIED
 

@@ -8,23 +8,22 @@ from typing import Any
 
 import yaml
 
-from mirrorwatch.alerting import ALERTS
-from mirrorwatch.alerting.alert import Judged
-from mirrorwatch.alerting.checks import TEXTS
-from mirrorwatch.alerting.files import files
-from mirrorwatch.alerting.tick import FRESH
+from mirrorwatch.domain.canary.check import CanaryLimits
 from mirrorwatch.domain.catalogue import CATALOGUE
 from mirrorwatch.domain.checks import CHECKS
-from mirrorwatch.domain.checks.canary import CanaryLimits
-from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.domain.report import Health
 from mirrorwatch.shipped import shipped
+from mirrorwatch_alerting import ALERTS
+from mirrorwatch_alerting.alerts import TEXTS, Judged
+from mirrorwatch_alerting.files import files
+from mirrorwatch_alerting.tick import FRESH
 from tests.support.programs import program
 
 ROOT = Path(__file__).parents[2]
 KEPT = shipped("alerts")
 PROMETHEUS = KEPT / "prometheus" / "mirrorwatch.yaml"
 RUNBOOK = (ROOT / "docs" / "runbook.md").read_text(encoding="utf-8")
-CHECK_SOURCES = ROOT / "agent" / "mirrorwatch" / "domain" / "checks"
+DOMAIN = ROOT / "agent" / "mirrorwatch" / "domain"
 
 
 def rules() -> list[dict[str, Any]]:
@@ -56,7 +55,7 @@ def test_a_check_has_a_critical_alert_if_it_can_be_critical() -> None:
     for check, texts in TEXTS.items():
         can = any(
             "Health.CRITICAL" in file.read_text("utf-8")
-            for file in CHECK_SOURCES.glob(f"{check}*.py")
+            for file in _sources_of(check)
         )
         assert (texts.critical is not None) is can, check
 
@@ -87,6 +86,16 @@ def test_a_single_sample_is_nothing_whatever_is_missing_around_it() -> None:
         assert max(alert.gap, alert.recent, alert.recovery) < alert.hold
 
 
+def _sources_of(check: str) -> list[Path]:
+    found = [
+        file
+        for place in (f"{check}.py", f"{check}/check.py", f"*/{check}.py")
+        for file in DOMAIN.glob(place)
+    ]
+    assert found, check
+    return found
+
+
 def test_one_late_probe_makes_no_ticket() -> None:
     for alert in ALERTS:
         if isinstance(alert.when, Judged):
@@ -110,7 +119,7 @@ def test_prometheus_has_every_alert_with_its_texts() -> None:
 
 def test_every_metric_that_prometheus_asks_for_is_exported() -> None:
     text = PROMETHEUS.read_text("utf-8")
-    named = set(re.findall(r"\bmirrorwatch_[a-z_]+\b", text))
+    named = set(re.findall(r"(?<!/)\bmirrorwatch_[a-z_]+\b", text))
     assert len(named) >= 8
     assert named <= {metric.name for metric in CATALOGUE}
     checks = set(re.findall(r'check="(\w+)"', text))

@@ -9,12 +9,12 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from mirrorwatch.alerting import ALERTS
-from mirrorwatch.alerting.alert import Judged
-from mirrorwatch.alerting.kapacitor import scripts
 from mirrorwatch.clock import utc_now
-from mirrorwatch.domain.verdicts import Flow
+from mirrorwatch.domain.report import Flow
 from mirrorwatch.ports import AgentState, Report
+from mirrorwatch_alerting import ALERTS
+from mirrorwatch_alerting.alerts import Judged
+from mirrorwatch_alerting.kapacitor import scripts
 from tests.support.builders import a_report
 from tests.support.kapacitor_alerts import AlertingKapacitor
 from tests.support.watch import wait_until

@@ -5,9 +5,9 @@ from datetime import timedelta
 
 import pytest
 
-from mirrorwatch.alerting import ALERTS, Alert, Severity
-from mirrorwatch.alerting.alert import Judged
-from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.domain.report import Health
+from mirrorwatch_alerting import ALERTS, Alert, Severity
+from mirrorwatch_alerting.alerts import Judged
 from tests.support.kapacitor_alerts import AlertingKapacitor
 from tests.support.kapacitor_stories import (
     HURRIED,

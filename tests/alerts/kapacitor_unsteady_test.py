@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.domain.report import Health
 from tests.support.kapacitor_alerts import AlertingKapacitor
 from tests.support.kapacitor_stories import (
     PATIENCE,

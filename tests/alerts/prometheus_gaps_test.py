@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mirrorwatch.domain.checks import CHECKS
-from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.domain.report import Health
 from mirrorwatch.shipped import shipped
 from tests.support.alert_stories import at, expected
 from tests.support.promtool import FLOW, OTHER, Story, check_stories, health_of

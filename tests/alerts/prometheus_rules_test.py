@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from mirrorwatch.alerting import ALERTS, Alert
-from mirrorwatch.alerting.alert import (
+from mirrorwatch.domain.checks import CHECKS
+from mirrorwatch.domain.report import Health
+from mirrorwatch.shipped import shipped
+from mirrorwatch_alerting import ALERTS, Alert
+from mirrorwatch_alerting.alerts import (
     Above,
     Grows,
     Judged,
@@ -15,9 +18,6 @@ from mirrorwatch.alerting.alert import (
     Silent,
     Vanished,
 )
-from mirrorwatch.domain.checks import CHECKS
-from mirrorwatch.domain.verdicts import Health
-from mirrorwatch.shipped import shipped
 from tests.support.alert_stories import (
     AFTER,
     BEGIN,

@@ -6,10 +6,9 @@ from dataclasses import replace
 import pytest
 from pyspark.sql import SparkSession
 
-from mirrorwatch.domain.audit import Ends, Lane, SourceRange, ends_after
-from mirrorwatch_audit.carry import CARRY
-from mirrorwatch_audit.carrying import usable_carry
-from mirrorwatch_audit.tables import small_table
+from mirrorwatch.domain.audit.plan import Ends, Lane, SourceRange, ends_after
+from mirrorwatch_audit.digest.records import small_table
+from mirrorwatch_audit.store.carry import CARRY, usable_carry
 from tests.support.plans import a_lane, a_plan
 from tests.support.spark import SPARK, small_spark
 

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from mirrorwatch.domain.audit import Lane
-from mirrorwatch_audit.comparable import comparable
+from mirrorwatch.domain.audit.plan import Lane
+from mirrorwatch_audit.compare.digests import comparable
 from tests.support.plans import a_lane, a_plan
 
 

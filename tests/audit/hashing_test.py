@@ -8,9 +8,7 @@ from pyspark.errors import ArithmeticException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as sf
 
-from mirrorwatch_audit.digest import SUMS, digest
-from mirrorwatch_audit.hashing import hashed
-from mirrorwatch_audit.prepare import prepared
+from mirrorwatch_audit.digest.digest import SUMS, digest, hashed, prepared
 from tests.support.logs import BUCKET, Logs, Record, make_lane
 from tests.support.spark import SPARK, small_spark
 

@@ -8,21 +8,20 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from mirrorwatch.domain.audit import (
+from mirrorwatch.domain.audit.plan import (
     Ends,
-    FinishedAudit,
     Lane,
     Plan,
     Request,
     Side,
     Unverifiable,
 )
+from mirrorwatch.domain.audit.result import FinishedAudit
 from mirrorwatch.exceptions import AuditError
 from mirrorwatch.state.audits import latest_audit
 from mirrorwatch_audit.job import Job
-from mirrorwatch_audit.progress import Quiet
-from mirrorwatch_audit.store import Store
-from mirrorwatch_audit.tools import Settings, Tools
+from mirrorwatch_audit.store.store import Store
+from mirrorwatch_audit.tools import Quiet, Settings, Tools
 from tests.support.logs import AT, FLOW, Logs, Record, make_lane, millis
 from tests.support.plans import a_plan
 from tests.support.spark import SPARK, small_spark

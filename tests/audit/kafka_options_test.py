@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mirrorwatch.exceptions import ConfigError
-from mirrorwatch_audit.kafka_options import to_spark_options
+from mirrorwatch_audit.digest.reader import to_spark_options
 
 PLAIN = {"bootstrap.servers": "kafka.summit:9092"}
 

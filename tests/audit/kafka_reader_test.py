@@ -8,10 +8,10 @@ import pytest
 from confluent_kafka import Producer
 from pyspark.sql import Row
 
-from mirrorwatch.domain.audit import Lane, SourceRange, Span
-from mirrorwatch.domain.rights import Right
-from mirrorwatch.lab import Lab, LabSettings
-from mirrorwatch_audit.kafka_reader import KafkaReader
+from mirrorwatch.domain.acls import Right
+from mirrorwatch.domain.audit.plan import Lane, SourceRange, Span
+from mirrorwatch_audit.digest.reader import KafkaReader
+from mirrorwatch_lab import Lab, LabSettings
 from tests.support.spark import SPARK, small_spark
 
 pytestmark = [*SPARK, pytest.mark.lab]

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from mirrorwatch.domain.audit import Ends, Window
-from mirrorwatch_audit.folder import Folder
-from mirrorwatch_audit.store import FrozenRun, Store
+from mirrorwatch.domain.audit.plan import Ends, Window
+from mirrorwatch_audit.store.store import Folder, FrozenRun, Store
 from tests.support.audits import NIGHT, a_finished, a_result
 from tests.support.plans import a_plan
 from tests.support.spark import SPARK, small_spark

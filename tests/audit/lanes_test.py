@@ -5,13 +5,11 @@ from datetime import timedelta
 
 import pytest
 
-from mirrorwatch.audit.lanes import join_lanes
 from mirrorwatch.audit.offsets import Offsets
-from mirrorwatch.audit.topics import AuditedTopics
-from mirrorwatch.domain.audit import End, Span, Unverifiable
-from mirrorwatch.domain.audit.drafts import Draft, Drafts, Origin
-from mirrorwatch.domain.audit.facts import LaneFacts
-from mirrorwatch.domain.topic_configs import TopicConfigs
+from mirrorwatch.audit.planner import AuditedTopics, join_lanes
+from mirrorwatch.domain.audit.facts import Draft, Drafts, LaneFacts, Origin
+from mirrorwatch.domain.audit.plan import End, Span, Unverifiable
+from mirrorwatch.domain.cluster_view import TopicConfigs
 from tests.support.builders import NOON
 
 PLACE = ("t", 0)

@@ -6,12 +6,11 @@ from dataclasses import replace
 import pytest
 
 from mirrorwatch.audit.offsets import Offsets, freeze_offsets
-from mirrorwatch.domain.audit import Lane
-from mirrorwatch.domain.audit.drafts import Drafts
-from mirrorwatch.domain.audit.isolation import IsolationHistory
-from mirrorwatch.domain.positions import Connector
+from mirrorwatch.domain.audit.facts import Drafts, IsolationHistory
+from mirrorwatch.domain.audit.plan import Lane
+from mirrorwatch.domain.mirror_records import Connector
 from mirrorwatch.mirrors.mirrormaker2 import MirrorMaker2
-from mirrorwatch_audit.comparable import comparable
+from mirrorwatch_audit.compare.digests import comparable
 from tests.audit.lanes_test import DRAFT, HERE, OFFSETS, FakeMirror, Joined
 from tests.audit.offsets_test import FakeMirror as AskedMirror
 from tests.audit.offsets_test import FakeSite

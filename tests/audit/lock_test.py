@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mirrorwatch.exceptions import AuditError
-from mirrorwatch_audit.lock import only_one
+from mirrorwatch_audit.store.store import only_one
 
 HOLD = """
 import sys

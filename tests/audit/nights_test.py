@@ -5,10 +5,10 @@ from datetime import date, timedelta
 
 import pytest
 
-from mirrorwatch.domain.audit import Ends, Plan, Request, Unverifiable
+from mirrorwatch.domain.audit.plan import Ends, Plan, Request, Unverifiable
 from mirrorwatch.exceptions import AuditError
-from mirrorwatch_audit.nights import Nights
-from mirrorwatch_audit.store import FrozenRun
+from mirrorwatch_audit.store.nights import Nights
+from mirrorwatch_audit.store.store import FrozenRun
 from tests.support.plans import FROZEN_AT, a_lane, a_plan
 
 TODAY = date(2026, 11, 21)

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from mirrorwatch.audit.offsets import freeze_offsets
-from mirrorwatch.domain.audit import End
-from mirrorwatch.domain.audit.drafts import Draft, Drafts, Origin
+from mirrorwatch.domain.audit.facts import Draft, Drafts, Origin
+from mirrorwatch.domain.audit.plan import End
 from tests.support.builders import NOON
 
 PLACE = ("t", 0)

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from mirrorwatch.domain.audit import Finding
+from mirrorwatch.domain.audit.result import AuditFinding
 from tests.support.cases import Audited, Cases
 from tests.support.mirrored import Mirrored, mirrored
 from tests.support.oracle import expect
@@ -38,7 +38,7 @@ def spark() -> Iterator[SparkSession]:
         yield session
 
 
-def offsets(findings: list[Finding], kind: str) -> list[list[int]]:
+def offsets(findings: list[AuditFinding], kind: str) -> list[list[int]]:
     """Return the offsets of a kind, at the source and at the target."""
     found: list[list[int]] = [[], []]
     for finding in findings:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from pyspark.sql import SparkSession
 
-from mirrorwatch_audit.audit import audit
+from mirrorwatch_audit.compare.audit import audit
 from tests.support.cases import records
 from tests.support.logs import BUCKET, Logs, Record, make_lane, make_plan
 from tests.support.spark import SPARK, small_spark

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from mirrorwatch.domain.audit import Ends, Hours, ends_after
+from mirrorwatch.domain.audit.plan import Ends, ends_after
+from mirrorwatch.domain.audit.result import Hours
 from mirrorwatch.exceptions import AuditError
 from mirrorwatch.state.audits import latest_audit, read_audit, read_hours
-from mirrorwatch_audit.digest import SCHEMA_VERSION
-from mirrorwatch_audit.errors import translated
-from mirrorwatch_audit.folder import Folder
-from mirrorwatch_audit.store import FrozenRun, Store
+from mirrorwatch_audit.digest.digest import SCHEMA_VERSION
+from mirrorwatch_audit.session import translated
+from mirrorwatch_audit.store.store import Folder, FrozenRun, Store
 from tests.support.audits import (
     NIGHT,
     a_finding,

@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from mirrorwatch.audit.lanes import join_lanes
-from mirrorwatch.audit.topics import AuditedTopics
-from mirrorwatch.domain.audit.drafts import Drafts
+from mirrorwatch.audit.planner import AuditedTopics, join_lanes
+from mirrorwatch.domain.audit.facts import Drafts
 from tests.audit.lanes_test import DRAFT, OFFSETS, THERE, FakeMirror, Joined
 
 

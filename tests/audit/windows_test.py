@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 from pyspark.sql import SparkSession
 
-from mirrorwatch.domain.audit import Lane, SourceRange, Span, Window
-from mirrorwatch_audit.audit import audit
-from mirrorwatch_audit.comparison import Comparison
+from mirrorwatch.domain.audit.plan import Lane, SourceRange, Span, Window
+from mirrorwatch_audit.compare.audit import audit
+from mirrorwatch_audit.compare.digests import Comparison
 from tests.support.cases import records
 from tests.support.logs import (
     AT,

@@ -15,12 +15,12 @@ from statistics import median
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from mirrorwatch.domain.audit import Plan
-from mirrorwatch.lab import Lab, LabSettings
-from mirrorwatch_audit.audit import digest_side
-from mirrorwatch_audit.hashing import hashed
-from mirrorwatch_audit.kafka_reader import KafkaReader
+from mirrorwatch.domain.audit.plan import Plan
+from mirrorwatch_audit.compare.audit import digest_side
+from mirrorwatch_audit.digest.digest import hashed
+from mirrorwatch_audit.digest.reader import KafkaReader
 from mirrorwatch_audit.session import make_session
+from mirrorwatch_lab import Lab, LabSettings
 from tests.bench.kafka_tools import KafkaTools
 from tests.support.footprint import Footprint, describe_machine
 from tests.support.logs import BUCKET, make_lane, make_plan

@@ -13,7 +13,7 @@ from statistics import median
 
 import httpx
 
-from mirrorwatch.lab import CANARY_TOPIC, Lab, LabSettings
+from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
 from tests.support.agent_process import AgentProcess
 from tests.support.footprint import Cost, describe_machine
 from tests.support.series import Series, prometheus_series

@@ -11,9 +11,9 @@ from datetime import timedelta
 from functools import partial
 from statistics import median
 
-from mirrorwatch.lab import CANARY_TOPIC, Lab, LabSettings
-from mirrorwatch.lab.waiting import wait_until
-from mirrorwatch.mirrors.mirrormaker2_mbeans import WANTED
+from mirrorwatch.mirrors.mirrormaker2_jmx import WANTED
+from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
+from mirrorwatch_lab.waiting import wait_until
 from tests.bench.scale import Size, serve
 from tests.support.footprint import describe_machine
 from tests.support.jmx import interpreter, readers

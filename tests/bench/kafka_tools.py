@@ -5,8 +5,8 @@ import os
 import subprocess
 from collections.abc import Sequence
 
-from mirrorwatch.lab.runtime import Runtime
 from mirrorwatch.maven import Artifact, cache_folder, fetch
+from mirrorwatch_lab.process import Runtime
 
 __all__ = ["KafkaTools"]
 

@@ -18,8 +18,8 @@ import structlog
 from confluent_kafka import KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
-from mirrorwatch.lab import CANARY_TOPIC, Lab, LabSettings
-from mirrorwatch.lab.waiting import wait_until
+from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
+from mirrorwatch_lab.waiting import wait_until
 from tests.bench.steps import Times, measure_steps
 from tests.support.agent_process import AgentProcess
 from tests.support.footprint import Cost, describe_machine

@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from mirrorwatch.lab import CANARY_TOPIC, Lab, LabSettings
-from mirrorwatch.lab.traffic import TRAFFIC_TOPICS, Traffic
+from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
+from mirrorwatch_lab.traffic import TRAFFIC_TOPICS, Traffic
 from tests.support.agent_process import AgentProcess
 from tests.support.clean_run import CleanRun, run_cleanly
 from tests.support.footprint import Cost, Footprint, describe_machine

@@ -18,7 +18,7 @@ import structlog
 from mirrorwatch.clock import utc_now
 from mirrorwatch.config import Config
 from mirrorwatch.daemon import Agent, Daemon
-from mirrorwatch.domain.verdicts import Verdict
+from mirrorwatch.domain.report import Verdict
 from mirrorwatch.factory import build_agent
 from mirrorwatch.state import Database
 

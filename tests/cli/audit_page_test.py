@@ -4,8 +4,8 @@ from io import StringIO
 
 from rich.console import Console
 
-from mirrorwatch.cli.audit.page import print_crossing
-from mirrorwatch.domain.audit import Crossing
+from mirrorwatch.cli.audit_page import print_crossing
+from mirrorwatch.domain.audit.result import Crossing
 
 
 def test_a_sentence_is_one_line_for_the_program_that_reads_it() -> None:

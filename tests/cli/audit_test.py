@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from mirrorwatch.cli.audit.options import as_request
-from mirrorwatch.cli.audit.spark import require
+from mirrorwatch.cli.audit import as_request, require
 from mirrorwatch.cli.root import main
 from mirrorwatch.config import Config
-from mirrorwatch.domain.audit import Hours, Unverifiable
+from mirrorwatch.domain.audit.plan import Unverifiable
+from mirrorwatch.domain.audit.result import Hours
 from mirrorwatch.exceptions import AuditError
 from mirrorwatch.state.audits import write_audit, write_hours
 from tests.support.audits import (

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from mirrorwatch.cli.root import main
 from mirrorwatch.domain.observations import CanaryCounts
-from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.domain.report import Health
 from mirrorwatch.web.server import Server
 from tests.support.builders import (
     NOON,

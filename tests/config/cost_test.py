@@ -1,7 +1,7 @@
 from datetime import timedelta
 
 from mirrorwatch.config import CanaryConfig
-from mirrorwatch.config.cost import estimate_cost
+from mirrorwatch.config.canary import estimate_cost
 
 
 def test_the_cost_is_told_per_partition_while_their_number_is_unknown() -> (

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mirrorwatch.config.crontab import to_trigger
+from mirrorwatch.config.types import to_trigger
 
 MONDAY = datetime(2026, 11, 16, tzinfo=UTC)
 

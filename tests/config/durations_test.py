@@ -6,11 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from mirrorwatch.config.durations import (
-    Duration,
-    format_duration,
-    parse_duration,
-)
+from mirrorwatch.config.types import Duration, format_duration, parse_duration
 
 ADAPTER = TypeAdapter(Duration)
 

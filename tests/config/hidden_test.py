@@ -3,7 +3,7 @@
 import pytest
 
 from mirrorwatch.config import Config
-from mirrorwatch.config.hidden import hidden_values
+from mirrorwatch.config.display import hidden_values
 
 
 def test_every_secret_is_found_wherever_it_stands(

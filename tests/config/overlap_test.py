@@ -11,12 +11,12 @@ from mirrorwatch.config.overlap import (
     find_common_topic,
     rename,
 )
-from mirrorwatch.domain.naming import (
+from mirrorwatch.domain.topics import (
     DefaultNaming,
     FormatNaming,
     IdentityNaming,
+    Selection,
 )
-from mirrorwatch.domain.selection import Selection
 
 ALL_NAMES = [
     "".join(letters)

@@ -5,14 +5,23 @@ from itertools import combinations
 
 import pytest
 
-from mirrorwatch.dashboards.boards import BOARDS
-from mirrorwatch.dashboards.layout import COLUMNS, Place, arrange
-from mirrorwatch.dashboards.panels import Board, Limits, Panel, Picture, Unit
-from mirrorwatch.dashboards.readings import Gauge, Increase, Quantile
+from mirrorwatch.domain.canary import metrics as canary
 from mirrorwatch.domain.catalogue import CATALOGUE
 from mirrorwatch.domain.checks import CHECKS
-from mirrorwatch.domain.figures import canary, lag
-from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.domain.lag import metrics as lag
+from mirrorwatch.domain.report import Health
+from mirrorwatch_dashboards.boards import BOARDS
+from mirrorwatch_dashboards.layout import COLUMNS, Place, arrange
+from mirrorwatch_dashboards.panels import (
+    Board,
+    Gauge,
+    Increase,
+    Limits,
+    Panel,
+    Picture,
+    Quantile,
+    Unit,
+)
 
 PANELS = [
     pytest.param(panel, id=f"{board.name}: {panel.title}")

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from mirrorwatch.dashboards.boards import BOARDS
-from mirrorwatch.dashboards.chronograf.models import Cell, Dashboard
-from mirrorwatch.dashboards.readings import Age
 from mirrorwatch.domain.catalogue import CATALOGUE, LABELS
-from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.domain.report import Health
 from mirrorwatch.shipped import shipped
+from mirrorwatch_dashboards.boards import BOARDS
+from mirrorwatch_dashboards.chronograf import Cell, Dashboard
+from mirrorwatch_dashboards.panels import Age
 
 PATHS = sorted((shipped("dashboards") / "chronograf").glob("*.json"))
 

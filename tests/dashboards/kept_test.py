@@ -10,10 +10,10 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.cog.plugins import register_default_plugins
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from mirrorwatch.dashboards.colours import COLOURS
-from mirrorwatch.dashboards.files import files, write
-from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.domain.report import Health
 from mirrorwatch.shipped import shipped
+from mirrorwatch_dashboards.colours import COLOURS
+from mirrorwatch_dashboards.files import files, write
 
 KEPT = shipped("dashboards")
 GRAFANA = sorted(KEPT.glob("grafana-*/*.json"))

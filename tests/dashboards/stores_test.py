@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from mirrorwatch.clock import utc_now
-from mirrorwatch.dashboards import flux, influxql, promql
-from mirrorwatch.dashboards.boards import BOARDS
-from mirrorwatch.dashboards.panels import Panel
-from mirrorwatch.dashboards.readings import Gauge
+from mirrorwatch_dashboards import flux, influxql, promql
+from mirrorwatch_dashboards.boards import BOARDS
+from mirrorwatch_dashboards.panels import Gauge, Panel
 from tests.support.dashboard_asking import (
     ASK,
     ask_flux,

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorwatch.domain.audit.observation import Attempt, Outcome
-from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.domain.audit.flow_result import Attempt, Outcome
+from mirrorwatch.domain.report import Health
 from tests.support.audit_days import (
     DUE,
     GAP,

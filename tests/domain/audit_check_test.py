@@ -2,9 +2,9 @@
 
 import pytest
 
+from mirrorwatch.domain.audit.check import AuditLimits, judge_audit
 from mirrorwatch.domain.audit.result import FindingKind
-from mirrorwatch.domain.checks import AuditLimits, judge_audit
-from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.domain.report import Health
 from tests.support.audit_days import GAP, a_finding, judged, with_findings
 from tests.support.audit_report import a_night
 from tests.support.builders import FLOW, NOON

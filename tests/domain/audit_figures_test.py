@@ -3,8 +3,8 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from mirrorwatch.domain.audit.night import TopicTally
-from mirrorwatch.domain.figures import audit
+from mirrorwatch.domain.audit import metrics as audit
+from mirrorwatch.domain.audit.flow_result import TopicTally
 from tests.support.audit_days import CALM
 
 FLOW = CALM.flow

@@ -6,14 +6,15 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorwatch.domain.audit import AuditResult, Stated, Unverifiable
-from mirrorwatch.domain.audit.night import (
+from mirrorwatch.domain.audit.flow_result import (
     MOST_FINDINGS,
     Night,
     add_night,
     join,
     night_of,
 )
+from mirrorwatch.domain.audit.plan import Stated, Unverifiable
+from mirrorwatch.domain.audit.result import AuditResult
 from mirrorwatch.state.codec import from_json, to_json
 from tests.support.audits import NIGHT, a_count, a_finding, a_result
 

@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 from datetime import timedelta
 
-from mirrorwatch.domain.before_after import (
+from mirrorwatch.domain.notices.maintenance import (
     Latency,
     Outcome,
     Snapshot,
@@ -13,8 +13,8 @@ from mirrorwatch.domain.before_after import (
     to_lines,
     to_message,
 )
-from mirrorwatch.domain.tasks import TasksObservation
-from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.domain.report import Health
+from mirrorwatch.domain.tasks.model import TasksObservation
 from mirrorwatch.ports import Report
 from mirrorwatch.state.codec import from_json, to_json
 from tests.support.builders import FLOW, NOON, a_report, a_verdict, a_window

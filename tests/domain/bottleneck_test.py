@@ -4,20 +4,21 @@ from typing import Any
 
 import pytest
 
-from mirrorwatch.domain.checks import BottleneckLimits, judge_bottleneck
-from mirrorwatch.domain.mirror_facts import (
-    MirrorMetrics,
-    MirrorObservation,
-    TaskErrors,
-    Unread,
+from mirrorwatch.domain.bottleneck.check import (
+    BottleneckLimits,
+    judge_bottleneck,
 )
-from mirrorwatch.domain.mirror_metrics import (
+from mirrorwatch.domain.bottleneck.model import (
     ClassMetrics,
     ConsumerMetrics,
+    MirrorMetrics,
+    MirrorObservation,
     ProducerMetrics,
+    TaskErrors,
     TaskMetrics,
+    Unread,
 )
-from mirrorwatch.domain.verdicts import Health, Verdict
+from mirrorwatch.domain.report import Health, Verdict
 
 NOON = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
 URL = "http://mm2:8778/jolokia"

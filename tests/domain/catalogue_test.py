@@ -6,15 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from mirrorwatch.domain import samples
+from mirrorwatch.domain.canary import metrics as canary
+from mirrorwatch.domain.canary.metrics import COUNTERS
 from mirrorwatch.domain.catalogue import (
     CATALOGUE,
     LABELS,
     Metric,
     MetricType,
+    metrics_page,
 )
-from mirrorwatch.domain.figures import agent, canary, health
-from mirrorwatch.domain.figures.canary import COUNTERS
-from mirrorwatch.domain.metrics_page import metrics_page
 from mirrorwatch.domain.observations import CanaryCounts
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -49,7 +50,7 @@ def test_no_two_metrics_share_a_name_or_a_field() -> None:
 def test_every_metric_of_the_module_is_in_the_catalogue() -> None:
     defined = [
         metric
-        for subject in (agent, canary, health)
+        for subject in (samples, canary)
         for metric in vars(subject).values()
         if isinstance(metric, Metric)
     ]
@@ -82,5 +83,5 @@ def test_influxdb_names_follow_from_the_name(
 def test_the_page_in_docs_is_the_one_made_from_the_catalogue() -> None:
     page = (DOCS / "metrics.md").read_text(encoding="utf-8")
     assert page == metrics_page(), (
-        "make it again: python -m mirrorwatch.domain.metrics_page"
+        "make it again: python -m mirrorwatch.domain.catalogue"
     )

@@ -9,9 +9,9 @@ from mirrorwatch.domain.checkpoints import (
     Overdue,
     Reading,
     Watch,
+    judge_checkpoints,
 )
-from mirrorwatch.domain.checks.checkpoints import judge_checkpoints
-from mirrorwatch.domain.verdicts import Health, Verdict
+from mirrorwatch.domain.report import Health, Verdict
 from tests.support.builders import FLOW, NOON
 
 PLACE = ("g", "t", 0)

@@ -7,25 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorwatch.domain.checks import (
-    CHECKS,
-    CanaryLimits,
-    FlowLimits,
-    LatencyLimits,
-    judge,
-    judge_canary,
-    judge_latency,
-)
-from mirrorwatch.domain.histogram import Histogram
+from mirrorwatch.domain.canary.check import CanaryLimits, judge_canary
+from mirrorwatch.domain.checks import CHECKS, FlowLimits, judge
+from mirrorwatch.domain.latency import LatencyLimits, judge_latency
 from mirrorwatch.domain.observations import (
     CanaryCounts,
     CanaryObservation,
     CanaryPartition,
+    Histogram,
     LatencyObservation,
     Loss,
     Problem,
 )
-from mirrorwatch.domain.verdicts import Health, Verdict
+from mirrorwatch.domain.report import Health, Verdict
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 LIMITS = CanaryLimits()

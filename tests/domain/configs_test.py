@@ -5,18 +5,18 @@ from datetime import timedelta
 
 import pytest
 
-from mirrorwatch.domain.checks.configs import ConfigsLimits, judge_configs
-from mirrorwatch.domain.figures.parity import config_figures
-from mirrorwatch.domain.habits import Habits
+from mirrorwatch.domain.cluster_view import TopicConfigs
+from mirrorwatch.domain.mirror_records import Connector, Habits
 from mirrorwatch.domain.parity.configs import (
     ConfigDrift,
+    ConfigsLimits,
     ConfigsObservation,
-    compare,
+    compare_configs,
+    judge_configs,
 )
-from mirrorwatch.domain.positions import Connector
-from mirrorwatch.domain.selection import Selection
-from mirrorwatch.domain.topic_configs import TopicConfigs
-from mirrorwatch.domain.verdicts import Health, Verdict
+from mirrorwatch.domain.parity.metrics import config_figures
+from mirrorwatch.domain.report import Health, Verdict
+from mirrorwatch.domain.topics import Selection
 from tests.support.builders import NOON
 
 MINUTE = timedelta(minutes=1)
@@ -38,7 +38,9 @@ def configs(**changed: str) -> TopicConfigs:
 
 
 def drifts(here: TopicConfigs, there: TopicConfigs) -> list[ConfigDrift]:
-    return list(compare([("a", "summit.a")], {"a": here}, {"summit.a": there}))
+    return list(
+        compare_configs([("a", "summit.a")], {"a": here}, {"summit.a": there})
+    )
 
 
 def a_drift(name: str = "retention.ms", **changes: object) -> ConfigDrift:
@@ -110,7 +112,7 @@ def test_retention_is_no_matter_where_nothing_is_deleted_by_it() -> None:
 
 def test_what_is_known_of_one_side_only_is_not_compared() -> None:
     here = {"a": configs(retention_ms="1")}
-    assert list(compare([("a", "summit.a")], here, {})) == []
+    assert list(compare_configs([("a", "summit.a")], here, {})) == []
 
 
 def test_a_drift_counts_once_the_mirror_had_the_time_to_mend_it() -> None:

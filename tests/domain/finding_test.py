@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from mirrorwatch.domain.checks.finding import seconds
+from mirrorwatch.domain.report import seconds
 
 
 @pytest.mark.parametrize(

@@ -4,14 +4,15 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from mirrorwatch.domain.checks import HeartbeatsLimits, judge_heartbeats
 from mirrorwatch.domain.heartbeats import (
     Beat,
     BeatBook,
+    HeartbeatsLimits,
     HeartbeatsObservation,
+    judge_heartbeats,
 )
-from mirrorwatch.domain.positions import Heartbeat
-from mirrorwatch.domain.verdicts import Health, Verdict
+from mirrorwatch.domain.mirror_records import Heartbeat
+from mirrorwatch.domain.report import Health, Verdict
 from tests.support.builders import FLOW, NOON
 
 SECOND = timedelta(seconds=1)

@@ -5,9 +5,9 @@ from datetime import timedelta
 
 import pytest
 
-from mirrorwatch.domain.checks import LagLimits, judge_lag
-from mirrorwatch.domain.lag import LagObservation, LagStatus
-from mirrorwatch.domain.verdicts import Health, Verdict
+from mirrorwatch.domain.lag.check import LagLimits, judge_lag
+from mirrorwatch.domain.lag.model import LagObservation, LagStatus
+from mirrorwatch.domain.report import Health, Verdict
 from tests.support.lag_report import BEHIND, NOW, QUIET, SEEN, with_late
 
 

@@ -3,11 +3,10 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from mirrorwatch.domain.checks import LagLimits, judge_lag
-from mirrorwatch.domain.conservation import Suspicion
-from mirrorwatch.domain.lag import LagObservation, LagStatus, Standing
-from mirrorwatch.domain.skips import SkipsObservation
-from mirrorwatch.domain.verdicts import Health, Verdict
+from mirrorwatch.domain.lag.check import LagLimits, judge_lag
+from mirrorwatch.domain.lag.model import LagObservation, LagStatus, Standing
+from mirrorwatch.domain.report import Health, Verdict
+from mirrorwatch.domain.skips.model import SkipsObservation, Suspicion
 from tests.support.lag_report import NOW, with_late
 
 HOURS = timedelta(hours=3)

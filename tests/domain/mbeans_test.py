@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorwatch.domain.mbeans import Wanted, parse_name
+from mirrorwatch.domain.bottleneck.model import Wanted, parse_name
 
 WANTED = Wanted(
     domain="kafka.consumer",

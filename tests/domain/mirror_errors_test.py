@@ -1,9 +1,8 @@
 from datetime import UTC, datetime, timedelta
 
-from mirrorwatch.domain.mirror_errors import ErrorBooks
-from mirrorwatch.domain.mirror_facts import TaskErrors
+from mirrorwatch.domain.bottleneck.model import ErrorBooks, TaskErrors
 from mirrorwatch.state import Database
-from mirrorwatch.state.document import DocumentStore
+from mirrorwatch.state.documents import DocumentStore
 
 NOON = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
 EARLIER = NOON - timedelta(minutes=20)

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorwatch.domain.naming import (
+from mirrorwatch.domain.topics import (
     DefaultNaming,
     FormatNaming,
     IdentityNaming,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorwatch.domain.ranges import RangeSet
+from mirrorwatch.domain.offset_ranges import RangeSet
 
 NUMBERS = st.integers(1, 30)
 

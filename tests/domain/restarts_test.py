@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from mirrorwatch.domain.restarts import RestartRules, may_restart
+from mirrorwatch.domain.tasks.model import RestartRules, may_restart
 from tests.support.builders import NOON
 
 RULES = RestartRules(enabled=True, most_per_hour=3)

@@ -5,9 +5,9 @@ from datetime import timedelta
 
 import pytest
 
-from mirrorwatch.domain.checks import RetentionLimits, judge_retention
-from mirrorwatch.domain.lag import Headroom, LagObservation
-from mirrorwatch.domain.verdicts import Health, Verdict
+from mirrorwatch.domain.lag.model import Headroom, LagObservation
+from mirrorwatch.domain.lag.retention import RetentionLimits, judge_retention
+from mirrorwatch.domain.report import Health, Verdict
 from tests.support.lag_report import BEHIND, NOW, QUIET, SEEN, with_late
 
 

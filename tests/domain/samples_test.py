@@ -6,12 +6,22 @@ from datetime import datetime, timedelta
 import pytest
 from hypothesis import given
 
+from mirrorwatch.domain.canary import metrics as canary
 from mirrorwatch.domain.catalogue import CATALOGUE, Metric, MetricType
-from mirrorwatch.domain.figures import agent, canary, health
-from mirrorwatch.domain.histogram import Histogram
-from mirrorwatch.domain.observations import CanaryPartition
-from mirrorwatch.domain.samples import samples
-from mirrorwatch.domain.verdicts import Flow, Health
+from mirrorwatch.domain.observations import CanaryPartition, Histogram
+from mirrorwatch.domain.report import Flow, Health
+from mirrorwatch.domain.samples import (
+    CHECK_HEALTH,
+    HEALTH,
+    LAST_TICK,
+    MAINTENANCE,
+    SINK_LOST,
+    SINK_SPOOLED,
+    SINK_UP,
+    SOURCE_UP,
+    TICK_SECONDS,
+    samples,
+)
 from mirrorwatch.ports import AgentState, Report
 from tests.support.builders import (
     FLOW,
@@ -64,8 +74,8 @@ def test_a_flow_is_as_healthy_as_its_worst_check() -> None:
             a_verdict(Health.OFF, check="audit"),
         ]
     )
-    assert figures(report, health.HEALTH) == {(FLOW.name,): 3}
-    assert figures(report, health.CHECK_HEALTH) == {
+    assert figures(report, HEALTH) == {(FLOW.name,): 3}
+    assert figures(report, CHECK_HEALTH) == {
         (FLOW.name, "canary"): 0,
         (FLOW.name, "lag"): 3,
         (FLOW.name, "audit"): -1,
@@ -74,13 +84,13 @@ def test_a_flow_is_as_healthy_as_its_worst_check() -> None:
 
 def test_a_flow_without_any_verdict_is_unknown() -> None:
     report = a_report(verdicts=[])
-    assert figures(report, health.HEALTH) == {(FLOW.name,): Health.UNKNOWN}
+    assert figures(report, HEALTH) == {(FLOW.name,): Health.UNKNOWN}
 
 
 def test_only_a_flow_in_maintenance_has_its_notices_held() -> None:
     other = Flow(name="other", source="summit", target="ldf")
     report = a_report(flows=[FLOW, other], maintenance=[a_window()])
-    assert figures(report, health.MAINTENANCE) == {
+    assert figures(report, MAINTENANCE) == {
         (FLOW.name,): 1,
         ("other",): 0,
     }
@@ -149,10 +159,10 @@ def test_gauges_vanish_with_the_observation() -> None:
     report = a_report(observations=[])
     seen = {s.metric for s in samples(report)}
     assert seen == {
-        health.HEALTH,
-        health.CHECK_HEALTH,
-        health.MAINTENANCE,
-        agent.LAST_TICK,
+        HEALTH,
+        CHECK_HEALTH,
+        MAINTENANCE,
+        LAST_TICK,
     }
 
 
@@ -176,13 +186,16 @@ def test_the_agent_tells_about_itself() -> None:
             last_tick=timedelta(milliseconds=250),
         )
     )
-    assert figures(report, agent.SOURCE_UP) == {("cluster",): 0}
-    assert figures(report, agent.SINK_UP) == {("influxdb",): 1, ("log",): 1}
-    assert figures(report, agent.SINK_SPOOLED) == {("influxdb",): 7}
-    assert figures(report, agent.SINK_LOST) == {("influxdb",): 2, ("log",): 0}
-    assert figures(report, agent.TICK_SECONDS) == {(): 0.25}
-    assert figures(report, agent.LAST_TICK) == {(): NOON.timestamp()}
+    assert figures(report, SOURCE_UP) == {("cluster",): 0}
+    assert figures(report, SINK_UP) == {("influxdb",): 1, ("log",): 1}
+    assert figures(report, SINK_SPOOLED) == {("influxdb",): 7}
+    assert figures(report, SINK_LOST) == {
+        ("influxdb",): 2,
+        ("log",): 0,
+    }
+    assert figures(report, TICK_SECONDS) == {(): 0.25}
+    assert figures(report, LAST_TICK) == {(): NOON.timestamp()}
 
 
 def test_the_first_tick_knows_no_tick_before_it() -> None:
-    assert figures(a_report(), agent.TICK_SECONDS) == {}
+    assert figures(a_report(), TICK_SECONDS) == {}

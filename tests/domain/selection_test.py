@@ -1,6 +1,6 @@
 import pytest
 
-from mirrorwatch.domain.selection import (
+from mirrorwatch.domain.topics import (
     MM2_EXCLUDED,
     PatternError,
     Selection,

@@ -5,15 +5,16 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mirrorwatch.domain.checks import SkipsLimits, judge_skips
-from mirrorwatch.domain.conservation import (
+from mirrorwatch.domain.report import Health, Verdict
+from mirrorwatch.domain.skips.check import SkipsLimits, judge_skips
+from mirrorwatch.domain.skips.model import (
     Happening,
     Kind,
+    SkipsObservation,
     Suspicion,
     Tally,
+    Unread,
 )
-from mirrorwatch.domain.skips import SkipsObservation, Unread
-from mirrorwatch.domain.verdicts import Health, Verdict
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 CALM = SkipsObservation(

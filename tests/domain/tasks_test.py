@@ -5,19 +5,19 @@ from datetime import timedelta
 
 import pytest
 
-from mirrorwatch.domain.checks import TasksLimits, judge_tasks
-from mirrorwatch.domain.positions import TaskState
-from mirrorwatch.domain.task_history import fold
-from mirrorwatch.domain.tasks import (
+from mirrorwatch.domain.mirror_records import TaskState
+from mirrorwatch.domain.report import Health, Verdict
+from mirrorwatch.domain.tasks.check import TasksLimits, judge_tasks
+from mirrorwatch.domain.tasks.model import (
     MirrorTask,
     Role,
     Stopped,
     Stuck,
     TasksObservation,
     find_cause,
+    fold,
     name_partitions,
 )
-from mirrorwatch.domain.verdicts import Health, Verdict
 from tests.support.builders import FLOW, NOON
 
 LONG_AGO = NOON - timedelta(hours=5)

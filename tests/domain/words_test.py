@@ -1,6 +1,6 @@
 import pytest
 
-from mirrorwatch.domain.words import agree, alike, counted, every
+from mirrorwatch.domain.wording import agree, alike, counted, every
 
 
 def test_one_is_told_as_one_and_many_as_many() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from mirrorwatch.exceptions import LabError
-from mirrorwatch.lab.artifacts import KAFKA_VERSIONS, manifest
+from mirrorwatch_lab.process import KAFKA_VERSIONS, manifest
 
 
 @pytest.mark.parametrize("kafka", KAFKA_VERSIONS)

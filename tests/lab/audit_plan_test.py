@@ -8,7 +8,7 @@ from confluent_kafka import Producer
 
 from mirrorwatch.audit import freeze, recheck
 from mirrorwatch.clock import utc_now
-from mirrorwatch.domain.audit import (
+from mirrorwatch.domain.audit.plan import (
     Ends,
     Plan,
     Request,
@@ -17,7 +17,7 @@ from mirrorwatch.domain.audit import (
     ends_after,
 )
 from mirrorwatch.exceptions import SourceUnavailableError
-from mirrorwatch.lab import CANARY_TOPIC, Lab, LabSettings
+from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
 from tests.support.audit_plans import (
     at_rest,
     audited_up_to,

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 import pytest
 
 from mirrorwatch.clock import utc_now
-from mirrorwatch.lab import CANARY_TOPIC, TARGET, Lab, LabSettings
-from mirrorwatch.lab.faults import drop_marked
+from mirrorwatch_lab import CANARY_TOPIC, TARGET, Lab, LabSettings
+from mirrorwatch_lab.faults import drop_marked
 from tests.support.audit_command import AuditCommand, Ran, write
 from tests.support.audit_faults import (
     FAULTS,

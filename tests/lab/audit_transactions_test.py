@@ -7,13 +7,14 @@ import pytest
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
-from mirrorwatch.cli.demo import describe_agent
 from mirrorwatch.config import Config
-from mirrorwatch.domain.audit import AuditResult, Ends, Request
-from mirrorwatch.lab import CANARY_TOPIC, Lab, LabSettings
-from mirrorwatch.lab.faults import MARK, drop_marked, exactly_once
+from mirrorwatch.domain.audit.plan import Ends, Request
+from mirrorwatch.domain.audit.result import AuditResult
 from mirrorwatch_audit.entry import Audits
-from mirrorwatch_audit.progress import Quiet
+from mirrorwatch_audit.tools import Quiet
+from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
+from mirrorwatch_lab.cli import describe_agent
+from mirrorwatch_lab.faults import MARK, drop_marked, exactly_once
 from tests.support.audit_plans import at_rest
 from tests.support.lab import FLUSH_SECONDS, copied
 from tests.support.spark import SPARK, small_spark

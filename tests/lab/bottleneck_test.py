@@ -8,10 +8,9 @@ from typing import Self
 
 import pytest
 
-from mirrorwatch.domain.verdicts import Health
-from mirrorwatch.lab import CANARY_TOPIC, Lab, LabSettings
-from mirrorwatch.lab.faults import tolerate_errors
-from mirrorwatch.lab.quotas import quota
+from mirrorwatch.domain.report import Health
+from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
+from mirrorwatch_lab.faults import quota, tolerate_errors
 from tests.support.jmx import last, mirror_seen
 from tests.support.lab import copied, produce, values
 from tests.support.watch import Watch, wait_until

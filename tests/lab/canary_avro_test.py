@@ -9,13 +9,13 @@ import pytest
 from confluent_kafka import Producer
 
 from mirrorwatch.clock import utc_now
-from mirrorwatch.domain.canary import Doubt, Message
-from mirrorwatch.domain.verdicts import Flow, Health
-from mirrorwatch.lab import CANARY_TOPIC, SOURCE, TARGET, Lab, LabSettings
-from mirrorwatch.sources.canary import CanarySettings
+from mirrorwatch.domain.canary.model import Doubt, Message
+from mirrorwatch.domain.report import Flow, Health
+from mirrorwatch.kafka.admin import Cluster
 from mirrorwatch.sources.canary.avro import Avro
-from mirrorwatch.sources.canary.settler import Settler
-from mirrorwatch.sources.cluster import Cluster
+from mirrorwatch.sources.canary.source import CanarySettings
+from mirrorwatch.sources.canary.surveyor import Settler
+from mirrorwatch_lab import CANARY_TOPIC, SOURCE, TARGET, Lab, LabSettings
 from tests.support.lab import FLUSH_SECONDS
 from tests.support.schemas import PlainReader, find_schema, register, subjects
 from tests.support.truth import Truth

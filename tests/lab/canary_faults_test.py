@@ -11,9 +11,9 @@ import pytest
 import yaml
 from confluent_kafka import Producer
 
-from mirrorwatch.domain.verdicts import Health
-from mirrorwatch.lab import CANARY_TOPIC, Lab
-from mirrorwatch.sources.canary.settler import IN_THE_BROKER
+from mirrorwatch.domain.report import Health
+from mirrorwatch.sources.canary.surveyor import IN_THE_BROKER
+from mirrorwatch_lab import CANARY_TOPIC, Lab
 from tests.support.lab import FLUSH_SECONDS
 from tests.support.overdue import expect_overdue_in_time
 from tests.support.truth import Truth

@@ -7,10 +7,10 @@ from datetime import timedelta
 
 import pytest
 
-from mirrorwatch.domain.canary import Message
-from mirrorwatch.domain.verdicts import Health
-from mirrorwatch.lab import CANARY_TOPIC, TARGET, Lab
-from mirrorwatch.lab.faults import MARK, drop_marked, tolerate_errors
+from mirrorwatch.domain.canary.model import Message
+from mirrorwatch.domain.report import Health
+from mirrorwatch_lab import CANARY_TOPIC, TARGET, Lab
+from mirrorwatch_lab.faults import MARK, drop_marked, tolerate_errors
 from tests.support.truth import Truth
 from tests.support.watch import Watch, wait_until
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mirrorwatch.domain.verdicts import Health
-from mirrorwatch.lab import CANARY_TOPIC, Lab
+from mirrorwatch.domain.report import Health
+from mirrorwatch_lab import CANARY_TOPIC, Lab
 from tests.support.truth import Truth
 from tests.support.watch import Watch, wait_until
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from mirrorwatch.domain.verdicts import Health
-from mirrorwatch.lab import CANARY_TOPIC, Lab, LabSettings
+from mirrorwatch.domain.report import Health
+from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
 from tests.support.truth import Truth
 from tests.support.watch import Watch, wait_until
 

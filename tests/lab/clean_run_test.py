@@ -15,11 +15,11 @@ from typing import Literal
 
 import pytest
 
-from mirrorwatch.domain.canary import Message
+from mirrorwatch.domain.canary.model import Message
 from mirrorwatch.domain.checks import CHECKS
 from mirrorwatch.domain.observations import CanaryCounts
-from mirrorwatch.lab import CANARY_TOPIC, Lab, LabSettings
 from mirrorwatch.shipped import shipped
+from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
 from tests.support.clean_alerts import check_alerts, told_by_kapacitor
 from tests.support.clean_run import CleanRun, run_cleanly
 from tests.support.footprint import describe_machine

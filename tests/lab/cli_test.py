@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from mirrorwatch.lab.control import ask, control_folder
-from mirrorwatch.lab.waiting import wait_until
+from mirrorwatch_lab.control import ask, control_folder
+from mirrorwatch_lab.waiting import wait_until
 
 _COMMAND = [sys.executable, "-m", "mirrorwatch", "lab"]
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mirrorwatch.lab import Lab, LabSettings
+from mirrorwatch_lab import Lab, LabSettings
 
 
 @pytest.fixture(scope="module")

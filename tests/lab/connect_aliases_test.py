@@ -2,8 +2,8 @@
 
 import pytest
 
-from mirrorwatch.domain.verdicts import Health
-from mirrorwatch.lab import Lab, LabSettings
+from mirrorwatch.domain.report import Health
+from mirrorwatch_lab import Lab, LabSettings
 from tests.support.watch import Watch, wait_until
 
 pytestmark = pytest.mark.lab

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from mirrorwatch.config import Config
-from mirrorwatch.domain.verdicts import Health, Verdict
-from mirrorwatch.lab import Lab, LabSettings
-from mirrorwatch.lab.connect import ConnectMirror
+from mirrorwatch.domain.report import Health, Verdict
+from mirrorwatch_lab import Lab, LabSettings
+from mirrorwatch_lab.connect import ConnectMirror
 from tests.support.group import GROUP, commit
 from tests.support.lab import copied, produce
 from tests.support.oversized import UNSYNCED, lower_limit, produce_alone

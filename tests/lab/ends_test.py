@@ -6,11 +6,10 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import Producer
 
-from mirrorwatch.lab import Lab, LabSettings
-from mirrorwatch.lab.faults import recreate_topic
-from mirrorwatch.sources.bulk import describe, read_ends
-from mirrorwatch.sources.cluster import Cluster
-from mirrorwatch.sources.ends import Ends
+from mirrorwatch.kafka.admin import Cluster, describe, read_ends
+from mirrorwatch.kafka.offsets import Ends
+from mirrorwatch_lab import Lab, LabSettings
+from mirrorwatch_lab.faults import recreate_topic
 from tests.support.lab import FLUSH_SECONDS
 from tests.support.watch import wait_until
 

@@ -7,9 +7,8 @@ from datetime import timedelta
 import pytest
 from confluent_kafka import TopicCollection
 
-from mirrorwatch.lab import CANARY_TOPIC, Lab, LabSettings
-from mirrorwatch.lab.artifacts import KAFKA_VERSIONS
-from mirrorwatch.lab.faults import (
+from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
+from mirrorwatch_lab.faults import (
     MARK,
     alter_marked,
     drop_marked,
@@ -18,7 +17,8 @@ from mirrorwatch.lab.faults import (
     recreate_topic,
     reroute_marked,
 )
-from mirrorwatch.lab.waiting import wait_until
+from mirrorwatch_lab.process import KAFKA_VERSIONS
+from mirrorwatch_lab.waiting import wait_until
 from tests.support.lab import copied, produce, values
 
 pytestmark = pytest.mark.lab

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 import structlog
 
-from mirrorwatch.cli.demo import describe_agent
 from mirrorwatch.clock import utc_now
 from mirrorwatch.config import Config
 from mirrorwatch.daemon import Agent, Daemon
-from mirrorwatch.domain.verdicts import Health, Verdict
+from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch.factory import build_agent
-from mirrorwatch.lab import CANARY_TOPIC, Lab, LabSettings
 from mirrorwatch.state import Database
+from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
+from mirrorwatch_lab.cli import describe_agent
 from tests.support.lab import copied, produce
 from tests.support.watch import wait_until
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from mirrorwatch.exceptions import LabError
-from mirrorwatch.lab.java import find_java
+from mirrorwatch_lab.process import find_java
 
 
 def _pretend(folder: Path, says: str) -> None:

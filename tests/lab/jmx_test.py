@@ -7,12 +7,15 @@ from dataclasses import fields
 
 import pytest
 
-from mirrorwatch.domain.mirror_facts import MirrorMetrics
-from mirrorwatch.domain.mirror_metrics import ConsumerMetrics, ProducerMetrics
-from mirrorwatch.domain.verdicts import Health
-from mirrorwatch.lab import CANARY_TOPIC, Lab, LabSettings
-from mirrorwatch.lab.traffic import TRAFFIC_TOPICS, Traffic
-from mirrorwatch.sources.jmx import JmxReader
+from mirrorwatch.domain.bottleneck.model import (
+    ConsumerMetrics,
+    MirrorMetrics,
+    ProducerMetrics,
+)
+from mirrorwatch.domain.report import Health
+from mirrorwatch.sources.jmx.readers import JmxReader
+from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
+from mirrorwatch_lab.traffic import TRAFFIC_TOPICS, Traffic
 from tests.support.group import Group
 from tests.support.jmx import (
     interpreter,

@@ -9,9 +9,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from mirrorwatch.alerting import ALERTS
-from mirrorwatch.alerting.kapacitor import scripts
-from mirrorwatch.lab import Lab, LabSettings
+from mirrorwatch_alerting import ALERTS
+from mirrorwatch_alerting.kapacitor import scripts
+from mirrorwatch_lab import Lab, LabSettings
 from tests.support.agent_process import AgentProcess
 from tests.support.influx import POLICY, Influx1
 from tests.support.influx_config import influx_config, influx_environment

@@ -7,9 +7,9 @@ import pytest
 from confluent_kafka import Producer
 
 from mirrorwatch.clock import utc_now
-from mirrorwatch.domain.lag import LagObservation, LagStatus, TopicLag
-from mirrorwatch.domain.verdicts import Health
-from mirrorwatch.lab import Lab, LabSettings
+from mirrorwatch.domain.lag.model import LagObservation, LagStatus, TopicLag
+from mirrorwatch.domain.report import Health
+from mirrorwatch_lab import Lab, LabSettings
 from tests.support.lab import FLUSH_SECONDS, produce
 from tests.support.lags import lag_in, lag_of, lags_of, wait_until_copied
 from tests.support.resets import await_health, numbers

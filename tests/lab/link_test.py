@@ -10,7 +10,7 @@ from threading import Thread
 import pytest
 
 from mirrorwatch.exceptions import LabError
-from mirrorwatch.lab.link import Link
+from mirrorwatch_lab.link import Link
 from tests.support.tcp import (
     Echo,
     EchoServer,

@@ -8,8 +8,8 @@ from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
-from mirrorwatch.domain.verdicts import Health
-from mirrorwatch.lab import Lab
+from mirrorwatch.domain.report import Health
+from mirrorwatch_lab import Lab
 from tests.support.browser import open_browser, require_browser
 from tests.support.page import (
     PATIENCE,

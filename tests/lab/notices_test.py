@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from mirrorwatch.cli.root import main
-from mirrorwatch.lab import Lab
+from mirrorwatch_lab import Lab
 from tests.support.agent_process import AgentProcess
 from tests.support.watch import FLOW, describe, wait_until
 from tests.support.webhook import Webhook, serve_webhook

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from mirrorwatch.domain.verdicts import Health, Verdict
-from mirrorwatch.lab import CANARY_TOPIC, Lab, LabSettings
+from mirrorwatch.domain.report import Health, Verdict
+from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
 from tests.support.watch import Watch, wait_until
 
 FILTER = r"mirrorwatch\..*,shop\..*"

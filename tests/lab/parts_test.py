@@ -3,10 +3,10 @@
 import socket
 from pathlib import Path
 
-from mirrorwatch.lab.addresses import Ports
-from mirrorwatch.lab.mirror_properties import mirror_properties
-from mirrorwatch.lab.properties import to_text, write_properties
-from mirrorwatch.lab.settings import LabSettings
+from mirrorwatch_lab.link import Ports
+from mirrorwatch_lab.mirror import mirror_properties
+from mirrorwatch_lab.process import to_text, write_properties
+from mirrorwatch_lab.settings import LabSettings
 
 
 def test_properties_mean_in_java_what_was_meant_here() -> None:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from mirrorwatch.domain.resets import Kind
-from mirrorwatch.domain.verdicts import Health
-from mirrorwatch.lab import CANARY_TOPIC, Lab, LabSettings
-from mirrorwatch.lab.faults import recreate_topic
+from mirrorwatch.domain.position.model import Kind
+from mirrorwatch.domain.report import Health
+from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
+from mirrorwatch_lab.faults import recreate_topic
 from tests.support.lab import carry, copied, produce, values
 from tests.support.resets import (
     FLOW,

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from mirrorwatch.lab import reaper
-from mirrorwatch.lab.lifeline import Lifeline
-from mirrorwatch.lab.process import Process
-from mirrorwatch.lab.waiting import wait_until
+from mirrorwatch_lab import reaper
+from mirrorwatch_lab.lifeline import Lifeline
+from mirrorwatch_lab.process import Process
+from mirrorwatch_lab.waiting import wait_until
 
 _OWNER = """
 import json, sys, threading

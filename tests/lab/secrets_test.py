@@ -11,8 +11,8 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
-from mirrorwatch.lab.lab import Lab
-from mirrorwatch.lab.settings import CANARY_TOPIC, LabSettings
+from mirrorwatch_lab.lab import Lab
+from mirrorwatch_lab.settings import CANARY_TOPIC, LabSettings
 from tests.support.deeds import failure
 from tests.support.rights import DENIED, READ_SOURCE, WRITE, until
 

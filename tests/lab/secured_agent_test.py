@@ -9,12 +9,12 @@ import pytest
 from confluent_kafka import TopicPartition
 
 from mirrorwatch.clock import utc_now
-from mirrorwatch.domain.rights import Right
-from mirrorwatch.domain.verdicts import Health
-from mirrorwatch.lab import CANARY_TOPIC, Lab
-from mirrorwatch.sources.canary.receiver import Receiver
-from mirrorwatch.sources.cluster import Cluster
-from mirrorwatch.sources.span import read_span
+from mirrorwatch.domain.acls import Right
+from mirrorwatch.domain.report import Health
+from mirrorwatch.kafka.admin import Cluster
+from mirrorwatch.kafka.reader import read_span
+from mirrorwatch.sources.canary.consumer import Receiver
+from mirrorwatch_lab import CANARY_TOPIC, Lab
 from tests.support.outputs import everything_said
 from tests.support.rights import (
     CONFIGS,

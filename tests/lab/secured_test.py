@@ -14,12 +14,12 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient
 
-from mirrorwatch.domain.rights import Right
+from mirrorwatch.domain.acls import Right
 from mirrorwatch.exceptions import SourceError
-from mirrorwatch.lab.artifacts import KAFKA_VERSIONS
-from mirrorwatch.lab.lab import Lab
-from mirrorwatch.lab.settings import CANARY_TOPIC
-from mirrorwatch.sources.cluster import Cluster
+from mirrorwatch.kafka.admin import Cluster
+from mirrorwatch_lab.lab import Lab
+from mirrorwatch_lab.process import KAFKA_VERSIONS
+from mirrorwatch_lab.settings import CANARY_TOPIC
 from tests.support.deeds import follow, reader
 from tests.support.lab import FLUSH_SECONDS
 from tests.support.rights import (

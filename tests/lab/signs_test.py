@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from mirrorwatch.config import Config
-from mirrorwatch.domain.verdicts import Health, Verdict
-from mirrorwatch.lab import Lab, LabSettings
+from mirrorwatch.domain.report import Health, Verdict
+from mirrorwatch_lab import Lab, LabSettings
 from tests.support.group import commit
 from tests.support.lab import copied, produce
 from tests.support.watch import Watch, describe, wait_until

@@ -6,11 +6,11 @@ import pytest
 from confluent_kafka import Producer
 
 from mirrorwatch.clock import utc_now
-from mirrorwatch.domain.conservation import Span, Tally
-from mirrorwatch.domain.verdicts import Health
-from mirrorwatch.lab import CANARY_TOPIC, TARGET, Lab, LabSettings
-from mirrorwatch.lab.faults import exactly_once, only_committed
-from mirrorwatch.sources.skips.stretches import Stretches
+from mirrorwatch.domain.report import Health
+from mirrorwatch.domain.skips.model import Span, Tally
+from mirrorwatch.kafka.reader import Stretches
+from mirrorwatch_lab import CANARY_TOPIC, TARGET, Lab, LabSettings
+from mirrorwatch_lab.faults import exactly_once, only_committed
 from tests.support.lab import FLUSH_SECONDS, copied, produce, values
 from tests.support.skips import (
     books_of,

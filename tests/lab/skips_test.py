@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from mirrorwatch.domain.conservation import Tally
-from mirrorwatch.domain.verdicts import Health
-from mirrorwatch.lab import CANARY_TOPIC, Lab, LabSettings
-from mirrorwatch.lab.faults import MARK, drop_marked
+from mirrorwatch.domain.report import Health
+from mirrorwatch.domain.skips.model import Tally
+from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
+from mirrorwatch_lab.faults import MARK, drop_marked
 from tests.support.lab import copied, produce
 from tests.support.skips import (
     leave_uncommitted,

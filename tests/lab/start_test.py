@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 from mirrorwatch.exceptions import LabError
-from mirrorwatch.lab import CANARY_TOPIC, Lab, LabSettings
-from mirrorwatch.lab.artifacts import KAFKA_VERSIONS
+from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
+from mirrorwatch_lab.process import KAFKA_VERSIONS
 from tests.support.lab import copied, produce, values
 
 pytestmark = pytest.mark.lab

@@ -5,10 +5,10 @@ from datetime import timedelta
 import pytest
 
 from mirrorwatch.clock import utc_now
-from mirrorwatch.domain.lag import LagStatus
-from mirrorwatch.domain.tasks import TasksObservation
-from mirrorwatch.domain.verdicts import Health
-from mirrorwatch.lab import Lab, LabSettings
+from mirrorwatch.domain.lag.model import LagStatus
+from mirrorwatch.domain.report import Health
+from mirrorwatch.domain.tasks.model import TasksObservation
+from mirrorwatch_lab import Lab, LabSettings
 from tests.support.lab import produce
 from tests.support.lags import lag_of, wait_until_copied
 from tests.support.oversized import (

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mirrorwatch.domain.verdicts import Health, Verdict
-from mirrorwatch.lab import Lab, LabSettings
+from mirrorwatch.domain.report import Health, Verdict
+from mirrorwatch_lab import Lab, LabSettings
 from tests.support.lab import copied, produce
 from tests.support.oversized import (
     LIMIT,

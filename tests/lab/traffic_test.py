@@ -10,9 +10,8 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from mirrorwatch.clock import utc_now
-from mirrorwatch.lab.signals import Signal, plan
-from mirrorwatch.lab.traffic import TRAFFIC_TOPICS, Traffic
-from mirrorwatch.lab.waiting import wait_until
+from mirrorwatch_lab.traffic import TRAFFIC_TOPICS, Signal, Traffic, plan
+from mirrorwatch_lab.waiting import wait_until
 
 MINUTES = 30
 

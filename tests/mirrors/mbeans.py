@@ -5,14 +5,23 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from mirrorwatch.domain.mbeans import MBean, parse_name
-from mirrorwatch.domain.mirror_facts import MirrorMetrics
-from mirrorwatch.domain.naming import DefaultNaming, IdentityNaming, Naming
-from mirrorwatch.domain.selection import Selection
-from mirrorwatch.mirrors.mirrormaker2_jmx import MirrorMaker2Jmx
-from mirrorwatch.mirrors.mirrormaker2_mbeans import WANTED
-from mirrorwatch.mirrors.mirrormaker2_ownership import Ownership
-from mirrorwatch.sources.jmx.prometheus import parse
+from mirrorwatch.domain.bottleneck.model import (
+    MBean,
+    MirrorMetrics,
+    parse_name,
+)
+from mirrorwatch.domain.topics import (
+    DefaultNaming,
+    IdentityNaming,
+    Naming,
+    Selection,
+)
+from mirrorwatch.mirrors.mirrormaker2_jmx import (
+    WANTED,
+    MirrorMaker2Jmx,
+    Ownership,
+)
+from mirrorwatch.sources.jmx.readers import parse
 
 __all__ = [
     "DEFAULT",

@@ -4,9 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mirrorwatch.domain.mbeans import MBean
-from mirrorwatch.domain.mirror_facts import TaskErrors
-from mirrorwatch.domain.naming import Naming
+from mirrorwatch.domain.bottleneck.model import MBean, TaskErrors
+from mirrorwatch.domain.topics import Naming
 from tests.mirrors.mbeans import (
     DEFAULT,
     IDENTITY,

@@ -2,9 +2,12 @@
 
 import pytest
 
-from mirrorwatch.domain.mbeans import MBean
-from mirrorwatch.domain.mirror_metrics import ConsumerMetrics, ProducerMetrics
-from mirrorwatch.domain.selection import Selection
+from mirrorwatch.domain.bottleneck.model import (
+    ConsumerMetrics,
+    MBean,
+    ProducerMetrics,
+)
+from mirrorwatch.domain.topics import Selection
 from tests.mirrors.mbeans import DEFAULT, OURS, consumer, jolokia, of
 
 

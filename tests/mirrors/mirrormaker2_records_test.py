@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mirrorwatch.domain.positions import (
+from mirrorwatch.domain.mirror_records import (
     Assignment,
     Checkpoint,
     Companion,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mirrorwatch.promotion.chronograf import MARK
+from mirrorwatch_promotion.chronograf import MARK
 from tests.support.two_sites import TwoSites
 
 pytestmark = [pytest.mark.kapacitor, pytest.mark.chronograf]

@@ -4,7 +4,7 @@ import copy
 
 import yaml
 
-from mirrorwatch.promotion.grafana import MARK
+from mirrorwatch_promotion.grafana import MARK
 from tests.support.grafanas import MODEL, TOKEN, Grafanas
 
 

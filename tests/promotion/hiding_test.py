@@ -2,7 +2,7 @@
 
 import pytest
 
-from mirrorwatch.domain.promotion.hiding import HIDDEN, hide
+from mirrorwatch_promotion.item import HIDDEN, hide
 
 
 @pytest.mark.parametrize(

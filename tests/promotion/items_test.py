@@ -1,6 +1,6 @@
 """What servers tell of one thing in two ways is the same."""
 
-from mirrorwatch.promotion.chronograf import from_chronograf
+from mirrorwatch_promotion.chronograf import from_chronograf
 
 EMPTY = {"base": "", "scale": "", "label": ""}
 SET = {"base": "10", "scale": "linear", "label": ""}

@@ -1,7 +1,6 @@
 """What still names the one site is told to a person."""
 
-from mirrorwatch.domain.promotion import Kind, Translation
-from mirrorwatch.domain.promotion.leftovers import find_leftovers
+from mirrorwatch_promotion.values import Kind, Translation, find_leftovers
 
 THERE = Translation(
     {

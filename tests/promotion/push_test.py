@@ -7,11 +7,16 @@ from pathlib import Path
 import pytest
 
 from mirrorwatch.exceptions import PromotionError
-from mirrorwatch.promotion.item import Item
-from mirrorwatch.promotion.journal import Journal, open_journal
-from mirrorwatch.promotion.plan import Change, make_plan
-from mirrorwatch.promotion.push import push, roll_back
-from mirrorwatch.promotion.render import render_change
+from mirrorwatch_promotion.item import Item
+from mirrorwatch_promotion.push import (
+    Change,
+    Journal,
+    make_plan,
+    open_journal,
+    push,
+    render_change,
+    roll_back,
+)
 from tests.support.memory_product import MemoryProduct, task
 
 PATIENCE = timedelta(seconds=10)

@@ -4,11 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorwatch.domain.promotion import Kind, Rewriter, Translation
-from mirrorwatch.domain.promotion.flux import rewrite_flux
-from mirrorwatch.domain.promotion.influxql import rewrite_influxql
-from mirrorwatch.domain.promotion.promql import rewrite_promql
-from mirrorwatch.domain.promotion.tokens import join, tokenize
+from mirrorwatch_promotion.queries import (
+    join,
+    rewrite_flux,
+    rewrite_influxql,
+    rewrite_promql,
+    tokenize,
+)
+from mirrorwatch_promotion.values import Kind, Rewriter, Translation
 
 STAND = {
     Kind.DATABASE: {"efd": "efd_stand", "agent": "mirror stand"},

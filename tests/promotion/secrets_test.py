@@ -4,14 +4,10 @@ from typing import Any
 
 import pytest
 
-from mirrorwatch.domain.promotion import Kind, Rewriter, Translation
-from mirrorwatch.domain.promotion.kapacitor import (
-    rewrite_handler,
-    rewrite_task,
-)
-from mirrorwatch.promotion.item import Item
-from mirrorwatch.promotion.plan import Change
-from mirrorwatch.promotion.render import render_change
+from mirrorwatch_promotion.item import Item
+from mirrorwatch_promotion.kapacitor import rewrite_handler, rewrite_task
+from mirrorwatch_promotion.push import Change, render_change
+from mirrorwatch_promotion.values import Kind, Rewriter, Translation
 
 OLD, NEW = "Bearer of-the-stand", "Bearer of-the-summit"
 UNKNOWN = Translation({}, {})

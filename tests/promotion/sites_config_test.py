@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from mirrorwatch.config.sites import SitesConfig
-from mirrorwatch.domain.promotion import Kind
 from mirrorwatch.exceptions import ConfigError
+from mirrorwatch_promotion.config import SitesConfig
+from mirrorwatch_promotion.values import Kind
 
 
 def load(folder: Path, text: str) -> SitesConfig:

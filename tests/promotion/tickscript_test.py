@@ -3,12 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorwatch.domain.promotion import Kind, Rewriter, Translation
-from mirrorwatch.domain.promotion.kapacitor import (
-    rewrite_handler,
-    rewrite_task,
-)
-from mirrorwatch.domain.promotion.tickscript import TickScript
+from mirrorwatch_promotion.kapacitor import rewrite_handler, rewrite_task
+from mirrorwatch_promotion.tickscript import TickScript
+from mirrorwatch_promotion.values import Kind, Rewriter, Translation
 
 STAND = {
     Kind.DATABASE: {"efd": "efd_stand"},

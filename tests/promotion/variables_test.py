@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from mirrorwatch.domain.promotion import Kind, Rewriter, Translation
-from mirrorwatch.domain.promotion.chronograf import rewrite_chronograf
-from mirrorwatch.domain.promotion.grafana import rewrite_grafana
+from mirrorwatch_promotion.chronograf import rewrite_chronograf
+from mirrorwatch_promotion.grafana import rewrite_grafana
+from mirrorwatch_promotion.values import Kind, Rewriter, Translation
 
 THERE = Translation(
     {

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from mirrorwatch.config.sites import ServerConfig
 from mirrorwatch.exceptions import PromotionError, ServerLostError
-from mirrorwatch.promotion.http import Api
+from mirrorwatch_promotion.config import ServerConfig
+from mirrorwatch_promotion.http import Api
 from tests.support.answers import Answer, answering, certified
 
 PASSWORD = "pass-word-9"  # noqa: S105

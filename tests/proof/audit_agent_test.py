@@ -9,10 +9,10 @@ from zoneinfo import ZoneInfo
 import httpx
 import pytest
 
-from mirrorwatch.cli.demo import describe_agent
 from mirrorwatch.clock import utc_now
-from mirrorwatch.lab import CANARY_TOPIC, Lab, LabSettings
-from mirrorwatch.lab.faults import MARK, drop_marked
+from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
+from mirrorwatch_lab.cli import describe_agent
+from mirrorwatch_lab.faults import MARK, drop_marked
 from tests.support.agent_process import AgentProcess
 from tests.support.lab import copied, produce
 from tests.support.watch import wait_until

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mirrorwatch.clock import utc_now
-from mirrorwatch.lab import CANARY_TOPIC, Lab, LabSettings
+from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
 from tests.support.audit_command import SECONDS, AuditCommand, Ran, write
 from tests.support.audit_faults import last_value, records
 from tests.support.lab import copied

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from mirrorwatch.clock import utc_now
-from mirrorwatch.lab import CANARY_TOPIC, Lab, LabSettings
-from mirrorwatch.lab.faults import drop_marked
+from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
+from mirrorwatch_lab.faults import drop_marked
 from tests.support.audit_command import SECONDS, AuditCommand, write
 from tests.support.audit_faults import (
     FAULTS,

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from mirrorwatch.lab import CANARY_TOPIC, Lab, LabSettings
-from mirrorwatch.lab.faults import MARK, drop_marked
+from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
+from mirrorwatch_lab.faults import MARK, drop_marked
 from tests.support.audit_command import AuditCommand, Ran
 from tests.support.audit_records import (
     CONFIGS,

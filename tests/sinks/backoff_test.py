@@ -6,8 +6,14 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorwatch.sinks.backoff import LONGEST_ASKED, Backoff
-from mirrorwatch.sinks.pace import LEAST_POINTS, MOST_POINTS, QUICK, Pace
+from mirrorwatch.sinks.queued import (
+    LEAST_POINTS,
+    LONGEST_ASKED,
+    MOST_POINTS,
+    QUICK,
+    Backoff,
+    Pace,
+)
 from tests.support.isolation import FakeClock
 
 JITTER = st.floats(0, 1, exclude_max=True)

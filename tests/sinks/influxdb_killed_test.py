@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mirrorwatch.sinks.influxdb_points import to_points
+from mirrorwatch.sinks.influxdb import to_points
 from tests.support.influx import InfluxServer, Tags
 from tests.support.sink_process import SinkProcess, report_of
 

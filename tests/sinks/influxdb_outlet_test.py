@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from mirrorwatch.exceptions import ConfigError, SinkError, SinkRejectedError
-from mirrorwatch.sinks.batch import Batch
-from mirrorwatch.sinks.influxdb import InfluxDbOutlet
-from mirrorwatch.sinks.influxdb_access import (
+from mirrorwatch.sinks.influxdb import (
     InfluxDbAccess,
+    InfluxDbOutlet,
     password_access,
+    to_points,
     token_access,
 )
-from mirrorwatch.sinks.influxdb_points import to_points
+from mirrorwatch.sinks.queue import Batch
 from tests.support.answers import Answer, answering, certified
 from tests.support.full_report import a_full_report
 

@@ -9,7 +9,7 @@ from influxdb_client.client.write.point import Point
 
 from mirrorwatch.domain.observations import ProbeArrival
 from mirrorwatch.ports import Report
-from mirrorwatch.sinks.influxdb_points import to_points
+from mirrorwatch.sinks.influxdb import to_points
 from tests.support.builders import NOON, a_canary, a_report, an_arrival
 from tests.support.full_report import a_full_report
 from tests.support.report_strategies import reports

@@ -15,8 +15,8 @@ from influxdb_client.client.influxdb_client import InfluxDBClient
 
 from mirrorwatch.cli.root import main
 from mirrorwatch.clock import utc_now
-from mirrorwatch.sinks.batch import Batch
 from mirrorwatch.sinks.influxdb import InfluxDbOutlet
+from mirrorwatch.sinks.queue import Batch
 from tests.support.influx import TOKEN, Influx1, InfluxServer
 from tests.support.influx_config import influx_config, influx_environment
 from tests.support.plain_http import HTTP

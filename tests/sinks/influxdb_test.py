@@ -12,14 +12,10 @@ import structlog
 from structlog.testing import capture_logs
 
 from mirrorwatch.exceptions import SinkError, SinkRejectedError
-from mirrorwatch.sinks.backlog import Backlog
-from mirrorwatch.sinks.backoff import Backoff
-from mirrorwatch.sinks.batch import Batch
 from mirrorwatch.sinks.influxdb import InfluxDbOutlet
-from mirrorwatch.sinks.isolated import IsolatedSink
 from mirrorwatch.sinks.prometheus import PrometheusSink
-from mirrorwatch.sinks.salvage import deliver
-from mirrorwatch.sinks.spool import Spool
+from mirrorwatch.sinks.queue import Backlog, Batch, Spool
+from mirrorwatch.sinks.queued import Backoff, IsolatedSink, deliver
 from mirrorwatch.state import Database
 from tests.support.builders import NOON, a_report
 from tests.support.full_report import a_full_report

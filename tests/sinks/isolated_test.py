@@ -10,9 +10,8 @@ from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
 from mirrorwatch.exceptions import SinkError
-from mirrorwatch.sinks.backlog import Backlog
-from mirrorwatch.sinks.isolated import IsolatedSink
-from mirrorwatch.sinks.spool import Spool
+from mirrorwatch.sinks.queue import Backlog, Spool
+from mirrorwatch.sinks.queued import IsolatedSink
 from mirrorwatch.state import Database
 from tests.support.builders import NOON, a_report
 from tests.support.isolation import Bench

@@ -5,7 +5,7 @@ from datetime import timedelta
 import structlog
 from structlog.testing import capture_logs
 
-from mirrorwatch.domain.verdicts import Health, Verdict
+from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch.sinks.log import LogSink
 from tests.support.builders import (
     FLOW,

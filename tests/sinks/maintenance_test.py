@@ -7,13 +7,13 @@ import pytest
 import structlog
 from structlog.testing import capture_logs
 
-from mirrorwatch.domain.verdicts import Flow, Health
+from mirrorwatch.domain.report import Flow, Health
 from mirrorwatch.ports import Report
 from mirrorwatch.sinks.maintenance import PATIENCE, MaintenanceSink
 from mirrorwatch.state import Database
 from mirrorwatch.state.history import History
 from mirrorwatch.state.maintenance import MaintenanceStore
-from mirrorwatch.state.outbox import Outbox
+from mirrorwatch.state.notices import Outbox
 from tests.support.builders import FLOW, NOON, a_report, a_verdict
 
 TICK = timedelta(seconds=5)

@@ -10,7 +10,7 @@ from prometheus_client import REGISTRY
 from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 
-from mirrorwatch.domain.canary import Ledger
+from mirrorwatch.domain.canary.tracker import Ledger
 from mirrorwatch.domain.catalogue import CATALOGUE
 from mirrorwatch.domain.samples import samples
 from mirrorwatch.ports import Report

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from mirrorwatch.exceptions import SinkError, SinkRejectedError
-from mirrorwatch.sinks.batch import Batch
-from mirrorwatch.sinks.salvage import MOST_SPLITS, deliver
+from mirrorwatch.sinks.queue import Batch
+from mirrorwatch.sinks.queued import MOST_SPLITS, deliver
 from tests.support.isolation import Bench
 from tests.support.outlets import FakeOutlet
 

@@ -3,8 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorwatch.sinks.batch import Batch
-from mirrorwatch.sinks.spool import Rows, Spool
+from mirrorwatch.sinks.queue import Batch, Rows, Spool
 from mirrorwatch.state import Database
 from tests.support.isolation import kept_bytes
 

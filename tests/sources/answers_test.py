@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import TopicDescription
 
-from mirrorwatch.sources.answers import answer_of, free_leaked_id
+from mirrorwatch.kafka.errors import answer_of, free_leaked_id
 
 
 class Id:

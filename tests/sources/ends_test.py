@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
-from mirrorwatch.domain.view import TopicPartition
-from mirrorwatch.sources.cluster import Cluster
-from mirrorwatch.sources.ends import BATCH, Ends
+from mirrorwatch.domain.cluster_view import TopicPartition
+from mirrorwatch.kafka.admin import Cluster
+from mirrorwatch.kafka.offsets import BATCH, Ends
 
 BROKERS, PARTITIONS = 3, 4
 """Of the cluster; that many partitions has each topic that is asked for."""

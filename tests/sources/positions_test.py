@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime
 
-from mirrorwatch.domain.positions import Committed, Sync
-from mirrorwatch.sources.positions import Positions
+from mirrorwatch.domain.mirror_records import Committed, Sync
+from mirrorwatch.sources.mirror_state import Positions
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

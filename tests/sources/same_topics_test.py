@@ -2,8 +2,8 @@
 
 from datetime import timedelta
 
-from mirrorwatch.domain.positions import Committed, Sync
-from mirrorwatch.sources.topics import DESCRIBE_EVERY
+from mirrorwatch.domain.mirror_records import Committed, Sync
+from mirrorwatch.sources.survey import DESCRIBE_EVERY
 from tests.support.builders import NOON
 from tests.support.surveys import World
 

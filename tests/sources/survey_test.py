@@ -4,10 +4,10 @@ from datetime import timedelta
 
 import pytest
 
-from mirrorwatch.domain.positions import Connector
-from mirrorwatch.domain.selection import Selection
+from mirrorwatch.domain.mirror_records import Connector
+from mirrorwatch.domain.topics import Selection
 from mirrorwatch.exceptions import StateError
-from mirrorwatch.sources.side import STARTS_EVERY
+from mirrorwatch.sources.survey import STARTS_EVERY
 from tests.support.surveys import World
 
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from mirrorwatch.state.audit_folder import local_path, to_url
+from mirrorwatch.state.audits import local_path, to_url
 
 
 def test_a_path_is_a_folder_of_this_machine(tmp_path: Path) -> None:

@@ -4,18 +4,20 @@ from pathlib import Path
 
 import pytest
 
-from mirrorwatch.domain.audit import FinishedAudit, Hours, Stated, Unverifiable
+from mirrorwatch.domain.audit.plan import Stated, Unverifiable
+from mirrorwatch.domain.audit.result import FinishedAudit, Hours
 from mirrorwatch.exceptions import AuditError
 from mirrorwatch.state.audits import (
+    from_versioned,
     latest_audit,
     read_audit,
     read_audits,
     read_hours,
+    to_versioned,
     write_audit,
     write_hours,
     write_report,
 )
-from mirrorwatch.state.versioned import from_versioned, to_versioned
 from tests.support.audits import (
     NIGHT,
     a_finding,

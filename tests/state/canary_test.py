@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from mirrorwatch.domain.canary import Ledger, settle
+from mirrorwatch.domain.canary.tracker import Ledger, settle
 from mirrorwatch.exceptions import StateError
 from mirrorwatch.state import Database
 from mirrorwatch.state.canary import LOSSES_KEPT, CanaryStore

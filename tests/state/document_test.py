@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mirrorwatch.state import Database
-from mirrorwatch.state.document import DocumentStore
+from mirrorwatch.state.documents import DocumentStore
 
 
 @dataclass(frozen=True)

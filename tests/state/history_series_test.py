@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.domain.report import Health
 from mirrorwatch.state import Database
-from mirrorwatch.state.bucket import Bucket
-from mirrorwatch.state.history import History
+from mirrorwatch.state.history import Bucket, History
 from tests.support.builders import FLOW, NOON
 from tests.support.ticks import HOUR, MINUTE, MS, SECOND, a_tick, only
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mirrorwatch.domain.verdicts import Flow, Health
+from mirrorwatch.domain.report import Flow, Health
 from mirrorwatch.state import Database
 from mirrorwatch.state.history import History
 from tests.support.builders import FLOW, NOON, a_canary, a_report, an_arrival

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mirrorwatch.domain.before_after import Snapshot
+from mirrorwatch.domain.notices.maintenance import Snapshot
 from mirrorwatch.exceptions import StateError
 from mirrorwatch.state import Database
 from mirrorwatch.state.maintenance import MaintenanceStore

@@ -3,9 +3,9 @@
 from datetime import timedelta
 from pathlib import Path
 
-from mirrorwatch.domain.resets import Kind, Place, ResetBooks
+from mirrorwatch.domain.position.model import Kind, Place, ResetBooks
 from mirrorwatch.state import Database
-from mirrorwatch.state.resets import ResetStore
+from mirrorwatch.state.position import ResetStore
 from tests.support.builders import NOON
 
 LATER = NOON + timedelta(minutes=3)

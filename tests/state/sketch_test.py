@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorwatch.state.sketch import LatencySketch
+from mirrorwatch.state.history import LatencySketch
 
 DURATIONS = st.lists(
     st.timedeltas(min_value=-timedelta(hours=2), max_value=timedelta(days=30)),

@@ -3,10 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from mirrorwatch.domain.verdicts import Health, keep_since
+from mirrorwatch.domain.report import Health, keep_since
 from mirrorwatch.exceptions import StateError
 from mirrorwatch.state import Database
-from mirrorwatch.state.verdicts import VerdictStore
+from mirrorwatch.state.documents import VerdictStore
 from tests.support.builders import NOON, a_verdict
 
 LATER = NOON + timedelta(minutes=3)

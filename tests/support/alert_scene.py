@@ -12,9 +12,9 @@ from typing import Any
 
 import yaml
 
-from mirrorwatch.alerting import ALERTS
-from mirrorwatch.alerting.prometheus import rules
 from mirrorwatch.shipped import shipped
+from mirrorwatch_alerting import ALERTS
+from mirrorwatch_alerting.prometheus import rules
 
 from .agent_process import AgentProcess
 from .alerting_servers import Alertmanager, RulingPrometheus

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from datetime import timedelta
 
-from mirrorwatch.alerting import ALERTS
-from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.domain.report import Health
+from mirrorwatch_alerting import ALERTS
 from tests.support.promtool import FLOW, Story, health_of
 
 __all__ = [

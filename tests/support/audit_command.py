@@ -12,8 +12,8 @@ from typing import Any
 import yaml
 from confluent_kafka import Producer
 
-from mirrorwatch.cli.demo import describe_agent
-from mirrorwatch.lab import Lab
+from mirrorwatch_lab import Lab
+from mirrorwatch_lab.cli import describe_agent
 
 __all__ = ["SECONDS", "AuditCommand", "Ran", "write"]
 

@@ -4,16 +4,16 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from mirrorwatch.domain.audit.night import TopicTally
-from mirrorwatch.domain.audit.observation import (
+from mirrorwatch.domain.audit.check import AuditLimits, judge_audit
+from mirrorwatch.domain.audit.flow_result import (
     Attempt,
     AuditObservation,
     Outcome,
+    TopicTally,
 )
 from mirrorwatch.domain.audit.plan import Unverifiable
-from mirrorwatch.domain.audit.result import Finding, FindingKind
-from mirrorwatch.domain.checks import AuditLimits, judge_audit
-from mirrorwatch.domain.verdicts import Verdict
+from mirrorwatch.domain.audit.result import AuditFinding, FindingKind
+from mirrorwatch.domain.report import Verdict
 from tests.support.audit_report import a_night
 from tests.support.builders import FLOW, NOON
 
@@ -70,10 +70,10 @@ def an_attempt(
 
 def a_finding(
     kind: FindingKind = "dropped", count: int = 17, partition: int = 3
-) -> Finding:
+) -> AuditFinding:
     """Records that are wrong in one partition."""
     missing = kind == "dropped"
-    return Finding(
+    return AuditFinding(
         flow=FLOW.name,
         topic="events",
         partition=partition,
@@ -84,7 +84,7 @@ def a_finding(
     )
 
 
-def with_findings(*findings: Finding) -> AuditObservation:
+def with_findings(*findings: AuditFinding) -> AuditObservation:
     """Return what is seen after a night that found something."""
     found: dict[str, int] = {}
     for finding in findings:

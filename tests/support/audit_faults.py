@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from mirrorwatch.lab import Lab
-from mirrorwatch.lab.faults import MARK
+from mirrorwatch_lab import Lab
+from mirrorwatch_lab.faults import MARK
 from tests.support.audit_command import Ran, write
 from tests.support.lab import copied
 

@@ -6,11 +6,18 @@ from dataclasses import replace
 from confluent_kafka import Message
 
 from mirrorwatch.audit import freeze
-from mirrorwatch.cli.demo import describe_agent
 from mirrorwatch.clock import utc_now
 from mirrorwatch.config import Config
-from mirrorwatch.domain.audit import Ends, Lane, Plan, Request, Span, Window
-from mirrorwatch.lab import Lab
+from mirrorwatch.domain.audit.plan import (
+    Ends,
+    Lane,
+    Plan,
+    Request,
+    Span,
+    Window,
+)
+from mirrorwatch_lab import Lab
+from mirrorwatch_lab.cli import describe_agent
 from tests.support.watch import wait_until
 
 __all__ = [

@@ -7,7 +7,7 @@ from typing import Any
 from confluent_kafka import Producer
 
 from mirrorwatch.clock import utc_now
-from mirrorwatch.lab import Lab
+from mirrorwatch_lab import Lab
 from tests.support.lab import FLUSH_SECONDS
 
 __all__ = ["CONFIGS", "KEYS", "PARTITIONS", "SHARES", "fill"]

@@ -3,10 +3,13 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from mirrorwatch.domain.audit.night import Night, TopicTally
-from mirrorwatch.domain.audit.observation import AuditObservation
+from mirrorwatch.domain.audit.flow_result import (
+    AuditObservation,
+    Night,
+    TopicTally,
+)
 from mirrorwatch.domain.audit.plan import Unverifiable
-from mirrorwatch.domain.audit.result import Finding
+from mirrorwatch.domain.audit.result import AuditFinding
 
 from .builders import FLOW, NOON
 
@@ -54,7 +57,7 @@ def an_audit(at: datetime = NOON) -> AuditObservation:
             ),
         ),
         findings=(
-            Finding(
+            AuditFinding(
                 flow=FLOW.name,
                 topic="events",
                 partition=3,

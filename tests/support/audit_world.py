@@ -4,8 +4,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from mirrorwatch.domain.audit import Ends, Lane, Plan, Span, ends_after
-from mirrorwatch.domain.audit.conversation import converse
 from mirrorwatch.domain.audit.facts import (
     Feed,
     FirstSince,
@@ -13,9 +11,11 @@ from mirrorwatch.domain.audit.facts import (
     LaneFacts,
     Log,
     Question,
+    converse,
 )
 from mirrorwatch.domain.audit.nightly import Night, plan_night
-from mirrorwatch.domain.audit.outcome import Outcome
+from mirrorwatch.domain.audit.plan import Ends, Lane, Plan, Span, ends_after
+from mirrorwatch.domain.audit.ranges import Outcome
 
 from .builders import NOON
 

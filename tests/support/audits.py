@@ -2,16 +2,15 @@
 
 from datetime import UTC, datetime, timedelta
 
-from mirrorwatch.domain.audit import (
+from mirrorwatch.domain.audit.plan import Stated, Unverifiable
+from mirrorwatch.domain.audit.result import (
+    AuditFinding,
     AuditResult,
-    Finding,
     FindingKind,
     FinishedAudit,
     HourCount,
     Speed,
-    Stated,
     TopicCount,
-    Unverifiable,
 )
 
 __all__ = ["NIGHT", "a_count", "a_finding", "a_finished", "a_result"]
@@ -44,11 +43,11 @@ def a_finding(
     topic: str = "events",
     first: int = 42,
     last: int = 42,
-) -> Finding:
+) -> AuditFinding:
     """A range of records that are wrong."""
     ranges = ((first, last),)
     at = NIGHT - timedelta(hours=3)
-    return Finding(
+    return AuditFinding(
         flow=FLOW,
         topic=topic,
         partition=0,
@@ -62,7 +61,7 @@ def a_finding(
 
 
 def a_result(
-    *findings: Finding,
+    *findings: AuditFinding,
     at: datetime = NIGHT,
     nightly: bool = True,
     topics: tuple[TopicCount, ...] = (),

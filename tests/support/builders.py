@@ -3,17 +3,16 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from mirrorwatch.domain.histogram import Histogram
-from mirrorwatch.domain.maintenance import Window
 from mirrorwatch.domain.observations import (
     CanaryCounts,
     CanaryObservation,
     CanaryPartition,
+    Histogram,
     Observation,
     ProbeArrival,
     Problem,
 )
-from mirrorwatch.domain.verdicts import Evidence, Flow, Health, Verdict
+from mirrorwatch.domain.report import Evidence, Flow, Health, Verdict, Window
 from mirrorwatch.ports import AgentState, Report
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from mirrorwatch.domain.tasks import MirrorTask, TasksObservation
+from mirrorwatch.domain.tasks.model import MirrorTask, TasksObservation
 
 from .builders import FLOW
 

@@ -5,9 +5,10 @@ from typing import Any
 
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from mirrorwatch.domain.audit import Finding, Lane, TopicCount
-from mirrorwatch_audit.audit import audit
-from mirrorwatch_audit.comparison import Comparison
+from mirrorwatch.domain.audit.plan import Lane
+from mirrorwatch.domain.audit.result import AuditFinding, TopicCount
+from mirrorwatch_audit.compare.audit import audit
+from mirrorwatch_audit.compare.digests import Comparison
 
 from .logs import BUCKET, Logs, Record, make_lane, make_plan, millis
 
@@ -81,7 +82,7 @@ class Audited:
         self._all = comparison
         self._carry = comparison.carry.collect()
 
-    def findings(self, topic: str) -> list[Finding]:
+    def findings(self, topic: str) -> list[AuditFinding]:
         return [f for f in self._all.findings if f.topic == topic]
 
     def found(self, topic: str) -> list[tuple[object, ...]]:

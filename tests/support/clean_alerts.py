@@ -5,9 +5,9 @@ from pathlib import Path
 
 from influxdb_client.client.write.point import Point
 
-from mirrorwatch.alerting import ALERTS
-from mirrorwatch.alerting.alert import Judged
-from mirrorwatch.alerting.kapacitor import scripts
+from mirrorwatch_alerting import ALERTS
+from mirrorwatch_alerting.alerts import Judged
+from mirrorwatch_alerting.kapacitor import scripts
 
 from .clean_run import CleanRun
 from .influx import Rows

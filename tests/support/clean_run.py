@@ -10,10 +10,10 @@ from typing import Any
 
 import httpx
 
-from mirrorwatch.domain.canary import Ledger
-from mirrorwatch.lab import Lab
+from mirrorwatch.domain.canary.tracker import Ledger
 from mirrorwatch.state import Database
 from mirrorwatch.state.canary import CanaryStore
+from mirrorwatch_lab import Lab
 
 from .agent_process import AgentProcess
 from .alerting_servers import ruling

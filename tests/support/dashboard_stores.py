@@ -14,13 +14,13 @@ from typing import Any
 
 import httpx
 
-from mirrorwatch.cli.demo import describe_agent
 from mirrorwatch.clock import utc_now
-from mirrorwatch.domain.verdicts import Flow
-from mirrorwatch.lab import CANARY_TOPIC, Lab, LabSettings
-from mirrorwatch.lab.traffic import TRAFFIC_TOPICS, Traffic
-from mirrorwatch.sinks.influxdb_points import to_points
+from mirrorwatch.domain.report import Flow
+from mirrorwatch.sinks.influxdb import to_points
 from mirrorwatch.sinks.prometheus import PrometheusSink
+from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
+from mirrorwatch_lab.cli import describe_agent
+from mirrorwatch_lab.traffic import TRAFFIC_TOPICS, Traffic
 
 from .agent_process import AgentProcess
 from .builders import FLOW as REPORTED

@@ -9,9 +9,8 @@ from pathlib import Path
 import structlog
 
 from mirrorwatch.config import NotifyConfig
-from mirrorwatch.domain.maintenance import Window
-from mirrorwatch.domain.notices import Links
-from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.domain.notices.text import Links
+from mirrorwatch.domain.report import Health, Window
 from mirrorwatch.state import Database
 from mirrorwatch.wiring import wire_notify
 

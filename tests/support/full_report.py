@@ -3,14 +3,14 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from mirrorwatch.domain.histogram import Histogram
 from mirrorwatch.domain.observations import (
     CanaryCounts,
     CanaryPartition,
+    Histogram,
     ProbeArrival,
 )
-from mirrorwatch.domain.resets import PositionObservation
-from mirrorwatch.domain.verdicts import Flow, Health
+from mirrorwatch.domain.position.model import PositionObservation
+from mirrorwatch.domain.report import Flow, Health
 from mirrorwatch.ports import AgentState, Report
 
 from .audit_report import an_audit

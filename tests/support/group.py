@@ -6,7 +6,7 @@ from typing import Self
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from mirrorwatch.lab import Lab
+from mirrorwatch_lab import Lab
 
 from .watch import wait_until
 

@@ -14,12 +14,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from mirrorwatch.lab.addresses import Ports
-from mirrorwatch.sinks.influxdb_access import (
+from mirrorwatch.sinks.influxdb import (
     InfluxDbAccess,
     password_access,
     token_access,
 )
+from mirrorwatch_lab.link import Ports
 from tests.support.plain_http import HTTP
 
 __all__ = ["SERVERS", "Influx1", "Influx2", "InfluxServer", "Rows", "Tags"]

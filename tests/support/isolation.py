@@ -11,10 +11,8 @@ from sqlite3 import Connection
 import structlog
 
 from mirrorwatch.exceptions import StateError
-from mirrorwatch.sinks.backlog import Backlog
-from mirrorwatch.sinks.backoff import Backoff
-from mirrorwatch.sinks.isolated import IsolatedSink
-from mirrorwatch.sinks.spool import Spool
+from mirrorwatch.sinks.queue import Backlog, Spool
+from mirrorwatch.sinks.queued import Backoff, IsolatedSink
 from mirrorwatch.state import Database
 
 from .builders import NOON, a_report

@@ -7,27 +7,27 @@ from typing import Any
 
 from mirrorwatch.clock import utc_now
 from mirrorwatch.config import Config
-from mirrorwatch.domain.mbeans import MBean
-from mirrorwatch.domain.mirror_facts import MirrorMetrics, MirrorObservation
-from mirrorwatch.domain.mirror_metrics import (
+from mirrorwatch.domain.bottleneck.model import (
     ClassMetrics,
     ConsumerMetrics,
     IoMetrics,
+    MBean,
+    MirrorMetrics,
+    MirrorObservation,
     ProducerMetrics,
     TaskMetrics,
 )
-from mirrorwatch.lab import Lab
-from mirrorwatch.mirrors.mirrormaker2_jmx import MirrorMaker2Jmx
-from mirrorwatch.mirrors.mirrormaker2_mbeans import WANTED
+from mirrorwatch.mirrors.mirrormaker2_jmx import WANTED, MirrorMaker2Jmx
 from mirrorwatch.ports import Report
-from mirrorwatch.sources.jmx import (
+from mirrorwatch.sources.jmx.readers import (
     JmxAddress,
     JmxReader,
     JolokiaReader,
     PrometheusReader,
-    RmiReader,
 )
-from mirrorwatch.wiring.jmx import to_interpreter
+from mirrorwatch.sources.jmx.rmi import RmiReader
+from mirrorwatch.wiring.flows import to_interpreter
+from mirrorwatch_lab import Lab
 
 from .watch import FLOW, Watch, describe
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import Any
 
-from mirrorwatch.sources.jmx import JmxReader
+from mirrorwatch.sources.jmx.readers import JmxReader
 
 from .jmx import Said, read
 

@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 from statistics import median
 
 from mirrorwatch.clock import utc_now
-from mirrorwatch.domain.verdicts import Health
-from mirrorwatch.lab import Lab
+from mirrorwatch.domain.report import Health
 from mirrorwatch.ports import Report
+from mirrorwatch_lab import Lab
 
 from .jmx import last, said
 from .watch import FLOW, PATIENT, Watch, wait_until

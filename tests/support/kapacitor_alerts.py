@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mirrorwatch.ports import Report
-from mirrorwatch.sinks.influxdb_points import to_points
+from mirrorwatch.sinks.influxdb import to_points
 
 from .influx import Influx1
 from .tick_site import Kapacitor

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from mirrorwatch.alerting import ALERTS, Alert
-from mirrorwatch.alerting.alert import Judged
 from mirrorwatch.clock import utc_now
 from mirrorwatch.domain.checks import CHECKS
-from mirrorwatch.domain.verdicts import Flow, Health
+from mirrorwatch.domain.report import Flow, Health
 from mirrorwatch.ports import Report
+from mirrorwatch_alerting import ALERTS, Alert
+from mirrorwatch_alerting.alerts import Judged
 
 from .builders import a_report, a_verdict, a_window
 from .kapacitor_alerts import AlertingKapacitor

@@ -8,8 +8,8 @@ from typing import Self
 import pytest
 from confluent_kafka import Producer
 
-from mirrorwatch.lab import Lab, LabSettings
-from mirrorwatch.lab.waiting import wait_until
+from mirrorwatch_lab import Lab, LabSettings
+from mirrorwatch_lab.waiting import wait_until
 
 __all__ = [
     "FLUSH_SECONDS",

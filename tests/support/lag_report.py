@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from mirrorwatch.domain.lag import (
+from mirrorwatch.domain.lag.model import (
     Headroom,
     LagObservation,
     LagStatus,

@@ -1,7 +1,7 @@
 """What an agent says of lag on a lab."""
 
 from mirrorwatch.clock import utc_now
-from mirrorwatch.domain.lag import LagObservation, TopicLag
+from mirrorwatch.domain.lag.model import LagObservation, TopicLag
 
 from .watch import Watch, wait_until
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from pyspark.sql import DataFrame, SparkSession
 
-from mirrorwatch.domain.audit import (
+from mirrorwatch.domain.audit.plan import (
     Lane,
     Plan,
     Side,
@@ -15,7 +15,7 @@ from mirrorwatch.domain.audit import (
     Span,
     Window,
 )
-from mirrorwatch_audit.records import RECORDS
+from mirrorwatch_audit.digest.records import RECORDS
 
 __all__ = [
     "AT",

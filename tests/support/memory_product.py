@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mirrorwatch.exceptions import PromotionError, ServerLostError
-from mirrorwatch.promotion.item import Item
+from mirrorwatch_promotion.item import Item
 
 __all__ = ["MemoryProduct", "task"]
 

@@ -4,16 +4,14 @@ from dataclasses import fields
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from mirrorwatch.domain.mirror_facts import (
-    MirrorMetrics,
-    MirrorObservation,
-    TaskErrors,
-)
-from mirrorwatch.domain.mirror_metrics import (
+from mirrorwatch.domain.bottleneck.model import (
     ClassMetrics,
     ConsumerMetrics,
     IoMetrics,
+    MirrorMetrics,
+    MirrorObservation,
     ProducerMetrics,
+    TaskErrors,
     TaskMetrics,
 )
 

@@ -10,7 +10,7 @@ from typing import Self
 
 from confluent_kafka import KafkaException, Producer
 
-from mirrorwatch.lab import Lab
+from mirrorwatch_lab import Lab
 
 from .lab import FLUSH_SECONDS
 

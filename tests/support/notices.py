@@ -3,8 +3,9 @@
 from collections.abc import Collection, Iterable, Mapping
 from datetime import timedelta
 
-from mirrorwatch.domain.notices import Books, Notice, Notifier, Policy
-from mirrorwatch.domain.verdicts import Flow, Health, Verdict, keep_since
+from mirrorwatch.domain.notices.model import Books, Notice
+from mirrorwatch.domain.notices.notifier import Notifier, Policy
+from mirrorwatch.domain.report import Flow, Health, Verdict, keep_since
 
 from .builders import FLOW, NOON, a_verdict
 

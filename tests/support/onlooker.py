@@ -11,8 +11,8 @@ from typing import Self
 from confluent_kafka import OFFSET_END, Consumer, TopicPartition
 
 from mirrorwatch.clock import utc_now
-from mirrorwatch.domain.canary import Message
-from mirrorwatch.lab import CANARY_TOPIC, Lab
+from mirrorwatch.domain.canary.model import Message
+from mirrorwatch_lab import CANARY_TOPIC, Lab
 
 __all__ = ["Onlooker", "Timed"]
 

@@ -7,7 +7,7 @@ from threading import Event, Thread
 
 from mirrorwatch.exceptions import SinkError, SinkRejectedError
 from mirrorwatch.ports import Report, Worker
-from mirrorwatch.sinks.batch import Batch
+from mirrorwatch.sinks.queue import Batch
 
 __all__ = ["FakeOutlet", "HangingOutlet", "stepping"]
 

@@ -2,9 +2,9 @@
 
 from datetime import datetime, timedelta
 
-from mirrorwatch.domain.canary import Message
-from mirrorwatch.domain.verdicts import Health, Verdict
-from mirrorwatch.lab import CANARY_TOPIC, Lab
+from mirrorwatch.domain.canary.model import Message
+from mirrorwatch.domain.report import Health, Verdict
+from mirrorwatch_lab import CANARY_TOPIC, Lab
 
 from .watch import Watch, wait_until
 

@@ -5,7 +5,7 @@ The mirror must not copy configurations: it would put back the limit that is
 lowered here (`lab.mirror.start(UNSYNCED)`).
 """
 
-from mirrorwatch.lab import Lab
+from mirrorwatch_lab import Lab
 from tests.support.lab import produce
 
 __all__ = ["LIMIT", "UNSYNCED", "lower_limit", "produce_alone"]

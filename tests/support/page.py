@@ -12,7 +12,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 from mirrorwatch.clock import utc_now
 from mirrorwatch.domain.observations import CanaryCounts
-from mirrorwatch.domain.verdicts import Flow, Health
+from mirrorwatch.domain.report import Flow, Health
 from mirrorwatch.ports import Report
 from tests.support.builders import (
     FLOW,

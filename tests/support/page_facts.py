@@ -3,12 +3,16 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from mirrorwatch.domain.audit.night import Night, TopicTally
-from mirrorwatch.domain.audit.observation import Attempt, AuditObservation
+from mirrorwatch.domain.audit.flow_result import (
+    Attempt,
+    AuditObservation,
+    Night,
+    TopicTally,
+)
 from mirrorwatch.domain.observations import CanaryCounts, Observation
 from mirrorwatch.domain.parity.topics import TopicsObservation
-from mirrorwatch.domain.resets import PositionObservation
-from mirrorwatch.domain.tasks import MirrorTask, Role, TasksObservation
+from mirrorwatch.domain.position.model import PositionObservation
+from mirrorwatch.domain.tasks.model import MirrorTask, Role, TasksObservation
 
 from .builders import FLOW, a_canary, a_partition, an_arrival
 from .topics_report import MANY, many_topics

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from mirrorwatch.domain.observations import CanaryCounts, Loss
-from mirrorwatch.domain.verdicts import Flow, Health
+from mirrorwatch.domain.report import Flow, Health
 from mirrorwatch.ports import AgentState, Report
 from tests.support.builders import (
     FLOW,

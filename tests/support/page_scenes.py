@@ -4,14 +4,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from mirrorwatch.domain.bottleneck.check import BottleneckLimits
 from mirrorwatch.domain.checkpoints import CheckpointsObservation
-from mirrorwatch.domain.checks import BottleneckLimits, FlowLimits, judge
+from mirrorwatch.domain.checks import FlowLimits, judge
 from mirrorwatch.domain.heartbeats import HeartbeatsObservation
-from mirrorwatch.domain.lag import LagStatus, Standing
+from mirrorwatch.domain.lag.model import LagStatus, Standing
 from mirrorwatch.domain.observations import LatencyObservation, Observation
 from mirrorwatch.domain.parity.configs import ConfigsObservation
-from mirrorwatch.domain.skips import SkipsObservation
-from mirrorwatch.domain.tasks import Stopped, Stuck
+from mirrorwatch.domain.skips.model import SkipsObservation
+from mirrorwatch.domain.tasks.model import Stopped, Stuck
 from mirrorwatch.ports import AgentState, Report
 
 from .audit_report import an_audit

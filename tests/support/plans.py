@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from mirrorwatch.domain.audit import Lane, Plan, SourceRange, Span, Window
+from mirrorwatch.domain.audit.plan import Lane, Plan, SourceRange, Span, Window
 
 __all__ = ["FROZEN_AT", "a_lane", "a_plan"]
 

@@ -11,7 +11,7 @@ import httpx
 import pytest
 import yaml
 
-from mirrorwatch.lab.addresses import Ports
+from mirrorwatch_lab.link import Ports
 
 from .influx import dies_with_parent
 from .plain_http import HTTP

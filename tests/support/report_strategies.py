@@ -4,13 +4,13 @@ from datetime import timedelta
 
 from hypothesis import strategies as st
 
-from mirrorwatch.domain.histogram import Histogram
 from mirrorwatch.domain.observations import (
     CanaryCounts,
     CanaryObservation,
     CanaryPartition,
+    Histogram,
 )
-from mirrorwatch.domain.verdicts import Flow, Health
+from mirrorwatch.domain.report import Flow, Health
 from mirrorwatch.ports import AgentState, Report
 
 from .builders import NOON, a_verdict, a_window

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 
 from confluent_kafka import Producer
 
-from mirrorwatch.domain.resets import Kind, PositionObservation, Reset
-from mirrorwatch.domain.verdicts import Health, Verdict
-from mirrorwatch.lab import Lab
-from mirrorwatch.lab.settings import SOURCE, TARGET
+from mirrorwatch.domain.position.model import Kind, PositionObservation, Reset
+from mirrorwatch.domain.report import Health, Verdict
+from mirrorwatch_lab import Lab
+from mirrorwatch_lab.settings import SOURCE, TARGET
 
 from .lab import FLUSH_SECONDS, values
 from .watch import Watch, wait_until

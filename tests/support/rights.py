@@ -5,11 +5,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 
-from mirrorwatch.domain.rights import Right, minimal_rights
-from mirrorwatch.lab.lab import Lab
-from mirrorwatch.lab.settings import CANARY_TOPIC
-from mirrorwatch.lab.site import Site
-from mirrorwatch.lab.waiting import wait_until
+from mirrorwatch.domain.acls import Right, minimal_rights
+from mirrorwatch_lab.lab import Lab
+from mirrorwatch_lab.settings import CANARY_TOPIC
+from mirrorwatch_lab.site import Site
+from mirrorwatch_lab.waiting import wait_until
 from tests.support.deeds import failure
 from tests.support.watch import PATIENT
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mirrorwatch.domain.observations import CanaryCounts
-from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.domain.report import Health
 
 from .clean_run import CleanRun
 from .looks import Figures

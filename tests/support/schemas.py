@@ -7,8 +7,8 @@ from typing import Any
 
 import fastavro
 
-from mirrorwatch.domain.canary import Message
-from mirrorwatch.lab.registry import SchemaRegistry
+from mirrorwatch.domain.canary.model import Message
+from mirrorwatch_lab.registry import SchemaRegistry
 from tests.support.plain_http import HTTP
 
 __all__ = ["PlainReader", "find_schema", "register", "subjects"]

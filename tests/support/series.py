@@ -8,7 +8,7 @@ from datetime import datetime
 from prometheus_client.parser import text_string_to_metric_families
 
 from mirrorwatch.domain.catalogue import CATALOGUE, Metric, MetricType
-from mirrorwatch.domain.histogram import LATENCY_BUCKETS
+from mirrorwatch.domain.observations import LATENCY_BUCKETS
 
 from .influx import Rows, Tags
 

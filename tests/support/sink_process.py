@@ -20,9 +20,9 @@ from typing import Any, Self
 import structlog
 
 from mirrorwatch.config import InfluxDBConfig
-from mirrorwatch.influxdb import make_influxdb_sink
 from mirrorwatch.ports import Report
 from mirrorwatch.state import Database
+from mirrorwatch.wiring.sinks import make_influxdb_sink
 
 from .builders import NOON, a_canary, a_partition, a_report, an_arrival
 from .influx import InfluxServer, dies_with_parent

@@ -3,11 +3,10 @@
 import json
 from collections.abc import Callable, Mapping
 
-from mirrorwatch.domain.conservation import Tally
-from mirrorwatch.domain.skips import SkipsObservation
-from mirrorwatch.domain.verdicts import Health
-from mirrorwatch.lab import Lab
-from mirrorwatch.lab.settings import SOURCE
+from mirrorwatch.domain.report import Health
+from mirrorwatch.domain.skips.model import SkipsObservation, Tally
+from mirrorwatch_lab import Lab
+from mirrorwatch_lab.settings import SOURCE
 
 from .lab import values
 from .watch import Watch, wait_until

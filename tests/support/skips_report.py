@@ -2,8 +2,7 @@
 
 from datetime import datetime
 
-from mirrorwatch.domain.conservation import Suspicion, Tally
-from mirrorwatch.domain.skips import SkipsObservation
+from mirrorwatch.domain.skips.model import SkipsObservation, Suspicion, Tally
 
 from .builders import FLOW
 

@@ -12,7 +12,7 @@ from urllib.request import urlopen
 
 import pyspark
 
-from mirrorwatch.lab.addresses import LOOPBACK, Ports
+from mirrorwatch_lab.link import LOOPBACK, Ports
 from tests.support.watch import wait_until
 
 __all__ = ["SPARK_HOME", "SparkCluster"]

@@ -6,18 +6,19 @@ from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
-from mirrorwatch.domain.carriage import Carriage
-from mirrorwatch.domain.naming import DefaultNaming
-from mirrorwatch.domain.positions import Committed
-from mirrorwatch.domain.selection import Selection
-from mirrorwatch.domain.verdicts import Flow
-from mirrorwatch.domain.view import ClusterView, FlowView, TopicPartition
+from mirrorwatch.domain.cluster_view import (
+    ClusterView,
+    FlowView,
+    TopicPartition,
+)
+from mirrorwatch.domain.mirror_records import Committed
+from mirrorwatch.domain.report import Flow
+from mirrorwatch.domain.topics import Carriage, DefaultNaming, Selection
 from mirrorwatch.exceptions import SourceUnavailableError, StateError
-from mirrorwatch.sources.cluster import Cluster
-from mirrorwatch.sources.ends import Ends
-from mirrorwatch.sources.positions import Positions
-from mirrorwatch.sources.survey import Survey
-from mirrorwatch.sources.surveyed import Surveyed
+from mirrorwatch.kafka.admin import Cluster
+from mirrorwatch.kafka.offsets import Ends
+from mirrorwatch.sources.mirror_state import Positions
+from mirrorwatch.sources.survey import Survey, Surveyed
 from tests.support.builders import NOON
 
 __all__ = ["World"]

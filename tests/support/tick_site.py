@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from mirrorwatch.lab.addresses import Ports
+from mirrorwatch_lab.link import Ports
 from tests.support.influx import (
     ADMIN,
     PASSWORD,

@@ -3,10 +3,9 @@
 from datetime import datetime, timedelta
 
 from mirrorwatch.domain.observations import CanaryCounts
-from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.domain.report import Health
 from mirrorwatch.ports import Report
-from mirrorwatch.state.bucket import Bucket
-from mirrorwatch.state.history import History
+from mirrorwatch.state.history import Bucket, History
 from tests.support.builders import (
     FLOW,
     a_canary,

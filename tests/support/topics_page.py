@@ -5,9 +5,9 @@ from datetime import timedelta
 
 from selenium.webdriver import Chrome
 
-from mirrorwatch.domain.lag import TopicLag
+from mirrorwatch.domain.lag.model import TopicLag
 from mirrorwatch.domain.observations import Observation
-from mirrorwatch.domain.verdicts import Health, Verdict
+from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch.ports import Report
 from tests.support.builders import a_verdict
 from tests.support.page import SECOND, a_tick

@@ -3,15 +3,14 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from mirrorwatch.domain.conservation import Suspicion, Tally
-from mirrorwatch.domain.lag import (
+from mirrorwatch.domain.lag.model import (
     Headroom,
     LagObservation,
     LagStatus,
     TopicLag,
 )
-from mirrorwatch.domain.resets import PositionObservation
-from mirrorwatch.domain.skips import SkipsObservation
+from mirrorwatch.domain.position.model import PositionObservation
+from mirrorwatch.domain.skips.model import SkipsObservation, Suspicion, Tally
 from tests.support.builders import FLOW, NOON
 
 __all__ = ["KEPT", "MANY", "a_lag", "a_topic", "many_topics", "some_resets"]

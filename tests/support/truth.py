@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from mirrorwatch.domain.canary import Ledger, Message
-from mirrorwatch.lab import CANARY_TOPIC, Lab
+from mirrorwatch.domain.canary.model import Message
+from mirrorwatch.domain.canary.tracker import Ledger
+from mirrorwatch_lab import CANARY_TOPIC, Lab
 
 from .watch import Watch, wait_until
 

@@ -11,18 +11,18 @@ from typing import Any, Self
 
 import structlog
 
-from mirrorwatch.cli.demo import describe_agent
 from mirrorwatch.clock import utc_now
 from mirrorwatch.config import Config
 from mirrorwatch.daemon import Agent, Daemon
-from mirrorwatch.domain.canary import Ledger
+from mirrorwatch.domain.canary.tracker import Ledger
 from mirrorwatch.domain.observations import CanaryObservation, canaries
-from mirrorwatch.domain.verdicts import Health, Verdict
+from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch.factory import build_agent
-from mirrorwatch.lab import Lab
-from mirrorwatch.sources.canary import Headers, no_headers
+from mirrorwatch.sources.canary.source import Headers, no_headers
 from mirrorwatch.state import Database
 from mirrorwatch.state.canary import CanaryStore
+from mirrorwatch_lab import Lab
+from mirrorwatch_lab.cli import describe_agent
 
 __all__ = ["FLOW", "PATIENT", "Watch", "describe", "wait_until"]
 

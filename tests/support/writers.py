@@ -9,7 +9,7 @@ from typing import Self
 
 from confluent_kafka import Producer
 
-from mirrorwatch.lab import Lab
+from mirrorwatch_lab import Lab
 
 from .lab import FLUSH_SECONDS
 

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from mirrorwatch.domain.verdicts import Flow, Health
+from mirrorwatch.domain.report import Flow, Health
 from tests.support.builders import (
     FLOW,
     a_report,

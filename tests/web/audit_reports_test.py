@@ -10,7 +10,7 @@ import pytest
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 
-from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.domain.report import Health
 from mirrorwatch.web.server import Server
 from tests.support.audit_report import an_audit
 from tests.support.builders import NOON, a_report, a_verdict

@@ -7,7 +7,7 @@ from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.domain.report import Health
 from tests.support.builders import a_verdict
 from tests.support.page import a_tick, come_back, lines, text, wait_for
 from tests.support.stage import Stage, serve_stage

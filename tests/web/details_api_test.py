@@ -9,8 +9,8 @@ from typing import Any
 import httpx
 
 from mirrorwatch.domain.observations import Observation
-from mirrorwatch.domain.tasks import Stopped, Stuck
-from mirrorwatch.domain.verdicts import Flow
+from mirrorwatch.domain.report import Flow
+from mirrorwatch.domain.tasks.model import Stopped, Stuck
 from mirrorwatch.state.audits import write_audit, write_report
 from tests.support.audit_report import an_audit
 from tests.support.audits import NIGHT, a_finding, a_finished, a_result

@@ -6,7 +6,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from mirrorwatch.domain.observations import canaries
-from mirrorwatch.domain.verdicts import Flow, Health
+from mirrorwatch.domain.report import Flow, Health
 from mirrorwatch.web.server import Server
 from tests.support.builders import FLOW, a_report
 from tests.support.page import (

@@ -5,7 +5,7 @@ from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 
 from mirrorwatch.clock import utc_now
-from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.domain.report import Health
 from mirrorwatch.web.server import Server
 from tests.support.page import (
     SECOND,

@@ -7,8 +7,7 @@ import httpx
 import pytest
 
 from mirrorwatch.domain.checks import CHECKS
-from mirrorwatch.web.runbook import Runbook
-from mirrorwatch.web.runbook.phrase import Phrase
+from mirrorwatch.web.runbook import Phrase, Runbook
 
 TEXT = (Path(__file__).parents[2] / "docs" / "runbook.md").read_text("utf-8")
 

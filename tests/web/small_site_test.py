@@ -6,8 +6,8 @@ import pytest
 from selenium.webdriver import Chrome
 
 from mirrorwatch.clock import utc_now
-from mirrorwatch.domain.audit.night import TopicTally
-from mirrorwatch.domain.lag import LagStatus
+from mirrorwatch.domain.audit.flow_result import TopicTally
+from mirrorwatch.domain.lag.model import LagStatus
 from mirrorwatch.ports import AgentState
 from tests.support.audit_report import a_night, an_audit
 from tests.support.builders import FLOW, a_canary, a_partition, a_report

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorwatch.domain.lag import LagStatus
+from mirrorwatch.domain.lag.model import LagStatus
 from mirrorwatch.domain.observations import Observation
-from mirrorwatch.domain.verdicts import Flow
-from mirrorwatch.web.loss_document import losses_document
+from mirrorwatch.domain.report import Flow
+from mirrorwatch.web.documents import losses_document
 from tests.support.builders import FLOW, a_report
 from tests.support.stage import SetClock, Stage
 from tests.support.topics_report import (

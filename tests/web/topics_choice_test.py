@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorwatch.domain.lag import LagStatus
-from mirrorwatch.web.topics_choice import choose
-from mirrorwatch.web.topics_query import SORTS, TopicsQuery
+from mirrorwatch.domain.lag.model import LagStatus
+from mirrorwatch.web.topics import SORTS, TopicsQuery, choose
 from tests.support.builders import a_report
 from tests.support.stage import Stage
 from tests.support.topics_report import (

@@ -5,7 +5,7 @@ from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from mirrorwatch.domain.lag import LagStatus
+from mirrorwatch.domain.lag.model import LagStatus
 from tests.support.page import (
     come_back,
     complaints,

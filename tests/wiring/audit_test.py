@@ -13,7 +13,7 @@ import yaml
 from mirrorwatch.clock import utc_now
 from mirrorwatch.config import Config
 from mirrorwatch.daemon import Agent
-from mirrorwatch.domain.verdicts import Health, Verdict
+from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch.factory import build_agent
 from mirrorwatch.state import Database
 

@@ -9,15 +9,14 @@ import structlog
 
 from mirrorwatch.clock import utc_now
 from mirrorwatch.config import Config
-from mirrorwatch.domain.positions import Committed, Sync
-from mirrorwatch.domain.resets import Kind, PositionObservation
-from mirrorwatch.domain.view import FlowView
-from mirrorwatch.sources.positions import Positions
+from mirrorwatch.domain.cluster_view import FlowView
+from mirrorwatch.domain.mirror_records import Committed, Sync
+from mirrorwatch.domain.position.model import Kind, PositionObservation
+from mirrorwatch.sources.mirror_state import Positions
 from mirrorwatch.state import Database
 from mirrorwatch.state.history import History
-from mirrorwatch.wiring.mirror import to_mirror
-from mirrorwatch.wiring.position import wire_position
-from mirrorwatch.wiring.surroundings import FlowParts, Surroundings
+from mirrorwatch.wiring.context import FlowParts, Surroundings, to_mirror
+from mirrorwatch.wiring.flows import wire_position
 from tests.domain.resets.world import TICK, World
 from tests.support.builders import NOON
 

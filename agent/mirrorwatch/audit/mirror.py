@@ -4,16 +4,15 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 
 from ..config import FlowConfig
-from ..domain.audit.isolation import IsolationHistory
-from ..domain.audit.syncs import SyncHistory
-from ..domain.carriage import Carriage
-from ..domain.positions import Committed, Connector, MirrorFact, Sync
-from ..domain.view import TopicPartition
-from ..sources.positions import Positions
-from ..sources.times import to_time
-from ..sources.whole import read_whole
-from ..wiring.mirror import to_mirror
-from .sites import Sites
+from ..domain.audit.facts import IsolationHistory, SyncHistory
+from ..domain.cluster_view import TopicPartition
+from ..domain.mirror_records import Committed, Connector, MirrorFact, Sync
+from ..domain.topics import Carriage
+from ..kafka.offsets import to_time
+from ..kafka.reader import read_whole
+from ..sources.mirror_state import Positions
+from ..wiring.context import to_mirror
+from .offsets import Sites
 
 __all__ = ["MirrorReader"]
 

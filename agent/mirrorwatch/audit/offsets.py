@@ -1,17 +1,40 @@
 """Freezes offsets of both sides, in the order that makes them comparable."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from threading import Event
-from typing import Protocol
+from types import TracebackType
+from typing import Protocol, Self, TypeVar
 
-from ..domain.audit import End
-from ..domain.audit.drafts import Drafts, Origin
-from ..domain.view import TopicPartition
+from ..config import Config
+from ..domain.audit.facts import (
+    Drafts,
+    FirstSince,
+    Found,
+    Origin,
+    Question,
+    RecordAt,
+)
+from ..domain.audit.plan import End
+from ..domain.cluster_view import TopicConfigs, TopicPartition
+from ..domain.lag.model import Wanted
+from ..kafka.admin import Cluster, Described, describe
+from ..kafka.offsets import Ends, read_first_since
+from ..kafka.reader import read_heads
+from ..kafka.topic_configs import find_hidden, read_configs
 
-__all__ = ["Key", "Offsets", "freeze_offsets"]
+__all__ = ["Answers", "Key", "Offsets", "Site", "Sites", "freeze_offsets"]
+
 
 MARKERS = timedelta(seconds=10)
 """Longest wait for the markers of an exactly-once mirror's transactions,
@@ -228,3 +251,201 @@ def _read(
         for place, offset in read(sites[alias], places).items():
             found[alias, place] = offset
     return found
+
+
+class Site:
+    """One cluster.
+
+    Parameters
+    ----------
+    alias
+        Our alias of it.
+    properties
+        librdkafka properties.
+
+    Raises
+    ------
+    SourceError
+        Raised by every method if the cluster cannot be asked, or refuses.
+    """
+
+    def __init__(self, alias: str, properties: Mapping[str, str]) -> None:
+        self.alias = alias
+        self.properties = properties
+        self.cluster = Cluster(alias, properties)
+        self._ends = Ends(self.cluster, properties)
+
+    def describe(self) -> Described:
+        """Describe all topics."""
+        return describe(self.cluster)
+
+    def configs(
+        self, topics: Iterable[str]
+    ) -> tuple[dict[str, TopicConfigs], list[str]]:
+        """Read how topics are configured, and which may not be asked for."""
+        return read_configs(self.cluster, topics)
+
+    def hidden(self, topics: Collection[str]) -> set[str]:
+        """Return which of these topics the agent may not know of."""
+        if not topics:
+            return set()
+        found = find_hidden(self.cluster, sorted(topics))
+        return {topic for topic, denied in found.items() if denied}
+
+    def ends(
+        self, places: Iterable[TopicPartition], *, read_committed: bool
+    ) -> dict[TopicPartition, int]:
+        """Read ends; partitions without a leader are left out."""
+        return self._ends.read(places, read_committed=read_committed)
+
+    def starts(
+        self, places: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, int]:
+        """Read log starts; partitions without a leader are left out."""
+        return self._ends.read_starts(places)
+
+    def close(self) -> None:
+        """Let go of connections."""
+        self._ends.close()
+
+
+class Sites:
+    """The clusters of a configuration, by alias; made when first asked for.
+
+    Parameters
+    ----------
+    config
+        The configuration.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._sites: dict[str, Site] = {}
+        self._open = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._open.close()
+
+    def __getitem__(self, alias: str) -> Site:
+        if alias not in self._sites:
+            kafka = self._config.clusters[alias].kafka
+            site = self._sites[alias] = Site(alias, dict(kafka))
+            self._open.callback(site.close)
+        return self._sites[alias]
+
+
+T = TypeVar("T", FirstSince, RecordAt)
+
+AT_ONCE = 500
+"""Partitions of which a record is read at once: at most 8 MiB of fetches."""
+
+ATTEMPTS = 3
+"""How often a record is asked for that did not come within a second."""
+
+
+class Answers:
+    """Asks the clusters.
+
+    Parameters
+    ----------
+    sites
+        The clusters.
+    """
+
+    def __init__(self, sites: Sites) -> None:
+        self._sites = sites
+
+    def __call__(
+        self, questions: Collection[Question]
+    ) -> Mapping[Question, Found]:
+        """Answer all of these questions.
+
+        Raises
+        ------
+        SourceError
+            Raised if a cluster cannot be asked.
+        """
+        found: dict[Question, Found] = {}
+        times = [q for q in questions if isinstance(q, FirstSince)]
+        for alias, asked in _by_cluster(times):
+            for places in _rounds(asked):
+                firsts = read_first_since(
+                    self._sites[alias].cluster,
+                    {place: q.time for place, q in places.items()},
+                )
+                for place, question in places.items():
+                    found[question] = Found(*firsts[place])
+        records = [q for q in questions if isinstance(q, RecordAt)]
+        for alias, read in _by_cluster(records):
+            for committed in (False, True):
+                level = [q for q in read if q.read_committed is committed]
+                for heads in _rounds(level):
+                    found |= self._read(alias, heads, committed=committed)
+        return found
+
+    def _read(
+        self,
+        alias: str,
+        questions: Mapping[TopicPartition, RecordAt],
+        *,
+        committed: bool,
+    ) -> dict[Question, Found]:
+        found: dict[Question, Found] = {}
+        places = sorted(questions)
+        for first in range(0, len(places), AT_ONCE):
+            left = set(places[first : first + AT_ONCE])
+            for _ in range(ATTEMPTS):
+                if not left:
+                    break
+                heads = read_heads(
+                    self._sites[alias].properties,
+                    cluster=alias,
+                    wanted=[
+                        Wanted(
+                            place,
+                            questions[place].offset,
+                            questions[place].log.retained.end,
+                        )
+                        for place in sorted(left)
+                    ],
+                    isolation="read_committed"
+                    if committed
+                    else "read_uncommitted",
+                )
+                for head in heads:
+                    place = head.wanted.place
+                    left.discard(place)
+                    found[questions[place]] = Found(
+                        head.offset, head.written_at
+                    )
+            for place in left:
+                found[questions[place]] = Found(None, failed=True)
+        return found
+
+
+def _by_cluster(questions: Iterable[T]) -> Iterator[tuple[str, list[T]]]:
+    found: dict[str, list[T]] = {}
+    for question in questions:
+        found.setdefault(question.log.cluster, []).append(question)
+    yield from sorted(found.items())
+
+
+def _rounds(questions: Sequence[T]) -> list[dict[TopicPartition, T]]:
+    """Deal questions out, so that a partition is once in each round."""
+    rounds: list[dict[TopicPartition, T]] = []
+    for question in questions:
+        place = question.log.place
+        free = next((r for r in rounds if place not in r), None)
+        if free is None:
+            rounds.append({place: question})
+        else:
+            free[place] = question
+    return rounds

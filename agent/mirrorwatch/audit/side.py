@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from ..config import AuditConfig, Config, FlowConfig
-from ..domain.audit import (
+from ..domain.audit.facts import FirstSince, Log
+from ..domain.audit.plan import (
     Lane,
     Plan,
     Request,
@@ -14,12 +15,10 @@ from ..domain.audit import (
     Span,
     Window,
 )
-from ..domain.audit.alignment import later
-from ..domain.audit.facts import FirstSince, Log
-from ..domain.carriage import Carriage
-from ..domain.view import TopicFacts
-from .answers import Answers
-from .sites import Site, Sites
+from ..domain.audit.ranges import later
+from ..domain.cluster_view import TopicFacts
+from ..domain.topics import Carriage
+from .offsets import Answers, Site, Sites
 
 __all__ = ["freeze_side"]
 

@@ -43,7 +43,7 @@ def setup(config: Config, *, dry_run: bool, shorten: bool) -> None:
     for this command alone. Exit status 1 if something was left as it is.
     """
     # It costs 20 MB of memory and a moment, so only who wants it pays.
-    from ..influxdb.setup import open_setup  # noqa: PLC0415
+    from ..influxdb_setup import open_setup  # noqa: PLC0415
 
     influxdb = config.sinks.influxdb
     if influxdb is None:

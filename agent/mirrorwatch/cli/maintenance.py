@@ -9,14 +9,13 @@ import click
 
 from ..clock import utc_now
 from ..config import Config
-from ..domain.before_after import Outcome, to_document, to_lines
-from ..domain.checks.finding import seconds
-from ..domain.maintenance import Window
+from ..domain.notices.maintenance import Outcome, to_document, to_lines
+from ..domain.report import Window, seconds
 from ..state import Database
+from ..state.documents import VerdictStore
 from ..state.maintenance import MaintenanceStore
-from ..state.verdicts import VerdictStore
 from .options import DURATION, config_option
-from .status_page import plain
+from .status import plain
 
 __all__ = ["command"]
 

@@ -6,7 +6,7 @@ import click
 
 from ..clock import utc_now
 from ..config import Config
-from ..domain.notices import Line, Message
+from ..domain.notices.model import Line, Message
 from ..exceptions import SinkError
 from ..sinks.notify import Receiver
 from ..wiring import to_receivers

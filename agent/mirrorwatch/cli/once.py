@@ -10,15 +10,15 @@ from rich.console import Console
 from ..clock import utc_now
 from ..config import Config
 from ..daemon import Daemon, wait_for_signal
-from ..domain.verdicts import Health
+from ..domain.report import Health
 from ..factory import build_agent
 from ..log import configure_logging
 from ..state import Database
-from ..web.freshness import Freshness
+from ..web.board import Freshness
+from ..web.documents import status_document
 from ..web.runbook import Runbook
-from ..web.status_document import status_document
 from .options import DURATION, config_option
-from .status_page import print_status
+from .status import print_status
 
 __all__ = ["command"]
 

@@ -11,20 +11,20 @@ from ..exceptions import ConfigError, MirrorwatchError
 __all__ = ["main"]
 
 COMMANDS = {
-    "alerts": "alerts",
-    "audit": "audit",
-    "check-config": "check_config",
-    "dashboards": "dashboards",
-    "demo": "demo",
-    "influx": "influx",
-    "lab": "lab",
-    "maintenance": "maintenance",
-    "notify": "notify",
-    "once": "once",
-    "run": "run",
-    "status": "status",
+    "alerts": "mirrorwatch_promotion.cli:alerts_command",
+    "audit": "mirrorwatch.cli.audit:command",
+    "check-config": "mirrorwatch.cli.check_config:command",
+    "dashboards": "mirrorwatch_promotion.cli:dashboards_command",
+    "demo": "mirrorwatch_lab.cli:demo_command",
+    "influx": "mirrorwatch.cli.influx:command",
+    "lab": "mirrorwatch_lab.cli:lab_command",
+    "maintenance": "mirrorwatch.cli.maintenance:command",
+    "notify": "mirrorwatch.cli.notify:command",
+    "once": "mirrorwatch.cli.once:command",
+    "run": "mirrorwatch.cli.run:command",
+    "status": "mirrorwatch.cli.status:command",
 }
-"""Module of each command; its click command is called ``command``."""
+"""Module and name of each click command."""
 
 EXIT_FAILED = 1
 """Something failed at run time."""
@@ -46,10 +46,9 @@ class Commands(click.Group):
     ) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(
-            f".{COMMANDS[cmd_name]}", package=__package__
-        )
-        command: click.Command = module.command
+        name, _, attribute = COMMANDS[cmd_name].partition(":")
+        module = importlib.import_module(name)
+        command: click.Command = getattr(module, attribute)
         return command
 
     def invoke(self, ctx: click.Context) -> Any:

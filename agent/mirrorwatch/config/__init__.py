@@ -2,19 +2,31 @@
 
 from .audit import AuditConfig
 from .canary import CanaryConfig, SizedConfig
-from .clusters import ClusterConfig, SchemaRegistryConfig
-from .connect import ConnectConfig
-from .flows import FlowConfig
-from .http_server import HttpServer
-from .influxdb import DownsamplingConfig, InfluxDBConfig, SpoolConfig
+from .flows import (
+    ClusterConfig,
+    ConnectConfig,
+    FlowConfig,
+    JmxConfig,
+    MirrorConfig,
+    MirrorTopicsConfig,
+    NamingConfig,
+    SchemaRegistryConfig,
+    TopicsConfig,
+)
 from .kafka import KafkaProperties
 from .limits import CanaryLimits, LatencyLimits, LimitsConfig
-from .mirror import JmxConfig, MirrorConfig, MirrorTopicsConfig
-from .notify import NotifyConfig, ReceiverConfig
-from .outputs import SinksConfig, StateConfig, WebConfig
 from .root import Config
-from .topic_naming import NamingConfig
-from .topics import TopicsConfig
+from .sinks import (
+    DownsamplingConfig,
+    InfluxDBConfig,
+    NotifyConfig,
+    ReceiverConfig,
+    SinksConfig,
+    SpoolConfig,
+    StateConfig,
+    WebConfig,
+)
+from .types import HttpServer
 
 __all__ = [
     "AuditConfig",

@@ -9,8 +9,7 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from .base import Model
-from .crontab import to_trigger
-from .durations import Duration
+from .types import Duration, to_trigger
 
 __all__ = ["AuditConfig", "to_mebibytes"]
 

@@ -8,10 +8,9 @@ from logging import NullHandler, getLogger
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from .base import HIDDEN
-from .document import Document
+from .base import HIDDEN, Problem
 from .kafka import SERVERS, KafkaProperties
-from .problems import Problem
+from .loading import Document
 from .root import Config
 
 __all__ = ["check_clients", "find_client_faults"]

@@ -1,22 +1,288 @@
 """The `flows` list: what is replicated, from where to where, by what."""
 
-from typing import Any, Self
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ByteSize,
+    Field,
+    SecretStr,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
 
-from ..domain.naming import Naming
-from ..domain.selection import Selection
-from ..domain.verdicts import Flow
-from .base import Model
+from ..domain.report import Flow
+from ..domain.topics import (
+    MM2_EXCLUDED,
+    TOPIC_PLACEHOLDER,
+    DefaultNaming,
+    FormatNaming,
+    IdentityNaming,
+    Naming,
+    Selection,
+    compile_pattern,
+    split_patterns,
+)
+from .base import Model, Problem, ProblemsError
 from .canary import UNKNOWN_LIMIT_BYTES, CanaryConfig
+from .kafka import KafkaProperties
 from .limits import LimitsConfig
-from .mirror import MirrorConfig
-from .problems import Problem, ProblemsError
 from .references import Referenced
-from .topic_naming import NamingConfig
-from .topics import Pattern, TopicsConfig
+from .types import Duration, HttpServer, HttpUrl
 
-__all__ = ["FlowConfig"]
+__all__ = [
+    "ClusterConfig",
+    "ConnectConfig",
+    "FlowConfig",
+    "JmxConfig",
+    "MirrorConfig",
+    "MirrorTopicsConfig",
+    "NamingConfig",
+    "SchemaRegistryConfig",
+    "TopicsConfig",
+]
+
+
+class RestartConfig(Model):
+    """Restarts of failed tasks by the agent."""
+
+    enabled: bool = Field(default=False, title="Restart failed tasks")
+    """Off by default: a monitor that acts may hide what it should show, and
+    a task that failed of its data fails again."""
+
+    most_per_hour: int = Field(3, title="Restarts an hour", ge=1, le=20)
+    """Of each task. What three restarts do not mend needs a person."""
+
+    pause: Duration = Field(
+        timedelta(minutes=1), title="First pause", gt=timedelta()
+    )
+    """From a failure to the first restart; twice as long before the second,
+    and so on. A broker that restarts is back within a minute."""
+
+
+class ConnectConfig(HttpServer):
+    """The REST API of Kafka Connect."""
+
+    url: HttpUrl = Field(title="Address")
+    """Address of any worker."""
+
+    restart_failed: RestartConfig = Field(
+        default_factory=RestartConfig, title="Restarts of failed tasks"
+    )
+    """The only thing that the agent ever does to a mirror."""
+
+
+class MirrorTopicsConfig(Model):
+    """The mirror's own topics, where their names cannot be derived."""
+
+    offsets: str | None = Field(None, title="Connect's offsets topic")
+    """On the target. Default: `mm2-offsets.SOURCE.internal` in dedicated
+    mode; on a Connect cluster, the worker's `offset.storage.topic`."""
+
+    syncs: str | None = Field(None, title="Offset-syncs topic")
+    """Default: `mm2-offset-syncs.ALIAS.internal` of the other side's alias."""
+
+    checkpoints: str | None = Field(None, title="Checkpoints topic")
+    """On the target. Default: `SOURCE.checkpoints.internal`."""
+
+    status: str | None = Field(None, title="Connect's status topic")
+    """On the target. Default: `mm2-status.SOURCE.internal` in dedicated
+    mode; on a Connect cluster, the worker's `status.storage.topic`."""
+
+    configs: str | None = Field(None, title="Connect's configs topic")
+    """On the target. Default: `mm2-configs.SOURCE.internal` in dedicated
+    mode; on a Connect cluster, the worker's `config.storage.topic`."""
+
+
+class JmxConfig(Model):
+    """The mirror's own figures. They explain; they never prove."""
+
+    format: Literal["jolokia", "prometheus", "rmi"] = Field(title="Format")
+    """How they are read: a Jolokia agent, a Prometheus exporter, or RMI."""
+
+    urls: tuple[str, ...] = Field(title="Addresses", min_length=1)
+    """One address for each process of the mirror."""
+
+    user: str | None = Field(None, title="User name")
+    """Who asks, where the agent, exporter or JMX port wants a login."""
+
+    password: SecretStr | None = Field(None, title="Password")
+    """Password of that user."""
+
+    ca: Path | None = Field(None, title="Certificate authority")
+    """PEM file that signs the server's certificate, if no public authority
+    does. RMI with TLS cannot be read."""
+
+    @model_validator(mode="after")
+    def _check_urls(self) -> Self:
+        problems = []
+        for index, url in enumerate(self.urls):
+            message = self._find_fault(url)
+            if message is not None:
+                problems.append(
+                    Problem(("urls", index), message, shows_value=False)
+                )
+        if self.password is not None and self.user is None:
+            problems.append(Problem(("user",), "is missing beside password"))
+        if self.ca is not None and self.format == "rmi":
+            problems.append(
+                Problem(("ca",), "is of no use here (as the format is rmi)")
+            )
+        if problems:
+            raise ProblemsError(problems)
+        return self
+
+    def _find_fault(self, url: str) -> str | None:
+        if self.format == "rmi":
+            if url.startswith("service:jmx:rmi:"):
+                return None
+            return "must start with service:jmx:rmi: (as the format is rmi)"
+        try:
+            TypeAdapter(HttpUrl).validate_python(url)
+        except ValidationError as e:
+            return e.errors()[0]["msg"]
+        return None
+
+
+class MirrorConfig(Model):
+    """The program that replicates a flow."""
+
+    kind: Literal["mirrormaker2"] = Field("mirrormaker2", title="Kind")
+    """Which program it is."""
+
+    mode: Literal["dedicated", "connect"] = Field(
+        "dedicated", title="How it runs"
+    )
+    """On its own (`connect-mirror-maker.sh`), or on a Connect cluster (as
+    with Strimzi). It decides the names of the mirror's own topics."""
+
+    source_alias: str = Field(
+        title="The mirror's alias of the source",
+        json_schema_extra={"default_text": "the flow's `source`"},
+    )
+    """`source.cluster.alias`. May be empty."""
+
+    target_alias: str = Field(
+        title="The mirror's alias of the target",
+        json_schema_extra={"default_text": "the flow's `target`"},
+    )
+    """`target.cluster.alias`. May be empty."""
+
+    separator: str = Field(".", title="Separator")
+    """`replication.policy.separator`, in names of topics and of the mirror's
+    own ones. May be empty."""
+
+    connectors: tuple[str, ...] = Field((), title="Connectors")
+    """Connectors of this flow on a shared Connect cluster. Only these are
+    judged. Default: all that replicate between the two aliases."""
+
+    topics: MirrorTopicsConfig = Field(
+        default_factory=MirrorTopicsConfig, title="The mirror's own topics"
+    )
+    """Only where the names cannot be derived."""
+
+    syncs_location: Literal["source", "target"] = Field(
+        "source", title="Where offset-syncs are"
+    )
+    """`offset-syncs.topic.location`."""
+
+    connect: ConnectConfig | None = Field(None, title="Connect's REST API")
+    """Adds what only the API knows. A dedicated mirror has none."""
+
+    jmx: JmxConfig | None = Field(None, title="JMX")
+    """Without it, the mirror's own figures are off; every proof works."""
+
+    max_in_flight: int | None = Field(
+        None, title="Requests in flight of the mirror's producer", ge=1
+    )
+    """`max.in.flight.requests.per.connection`. With 1, Connect's default,
+    records keep their order, which proves losses sooner. Default: as the
+    mirror's connector configuration says."""
+
+    exactly_once: bool | None = Field(None, title="Exactly once")
+    """Whether the mirror writes in transactions, whose markers take offsets
+    at the target. Default: as the mirror's configuration says."""
+
+    max_request_size: ByteSize | None = Field(
+        None, title="Largest request of the mirror's producer"
+    )
+    """`max.request.size`. Sized probes above 512 KiB need it, because a
+    record that the mirror cannot produce kills its task."""
+
+
+class NamingConfig(Model):
+    """How a source topic is called on the target."""
+
+    policy: Literal["identity", "default", "format"] = Field(title="Policy")
+    """`identity` keeps names, `default` prefixes the source's alias."""
+
+    separator: str = Field(".", title="Separator")
+    """Between alias and topic; the mirror's `separator` if not given."""
+
+    format: str | None = Field(None, title="Format")
+    """Target name, with `${topic}` in the place of the source topic."""
+
+    @model_validator(mode="after")
+    def _check_format(self) -> Self:
+        if (self.policy == "format") != (self.format is not None):
+            raise ProblemsError(
+                [Problem(("format",), "goes with the policy `format` only")]
+            )
+        if self.format and self.format.count(TOPIC_PLACEHOLDER) != 1:
+            raise ProblemsError(
+                [
+                    Problem(
+                        ("format",),
+                        f"must hold {TOPIC_PLACEHOLDER} exactly once",
+                    )
+                ]
+            )
+        return self
+
+    def to_naming(self, alias: str) -> Naming:
+        """Return the policy for a mirror's alias of the source."""
+        match self.policy:
+            case "identity":
+                return IdentityNaming(alias=alias, separator=self.separator)
+            case "default":
+                return DefaultNaming(alias=alias, separator=self.separator)
+            case "format":
+                return FormatNaming(format=self.format or TOPIC_PLACEHOLDER)
+
+
+def _check_pattern(pattern: str) -> str:
+    compile_pattern(pattern)
+    return pattern
+
+
+def _split(value: Any) -> Any:
+    return split_patterns(value) if isinstance(value, str) else value
+
+
+Pattern = Annotated[str, AfterValidator(_check_pattern)]
+"""A regex of topic names, as MirrorMaker 2 takes it."""
+
+Patterns = Annotated[tuple[Pattern, ...], BeforeValidator(_split)]
+"""A list of regexes, or MirrorMaker 2's comma separated form."""
+
+
+class TopicsConfig(Model):
+    """Which source topics a flow carries. Regexes match the whole name."""
+
+    include: Patterns = Field((".*",), title="Included topics", min_length=1)
+    """As the mirror's `topics`: a list, or its comma separated form."""
+
+    exclude: Patterns = Field(MM2_EXCLUDED, title="Excluded topics")
+    """As the mirror's `topics.exclude`; they win. The default is MirrorMaker
+    2's own."""
+
+    merged: Patterns = Field((), title="Merged topics")
+    """Source topics whose target topic other flows write to as well. Their
+    counts cannot be told apart by flow, so this must be said."""
 
 
 class FlowConfig(Model):
@@ -135,3 +401,31 @@ def _join(source: Any, target: Any) -> str:
     ends = (source, target)
     referenced = any(isinstance(end, Referenced) for end in ends)
     return Referenced(name) if referenced else name
+
+
+class SchemaRegistryConfig(HttpServer):
+    """A schema registry with Confluent's API."""
+
+    url: HttpUrl = Field(title="Address")
+    """Address of the registry, with its path if it has one
+    (`/apis/ccompat/v7` for Apicurio)."""
+
+
+class ClusterConfig(Model):
+    """One Kafka cluster."""
+
+    kafka: KafkaProperties = Field(title="Kafka properties")
+    """Properties of every client, by librdkafka's own names;
+    `bootstrap.servers` is needed. What the agent must own (such as
+    `group.id`) is refused."""
+
+    cluster_id: str | None = Field(None, title="Cluster id", min_length=1)
+    """Id that the cluster must have. Without it the first one that is seen
+    counts, from then on. Give the new one where a cluster was replaced on
+    purpose: what was known of the old one's topics is then forgotten."""
+
+    schema_registry: SchemaRegistryConfig | None = Field(
+        None, title="Schema registry"
+    )
+    """Registry of this site. `canary.format: avro` needs that of the source,
+    and looks into that of the target."""

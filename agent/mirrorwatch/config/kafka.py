@@ -6,8 +6,7 @@ from typing import Any
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from .base import HIDDEN
-from .problems import Problem, ProblemsError
+from .base import HIDDEN, Problem, ProblemsError
 from .references import Referenced, smells_secret
 
 __all__ = ["OWNED_PROPERTIES", "KafkaProperties"]

@@ -2,18 +2,183 @@
 
 from datetime import timedelta
 
-from pydantic import Field
+from pydantic import ByteSize, Field
 
 from .base import Model
-from .bottleneck import BottleneckLimits
-from .durations import Duration
-from .heartbeats import HeartbeatsLimits
-from .parity import ConfigsLimits, TopicsLimits
-from .position import PositionLimits
-from .skips import SkipsLimits
-from .tasks import TasksLimits
+from .types import Duration
 
 __all__ = ["CanaryLimits", "LatencyLimits", "LimitsConfig"]
+
+
+class BottleneckLimits(Model):
+    """Limits of the check `bottleneck`, on the mirror's own figures."""
+
+    lost_window: Duration = Field(
+        timedelta(hours=1), title="Memory for errors", gt=timedelta()
+    )
+    """How long records that a task gave up keep the verdict critical: as
+    long as a lost probe. The counters never forget."""
+
+    throttle: Duration = Field(
+        timedelta(milliseconds=100), title="Throttled above", ge=timedelta()
+    )
+    """Longest that a quota may hold a request of the mirror: a tenth of the
+    second that the long-haul mirror takes."""
+
+    retries_per_second: float = Field(0.1, title="Retries above", ge=0)
+    """Records a second that the mirror sends again: six in the minute of
+    the window, more than the change of a leader costs."""
+
+    commit_failures: float = Field(
+        0.1, title="Failing commits above", ge=0, le=1
+    )
+    """Part of the commits of positions that may fail: one that is made up
+    for by the next is no harm."""
+
+    commit_time: Duration = Field(
+        timedelta(seconds=4), title="Slow commits above", gt=timedelta()
+    )
+    """A second before `offset.flush.timeout.ms`, at which they fail."""
+
+    queue_time: Duration = Field(
+        timedelta(seconds=1), title="Waiting to be sent above", gt=timedelta()
+    )
+    """How long batches may wait in the mirror's producer, on average: the
+    whole second that the long-haul mirror takes."""
+
+    fetch_latency: Duration = Field(
+        timedelta(seconds=2), title="Slow fetches above", gt=timedelta()
+    )
+    """How long fetches may take, on average, while records wait: four times
+    the half second that an idle one waits (`fetch.max.wait.ms`)."""
+
+    waiting_records: int = Field(10_000, title="Records that may wait", ge=0)
+    """On one partition, by the mirror's own lag: twenty polls of
+    `max.poll.records`. Below it, slow fetches hold nobody up."""
+
+    batch_size: ByteSize = Field(
+        ByteSize(16_384), title="The mirror's batch.size", gt=0
+    )
+    """Kafka's default. Say so if the mirror's producer has another."""
+
+    batch_full: float = Field(0.9, title="Full from", gt=0, le=1)
+    """Part of `batch_size` from which batches are full, on average: the next
+    record would rarely have had room."""
+
+
+class HeartbeatsLimits(Model):
+    """Limits of the check `heartbeats`."""
+
+    stale: Duration = Field(
+        timedelta(minutes=1), title="Stale after", gt=timedelta()
+    )
+    """How long heartbeats may fail to come, or their copies be late. They are
+    made every second; a worker that leaves is missed after ten, and a
+    rebalance takes some more. Ten of the mirror's intervals, if that is
+    longer."""
+
+
+class TopicsLimits(Model):
+    """Limits of the check `topics`."""
+
+    refreshes: float = Field(2, title="Refreshes of the mirror", ge=1)
+    """Topic refreshes of the mirror within which a new topic, or a new
+    partition, must be at the target: it may have just missed the first. The
+    interval is read from the mirror's own configuration."""
+
+    least: Duration = Field(
+        timedelta(minutes=1), title="Least patience", gt=timedelta()
+    )
+    """What the mirror is given in any case: to make topics, and to deal them
+    out to its tasks, takes it seconds whatever its interval."""
+
+
+class ConfigsLimits(Model):
+    """Limits of the check `configs`."""
+
+    enabled: bool = Field(default=True, title="Enabled")
+    """Whether configurations are compared: it needs the right
+    DESCRIBE_CONFIGS on all topics that the flow carries, on both sides."""
+
+    every: Duration = Field(
+        timedelta(minutes=5), title="How often", ge=timedelta(seconds=1)
+    )
+    """How often configurations are read: 100 topics make a request, answered
+    in about 20 ms, so all topics of a large site cost less than a second.
+    The mirror itself looks every ten minutes."""
+
+    slack: Duration = Field(
+        timedelta(minutes=1), title="Slack", gt=timedelta()
+    )
+    """What the mirror is given beyond its own interval before a drift counts:
+    to go through thousands of topics takes it a while."""
+
+
+class PositionLimits(Model):
+    """Limits of the check `position`."""
+
+    lost_window: Duration = Field(
+        timedelta(hours=1), title="Memory for losses", gt=timedelta()
+    )
+    """How long a reset that left records out keeps the verdict critical once
+    the mirror has gone on: as long as a lost probe does. The counter never
+    forgets."""
+
+    rewind_window: Duration = Field(
+        timedelta(minutes=10), title="Memory for repeats", gt=timedelta()
+    )
+    """How long one that only copies records again keeps it at warning: every
+    crash of the mirror does that, and nothing is lost."""
+
+
+class SkipsLimits(Model):
+    """Limits of the check `skips`."""
+
+    lost_window: Duration = Field(
+        timedelta(hours=1), title="Memory for skips", gt=timedelta()
+    )
+    """How long skipped records keep the verdict critical: as long as lost
+    probes do. The counters never forget."""
+
+    warning_window: Duration = Field(
+        timedelta(minutes=10), title="Memory for warnings", gt=timedelta()
+    )
+    """How long repeats, and offsets that cannot be verified, keep it at
+    warning: as long as late probes do."""
+
+    suspect_after: Duration = Field(
+        timedelta(minutes=2), title="Suspect after", gt=timedelta()
+    )
+    """How much newer the records must be that a task copies elsewhere before
+    those that it leaves behind are suspected: two of the mirror's flush
+    intervals, so that every position was told since."""
+
+    unread_after: Duration = Field(
+        timedelta(minutes=2), title="Patience for reading", gt=timedelta()
+    )
+    """How long a stretch may wait to be read before the check is unknown:
+    some seconds are usual, a minute after a mirror with thousands of
+    partitions was killed."""
+
+
+class TasksLimits(Model):
+    """Limits of the check `tasks`."""
+
+    grace: Duration = Field(
+        timedelta(seconds=30), title="Time between two runs", gt=timedelta()
+    )
+    """How long tasks may be neither running nor failed. When they are given
+    out anew they stop for some seconds; whoever stops them for longer stops
+    the flow."""
+
+    failures: int = Field(2, title="Failures an hour", ge=1)
+    """From how many failures within an hour a task that runs again is
+    flapping: one may have been mended, a second one was not."""
+
+    restarts: int = Field(6, title="Starts an hour", ge=1)
+    """How many starts and rebalances within an hour are usual, beside one
+    for each look of the mirror for new topics: a deployment takes up to
+    three of them."""
 
 
 class CanaryLimits(Model):

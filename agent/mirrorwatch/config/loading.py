@@ -1,17 +1,327 @@
 """From a document to a model: every problem at once, and no secret told."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+import difflib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar, get_args
 
-from pydantic import ValidationError
+import yaml
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
-from .base import Model
-from .document import Document
-from .messages import show_value, translate
-from .problems import Problem, YamlPath
-from .references import Referenced, ReferenceFailedError, resolve
+from ..domain.topics import PatternError
+from ..exceptions import ConfigError
+from .base import Model, Problem, ProblemsError, YamlPath, format_path
+from .references import (
+    Referenced,
+    ReferenceFailedError,
+    resolve,
+    smells_secret,
+)
 
-__all__ = ["load"]
+__all__ = ["NEVER_SHOWN", "Document", "load", "read_document"]
+
+
+QUOTED = re.compile(r"'(?!<[a-z ]+>')[^']{2,}'|\"[^\"]{2,}\"")
+"""Parts of the file in PyYAML's messages. They are cut out: a password that
+starts with ``*`` is an undefined alias to YAML. What PyYAML calls its own
+tokens stays, such as ``'<stream end>'``."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Document:
+    """What a file holds."""
+
+    name: str
+    """Name of the file, for messages."""
+
+    data: Any
+    """Its content: mappings, lists and scalars."""
+
+    lines: Mapping[YamlPath, int] = field(default_factory=dict)
+    """Line of each key and list item, counted from 1."""
+
+    problems: Sequence[Problem] = ()
+    """What is wrong with it as a document."""
+
+    def to_error(self, problems: Sequence[Problem]) -> ConfigError:
+        """Make the error that tells all problems, in the file's order."""
+        placed = sorted(
+            ((self._line(p.path), p) for p in problems), key=lambda x: x[0]
+        )
+        rows = []
+        for line, problem in placed:
+            where = f"{self.name}:{line}" if line else self.name
+            path = format_path(problem.path)
+            rows.append(": ".join(filter(None, (where, path))))
+            rows[-1] += f": {problem.message}"
+        return ConfigError("\n".join(dict.fromkeys(rows)))
+
+    def _line(self, path: YamlPath) -> int:
+        """Return the line of the nearest key that is in the file."""
+        for length in range(len(path), 0, -1):
+            if path[:length] in self.lines:
+                return self.lines[path[:length]]
+        return 0
+
+
+def read_document(path: Path) -> Document:
+    """Read a YAML file.
+
+    Raises
+    ------
+    ConfigError
+        Raised if the file cannot be read, or is not YAML.
+    """
+    try:
+        text = path.read_text("utf-8")
+    except OSError as e:
+        raise ConfigError(f"{path}: cannot read the file: {e.strerror}") from e
+    except UnicodeDecodeError as e:
+        raise ConfigError(f"{path}: not UTF-8 text") from e
+    try:
+        return _Reader(text).read(str(path))
+    except yaml.MarkedYAMLError as e:
+        line = f":{e.problem_mark.line + 1}" if e.problem_mark else ""
+        reason = QUOTED.sub("...", e.problem or "cannot be parsed")
+        raise ConfigError(f"{path}{line}: not YAML: {reason}") from e
+    except yaml.YAMLError as e:
+        raise ConfigError(f"{path}: not YAML: forbidden characters") from e
+    except RecursionError as e:
+        raise ConfigError(f"{path}: not YAML: nested too deeply") from e
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self._loader = yaml.SafeLoader(text)
+        self._lines: dict[YamlPath, int] = {}
+        self._problems: list[Problem] = []
+
+    def read(self, name: str) -> Document:
+        try:
+            node = self._loader.get_single_node()
+            data = None if node is None else self._build(node, (), ())
+        finally:
+            self._loader.dispose()
+        return Document(
+            name=name, data=data, lines=self._lines, problems=self._problems
+        )
+
+    def _build(
+        self, node: yaml.Node, path: YamlPath, above: tuple[yaml.Node, ...]
+    ) -> Any:
+        if node in above:
+            self._problems.append(Problem(path, "contains itself"))
+            return None
+        above = (*above, node)
+        if isinstance(node, yaml.MappingNode):
+            return self._build_mapping(node, path, above)
+        if isinstance(node, yaml.SequenceNode):
+            items = []
+            for index, item in enumerate(node.value):
+                inner = (*path, index)
+                self._lines[inner] = item.start_mark.line + 1
+                items.append(self._build(item, inner, above))
+            return items
+        try:
+            return self._loader.construct_object(node)
+        except ValueError:
+            # A date such as 2026-99-99, which is text to us anyway.
+            return node.value
+
+    def _build_mapping(
+        self,
+        node: yaml.MappingNode,
+        path: YamlPath,
+        above: tuple[yaml.Node, ...],
+    ) -> dict[str, Any]:
+        seen: dict[str, int] = {}
+        for key, _ in node.value:
+            line = key.start_mark.line + 1
+            if key.value in seen:
+                first = seen[key.value]
+                self._problems.append(
+                    Problem(
+                        (*path, str(key.value)),
+                        f"the key is there twice, first in line {first}",
+                    )
+                )
+            seen[key.value] = line
+        self._loader.flatten_mapping(node)
+        result = {}
+        for key, value in node.value:
+            # Aliases and properties are text even where YAML sees a number.
+            name = str(key.value)
+            inner = (*path, name)
+            self._lines[inner] = key.start_mark.line + 1
+            result[name] = self._build(value, inner, above)
+        return result
+
+
+NEVER_SHOWN = "never_shown"
+"""Type of errors whose value must not be shown, whatever its key."""
+
+PLAIN = {
+    "missing": "is missing, and is required",
+    "string_type": "must be text (numbers and dates need quotes)",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "dict_type": "must be a mapping of keys to values",
+    "model_type": "must be a mapping of keys to values",
+    "tuple_type": "must be a list",
+    "path_type": "must be the path of a file",
+    "too_short": "must not be empty",
+    "string_too_short": "must not be empty",
+    "byte_size": "must be a size in bytes, such as 100000 or 512KiB",
+    "byte_size_unit": "must be a size in bytes, such as 100000 or 512KiB",
+}
+"""Our words for pydantic's types of errors."""
+
+BOUNDS = {
+    "greater_than": ("gt", "above"),
+    "greater_than_equal": ("ge", "at least"),
+    "less_than": ("lt", "below"),
+    "less_than_equal": ("le", "at most"),
+}
+
+MILLISECONDS = re.compile("(?<=[0-9])000 microseconds")
+"""The end of what pydantic calls a tenth of a second."""
+
+VALUELESS = {"missing", "extra_forbidden", NEVER_SHOWN}
+"""Errors where the value is beside the point, or secret."""
+
+FOLLOWING = {"default_factory_not_called"}
+"""Errors that only follow from another one."""
+
+
+def translate(
+    error: ValidationError, data: Any, model: type[BaseModel]
+) -> list[Problem]:
+    """Translate pydantic's errors.
+
+    Parameters
+    ----------
+    error
+        What pydantic found.
+    data
+        What it was given, for the values and to know which keys exist.
+    model
+        Model of the whole.
+    """
+    details = error.errors(include_url=False, include_input=False)
+    problems: list[Problem] = []
+    for detail in details:
+        inner = detail.get("ctx", {}).get("error")
+        if isinstance(inner, ProblemsError):
+            problems += [
+                show_value(
+                    Problem(detail["loc"] + p.path, p.message), data, inner
+                )
+                for p in inner.problems
+            ]
+        elif not _follows(detail, details):
+            problems.append(_translate_one(detail, data, model))
+    return problems
+
+
+def _find_value(data: Any, path: YamlPath) -> tuple[YamlPath, Any]:
+    """Return the value at a path, or the scalar that stands in its way."""
+    for depth, part in enumerate(path):
+        if not isinstance(data, dict | list):
+            return path[:depth], data
+        try:
+            data = data[part]  # type: ignore[index]
+        except (KeyError, IndexError):
+            return path, None
+    return path, data
+
+
+def _is_secret(path: YamlPath, value: Any) -> bool:
+    """Tell whether a value must not be shown."""
+    return isinstance(value, Referenced) or any(
+        isinstance(part, str) and smells_secret(part) for part in path
+    )
+
+
+def _follows(detail: ErrorDetails, others: Sequence[ErrorDetails]) -> bool:
+    """Tell whether an error only follows from another."""
+    loc = detail["loc"]
+    return detail["type"] in FOLLOWING or (
+        # A list whose only item is wrong counts as empty.
+        detail["type"] == "too_short"
+        and any(o["loc"][: len(loc)] == loc != o["loc"] for o in others)
+    )
+
+
+def _translate_one(
+    detail: ErrorDetails, data: Any, model: type[BaseModel]
+) -> Problem:
+    kind, loc = detail["type"], detail["loc"]
+    context = detail.get("ctx", {})
+    inner = context.get("error")
+    if kind == "extra_forbidden":
+        message = _describe_unknown(loc, model)
+    elif kind == "literal_error":
+        message = f"must be {context['expected']}"
+    elif kind in BOUNDS:
+        key, words = BOUNDS[kind]
+        bound = MILLISECONDS.sub("ms", str(context[key]))
+        message = f"must be {words} {bound}"
+    elif inner is not None:
+        message = str(inner)
+    else:
+        message = PLAIN.get(kind, detail["msg"])
+    problem = Problem(loc, message, shows_value=kind not in VALUELESS)
+    return show_value(problem, data, inner)
+
+
+def show_value(problem: Problem, data: Any, inner: object = None) -> Problem:
+    """Add the value if it is a scalar and no secret."""
+    path, value = _find_value(data, problem.path)
+    message = problem.message
+    if _is_secret(path, value):
+        if isinstance(inner, PatternError):
+            message = "not a usable regex"
+    elif problem.shows_value and isinstance(value, str | int | float):
+        message += f" (is {value!r})"
+    return Problem(path, message)
+
+
+def _describe_unknown(loc: YamlPath, model: type[BaseModel]) -> str:
+    known = sorted(_model_at(model, loc[:-1]).model_fields)
+    near = difflib.get_close_matches(str(loc[-1]), known, n=1)
+    hint = f"did you mean {near[0]}? " if near else ""
+    return f"unknown key; {hint}allowed are {', '.join(known)}"
+
+
+def _model_at(model: type[BaseModel], loc: YamlPath) -> type[BaseModel]:
+    """Return the model of the block at a path."""
+    found: Any = model
+    for part in loc:
+        if isinstance(found, type) and issubclass(found, BaseModel):
+            found = _strip(found.model_fields[str(part)].annotation)
+        else:
+            # A tuple's items, or a dictionary's values.
+            arguments = [a for a in get_args(found) if a is not Ellipsis]
+            found = _strip(arguments[-1])
+    model_found: type[BaseModel] = found
+    return model_found
+
+
+def _strip(annotation: Any) -> Any:
+    """Take ``| None`` off an annotation."""
+    arguments = get_args(annotation)
+    if type(None) in arguments:
+        return next(a for a in arguments if a is not type(None))
+    return annotation
+
 
 M = TypeVar("M", bound=Model)
 

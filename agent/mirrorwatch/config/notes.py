@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 from ipaddress import ip_address
 
-from .base import Model
+from .base import Model, YamlPath, format_path
 from .flows import FlowConfig
 from .kafka import KafkaProperties
-from .problems import YamlPath, format_path
 from .root import Config
 from .rules import find_undecided
 

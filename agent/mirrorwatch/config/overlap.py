@@ -17,8 +17,7 @@ from functools import lru_cache
 
 from interegular import InvalidSyntax, Unsupported, parse_pattern
 
-from ..domain.naming import FormatNaming, Naming
-from ..domain.selection import Selection
+from ..domain.topics import FormatNaming, Naming, Selection
 
 __all__ = ["UndecidedError", "find_common_topic", "rename"]
 

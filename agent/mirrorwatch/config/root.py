@@ -9,15 +9,12 @@ from typing import Any, Self
 from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
 from .audit import AuditConfig
-from .base import Model
-from .clusters import ClusterConfig
-from .document import Document, read_document
-from .durations import Duration
-from .flows import FlowConfig
-from .loading import load
-from .outputs import SinksConfig, StateConfig, WebConfig
-from .problems import Problem, ProblemsError
+from .base import Model, Problem, ProblemsError
+from .flows import ClusterConfig, FlowConfig
+from .loading import Document, load, read_document
 from .rules import check_ends, check_flows
+from .sinks import SinksConfig, StateConfig, WebConfig
+from .types import Duration
 
 __all__ = ["Config"]
 

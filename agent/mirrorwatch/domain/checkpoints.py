@@ -4,13 +4,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from .report import Evidence, Finding, Health, Verdict, conclude, seconds
+from .wording import agree, counted
+
 __all__ = [
     "CheckpointsObservation",
     "GroupPlace",
     "Overdue",
     "Reading",
     "Watch",
+    "judge_checkpoints",
 ]
+
 
 SLACK = 8
 """Times that a group is behind the newest sync, by which its checkpoint may
@@ -156,3 +161,92 @@ def _translated(found: Reading) -> int:
     if found.sync <= found.committed:
         return found.sync
     return found.committed - SLACK * (found.sync - found.committed)
+
+
+STALE = timedelta(minutes=5)
+"""Oldest look at the groups that is still believed: there is one each 20 s,
+and each of a hundred groups may take a while to answer."""
+
+SHOWN = 20
+"""Stale checkpoints that the evidence names."""
+
+
+def judge_checkpoints(
+    flow: str, seen: CheckpointsObservation | None, now: datetime
+) -> Verdict:
+    """Judge the checkpoints of a flow's mirror.
+
+    Parameters
+    ----------
+    flow
+        Name of the flow.
+    seen
+        Checkpoints of groups that move.
+    now
+        The time.
+    """
+    return conclude(
+        _find(seen, now),
+        flow=flow,
+        check="checkpoints",
+        now=now,
+        evidence={} if seen is None else _evidence(seen),
+    )
+
+
+def _find(
+    seen: CheckpointsObservation | None, now: datetime
+) -> Iterator[Finding]:
+    if seen is None:
+        yield Finding(
+            Health.UNKNOWN, "The checkpoints have not been looked at yet"
+        )
+        return
+    if seen.absent is not None:
+        yield Finding(Health.OFF, seen.absent)
+        return
+    if now - seen.at > STALE:
+        yield Finding(
+            Health.UNKNOWN,
+            f"The consumer groups were last asked for {seconds(now - seen.at)}"
+            " ago: the source does not answer, or the agent hangs",
+        )
+        return
+    for problem in seen.problems:
+        yield Finding(Health.UNKNOWN, problem)
+    if seen.overdue:
+        count = len(seen.overdue)
+        oldest = min(seen.overdue, key=lambda found: found.since)
+        yield Finding(
+            Health.WARNING,
+            f"{counted(count, 'checkpoint')} {agree(count, 'have been')} "
+            f"stale for up to {seconds(now - oldest.since)}: {oldest}. After "
+            "a failover that group would read again what it has read",
+        )
+    if seen.groups:
+        more = (
+            f"; {counted(seen.unasked, 'more group')} "
+            + agree(seen.unasked, "are not looked at")
+            if seen.unasked
+            else ""
+        )
+        yield Finding(
+            Health.OK,
+            f"Checkpoints follow the {counted(seen.groups, 'group')} that "
+            f"{agree(seen.groups, 'have any')}{more}",
+        )
+    elif not seen.problems:
+        yield Finding(
+            Health.OFF, "No consumer group of this flow has a checkpoint"
+        )
+
+
+def _evidence(seen: CheckpointsObservation) -> Evidence:
+    found: dict[str, str | int | float | bool | None] = {"groups": seen.groups}
+    if seen.unasked:
+        found["groups_not_asked"] = seen.unasked
+    if seen.interval is not None:
+        found["interval_seconds"] = seen.interval.total_seconds()
+    for number, overdue in enumerate(seen.overdue[:SHOWN], start=1):
+        found[f"stale_{number}"] = str(overdue)
+    return found

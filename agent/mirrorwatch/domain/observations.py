@@ -1,18 +1,19 @@
 """Facts that sources report, frozen, each with the time it was seen."""
 
+from bisect import bisect_left
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from .canary_counts import CanaryCounts
-from .histogram import Histogram
-from .verdicts import Health
+from .report import Health
 
 __all__ = [
+    "LATENCY_BUCKETS",
     "CanaryCounts",
     "CanaryObservation",
     "CanaryPartition",
+    "Histogram",
     "LatencyObservation",
     "Loss",
     "Observation",
@@ -20,6 +21,115 @@ __all__ = [
     "Problem",
     "canaries",
 ]
+
+
+@dataclass(slots=True)
+class CanaryCounts:
+    """Counters of one canary partition. They survive restarts.
+
+    Notes
+    -----
+    Every probe ends in exactly one of five states, so at any moment ``sent ==
+    failed + delivered + late + lost + unverifiable + outstanding``. ``acked``,
+    ``indeterminate``, ``recovered``, ``duplicates``, ``reordered`` and
+    ``negative`` are counted beside that sum.
+    """
+
+    sent: int = 0
+    """Probes handed to the producer."""
+
+    acked: int = 0
+    """Probes whose source offset is known."""
+
+    failed: int = 0
+    """Probes that were never written at the source."""
+
+    indeterminate: int = 0
+    """Sends whose outcome was unknown at first."""
+
+    delivered: int = 0
+    """Probes that arrived, not known to be late."""
+
+    late: int = 0
+    """Probes that arrived after the deadline."""
+
+    lost: int = 0
+    """Probes proved not to be on the target."""
+
+    unverifiable: int = 0
+    """Probes that may have arrived and gone before they could be read, for
+    instance because the target topic was re-created."""
+
+    recovered: int = 0
+    """Probes given up that arrived after all."""
+
+    duplicates: int = 0
+    """Further arrivals of a probe that had arrived."""
+
+    reordered: int = 0
+    """First arrivals behind a probe that was sent later."""
+
+    negative: int = 0
+    """Intervals below zero: the clock was stepped, or the acknowledgement
+    came after the arrival."""
+
+    def as_dict(self) -> dict[str, int]:
+        """Return the counters by name."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+
+LATENCY_BUCKETS = (
+    0.005,
+    0.01,
+    0.025,
+    0.05,
+    0.1,
+    0.25,
+    0.5,
+    1.0,
+    2.5,
+    5.0,
+    10.0,
+    30.0,
+    60.0,
+    300.0,
+)
+"""Upper bounds in seconds, from a mirror in one room (about 10 ms) over a
+long-haul link (about 1 s) to a backlog of minutes."""
+
+
+@dataclass(slots=True)
+class Histogram:
+    """Counts of durations by bucket."""
+
+    counts: list[int] = field(
+        default_factory=lambda: [0] * (len(LATENCY_BUCKETS) + 1)
+    )
+    """Observations by bucket, not cumulative; the last is above every bound.
+    A negative duration falls into the first."""
+
+    total: timedelta = timedelta()
+    """Sum of all observed durations."""
+
+    def observe(self, duration: timedelta) -> None:
+        """Count one duration."""
+        bound = bisect_left(LATENCY_BUCKETS, duration.total_seconds())
+        self.counts[bound] += 1
+        self.total += duration
+
+    def copy(self) -> "Histogram":
+        """Return a histogram that does not change with this one."""
+        return Histogram(list(self.counts), self.total)
+
+    def cumulative(self) -> list[tuple[str, int]]:
+        """Return ``(upper bound, count up to it)`` as Prometheus wants it."""
+        bounds = [*(str(b) for b in LATENCY_BUCKETS), "+Inf"]
+        running = 0
+        result = []
+        for bound, count in zip(bounds, self.counts, strict=True):
+            running += count
+            result.append((bound, running))
+        return result
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,35 +1,167 @@
 """What a report says in figures: the same ones for every sink."""
 
-from collections.abc import Callable, Iterator, Mapping
-from datetime import datetime
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 
-from .audit.observation import AuditObservation
-from .figures import (
-    agent,
-    audit,
-    canary,
-    health,
-    lag,
-    mirror,
-    parity,
-    position,
-    skips,
-    tasks,
-)
-from .figures.sample import Sample
-from .lag import LagObservation
-from .maintenance import Window
-from .mirror_facts import MirrorObservation
+from .audit import metrics as audit
+from .audit.flow_result import AuditObservation
+from .bottleneck import metrics as mirror
+from .bottleneck.model import MirrorObservation
+from .canary import metrics as canary
+from .lag import metrics as lag
+from .lag.model import LagObservation
+from .metrics import Sample, counter, gauge
 from .observations import CanaryObservation, Observation
+from .parity import metrics as parity
 from .parity.configs import ConfigsObservation
 from .parity.topics import TopicsObservation
-from .resets import PositionObservation
-from .skips import SkipsObservation
-from .tasks import TasksObservation
-from .verdicts import Flow, Verdict
+from .position import metrics as position
+from .position.model import PositionObservation
+from .report import Flow, Health, Verdict, Window, worst
+from .skips import metrics as skips
+from .skips.model import SkipsObservation
+from .tasks import metrics as tasks
+from .tasks.model import TasksObservation
 
-__all__ = ["Figures", "Sample", "samples"]
+__all__ = [
+    "AGENT_METRICS",
+    "CHECK_HEALTH",
+    "HEALTH",
+    "HEALTH_METRICS",
+    "LAST_TICK",
+    "MAINTENANCE",
+    "SINK_LOST",
+    "SINK_SPOOLED",
+    "SINK_UP",
+    "SOURCE_UP",
+    "TICK_SECONDS",
+    "AgentFigures",
+    "Figures",
+    "Sample",
+    "agent_figures",
+    "health_figures",
+    "samples",
+]
+
+
+SOURCE_UP = gauge(
+    "source_up", "0 or 1", "agent", ("source",), "Last fact is fresh"
+)
+SINK_UP = gauge(
+    "sink_up", "0 or 1", "agent", ("sink",), "Last attempt to write succeeded"
+)
+SINK_SPOOLED = gauge(
+    "sink_spooled_points",
+    "points",
+    "agent",
+    ("sink",),
+    "Points that wait to be written",
+)
+SINK_LOST = counter(
+    "sink_lost_points",
+    "points",
+    "agent",
+    ("sink",),
+    "Points given up since the start: no room left, or refused for good",
+)
+TICK_SECONDS = gauge(
+    "tick_seconds", "seconds", "agent", (), "How long the tick before took"
+)
+LAST_TICK = gauge(
+    "last_tick_timestamp_seconds",
+    "seconds since 1970",
+    "agent",
+    (),
+    "When the figures were made, on the agent's own timer: alert on its age",
+)
+
+AGENT_METRICS = (
+    SOURCE_UP,
+    SINK_UP,
+    SINK_SPOOLED,
+    SINK_LOST,
+    TICK_SECONDS,
+    LAST_TICK,
+)
+
+
+class AgentFigures(Protocol):
+    """What is read of the agent's own state."""
+
+    @property
+    def sources_up(self) -> Mapping[str, bool]: ...
+
+    @property
+    def sinks_up(self) -> Mapping[str, bool]: ...
+
+    @property
+    def spooled_points(self) -> Mapping[str, int]: ...
+
+    @property
+    def lost_points(self) -> Mapping[str, int]: ...
+
+    @property
+    def last_tick(self) -> timedelta | None: ...
+
+
+def agent_figures(agent: AgentFigures, at: datetime) -> Iterator[Sample]:
+    """Yield how the agent itself is doing."""
+    for source, up in sorted(agent.sources_up.items()):
+        yield Sample(SOURCE_UP, (source,), int(up))
+    for sink, up in sorted(agent.sinks_up.items()):
+        yield Sample(SINK_UP, (sink,), int(up))
+    for sink, points in sorted(agent.spooled_points.items()):
+        yield Sample(SINK_SPOOLED, (sink,), points)
+    lost = dict.fromkeys([*agent.sinks_up, *agent.spooled_points], 0)
+    for sink, points in sorted((lost | dict(agent.lost_points)).items()):
+        yield Sample(SINK_LOST, (sink,), points)
+    if agent.last_tick is not None:
+        yield Sample(TICK_SECONDS, (), agent.last_tick.total_seconds())
+    yield Sample(LAST_TICK, (), at.timestamp())
+
+
+_SCALE = ", ".join(f"{h.value} {h.label}" for h in Health)
+
+HEALTH = gauge(
+    "health", "health", "health", ("flow",), f"Worst check of a flow: {_SCALE}"
+)
+CHECK_HEALTH = gauge(
+    "check_health",
+    "health",
+    "health",
+    ("flow", "check"),
+    f"Outcome of one check: {_SCALE}",
+)
+
+MAINTENANCE = gauge(
+    "maintenance",
+    "0 or 1",
+    "health",
+    ("flow",),
+    "1 while notices of a flow are held for maintenance, else 0",
+)
+
+HEALTH_METRICS = (HEALTH, CHECK_HEALTH, MAINTENANCE)
+
+
+def health_figures(
+    flows: Iterable[Flow],
+    verdicts: Iterable[Verdict],
+    maintenance: Iterable[Window],
+) -> Iterator[Sample]:
+    """Yield the health of every flow, and of each of its checks."""
+    judged, named = list(verdicts), list(flows)
+    for flow in named:
+        own = [v for v in judged if v.flow == flow.name]
+        health = worst(own) if own else Health.UNKNOWN
+        yield Sample(HEALTH, (flow.name,), health.value)
+    for verdict in judged:
+        labels = (verdict.flow, verdict.check)
+        yield Sample(CHECK_HEALTH, labels, verdict.health.value)
+    held = {window.flow for window in maintenance}
+    for flow in named:
+        yield Sample(MAINTENANCE, (flow.name,), int(flow.name in held))
 
 
 class Figures(Protocol):
@@ -51,7 +183,7 @@ class Figures(Protocol):
     def maintenance(self) -> tuple[Window, ...]: ...
 
     @property
-    def agent(self) -> agent.AgentFigures: ...
+    def agent(self) -> AgentFigures: ...
 
 
 OF: Mapping[type, Callable[[Any, datetime], Iterator[Sample]]] = {
@@ -76,7 +208,7 @@ def samples(report: Figures) -> Iterator[Sample]:
     A gauge whose fact is absent is left out: it is neither shown as zero nor
     kept at what it was before. Counters are there from the start.
     """
-    yield from health.figures(
+    yield from health_figures(
         report.flows, report.verdicts, report.maintenance
     )
     newest = {
@@ -90,4 +222,4 @@ def samples(report: Figures) -> Iterator[Sample]:
             if of is kind:
                 # The state may have been read after the tick began.
                 yield from figures(seen, max(report.at, seen.at))
-    yield from agent.figures(report.agent, report.at)
+    yield from agent_figures(report.agent, report.at)

@@ -1,33 +1,399 @@
 """MirrorMaker 2: its internal topics and what their records say."""
 
 import json
+import re
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
-from ..domain.positions import (
+from ..domain.mirror_records import (
     Assignment,
+    Checkpoint,
     Committed,
     Companion,
+    Connector,
     Heartbeat,
     MirrorFact,
+    Sync,
+    TaskCount,
+    TaskState,
 )
+from ..domain.topics import MM2_EXCLUDED, Selection, split_patterns
 from ..exceptions import ConfigError
 from ..ports import InternalTopic
-from .mirrormaker2_binary import to_checkpoint, to_heartbeat, to_sync
-from .mirrormaker2_connect import (
-    to_assignment,
-    to_offset,
-    to_state,
-    to_task_count,
-)
-from .mirrormaker2_connector import copies_records, to_companion, to_connector
 
 __all__ = ["MirrorMaker2"]
 
-HEARTBEATS = "heartbeats"
+
+# Records that MirrorMaker 2 writes by itself: binary, big-endian.
+#
+# Layouts are those of ``OffsetSync``, ``Checkpoint`` and ``Heartbeat``,
+# unchanged from Kafka 2.4 to 4.3.
+
+
+def to_sync(
+    key: bytes | None, value: bytes | None, written_at: datetime
+) -> Sync | None:
+    """Read an offset sync; `None` if it was deleted."""
+    if key is None or value is None:
+        return None
+    topic, at = _string(key, 0)
+    (partition,) = struct.unpack_from(">i", key, at)
+    upstream, downstream = struct.unpack(">qq", value)
+    return Sync(
+        topic=topic,
+        partition=partition,
+        upstream=upstream,
+        downstream=downstream,
+        written_at=written_at,
+    )
+
+
+def to_checkpoint(
+    key: bytes | None, value: bytes | None, written_at: datetime
+) -> Checkpoint | None:
+    """Read a checkpoint of a consumer group; `None` if it was deleted."""
+    if key is None or value is None:
+        return None
+    group, at = _string(key, 0)
+    topic, at = _string(key, at)
+    (partition,) = struct.unpack_from(">i", key, at)
+    version, upstream, downstream = struct.unpack_from(">hqq", value)
+    _check(version)
+    return Checkpoint(
+        group=group,
+        topic=topic,
+        partition=partition,
+        upstream=upstream,
+        downstream=downstream,
+        written_at=written_at,
+    )
+
+
+def to_heartbeat(
+    key: bytes | None,
+    value: bytes | None,
+    written_at: datetime,
+    place: Literal["source", "carried", "target"],
+) -> Heartbeat | None:
+    """Read a heartbeat; `None` if it was deleted."""
+    if key is None or value is None:
+        return None
+    source, at = _string(key, 0)
+    target, _ = _string(key, at)
+    version, milliseconds = struct.unpack(">hq", value)
+    _check(version)
+    return Heartbeat(
+        source=source,
+        target=target,
+        place=place,
+        beat_at=datetime.fromtimestamp(milliseconds / 1000, UTC),
+        written_at=written_at,
+    )
+
+
+def _string(data: bytes, at: int) -> tuple[str, int]:
+    """Return a string of Kafka's protocol, and where it ends."""
+    (length,) = struct.unpack_from(">h", data, at)
+    end = at + 2 + length
+    if length < 0 or end > len(data):
+        raise ValueError(f"a string of {length} bytes in {len(data)}")
+    return data[at + 2 : end].decode(), end
+
+
+def _check(version: int) -> None:
+    if version != 0:
+        raise ValueError(f"version {version} of the layout is unknown")
+
+
+# Records that Kafka Connect writes for MirrorMaker 2: JSON.
+#
+# Layouts are those of ``OffsetStorageWriter``, ``KafkaStatusBackingStore`` and
+# ``KafkaConfigBackingStore``, unchanged from Kafka 2.4 to 4.3.
+
+ASSIGNED = "task.assigned.partitions"
+
+
+def to_state(
+    key: bytes | None, value: bytes | None, written_at: datetime
+) -> TaskState | None:
+    """Read the state of a connector or a task; `None` if it is neither."""
+    name = (key or b"").decode()
+    if name.startswith("status-connector-"):
+        connector, task = name.removeprefix("status-connector-"), None
+    elif found := re.fullmatch(r"status-task-(.+)-(\d+)", name, re.DOTALL):
+        connector, task = found[1], int(found[2])
+    else:
+        # Topics that connectors use, and what later versions may add.
+        return None
+    said = json.loads(value) if value else {}
+    return TaskState(
+        connector=connector,
+        task=task,
+        state=said["state"] if value else None,
+        worker=said.get("worker_id") or "",
+        trace=said.get("trace") or "",
+        generation=int(said.get("generation") or 0),
+        written_at=written_at,
+    )
+
+
+def to_offset(
+    key: bytes | None, value: bytes | None
+) -> tuple[str, Mapping[str, Any], int | None]:
+    """Read a committed offset: connector, source partition, next offset.
+
+    The value is the last offset that was copied (``MirrorUtils``); a
+    tombstone means that somebody reset it.
+    """
+    connector, partition = json.loads(key or b"")
+    last = None if value is None else json.loads(value)
+    if not isinstance(partition, dict):
+        raise TypeError("a source partition is an object")
+    return connector, partition, None if last is None else last["offset"] + 1
+
+
+def to_assignment(
+    name: str, properties: Mapping[str, Any], written_at: datetime
+) -> Assignment | None:
+    """Read what a task was given; `None` if it copies no records.
+
+    Parameters
+    ----------
+    name
+        Connector and number, with a dash between them.
+    properties
+        The task's configuration.
+    written_at
+        When it was written.
+    """
+    connector, _, task = name.rpartition("-")
+    assigned = properties.get(ASSIGNED)
+    if assigned is None:
+        return None
+    return Assignment(
+        connector=connector,
+        task=int(task),
+        partitions=to_partitions(assigned),
+        written_at=written_at,
+    )
+
+
+def to_partitions(assigned: str) -> frozenset[tuple[str, int]]:
+    """Read ``a.b-0,a.b-1``: names of topics may hold dashes, no commas."""
+    return frozenset(
+        (topic, int(number))
+        for topic, _, number in (
+            place.strip().rpartition("-")
+            for place in assigned.split(",")
+            if place.strip()
+        )
+    )
+
+
+def to_task_count(connector: str, value: Mapping[str, Any]) -> TaskCount:
+    """Read how many tasks a connector was given."""
+    return TaskCount(connector=connector, tasks=int(value["tasks"]))
+
+
+Properties = Mapping[str, Any]
+
+PACKAGE = "org.apache.kafka.connect.mirror."
+
+SOURCE = f"{PACKAGE}MirrorSourceConnector"
+CHECKPOINTS = f"{PACKAGE}MirrorCheckpointConnector"
+HEARTBEATS = f"{PACKAGE}MirrorHeartbeatConnector"
+
+REFRESH = 600
+"""Seconds of ``refresh.topics.interval.seconds`` and of
+``sync.topic.configs.interval.seconds``."""
+
+EMIT_CHECKPOINTS = 60
+"""Seconds of ``emit.checkpoints.interval.seconds``."""
+
+EMIT_HEARTBEATS = 1
+"""Seconds of ``emit.heartbeats.interval.seconds``."""
+
+IN_FLIGHT = 1
+"""Connect's own ``max.in.flight.requests.per.connection`` for the producers
+of source tasks (``Worker.baseProducerConfigs``)."""
+
+EXCLUDED_CONFIGS = (
+    r"follower\.replication\.throttled\.replicas",
+    r"leader\.replication\.throttled\.replicas",
+    r"message\.timestamp\.difference\.max\.ms",
+    r"log\.message\.timestamp\.before\.max\.ms",
+    r"log\.message\.timestamp\.after\.max\.ms",
+    r"message\.timestamp\.type",
+    r"unclean\.leader\.election\.enable",
+    r"min\.insync\.replicas",
+)
+"""``config.properties.exclude`` of Kafka 4.3. Those of 3.9 are among them;
+what 4.3 adds no topic has under these names."""
+
+
+UNCOMMITTED = "read_uncommitted"
+"""``isolation.level`` of Kafka's own consumers, where it is not said."""
+
+_LEVELS = {UNCOMMITTED: False, "read_committed": True}
+"""Whether aborted records are left out. What ``${vault:...}`` stands for only
+the worker knows."""
+
+
+def to_connector(
+    name: str, properties: Properties, max_in_flight: int | None
+) -> Connector:
+    """Return how a source connector is configured.
+
+    Raises
+    ------
+    ValueError
+        Raised if a number is none.
+    """
+    exclude = _either(properties, "topics.exclude", "topics.blacklist")
+    not_copied = _either(
+        properties, "config.properties.exclude", "config.properties.blacklist"
+    )
+    in_flight = _producer(properties, "max.in.flight.requests.per.connection")
+    request = _producer(properties, "max.request.size")
+    reset = _consumer(properties, "auto.offset.reset")
+    isolation = _consumer(properties, "isolation.level") or UNCOMMITTED
+    return Connector(
+        name=name,
+        selection=Selection(
+            include=split_patterns(properties.get("topics", ".*")),
+            exclude=MM2_EXCLUDED
+            if exclude is None
+            else split_patterns(exclude),
+        ),
+        refresh=_seconds(
+            properties, "refresh.topics.interval.seconds", REFRESH
+        ),
+        max_in_flight=max_in_flight or int(in_flight or IN_FLIGHT),
+        max_request_bytes=None if request is None else int(request),
+        read_committed=_LEVELS.get(isolation.lower()),
+        starts_at_end=_is(reset, "latest"),
+        tolerates_errors=_is(properties.get("errors.tolerance"), "all"),
+        transforms=bool((properties.get("transforms") or "").strip()),
+        flush=_flush(properties),
+        config_sync=_seconds(
+            properties, "sync.topic.configs.interval.seconds", REFRESH
+        )
+        if _enabled(properties, "sync.topic.configs.enabled")
+        else None,
+        config_excluded=EXCLUDED_CONFIGS
+        if not_copied is None
+        else split_patterns(not_copied),
+    )
+
+
+def to_companion(
+    name: str, properties: Properties, *, ours: bool
+) -> Companion:
+    """Return what a connector does that copies no records of this flow."""
+    kind = properties.get("connector.class")
+    if ours and _is_class(kind, CHECKPOINTS):
+        return Companion(
+            name=name,
+            role="checkpoints",
+            interval=_seconds(
+                properties,
+                "emit.checkpoints.interval.seconds",
+                EMIT_CHECKPOINTS,
+            )
+            if _enabled(properties, "emit.checkpoints.enabled")
+            else None,
+        )
+    if ours and _is_class(kind, HEARTBEATS):
+        return Companion(
+            name=name,
+            role="heartbeats",
+            interval=_seconds(
+                properties, "emit.heartbeats.interval.seconds", EMIT_HEARTBEATS
+            )
+            if _enabled(properties, "emit.heartbeats.enabled")
+            else None,
+        )
+    return Companion(name=name, role="neighbour")
+
+
+def copies_records(properties: Properties) -> bool:
+    """Tell whether it is a source connector of MirrorMaker 2."""
+    return _is_class(properties.get("connector.class"), SOURCE)
+
+
+def _is_class(given: Any, wanted: str) -> bool:
+    # Connect takes a class by its short name, too.
+    return given in (wanted, wanted.removeprefix(PACKAGE))
+
+
+def _is(given: Any, wanted: str) -> bool:
+    return str(given).lower() == wanted
+
+
+def _enabled(properties: Properties, name: str) -> bool:
+    return str(properties.get(name, "true")).lower() == "true"
+
+
+def _either(properties: Properties, name: str, before: str) -> Any:
+    """Return a setting, or what it was called before Kafka 2.7."""
+    found = properties.get(name)
+    return properties.get(before) if found is None else found
+
+
+def _seconds(properties: Properties, name: str, default: int) -> timedelta:
+    given = properties.get(name)
+    return timedelta(seconds=default if given is None else int(given))
+
+
+def _first(properties: Properties, *names: str) -> str | None:
+    found = (properties.get(name) for name in names)
+    return next((str(value) for value in found if value is not None), None)
+
+
+def _producer(properties: Properties, name: str) -> str | None:
+    """Return a setting of the connector's producer.
+
+    The second form is how a dedicated mirror passes its worker's settings on.
+    """
+    return _first(
+        properties,
+        f"producer.override.{name}",
+        f"target.producer.{name}",
+    )
+
+
+def _consumer(properties: Properties, name: str) -> str | None:
+    """Return a setting of the consumer that copies.
+
+    The source connector makes it by itself (``sourceConsumerConfig``), so
+    Connect's ``consumer.override.`` does not concern it.
+    """
+    return _first(
+        properties,
+        f"source.consumer.{name}",
+        f"consumer.{name}",
+        f"source.cluster.{name}",
+    )
+
+
+def _flush(properties: Properties) -> timedelta | None:
+    """Return how often positions are committed.
+
+    It is a setting of the worker. A dedicated mirror hands those of the
+    target's worker on to its connectors; a Connect cluster does not.
+    """
+    found = _first(
+        properties,
+        "target.cluster.offset.flush.interval.ms",
+        "offset.flush.interval.ms",
+    )
+    return None if found is None else timedelta(milliseconds=int(found))
+
+
+HEARTBEATS_TOPIC = "heartbeats"
 """Name of the topic that heartbeats are written to, at any cluster."""
 
 
@@ -92,13 +458,13 @@ class MirrorMaker2:
             "checkpoints", self.source_alias, "checkpoints", "internal"
         )
         carried = self.carried_heartbeats or self.separator.join(
-            (self.source_alias, HEARTBEATS)
+            (self.source_alias, HEARTBEATS_TOPIC)
         )
         return (
             *((_optional("status", status),) if status is not None else ()),
             _optional("checkpoints", own),
-            _optional("beats", HEARTBEATS, side="source"),
-            _optional("heartbeats", HEARTBEATS),
+            _optional("beats", HEARTBEATS_TOPIC, side="source"),
+            _optional("heartbeats", HEARTBEATS_TOPIC),
             _optional("carried", carried),
         )
 

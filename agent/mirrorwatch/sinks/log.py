@@ -5,7 +5,7 @@ from collections import Counter
 from structlog.typing import FilteringBoundLogger
 
 from ..domain.observations import canaries
-from ..domain.verdicts import Health, Verdict
+from ..domain.report import Health, Verdict
 from ..ports import Report
 
 __all__ = ["LogSink"]

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from structlog.typing import FilteringBoundLogger
 
-from ..domain.before_after import (
+from ..domain.notices.maintenance import (
     Latency,
     Outcome,
     Snapshot,
@@ -13,12 +13,12 @@ from ..domain.before_after import (
     to_document,
     to_message,
 )
-from ..domain.verdicts import Health
+from ..domain.report import Health
 from ..exceptions import SinkError, StateError
 from ..ports import Report
 from ..state.history import History
 from ..state.maintenance import MaintenanceStore, Open
-from ..state.outbox import Outbox
+from ..state.notices import Outbox
 
 __all__ = ["PATIENCE", "MaintenanceSink"]
 

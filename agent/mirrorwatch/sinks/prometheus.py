@@ -15,7 +15,7 @@ from prometheus_client.metrics_core import (
 from prometheus_client.registry import Collector
 
 from ..domain.catalogue import Metric, MetricType
-from ..domain.histogram import Histogram
+from ..domain.observations import Histogram
 from ..domain.samples import Sample, samples
 from ..ports import Report
 

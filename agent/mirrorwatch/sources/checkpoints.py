@@ -15,10 +15,10 @@ from ..domain.checkpoints import (
     Reading,
     Watch,
 )
-from ..domain.naming import Naming
+from ..domain.topics import Naming
 from ..exceptions import SourceDeniedError, SourceError
-from .cluster import TIMEOUT, Cluster
-from .positions import Positions
+from ..kafka.admin import TIMEOUT, Cluster
+from .mirror_state import Positions
 
 __all__ = ["CheckpointsWorker"]
 

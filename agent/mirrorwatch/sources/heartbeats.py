@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from ..domain.heartbeats import BeatBook, HeartbeatsObservation
-from .positions import Positions
+from .mirror_state import Positions
 
 __all__ = ["HeartbeatsSource"]
 

@@ -15,10 +15,10 @@ from confluent_kafka import (
 from structlog.typing import FilteringBoundLogger
 
 from ..exceptions import SourceError
+from ..kafka.admin import Cluster, Topic
+from ..kafka.errors import denial, is_about_groups, reading, to_source_error
 from ..ports import InternalTopic, Mirror
-from .cluster import Cluster, Topic
-from .kafka import denial, is_about_groups, reading, to_source_error
-from .positions import Positions
+from .mirror_state import Positions
 
 __all__ = ["Route", "Tail"]
 

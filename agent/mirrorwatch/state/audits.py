@@ -16,19 +16,87 @@ Where the folder is local, each run leaves the same as one JSON file beside it:
     write it.
 """
 
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
+from urllib.parse import unquote, urlsplit
 
-from ..domain.audit import FinishedAudit, Hours
+from ..domain.audit.result import FinishedAudit, Hours
 from ..exceptions import AuditError
-from .versioned import from_versioned, to_versioned
+from .codec import from_json, to_json
 
-__all__ = ["latest_audit", "read_audit", "read_audits", "read_hours"]
-__all__ += ["write_audit", "write_hours", "write_report"]
+__all__ = [
+    "check_version",
+    "from_versioned",
+    "latest_audit",
+    "local_path",
+    "read_audit",
+    "read_audits",
+    "read_hours",
+    "to_url",
+    "to_versioned",
+    "write_audit",
+    "write_hours",
+    "write_report",
+]
+
 
 T = TypeVar("T")
+
+SCHEMA_VERSION = 1
+"""Of everything that audits keep. Changes when a reader of the version before
+could misunderstand something."""
+
+
+def to_versioned(value: Any) -> str:
+    """Return a dataclass of the domain on one line, with the version."""
+    return f'{{"schema_version":{SCHEMA_VERSION},"value":{to_json(value)}}}'
+
+
+def from_versioned(kind: type[T], text: str, where: str) -> T:
+    """Read what `to_versioned` wrote.
+
+    Parameters
+    ----------
+    kind
+        Dataclass of the value.
+    text
+        The document.
+    where
+        Where it is from, for errors.
+
+    Raises
+    ------
+    AuditError
+        Raised if it was written by another version, or is something else.
+    """
+    try:
+        document = json.loads(text)
+        check_version(document["schema_version"], where)
+        return from_json(kind, json.dumps(document["value"]))
+    # What cattrs raises is a group of what went wrong with each field.
+    except (ValueError, TypeError, KeyError, ExceptionGroup) as e:
+        raise AuditError(f"{where} is not what an audit keeps there") from e
+
+
+def check_version(
+    version: object, where: str, *, wanted: int = SCHEMA_VERSION
+) -> None:
+    """Refuse what another version wrote.
+
+    Raises
+    ------
+    AuditError
+        Raised with the remedy.
+    """
+    if version != wanted:
+        raise AuditError(
+            f"{where} has version {version!r}, and this mirrorwatch reads "
+            f"version {wanted}: use the one that wrote it, or another folder "
+            "(audit.out)"
+        )
 
 
 def write_audit(folder: Path, audit: FinishedAudit) -> None:
@@ -138,3 +206,18 @@ def _write(file: Path, text: str) -> None:
         new.replace(file)
     except OSError as e:
         raise AuditError(f"Cannot write {file}: {e}") from e
+
+
+def to_url(folder: str) -> str:
+    """Return a folder as a URL; a path without a scheme is on this machine,
+    whatever file system Hadoop would take it for.
+    """
+    if "://" in folder or folder.startswith("file:"):
+        return folder.rstrip("/")
+    return Path(folder).expanduser().absolute().as_uri()
+
+
+def local_path(folder: str) -> Path | None:
+    """Return a folder of this machine as a path; `None` if it is elsewhere."""
+    url = urlsplit(to_url(folder))
+    return Path(unquote(url.path)) if url.scheme == "file" else None

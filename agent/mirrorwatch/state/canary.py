@@ -4,7 +4,8 @@ import sqlite3
 from collections.abc import Iterable
 from uuid import uuid4
 
-from ..domain.canary import Identity, Ledger, Probe
+from ..domain.canary.model import Probe
+from ..domain.canary.tracker import Identity, Ledger
 from ..domain.observations import Loss
 from .codec import from_json, to_json
 from .database import Database

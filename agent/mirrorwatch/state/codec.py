@@ -11,8 +11,8 @@ from cattrs.gen import (
     override,
 )
 
-from ..domain.canary import Ledger
-from ..domain.ranges import RangeSet
+from ..domain.canary.tracker import Ledger
+from ..domain.offset_ranges import RangeSet
 
 __all__ = ["from_json", "to_json"]
 

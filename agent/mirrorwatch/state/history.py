@@ -1,16 +1,402 @@
 """What the charts show: bounded, in the state file."""
 
-from dataclasses import dataclass
+import json
+import math
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from sqlite3 import Connection
 from statistics import median_high
+from typing import Any, Self, TypeVar
 
+from ..domain.observations import CanaryObservation, CanaryPartition, canaries
+from ..domain.report import Health
 from ..ports import Report
-from .bucket import Bucket
-from .bucket_table import COARSE, FINE
 from .database import Database
-from .increments import change_of, make_table
 
-__all__ = ["History", "Point", "Series"]
+__all__ = ["Bucket", "History", "LatencySketch", "Series"]
+
+
+RATIO = 1.02
+"""Width of a cell: an answer is within 1 % of the true duration, well below
+what a person or a limit can tell apart, at six bytes for each cell in use."""
+
+UNIT_SECONDS = 1e-6
+"""Durations below this are counted as zero: clocks are not finer."""
+
+CELL = struct.Struct("<hI")
+"""One stored cell: its index and its count."""
+
+
+class LatencySketch:
+    """Counts of durations by logarithmic cell, negative ones too.
+
+    Parameters
+    ----------
+    cells
+        Counts by index of the cell.
+
+    Notes
+    -----
+    Adding up the sketches of several stretches of time gives the sketch of
+    the whole, so that a percentile of a day is that of all its probes and not
+    an average of percentiles. Indices grow with the duration; negative
+    durations have negative indices, because they are shown, never clamped.
+    """
+
+    def __init__(self, cells: Mapping[int, int] | None = None) -> None:
+        self._cells = dict(cells or {})
+
+    @classmethod
+    def of(cls, durations: Iterable[timedelta]) -> "LatencySketch":
+        """Count durations."""
+        sketch = cls()
+        for duration in durations:
+            index = _index(duration.total_seconds())
+            sketch._cells[index] = sketch._cells.get(index, 0) + 1
+        return sketch
+
+    @classmethod
+    def decode(cls, stored: bytes) -> "LatencySketch":
+        """Restore what `encode` returned."""
+        return cls(dict(CELL.iter_unpack(stored)))
+
+    def encode(self) -> bytes:
+        """Return the sketch as bytes."""
+        return b"".join(CELL.pack(*cell) for cell in self._cells.items())
+
+    @property
+    def cells(self) -> Mapping[int, int]:
+        """Counts by index of the cell."""
+        return self._cells
+
+    @property
+    def count(self) -> int:
+        """How many durations were counted."""
+        return sum(self._cells.values())
+
+    def add(self, other: "LatencySketch") -> None:
+        """Take in everything that another sketch has counted."""
+        for index, count in other.cells.items():
+            self._cells[index] = self._cells.get(index, 0) + count
+
+    def quantile(self, share: float) -> timedelta | None:
+        """Return the duration that a share of all stay at or below.
+
+        Parameters
+        ----------
+        share
+            Between 0 and 1: 0.5 is the median.
+
+        Returns
+        -------
+        datetime.timedelta or None
+            Nearest rank, within 1 % (or 1 µs), `None` if nothing was counted.
+        """
+        rank = max(1, math.ceil(share * self.count))
+        for index in sorted(self._cells):
+            rank -= self._cells[index]
+            if rank <= 0:
+                return timedelta(seconds=_middle(index))
+        return None
+
+
+def _index(seconds: float) -> int:
+    size = abs(seconds) / UNIT_SECONDS
+    if size < 1:
+        return 0
+    cell = 1 + math.floor(math.log(size, RATIO))
+    return cell if seconds > 0 else -cell
+
+
+def _middle(index: int) -> float:
+    if index == 0:
+        return 0.0
+    low = UNIT_SECONDS * RATIO ** (abs(index) - 1)
+    return math.copysign(low * (1 + RATIO) / 2, index)
+
+
+COLUMNS = (
+    "latencies",
+    "worst_us",
+    "delivered",
+    "late",
+    "lost",
+    "duplicates",
+    "outstanding",
+    "health",
+)
+"""Columns of a stored bucket, in the order of `Bucket.row`."""
+
+_Ordered = TypeVar("_Ordered", timedelta, int, Health)
+
+MICROSECOND = timedelta(microseconds=1)
+
+
+@dataclass(kw_only=True, slots=True)
+class Bucket:
+    """What happened on one flow in one stretch of time.
+
+    Notes
+    -----
+    Adding two gives the bucket of both stretches together, in any order: the
+    durations are counted, not averaged; counters add up; of `outstanding`,
+    `worst` and `health` the highest stays. So a roll-up of any width says
+    the same as the ticks that it was made of.
+    """
+
+    latencies: LatencySketch = field(default_factory=LatencySketch)
+    """Durations from send to arrival, by the time of the tick that saw the
+    arrival."""
+
+    worst: timedelta | None = None
+    """Longest of them, exactly."""
+
+    delivered: int = 0
+    """Probes that arrived in time."""
+
+    late: int = 0
+    """Probes that arrived after the deadline."""
+
+    lost: int = 0
+    """Probes proved lost."""
+
+    duplicates: int = 0
+    """Further arrivals."""
+
+    outstanding: int | None = None
+    """Most probes that were on their way at once, `None` if not seen."""
+
+    health: Health | None = None
+    """Worst health of the flow, `None` if there was no tick."""
+
+    def add(self, other: "Bucket") -> None:
+        """Take in another stretch of time."""
+        self.latencies.add(other.latencies)
+        self.worst = _highest(self.worst, other.worst)
+        self.delivered += other.delivered
+        self.late += other.late
+        self.lost += other.lost
+        self.duplicates += other.duplicates
+        self.outstanding = _highest(self.outstanding, other.outstanding)
+        self.health = _highest(self.health, other.health)
+
+    def quantile(self, share: float) -> timedelta | None:
+        """Return the duration that a share of all stay at or below.
+
+        Within 1 %, and never above the longest, which is known exactly.
+        """
+        near = self.latencies.quantile(share)
+        if near is None or self.worst is None:
+            return near
+        return min(near, self.worst)
+
+    def row(self) -> tuple[Any, ...]:
+        """Return the values to store."""
+        return (
+            self.latencies.encode(),
+            None if self.worst is None else self.worst // MICROSECOND,
+            self.delivered,
+            self.late,
+            self.lost,
+            self.duplicates,
+            self.outstanding,
+            None if self.health is None else int(self.health),
+        )
+
+    @classmethod
+    def of_row(cls, row: Sequence[Any]) -> Self:
+        """Restore what `row` returned."""
+        latencies, worst, delivered, late, lost, duplicates, most, health = row
+        return cls(
+            latencies=LatencySketch.decode(latencies),
+            worst=None if worst is None else worst * MICROSECOND,
+            delivered=delivered,
+            late=late,
+            lost=lost,
+            duplicates=duplicates,
+            outstanding=most,
+            health=None if health is None else Health(health),
+        )
+
+
+def _highest(a: _Ordered | None, b: _Ordered | None) -> _Ordered | None:
+    """Return the higher of two, of which either may be missing."""
+    return a if b is None else b if a is None else max(a, b)
+
+
+VALUES = ", ".join(COLUMNS)
+PLACES = ", ".join("?" for _ in COLUMNS)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BucketTable:
+    """A table of buckets of one width.
+
+    Notes
+    -----
+    Every method runs in the transaction of its caller.
+    """
+
+    name: str
+    """Name of the table: a constant of this module, never input."""
+
+    width: int
+    """Seconds in a bucket."""
+
+    kept: timedelta
+    """How far back buckets are kept."""
+
+    def make(self, db: Connection) -> None:
+        """Make the table if it is not there."""
+        db.execute(
+            f"CREATE TABLE IF NOT EXISTS {self.name} (flow TEXT NOT NULL, "
+            "at INTEGER NOT NULL, latencies BLOB NOT NULL, "
+            "worst_us INTEGER, delivered INTEGER NOT NULL, "
+            "late INTEGER NOT NULL, lost INTEGER NOT NULL, "
+            "duplicates INTEGER NOT NULL, outstanding INTEGER, "
+            "health INTEGER, PRIMARY KEY (flow, at)) WITHOUT ROWID"
+        )
+        # Finds what is too old without reading the rest, also of flows that
+        # are no longer configured.
+        db.execute(
+            f"CREATE INDEX IF NOT EXISTS {self.name}_at ON {self.name} (at)"
+        )
+
+    def add(
+        self, db: Connection, flow: str, seconds: float, change: Bucket
+    ) -> None:
+        """Add a change to the bucket that a time falls into."""
+        at = int(seconds // self.width * self.width)
+        found = self.read(db, flow, at, at + 1)
+        bucket = found[0][1] if found else Bucket()
+        bucket.add(change)
+        db.execute(
+            f"INSERT OR REPLACE INTO {self.name} "  # noqa: S608
+            f"(flow, at, {VALUES}) VALUES (?, ?, {PLACES})",
+            (flow, at, *bucket.row()),
+        )
+
+    def read(
+        self, db: Connection, flow: str, first: int, end: int
+    ) -> list[tuple[int, Bucket]]:
+        """Return the buckets that start in ``[first, end)``, in order."""
+        rows = db.execute(
+            f"SELECT at, {VALUES} FROM {self.name} "  # noqa: S608
+            "WHERE flow = ? AND at >= ? AND at < ? ORDER BY at",
+            (flow, first, end),
+        )
+        return [(row[0], Bucket.of_row(row[1:])) for row in rows]
+
+    def reaches(self, db: Connection, seconds: float) -> bool:
+        """Return whether buckets of that time are still kept."""
+        newest = db.execute(
+            f"SELECT max(at) FROM {self.name}"  # noqa: S608
+        ).fetchone()[0]
+        return newest is None or seconds >= newest - self.kept.total_seconds()
+
+    def prune(self, db: Connection, seconds: float) -> None:
+        """Drop what is too old at that time."""
+        oldest = seconds - self.kept.total_seconds() - self.width
+        db.execute(
+            f"DELETE FROM {self.name} WHERE at <= ?",  # noqa: S608
+            (oldest,),
+        )
+
+
+FINE = BucketTable(name="history_10s", width=10, kept=timedelta(days=1))
+"""For a look at the last hours; about 4 MB a flow when full."""
+
+COARSE = BucketTable(name="history_300s", width=300, kept=timedelta(days=30))
+"""For the weeks before, and for what is usual; about as large."""
+
+
+COUNTERS = ("delivered", "late", "lost", "duplicates")
+
+
+def make_table(db: Connection) -> None:
+    """Make the table of what was last seen of each flow."""
+    db.execute(
+        "CREATE TABLE IF NOT EXISTS history_seen (flow TEXT PRIMARY KEY, "
+        "observed_at TEXT NOT NULL, counts TEXT NOT NULL)"
+    )
+
+
+def change_of(db: Connection, report: Report, flow: str) -> Bucket:
+    """Return what a report adds to the history of one flow.
+
+    Parameters
+    ----------
+    db
+        Open transaction.
+    report
+        What was learned in this tick.
+    flow
+        Name of the flow.
+
+    Notes
+    -----
+    A report may repeat a fact that is kept from an earlier tick; each
+    observation is counted once, by its time. Nothing is taken from a repeated
+    one: a gap on a chart is true, a frozen line is not.
+    """
+    change = Bucket(health=report.health_of(flow))
+    for seen in canaries(report.observations):
+        if seen.flow == flow:
+            change.add(_of_canary(db, seen))
+    return change
+
+
+def _of_canary(db: Connection, seen: CanaryObservation) -> Bucket:
+    """Return what an observation adds; nothing if it was counted before."""
+    row = db.execute(
+        "SELECT observed_at, counts FROM history_seen WHERE flow = ?",
+        (seen.flow,),
+    ).fetchone()
+    observed_at = seen.at.isoformat()
+    if row is not None and row[0] == observed_at:
+        return Bucket()
+    before: dict[str, list[int]] = {} if row is None else json.loads(row[1])
+    counts = {str(p.partition): _counts(p) for p in seen.partitions}
+    db.execute(
+        "INSERT OR REPLACE INTO history_seen VALUES (?, ?, ?)",
+        (seen.flow, observed_at, json.dumps(before | counts)),
+    )
+    zero = [0] * len(COUNTERS)
+    risen = zero
+    for partition, now in counts.items():
+        rise = _rise(before.get(partition, zero), now)
+        risen = [a + b for a, b in zip(risen, rise, strict=True)]
+    delivered, late, lost, duplicates = risen
+    latencies = [arrival.latency for arrival in seen.arrivals]
+    return Bucket(
+        latencies=LatencySketch.of(latencies),
+        worst=max(latencies, default=None),
+        delivered=delivered,
+        late=late,
+        lost=lost,
+        duplicates=duplicates,
+        outstanding=_outstanding(seen.partitions),
+    )
+
+
+def _counts(partition: CanaryPartition) -> list[int]:
+    return [getattr(partition.counts, name) for name in COUNTERS]
+
+
+def _outstanding(partitions: Iterable[CanaryPartition]) -> int | None:
+    """Return the probes on their way; `None` where there is no partition."""
+    outstanding = [p.outstanding for p in partitions]
+    return sum(outstanding) if outstanding else None
+
+
+def _rise(before: list[int], now: list[int]) -> list[int]:
+    """Return by how much counters rose; a lower one began again at zero."""
+    if any(new < old for old, new in zip(before, now, strict=True)):
+        return now
+    return [new - old for old, new in zip(before, now, strict=True)]
+
 
 USUAL_WINDOW = timedelta(hours=24)
 """A day, so that what is usual covers every hour of an observing day."""

@@ -6,12 +6,12 @@ from datetime import datetime
 from sqlite3 import Connection
 from typing import Any
 
-from ..domain.before_after import Outcome, Snapshot
-from ..domain.maintenance import Window
-from ..domain.notices import Message
+from ..domain.notices.maintenance import Outcome, Snapshot
+from ..domain.notices.model import Message
+from ..domain.report import Window
 from .codec import from_json, to_json
 from .database import Database
-from .outbox import Outbox
+from .notices import Outbox
 
 __all__ = ["KEPT", "MaintenanceStore", "Open"]
 

@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass, replace
 
-from ..domain.conservation import Books, Epoch, Happening, Tally
+from ..domain.skips.model import Happening, Tally
+from ..domain.skips.partition import Epoch
+from ..domain.skips.tracker import Books
 from .codec import from_json, to_json
 from .database import Database
 

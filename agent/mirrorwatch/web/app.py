@@ -18,19 +18,14 @@ from starlette.staticfiles import StaticFiles
 
 from ..exceptions import StateError, WebError
 from ..ports import Report
-from ..state.bucket import Bucket
-from ..state.history import History
-from .audit_nights import AuditNights
-from .audit_reports import AuditReports
-from .board import Board
-from .details_document import details_document
-from .freshness import Freshness
-from .headers import SecurityHeaders
-from .history_document import HistoryQuery, history_document
+from ..state.history import Bucket, History
+from .audits import AuditNights, AuditReports
+from .board import Board, Freshness
+from .documents import details_document, status_document
+from .history import HistoryQuery, history_document
 from .runbook import Runbook
-from .status_document import status_document
-from .topics_document import topics_document
-from .topics_query import TopicsQuery
+from .server import SecurityHeaders
+from .topics import TopicsQuery, topics_document
 
 __all__ = ["Exposition", "create_app"]
 

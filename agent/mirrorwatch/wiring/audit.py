@@ -5,22 +5,24 @@ from zoneinfo import ZoneInfo
 
 from ..config import Config
 from ..config.audit import AuditConfig, to_mebibytes
-from ..config.crontab import to_trigger
-from ..config.hidden import hidden_values
-from ..sources.audit import (
-    AuditWorker,
-    Diary,
-    FlowAudits,
+from ..config.display import hidden_values
+from ..config.types import to_trigger
+from ..sources.audit.job import (
     JobSettings,
     ResultFolder,
-    Schedule,
-    Starter,
     why_not_read,
     why_not_start,
 )
-from ..state.audit_folder import local_path
-from ..state.document import DocumentStore
-from .surroundings import Surroundings, Wired
+from ..sources.audit.worker import (
+    AuditWorker,
+    Diary,
+    FlowAudits,
+    Schedule,
+    Starter,
+)
+from ..state.audits import local_path
+from ..state.documents import DocumentStore
+from .context import Surroundings, Wired
 
 __all__ = ["wire_audit"]
 

@@ -1,23 +1,540 @@
 """What watches all flows."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from datetime import timedelta
 
 from ..config import FlowConfig
-from ..sources.positions import Positions
-from .canary import wire_canary
-from .jmx import wire_jmx
-from .lag import wire_lag
-from .mirror import to_mirror
-from .parity import wire_parity
-from .position import wire_position
-from .signs import wire_signs
-from .skips import wire_skips
-from .surroundings import FlowParts, Surroundings, Wired
-from .survey import wire_survey
-from .tails import wire_tails
-from .tasks import wire_tasks
+from ..config.flows import JmxConfig
+from ..domain.bottleneck.model import ErrorBooks
+from ..domain.cluster_view import TopicPartition
+from ..domain.lag.tracker import LagTracker
+from ..domain.position.tracker import ResetWatch
+from ..domain.tasks.model import RestartRules, Restarts
+from ..domain.topics import Selection, compile_pattern
+from ..kafka.offsets import Ends
+from ..mirrors.mirrormaker2_jmx import WANTED, MirrorMaker2Jmx, Ownership
+from ..ports import InternalTopic, Worker
+from ..sources.canary.source import Board, CanarySettings, CanarySource
+from ..sources.canary.surveyor import Settler, Surveyor
+from ..sources.canary.worker import Canary
+from ..sources.checkpoints import CheckpointsWorker
+from ..sources.connect import ConnectApi, ConnectWorker, Restarter
+from ..sources.failed_tasks import Inspector
+from ..sources.heartbeats import HeartbeatsSource
+from ..sources.jmx.readers import (
+    JmxAddress,
+    JmxReader,
+    JolokiaReader,
+    PrometheusReader,
+)
+from ..sources.jmx.rmi import RmiReader
+from ..sources.jmx.source import JmxBoard, JmxSource, JmxWorker
+from ..sources.lag import LagWatch
+from ..sources.latency import LatencySource
+from ..sources.mirror_state import Positions
+from ..sources.parity import (
+    ConfigReader,
+    ConfigSettings,
+    Parity,
+    ParitySettings,
+)
+from ..sources.position import ResetReader
+from ..sources.skips import Inquirer, SkipsWatch
+from ..sources.survey import Survey, Surveyed
+from ..sources.tail import Route, Tail
+from ..sources.tasks import TaskFacts, TasksBoard, TasksSource, Unassigned
+from ..state.canary import CanaryStore
+from ..state.documents import DocumentStore, StandingStore
+from ..state.position import ResetStore
+from ..state.skips import SkipsStore
+from .context import FlowParts, Surroundings, Wired, to_address, to_mirror
 
-__all__ = ["wire_flows"]
+__all__ = ["to_interpreter", "wire_flows", "wire_position"]
+
+
+def wire_canary(parts: FlowParts, around: Surroundings) -> Wired:
+    """Wire a flow's canary, and what judges its latency.
+
+    Raises
+    ------
+    ConfigError
+        Raised if the certificate authority of a registry cannot be read.
+    StateError
+        Raised if the state file cannot be used.
+    """
+    flow, positions = parts.config, parts.positions
+    if not flow.canary.enabled:
+        return Wired()
+    settings = _to_settings(flow, around)
+    store = CanaryStore(around.database, flow.name)
+    board = Board(store.losses())
+    registrars: list[Worker] = []
+    if flow.canary.format == "avro":
+        from .registrar import wire_registrar  # noqa: PLC0415
+
+        settings, registrar = wire_registrar(flow, around, settings, board)
+        registrars.append(registrar)
+    settler = Settler(
+        cluster=around.clusters[flow.source],
+        properties=around.properties[flow.source],
+        settings=settings,
+        run=store.run,
+        clock=around.clock,
+    )
+    surveyor = Surveyor(
+        settings=settings,
+        source=around.clusters[flow.source],
+        target=around.clusters[flow.target],
+        positions=positions,
+        settler=settler,
+        board=board,
+        interval=around.interval,
+        clock=around.clock,
+    )
+    canary = Canary(
+        settings=settings,
+        source=around.properties[flow.source],
+        target=around.properties[flow.target],
+        store=store,
+        board=board,
+        clock=around.clock,
+    )
+    return Wired(
+        workers=(*registrars, surveyor, canary),
+        sources=(
+            CanarySource(
+                settings=settings,
+                board=board,
+                lost_window=flow.limits.canary.lost_window,
+            ),
+            LatencySource(flow.name, flow.target, around.history),
+        ),
+    )
+
+
+def _to_settings(flow: FlowConfig, around: Surroundings) -> CanarySettings:
+    canary, sized = flow.canary, flow.canary.sized
+    settings = CanarySettings(
+        flow=flow.flow,
+        topic=canary.topic,
+        remote_topic=flow.topic_naming.remote(canary.topic),
+        interval=canary.interval,
+        deadline=canary.deadline,
+        warmup=canary.warmup,
+        create=canary.create,
+        partitions=canary.partitions,
+        max_request_bytes=flow.mirror.max_request_size,
+        cluster_ids=around.cluster_ids,
+        headers=around.headers,
+    )
+    if sized is None:
+        return settings
+    return replace(
+        settings,
+        sized_bytes=int(sized.bytes),
+        sized_interval=sized.interval,
+        sized_partition=sized.partition,
+    )
+
+
+_SHARE = 0.8
+"""Of the tick, for one answer: the next tick has it, or knows why not."""
+
+_LEAST, _MOST = timedelta(seconds=5), timedelta(seconds=10)
+"""A shorter one would not outlast a pause of Java's garbage collector, or an
+exporter with many partitions on a busy machine; a longer one would not make
+an answer likelier."""
+
+
+def wire_jmx(flows: Iterable[FlowParts], around: Surroundings) -> Wired:
+    """Wire what reads the mirrors' figures, each process once.
+
+    Raises
+    ------
+    ConfigError
+        Raised, with the remedy, if a way to read them is not to be had here.
+    StateError
+        Raised if the state file cannot be used.
+    """
+    board = JmxBoard()
+    workers: dict[str, JmxWorker] = {}
+    sources = []
+    for parts in flows:
+        flow = parts.config
+        jmx = flow.mirror.jmx
+        if jmx is None:
+            continue
+        for url in jmx.urls:
+            # Flows may share a mirror.
+            if url not in workers:
+                address = _to_address(jmx, url, flow.target, around.interval)
+                workers[url] = JmxWorker(
+                    url=url,
+                    reader=_to_reader(jmx, address),
+                    wanted=WANTED,
+                    board=board,
+                    interval=around.interval,
+                    timeout=address.timeout,
+                    clock=around.clock,
+                )
+        sources.append(
+            JmxSource(
+                flow=flow.name,
+                urls=jmx.urls,
+                board=board,
+                interpret=to_interpreter(flow).metrics,
+                store=DocumentStore(
+                    around.database, flow.name, "mirror_errors", ErrorBooks
+                ),
+            )
+        )
+    return Wired(workers=tuple(workers.values()), sources=tuple(sources))
+
+
+def _to_address(
+    jmx: JmxConfig, url: str, cluster: str, interval: timedelta
+) -> JmxAddress:
+    return JmxAddress(
+        url=url,
+        cluster=cluster,
+        timeout=min(max(interval * _SHARE, _LEAST), _MOST),
+        user=jmx.user,
+        password=jmx.password.get_secret_value() if jmx.password else None,
+        ca=jmx.ca,
+    )
+
+
+def _to_reader(jmx: JmxConfig, address: JmxAddress) -> JmxReader:
+    match jmx.format:
+        case "jolokia":
+            return JolokiaReader(address)
+        case "prometheus":
+            return PrometheusReader(address)
+        case "rmi":
+            return RmiReader(address)
+
+
+def to_interpreter(flow: FlowConfig) -> MirrorMaker2Jmx:
+    """Return what reads the figures of a flow out of MBeans."""
+    mirror = flow.mirror
+    return MirrorMaker2Jmx(
+        own=Ownership(
+            source_alias=mirror.source_alias,
+            target_alias=mirror.target_alias,
+            naming=flow.topic_naming,
+            selection=flow.selection,
+            connectors=mirror.connectors,
+            dedicated=mirror.mode == "dedicated",
+        ),
+        classes={
+            name: compile_pattern(pattern)
+            for name, pattern in flow.classes.items()
+        },
+    )
+
+
+def wire_lag(parts: FlowParts, around: Surroundings) -> Wired:
+    """Wire what follows the lag of a flow."""
+    flow = parts.config
+    watch = LagWatch(
+        flow=flow.name,
+        tracker=LagTracker(
+            flow=flow.name,
+            class_of=_Classes(flow.classes),
+            configs=parts.configs.sources,
+            estimates=not flow.mirror.exactly_once,
+        ),
+        positions=parts.positions,
+        source=around.clusters[flow.source],
+        properties=around.properties[flow.source],
+        carries=parts.carriage.carries,
+        clock=around.clock,
+    )
+    parts.readers.append(watch)
+    return Wired(workers=(watch,), sources=(watch,))
+
+
+class _Classes:
+    """Finds the class of a topic; the first pattern that matches wins."""
+
+    def __init__(self, patterns: Mapping[str, str]) -> None:
+        self._patterns = {n: compile_pattern(p) for n, p in patterns.items()}
+        self._known: dict[str, str] = {}
+
+    def __call__(self, topic: str) -> str:
+        if topic not in self._known:
+            self._known[topic] = next(
+                (n for n, p in self._patterns.items() if p.fullmatch(topic)),
+                "",
+            )
+        return self._known[topic]
+
+
+def wire_parity(parts: FlowParts, around: Surroundings) -> Wired:
+    """Wire what compares topics and their configurations.
+
+    Raises
+    ------
+    StateError
+        Raised if the state file cannot be used.
+    """
+    flow, limits = parts.config, parts.config.limits
+    parity = Parity(
+        flow=flow.flow,
+        carriage=parts.carriage,
+        positions=parts.positions,
+        store=StandingStore(around.database, flow.name, "topics"),
+        settings=ParitySettings(
+            chosen="include" in flow.topics.model_fields_set,
+            **limits.topics.model_dump(),
+        ),
+        interval=around.interval,
+    )
+    parts.readers.append(parity)
+    reader = ConfigReader(
+        flow=flow.flow,
+        source=around.clusters[flow.source],
+        target=around.clusters[flow.target],
+        parity=parity,
+        configs=parts.configs,
+        store=StandingStore(around.database, flow.name, "configs"),
+        settings=ConfigSettings(**limits.configs.model_dump()),
+        interval=around.interval,
+        clock=around.clock,
+    )
+    return Wired(workers=(reader,), sources=(parity, reader))
+
+
+def wire_position(parts: FlowParts, around: Surroundings) -> Wired:
+    """Wire what finds resets of a flow's positions.
+
+    Its lag must have been wired before: that reads the records which tell
+    whether data waits.
+
+    Raises
+    ------
+    ConfigError
+        Raised if the mirror's topics cannot be derived.
+    StateError
+        Raised if the state file cannot be used.
+    """
+    flow = parts.config
+    store = ResetStore(around.database, flow.name)
+    limits = flow.limits.position
+    reader = ResetReader(
+        flow=flow.name,
+        watch=ResetWatch(
+            flow=flow.name,
+            source=flow.source,
+            target=flow.target,
+            books=store.load(),
+            accepted=around.cluster_ids,
+            internal={
+                topic.kind: topic.name
+                for topic in parts.mirror.internal_topics()
+            },
+            estimates=not flow.mirror.exactly_once,
+            merged=Selection(include=flow.topics.merged).matches,
+            memory=max(limits.lost_window, limits.rewind_window),
+        ),
+        store=store,
+        positions=parts.positions,
+        empty_until=_Tails(
+            [r for r in parts.readers if isinstance(r, LagWatch)]
+        ),
+    )
+    parts.readers.append(reader)
+    return Wired(sources=(reader,))
+
+
+class _Tails:
+    """Tells what the lag found out of positions that no data follows."""
+
+    def __init__(self, watches: list[LagWatch]) -> None:
+        self._watches = watches
+
+    def __call__(self) -> Mapping[TopicPartition, int]:
+        return {
+            place: offset
+            for watch in self._watches
+            for place, offset in watch.empty_until().items()
+        }
+
+
+def wire_signs(parts: FlowParts, around: Surroundings) -> Wired:
+    """Wire what reads a flow's heartbeats and checkpoints."""
+    flow = parts.config
+    aliases = (flow.mirror.source_alias, flow.mirror.target_alias)
+    heartbeats = HeartbeatsSource(flow.name, parts.positions, aliases)
+    checkpoints = CheckpointsWorker(
+        flow=flow.name,
+        source=around.clusters[flow.source],
+        naming=flow.topic_naming,
+        positions=parts.positions,
+        clock=around.clock,
+    )
+    return Wired(workers=(checkpoints,), sources=(heartbeats, checkpoints))
+
+
+def wire_skips(parts: FlowParts, around: Surroundings) -> Wired:
+    """Wire what keeps the books of a flow.
+
+    Raises
+    ------
+    StateError
+        Raised if the state file cannot be used.
+    """
+    flow = parts.config
+    limits = flow.limits.skips
+    watch = SkipsWatch(
+        flow=flow.name,
+        positions=parts.positions,
+        store=SkipsStore(around.database, flow.name),
+        inquirer=Inquirer(
+            source=around.clusters[flow.source],
+            target=around.clusters[flow.target],
+            properties=around.properties,
+            configs=parts.configs,
+        ),
+        merged=Selection(include=flow.topics.merged).matches,
+        exactly_once=bool(flow.mirror.exactly_once),
+        patience=limits.suspect_after,
+        memory=max(limits.lost_window, limits.warning_window),
+        clock=around.clock,
+    )
+    parts.readers.append(watch)
+    return Wired(workers=(watch,), sources=(watch,))
+
+
+def wire_survey(flows: Iterable[FlowParts], around: Surroundings) -> Wired:
+    """Wire what asks the clusters how far every topic is.
+
+    The areas of the flows must have been wired before: their readers are
+    taken now.
+    """
+    survey = Survey(
+        flows=[
+            Surveyed(
+                flow=flow.config.flow,
+                carriage=flow.carriage,
+                positions=flow.positions,
+                readers=tuple(flow.readers),
+            )
+            for flow in flows
+            if flow.readers
+        ],
+        clusters=around.clusters,
+        ends={
+            alias: Ends(cluster, around.properties[alias])
+            for alias, cluster in around.clusters.items()
+        },
+        interval=around.interval,
+        clock=around.clock,
+    )
+    return Wired(workers=(survey,))
+
+
+def wire_tails(flows: Iterable[FlowParts], around: Surroundings) -> Wired:
+    """Wire what follows the internal topics of all mirrors.
+
+    Raises
+    ------
+    ConfigError
+        Raised if the mirror's topics cannot be derived.
+    """
+    routes: dict[str, list[Route]] = {}
+    for flow in flows:
+        for alias, topic in _places(flow):
+            route = Route(topic, flow.mirror, flow.positions)
+            routes.setdefault(alias, []).append(route)
+    return Wired(
+        workers=tuple(
+            Tail(
+                cluster=around.clusters[alias],
+                properties=around.properties[alias],
+                routes=of_cluster,
+                clock=around.clock,
+                logger=around.logger,
+            )
+            for alias, of_cluster in routes.items()
+        )
+    )
+
+
+def _places(flow: FlowParts) -> Iterator[tuple[str, InternalTopic]]:
+    sides = {"source": flow.config.source, "target": flow.config.target}
+    for topic in flow.mirror.internal_topics():
+        yield sides[topic.side], topic
+
+
+def wire_tasks(parts: FlowParts, around: Surroundings) -> Wired:
+    """Wire what watches the connectors and tasks of a flow's mirror.
+
+    Raises
+    ------
+    ConfigError
+        Raised if the mirror's topics cannot be derived.
+    StateError
+        Raised if the state file cannot be used.
+    """
+    flow, positions = parts.config, parts.positions
+    topics = {t.kind: t.name for t in parts.mirror.internal_topics()}
+    board = TasksBoard()
+    facts = TaskFacts(
+        positions=positions,
+        board=board,
+        status=topics.get("status"),
+        cluster=flow.target,
+        has_rest=flow.mirror.connect is not None,
+    )
+    parts.readers.append(Unassigned(positions, board))
+    inspector = Inspector(
+        flow=flow.name,
+        source=around.clusters[flow.source],
+        target=around.clusters[flow.target],
+        properties=around.properties[flow.source],
+        naming=flow.topic_naming,
+        positions=positions,
+        facts=facts,
+        board=board,
+        clock=around.clock,
+    )
+    source = TasksSource(
+        flow=flow.name, positions=positions, facts=facts, board=board
+    )
+    workers: tuple[Worker, ...] = (inspector,)
+    if flow.mirror.connect is not None:
+        worker = _wire_connect(parts, around, board, facts)
+        workers = (inspector, worker)
+    return Wired(workers=workers, sources=(source,))
+
+
+def _wire_connect(
+    parts: FlowParts, around: Surroundings, board: TasksBoard, facts: TaskFacts
+) -> ConnectWorker:
+    flow, connect = parts.config, parts.config.mirror.connect
+    assert connect is not None  # noqa: S101 - asked before
+    api = ConnectApi(flow.name, flow.target, to_address(connect))
+    rules = RestartRules(**connect.restart_failed.model_dump())
+    logger = around.logger.bind(flow=flow.name)
+    return ConnectWorker(
+        flow=flow.name,
+        api=api,
+        mirror=parts.mirror,
+        positions=parts.positions,
+        board=board,
+        facts=facts,
+        restarter=Restarter(
+            api,
+            rules,
+            DocumentStore(around.database, flow.name, "restarts", Restarts),
+            logger,
+        ),
+        clock=around.clock,
+        logger=around.logger,
+    )
+
 
 AREAS: tuple[Callable[[FlowParts, Surroundings], Wired], ...] = (
     wire_canary,

@@ -1,20 +1,18 @@
 """Limits of a flow's checks, as the domain takes them."""
 
 from ..config import AuditConfig, FlowConfig
-from ..domain.checks import (
-    AuditLimits,
-    BottleneckLimits,
-    CanaryLimits,
-    ConfigsLimits,
-    FlowLimits,
-    HeartbeatsLimits,
-    LagLimits,
-    LatencyLimits,
-    PositionLimits,
-    RetentionLimits,
-    SkipsLimits,
-    TasksLimits,
-)
+from ..domain.audit.check import AuditLimits
+from ..domain.bottleneck.check import BottleneckLimits
+from ..domain.canary.check import CanaryLimits
+from ..domain.checks import FlowLimits
+from ..domain.heartbeats import HeartbeatsLimits
+from ..domain.lag.check import LagLimits
+from ..domain.lag.retention import RetentionLimits
+from ..domain.latency import LatencyLimits
+from ..domain.parity.configs import ConfigsLimits
+from ..domain.position.check import PositionLimits
+from ..domain.skips.check import SkipsLimits
+from ..domain.tasks.check import TasksLimits
 
 __all__ = ["to_limits"]
 

@@ -6,13 +6,10 @@ Imported by who wants Avro only: its libraries cost 9 MB of memory.
 from dataclasses import replace
 
 from ..config import FlowConfig
-from ..sources.canary import CanarySettings
-from ..sources.canary.avro import Avro
-from ..sources.canary.board import Board
-from ..sources.canary.registrar import Registrar
+from ..sources.canary.avro import Avro, Registrar
+from ..sources.canary.source import Board, CanarySettings
 from ..sources.registry import Registry
-from .http import to_address
-from .surroundings import Surroundings
+from .context import Surroundings, to_address
 
 __all__ = ["wire_registrar"]
 

@@ -5,11 +5,10 @@ from datetime import timedelta
 
 import pytest
 
-from mirrorwatch.domain.audit import Span, Window
-from mirrorwatch.domain.audit.adhoc import AdHoc, plan_window
-from mirrorwatch.domain.audit.conversation import converse
-from mirrorwatch.domain.audit.facts import LaneFacts, Retention
-from mirrorwatch.domain.audit.outcome import Outcome
+from mirrorwatch.domain.audit.facts import LaneFacts, Retention, converse
+from mirrorwatch.domain.audit.plan import Span, Window
+from mirrorwatch.domain.audit.ranges import Outcome
+from mirrorwatch.domain.audit.window import AdHoc, plan_window
 from tests.support.audit_world import SLACK, World, lane_of
 from tests.support.builders import NOON
 

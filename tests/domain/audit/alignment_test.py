@@ -5,9 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from mirrorwatch.domain.audit.alignment import Pairing, align
-from mirrorwatch.domain.audit.conversation import converse
-from mirrorwatch.domain.audit.facts import LaneFacts
+from mirrorwatch.domain.audit.facts import LaneFacts, converse
+from mirrorwatch.domain.audit.ranges import Pairing, align
 from tests.support.audit_world import SLACK, World
 
 STEP = timedelta(minutes=10)

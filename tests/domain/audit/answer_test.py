@@ -1,5 +1,5 @@
-from mirrorwatch.domain.audit import Unverifiable
-from mirrorwatch.domain.audit.answer import answer
+from mirrorwatch.domain.audit.plan import Unverifiable
+from mirrorwatch.domain.audit.result import answer
 from tests.support.audits import a_count, a_finding, a_result
 
 

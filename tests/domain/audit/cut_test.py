@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from mirrorwatch.domain.audit import End, Span
 from mirrorwatch.domain.audit.facts import Found, Question, RecordAt
+from mirrorwatch.domain.audit.plan import End, Span
 from tests.domain.audit.merged_test import minutes, plan
 from tests.support.audit_world import SETTLE, World, a_copied_world, lane_of
 from tests.support.builders import NOON

@@ -1,8 +1,8 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from mirrorwatch.domain.audit import Speed, Unverifiable
-from mirrorwatch.domain.audit.document import combined, result_document
+from mirrorwatch.domain.audit.plan import Unverifiable
+from mirrorwatch.domain.audit.result import Speed, combined, result_document
 from tests.support.audits import NIGHT, a_count, a_finding, a_result
 
 GAP = Unverifiable(flow="f", topic="t", partition=None, reason="gone")

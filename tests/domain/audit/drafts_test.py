@@ -2,13 +2,16 @@
 
 from collections.abc import Callable
 
-from mirrorwatch.domain.audit import Request
-from mirrorwatch.domain.audit.drafts import Drafts, FlowTopics, draft_lanes
-from mirrorwatch.domain.carriage import Carriage
-from mirrorwatch.domain.naming import IdentityNaming, Naming
-from mirrorwatch.domain.selection import Selection
-from mirrorwatch.domain.verdicts import Flow
-from mirrorwatch.domain.view import TopicFacts
+from mirrorwatch.domain.audit.facts import Drafts, FlowTopics, draft_lanes
+from mirrorwatch.domain.audit.plan import Request
+from mirrorwatch.domain.cluster_view import TopicFacts
+from mirrorwatch.domain.report import Flow
+from mirrorwatch.domain.topics import (
+    Carriage,
+    IdentityNaming,
+    Naming,
+    Selection,
+)
 
 
 def a_flow(

@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from mirrorwatch.domain.audit import Ends, Window, ends_after
 from mirrorwatch.domain.audit.facts import Retention
+from mirrorwatch.domain.audit.plan import Ends, Window, ends_after
 from tests.support.builders import NOON
 from tests.support.plans import FROZEN_AT, a_lane, a_plan
 

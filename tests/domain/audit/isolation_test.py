@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from mirrorwatch.domain.audit.outcome import Outcome
+from mirrorwatch.domain.audit.ranges import Outcome
 from tests.support.audit_world import World, a_copied_world
 
 LAST = set(range(30, 35))

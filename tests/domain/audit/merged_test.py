@@ -3,8 +3,6 @@
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 
-from mirrorwatch.domain.audit import End, Side, Span
-from mirrorwatch.domain.audit.conversation import converse
 from mirrorwatch.domain.audit.facts import (
     Feed,
     FirstSince,
@@ -12,9 +10,11 @@ from mirrorwatch.domain.audit.facts import (
     LaneFacts,
     Log,
     Question,
+    converse,
 )
 from mirrorwatch.domain.audit.nightly import Night, plan_night
-from mirrorwatch.domain.audit.outcome import Outcome
+from mirrorwatch.domain.audit.plan import End, Side, Span
+from mirrorwatch.domain.audit.ranges import Outcome
 from tests.support.audit_world import lane_of
 from tests.support.builders import NOON
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorwatch.domain.audit import Lane
-from mirrorwatch.domain.audit.outcome import Outcome
+from mirrorwatch.domain.audit.plan import Lane
+from mirrorwatch.domain.audit.ranges import Outcome
 from tests.support.audit_world import World, lane_of
 
 deeds = st.one_of(

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from mirrorwatch.domain.audit import Span
+from mirrorwatch.domain.audit.plan import Span
 from tests.support.audit_world import SLACK, World, a_copied_world, lane_of
 
 HOUR = timedelta(hours=1)

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from mirrorwatch.domain.audit import End, Span
+from mirrorwatch.domain.audit.plan import End, Span
 from tests.domain.audit.alignment_test import SLACK_STEPS, a_long_world
 from tests.domain.audit.merged_test import NOW, minutes, plan
 from tests.support.audit_world import World, a_copied_world, lane_of

@@ -1,6 +1,6 @@
 from datetime import UTC, date, datetime, timedelta, timezone
 
-from mirrorwatch.domain.audit import Request, Window
+from mirrorwatch.domain.audit.plan import Request, Window
 
 TODAY = date(2026, 11, 21)
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)

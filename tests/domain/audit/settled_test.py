@@ -2,9 +2,8 @@
 
 from datetime import timedelta
 
-from mirrorwatch.domain.audit.conversation import converse
-from mirrorwatch.domain.audit.facts import Found, Question, RecordAt
-from mirrorwatch.domain.audit.settled import settled_of
+from mirrorwatch.domain.audit.facts import Found, Question, RecordAt, converse
+from mirrorwatch.domain.audit.ranges import settled_of
 from tests.support.audit_world import World, a_copied_world, lane_of
 
 

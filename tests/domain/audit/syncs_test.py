@@ -5,13 +5,13 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorwatch.domain.audit.syncs import (
+from mirrorwatch.domain.audit.facts import (
     MOST,
     SyncHistory,
     newest_sync,
     oldest_sync,
 )
-from mirrorwatch.domain.positions import Sync
+from mirrorwatch.domain.mirror_records import Sync
 from tests.support.builders import NOON
 
 PLACE = ("t", 0)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from mirrorwatch.domain.audit import Span
+from mirrorwatch.domain.audit.plan import Span
 from tests.domain.audit.adhoc_test import a_world, plan
 from tests.support.audit_world import World, lane_of
 

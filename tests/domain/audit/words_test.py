@@ -2,12 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from mirrorwatch.domain.audit.words import (
-    as_duration,
-    as_ranges,
-    as_size,
-    counted,
-)
+from mirrorwatch.domain.wording import as_duration, as_ranges, as_size, counted
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from mirrorwatch.domain.canary import Ledger
+from mirrorwatch.domain.canary.tracker import Ledger
 from tests.domain.canary.ledgers import see, warmed
 from tests.domain.canary.world import START
 

@@ -5,18 +5,15 @@ from datetime import timedelta
 
 import pytest
 
-from mirrorwatch.domain.canary import (
-    Books,
-    Identity,
+from mirrorwatch.domain.canary.model import (
     MirrorPosition,
     Settlement,
-    Sighting,
     Survey,
     TopicState,
-    arrive,
     uncovered,
 )
-from mirrorwatch.domain.verdicts import Flow, Health
+from mirrorwatch.domain.canary.tracker import Books, Identity, Sighting, arrive
+from mirrorwatch.domain.report import Flow, Health
 from tests.domain.canary.world import DEADLINE, START
 
 FLOW = Flow(name="f", source="summit", target="ldf")

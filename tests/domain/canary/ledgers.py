@@ -2,7 +2,8 @@
 
 from datetime import timedelta
 
-from mirrorwatch.domain.canary import Ledger, Proof, Sighting, arrive
+from mirrorwatch.domain.canary.model import Proof
+from mirrorwatch.domain.canary.tracker import Ledger, Sighting, arrive
 from tests.domain.canary.world import DEADLINE, START
 
 __all__ = ["LATER", "PROOF", "see", "warmed"]

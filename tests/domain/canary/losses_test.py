@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from mirrorwatch.domain.canary import prove, settle
+from mirrorwatch.domain.canary.tracker import prove, settle
 from tests.domain.canary.ledgers import LATER, PROOF, see, warmed
 from tests.domain.canary.world import GRACE, START
 

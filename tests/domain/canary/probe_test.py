@@ -1,6 +1,6 @@
 """A probe on its way through Kafka."""
 
-from mirrorwatch.domain.canary import Message
+from mirrorwatch.domain.canary.model import Message
 from tests.domain.canary.world import START
 
 

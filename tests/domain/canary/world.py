@@ -7,9 +7,9 @@ what really happened; the ledger is only told what an agent could see.
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from mirrorwatch.domain.canary import (
+from mirrorwatch.domain.canary.model import Proof
+from mirrorwatch.domain.canary.tracker import (
     Ledger,
-    Proof,
     Sighting,
     arrive,
     prove,

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from mirrorwatch.domain.conservation import Happening, Kind
+from mirrorwatch.domain.skips.model import Happening, Kind
 from tests.domain.conservation.mirror import KEY, TOPIC
 from tests.domain.conservation.world import World
 

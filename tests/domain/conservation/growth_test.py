@@ -2,9 +2,11 @@
 
 from datetime import UTC, datetime, timedelta
 
-from mirrorwatch.domain.conservation import Books, Happening, Kind, Reading
-from mirrorwatch.domain.positions import Sync
-from mirrorwatch.domain.view import ClusterView, FlowView, TopicFacts
+from mirrorwatch.domain.cluster_view import ClusterView, FlowView, TopicFacts
+from mirrorwatch.domain.mirror_records import Sync
+from mirrorwatch.domain.skips.matching import Reading
+from mirrorwatch.domain.skips.model import Happening, Kind
+from mirrorwatch.domain.skips.tracker import Books
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

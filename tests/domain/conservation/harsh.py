@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from mirrorwatch.domain.conservation import Inquiry, Reading
+from mirrorwatch.domain.skips.matching import Reading
+from mirrorwatch.domain.skips.model import Inquiry
 from tests.domain.conservation.mirror import KEY, MARK
 from tests.domain.conservation.world import World
 

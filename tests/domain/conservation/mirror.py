@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from mirrorwatch.domain.positions import Sync
+from mirrorwatch.domain.mirror_records import Sync
 
 __all__ = ["KEY", "MARK", "START", "TOPIC", "Mirror", "Writer"]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mirrorwatch.domain.conservation import Kind
+from mirrorwatch.domain.skips.model import Kind
 from tests.domain.conservation.harsh import HarshWorld
 
 MOVED = ("write 3", "mark", "write 3", "copy 6")

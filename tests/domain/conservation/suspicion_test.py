@@ -2,8 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from mirrorwatch.domain.conservation import Span
-from mirrorwatch.domain.conservation.suspicion import Suspicions
+from mirrorwatch.domain.skips.model import Span, Suspicions
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 DROPPED, BUSY = ("dropped", 0), ("busy", 0)

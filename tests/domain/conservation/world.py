@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Self
 
-from mirrorwatch.domain.conservation import Books, Inquiry, Reading
-from mirrorwatch.domain.conservation.tally import Tally
-from mirrorwatch.domain.positions import Committed
-from mirrorwatch.domain.view import ClusterView, FlowView, TopicFacts
+from mirrorwatch.domain.cluster_view import ClusterView, FlowView, TopicFacts
+from mirrorwatch.domain.mirror_records import Committed
+from mirrorwatch.domain.skips.matching import Reading
+from mirrorwatch.domain.skips.model import Inquiry, Tally
+from mirrorwatch.domain.skips.tracker import Books
 from mirrorwatch.state import Database
 from mirrorwatch.state.skips import SkipsStore
 from tests.domain.conservation.mirror import KEY, MARK, TOPIC, Mirror

@@ -5,11 +5,8 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorwatch.domain.lag import (
-    Head,
-    LagStatus,
-)
-from mirrorwatch.domain.lag.ends import KEPT, Ends
+from mirrorwatch.domain.lag.model import Head, LagStatus
+from mirrorwatch.domain.lag.tracker import KEPT, Ends
 
 from .view import NOON, a_tracker, a_view, only
 

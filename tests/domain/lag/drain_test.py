@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from mirrorwatch.domain.lag.trend import Trend
+from mirrorwatch.domain.lag.tracker import Trend
 
 
 def test_it_is_estimated_as_soon_as_a_mirror_goes_on() -> None:

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from mirrorwatch.domain.topic_configs import TopicConfigs
+from mirrorwatch.domain.cluster_view import TopicConfigs
 
 from .view import HOUR_MS, a_tracker, a_view, only
 

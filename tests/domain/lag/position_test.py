@@ -2,9 +2,7 @@
 
 from datetime import timedelta
 
-from mirrorwatch.domain.lag import (
-    Head,
-)
+from mirrorwatch.domain.lag.model import Head
 
 from .view import a_tracker, a_view, only
 

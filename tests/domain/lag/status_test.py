@@ -4,14 +4,15 @@ from datetime import timedelta
 
 import pytest
 
-from mirrorwatch.domain.lag import (
-    LagStatus,
+from mirrorwatch.domain.cluster_view import FlowView
+from mirrorwatch.domain.lag.model import LagStatus, Origin, Position
+from mirrorwatch.domain.lag.tracker import (
+    BUCKET,
+    Surroundings,
+    Track,
+    Trend,
+    summarize,
 )
-from mirrorwatch.domain.lag.position import Origin, Position
-from mirrorwatch.domain.lag.summary import Surroundings, summarize
-from mirrorwatch.domain.lag.track import Track
-from mirrorwatch.domain.lag.trend import BUCKET, Trend
-from mirrorwatch.domain.view import FlowView
 
 from .view import NOON, a_tracker, a_view, only
 

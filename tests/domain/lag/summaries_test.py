@@ -6,8 +6,8 @@ from datetime import timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mirrorwatch.domain.lag import LagTracker
-from mirrorwatch.domain.topic_configs import TopicConfigs
+from mirrorwatch.domain.cluster_view import TopicConfigs
+from mirrorwatch.domain.lag.tracker import LagTracker
 
 from .view import HOUR_MS, a_tracker, a_view, only
 

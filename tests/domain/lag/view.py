@@ -3,14 +3,15 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
-from mirrorwatch.domain.lag import (
-    LagObservation,
-    LagTracker,
-    TopicLag,
+from mirrorwatch.domain.cluster_view import (
+    ClusterView,
+    FlowView,
+    TopicConfigs,
+    TopicFacts,
 )
-from mirrorwatch.domain.positions import Committed, Sync
-from mirrorwatch.domain.topic_configs import TopicConfigs
-from mirrorwatch.domain.view import ClusterView, FlowView, TopicFacts
+from mirrorwatch.domain.lag.model import LagObservation, TopicLag
+from mirrorwatch.domain.lag.tracker import LagTracker
+from mirrorwatch.domain.mirror_records import Committed, Sync
 
 __all__ = ["HOUR_MS", "NOON", "a_tracker", "a_view", "only"]
 

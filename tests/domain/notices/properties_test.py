@@ -7,8 +7,9 @@ from typing import NamedTuple
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mirrorwatch.domain.notices import Books, Policy
-from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.domain.notices.model import Books
+from mirrorwatch.domain.notices.notifier import Policy
+from mirrorwatch.domain.report import Health
 from mirrorwatch.state.codec import from_json, to_json
 from tests.support.builders import FLOW
 from tests.support.notices import OTHER, Telling

@@ -2,8 +2,9 @@
 
 from datetime import timedelta
 
-from mirrorwatch.domain.notices import Kind, Policy
-from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.domain.notices.model import Kind
+from mirrorwatch.domain.notices.notifier import Policy
+from mirrorwatch.domain.report import Health
 from tests.support.builders import FLOW
 from tests.support.notices import OTHER, Telling
 

@@ -4,15 +4,9 @@ import json
 from dataclasses import replace
 from datetime import timedelta
 
-from mirrorwatch.domain.notices import (
-    Change,
-    Kind,
-    Links,
-    Message,
-    Notice,
-    to_message,
-)
-from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.domain.notices.model import Change, Kind, Message, Notice
+from mirrorwatch.domain.notices.text import Links, to_message
+from mirrorwatch.domain.report import Health
 from tests.support.builders import FLOW, NOON, a_verdict
 
 LIMIT = "sinks.notify.most_per_hour"

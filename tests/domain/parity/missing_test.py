@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.domain.report import Health
 
 from .world import MINUTE, World, facts
 

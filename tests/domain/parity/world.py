@@ -3,19 +3,22 @@
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from mirrorwatch.domain.carriage import Carriage
-from mirrorwatch.domain.checks.topics import judge_topics
-from mirrorwatch.domain.figures.parity import topic_figures
-from mirrorwatch.domain.naming import DefaultNaming, IdentityNaming, Naming
-from mirrorwatch.domain.parity.topics import TopicsObservation
-from mirrorwatch.domain.positions import Connector
-from mirrorwatch.domain.selection import Selection
-from mirrorwatch.domain.verdicts import Flow, Verdict
-from mirrorwatch.domain.view import ClusterView, FlowView, TopicFacts
+from mirrorwatch.domain.cluster_view import ClusterView, FlowView, TopicFacts
+from mirrorwatch.domain.mirror_records import Connector
+from mirrorwatch.domain.parity.metrics import topic_figures
+from mirrorwatch.domain.parity.topics import TopicsObservation, judge_topics
+from mirrorwatch.domain.report import Flow, Verdict
+from mirrorwatch.domain.topics import (
+    Carriage,
+    DefaultNaming,
+    IdentityNaming,
+    Naming,
+    Selection,
+)
+from mirrorwatch.sources.mirror_state import Positions
 from mirrorwatch.sources.parity import Parity, ParitySettings
-from mirrorwatch.sources.positions import Positions
 from mirrorwatch.state import Database
-from mirrorwatch.state.standing import StandingStore
+from mirrorwatch.state.documents import StandingStore
 from tests.support.builders import NOON
 
 FLOW = Flow(name="summit->ldf", source="summit", target="ldf")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from mirrorwatch.domain.resets import Kind
-from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.domain.position.model import Kind
+from mirrorwatch.domain.report import Health
 
 from .world import World
 

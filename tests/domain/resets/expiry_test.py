@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from mirrorwatch.domain.resets import Kind
-from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.domain.position.model import Kind
+from mirrorwatch.domain.report import Health
 
 from .world import World
 

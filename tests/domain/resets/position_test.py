@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from mirrorwatch.domain.checks import PositionLimits, judge_position
-from mirrorwatch.domain.resets import Kind
-from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.domain.position.check import PositionLimits, judge_position
+from mirrorwatch.domain.position.model import Kind
+from mirrorwatch.domain.report import Health
 
 from .world import FLOW, World
 

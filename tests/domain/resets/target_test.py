@@ -1,7 +1,7 @@
 """Topics that were made again at the target."""
 
-from mirrorwatch.domain.resets import Kind
-from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.domain.position.model import Kind
+from mirrorwatch.domain.report import Health
 
 from .world import Log, World
 

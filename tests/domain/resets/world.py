@@ -4,20 +4,19 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from mirrorwatch.domain.checks import PositionLimits, judge_position
-from mirrorwatch.domain.positions import Committed, Sync
-from mirrorwatch.domain.resets import (
-    News,
+from mirrorwatch.domain.cluster_view import ClusterView, FlowView, TopicFacts
+from mirrorwatch.domain.mirror_records import Committed, Sync
+from mirrorwatch.domain.position.check import PositionLimits, judge_position
+from mirrorwatch.domain.position.model import (
     PositionObservation,
     Reset,
     ResetBooks,
-    ResetWatch,
 )
-from mirrorwatch.domain.verdicts import Verdict
-from mirrorwatch.domain.view import ClusterView, FlowView, TopicFacts
+from mirrorwatch.domain.position.tracker import News, ResetWatch
+from mirrorwatch.domain.report import Verdict
 from mirrorwatch.exceptions import StateError
 from mirrorwatch.state import Database
-from mirrorwatch.state.resets import ResetStore
+from mirrorwatch.state.position import ResetStore
 from tests.support.builders import NOON
 
 __all__ = ["FLOW", "TICK", "Log", "World"]

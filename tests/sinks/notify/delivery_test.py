@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.domain.report import Health
 from tests.support.builders import a_window
 from tests.support.delivering import (
     PATIENCE_SECONDS,

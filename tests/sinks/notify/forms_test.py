@@ -2,8 +2,8 @@
 
 import json
 
-from mirrorwatch.domain.notices import Line, Message
-from mirrorwatch.sinks.notify.forms import to_slack, to_webhook
+from mirrorwatch.domain.notices.model import Line, Message
+from mirrorwatch.sinks.notify import to_slack, to_webhook
 from tests.support.builders import NOON
 
 PAGE = "https://watch.example"

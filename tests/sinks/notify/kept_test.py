@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.domain.report import Health
 from mirrorwatch.exceptions import SinkError, StateError
 from tests.support.delivering import Delivering, kinds, running, until
 from tests.support.webhook import Webhook

@@ -6,21 +6,20 @@ from pathlib import Path
 
 import structlog
 
-from mirrorwatch.config.crontab import to_trigger
-from mirrorwatch.domain.audit.observation import AuditObservation
-from mirrorwatch.domain.checks import AuditLimits, judge_audit
-from mirrorwatch.domain.verdicts import Verdict
-from mirrorwatch.sources.audit import (
+from mirrorwatch.config.types import to_trigger
+from mirrorwatch.domain.audit.check import AuditLimits, judge_audit
+from mirrorwatch.domain.audit.flow_result import AuditObservation
+from mirrorwatch.domain.report import Verdict
+from mirrorwatch.sources.audit.job import JobSettings, ResultFolder
+from mirrorwatch.sources.audit.worker import (
     AuditWorker,
     Diary,
     FlowAudits,
-    JobSettings,
-    ResultFolder,
     Schedule,
     Starter,
 )
 from mirrorwatch.state import Database
-from mirrorwatch.state.document import DocumentStore
+from mirrorwatch.state.documents import DocumentStore
 from tests.support.audit_job import audit_command
 from tests.support.audits import NIGHT
 from tests.support.stage import SetClock

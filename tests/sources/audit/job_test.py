@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mirrorwatch.sources.audit import Job, JobSettings
+from mirrorwatch.sources.audit.job import Job, JobSettings
 from tests.support.audit_job import audit_command
 from tests.support.watch import wait_until
 

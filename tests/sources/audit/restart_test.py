@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.domain.report import Health
 from mirrorwatch.state import Database
 from tests.sources.audit.agent import DAY, HOUR, MINUTE, Agent, diary_of
 from tests.support.audits import NIGHT

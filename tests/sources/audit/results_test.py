@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.domain.report import Health
 from mirrorwatch.exceptions import StateError
 from mirrorwatch.state import Database
 from mirrorwatch.state.audits import write_audit

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorwatch.config.crontab import to_trigger
-from mirrorwatch.sources.audit import Schedule
+from mirrorwatch.config.types import to_trigger
+from mirrorwatch.sources.audit.worker import Schedule
 
 AT = datetime(2026, 11, 21, 12, 30, 15, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

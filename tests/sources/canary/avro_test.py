@@ -10,10 +10,9 @@ import fastavro
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorwatch.domain.canary import PROBE_BYTES, Message
+from mirrorwatch.domain.canary.model import PROBE_BYTES, Message
 from mirrorwatch.sources.canary.avro import SCHEMA, Avro, is_same_schema
-from mirrorwatch.sources.canary.decoding import decode
-from mirrorwatch.sources.canary.encoding import Json
+from mirrorwatch.sources.canary.encoding import Json, decode
 
 messages = st.builds(
     Message,

@@ -3,17 +3,17 @@
 from typing import cast
 
 from mirrorwatch.domain.observations import Problem
-from mirrorwatch.domain.verdicts import Health
+from mirrorwatch.domain.report import Health
 from mirrorwatch.exceptions import SourceUnavailableError
-from mirrorwatch.sources.canary import CanarySettings
-from mirrorwatch.sources.canary.avro import SCHEMA, Avro
-from mirrorwatch.sources.canary.board import Board
-from mirrorwatch.sources.canary.registrar import (
+from mirrorwatch.sources.canary.avro import (
     AGAIN,
     PROVED,
+    SCHEMA,
     WAITING,
+    Avro,
     Registrar,
 )
+from mirrorwatch.sources.canary.source import Board, CanarySettings
 from mirrorwatch.sources.registry import Registry
 from tests.support.builders import FLOW
 

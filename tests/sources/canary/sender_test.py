@@ -8,10 +8,10 @@ from typing import Any, cast
 from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka import Message as KafkaMessage
 
-from mirrorwatch.domain.canary import Message
-from mirrorwatch.domain.verdicts import Flow
-from mirrorwatch.sources.canary import CanarySettings
-from mirrorwatch.sources.canary.sender import REPLACE_AFTER, Outcome, Sender
+from mirrorwatch.domain.canary.model import Message
+from mirrorwatch.domain.report import Flow
+from mirrorwatch.sources.canary.producer import REPLACE_AFTER, Outcome, Sender
+from mirrorwatch.sources.canary.source import CanarySettings
 
 DENIED = "The agent lacks WRITE on topic canary at summit: grant it"
 

@@ -14,8 +14,7 @@ from mirrorwatch.exceptions import (
     SourceError,
     SourceUnavailableError,
 )
-from mirrorwatch.sources.connect import ConnectApi
-from mirrorwatch.sources.connect.answers import to_committed, to_states
+from mirrorwatch.sources.connect import ConnectApi, to_committed, to_states
 from mirrorwatch.sources.http import HttpAddress
 from tests.support.builders import NOON
 

@@ -6,12 +6,12 @@ import pytest
 import structlog
 from structlog.testing import capture_logs
 
-from mirrorwatch.domain.positions import TaskState
-from mirrorwatch.domain.restarts import RestartRules, Restarts
+from mirrorwatch.domain.mirror_records import TaskState
+from mirrorwatch.domain.tasks.model import RestartRules, Restarts
 from mirrorwatch.exceptions import SourceError, StateError
 from mirrorwatch.sources.connect import Restarter
 from mirrorwatch.state import Database
-from mirrorwatch.state.document import DocumentStore
+from mirrorwatch.state.documents import DocumentStore
 from tests.support.builders import FLOW, NOON
 
 RULES = RestartRules(enabled=True, most_per_hour=2)

@@ -9,15 +9,15 @@ from datetime import timedelta
 
 import pytest
 
-from mirrorwatch.domain.mbeans import Wanted
+from mirrorwatch.domain.bottleneck.model import Wanted
 from mirrorwatch.exceptions import ConfigError, SourceUnavailableError
-from mirrorwatch.sources.jmx import (
+from mirrorwatch.sources.jmx.readers import (
     JmxAddress,
     JmxReader,
     JolokiaReader,
     PrometheusReader,
+    parse,
 )
-from mirrorwatch.sources.jmx.prometheus import parse
 from tests.support.answers import Answer, answering
 
 MANY = Wanted(

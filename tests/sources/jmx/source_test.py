@@ -5,13 +5,17 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mirrorwatch.domain.mbeans import MBean, Wanted
-from mirrorwatch.domain.mirror_errors import ErrorBooks
-from mirrorwatch.domain.mirror_facts import MirrorMetrics, TaskErrors
+from mirrorwatch.domain.bottleneck.model import (
+    ErrorBooks,
+    MBean,
+    MirrorMetrics,
+    TaskErrors,
+    Wanted,
+)
 from mirrorwatch.exceptions import SourceUnavailableError
-from mirrorwatch.sources.jmx import JmxBoard, JmxSource, JmxWorker
+from mirrorwatch.sources.jmx.source import JmxBoard, JmxSource, JmxWorker
 from mirrorwatch.state import Database
-from mirrorwatch.state.document import DocumentStore
+from mirrorwatch.state.documents import DocumentStore
 
 NOON = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
 A, B = "http://a/jolokia", "http://b/jolokia"

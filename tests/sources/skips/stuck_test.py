@@ -5,13 +5,12 @@ from datetime import timedelta
 
 import pytest
 
-from mirrorwatch.domain.conservation import Inquiry, Reading
-from mirrorwatch.domain.positions import Assignment, Connector
-from mirrorwatch.domain.selection import Selection
-from mirrorwatch.domain.skips import SkipsObservation
-from mirrorwatch.sources.positions import Positions
-from mirrorwatch.sources.skips import SkipsWatch
-from mirrorwatch.sources.skips.inquirer import Inquirer
+from mirrorwatch.domain.mirror_records import Assignment, Connector
+from mirrorwatch.domain.skips.matching import Reading
+from mirrorwatch.domain.skips.model import Inquiry, SkipsObservation
+from mirrorwatch.domain.topics import Selection
+from mirrorwatch.sources.mirror_state import Positions
+from mirrorwatch.sources.skips import Inquirer, SkipsWatch
 from mirrorwatch.state import Database
 from mirrorwatch.state.skips import SkipsStore
 from tests.domain.resets.world import Log, World

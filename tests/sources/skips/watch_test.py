@@ -6,16 +6,15 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from mirrorwatch.domain.checks import SkipsLimits, judge_skips
-from mirrorwatch.domain.conservation import Inquiry, Reading
-from mirrorwatch.domain.positions import Connector
-from mirrorwatch.domain.selection import Selection
-from mirrorwatch.domain.skips import SkipsObservation
-from mirrorwatch.domain.verdicts import Health, Verdict
+from mirrorwatch.domain.mirror_records import Connector
+from mirrorwatch.domain.report import Health, Verdict
+from mirrorwatch.domain.skips.check import SkipsLimits, judge_skips
+from mirrorwatch.domain.skips.matching import Reading
+from mirrorwatch.domain.skips.model import Inquiry, SkipsObservation
+from mirrorwatch.domain.topics import Selection
 from mirrorwatch.exceptions import SourceUnavailableError
-from mirrorwatch.sources.positions import Positions
-from mirrorwatch.sources.skips import SkipsWatch
-from mirrorwatch.sources.skips.inquirer import Inquirer
+from mirrorwatch.sources.mirror_state import Positions
+from mirrorwatch.sources.skips import Inquirer, SkipsWatch
 from mirrorwatch.state import Database
 from mirrorwatch.state.skips import SkipsStore
 from tests.domain.conservation.mirror import START

@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from mirrorwatch.domain.positions import (
+from mirrorwatch.domain.cluster_view import ClusterView, FlowView, TopicFacts
+from mirrorwatch.domain.mirror_records import (
     Assignment,
     Companion,
     Connector,
@@ -12,11 +13,10 @@ from mirrorwatch.domain.positions import (
     TaskCount,
     TaskState,
 )
-from mirrorwatch.domain.selection import Selection
-from mirrorwatch.domain.tasks import TasksObservation
-from mirrorwatch.domain.view import ClusterView, FlowView, TopicFacts
+from mirrorwatch.domain.tasks.model import TasksObservation
+from mirrorwatch.domain.topics import Selection
 from mirrorwatch.sources.heartbeats import HeartbeatsSource
-from mirrorwatch.sources.positions import Positions
+from mirrorwatch.sources.mirror_state import Positions
 from mirrorwatch.sources.tasks import (
     Answer,
     TaskFacts,

@@ -1,16 +1,39 @@
 """What is known of one lane when its ranges are cut, and what is asked."""
 
-from collections.abc import Generator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TypeVar
 
-from ..topic_configs import FOR_EVER
-from ..view import TopicPartition
-from .plan import Side, Span
+from ..cluster_view import FOR_EVER, TopicFacts, TopicPartition
+from ..mirror_records import Connector, Sync
+from ..report import Flow
+from ..topics import Carriage
+from .plan import Side, Span, Unverifiable
 
-__all__ = ["Feed", "FirstSince", "Found", "LaneFacts", "Log", "Question"]
-__all__ += ["RecordAt", "Retention", "Talk", "ask"]
+__all__ = [
+    "Draft",
+    "Drafts",
+    "Feed",
+    "FirstSince",
+    "FlowTopics",
+    "Found",
+    "IsolationHistory",
+    "LaneFacts",
+    "Log",
+    "Origin",
+    "Question",
+    "RecordAt",
+    "Retention",
+    "SyncHistory",
+    "Talk",
+    "ask",
+    "converse",
+    "draft_lanes",
+    "newest_sync",
+    "oldest_sync",
+]
+
 
 T = TypeVar("T")
 
@@ -194,3 +217,341 @@ questions of all lanes are put at once, and the rules know no Kafka."""
 def ask(question: Question) -> Talk[Found]:
     """Ask one question."""
     return (yield question)
+
+
+FOREIGN = (
+    "merged with topics that other flows write, none of which is configured "
+    "here: what these wrote cannot be told from what is wrong"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlowTopics:
+    """Which topics one flow carries."""
+
+    flow: Flow
+    """The flow."""
+
+    carriage: Carriage
+    """Which topics it carries, and their names at the target."""
+
+    merged: Callable[[str], bool]
+    """Tells whether other flows write to the target of a source topic."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Origin:
+    """A source partition of a lane."""
+
+    flow: str
+    """Name of the flow."""
+
+    cluster: str
+    """Alias of the source."""
+
+    place: TopicPartition
+    """Source topic and partition."""
+
+    topic_id: str
+    """Id of the source topic."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Draft:
+    """A target partition, and what feeds it."""
+
+    cluster: str
+    """Alias of the target."""
+
+    place: TopicPartition
+    """Target topic and partition."""
+
+    topic_id: str | None
+    """Id of the target topic; `None` if the partition does not exist."""
+
+    origins: tuple[Origin, ...]
+    """What feeds it; none if it exists at the target only."""
+
+    flow: str
+    """Name of the first flow."""
+
+    topic: str
+    """Source topic of the first flow."""
+
+
+@dataclass(slots=True)
+class Drafts:
+    """What an audit is about."""
+
+    lanes: list[Draft] = field(default_factory=list)
+    """Partitions that are fed."""
+
+    surplus: list[Draft] = field(default_factory=list)
+    """Partitions that exist at the target only."""
+
+    unverifiable: list[Unverifiable] = field(default_factory=list)
+    """Topics that cannot be audited."""
+
+
+Key = tuple[str, str]
+"""Target cluster and target topic."""
+
+
+def draft_lanes(
+    flows: Sequence[FlowTopics],
+    topics: Mapping[str, Mapping[str, TopicFacts]],
+    wants: Callable[[str, str], bool],
+) -> Drafts:
+    """Find out which target partitions are fed by which source partitions.
+
+    Parameters
+    ----------
+    flows
+        All flows that may share a target topic.
+    topics
+        Topics by name, by alias of their cluster.
+    wants
+        Tells whether a source topic of a flow is asked for. What shares its
+        target topic comes along.
+    """
+    fed: dict[Key, list[tuple[FlowTopics, str]]] = {}
+    for one in flows:
+        names = one.carriage.names(topics[one.flow.source])
+        for topic, remote in sorted(names.items()):
+            fed.setdefault((one.flow.target, remote), []).append((one, topic))
+    found = Drafts()
+    for key, feeders in sorted(fed.items(), key=lambda item: item[0]):
+        if not any(wants(one.flow.name, topic) for one, topic in feeders):
+            continue
+        one, topic = feeders[0]
+        if _has_strangers(key, feeders, flows):
+            found.unverifiable.append(
+                Unverifiable(
+                    flow=one.flow.name,
+                    topic=topic,
+                    partition=None,
+                    reason=FOREIGN,
+                )
+            )
+        else:
+            _draft(key, feeders, topics, found)
+    return found
+
+
+def _draft(
+    key: Key,
+    feeders: Sequence[tuple[FlowTopics, str]],
+    topics: Mapping[str, Mapping[str, TopicFacts]],
+    found: Drafts,
+) -> None:
+    cluster, remote = key
+    there = topics[cluster].get(remote)
+    sources = [topics[one.flow.source][topic] for one, topic in feeders]
+    existing = 0 if there is None else there.partitions
+    one, topic = feeders[0]
+    for partition in range(max(existing, *(s.partitions for s in sources))):
+        origins = tuple(
+            Origin(
+                flow=feeder.flow.name,
+                cluster=feeder.flow.source,
+                place=(name, partition),
+                topic_id=source.id,
+            )
+            for (feeder, name), source in zip(feeders, sources, strict=True)
+            if partition < source.partitions
+        )
+        draft = Draft(
+            cluster=cluster,
+            place=(remote, partition),
+            topic_id=there.id
+            if there is not None and partition < existing
+            else None,
+            origins=origins,
+            flow=one.flow.name,
+            topic=topic,
+        )
+        (found.lanes if origins else found.surplus).append(draft)
+
+
+def _has_strangers(
+    key: Key,
+    feeders: Sequence[tuple[FlowTopics, str]],
+    flows: Sequence[FlowTopics],
+) -> bool:
+    """Tell whether others write to a topic that are not configured here."""
+    cluster, remote = key
+    if not any(one.merged(topic) for one, topic in feeders):
+        return False
+    writers = [
+        one
+        for one in flows
+        if one.flow.target == cluster
+        and (topic := one.carriage.naming.origin(remote)) is not None
+        and one.carriage.carries(topic)
+    ]
+    return len(writers) < 2
+
+
+class IsolationHistory:
+    """Collects how the connectors of one flow read their source.
+
+    Notes
+    -----
+    The records that an audit compares may have been copied before the last
+    configuration was written. So all count that their topic still holds, of
+    all connectors, also of those that are gone. One that cannot be told
+    makes it unknown, as none at all does: then the records themselves must
+    tell what was aborted.
+    """
+
+    def __init__(self) -> None:
+        self._levels: set[bool | None] = set()
+
+    def take(self, connector: Connector) -> None:
+        """Learn of a configuration."""
+        self._levels.add(connector.read_committed)
+
+    @property
+    def read_committed(self) -> bool | None:
+        """Whether aborted records are left out; `None` if that is not known,
+        or was not always so.
+        """
+        return next(iter(self._levels)) if len(self._levels) == 1 else None
+
+
+MOST = 128
+"""Pairs that are kept of one partition: when there are more, every other one
+goes. Those of a day are then 23 minutes apart at most, which a cut loses to
+the next night, and those of ten thousand busy partitions take 150 MB."""
+
+Pair = tuple[int, int]
+"""Source offset and target offset of one record."""
+
+
+@dataclass(slots=True)
+class _Track:
+    """Every so many pairs of one partition, and the newest one."""
+
+    highest: Pair = (-1, -1)
+    pairs: list[Pair] = field(default_factory=list)
+    newest: Pair | None = None
+    seen: int = 0
+    every: int = 1
+
+    def add(self, pair: Pair) -> None:
+        self.newest = pair
+        if self.seen % self.every == 0:
+            self.pairs.append(pair)
+            if len(self.pairs) == MOST:
+                del self.pairs[1::2]
+                self.every *= 2
+        self.seen += 1
+
+    def clear(self) -> None:
+        self.pairs.clear()
+        self.newest, self.seen, self.every = None, 0, 1
+
+
+class SyncHistory:
+    """Collects the syncs of one flow, in the order of their topic.
+
+    Parameters
+    ----------
+    floors
+        By source partition: offsets below are of no concern.
+
+    Notes
+    -----
+    A pair is a place to cut only if everything below it at the source was
+    copied below it at the target. While a mirror copies anew what it had
+    copied, its pairs are below earlier ones at the source: they are left out
+    until it is past them. Where pairs go back at the target, the topic there
+    is another one, and what was known of the old one goes.
+    """
+
+    def __init__(self, floors: Mapping[TopicPartition, int]) -> None:
+        self._floors = floors
+        self._tracks: dict[TopicPartition, _Track] = {}
+
+    def take(self, sync: Sync) -> None:
+        """Learn of a sync."""
+        place = (sync.topic, sync.partition)
+        if place not in self._floors:
+            return
+        track = self._tracks.setdefault(place, _Track())
+        upstream, downstream = track.highest
+        if sync.downstream < downstream:
+            track.clear()
+        elif sync.upstream <= upstream:
+            track.highest = (upstream, sync.downstream)
+            return
+        pair = track.highest = (sync.upstream, sync.downstream)
+        if sync.upstream >= self._floors[place]:
+            track.add(pair)
+
+    def of(self, place: TopicPartition) -> tuple[Pair, ...]:
+        """Return pairs of a source partition, ascending on both sides."""
+        track = self._tracks.get(place)
+        if track is None or track.newest is None:
+            return ()
+        if track.pairs[-1] == track.newest:
+            return tuple(track.pairs)
+        return (*track.pairs, track.newest)
+
+
+def newest_sync(pairs: Sequence[Pair], above: Pair, most: Pair) -> Pair | None:
+    """Return the last pair between two others, on both sides."""
+    return next(
+        (p for p in reversed(pairs) if _below(above, p) and _below(p, most)),
+        None,
+    )
+
+
+def oldest_sync(pairs: Sequence[Pair], least: Pair) -> Pair | None:
+    """Return the first pair at or above another, on both sides."""
+    return next((p for p in pairs if _below(least, p)), None)
+
+
+def _below(one: Pair, other: Pair) -> bool:
+    return one[0] <= other[0] and one[1] <= other[1]
+
+
+def converse(
+    talks: Sequence[Talk[T]],
+    answer: Callable[[Collection[Question]], Mapping[Question, Found]],
+) -> list[T]:
+    """Have all talks come to their ends, side by side.
+
+    Parameters
+    ----------
+    talks
+        What is worked out.
+    answer
+        Answers each of the questions that are open at the same time. So what
+        is asked of a cluster grows with the rounds, not with the lanes.
+
+    Returns
+    -------
+    list
+        What came of each talk, in their order.
+    """
+    results: dict[int, T] = {}
+    open_: dict[int, Question] = {}
+
+    def go_on(number: int, found: Found | None) -> None:
+        try:
+            # A generator that has not begun is sent `None`.
+            question = talks[number].send(found)  # type: ignore[arg-type]
+        except StopIteration as e:
+            open_.pop(number, None)
+            results[number] = e.value
+        else:
+            open_[number] = question
+
+    for number in range(len(talks)):
+        go_on(number, None)
+    while open_:
+        answers = answer(set(open_.values()))
+        for number, question in list(open_.items()):
+            go_on(number, answers[question])
+    return [results[number] for number in range(len(talks))]

@@ -1,11 +1,29 @@
 """What one audit compares: ranges of offsets, frozen before reading."""
 
+import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, date, datetime
 from typing import Literal
 
-__all__ = ["Lane", "Plan", "Side", "SourceRange", "Span", "Stated"]
-__all__ += ["StatedKind", "Unverifiable", "Window"]
+from ..topics import compile_pattern
+
+__all__ = [
+    "End",
+    "Ends",
+    "Lane",
+    "Plan",
+    "Request",
+    "Side",
+    "SourceRange",
+    "Span",
+    "Stated",
+    "StatedKind",
+    "Unverifiable",
+    "Window",
+    "ends_after",
+]
+
 
 Side = Literal["source", "target"]
 """Which cluster of a flow."""
@@ -208,3 +226,161 @@ class Plan:
     gone: tuple[tuple[str, str], ...] = ()
     """Flows and source topics that are no more: their audited ends are to be
     forgotten."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class End:
+    """Up to where one source partition was audited."""
+
+    flow: str
+    """Name of the flow."""
+
+    topic: str
+    """Source topic."""
+
+    partition: int
+    """Source partition, which is the target's too."""
+
+    source_end: int
+    """Next source offset to audit."""
+
+    target_end: int
+    """Next target offset to audit."""
+
+    source_id: str
+    """Id of the source topic: another one is another topic."""
+
+    target_id: str
+    """Id of the target topic; empty if there was none."""
+
+    cut_at: datetime
+    """Time at which the audited range was cut: what was settled then."""
+
+    position: int | None = None
+    """The mirror's position then, if it was known."""
+
+    @property
+    def place(self) -> tuple[str, str, int]:
+        """Flow, source topic and partition."""
+        return self.flow, self.topic, self.partition
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """Up to where all partitions were audited; empty before the first."""
+
+    ends: tuple[End, ...] = ()
+    """At most one for each flow, source topic and partition."""
+
+    def by_place(self) -> Mapping[tuple[str, str, int], End]:
+        """Return them by flow, source topic and partition."""
+        return {end.place: end for end in self.ends}
+
+
+def ends_after(plan: Plan, before: Ends) -> Ends:
+    """Return the ends once a nightly plan was carried out.
+
+    Parameters
+    ----------
+    plan
+        What was audited. One of an ad hoc audit moves nothing.
+    before
+        The ends that it was made from. Those of partitions that are not in
+        the plan stay, but for topics that are no more.
+    """
+    if plan.window is not None:
+        return before
+    found = {
+        place: end
+        for place, end in before.by_place().items()
+        if place[:2] not in plan.gone
+    }
+    for lane in plan.lanes:
+        for source in lane.sources:
+            end = End(
+                flow=source.flow,
+                topic=source.topic,
+                partition=source.partition,
+                source_end=source.span.end,
+                target_end=lane.span.end,
+                source_id=source.topic_id,
+                target_id=lane.topic_id,
+                cut_at=lane.cut_at or plan.at,
+                position=source.position,
+            )
+            found[end.place] = end
+    return Ends(tuple(found.values()))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Request:
+    """What kind of audit is asked for.
+
+    Notes
+    -----
+    A nightly audit takes what was written since the last one. An ad hoc one
+    takes records by their timestamps, and leaves no trace for the next night.
+    """
+
+    window: Window | None = None
+    """Timestamps of an ad hoc audit; `None` for a nightly one."""
+
+    night: date | None = None
+    """Which night a nightly audit is named after; `None` for today's (UTC).
+    It changes nothing but the name: what is audited is what was written since
+    the last one."""
+
+    piece: int = 1
+    """Number of the piece, from 1, where a night is made up in several: see
+    `Plan.more`."""
+
+    flow: str | None = None
+    """Only this flow, and the flows that it shares a target topic with."""
+
+    topics: str | None = None
+    """Only source topics whose whole name matches this regex."""
+
+    def wants(self, flow: str, topic: str) -> bool:
+        """Tell whether a source topic of a flow is asked for.
+
+        Raises
+        ------
+        PatternError
+            Raised if `topics` is no regex.
+        """
+        return (self.flow is None or self.flow == flow) and (
+            self.topics is None
+            or compile_pattern(self.topics).fullmatch(topic) is not None
+        )
+
+    def run_id(self, today: date) -> str:
+        """Name the run that is asked for; a folder of that name can be made.
+
+        Parameters
+        ----------
+        today
+            The night of a nightly audit that names none.
+
+        Returns
+        -------
+        str
+            ``nightly-2026-11-21``, then ``nightly-2026-11-21-2`` for its
+            second piece, or ``adhoc-`` and its window in UTC. Of a part of
+            the topics only, with a mark for which.
+        """
+        if self.window is not None:
+            ends = (self.window.start, self.window.end)
+            name = "-".join(["adhoc", *map(_compact, ends)])
+        else:
+            name = f"nightly-{self.night or today}"
+        if self.flow is not None or self.topics is not None:
+            part = f"{self.flow}\n{self.topics}".encode()
+            name += f"-part{hashlib.sha256(part).hexdigest()[:8]}"
+        return name if self.piece == 1 else f"{name}-{self.piece}"
+
+
+def _compact(time: datetime) -> str:
+    """Return a time without colons, which Hadoop's paths cannot have."""
+    time = time.astimezone(UTC)
+    seconds = f"{time:%Y%m%dT%H%M%S}"
+    return seconds + (f".{time:%f}" if time.microsecond else "") + "Z"

@@ -1,12 +1,29 @@
 """What an audit found."""
 
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Literal
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Literal
 
-from .plan import Stated, Unverifiable
+from ..wording import counted
+from .plan import Side, Stated, Unverifiable
 
-__all__ = ["AuditResult", "Finding", "FindingKind", "TopicCount"]
+__all__ = [
+    "AuditFinding",
+    "AuditResult",
+    "Crossing",
+    "FindingKind",
+    "FinishedAudit",
+    "HourCount",
+    "Hours",
+    "Speed",
+    "TopicCount",
+    "answer",
+    "combined",
+    "result_document",
+]
+
 
 FindingKind = Literal["dropped", "duplicated", "extra", "corrupted"]
 """What is wrong with records."""
@@ -16,7 +33,7 @@ OffsetRanges = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Finding:
+class AuditFinding:
     """One kind of discrepancy on one partition."""
 
     flow: str
@@ -98,7 +115,7 @@ class AuditResult:
     topics: tuple[TopicCount, ...]
     """Every topic that was compared, clean ones too."""
 
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[AuditFinding, ...] = ()
     """What is proved to be wrong."""
 
     stated: tuple[Stated, ...] = ()
@@ -114,3 +131,274 @@ class AuditResult:
     def clean(self) -> bool:
         """Whether everything was verified and nothing is wrong."""
         return not self.findings and not self.unverifiable
+
+
+WORDS = {
+    "dropped": "dropped",
+    "duplicated": "doubled",
+    "corrupted": "altered",
+    "extra": "that nobody wrote at the source",
+}
+"""What is told of records, the worst first."""
+
+
+def answer(result: AuditResult) -> str:
+    """Return what a person wants to know first."""
+    said = []
+    if result.findings:
+        said.append(_findings(result))
+    if result.unverifiable:
+        said.append(_gaps(result))
+    if said:
+        return "; ".join(said)
+    records = sum(topic.source_count for topic in result.topics)
+    if not records:
+        return "Clean: nothing was written"
+    return (
+        f"Clean: {counted(records, 'record')} of "
+        f"{counted(len(result.topics), 'topic')} arrived once and unaltered"
+    )
+
+
+def _findings(result: AuditResult) -> str:
+    sums: Counter[str] = Counter()
+    for finding in result.findings:
+        sums[finding.kind] += finding.count
+    first, *others = [kind for kind in WORDS if sums[kind]]
+    parts = [f"{counted(sums[first], 'record')} {WORDS[first]}"]
+    parts += [f"{sums[kind]:,} {WORDS[kind]}" for kind in others]
+    return f"{_joined(parts)} in {_named({f.topic for f in result.findings})}"
+
+
+def _gaps(result: AuditResult) -> str:
+    topics = {gap.topic for gap in result.unverifiable}
+    gaps = f"could not verify {_named(topics)}"
+    known = [gap.records for gap in result.unverifiable]
+    records = sum(number for number in known if number is not None)
+    if records:
+        more = "" if None not in known else "at least "
+        gaps += f" ({more}{counted(records, 'record')})"
+    return gaps if result.findings else f"Nothing wrong found, but {gaps}"
+
+
+def _named(topics: Iterable[str]) -> str:
+    names = sorted(topics)
+    if len(names) > 2:
+        return counted(len(names), "topic")
+    return _joined(names)
+
+
+def _joined(parts: list[str]) -> str:
+    *others, last = parts
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def result_document(result: AuditResult) -> dict[str, Any]:
+    """Return the result as JSON has it; other programs rely on its keys."""
+    return {
+        "from": result.start.isoformat(),
+        "to": result.end.isoformat(),
+        "clean": result.clean,
+        "topics": [
+            {
+                "flow": topic.flow,
+                "topic": topic.topic,
+                "source_count": topic.source_count,
+                "target_count": topic.target_count,
+            }
+            for topic in result.topics
+        ],
+        "findings": [_finding(finding) for finding in result.findings],
+        "unverifiable": [
+            {
+                "flow": gap.flow,
+                "topic": gap.topic,
+                "partition": gap.partition,
+                "reason": gap.reason,
+            }
+            for gap in result.unverifiable
+        ],
+    }
+
+
+def combined(results: Sequence[AuditResult]) -> AuditResult:
+    """Return several nights that were made up for in one run as one result.
+
+    Parameters
+    ----------
+    results
+        At least one, in the order of their ranges.
+    """
+    first, last = results[0], results[-1]
+    if first is last:
+        return first
+    return replace(
+        last,
+        start=min(result.start for result in results),
+        began_at=first.began_at,
+        topics=tuple(_summed(t for result in results for t in result.topics)),
+        findings=tuple(f for result in results for f in result.findings),
+        stated=tuple(s for result in results for s in result.stated),
+        unverifiable=tuple(
+            gap for result in results for gap in result.unverifiable
+        ),
+    )
+
+
+def _summed(topics: Iterable[TopicCount]) -> Iterable[TopicCount]:
+    sums: dict[tuple[str, str], TopicCount] = {}
+    for topic in topics:
+        key = (topic.flow, topic.topic)
+        so_far = sums.get(key)
+        sums[key] = topic if so_far is None else _sum(so_far, topic)
+    return (sums[key] for key in sorted(sums))
+
+
+def _sum(a: TopicCount, b: TopicCount) -> TopicCount:
+    return TopicCount(
+        flow=a.flow,
+        topic=a.topic,
+        source_count=a.source_count + b.source_count,
+        target_count=a.target_count + b.target_count,
+        source_bytes=a.source_bytes + b.source_bytes,
+        target_bytes=a.target_bytes + b.target_bytes,
+    )
+
+
+def _finding(finding: AuditFinding) -> dict[str, Any]:
+    return {
+        "flow": finding.flow,
+        "topic": finding.topic,
+        "partition": finding.partition,
+        "kind": finding.kind,
+        "count": finding.count,
+        "source_offsets": _pairs(finding.source_offsets),
+        "target_offsets": _pairs(finding.target_offsets),
+        "from": _time(finding.start),
+        "to": _time(finding.end),
+    }
+
+
+def _pairs(ranges: OffsetRanges) -> list[list[int]]:
+    return [[first, last] for first, last in ranges]
+
+
+def _time(time: datetime | None) -> str | None:
+    return None if time is None else time.isoformat()
+
+
+LEAST_SPAN = timedelta(minutes=10)
+"""Shortest window whose traffic says something about a day."""
+
+DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Speed:
+    """What an audit cost."""
+
+    records: int
+    """Records read, of both sides."""
+
+    bytes: int
+    """Bytes of keys, values and headers of these."""
+
+    reading: timedelta
+    """How long reading both sides took."""
+
+    total: timedelta
+    """How long the whole run took."""
+
+    covered: timedelta
+    """Time in which the records that were read had been written."""
+
+    @property
+    def records_per_second(self) -> float | None:
+        """Records of both sides read in a second, if any time passed."""
+        return self.records / self._seconds if self._seconds > 0 else None
+
+    @property
+    def bytes_per_second(self) -> float | None:
+        """Bytes of both sides read in a second, if any time passed."""
+        return self.bytes / self._seconds if self._seconds > 0 else None
+
+    @property
+    def forecast(self) -> timedelta | None:
+        """How long a day of the same traffic would take; `None` if too little
+        time was covered to say.
+        """
+        if self.covered < LEAST_SPAN:
+            return None
+        return self.total - self.reading + self.reading * (DAY / self.covered)
+
+    @property
+    def _seconds(self) -> float:
+        return self.reading / timedelta(seconds=1)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HourCount:
+    """Records of one topic with timestamps of one hour."""
+
+    flow: str
+    """Name of the flow."""
+
+    topic: str
+    """Source topic."""
+
+    hour: datetime | None
+    """Begin of the hour, in UTC; `None` for records without timestamps, or
+    where timestamps are not compared."""
+
+    source_count: int
+    """Records at the source."""
+
+    target_count: int
+    """Records at the target."""
+
+    differs: bool = False
+    """Whether counts or checksums of the hour differ. That is where the audit
+    looked closer; it need not be a finding."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Hours:
+    """Records by topic and hour: what the map in a report shows."""
+
+    counts: tuple[HourCount, ...] = ()
+    """At most one for each flow, topic and hour."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FinishedAudit:
+    """An audit's result with what it cost."""
+
+    result: AuditResult
+    """What was found."""
+
+    speed: Speed
+    """What it cost."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Crossing:
+    """What a digest saves on the way to the other site."""
+
+    side: Side
+    """Which side was read."""
+
+    records: int
+    """Records read."""
+
+    read_bytes: int
+    """Bytes of keys, values and headers of these."""
+
+    digest_bytes: int
+    """Bytes of the folder that travels."""
+
+    @property
+    def percent(self) -> float | None:
+        """Bytes that travel for each hundred read, if any were read."""
+        if not self.read_bytes:
+            return None
+        return 100 * self.digest_bytes / self.read_bytes

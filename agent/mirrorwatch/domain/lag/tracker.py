@@ -1,18 +1,540 @@
 """Lag of all topics of a flow, from survey to survey."""
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from itertools import pairwise
 
-from ..positions import Connector
-from ..topic_configs import TopicConfigs
-from ..view import ClusterView, FlowView, TopicPartition
-from .head import Head, Wanted
-from .observation import LagObservation, TopicLag
-from .position import Origin, Position, prove
-from .summaries import Summaries
-from .track import Track
+from ..cluster_view import (
+    FOR_EVER,
+    ClusterView,
+    FlowView,
+    TopicConfigs,
+    TopicPartition,
+)
+from ..mirror_records import Connector
+from .model import (
+    Claim,
+    Head,
+    Headroom,
+    LagObservation,
+    LagStatus,
+    Origin,
+    Position,
+    Standing,
+    TopicLag,
+    Wanted,
+    prove,
+)
 
-__all__ = ["LagTracker"]
+__all__ = ["Ends", "LagTracker", "Surroundings", "Track", "Trend", "summarize"]
+
+
+KEPT = 64
+"""Entries for each partition. When there are more, every other one goes but
+the first, whose record is the one that waits."""
+
+
+@dataclass(slots=True)
+class Ends:
+    """The ends of one partition that were seen, and when first."""
+
+    entries: list[tuple[int, float]] = field(default_factory=list)
+    """End offset and time in seconds since 1970, both growing."""
+
+    floor: int | None = None
+    """Highest end that was seen before those; `None` at first."""
+
+    def see(self, end: int, now: float) -> None:
+        """Take an end; one below the last begins anew."""
+        if self.entries and end < self.entries[-1][0]:
+            self.entries.clear()
+            self.floor = None
+        if not self.entries or end > self.entries[-1][0]:
+            self.entries.append((end, now))
+        if len(self.entries) > KEPT:
+            self.entries[1:] = self.entries[1::2]
+
+    def pass_(self, position: int) -> None:
+        """Forget what lies at or below a position."""
+        passed = 0
+        while (
+            passed < len(self.entries) - 1
+            and self.entries[passed][0] <= position
+        ):
+            passed += 1
+        if passed:
+            self.floor = self.entries[passed - 1][0]
+            del self.entries[:passed]
+
+    def written_at(self, position: int) -> tuple[float, bool] | None:
+        """Return when the record at a position was first seen to be there.
+
+        Returns
+        -------
+        tuple or None
+            The time, and whether the record may be older than that: it was
+            there when the agent first looked. `None` if there is no record.
+        """
+        for index, (end, at) in enumerate(self.entries):
+            if end > position:
+                before = self.entries[index - 1][0] if index else self.floor
+                return at, before is None or before > position
+        return None
+
+
+@dataclass(slots=True)
+class Track:
+    """What is kept of one partition between two surveys."""
+
+    epoch: tuple[str, str | None]
+    """Ids of the topic at the source and at the target."""
+
+    moved_at: datetime
+    """When the position last went on; at first, when it was first seen."""
+
+    position: Position | None = None
+    """Where the mirror is, by what it says."""
+
+    end: int = 0
+    """End at the source."""
+
+    ends: Ends = field(default_factory=Ends)
+    """Where it was before."""
+
+    claim: Claim = field(default_factory=Claim)
+    """What estimates still have to prove."""
+
+    nothing_until: int = 0
+    """Offset up to which no data record follows the position: only markers
+    of transactions, or offsets that compaction emptied."""
+
+    head_at: float | None = None
+    """Timestamp of the record that is next, in seconds since 1970."""
+
+    read_for: int | None = None
+    """Position for which the record that is next was read."""
+
+    def move(self, position: Position, end: int, now: datetime) -> None:
+        """Take where the mirror and the source are."""
+        before = self.position
+        if position == before and end == self.end:
+            return  # most partitions, most of the time
+        if before is None or position.offset != before.offset:
+            if before is None or position.offset > before.offset:
+                self.moved_at = now
+            self.nothing_until, self.head_at, self.read_for = 0, None, None
+        self.position, self.end = position, end
+        self.ends.see(end, now.timestamp())
+        self.ends.pass_(self.next_offset)
+
+    @property
+    def next_offset(self) -> int:
+        """Next source offset to copy, beyond what needs no copy."""
+        position = 0 if self.position is None else self.position.offset
+        return max(self.nothing_until, position)
+
+    @property
+    def records(self) -> int:
+        """Offsets that wait."""
+        return max(0, self.end - self.next_offset)
+
+    @property
+    def begun(self) -> bool:
+        """Whether anything of the partition was ever copied."""
+        return self.position is not None and (
+            self.position.origin is not Origin.START
+        )
+
+    def waiting_since(self) -> tuple[float, bool] | None:
+        """Return when the oldest record that waits was written.
+
+        Returns
+        -------
+        tuple or None
+            Seconds since 1970, and whether it may be earlier; `None` if
+            nothing waits.
+        """
+        if not self.records:
+            return None
+        found = self.ends.written_at(self.next_offset)
+        if found is None:
+            return None
+        at, may_be_older = found
+        if may_be_older and self.head_at is not None:
+            return min(at, self.head_at), False
+        return at, may_be_older
+
+    @property
+    def waits_unseen(self) -> bool:
+        """Whether what waits was there before the agent looked."""
+        since = self.waiting_since()
+        return since is not None and since[1]
+
+
+def find_headroom(
+    configs: TopicConfigs | None,
+    *,
+    age: float,
+    tracks: Mapping[int, Track],
+    starts: Mapping[int, int],
+    rate: float,
+) -> Headroom | None:
+    """Return what is left before records are lost, by time or by size.
+
+    Parameters
+    ----------
+    configs
+        How the source topic is configured; `None` if that is not known.
+    age
+        Age in seconds of the oldest record not yet copied, 0 if none waits.
+    tracks
+        Its partitions.
+    starts
+        Their log starts.
+    rate
+        Records a second written to the topic.
+    """
+    if configs is None or not configs.deletes:
+        return None
+    found = [*_by_time(configs, age), *_by_size(configs, tracks, starts, rate)]
+    return min(found, key=lambda h: h.remaining, default=None)
+
+
+def _by_time(configs: TopicConfigs, age: float) -> Iterator[Headroom]:
+    if configs.retention_ms in (None, FOR_EVER):
+        return
+    kept = configs.retention_ms / 1000
+    left = max(0.0, kept - age)
+    yield Headroom(
+        remaining=timedelta(seconds=left), share=left / kept if kept else 0.0
+    )
+
+
+def _by_size(
+    configs: TopicConfigs,
+    tracks: Mapping[int, Track],
+    starts: Mapping[int, int],
+    rate: float,
+) -> Iterator[Headroom]:
+    """Yield estimates: no broker tells sizes to everyone, but a log that was
+    shortened before keeps about as many records as it does now.
+    """
+    if configs.retention_bytes in (None, FOR_EVER) or rate <= 0:
+        return
+    each = rate / max(1, len(tracks))
+    for partition, track in tracks.items():
+        start = starts.get(partition, 0)
+        if start > 0 and track.end > start:
+            left = max(0, track.next_offset - start)
+            yield Headroom(
+                remaining=timedelta(seconds=left / each),
+                share=left / (track.end - start),
+                estimated=True,
+            )
+
+
+RATES_OVER = 60.0
+"""Seconds over which rates are taken: longer than one burst of a mirror."""
+
+DRAIN_OVER = 10.0
+"""Seconds that a mirror must have gone on before its rate is believed: less
+is one batch of it."""
+
+BUCKET = 120.0
+"""Seconds of one stretch whose smallest lag counts: bursts come and go within
+it, so its minimum grows only if the mirror never catches up."""
+
+BUCKETS = 5
+"""Stretches in a row, each worse than the one before, that make a trend."""
+
+LEAST = 30.0
+"""Seconds of lag below which nothing falls behind: jitter grows too."""
+
+
+@dataclass(slots=True)
+class Trend:
+    """How one topic did in the last minutes."""
+
+    rates: deque[tuple[float, int, int]] = field(default_factory=deque)
+    """Time, sum of positions, sum of ends."""
+
+    least: deque[tuple[int, float]] = field(
+        default_factory=lambda: deque(maxlen=BUCKETS + 1)
+    )
+    """Stretch by its number, and the smallest lag in it, in seconds."""
+
+    def see(
+        self, now: float, positions: int, ends: int, seconds: float
+    ) -> None:
+        """Take the state of a topic at one time."""
+        self.rates.append((now, positions, ends))
+        while now - self.rates[0][0] > RATES_OVER and len(self.rates) > 2:
+            self.rates.popleft()
+        stretch = int(now // BUCKET)
+        if self.least and self.least[-1][0] == stretch:
+            seconds = min(seconds, self.least.pop()[1])
+        self.least.append((stretch, seconds))
+
+    def stand(self, now: float) -> None:
+        """Take that at one time all was as before, and nothing waited."""
+        _, positions, ends = self.rates[-1]
+        self.see(now, positions, ends, 0.0)
+
+    def stands(self) -> bool:
+        """Tell whether nothing moved for as long as rates are taken."""
+        return self.rates[0][1:] == self.rates[-1][1:]
+
+    def drain(self, records: int) -> timedelta | None:
+        """Return how long until nothing waits, if it gets less.
+
+        As fast as since the mirror went on: how long it stood before says
+        nothing about what it will take.
+        """
+        stood = self.rates[0]
+        for state in self.rates:
+            if state[1] != stood[1]:
+                break
+            stood = state
+        (then, positions, ends), (now, position, end) = stood, self.rates[-1]
+        passed = now - then
+        if not records or passed < DRAIN_OVER:
+            return None
+        gained = ((position - positions) - (end - ends)) / passed
+        return timedelta(seconds=records / gained) if gained > 0 else None
+
+    def end_rate(self) -> float:
+        """Return the records a second that are written at the source."""
+        (then, _, ends), (now, _, end) = self.rates[0], self.rates[-1]
+        return (end - ends) / (now - then) if now > then else 0.0
+
+    def falls_behind(self) -> bool:
+        """Tell whether the smallest lag grew from stretch to stretch."""
+        *whole, last = self.least or [(0, 0.0)]
+        if len(whole) < BUCKETS or whole[-1][1] < LEAST:
+            return False
+        if last[1] < whole[-1][1]:
+            return False  # it still goes on, and has caught up already
+        return all(
+            later[0] == earlier[0] + 1 and later[1] > earlier[1]
+            for earlier, later in pairwise(whole)
+        )
+
+
+LOOK_TWICE = timedelta(seconds=10)
+"""How long a position may stand while records wait before the topic is said
+not to move: less is one batch of a busy mirror."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Surroundings:
+    """What is known beside the partitions."""
+
+    now: datetime
+    topic_class: str
+    configs: TopicConfigs | None
+    trend: Trend
+    starts: Mapping[int, int]
+    flow_moved_at: datetime | None
+    """When anything of the flow last went on."""
+
+
+def summarize(
+    topic: str, tracks: Mapping[int, Track], around: Surroundings
+) -> TopicLag:
+    """Return the lag of a topic.
+
+    Parameters
+    ----------
+    topic
+        Source topic.
+    tracks
+        Its partitions.
+    around
+        What is known beside them.
+    """
+    waiting = {p: t for p, t in tracks.items() if t.end > t.next_offset}
+    records = sum(t.records for t in waiting.values())
+    seconds, at_least = _age(waiting, around.now)
+    trend = around.trend
+    trend.see(
+        around.now.timestamp(),
+        sum(t.next_offset for t in tracks.values()),
+        sum(t.end for t in tracks.values()),
+        seconds,
+    )
+    lag = TopicLag(
+        topic=topic,
+        topic_class=around.topic_class,
+        records=records,
+        seconds=seconds,
+        at_least=at_least,
+        headroom=find_headroom(
+            around.configs,
+            age=seconds,
+            tracks=tracks,
+            starts=around.starts,
+            rate=trend.end_rate(),
+        ),
+    )
+    if not waiting:
+        return lag
+    stood = {p: _stuck(t, around.now) for p, t in waiting.items()}
+    worst = max(waiting, key=lambda p: (stood[p], waiting[p].records))
+    track, stuck = waiting[worst], stood[worst]
+    return replace(
+        lag,
+        status=_status(track, stuck, around),
+        partition=worst,
+        position=track.next_offset,
+        origin=_origin(track),
+        stuck=stuck,
+        standing=tuple(
+            Standing(
+                partition=p,
+                position=t.next_offset,
+                origin=_origin(t),
+                status=_status(t, stood[p], around),
+                stuck=stood[p],
+            )
+            for p, t in waiting.items()
+            if stood[p] > LOOK_TWICE
+        ),
+        drain=trend.drain(records),
+    )
+
+
+def _age(waiting: Mapping[int, Track], now: datetime) -> tuple[float, bool]:
+    ages = [
+        (max(0.0, now.timestamp() - since[0]), since[1])
+        for track in waiting.values()
+        if (since := track.waiting_since()) is not None
+    ]
+    return max(ages, default=(0.0, False))
+
+
+def _origin(track: Track) -> str:
+    return track.position.origin if track.position else ""
+
+
+def _stuck(track: Track, now: datetime) -> timedelta:
+    """Return how long a partition has not moved while records waited."""
+    since = track.waiting_since()
+    waited = 0.0 if since is None else now.timestamp() - since[0]
+    stood = now - track.moved_at
+    return max(timedelta(), min(stood, timedelta(seconds=waited)))
+
+
+def _status(track: Track, stuck: timedelta, around: Surroundings) -> LagStatus:
+    if not track.begun:
+        return LagStatus.NOT_BEGUN
+    if stuck > LOOK_TWICE:
+        # Not from when it moved last: it may have been idle until its records
+        # came, and what went on meanwhile says nothing of them.
+        since, moved = around.now - stuck, around.flow_moved_at
+        others = moved is not None and moved > since + LOOK_TWICE
+        return LagStatus.STALLED if others else LagStatus.STOPPED
+    if around.trend.falls_behind():
+        return LagStatus.FALLING_BEHIND
+    return LagStatus.MOVING
+
+
+Marks = tuple[tuple[int, int, int], ...]
+"""Of each partition: number, next offset to copy, end."""
+
+
+@dataclass(slots=True)
+class _Kept:
+    """What is kept of one topic."""
+
+    trend: Trend = field(default_factory=Trend)
+    lag: TopicLag | None = None
+    marks: Marks = ()
+    configs: TopicConfigs | None = None
+
+    def holds(self, marks: Marks, configs: TopicConfigs | None) -> bool:
+        """Tell whether the last lag is also that of now.
+
+        Notes
+        -----
+        Where nothing waits and nothing is written, time changes nothing.
+        """
+        return (
+            self.lag is not None
+            and not self.lag.records
+            and marks == self.marks
+            and configs is self.configs
+            and self.trend.stands()
+        )
+
+
+class Summaries:
+    """Summarizes topics, anew only where there is something to tell.
+
+    Parameters
+    ----------
+    class_of
+        Class of a source topic, empty if it has none.
+    """
+
+    def __init__(self, class_of: Callable[[str], str]) -> None:
+        self._class_of = class_of
+        self._kept: dict[str, _Kept] = {}
+
+    def take(
+        self,
+        view: FlowView,
+        source: ClusterView,
+        tracks: Mapping[TopicPartition, Track],
+        configs: Mapping[str, TopicConfigs],
+    ) -> tuple[TopicLag, ...]:
+        """Return the lag of every topic, by name.
+
+        Parameters
+        ----------
+        view
+            What was seen.
+        source
+            The source in it.
+        tracks
+            All partitions of which the lag can be said.
+        configs
+            How source topics are configured, as far as that is known.
+        """
+        moved_at = max(
+            (t.moved_at for t in tracks.values() if t.begun), default=None
+        )
+        before, self._kept = self._kept, {}
+        found = []
+        for topic in sorted(view.names):
+            partitions = range(source.topics[topic].partitions)
+            own = {
+                p: track
+                for p in partitions
+                if (track := tracks.get((topic, p))) is not None
+            }
+            marks = tuple((p, t.next_offset, t.end) for p, t in own.items())
+            kept = self._kept[topic] = before.get(topic) or _Kept()
+            if kept.lag is not None and kept.holds(marks, configs.get(topic)):
+                kept.trend.stand(view.at.timestamp())
+                found.append(kept.lag)
+                continue
+            around = Surroundings(
+                now=view.at,
+                topic_class=self._class_of(topic),
+                configs=configs.get(topic),
+                trend=kept.trend,
+                starts={
+                    p: source.starts.get((topic, p), 0) for p in partitions
+                },
+                flow_moved_at=moved_at,
+            )
+            kept.marks, kept.configs = marks, around.configs
+            kept.lag = summarize(topic, own, around)
+            found.append(kept.lag)
+        return tuple(found)
+
 
 FLUSH = timedelta(minutes=1)
 """Connect's ``offset.flush.interval.ms``, where the mirror does not say."""

@@ -1,16 +1,196 @@
 """Decides what is told: the state machine of notices."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Literal
 
-from ..verdicts import Flow, Health, Verdict
-from .books import Books, Told
-from .notice import Change, Kind, Notice
-from .policy import REGROUP, RESTLESS, UNKNOWN_HOLD, Policy
-from .room import Room
-from .standing import Standing
+from ..report import Flow, Health, Verdict
+from .model import Books, Change, Kind, Notice, Told
 
-__all__ = ["Notifier"]
+__all__ = ["Notifier", "Policy"]
+
+
+UNKNOWN_HOLD = timedelta(minutes=2)
+"""How long nobody can tell before that is told: a restart of the agent or of
+a mirror's process takes less, and nothing can be done about it sooner."""
+
+RESTLESS = timedelta(minutes=5)
+"""A flow that never stood well for the time of a recovery is told after so
+long, although it never stood badly for the time of the hold-down either."""
+
+REGROUP = timedelta(minutes=15)
+"""Least time between a notice and lesser news of the same flow: that one more
+check is bad, or that it is better but not well. What belongs to one fault
+comes within minutes of its first sign, and then is in no message of its
+own."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Policy:
+    """When people are told."""
+
+    minimum: Literal["warning", "critical"] = "warning"
+    """Least severity that is told. That nobody can tell always is, because
+    anything may be behind it."""
+
+    hold: timedelta = timedelta(seconds=30)
+    """How long a flow must be worse than what was told."""
+
+    recovery: timedelta = timedelta(minutes=1)
+    """How long it must be well again."""
+
+    remind: timedelta = timedelta(hours=4)
+    """How often it is told that a flow still is critical; zero for never."""
+
+    most_per_hour: int = 20
+    """Most notices in any hour, of all flows together."""
+
+    def weigh(self, health: Health) -> Health:
+        """Return a check's health as far as people are told of it."""
+        if health is Health.WARNING and self.minimum == "critical":
+            return Health.OK
+        return max(health, Health.OK)
+
+    def weigh_flow(self, verdicts: Iterable[Verdict]) -> Health:
+        """Return a flow's health as far as people are told of it.
+
+        A flow of which nothing is judged is never taken to be well.
+        """
+        judged = [v.health for v in verdicts if v.health is not Health.OFF]
+        return max(map(self.weigh, judged), default=Health.UNKNOWN)
+
+
+HOUR = timedelta(hours=1)
+
+LESSER = {Kind.CHANGED, Kind.REMINDER}
+"""Kinds that say no other health than what was told."""
+
+
+class Room:
+    """How many notices the hour has room for, and what found none.
+
+    What finds no room stays due. If it goes by before it is told, the next
+    notice says so.
+
+    Parameters
+    ----------
+    books
+        When people were told.
+    most_per_hour
+        Most notices in any hour.
+    now
+        Time of the report.
+    """
+
+    def __init__(
+        self, books: Books, most_per_hour: int, now: datetime
+    ) -> None:
+        self._most = most_per_hour
+        self._now = now
+        # A clock that was set back must not use up the hour's room.
+        self.times = [t for t in books.times if timedelta() <= now - t < HOUR]
+        self.untold = books.untold
+
+    def settle(self, told: Told, health: Health) -> Told:
+        """Count what was withheld of a flow that is again as was told."""
+        if told.withheld is None or health is not told.health:
+            return told
+        self.untold += 1
+        return replace(told, withheld=None)
+
+    def admit(self, notice: Notice, told: Told) -> Notice | None:
+        """Return a notice as it is sent; `None` if there is no room."""
+        lesser = notice.kind in LESSER
+        if not lesser and told.withheld not in {None, notice.health}:
+            self.untold += 1
+        if len(self.times) >= self._most:
+            return None
+        self.times.append(self._now)
+        full = len(self.times) >= self._most
+        sent = replace(notice, untold=self.untold, is_last=full)
+        self.untold = 0
+        return sent
+
+    def withhold(self, notice: Notice, told: Told) -> Told:
+        """Remember what found no room."""
+        if notice.kind in LESSER:
+            return told
+        return replace(told, withheld=notice.health)
+
+
+@dataclass(kw_only=True, slots=True)
+class Standing:
+    """How long a flow has stood worse or better than what was told.
+
+    Notes
+    -----
+    It is kept in memory only. After a restart everything has to stand anew:
+    that delays a notice by a hold-down, and never makes a second one.
+    """
+
+    worse_since: datetime | None = None
+    """Since when it has been worse than told, without a break."""
+
+    bad_since: datetime | None = None
+    """The same, and it was known to be bad all the time."""
+
+    restless_since: datetime | None = None
+    """Since when it has not stood as told for the time of a recovery."""
+
+    calm_since: datetime | None = None
+    """Since when it has not been worse than told."""
+
+    better_since: datetime | None = None
+    """Since when it has been better than told."""
+
+    ok_since: datetime | None = None
+    """Since when it has been well."""
+
+    def see(
+        self,
+        health: Health,
+        told: Health,
+        now: datetime,
+        recovery: timedelta,
+    ) -> None:
+        """Take in what a tick found.
+
+        Parameters
+        ----------
+        health
+            Health of the flow.
+        told
+            What was last told of it.
+        now
+            Time of the tick.
+        recovery
+            How long a flow must stand well to count as calm.
+        """
+        worse = health > told
+        self.worse_since = _since(self.worse_since, now, worse)
+        bad = worse and health is not Health.UNKNOWN
+        self.bad_since = _since(self.bad_since, now, bad)
+        self.calm_since = _since(self.calm_since, now, not worse)
+        calm = (
+            self.calm_since is not None and now - self.calm_since >= recovery
+        )
+        trouble = worse or (self.restless_since is not None and not calm)
+        self.restless_since = _since(self.restless_since, now, trouble)
+        self.better_since = _since(self.better_since, now, health < told)
+        self.ok_since = _since(self.ok_since, now, health is Health.OK)
+
+
+def _since(
+    since: datetime | None,
+    now: datetime,
+    holds: bool,  # noqa: FBT001
+) -> datetime | None:
+    """Return since when something holds; never a time that is to come."""
+    if not holds:
+        return None
+    return now if since is None else min(since, now)
+
 
 URGENCY = (
     Kind.WORSE,

@@ -1,1 +1,1 @@
-"""Whether both sides of a flow are alike: topics, then their configuration."""
+"""Whether both sides have the same topics and configurations."""

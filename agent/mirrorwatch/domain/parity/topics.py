@@ -1,10 +1,24 @@
 """Whether the target has what the flow carries."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-__all__ = ["MissingTopic", "PartitionMismatch", "TopicsObservation"]
+from ..cluster_view import ClusterView, FlowView
+from ..mirror_records import Habits
+from ..report import Evidence, Finding, Health, Verdict, conclude, seconds
+from ..topics import HEARTBEATS, Carriage, DefaultNaming, FormatNaming
+from ..wording import agree, every
+
+__all__ = [
+    "Comparison",
+    "MissingTopic",
+    "Names",
+    "PartitionMismatch",
+    "TopicsObservation",
+    "compare_sides",
+    "judge_topics",
+]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -125,3 +139,271 @@ def names(topics: Iterable[str]) -> str:
     found = sorted(topics)
     shown = ", ".join(found[:3])
     return shown + (f" and {len(found) - 3} more" if len(found) > 3 else "")
+
+
+@dataclass(slots=True)
+class Comparison:
+    """What is not alike, by the topics' names at the source."""
+
+    missing: dict[str, str] = field(default_factory=dict)
+    """Names at the target, where they are not."""
+
+    unwanted: list[str] = field(default_factory=list)
+    """Topics that the mirror's own filter does not match."""
+
+    partitions: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Numbers of partitions here and there, where they differ."""
+
+    other_replication: list[str] = field(default_factory=list)
+    """Topics with another replication factor."""
+
+
+def compare_sides(
+    view: FlowView, source: ClusterView, target: ClusterView, habits: Habits
+) -> Comparison:
+    """Compare what the flow carries with what is at the target."""
+    found = Comparison()
+    for topic, remote in view.names.items():
+        here, there = source.topics[topic], target.topics.get(remote)
+        if not habits.wants(topic):
+            # One of that name at the target is not a copy.
+            found.unwanted.append(topic)
+            continue
+        if there is None:
+            found.missing[topic] = remote
+            continue
+        if here.partitions != there.partitions:
+            found.partitions[topic] = (here.partitions, there.partitions)
+        if here.replication_factor != there.replication_factor:
+            found.other_replication.append(topic)
+    return found
+
+
+class Names:
+    """What the names at the target tell by themselves.
+
+    Names seldom change, and reading them costs more than all the rest: what
+    they told is kept until they do.
+    """
+
+    def __init__(self, carriage: Carriage) -> None:
+        self._carriage = carriage
+        self._seen: tuple[frozenset[str], frozenset[str]] | None = None
+        self.cycles: tuple[str, ...] = ()
+        self.left_over: tuple[str, ...] = ()
+
+    def update(self, source: ClusterView, target: ClusterView) -> None:
+        """Read the names on both sides."""
+        if self._seen is not None and (
+            source.topics.keys() == self._seen[0]
+            and target.topics.keys() == self._seen[1]
+        ):
+            return
+        here, there = frozenset(source.topics), frozenset(target.topics)
+        self._seen = here, there
+        self.cycles = tuple(sorted(self._find_cycles(there)))
+        self.left_over = tuple(sorted(self._find_left_over(here, there)))
+
+    def _find_left_over(
+        self, here: frozenset[str], there: frozenset[str]
+    ) -> list[str]:
+        found = []
+        for remote in there:
+            origin = self._carriage.naming.origin(remote)
+            gone = origin is not None and origin not in here
+            if origin is not None and gone and self._carriage.carries(origin):
+                found.append(remote)
+        return found
+
+    def _find_cycles(self, there: frozenset[str]) -> list[str]:
+        """Find names that a topic gets on a second round.
+
+        Notes
+        -----
+        ``summit.ldf.topic`` at ldf, where ``topic`` is as well: MirrorMaker 2
+        refuses to make it, but only if all its nodes know the clusters by the
+        same aliases (KAFKA-9914). Of heartbeats it is enough that an alias
+        comes twice: nobody else makes topics of that name.
+        """
+        naming = self._carriage.naming
+        if isinstance(naming, FormatNaming) or not naming.separator:
+            return []
+        prefixed = DefaultNaming(
+            alias=naming.alias, separator=naming.separator
+        )
+        found = []
+        for remote in there:
+            origin = prefixed.origin(remote)
+            if origin is None:
+                continue
+            *aliases, last = origin.split(naming.separator)
+            if last == HEARTBEATS and naming.alias in aliases:
+                found.append(remote)
+            elif self._carriage.target_alias in aliases:
+                at = aliases.index(self._carriage.target_alias)
+                rest = naming.separator.join([*aliases[at + 1 :], last])
+                if rest in there:
+                    found.append(remote)
+        return found
+
+
+def judge_topics(
+    flow: str,
+    seen: TopicsObservation | None,
+    now: datetime,
+) -> Verdict:
+    """Judge topics and their numbers of partitions.
+
+    Parameters
+    ----------
+    flow
+        Name of the flow.
+    seen
+        How the topics of both sides compare.
+    now
+        The time.
+    """
+    return conclude(
+        _find(seen),
+        flow=flow,
+        check="topics",
+        now=now,
+        evidence=_evidence(seen),
+    )
+
+
+def _find(seen: TopicsObservation | None) -> Iterator[Finding]:
+    if seen is None:
+        yield Finding(
+            Health.UNKNOWN, "The topics of both sides are not known yet"
+        )
+        return
+    if not seen.known:
+        told = seen.problems or (
+            "The topics of both sides have not been known for a while",
+        )
+        yield from (Finding(Health.UNKNOWN, text) for text in told)
+        return
+    if not seen.carried:
+        yield Finding(
+            Health.UNKNOWN,
+            f"The agent sees no topic at {seen.source_alias} that the flow "
+            "carries: are topics.include and its right DESCRIBE as they "
+            "should be?",
+        )
+        return
+    yield from _find_unwanted(seen)
+    yield from _find_missing(seen)
+    yield from _find_mismatches(seen)
+    yield from _find_cycles(seen)
+    carried = seen.carried - len(seen.unwanted)
+    theirs = every(carried, "topic")
+    yield Finding(
+        Health.OK,
+        f"{theirs[0].upper()}{theirs[1:]} that the mirror carries "
+        f"{agree(carried, 'are as')} {agree(carried, 'they should be')} at "
+        f"{seen.target_alias}{_awaited_note(seen)}",
+    )
+
+
+def _find_unwanted(seen: TopicsObservation) -> Iterator[Finding]:
+    if seen.unwanted and seen.chosen:
+        yield Finding(
+            Health.CRITICAL,
+            f"The mirror's topic filter does not match {names(seen.unwanted)},"
+            " which the flow carries, so they are not copied: add them to the "
+            "connector's topics, or take them out of topics.include",
+        )
+
+
+def _find_missing(seen: TopicsObservation) -> Iterator[Finding]:
+    there = seen.target_alias
+    absent = [m for m in seen.late if m.hidden is False]
+    if absent:
+        oldest = min(m.since for m in absent)
+        yield Finding(
+            Health.CRITICAL,
+            f"Missing at {there} for {seconds(seen.at - oldest)}, though the "
+            f"mirror looks for new topics every {seconds(seen.refresh)}: "
+            f"{names(m.topic for m in absent)}. Does the mirror run, and may "
+            "it read them and create topics?",
+        )
+    hidden = [m.remote for m in seen.late if m.hidden]
+    if hidden:
+        yield Finding(
+            Health.UNKNOWN,
+            f"The agent may not see whether these are at {there}: "
+            f"{names(hidden)}. Grant it DESCRIBE on them",
+        )
+
+
+def _find_mismatches(seen: TopicsObservation) -> Iterator[Finding]:
+    """Say it of one topic in each direction, and name others: there may be
+    very many.
+    """
+    fewer = [m for m in seen.divided if m.source > m.target]
+    if fewer:
+        first = min(fewer, key=lambda m: (m.since, m.topic))
+        yield Finding(
+            Health.WARNING,
+            f"{first.topic} has {first.source} partitions at "
+            f"{seen.source_alias} and only {first.target} at "
+            f"{seen.target_alias} for {seconds(seen.at - first.since)}: the "
+            "records of the others are not copied. Does the mirror run, and "
+            "may it ALTER the topic?" + _likewise_note(first, fewer),
+        )
+    more = [m for m in seen.divided if m.source < m.target]
+    if more:
+        first = min(more, key=lambda m: m.topic)
+        yield Finding(
+            Health.WARNING,
+            f"{first.topic} has {first.target} partitions at "
+            f"{seen.target_alias} and only {first.source} at "
+            f"{seen.source_alias}: the mirror fills the first ones only; "
+            "somebody added the others there, or the topic was made anew with "
+            "fewer" + _likewise_note(first, more),
+        )
+
+
+def _likewise_note(
+    first: PartitionMismatch, found: list[PartitionMismatch]
+) -> str:
+    others = names(m.topic for m in found if m is not first)
+    return f" (likewise {others})" if others else ""
+
+
+def _find_cycles(seen: TopicsObservation) -> Iterator[Finding]:
+    if seen.cycles:
+        yield Finding(
+            Health.WARNING,
+            f"Topics at {seen.target_alias} came round to where they began: "
+            f"{names(seen.cycles)}. Give all mirrors the same aliases of the "
+            "clusters, then delete these topics",
+        )
+
+
+def _awaited_note(seen: TopicsObservation) -> str:
+    awaited = len(seen.missing) + len(seen.mismatches)
+    if not awaited:
+        return ""
+    new, grown = agree(awaited, "are new"), agree(awaited, "have grown")
+    return f"; {awaited} of them {new} or {grown}"
+
+
+def _evidence(seen: TopicsObservation | None) -> Evidence:
+    if seen is None:
+        return {}
+    return {
+        "topics": seen.carried,
+        "missing_topics": seen.absent,
+        "awaited_topics": len(seen.missing) - len(seen.late),
+        "partition_mismatches": len(seen.divided),
+        "not_wanted_by_mirror": len(seen.unwanted),
+        "not_wanted_topics": names(seen.unwanted) or None,
+        "only_at_target": len(seen.left_over),
+        "only_at_target_topics": names(seen.left_over) or None,
+        "other_replication_factor": len(seen.other_replication),
+        "other_replication_factor_topics": names(seen.other_replication)
+        or None,
+        "refresh_seconds": seen.refresh.total_seconds(),
+    }

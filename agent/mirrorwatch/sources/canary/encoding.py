@@ -2,9 +2,10 @@
 
 from typing import Protocol
 
-from ...domain.canary import Message
+from ...domain.canary.model import Message
 
-__all__ = ["AVRO_MAGIC", "Encoding", "Json"]
+__all__ = ["AVRO_MAGIC", "Encoding", "Json", "decode"]
+
 
 AVRO_MAGIC = b"\x00"
 """First byte of a value with a schema id. No JSON begins with it."""
@@ -38,3 +39,17 @@ class Json:
 
     def note_arrival(self, value: bytes) -> None:
         """Do nothing: whoever can read the record can read JSON."""
+
+
+def decode(value: bytes | None) -> Message | None:
+    """Read a record value, `None` if it is not a probe.
+
+    Both formats are always read: after a change of the format the topic
+    holds the other one too.
+    """
+    if value is None or not value.startswith(AVRO_MAGIC):
+        return Message.decode(value)
+    # Loaded by the first record that needs it: most agents never see one.
+    from .avro import decode_avro  # noqa: PLC0415
+
+    return decode_avro(value)

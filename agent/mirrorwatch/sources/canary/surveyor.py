@@ -1,28 +1,238 @@
 """Asks the clusters, once a tick, what the canary cannot know by itself."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from ...domain.canary import (
+from confluent_kafka import TopicPartition
+
+from ...domain.canary.model import (
     ORDER_GRACE,
+    Doubt,
+    Gap,
     MirrorPosition,
     Settlement,
     Survey,
     TopicState,
     uncovered,
 )
+from ...domain.mirror_records import Connector
 from ...domain.observations import Problem
-from ...domain.positions import Connector
-from ...domain.verdicts import Health
-from ..cluster import Brokers, Cluster, Topic
-from ..inquiry import Inquiry
-from ..positions import Positions
-from .board import Board
-from .settings import CanarySettings
-from .settler import Settler
-from .topic import create, missing, read_size_limit
+from ...domain.report import Health
+from ...kafka.admin import Brokers, Cluster, Inquiry, Topic
+from ...kafka.reader import read_span
+from ..mirror_state import Positions
+from .encoding import decode
+from .producer import send_timeout
+from .source import Board, CanarySettings
 
-__all__ = ["Surveyor"]
+__all__ = ["Settler", "Surveyor"]
+
+
+IN_THE_BROKER = timedelta(seconds=30)
+"""How long a request that the producer gave up on may still be carried out:
+librdkafka's and the broker's own request timeouts are 30 s."""
+
+
+REMEMBERED = timedelta(minutes=10)
+"""How long a probe that came back is told: a circle shows in every probe, so
+after this long without one it has been broken."""
+
+
+class Settler:
+    """Settles doubts, and looks who else writes the canary topic.
+
+    Parameters
+    ----------
+    cluster
+        The source cluster.
+    properties
+        librdkafka properties of it.
+    settings
+        What the canary was told.
+    run
+        Identity of the state file; other probes are another agent's.
+    clock
+        Gives the time.
+    """
+
+    def __init__(
+        self,
+        *,
+        cluster: Cluster,
+        properties: Mapping[str, str],
+        settings: CanarySettings,
+        run: str,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._cluster = cluster
+        self._settings = settings
+        self._run = run
+        self._clock = clock
+        self._properties = properties
+        self._circle: tuple[datetime, Problem] | None = None
+        self._after = send_timeout(settings.deadline) + IN_THE_BROKER
+
+    def settle(self, doubts: Iterable[Doubt]) -> list[Settlement]:
+        """Resolve the doubts that are old enough to be resolved.
+
+        Raises
+        ------
+        SourceError
+            Raised if the source cannot be read.
+        """
+        now = self._clock()
+        by_partition: dict[int, list[Doubt]] = {}
+        settled: list[Settlement] = []
+        for doubt in doubts:
+            if not doubt.current:
+                settled.append(_settlement(doubt, None, readable=False))
+            elif now - doubt.sent_at > self._after:
+                by_partition.setdefault(doubt.partition, []).append(doubt)
+        if not by_partition:
+            return settled
+        topic = self._settings.topic
+        starts = self._cluster.starts(topic, by_partition)
+        # Taken after the grace: whatever can still be written is below.
+        ends = self._cluster.ends(topic, by_partition)
+        for partition, waiting in by_partition.items():
+            floor = min(doubt.floor for doubt in waiting)
+            start, end = starts[partition], ends[partition]
+            found = self._find(partition, max(floor, start), end)
+            settled += [
+                _settlement(
+                    doubt,
+                    found.get(doubt.sequence, [None])[0],
+                    readable=start <= doubt.floor,
+                )
+                for doubt in waiting
+            ]
+        return settled
+
+    def look_into(self, gaps: Iterable[Gap]) -> list[Problem]:
+        """Look who wrote source offsets that the canary did not.
+
+        Returns
+        -------
+        list of Problem
+            What was found now or not long ago.
+
+        Raises
+        ------
+        SourceError
+            Raised if the source cannot be read.
+        """
+        now = self._clock()
+        for gap in gaps:
+            found = self._find(gap.partition, gap.first, gap.last + 1)
+            copies = [n for n in found if n <= gap.newest_acked]
+            if copies:
+                where = f"[{gap.partition}], offset {found[copies[0]][0]}"
+                self._circle = (now, self._describe_circle(where))
+        if self._circle is None or now - self._circle[0] > REMEMBERED:
+            return []
+        return [self._circle[1]]
+
+    def _describe_circle(self, where: str) -> Problem:
+        return Problem(
+            Health.CRITICAL,
+            f"Probes came back to {self._settings.topic} at "
+            f"{self._settings.flow.source} (last seen in {where}): two "
+            "mirrors copy this topic in a circle, which never ends; take it "
+            "out of the topics of one of them",
+        )
+
+    def _find(
+        self, partition: int, first: int, end: int
+    ) -> dict[int, list[int]]:
+        """Find the offsets of each of our probes in a stretch."""
+        found: dict[int, list[int]] = {}
+        for message in read_span(
+            self._properties,
+            cluster=self._cluster.alias,
+            where=TopicPartition(self._settings.topic, partition, first),
+            end=end,
+        ):
+            probe = decode(message.value())
+            ours = (self._run, self._settings.flow.name)
+            if probe is not None and (probe.run, probe.flow) == ours:
+                offset = message.offset() or 0
+                found.setdefault(probe.sequence, []).append(offset)
+        return found
+
+
+def _settlement(
+    doubt: Doubt, source_offset: int | None, *, readable: bool
+) -> Settlement:
+    return Settlement(
+        partition=doubt.partition,
+        sequence=doubt.sequence,
+        source_offset=source_offset,
+        readable=readable,
+    )
+
+
+CREATED_PARTITIONS = 6
+"""Partitions where none are configured: one or two for each usual broker."""
+
+CREATED_CONFIGS = {
+    # A day covers every outage of the agent that leaves anything to settle;
+    # at the default interval that is 130 MB before compression.
+    "retention.ms": str(24 * 60 * 60 * 1000),
+    "cleanup.policy": "delete",
+}
+"""Configuration of a topic that the agent makes; the mirror copies it."""
+
+UNKNOWN_REQUEST_BYTES = 512 * 1024
+"""Assumed ``max.request.size`` of the mirror's producer: half the default,
+because a record that it cannot send kills its task."""
+
+OVERHEAD_BYTES = 1024
+"""Room for key, headers and batch within a limit on a whole batch."""
+
+
+def create(cluster: Cluster, settings: CanarySettings) -> None:
+    """Create the topic at the source; the mirror makes the other.
+
+    Raises
+    ------
+    SourceError
+        Raised if it cannot be created.
+    """
+    partitions = settings.partitions or CREATED_PARTITIONS
+    cluster.create(settings.topic, partitions, CREATED_CONFIGS)
+
+
+def missing(settings: CanarySettings) -> Problem:
+    """Say that somebody has to create the topic."""
+    return Problem.unknown(
+        f"Canary topic {settings.topic} does not exist at "
+        f"{settings.flow.source}, and canary.create is off: create it there, "
+        "with a partition or more for each broker"
+    )
+
+
+def read_size_limit(
+    source: Cluster,
+    target: Cluster,
+    topics: tuple[Topic, Topic],
+    settings: CanarySettings,
+    connectors: Sequence[Connector],
+) -> int:
+    """Return the largest record value that all on the way take, in bytes.
+
+    Raises
+    ------
+    SourceError
+        Raised if a topic's limit cannot be read.
+    """
+    said = [c.max_request_bytes for c in connectors if c.max_request_bytes]
+    request = settings.max_request_bytes or UNKNOWN_REQUEST_BYTES
+    limit = min(
+        source.max_message_bytes(topics[0].name),
+        target.max_message_bytes(topics[1].name),
+        min(said, default=request),
+    )
+    return limit - OVERHEAD_BYTES
 
 
 class Surveyor:

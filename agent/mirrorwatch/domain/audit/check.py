@@ -1,0 +1,293 @@
+"""The check ``audit``: what the nightly comparison of both sides found."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from ..report import Evidence, Finding, Health, Verdict, conclude, seconds
+from ..wording import agree, counted
+from .flow_result import KINDS, Attempt, AuditObservation, Night
+from .plan import Unverifiable
+from .result import AuditFinding
+
+__all__ = ["AuditLimits", "judge_audit"]
+
+
+_RANGES_SHOWN = 3
+_SHOWN = 20
+
+Facts = Iterator[tuple[str, str | int | float | bool | None]]
+
+
+def show_audit(seen: AuditObservation) -> Evidence:
+    """Return the sums of the last audit, and what stands out in it.
+
+    Parameters
+    ----------
+    seen
+        What is known of the flow's audits.
+    """
+    found = dict(_show_night(seen.night)) if seen.night is not None else {}
+    if seen.report is not None:
+        # The page makes a link of it.
+        found["report"] = f"/audit/{seen.report}"
+    if seen.attempt is not None:
+        found |= dict(_show_attempt(seen.attempt))
+    if seen.next_due is not None:
+        found["next_due"] = seen.next_due.isoformat()
+    return found
+
+
+def time_of(at: datetime) -> str:
+    """Return a time as a person reads it."""
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def place_of(finding: AuditFinding) -> str:
+    """Return topic, partition and offsets, as a person reads them."""
+    where = f"{finding.topic} partition {finding.partition}"
+    sides = [
+        f"{side} offsets {_show_ranges(ranges)}"
+        for side, ranges in (
+            ("source", finding.source_offsets),
+            ("target", finding.target_offsets),
+        )
+        if ranges
+    ]
+    return f"{where} ({'; '.join(sides)})" if sides else where
+
+
+def gap_of(gap: Unverifiable) -> str:
+    """Return what could not be judged, and why."""
+    where = "" if gap.partition is None else f" partition {gap.partition}"
+    return f"{gap.topic}{where}: {gap.reason}"
+
+
+def _show_ranges(ranges: Sequence[tuple[int, int]]) -> str:
+    names = ", ".join(
+        str(first) if first == last else f"{first} to {last}"
+        for first, last in ranges[:_RANGES_SHOWN]
+    )
+    return names + (" and others" if len(ranges) > _RANGES_SHOWN else "")
+
+
+def _show_night(night: Night) -> Facts:
+    yield "run", ", ".join(night.runs)
+    yield "from", night.start.isoformat()
+    yield "to", night.end.isoformat()
+    yield "ended", night.ended_at.isoformat()
+    took = (night.ended_at - night.began_at).total_seconds()
+    yield "took_seconds", round(took, 1)
+    yield "topics", len(night.topics)
+    yield "source_records", sum(t.source_records for t in night.topics)
+    yield "target_records", sum(t.target_records for t in night.topics)
+    for kind in KINDS:
+        yield f"{kind}_records", night.found(kind)
+    yield "unverifiable_records", sum(t.unverifiable for t in night.topics)
+    for reason, count in sorted(night.stated.items()):
+        yield f"{reason}_records", count
+    for number, finding in enumerate(night.findings[:_SHOWN], start=1):
+        yield (
+            f"finding_{number}",
+            f"{finding.count} {finding.kind}: {place_of(finding)}",
+        )
+    for number, gap in enumerate(night.gaps[:_SHOWN], start=1):
+        yield f"unverifiable_{number}", gap_of(gap)
+
+
+def _show_attempt(attempt: Attempt) -> Facts:
+    yield "attempt", attempt.outcome
+    yield "attempt_began", attempt.began_at.isoformat()
+    if attempt.ended_at is not None:
+        yield "attempt_ended", attempt.ended_at.isoformat()
+    for number, line in enumerate(attempt.output, start=1):
+        yield f"attempt_output_{number}", line
+
+
+STALE = timedelta(minutes=5)
+"""Oldest look at the results that is still believed: there is one every few
+seconds, and a folder on another machine may take a while to answer."""
+
+CLOCKS = timedelta(minutes=1)
+"""By how much an audit may begin before it was due: its machine has a clock
+of its own."""
+
+WORDS = {
+    "dropped": "are missing at the target",
+    "corrupted": "are not the same at the target",
+    "extra": "are at the target and not at the source",
+    "duplicated": "are at the target more than once",
+}
+"""What is wrong with records, by kind."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AuditLimits:
+    """Limits of the check. The configuration gives their reasons."""
+
+    enabled: bool = True
+    """Whether there is a nightly audit."""
+
+    timeout: timedelta = timedelta(hours=6)
+    """How long it may run."""
+
+
+def judge_audit(
+    flow: str,
+    seen: AuditObservation | None,
+    limits: AuditLimits,
+    now: datetime,
+) -> Verdict:
+    """Judge the last audit of a flow.
+
+    Parameters
+    ----------
+    flow
+        Name of the flow.
+    seen
+        What is known of it.
+    limits
+        Limits of the check.
+    now
+        The time.
+
+    Notes
+    -----
+    What an audit found holds until the next one came to its end: one that
+    failed since proves nothing, so it never makes the verdict better.
+    """
+    if not limits.enabled:
+        off = Finding(
+            Health.OFF,
+            "Records are not compared: there is no block audit in the "
+            "configuration",
+        )
+        return conclude([off], flow=flow, check="audit", now=now, evidence={})
+    return conclude(
+        _find(seen, limits, now),
+        flow=flow,
+        check="audit",
+        now=now,
+        evidence={} if seen is None else show_audit(seen),
+    )
+
+
+def _find(
+    seen: AuditObservation | None, limits: AuditLimits, now: datetime
+) -> Iterator[Finding]:
+    if seen is None:
+        yield Finding(
+            Health.UNKNOWN, "The audit's results have not been looked at yet"
+        )
+        return
+    if seen.night is not None:
+        yield from _judge_night(seen.night)
+    yield from _judge_attempt(seen, limits, now)
+    if now - seen.at > STALE:
+        yield Finding(
+            Health.UNKNOWN,
+            "The audit's results were last looked at "
+            f"{seconds(now - seen.at)} ago: does the folder audit.out answer?",
+        )
+    for problem in seen.problems:
+        yield Finding(Health.UNKNOWN, problem)
+    if seen.night is None:
+        when = f" at {time_of(seen.next_due)}" if seen.next_due else ""
+        yield Finding(
+            Health.UNKNOWN,
+            f"No audit of this flow has run yet, the next one is due{when}",
+        )
+
+
+def _judge_night(night: Night) -> Iterator[Finding]:
+    by = f"by the audit up to {time_of(night.end)}"
+    for kind in KINDS:
+        total = night.found(kind)
+        largest = next((f for f in night.findings if f.kind == kind), None)
+        if largest is not None:
+            rest = total - largest.count
+            yield Finding(
+                Health.CRITICAL,
+                f"{counted(largest.count, 'record')} of {place_of(largest)} "
+                + agree(largest.count, WORDS[kind])
+                + (f"; with them {rest} more elsewhere" if rest > 0 else "")
+                + f", {by}",
+            )
+    if night.gaps:
+        rest = night.gaps_total - 1
+        more = f"; nor could {counted(rest, 'more range')}" if rest else ""
+        yield Finding(
+            Health.WARNING,
+            f"Not everything could be verified {by}: "
+            f"{gap_of(night.gaps[0])}{more}",
+        )
+    if night.more:
+        yield Finding(
+            Health.UNKNOWN,
+            f"Only a part was compared so far {by}: the rest comes in another "
+            "piece of it",
+        )
+    elif not night.findings and not night.gaps:
+        yield _praise(night, by)
+
+
+def _praise(night: Night, by: str) -> Finding:
+    records = sum(topic.source_records for topic in night.topics)
+    stated = sum(night.stated.values())
+    differ = f"{stated:,} {agree(stated, 'differ for a reason')}"
+    rest = f"; {differ}, see the evidence" if stated else ""
+    return Finding(
+        Health.OK,
+        f"Of {counted(records, 'record')} of "
+        f"{counted(len(night.topics), 'topic')} none is missing, "
+        f"doubled or altered, {by}{rest}",
+    )
+
+
+def _judge_attempt(
+    seen: AuditObservation, limits: AuditLimits, now: datetime
+) -> Iterator[Finding]:
+    night, attempt, overdue = seen.night, seen.attempt, seen.overdue
+    if attempt is not None and attempt.ended_at is not None:
+        # What it had compared by then was kept, the rest was not.
+        unfinished = night is None or night.ended_at < attempt.ended_at
+        if attempt.outcome != "finished" and unfinished:
+            yield Finding(Health.WARNING, _blame(attempt, limits))
+            return
+    if overdue is None:
+        return
+    begun = night is not None and night.began_at >= overdue - CLOCKS
+    if night is not None and begun and not night.more:
+        return
+    runs = attempt is not None and attempt.outcome == "running"
+    if attempt is not None and runs and attempt.due <= overdue:
+        yield Finding(
+            Health.WARNING,
+            f"The audit that was due at {time_of(attempt.due)} is late: it "
+            f"has run for {seconds(now - attempt.began_at)} and is stopped "
+            f"after {seconds(limits.timeout)} (audit.timeout)",
+        )
+        return
+    yield Finding(
+        Health.WARNING,
+        f"No audit of this flow has come to its end since the one that was "
+        f"due at {time_of(overdue)}: was it started, and is audit.out the "
+        "folder that it writes to?",
+    )
+
+
+def _blame(attempt: Attempt, limits: AuditLimits) -> str:
+    which = f"The audit that was due at {time_of(attempt.due)}"
+    match attempt.outcome:
+        case "timeout":
+            how = (
+                f"had not ended after {seconds(limits.timeout)} "
+                "(audit.timeout) and was stopped"
+            )
+        case "stopped":
+            how = "was stopped together with the agent"
+        case "abandoned":
+            how = "was cut short when the agent was killed"
+        case _:
+            how = f"failed: {attempt.error}"
+    return f"{which} {how}. Its records are left to the next one"

@@ -1,0 +1,302 @@
+"""One flow's part of an audit, small enough for the state file."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Literal
+
+from .plan import Unverifiable
+from .result import AuditFinding, AuditResult, FindingKind
+
+__all__ = [
+    "KINDS",
+    "Attempt",
+    "AuditObservation",
+    "Night",
+    "Outcome",
+    "TopicTally",
+    "add_night",
+    "join",
+    "night_of",
+]
+
+
+KINDS: tuple[FindingKind, ...] = (
+    "dropped",
+    "corrupted",
+    "extra",
+    "duplicated",
+)
+"""From what is lost for good to what is only there twice."""
+
+MOST_FINDINGS = 50
+"""Kept of each kind, and of what could not be verified: as many as a person
+reads. The report has all of them, and sums count all of them."""
+
+MOST_RANGES = 20
+"""Offset ranges kept of each finding, for the same reason."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TopicTally:
+    """What the audit says of one topic."""
+
+    topic: str
+    """Source topic."""
+
+    source_records: int = 0
+    """Records compared at the source."""
+
+    target_records: int = 0
+    """Records compared at the target."""
+
+    found: dict[str, int] = field(default_factory=dict)
+    """Records by kind of finding."""
+
+    unverifiable: int = 0
+    """Source offsets that could not be judged; a range of unknown length
+    counts as one."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Night:
+    """What the last audit, in one run or in several, says of one flow."""
+
+    runs: tuple[str, ...]
+    """Names of the runs, the newest last."""
+
+    start: datetime
+    """Begin of what was compared."""
+
+    end: datetime
+    """End of what was compared."""
+
+    began_at: datetime
+    """When the newest run began."""
+
+    ended_at: datetime
+    """When it ended."""
+
+    topics: tuple[TopicTally, ...] = ()
+    """Every topic that was compared or should have been, in order."""
+
+    findings: tuple[AuditFinding, ...] = ()
+    """What is wrong, the worst first; see `MOST_FINDINGS`."""
+
+    stated: dict[str, int] = field(default_factory=dict)
+    """Records that differ and are not wrong, by kind."""
+
+    gaps: tuple[Unverifiable, ...] = ()
+    """What could not be judged; see `MOST_FINDINGS`."""
+
+    gaps_total: int = 0
+    """How many of them there were."""
+
+    more: bool = False
+    """Whether another run is to compare the rest."""
+
+    shown: str = ""
+    """The run whose report is worth reading first."""
+
+    def found(self, kind: FindingKind) -> int:
+        """Return how many records are wrong in one way."""
+        return sum(topic.found.get(kind, 0) for topic in self.topics)
+
+
+def night_of(result: AuditResult, flow: str) -> Night | None:
+    """Return what a result says of a flow; `None` if nothing."""
+    counts = [t for t in result.topics if t.flow == flow]
+    findings = [f for f in result.findings if f.flow == flow]
+    gaps = [u for u in result.unverifiable if u.flow == flow]
+    if not (counts or findings or gaps):
+        return None
+    found: dict[str, Counter[str]] = {}
+    for finding in findings:
+        of_topic = found.setdefault(finding.topic, Counter())
+        of_topic[finding.kind] += finding.count
+    unknown: Counter[str] = Counter()
+    for gap in gaps:
+        unknown[gap.topic] += 1 if gap.records is None else gap.records
+    stated: Counter[str] = Counter()
+    for known in result.stated:
+        if known.flow == flow:
+            stated[known.kind] += known.count
+    tallies = {
+        count.topic: TopicTally(
+            topic=count.topic,
+            source_records=count.source_count,
+            target_records=count.target_count,
+        )
+        for count in counts
+    }
+    return Night(
+        runs=(result.id,),
+        start=result.start,
+        end=result.end,
+        began_at=result.began_at,
+        ended_at=result.ended_at,
+        topics=tuple(
+            replace(
+                tallies.get(topic, TopicTally(topic=topic)),
+                found=dict(found.get(topic, {})),
+                unverifiable=unknown[topic],
+            )
+            for topic in sorted({*tallies, *found, *unknown})
+        ),
+        findings=_worst(findings),
+        stated=dict(stated),
+        gaps=tuple(gaps[:MOST_FINDINGS]),
+        gaps_total=len(gaps),
+        more=result.more,
+        shown=result.id,
+    )
+
+
+def add_night(
+    known: Iterable[Night], new: Night, since: datetime | None
+) -> tuple[Night, ...]:
+    """Return the runs that together are the last audit, the oldest first.
+
+    Parameters
+    ----------
+    known
+        Those that were so far.
+    new
+        One that was read now; it takes the place of one with its name.
+    since
+        When the last audit was due. Older runs are of audits before it.
+
+    Notes
+    -----
+    A night that was missed is made up for in several runs. What one of them
+    found must not be forgotten because the next one found nothing.
+    """
+    runs = {night.runs: night for night in known} | {new.runs: new}
+    ordered = sorted(runs.values(), key=lambda night: night.began_at)
+    recent = [n for n in ordered if since is not None and n.began_at >= since]
+    return tuple(recent or ordered[-1:])
+
+
+def join(nights: Sequence[Night]) -> Night | None:
+    """Return several runs as one; `None` if there are none."""
+    if not nights:
+        return None
+    newest = nights[-1]
+    topics: dict[str, TopicTally] = {}
+    stated: Counter[str] = Counter()
+    for night in nights:
+        stated.update(night.stated)
+        for tally in night.topics:
+            so_far = topics.get(tally.topic)
+            topics[tally.topic] = _sum(so_far, tally) if so_far else tally
+    wrong = [night for night in nights if night.findings]
+    doubtful = [night for night in nights if night.gaps]
+    return Night(
+        runs=tuple(run for night in nights for run in night.runs),
+        start=min(night.start for night in nights),
+        end=max(night.end for night in nights),
+        began_at=newest.began_at,
+        ended_at=newest.ended_at,
+        topics=tuple(topics[name] for name in sorted(topics)),
+        findings=_worst([f for night in nights for f in night.findings]),
+        stated=dict(stated),
+        gaps=tuple(g for n in nights for g in n.gaps)[:MOST_FINDINGS],
+        gaps_total=sum(night.gaps_total for night in nights),
+        more=newest.more,
+        shown=[*doubtful, *wrong][-1].shown
+        if doubtful or wrong
+        else newest.shown,
+    )
+
+
+def _worst(findings: Iterable[AuditFinding]) -> tuple[AuditFinding, ...]:
+    ordered = sorted(findings, key=lambda f: (KINDS.index(f.kind), -f.count))
+    kept: Counter[str] = Counter()
+    shown = []
+    for finding in ordered:
+        kept[finding.kind] += 1
+        if kept[finding.kind] <= MOST_FINDINGS:
+            shown.append(
+                replace(
+                    finding,
+                    source_offsets=finding.source_offsets[:MOST_RANGES],
+                    target_offsets=finding.target_offsets[:MOST_RANGES],
+                    # They may be private, and the report has them.
+                    keys=(),
+                )
+            )
+    return tuple(shown)
+
+
+def _sum(a: TopicTally, b: TopicTally) -> TopicTally:
+    return TopicTally(
+        topic=a.topic,
+        source_records=a.source_records + b.source_records,
+        target_records=a.target_records + b.target_records,
+        found=dict(Counter(a.found) + Counter(b.found)),
+        unverifiable=a.unverifiable + b.unverifiable,
+    )
+
+
+Outcome = Literal[
+    "running", "finished", "failed", "timeout", "stopped", "abandoned"
+]
+"""How an attempt went. It is stopped in good order with the agent, and
+abandoned when the agent was killed."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Attempt:
+    """An audit that this agent started."""
+
+    due: datetime
+    """When it was due."""
+
+    began_at: datetime
+    """When it was started."""
+
+    outcome: Outcome = "running"
+    """How it went."""
+
+    ended_at: datetime | None = None
+    """When it was over, or was found to be; `None` while it runs."""
+
+    error: str = ""
+    """Why it failed, in one line of its own."""
+
+    output: tuple[str, ...] = ()
+    """The last lines that it logged."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AuditObservation:
+    """The last audit of one flow, and what became of the next ones."""
+
+    flow: str
+    """Name of the flow."""
+
+    at: datetime
+    """When the folder of the results was last looked into."""
+
+    since: datetime
+    """When the agent was first asked to watch the audits of the flow."""
+
+    night: Night | None = None
+    """The last audit that came to its end, whoever started it."""
+
+    attempt: Attempt | None = None
+    """The last one that this agent started."""
+
+    overdue: datetime | None = None
+    """When the newest audit was due that should be over by now, with the
+    grace that it has; `None` if the agent did not watch then."""
+
+    next_due: datetime | None = None
+    """When the next one is due."""
+
+    report: str | None = None
+    """The run whose report the agent can show."""
+
+    problems: tuple[str, ...] = ()
+    """What keeps it from starting audits, or from reading their results."""

@@ -1,0 +1,89 @@
+"""Figures of the nightly audit: in sum, and of each topic that is concerned.
+
+A topic in which nothing was found has no figures: a thousand zeros at every
+tick would tell nobody anything.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from ..metrics import Sample, gauge
+from .flow_result import KINDS, AuditObservation
+
+__all__ = [
+    "FOUND",
+    "IN_ALL",
+    "LAST_SUCCESS",
+    "METRICS",
+    "UNJUDGED",
+    "UNVERIFIABLE",
+    "figures",
+]
+
+
+_LABELS = ("flow", "topic")
+
+_WORDS = {
+    "dropped": "Source records that the last audit found nowhere at the "
+    "target",
+    "corrupted": "Records that the last audit found altered at the target",
+    "extra": "Target records that the last audit found nowhere at the source",
+    "duplicated": "Copies beyond the first that the last audit found",
+}
+
+FOUND = {
+    kind: gauge(
+        f"audit_{kind}_records", "records", "audit", _LABELS, _WORDS[kind]
+    )
+    for kind in KINDS
+}
+"""By the kind of finding."""
+
+UNVERIFIABLE = gauge(
+    "audit_unverifiable_records",
+    "offsets",
+    "audit",
+    _LABELS,
+    "Source offsets that the last audit could not judge; a range of unknown "
+    "length counts as one",
+)
+UNJUDGED = "unverifiable"
+"""Beside the kinds of findings, what was no finding and not clean either."""
+
+IN_ALL = gauge(
+    "audit_found_records",
+    "records",
+    "audit",
+    ("flow", "kind"),
+    "What the last audit found in all topics: `dropped`, `corrupted`, `extra` "
+    "and `duplicated` records, and `unverifiable` offsets; 0 if none",
+)
+LAST_SUCCESS = gauge(
+    "audit_last_success_timestamp_seconds",
+    "seconds since 1970",
+    "audit",
+    ("flow",),
+    "When the last audit came to its end, whatever it found: alert on its age",
+)
+
+METRICS = (IN_ALL, *FOUND.values(), UNVERIFIABLE, LAST_SUCCESS)
+
+
+def figures(seen: AuditObservation, _now: datetime) -> Iterator[Sample]:
+    """Yield what the last audit found; nothing before the first."""
+    night = seen.night
+    if night is None:
+        return
+    for kind in FOUND:
+        found = sum(topic.found.get(kind, 0) for topic in night.topics)
+        yield Sample(IN_ALL, (seen.flow, kind), found)
+    unjudged = sum(topic.unverifiable for topic in night.topics)
+    yield Sample(IN_ALL, (seen.flow, UNJUDGED), unjudged)
+    for topic in night.topics:
+        if not topic.unverifiable and not any(topic.found.values()):
+            continue
+        labels = (seen.flow, topic.topic)
+        for kind, metric in FOUND.items():
+            yield Sample(metric, labels, topic.found.get(kind, 0))
+        yield Sample(UNVERIFIABLE, labels, topic.unverifiable)
+    yield Sample(LAST_SUCCESS, (seen.flow,), night.ended_at.timestamp())

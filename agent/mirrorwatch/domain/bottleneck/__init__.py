@@ -1,0 +1,1 @@
+"""The mirror's JMX metrics, and what they say limits it."""

@@ -1,0 +1,337 @@
+"""The check ``bottleneck``: what holds the mirror up, as it says itself."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+
+from ..report import Evidence, Finding, Health, Verdict, conclude, seconds
+from ..wording import agree, counted
+from .model import MirrorMetrics, MirrorObservation
+
+__all__ = ["BottleneckLimits", "judge_bottleneck"]
+
+
+_SHOWN = (
+    "consumed_records_per_second",
+    "consumed_bytes_per_second",
+    "fetch_latency_average_seconds",
+    "fetch_throttle_max_seconds",
+    "consumer_lag_max_records",
+    "consumer_lead_min_records",
+    "sends_per_second",
+    "batch_size_average_bytes",
+    "record_queue_average_seconds",
+    "request_latency_average_seconds",
+    "produce_throttle_max_seconds",
+    "retries_per_second",
+    "buffer_available_bytes",
+    "offset_commit_success_ratio",
+    "offset_commit_max_seconds",
+    "active_records",
+)
+"""Figures that a person looks at first, in the order of the way of a
+record; all others are in the metrics."""
+
+
+def gather(seen: MirrorObservation) -> Evidence:
+    """Return what led to the verdict."""
+    said = seen.metrics
+    known = {
+        **asdict(said.consumer),
+        **asdict(said.producer),
+        **asdict(said.tasks),
+    }
+    evidence: dict[str, str | int | float | bool | None] = {
+        name: round(value, 3)
+        for name in _SHOWN
+        if (value := known[name]) is not None
+    }
+    behind = {where: lag for where, lag in said.lags.items() if lag > 0}
+    if behind:
+        topic, partition = max(behind, key=lambda where: behind[where])
+        evidence["most_behind"] = f"{topic}[{partition}]"
+    evidence["record_failures"] = seen.counted.record_failures
+    evidence["records_skipped"] = seen.counted.records_skipped
+    evidence["answering"] = ", ".join(seen.answering)
+    return evidence
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Slowness:
+    """From when something is slow."""
+
+    queue_time: timedelta
+    """How long batches may wait to be sent, on average."""
+
+    fetch_latency: timedelta
+    """How long fetches may take, on average, while records wait."""
+
+    waiting_records: int
+    """Records that may wait on a partition."""
+
+    full_batch: float
+    """Bytes from which batches are full, on average."""
+
+
+def find_slowness(said: MirrorMetrics, limits: Slowness) -> Iterator[Finding]:
+    """Yield at most one finding: what is slow first explains the rest.
+
+    A producer that does not get rid of records fills its buffer, and then the
+    consumer waits as well; a slow link makes a consumer look slow. So the
+    producer is looked at first, and the consumer last.
+    """
+    consumer, producer = said.consumer, said.producer
+    if said.silent:
+        yield Finding(Health.WARNING, _of_silence(said))
+        return
+    queued = producer.record_queue_average_seconds or 0
+    if queued > limits.queue_time.total_seconds():
+        yield Finding(Health.WARNING, _of_producer(said, queued, limits))
+        return
+    waiting = consumer.consumer_lag_max_records or 0
+    if waiting <= limits.waiting_records:
+        return
+    latency = consumer.fetch_latency_average_seconds or 0
+    if latency > limits.fetch_latency.total_seconds():
+        size = consumer.fetch_size_average_bytes or 0
+        yield Finding(
+            Health.WARNING,
+            f"The link from the source holds the mirror up: a fetch of "
+            f"{size / 1000:.0f} kB takes {latency:.2g} s, and {waiting:.0f} "
+            "records of a partition wait there",
+        )
+        return
+    yield Finding(
+        Health.WARNING,
+        f"The mirror's consumer is {waiting:.0f} records behind on a "
+        "partition, and neither a quota nor the link nor the producer holds "
+        "it up: give the mirror more tasks (tasks.max)",
+    )
+
+
+def _of_silence(said: MirrorMetrics) -> str:
+    who = said.silent[0]
+    if len(said.silent) > 1:
+        who += f" and {len(said.silent) - 1} more"
+    if active := round(said.tasks.active_records or 0):
+        return (
+            f"The mirror has read nothing for a minute ({who}), and "
+            f"{counted(active, 'record')} that it read "
+            f"{agree(active, 'are not written')}: look at the target's "
+            "brokers and the link to them"
+        )
+    return (
+        f"The source has answered no fetch of the mirror for a minute "
+        f"({who}): look at the source's brokers and the link from them; an "
+        "answer must arrive within request.timeout.ms (30 s)"
+    )
+
+
+def _of_producer(said: MirrorMetrics, queued: float, limits: Slowness) -> str:
+    producer = said.producer
+    size = producer.batch_size_average_bytes or 0
+    if size >= limits.full_batch:
+        return (
+            f"The mirror's producer holds it up: batches are full "
+            f"({size / 1000:.0f} kB on average) and wait {queued:.2g} s to "
+            "be sent: raise producer.override.batch.size, or compress"
+        )
+    latency = producer.request_latency_average_seconds or 0
+    return (
+        f"The mirror's producer holds it up: batches wait {queued:.2g} s to "
+        f"be sent, and the target answers in {latency:.2g} s: look at the "
+        "target's brokers and the link to them"
+    )
+
+
+_OFF = (
+    "mirror.jmx is not configured: give it the mirror's Jolokia agent, "
+    "Prometheus exporter or JMX port, and this check says what holds the "
+    "mirror up"
+)
+
+_BLANK = (
+    "The mirror answers, but says nothing of this flow: mirror.source_alias, "
+    "mirror.target_alias and mirror.connectors must be the mirror's own, an "
+    "exporter's rules must export its MBeans, and a task of it must run"
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BottleneckLimits:
+    """Limits of the check. The configuration gives their reasons."""
+
+    enabled: bool = True
+    """Whether the mirror's own figures are configured."""
+
+    lost_window: timedelta = timedelta(hours=1)
+    """How long records given up keep it critical."""
+
+    throttle: timedelta = timedelta(milliseconds=100)
+    """Longest that a quota may hold a request."""
+
+    retries_per_second: float = 0.1
+    """Records sent again that are a warning."""
+
+    commit_failures: float = 0.1
+    """Part of the commits that may fail."""
+
+    commit_time: timedelta = timedelta(seconds=4)
+    """How long a commit may take."""
+
+    queue_time: timedelta = timedelta(seconds=1)
+    """How long batches may wait to be sent, on average."""
+
+    fetch_latency: timedelta = timedelta(seconds=2)
+    """How long fetches may take, on average, while records wait."""
+
+    waiting_records: int = 10_000
+    """Records that may wait on a partition."""
+
+    batch_size: int = 16_384
+    """The mirror's ``batch.size``."""
+
+    batch_full: float = 0.9
+    """Part of it from which batches are full, on average."""
+
+
+def judge_bottleneck(
+    flow: str,
+    seen: MirrorObservation | None,
+    limits: BottleneckLimits,
+    now: datetime,
+) -> Verdict:
+    """Judge what the mirror says of itself.
+
+    Parameters
+    ----------
+    flow
+        Name of the flow.
+    seen
+        What its mirror says.
+    limits
+        Limits of the check.
+    now
+        The time.
+    """
+    return conclude(
+        _find(seen, limits, now),
+        flow=flow,
+        check="bottleneck",
+        now=now,
+        evidence=_evidence(seen),
+    )
+
+
+def _evidence(seen: MirrorObservation | None) -> Evidence:
+    return {} if seen is None else gather(seen)
+
+
+def _find(
+    seen: MirrorObservation | None, limits: BottleneckLimits, now: datetime
+) -> Iterator[Finding]:
+    if not limits.enabled:
+        yield Finding(Health.OFF, _OFF)
+        return
+    if seen is None:
+        yield Finding(Health.UNKNOWN, "The mirror was not asked yet")
+        return
+    yield from _lost(seen, limits, now)
+    for unread in seen.unread:
+        yield Finding(
+            Health.UNKNOWN,
+            f"Figures of the mirror do not arrive: {unread.reason}",
+        )
+    if not seen.answering:
+        return
+    if seen.metrics.blank:
+        yield Finding(Health.UNKNOWN, _BLANK)
+        return
+    yield from _refused(seen, limits)
+    yield from find_slowness(
+        seen.metrics,
+        Slowness(
+            queue_time=limits.queue_time,
+            fetch_latency=limits.fetch_latency,
+            waiting_records=limits.waiting_records,
+            full_batch=limits.batch_size * limits.batch_full,
+        ),
+    )
+    rate = sum(
+        copied.records_per_second or 0
+        for copied in seen.metrics.classes.values()
+    )
+    yield Finding(
+        Health.OK,
+        f"Nothing holds the mirror up; it copies {rate:.1f} records a second",
+    )
+
+
+def _lost(
+    seen: MirrorObservation, limits: BottleneckLimits, now: datetime
+) -> Iterator[Finding]:
+    at, lately = seen.last_lost, seen.lately
+    if at is None or now - at > limits.lost_window:
+        return
+    yield Finding(
+        Health.CRITICAL,
+        f"The mirror's tasks gave up {counted(lately.lost, 'record')} "
+        f"({lately.record_failures} failed, {lately.records_skipped} "
+        f"skipped), the last ones {seconds(now - at)} ago: they will not "
+        "arrive; the mirror's log says which, if errors.log.enable is on",
+    )
+
+
+def _refused(
+    seen: MirrorObservation, limits: BottleneckLimits
+) -> Iterator[Finding]:
+    consumer, producer = seen.metrics.consumer, seen.metrics.producer
+    tasks = seen.metrics.tasks
+    throttle = limits.throttle.total_seconds()
+    held = consumer.fetch_throttle_max_seconds or 0
+    if held > throttle:
+        yield Finding(
+            Health.WARNING,
+            f"A quota of the source holds the mirror's fetches, up to "
+            f"{held:.2g} s each: raise consumer_byte_rate there",
+        )
+    held = producer.produce_throttle_max_seconds or 0
+    if held > throttle:
+        yield Finding(
+            Health.WARNING,
+            f"A quota of the target holds the mirror's producer, up to "
+            f"{held:.2g} s a request: raise producer_byte_rate there",
+        )
+    if (failed := producer.errors_per_second or 0) > 0:
+        yield Finding(
+            Health.WARNING,
+            f"The mirror's producer gives up {failed:.2g} records a second "
+            "that the target does not take",
+        )
+    if (again := producer.retries_per_second or 0) > limits.retries_per_second:
+        yield Finding(
+            Health.WARNING,
+            f"The mirror's producer sends {again:.2g} records a second "
+            "again: the target does not answer, or changes leaders",
+        )
+    if (split := producer.batch_splits_per_second or 0) > 0:
+        yield Finding(
+            Health.WARNING,
+            f"The target finds batches of the mirror's producer too large "
+            f"({split:.2g} a second): compare max.message.bytes of both sides",
+        )
+    if (part := tasks.offset_commit_failure_ratio or 0) > (
+        limits.commit_failures
+    ):
+        yield Finding(
+            Health.WARNING,
+            f"The mirror fails to commit {part:.0%} of its positions: after "
+            "a restart it would copy again what it does not remember",
+        )
+    took = tasks.offset_commit_max_seconds or 0
+    if took > limits.commit_time.total_seconds():
+        yield Finding(
+            Health.WARNING,
+            f"The mirror took {took:.2g} s to commit positions: beyond "
+            "offset.flush.timeout.ms (5 s) it gives up",
+        )

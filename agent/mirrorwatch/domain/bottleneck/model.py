@@ -1,0 +1,529 @@
+"""What a mirror says of itself, of one flow, and how it was learned."""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from datetime import datetime, timedelta
+from fnmatch import fnmatchcase
+from typing import Any
+
+__all__ = [
+    "ClassMetrics",
+    "ConsumerMetrics",
+    "ErrorBooks",
+    "IoMetrics",
+    "MBean",
+    "MirrorMetrics",
+    "MirrorObservation",
+    "ProducerMetrics",
+    "Rebalances",
+    "TaskErrors",
+    "TaskMetrics",
+    "TaskState",
+    "Unread",
+    "Wanted",
+    "parse_name",
+    "unquote",
+]
+
+
+# The figures that a mirror gives of itself. They explain; they never prove.
+#
+# Every figure is of a window (the last half minute to a minute) where the
+# mirror has one: absent when nothing happened in it, and never frozen.
+
+
+def _figure(unit: str, text: str) -> Any:
+    """Return a field that is absent by default, and what it means."""
+    return field(default=None, metadata={"unit": unit, "help": text})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ConsumerMetrics:
+    """The mirror's consumers, which read from the source."""
+
+    fetch_size_average_bytes: float | None = _figure(
+        "bytes", "Data in one fetch from the source, on average"
+    )
+    fetch_size_max_bytes: float | None = _figure(
+        "bytes", "Data in the largest fetch from the source"
+    )
+    fetches_per_second: float | None = _figure(
+        "fetches per second", "Fetches from the source"
+    )
+    fetch_latency_average_seconds: float | None = _figure(
+        "seconds", "A fetch from the source, on average; 0.5 when idle"
+    )
+    fetch_latency_max_seconds: float | None = _figure(
+        "seconds", "The slowest fetch from the source"
+    )
+    fetch_throttle_average_seconds: float | None = _figure(
+        "seconds", "How long a quota of the source held fetches, on average"
+    )
+    fetch_throttle_max_seconds: float | None = _figure(
+        "seconds", "How long a quota of the source held a fetch at most"
+    )
+    consumer_lag_max_records: float | None = _figure(
+        "records", "The mirror's own largest lag on a partition"
+    )
+    consumer_lead_min_records: float | None = _figure(
+        "records", "Smallest distance to the start of a partition: 0 is loss"
+    )
+    consumed_bytes_per_second: float | None = _figure(
+        "bytes per second", "Data read from the source"
+    )
+    consumed_records_per_second: float | None = _figure(
+        "records per second", "Records read from the source"
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ProducerMetrics:
+    """The mirror's producers, which write to the target."""
+
+    batch_size_average_bytes: float | None = _figure(
+        "bytes", "Size of a batch for one partition, on average"
+    )
+    batch_size_max_bytes: float | None = _figure(
+        "bytes", "Size of the largest batch for one partition"
+    )
+    requests_in_flight: float | None = _figure(
+        "requests", "Requests that the target has not answered"
+    )
+    retries_per_second: float | None = _figure(
+        "records per second", "Records sent again to the target"
+    )
+    errors_per_second: float | None = _figure(
+        "records per second", "Records that could not be written"
+    )
+    sends_per_second: float | None = _figure(
+        "records per second", "Records sent to the target"
+    )
+    request_latency_average_seconds: float | None = _figure(
+        "seconds", "An answer of the target, on average"
+    )
+    request_latency_max_seconds: float | None = _figure(
+        "seconds", "The slowest answer of the target"
+    )
+    record_queue_average_seconds: float | None = _figure(
+        "seconds", "How long a batch waits to be sent, on average"
+    )
+    record_queue_max_seconds: float | None = _figure(
+        "seconds", "How long a batch waited to be sent at most"
+    )
+    produce_throttle_average_seconds: float | None = _figure(
+        "seconds", "How long a quota of the target held requests, on average"
+    )
+    produce_throttle_max_seconds: float | None = _figure(
+        "seconds", "How long a quota of the target held a request at most"
+    )
+    compression_ratio: float | None = _figure(
+        "ratio", "Size of batches after compression by size before"
+    )
+    batch_splits_per_second: float | None = _figure(
+        "batches per second", "Batches that the target found too large"
+    )
+    buffer_available_bytes: float | None = _figure(
+        "bytes", "Room left for records that wait to be sent, the least"
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class IoMetrics:
+    """How busy the network threads of the mirror's clients are."""
+
+    io_ratio: float | None = _figure(
+        "ratio", "Part of the time that the busiest client spends on I/O"
+    )
+    io_wait_ratio: float | None = _figure(
+        "ratio", "Part of the time that the busiest client waits for I/O"
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ClassMetrics:
+    """What is copied, of one class of topics."""
+
+    record_age_min_seconds: float | None = _figure(
+        "seconds", "Age of the youngest record when it was read"
+    )
+    record_age_average_seconds: float | None = _figure(
+        "seconds", "Age of records when they are read, on average"
+    )
+    record_age_max_seconds: float | None = _figure(
+        "seconds", "Age of the oldest record when it was read"
+    )
+    replication_latency_min_seconds: float | None = _figure(
+        "seconds", "Age of the youngest record when it was written"
+    )
+    replication_latency_average_seconds: float | None = _figure(
+        "seconds", "Age of records when they are written, on average"
+    )
+    replication_latency_max_seconds: float | None = _figure(
+        "seconds", "Age of the oldest record when it was written"
+    )
+    records_per_second: float | None = _figure(
+        "records per second", "Records copied"
+    )
+    bytes_per_second: float | None = _figure(
+        "bytes per second", "Values copied, without keys and headers"
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TaskMetrics:
+    """The tasks of Connect in which the mirror runs."""
+
+    checkpoint_latency_min_seconds: float | None = _figure(
+        "seconds", "Quickest checkpoint of a consumer group"
+    )
+    checkpoint_latency_average_seconds: float | None = _figure(
+        "seconds", "A checkpoint of a consumer group, on average"
+    )
+    checkpoint_latency_max_seconds: float | None = _figure(
+        "seconds", "Slowest checkpoint of a consumer group"
+    )
+    offset_commit_success_ratio: float | None = _figure(
+        "ratio", "Commits of positions that succeed, of the worst task"
+    )
+    offset_commit_failure_ratio: float | None = _figure(
+        "ratio", "Commits of positions that fail, of the worst task"
+    )
+    offset_commit_average_seconds: float | None = _figure(
+        "seconds", "A commit of positions, on average, of the worst task"
+    )
+    offset_commit_max_seconds: float | None = _figure(
+        "seconds", "The slowest commit of positions"
+    )
+    active_records: float | None = _figure(
+        "records", "Records read from the source and not yet written"
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TaskErrors:
+    """Errors that a task, or all of them, counted since its start."""
+
+    record_failures: int = 0
+    """Records that could not be copied."""
+
+    records_skipped: int = 0
+    """Records passed over because of an error."""
+
+    record_errors: int = 0
+    """Errors, those that a retry mended included."""
+
+    retries: int = 0
+    """Operations tried again."""
+
+    @property
+    def lost(self) -> int:
+        """Records given up."""
+        return self.record_failures + self.records_skipped
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rebalances:
+    """How often a worker of Connect was given its work anew."""
+
+    completed: int | None = None
+    """Since its start."""
+
+    last: timedelta | None = None
+    """How long ago the last one was."""
+
+    longest: timedelta | None = None
+    """The longest one, of a window."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TaskState:
+    """What a worker says of one of its tasks."""
+
+    connector: str
+    task: int | None
+    """Its number; `None` for the connector itself."""
+
+    state: str
+    """As ``running``, ``paused``, ``failed``, in small letters."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MirrorMetrics:
+    """What all processes of a mirror say of one flow, taken together."""
+
+    consumer: ConsumerMetrics = field(default_factory=ConsumerMetrics)
+    producer: ProducerMetrics = field(default_factory=ProducerMetrics)
+
+    io: Mapping[str, IoMetrics] = field(default_factory=dict)
+    """By client: ``consumer`` or ``producer``."""
+
+    classes: Mapping[str, ClassMetrics] = field(default_factory=dict)
+    """By class of topics; ``other`` for what has none."""
+
+    tasks: TaskMetrics = field(default_factory=TaskMetrics)
+
+    lags: Mapping[tuple[str, int], float] = field(default_factory=dict)
+    """The consumer's lag when it last read a partition, by topic and
+    partition. It stands still when the consumer does. Before Kafka 4.1 dots
+    in topics are underscores."""
+
+    silent: tuple[str, ...] = ()
+    """Consumers that have fetched before and got no answer for a window; an
+    idle one gets an answer twice a second."""
+
+    errors: Mapping[tuple[str, str, int], TaskErrors] = field(
+        default_factory=dict
+    )
+    """By address of the worker, connector and task."""
+
+    last_error: datetime | None = None
+    """When a task last counted an error."""
+
+    states: tuple[TaskState, ...] = ()
+    """Of the flow's connectors and tasks, one entry for each."""
+
+    rebalances: Mapping[str, Rebalances] = field(default_factory=dict)
+    """By address of the worker."""
+
+    @property
+    def blank(self) -> bool:
+        """Whether there was nothing of this flow's copying."""
+        return not self.classes and self.consumer == ConsumerMetrics()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Unread:
+    """A process of the mirror whose figures do not arrive."""
+
+    url: str
+    """Its address."""
+
+    reason: str
+    """Why, and what would mend it."""
+
+    since: datetime | None
+    """When its figures were last read; `None` if never."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MirrorObservation:
+    """What the mirror of one flow says of itself."""
+
+    flow: str
+    """Name of the flow."""
+
+    at: datetime
+    """When it was put together (UTC); none of it is older than three
+    readings."""
+
+    metrics: MirrorMetrics
+    """Of all processes that answer."""
+
+    answering: tuple[str, ...] = ()
+    """Addresses of the processes whose figures are fresh."""
+
+    unread: tuple[Unread, ...] = ()
+    """Processes whose figures do not arrive."""
+
+    counted: TaskErrors = field(default_factory=TaskErrors)
+    """Errors counted since the state file was made."""
+
+    last_lost: datetime | None = None
+    """When records were last seen to be given up."""
+
+    lately: TaskErrors = field(default_factory=TaskErrors)
+    """Errors counted then, and less than an hour before another."""
+
+
+_PROPERTY = re.compile(r'([^=,]+)=("(?:[^"\\]|\\.)*"|[^,]*)(?:,|$)')
+_ESCAPED = re.compile(r"\\(.)")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MBean:
+    """One MBean, at one moment."""
+
+    domain: str
+    """What stands before the colon of its name."""
+
+    properties: Mapping[str, str]
+    """What stands behind it, without quotes."""
+
+    attributes: Mapping[str, float | str]
+    """What it says. What is not a number (NaN), or without end, is absent:
+    nothing happened in the window, or ever, which is not zero."""
+
+    @property
+    def type(self) -> str:
+        """What kind of MBean it is, within its domain."""
+        return self.properties.get("type", "")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Wanted:
+    """MBeans that are to be read."""
+
+    domain: str
+    """What stands before the colon of their names."""
+
+    type: str
+    """Their property ``type``."""
+
+    keys: Mapping[str, str] = field(default_factory=dict)
+    """Their other properties, exactly these, each with a pattern of values
+    as in the names of MBeans: ``*`` is anything."""
+
+    numbers: tuple[str, ...] = ()
+    """Attributes that are numbers."""
+
+    texts: tuple[str, ...] = ()
+    """Attributes that are words."""
+
+    @property
+    def pattern(self) -> str:
+        """The pattern of their names."""
+        keys = "".join(f",{key}={value}" for key, value in self.keys.items())
+        return f"{self.domain}:type={self.type}{keys}"
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """All attributes."""
+        return self.numbers + self.texts
+
+    def covers(self, properties: Mapping[str, str]) -> bool:
+        """Tell whether an MBean of this domain and type is wanted."""
+        return properties.keys() == self.keys.keys() and all(
+            fnmatchcase(properties[key], unquote(pattern))
+            for key, pattern in self.keys.items()
+        )
+
+    def take(self, found: Mapping[str, object]) -> dict[str, float | str]:
+        """Return what was wanted of what was found; nothing else is let in.
+
+        Attributes that an MBean lacks or cannot give are left out.
+        """
+        taken: dict[str, float | str] = {}
+        for name in self.numbers:
+            value = found.get(name)
+            if isinstance(value, int | float) and math.isfinite(value):
+                taken[name] = float(value)
+        for name in self.texts:
+            value = found.get(name)
+            if isinstance(value, str):
+                taken[name] = value
+        return taken
+
+
+def parse_name(name: str) -> tuple[str, dict[str, str]]:
+    """Return the domain of an MBean's name, and its properties.
+
+    Order does not matter, and quotes that Kafka puts around names with
+    unusual letters are taken off.
+    """
+    domain, _, rest = name.partition(":")
+    return domain, {
+        match[1]: unquote(match[2]) for match in _PROPERTY.finditer(rest)
+    }
+
+
+def unquote(value: str) -> str:
+    """Return the value of a property without the quotes around it."""
+    if len(value) < 2 or not value.startswith('"'):
+        return value
+    return _ESCAPED.sub(
+        lambda match: "\n" if match[1] == "n" else match[1], value[1:-1]
+    )
+
+
+APART = timedelta(hours=1)
+"""Losses further apart than this are told apart: as long as a lost probe is
+remembered."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ErrorBooks:
+    """What was counted so far."""
+
+    counted: TaskErrors = field(default_factory=TaskErrors)
+    """Of all tasks, through all their starts that were seen."""
+
+    seen: Mapping[str, TaskErrors] = field(default_factory=dict)
+    """What each task last said."""
+
+    last_lost: datetime | None = None
+    """When records were last given up."""
+
+    lately: TaskErrors = field(default_factory=TaskErrors)
+    """What was counted then, and in losses before that were not apart."""
+
+    def count(
+        self,
+        said: Mapping[tuple[str, str, int], TaskErrors],
+        last_error: datetime | None,
+        now: datetime,
+    ) -> "ErrorBooks":
+        """Count on.
+
+        Parameters
+        ----------
+        said
+            What each task says now, by address, connector and task.
+        last_error
+            When the newest error was, if the mirror knows.
+        now
+            The time.
+
+        Notes
+        -----
+        A task counts from 0 at each start. So a number below the one before
+        is of a new start, and all of it is new.
+        """
+        seen, all_new = dict(self.seen), TaskErrors()
+        for place, errors in said.items():
+            key = task_key(place)
+            new = _since(errors, seen.get(key, TaskErrors()))
+            all_new = _add(all_new, new)
+            seen[key] = errors
+        if seen == self.seen:
+            return self
+        at, lately = self.last_lost, self.lately
+        if all_new.lost > 0:
+            at = min(last_error or now, now)
+            together = self.last_lost and at - self.last_lost <= APART
+            lately = _add(lately, all_new) if together else all_new
+        return ErrorBooks(
+            counted=_add(self.counted, all_new),
+            seen=seen,
+            last_lost=at,
+            lately=lately,
+        )
+
+
+def task_key(place: tuple[str, str, int]) -> str:
+    """Return a task's place as one word."""
+    url, connector, task = place
+    return f"{url} {connector} {task}"
+
+
+def _add(one: TaskErrors, other: TaskErrors) -> TaskErrors:
+    return TaskErrors(
+        **{
+            f.name: getattr(one, f.name) + getattr(other, f.name)
+            for f in fields(TaskErrors)
+        }
+    )
+
+
+def _since(now: TaskErrors, before: TaskErrors) -> TaskErrors:
+    """Return what was counted since; all of it if the task started anew."""
+    pairs = {
+        f.name: (getattr(now, f.name), getattr(before, f.name))
+        for f in fields(TaskErrors)
+    }
+    if any(new < old for new, old in pairs.values()):
+        return now
+    return TaskErrors(
+        **{name: new - old for name, (new, old) in pairs.items()}
+    )

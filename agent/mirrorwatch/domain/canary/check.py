@@ -1,0 +1,234 @@
+"""The check ``canary``: whether probes arrive."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from ..observations import CanaryObservation, CanaryPartition
+from ..report import Finding, Health, Verdict, conclude, seconds
+from ..wording import counted, every
+
+__all__ = ["CanaryLimits", "judge_canary"]
+
+
+STALE = timedelta(seconds=5)
+"""The canary writes its books four times a second; one that has not for this
+long hangs."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CanaryLimits:
+    """Limits of the check. The configuration gives their reasons."""
+
+    enabled: bool = True
+    """Whether probes are sent at all."""
+
+    deadline: timedelta = timedelta(seconds=30)
+    """Age from which an outstanding probe is overdue."""
+
+    lost_window: timedelta = timedelta(hours=1)
+    """How long a lost probe keeps the verdict critical."""
+
+    warning_window: timedelta = timedelta(minutes=10)
+    """How long late, doubled or failed probes keep it at warning."""
+
+
+def judge_canary(
+    flow: str,
+    seen: CanaryObservation | None,
+    limits: CanaryLimits,
+    now: datetime,
+) -> Verdict:
+    """Judge whether probes arrive on every partition.
+
+    Parameters
+    ----------
+    flow
+        Name of the flow.
+    seen
+        Latest state of its canary.
+    limits
+        Limits of the check.
+    now
+        The time.
+    """
+    return conclude(
+        _find(seen, limits, now),
+        flow=flow,
+        check="canary",
+        now=now,
+        evidence=_evidence(seen, now),
+    )
+
+
+def _find(
+    seen: CanaryObservation | None, limits: CanaryLimits, now: datetime
+) -> Iterator[Finding]:
+    if not limits.enabled:
+        yield Finding(Health.OFF, "canary.enabled is off")
+        return
+    if seen is None:
+        yield Finding(Health.UNKNOWN, "The canary has not begun")
+        return
+    if now - seen.at > STALE:
+        yield Finding(
+            Health.UNKNOWN,
+            f"The canary has stood still for {seconds(now - seen.at)}: the "
+            "agent or its disk is stuck, see its log",
+        )
+    yield from _find_losses(seen, limits, now)
+    yield from _find_overdue(seen, limits, now)
+    yield from (Finding(p.health, p.text) for p in seen.problems)
+    yield from _find_blindness(seen, limits, now)
+    yield from _find_trouble(seen, limits, now)
+    yield Finding(
+        Health.OK,
+        f"Probes arrive on {every(len(seen.partitions), 'partition')}"
+        + _warming_note(seen),
+    )
+
+
+def _find_losses(
+    seen: CanaryObservation, limits: CanaryLimits, now: datetime
+) -> Iterator[Finding]:
+    recent = [
+        x for x in seen.losses if now - x.proved_at <= limits.lost_window
+    ]
+    if recent:
+        last = recent[-1]
+        yield Finding(
+            Health.CRITICAL,
+            f"{counted(len(recent), 'probe')} proved lost in the last "
+            f"{seconds(limits.lost_window)}, the last one sequence "
+            f"{last.sequence} on partition {last.partition} (source offset "
+            f"{last.source_offset}). {last.proof}",
+        )
+
+
+def _find_overdue(
+    seen: CanaryObservation, limits: CanaryLimits, now: datetime
+) -> Iterator[Finding]:
+    overdue = {
+        p.partition: now - p.oldest_outstanding
+        for p in seen.partitions
+        if p.oldest_outstanding is not None
+        and now - p.oldest_outstanding > limits.deadline
+    }
+    if overdue and not seen.blind:
+        yield Finding(
+            Health.CRITICAL,
+            f"Probes on {_name(overdue, len(seen.partitions))} are overdue, "
+            f"the oldest by {seconds(max(overdue.values()))}: is the mirror "
+            "running, and does it reach both sites?",
+        )
+
+
+def _find_blindness(
+    seen: CanaryObservation, limits: CanaryLimits, now: datetime
+) -> Iterator[Finding]:
+    if not seen.partitions:
+        yield Finding(Health.UNKNOWN, "No partition is known to probe yet")
+        return
+    unacked = [
+        now - p.oldest_unacked
+        for p in seen.partitions
+        if p.oldest_unacked is not None
+        and now - p.oldest_unacked > limits.deadline
+    ]
+    if unacked:
+        yield Finding(
+            Health.UNKNOWN,
+            "Probes have not been acknowledged by the source for "
+            f"{seconds(max(unacked))}, so nothing is known of the mirror",
+        )
+    silent = [
+        p.partition
+        for p in seen.partitions
+        if not p.warming
+        and (p.last_arrival is None or now - p.last_arrival > limits.deadline)
+    ]
+    if silent:
+        yield Finding(
+            Health.UNKNOWN,
+            f"No probe has arrived on {_name(silent, len(seen.partitions))} "
+            "for "
+            f"{seconds(limits.deadline)} or since the agent began",
+        )
+    if all(p.warming for p in seen.partitions):
+        yield Finding(
+            Health.UNKNOWN,
+            "Warming up: the mirror has not had the time to find the topic "
+            f"{seen.topic}; it looks for new topics every 10 min by default",
+        )
+
+
+def _find_trouble(
+    seen: CanaryObservation, limits: CanaryLimits, now: datetime
+) -> Iterator[Finding]:
+    for what, moments in (
+        ("arrived late", [p.last_late for p in seen.partitions]),
+        (
+            "arrived more than once",
+            [p.last_duplicate for p in seen.partitions],
+        ),
+        (
+            "could not be written at the source",
+            [p.last_failed for p in seen.partitions],
+        ),
+    ):
+        recent = [
+            m
+            for m in moments
+            if m is not None and now - m <= limits.warning_window
+        ]
+        if recent:
+            yield Finding(
+                Health.WARNING,
+                f"Probes {what}, the last one "
+                f"{seconds(now - max(recent))} ago; none of them is lost",
+            )
+
+
+def _warming_note(seen: CanaryObservation) -> str:
+    warming = sum(p.warming for p in seen.partitions)
+    return f", {warming} of them new and warming up" if warming else ""
+
+
+def _name(partitions: Collection[int], of: int) -> str:
+    if len(partitions) == of:
+        return every(of, "partition")
+    shown = sorted(partitions)[:5]
+    rest = len(partitions) - len(shown)
+    noun = "partition" if len(partitions) == 1 else "partitions"
+    names = ", ".join(str(p) for p in shown)
+    more = f" and {rest} more" if rest else ""
+    return f"{noun} {names}{more} of {of}"
+
+
+def _evidence(
+    seen: CanaryObservation | None, now: datetime
+) -> dict[str, str | int | float | bool | None]:
+    if seen is None:
+        return {}
+    totals: dict[str, int] = {}
+    for partition in seen.partitions:
+        for name, count in partition.counts.as_dict().items():
+            totals[name] = totals.get(name, 0) + count
+    oldest = _oldest(seen.partitions)
+    arrivals = [p.last_arrival for p in seen.partitions if p.last_arrival]
+    return {
+        "topic": seen.topic,
+        "remote_topic": seen.remote_topic,
+        "partitions": len(seen.partitions),
+        "outstanding": sum(p.outstanding for p in seen.partitions),
+        "oldest_outstanding_seconds": None
+        if oldest is None
+        else round((now - oldest).total_seconds(), 3),
+        "last_arrival": max(arrivals).isoformat() if arrivals else None,
+        **totals,
+    }
+
+
+def _oldest(partitions: tuple[CanaryPartition, ...]) -> datetime | None:
+    found = [p.oldest_outstanding for p in partitions if p.oldest_outstanding]
+    return min(found, default=None)

@@ -1,0 +1,129 @@
+"""Figures of the canary, by partition."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from ..metrics import PREFIX, Metric, MetricType, Sample, counter, gauge
+from ..observations import CanaryObservation, CanaryPartition
+
+__all__ = [
+    "COUNTERS",
+    "LAST_ARRIVAL",
+    "LATENCY",
+    "METRICS",
+    "OLDEST",
+    "OUTSTANDING",
+    "PRODUCE",
+    "REPLICATION",
+    "figures",
+]
+
+
+_LABELS = ("flow", "partition")
+
+
+def _durations(name: str, text: str) -> Metric:
+    return Metric(
+        name=f"{PREFIX}canary_{name}_seconds",
+        unit="seconds",
+        type=MetricType.HISTOGRAM,
+        help=text,
+        labels=_LABELS,
+        measurement="canary",
+    )
+
+
+COUNTERS = {
+    name: counter(f"canary_{name}", unit, "canary", _LABELS, text)
+    for name, unit, text in (
+        ("sent", "probes", "Probes handed to the producer"),
+        ("acked", "probes", "Probes whose source offset is known"),
+        ("failed", "probes", "Probes never written at the source"),
+        ("indeterminate", "probes", "Sends of unknown outcome at first"),
+        ("delivered", "probes", "Probes that arrived, not known to be late"),
+        ("late", "probes", "Probes that arrived after the deadline"),
+        ("lost", "probes", "Probes proved not to be on the target"),
+        ("unverifiable", "probes", "Probes gone before they could be read"),
+        ("recovered", "probes", "Probes given up that arrived after all"),
+        ("duplicates", "records", "Further arrivals of arrived probes"),
+        ("reordered", "probes", "First arrivals behind a later probe"),
+        ("negative", "intervals", "Intervals below zero, never clamped"),
+    )
+}
+"""By the name of the counter in `CanaryCounts`."""
+
+LATENCY = _durations(
+    "latency", "Send to arrival: the upper bound, as seen live"
+)
+REPLICATION = _durations(
+    "replication", "Acknowledgement to arrival: the lower bound"
+)
+PRODUCE = _durations(
+    "produce", "Send to acknowledgement: the width of the interval"
+)
+OUTSTANDING = gauge(
+    "canary_outstanding",
+    "probes",
+    "canary",
+    _LABELS,
+    "Probes sent and not yet settled",
+)
+OLDEST = gauge(
+    "canary_oldest_outstanding_seconds",
+    "seconds",
+    "canary",
+    _LABELS,
+    "Age of the oldest probe not yet settled; 0 when there is none",
+)
+LAST_ARRIVAL = gauge(
+    "canary_last_arrival_timestamp_seconds",
+    "seconds since 1970",
+    "canary",
+    _LABELS,
+    "When a probe last arrived; absent until one has",
+)
+
+METRICS = (
+    *COUNTERS.values(),
+    LATENCY,
+    REPLICATION,
+    PRODUCE,
+    OUTSTANDING,
+    OLDEST,
+    LAST_ARRIVAL,
+)
+
+
+def figures(seen: CanaryObservation, now: datetime) -> Iterator[Sample]:
+    """Yield the figures of one flow's canary."""
+    for partition in seen.partitions:
+        labels = (seen.flow, str(partition.partition))
+        yield from _of_partition(partition, labels, now)
+
+
+def _of_partition(
+    state: CanaryPartition, labels: tuple[str, str], now: datetime
+) -> Iterator[Sample]:
+    for name, count in state.counts.as_dict().items():
+        yield Sample(COUNTERS[name], labels, count)
+    yield Sample(LATENCY, labels, state.latency)
+    yield Sample(REPLICATION, labels, state.replication)
+    yield Sample(PRODUCE, labels, state.produce)
+    yield Sample(OUTSTANDING, labels, state.outstanding)
+    age = _age_of_oldest(state, now)
+    if age is not None:
+        yield Sample(OLDEST, labels, age)
+    if state.last_arrival is not None:
+        arrived = state.last_arrival.timestamp()
+        yield Sample(LAST_ARRIVAL, labels, arrived)
+
+
+def _age_of_oldest(state: CanaryPartition, now: datetime) -> float | None:
+    if not state.outstanding:
+        return 0.0  # idle is known, not absent
+    sent = _known(state.oldest_outstanding, state.oldest_unacked)
+    return (now - min(sent)).total_seconds() if sent else None
+
+
+def _known(*times: datetime | None) -> list[datetime]:
+    return [t for t in times if t is not None]

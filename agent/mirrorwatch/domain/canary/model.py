@@ -1,0 +1,359 @@
+"""What was found out about a canary's surroundings, once a tick."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from ..observations import Problem
+
+__all__ = [
+    "ORDER_GRACE",
+    "PROBE_BYTES",
+    "Doubt",
+    "Gap",
+    "Incidents",
+    "Message",
+    "MirrorPosition",
+    "Probe",
+    "Proof",
+    "Settlement",
+    "Survey",
+    "TopicState",
+    "overtaken",
+    "passed",
+    "uncovered",
+]
+
+
+PROBE_BYTES = 256
+"""Size of a probe's value. Small enough never to trouble a mirror, and below
+every sensible ``max.message.bytes``."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Message:
+    """What a probe carries."""
+
+    run: str
+    """Identity of the state file that numbered the probe. Sequences continue
+    from the state file, so another run's numbers mean nothing here."""
+
+    flow: str
+    """Name of the flow: several may share one canary topic."""
+
+    partition: int
+    """Partition that it was sent to."""
+
+    sequence: int
+    """Number on that partition, from 1, without gaps."""
+
+    sent_at: datetime
+    """T0, in whole microseconds (UTC)."""
+
+    @property
+    def key(self) -> bytes:
+        """Record key. Unique, so that a compacted topic keeps every probe."""
+        return f"{self.flow}/{self.partition}/{self.sequence}".encode()
+
+    def encode(self, size: int = PROBE_BYTES) -> bytes:
+        """Return the record value: JSON, padded to a size in bytes."""
+        body = {
+            "run": self.run,
+            "flow": self.flow,
+            "partition": self.partition,
+            "sequence": self.sequence,
+            "sent_us": (self.sent_at - _EPOCH) // _MICROSECOND,
+        }
+        return json.dumps(body, separators=(",", ":")).encode().ljust(size)
+
+    @classmethod
+    def decode(cls, value: bytes | None) -> "Message | None":
+        """Read a record value, `None` if it is not a probe."""
+        try:
+            body = json.loads(value or b"")
+            return cls(
+                run=str(body["run"]),
+                flow=str(body["flow"]),
+                partition=int(body["partition"]),
+                sequence=int(body["sequence"]),
+                sent_at=_EPOCH + int(body["sent_us"]) * _MICROSECOND,
+            )
+        except (ValueError, KeyError, TypeError, OverflowError):
+            return None
+
+
+@dataclass(kw_only=True, slots=True)
+class Probe:
+    """A probe that is under way: sent, and neither arrived nor given up."""
+
+    sequence: int
+    """Number on its partition."""
+
+    sent_at: datetime
+    """T0."""
+
+    incarnation: int
+    """Which incarnation of the source topic it was sent to; topics can be
+    re-created, and offsets of two incarnations cannot be compared."""
+
+    warming: bool = False
+    """Sent before the mirror had the time to find the partition, so it has no
+    deadline."""
+
+    floor: int = 0
+    """Lowest source offset that it can have."""
+
+    doubtful: bool = False
+    """The producer does not know whether it was written."""
+
+    source_offset: int | None = None
+    """Where it was written at the source, once that is known."""
+
+    acked_at: datetime | None = None
+    """T1: when the source acknowledged it."""
+
+    passed_at: datetime | None = None
+    """When a probe with a higher source offset first arrived before it."""
+
+    unseen: bool = False
+    """It may have arrived and gone before the agent could read it, so that
+    its absence at the target proves nothing."""
+
+    @property
+    def due_from(self) -> datetime:
+        """When the mirror could first read it: its deadline starts here. A
+        source that was slow to store it does not make the mirror late.
+        """
+        return self.acked_at or self.sent_at
+
+
+ORDER_GRACE = timedelta(seconds=30)
+"""How long a probe may still follow one that was written after it. With one
+request in flight (Connect's default) order holds, so any grace would do; 30 s
+is the producer's default ``request.timeout.ms``, the longest that a retry of
+an overtaken request waits should that default have been changed unseen."""
+
+FRESH_AFTER = timedelta(seconds=5)
+"""A position counts only when it was read this long after the first arrival
+from the topic's present incarnation. An older one may speak of a topic of the
+same name that was deleted, whose offsets say nothing about this one's."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Proof:
+    """The mirror read past a source offset, and the target's end after that.
+
+    Notes
+    -----
+    The order matters: the position is read first, then the end of the target,
+    and the proof holds once everything below that end has been consumed.
+    """
+
+    origin: str
+    """Where the position came from, in words."""
+
+    position: int
+    """The mirror copied or gave up everything below this source offset."""
+
+    seen_at: datetime
+    """When the position was read."""
+
+    counts_at: datetime
+    """From when it counts. A committed Connect offset does at once; an offset
+    sync proves only that one record arrived, so it waits for the grace."""
+
+    end: int
+    """End of the target partition, read after the position."""
+
+    incarnation: int
+    """Incarnation of the source topic, confirmed after the position."""
+
+
+def passed(
+    probes: Iterable[Probe], proof: Proof, first_arrival: datetime | None
+) -> Iterator[tuple[Probe, str]]:
+    """Find the probes that a proof shows to be lost, with the reason.
+
+    Parameters
+    ----------
+    probes
+        Outstanding probes of the partition.
+    proof
+        Proof whose target end has been consumed.
+    first_arrival
+        When the first probe of the present incarnation arrived.
+    """
+    if first_arrival is None or proof.seen_at < first_arrival + FRESH_AFTER:
+        return
+    for probe in probes:
+        offset = probe.source_offset
+        if offset is None or probe.incarnation != proof.incarnation:
+            continue
+        if offset < proof.position:
+            reason = (
+                f"{proof.origin} is {proof.position}, past source offset "
+                f"{offset}, and the target was read to {proof.end}"
+            )
+            yield probe, reason
+
+
+def overtaken(
+    probes: Iterable[Probe], now: datetime, grace: timedelta
+) -> Iterator[tuple[Probe, str]]:
+    """Find the probes that a later one overtook longer ago than the grace."""
+    for probe in probes:
+        if probe.passed_at is not None and now - probe.passed_at > grace:
+            seconds = (now - probe.passed_at).total_seconds()
+            yield probe, f"A later probe arrived {seconds:.0f} s before"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TopicState:
+    """The canary topic on one side."""
+
+    id: str
+    """Topic id; another one is another topic of the same name."""
+
+    partitions: frozenset[int]
+    """Partitions that it has."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Doubt:
+    """A probe of which nobody knows whether it was written."""
+
+    partition: int
+    sequence: int
+    floor: int
+    """Lowest source offset that it can have."""
+
+    sent_at: datetime
+    current: bool
+    """Whether it was sent to the present incarnation of the topic."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settlement:
+    """What reading the source said of a doubtful probe."""
+
+    partition: int
+    sequence: int
+    source_offset: int | None
+    """Where it was found, `None` if it was not."""
+
+    readable: bool
+    """Whether everything where it could be was there to be read."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MirrorPosition:
+    """How far the mirror has got on one partition, in source offsets."""
+
+    origin: str
+    """Where the figure comes from, in words."""
+
+    position: int
+    """Next source offset to copy."""
+
+    seen_at: datetime
+    """When the mirror wrote it."""
+
+    counts_at: datetime
+    """From when it counts."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Survey:
+    """What was found out, in the order that proofs need.
+
+    Positions were read first, then the target's ends, then the source topic:
+    if that still has the id that the probes were sent to, the positions speak
+    of the same topic.
+    """
+
+    at: datetime
+    """When it was begun."""
+
+    positions: Mapping[int, tuple[MirrorPosition, ...]] = field(
+        default_factory=dict
+    )
+    """What the mirror says of itself, by partition."""
+
+    target: TopicState | None = None
+    """The topic at the target; `None` if it is absent or not known."""
+
+    ends: Mapping[int, int] = field(default_factory=dict)
+    """Ends of the target's partitions, read after the positions."""
+
+    source: TopicState | None = None
+    """The topic at the source; `None` if it is absent or not known."""
+
+    settlements: tuple[Settlement, ...] = ()
+    """Doubts that were resolved."""
+
+    source_cluster: str | None = None
+    """Cluster id of the source, if it answered."""
+
+    target_cluster: str | None = None
+    """Cluster id of the target, if it answered."""
+
+    refresh: timedelta | None = None
+    """How often the mirror looks for new partitions, if that is known."""
+
+    size_limit: int | None = None
+    """Largest record value that everything on the way takes, in bytes, if
+    that was asked for."""
+
+    ordered: bool = False
+    """Whether the mirror is known to keep the order within a partition."""
+
+    problems: tuple[Problem, ...] = ()
+    """What a person can mend."""
+
+    @property
+    def grace(self) -> timedelta | None:
+        """How long an overtaken probe may follow; `None` without order."""
+        return ORDER_GRACE if self.ordered else None
+
+
+def uncovered(
+    brokers: frozenset[int], leaders: Mapping[int, int | None]
+) -> frozenset[int]:
+    """Return the brokers that lead no partition of the canary topic."""
+    return brokers - {b for b in leaders.values() if b is not None}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Gap:
+    """Source offsets that somebody else wrote, or a send in doubt did."""
+
+    partition: int
+    """Partition number."""
+
+    first: int
+    """First offset."""
+
+    last: int
+    """Last offset."""
+
+    newest_acked: int
+    """Highest sequence acknowledged below: a probe up to this one that is
+    found in the gap is a copy, because sends keep their order."""
+
+
+@dataclass(slots=True)
+class Incidents:
+    """When each kind of trouble last happened on the partition."""
+
+    late: datetime | None = None
+    """A probe arrived after its deadline."""
+
+    duplicate: datetime | None = None
+    """A probe arrived again."""
+
+    failed: datetime | None = None
+    """A probe was not written at the source."""

@@ -1,1 +1,0 @@
-"""Metrics and their figures: one file for each subject."""

@@ -1,0 +1,52 @@
+"""What has been so without a break, and since when."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+__all__ = ["Changes", "Condition", "Standing"]
+
+
+Condition = str
+"""What is so, exactly: another topic id, another value is another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What an update changed, to be written down."""
+
+    began: Mapping[Condition, datetime]
+    ended: frozenset[Condition]
+
+
+class Standing:
+    """Remembers when each condition was first seen.
+
+    Parameters
+    ----------
+    since
+        What is remembered from before a restart.
+
+    Notes
+    -----
+    What stood when the agent stopped and stands when it is back is taken to
+    have stood all the while. What began meanwhile counts from its first
+    sight: a restart makes nothing look older than it is.
+    """
+
+    def __init__(self, since: Mapping[Condition, datetime]) -> None:
+        self._since = dict(since)
+
+    def update(self, found: Iterable[Condition], at: datetime) -> Changes:
+        """Take all conditions that hold now."""
+        found = set(found)
+        began = dict.fromkeys(found - self._since.keys(), at)
+        ended = frozenset(self._since.keys() - found)
+        self._since.update(began)
+        for condition in ended:
+            del self._since[condition]
+        return Changes(began, ended)
+
+    def since(self, condition: Condition) -> datetime:
+        """Return when a condition that holds was first seen."""
+        return self._since[condition]

@@ -1,0 +1,325 @@
+"""The check ``lag``: whether records wait that the mirror does not take."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from ..cluster_view import TopicPartition
+from ..report import Evidence, Finding, Health, Verdict, conclude, seconds
+from ..skips.model import SkipsObservation, Suspicion
+from ..wording import agree, counted
+from .model import LagObservation, LagStatus, TopicLag
+
+__all__ = ["LagLimits", "judge_lag"]
+
+
+def show_lag(
+    seen: LagObservation, patience: Mapping[LagStatus, timedelta]
+) -> Evidence:
+    """Return figures of all topics, and of the one that is worst.
+
+    Parameters
+    ----------
+    seen
+        The lag of the flow.
+    patience
+        How long a position may stand, by status.
+    """
+
+    def badness(topic: TopicLag) -> tuple[bool, bool, float, int]:
+        # What the verdict is about, and last what only waits to be found.
+        allowed = patience.get(topic.status)
+        return (
+            allowed is not None and (topic.stuck or timedelta()) > allowed,
+            topic.status is not LagStatus.NOT_BEGUN,
+            topic.seconds,
+            topic.records,
+        )
+
+    worst = max(seen.topics, key=badness, default=None)
+    found: dict[str, str | int | float | bool | None] = {
+        "lag_records": seen.records,
+        "lag_seconds": round(seen.seconds, 3),
+        "topics": len(seen.topics),
+        "topics_behind": sum(t.records > 0 for t in seen.topics),
+    }
+    if worst is None or not worst.records:
+        return found
+    return found | {
+        "worst_topic": worst.topic,
+        "worst_status": worst.status,
+        "worst_partition": worst.partition,
+        "worst_position": worst.position,
+        "worst_position_by": worst.origin,
+        "worst_records": worst.records,
+        "worst_drain_seconds": None
+        if worst.drain is None
+        else round(worst.drain.total_seconds()),
+    }
+
+
+def set_apart(
+    seen: LagObservation, left_behind: AbstractSet[TopicPartition]
+) -> LagObservation:
+    """Return each topic by the worst partition that is not left behind.
+
+    Parameters
+    ----------
+    seen
+        Lag of a flow.
+    left_behind
+        Partitions whose task copies newer records of others: that task is
+        well, so what waits there was dropped, or will soon be known to be.
+    """
+    if not left_behind:
+        return seen  # as it is most of the time
+    return replace(
+        seen,
+        topics=tuple(_by_others(topic, left_behind) for topic in seen.topics),
+    )
+
+
+def find_suspected(
+    seen: LagObservation, suspicions: Iterable[Suspicion], allowed: timedelta
+) -> Iterator[Finding]:
+    """Yield what is suspected in the place of what would be called stuck.
+
+    Parameters
+    ----------
+    seen
+        Lag of a flow.
+    suspicions
+        Ends of partitions that seem to have been dropped.
+    allowed
+        How long a position may stand while records wait.
+    """
+    standing = {
+        (topic.topic, each.partition)
+        for topic in seen.topics
+        for each in topic.standing
+        if each.stuck > allowed
+    }
+    found = [s for s in suspicions if (s.topic, s.partition) in standing]
+    if not found:
+        return
+    most = max(found, key=lambda s: s.count)
+    others = (
+        f"; so are those of {counted(len(found) - 1, 'more partition')}"
+        if len(found) > 1
+        else ""
+    )
+    yield Finding(
+        Health.WARNING,
+        f"{counted(most.count, 'record')} of {most.topic}[{most.partition}] "
+        f"from offset {most.first} on {agree(most.count, 'wait while')} "
+        f"{agree(most.count, 'their task')} copies newer ones of other "
+        f"partitions: suspected to be dropped, not late{others}; see skips",
+    )
+
+
+def _by_others(
+    topic: TopicLag, left_behind: AbstractSet[TopicPartition]
+) -> TopicLag:
+    if (topic.topic, topic.partition) not in left_behind:
+        return topic
+    others = (
+        each
+        for each in topic.standing
+        if (topic.topic, each.partition) not in left_behind
+    )
+    worst = max(others, key=lambda each: each.stuck, default=None)
+    if worst is None:
+        return replace(topic, stuck=None)
+    return replace(
+        topic,
+        status=worst.status,
+        partition=worst.partition,
+        position=worst.position,
+        origin=worst.origin,
+        stuck=worst.stuck,
+    )
+
+
+STALE = timedelta(minutes=2)
+"""The survey asks every tick and waits seconds for each answer; older than
+this, it hangs."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LagLimits:
+    """Limits of the check. The configuration gives their reasons."""
+
+    stuck_flushes: float = 2
+    """Flush intervals that a position may stand while records wait."""
+
+    begin_refreshes: float = 2
+    """Refresh intervals that a new topic may wait for its first copy."""
+
+
+def judge_lag(
+    flow: str,
+    seen: LagObservation | None,
+    limits: LagLimits,
+    now: datetime,
+    *,
+    skips: SkipsObservation | None = None,
+) -> Verdict:
+    """Judge positions against the source's ends.
+
+    Parameters
+    ----------
+    flow
+        Name of the flow.
+    seen
+        Its lag.
+    limits
+        Limits of the check.
+    now
+        The time.
+    skips
+        What is known of its skips: records that seem to have been dropped
+        wait for nothing, so a position that stands at them is not stuck.
+    """
+    suspicions: tuple[Suspicion, ...] = ()
+    evidence: Evidence = {}
+    if seen is not None:
+        if skips is not None and now - skips.at <= STALE:
+            seen = set_apart(seen, skips.left_behind)
+            suspicions = skips.suspicions
+        evidence = show_lag(seen, _patience(seen, limits))
+    return conclude(
+        _find(flow, seen, suspicions, limits, now),
+        flow=flow,
+        check="lag",
+        now=now,
+        evidence=evidence,
+    )
+
+
+def _find(
+    flow: str,
+    seen: LagObservation | None,
+    suspicions: Iterable[Suspicion],
+    limits: LagLimits,
+    now: datetime,
+) -> Iterator[Finding]:
+    if seen is None:
+        yield Finding(Health.UNKNOWN, "No topic was surveyed yet")
+        return
+    if now - seen.at > STALE:
+        yield Finding(
+            Health.UNKNOWN,
+            f"Topics were last surveyed {seconds(now - seen.at)} ago",
+        )
+    for problem in seen.problems:
+        yield Finding(Health.UNKNOWN, problem)
+    if unknown := seen.unknown_partitions:
+        yield Finding(
+            Health.UNKNOWN,
+            f"The lag of {counted(unknown, 'partition')} cannot be said: "
+            f"{agree(unknown, 'they')} {agree(unknown, 'have no leader')}, or "
+            f"the mirror's position lies beyond {agree(unknown, 'their end')}",
+        )
+    yield from _stuck(flow, seen, limits)
+    allowed = _patience(seen, limits)[LagStatus.STALLED]
+    yield from find_suspected(seen, suspicions, allowed)
+    for topic in _of(seen, LagStatus.FALLING_BEHIND):
+        yield Finding(
+            Health.WARNING,
+            f"{topic.topic} falls behind: {_waiting(topic.records)}, the "
+            f"oldest for {_age(topic)}, and longer from minute to minute",
+        )
+    yield Finding(Health.OK, _calm(seen, limits))
+
+
+def _calm(seen: LagObservation, limits: LagLimits) -> str:
+    if not seen.records:
+        return f"Nothing waits in {counted(len(seen.topics), 'topic')}"
+    waits = (
+        f"{_waiting(seen.records, len(seen.topics))}, the "
+        f"oldest for {seconds(timedelta(seconds=seen.seconds))}"
+    )
+    stopped = _of(seen, LagStatus.STOPPED)
+    if not stopped:
+        return f"{waits}, and the mirror goes on"
+    stuck = max(topic.stuck or timedelta() for topic in stopped)
+    allowed = _patience(seen, limits)[LagStatus.STOPPED]
+    return (
+        f"{waits}, and nothing was seen to be copied for {seconds(stuck)}: "
+        f"it may be that long between two commits, up to {seconds(allowed)}"
+    )
+
+
+def _stuck(
+    flow: str, seen: LagObservation, limits: LagLimits
+) -> Iterator[Finding]:
+    allowed = _patience(seen, limits)
+    stopped = _beyond(_of(seen, LagStatus.STOPPED), allowed[LagStatus.STOPPED])
+    if stopped:
+        first = stopped[0]
+        records = sum(topic.records for topic in stopped)
+        yield Finding(
+            Health.CRITICAL,
+            f"Nothing of {flow} is copied: {_waiting(records, len(stopped))}, "
+            f"{_where(first)}: is the mirror running, and can it reach both "
+            "clusters?",
+        )
+    for topic in _beyond(
+        _of(seen, LagStatus.STALLED), allowed[LagStatus.STALLED]
+    ):
+        yield Finding(
+            Health.CRITICAL,
+            f"{topic.topic} is not copied while other topics are: "
+            f"{_waiting(topic.records)}, {_where(topic)}: look at the task "
+            "that has it",
+        )
+    for topic in _beyond(
+        _of(seen, LagStatus.NOT_BEGUN), allowed[LagStatus.NOT_BEGUN]
+    ):
+        yield Finding(
+            Health.CRITICAL,
+            f"{topic.topic} was never copied: {_waiting(topic.records)}, "
+            f"the oldest for {_age(topic)}: does the mirror's filter match "
+            "it, and may it read it?",
+        )
+
+
+def _patience(
+    seen: LagObservation, limits: LagLimits
+) -> dict[LagStatus, timedelta]:
+    """Return how long a position may stand."""
+    stuck = seen.flush * limits.stuck_flushes
+    return {
+        LagStatus.STOPPED: stuck,
+        LagStatus.STALLED: stuck,
+        LagStatus.NOT_BEGUN: seen.refresh * limits.begin_refreshes,
+    }
+
+
+def _of(seen: LagObservation, status: LagStatus) -> list[TopicLag]:
+    return [topic for topic in seen.topics if topic.status is status]
+
+
+def _beyond(topics: Sequence[TopicLag], limit: timedelta) -> list[TopicLag]:
+    """Return those that stand for too long, the longest first."""
+    none = timedelta()
+    found = [t for t in topics if (t.stuck or none) > limit]
+    return sorted(found, key=lambda t: t.stuck or none, reverse=True)
+
+
+def _waiting(records: int, topics: int = 0) -> str:
+    of = f" of {counted(topics, 'topic')}" if topics else ""
+    return f"{counted(records, 'record')}{of} {agree(records, 'wait')}"
+
+
+def _where(topic: TopicLag) -> str:
+    return (
+        f"{topic.topic}[{topic.partition}] stands at offset {topic.position} "
+        f"({topic.origin}) for {seconds(topic.stuck or timedelta())}"
+    )
+
+
+def _age(topic: TopicLag) -> str:
+    age = seconds(timedelta(seconds=topic.seconds))
+    return f"at least {age}" if topic.at_least else age

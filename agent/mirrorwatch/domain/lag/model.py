@@ -1,0 +1,317 @@
+"""What is known of a flow's lag at one time."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from ..cluster_view import TopicPartition
+from ..mirror_records import Committed, Sync
+
+__all__ = [
+    "Claim",
+    "FirstLoss",
+    "Head",
+    "Headroom",
+    "LagObservation",
+    "LagStatus",
+    "Origin",
+    "Position",
+    "Standing",
+    "TopicLag",
+    "Wanted",
+    "first_loss",
+    "prove",
+]
+
+
+class LagStatus(StrEnum):
+    """How a topic is doing, without any threshold (after Burrow)."""
+
+    EVEN = "even"
+    """Nothing waits."""
+
+    MOVING = "moving"
+    """Records wait, and the mirror goes on."""
+
+    FALLING_BEHIND = "falling behind"
+    """The mirror goes on, but records wait longer and longer."""
+
+    STALLED = "stalled"
+    """Records wait and are not taken, while other topics go on."""
+
+    STOPPED = "stopped"
+    """Records wait, and nothing of the flow goes on."""
+
+    NOT_BEGUN = "not begun"
+    """Records wait, and none of this topic was ever copied."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Headroom:
+    """How long the mirror could stand still before records are lost.
+
+    Notes
+    -----
+    Kafka deletes whole segments, so records live longer than this, never
+    shorter.
+    """
+
+    remaining: timedelta
+    """Time until the oldest record that waits, or else the next one that is
+    written, expires at the source."""
+
+    share: float
+    """The same as a share of what the topic keeps: 1 is all of it."""
+
+    estimated: bool = False
+    """Whether it is an estimate from the size of the log and the rate of the
+    last minute, because the size is what bounds the topic."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Standing:
+    """One partition that has not moved while its records waited."""
+
+    partition: int
+    """Its number."""
+
+    position: int
+    """Next source offset to be copied."""
+
+    origin: str
+    """What says so."""
+
+    status: LagStatus
+    """How it is doing."""
+
+    stuck: timedelta
+    """How long it has not moved."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TopicLag:
+    """Lag of one source topic."""
+
+    topic: str
+    """Source topic."""
+
+    topic_class: str
+    """Class that the configuration gives it; empty if none."""
+
+    records: int
+    """Source offsets not yet copied, of all partitions."""
+
+    seconds: float
+    """Age of the oldest record not yet copied; 0 if nothing waits."""
+
+    at_least: bool = False
+    """Whether that age is only a lower bound: the record was there before
+    the agent looked, and could not be read yet."""
+
+    status: LagStatus = LagStatus.EVEN
+    """How it is doing."""
+
+    partition: int | None = None
+    """The partition that is worst, `None` if nothing waits."""
+
+    position: int | None = None
+    """Next source offset to be copied there."""
+
+    origin: str = ""
+    """What says so: ``committed``, ``sync`` or ``estimate``."""
+
+    stuck: timedelta | None = None
+    """How long a partition has not moved while its records waited."""
+
+    standing: tuple[Standing, ...] = ()
+    """All partitions that do not move while their records wait."""
+
+    drain: timedelta | None = None
+    """How long until nothing waits, as fast as in the last minute; `None`
+    if nothing waits or it does not get less."""
+
+    headroom: Headroom | None = None
+    """What is left before records are lost; `None` if the source keeps them
+    for ever, or if that is not known."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LagObservation:
+    """Lag of all topics that one flow carries."""
+
+    flow: str
+    """Name of the flow."""
+
+    at: datetime
+    """When the survey began (UTC)."""
+
+    topics: tuple[TopicLag, ...] = ()
+    """One entry for each topic that the flow carries, by name."""
+
+    flush: timedelta = timedelta(minutes=1)
+    """How often the mirror commits positions."""
+
+    refresh: timedelta = timedelta(minutes=10)
+    """How often the mirror looks for new topics."""
+
+    unknown_partitions: int = 0
+    """Partitions whose lag cannot be said: no leader, or a position beyond
+    the end."""
+
+    configs_known: bool = False
+    """Whether it is known how long the source keeps records."""
+
+    problems: tuple[str, ...] = ()
+    """What keeps lag from being known, in sentences."""
+
+    @property
+    def records(self) -> int:
+        """Records of all topics that are not yet copied."""
+        return sum(t.records for t in self.topics)
+
+    @property
+    def seconds(self) -> float:
+        """Age of the oldest record that is not yet copied."""
+        return max((t.seconds for t in self.topics), default=0.0)
+
+
+ALIKE = timedelta(minutes=1)
+ALIKE_SHARE = 100
+"""Topics that differ by less than a minute and a hundredth are alike, and the
+first by name stands for them: which of a thousand topics has a record on its
+way changes with every look, and is no news."""
+
+
+@dataclass(frozen=True, slots=True)
+class FirstLoss:
+    """The topic that would lose records first."""
+
+    topic: TopicLag
+    headroom: Headroom
+    others_alike: int
+    """Topics that would lose them at the same time."""
+
+
+def first_loss(topics: Sequence[TopicLag]) -> FirstLoss | None:
+    """Return the first to lose records, `None` if nothing is ever deleted."""
+    found = [(t, t.headroom) for t in topics if t.headroom is not None]
+    least = min((left.remaining for _, left in found), default=None)
+    if least is None:
+        return None
+    margin = min(ALIKE, least / ALIKE_SHARE)
+    alike = [pair for pair in found if pair[1].remaining <= least + margin]
+    topic, left = min(alike, key=lambda pair: pair[0].topic)
+    return FirstLoss(topic, left, len(alike) - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A position at which a record should be read."""
+
+    place: TopicPartition
+    """Source topic and partition."""
+
+    position: int
+    """Offset to read at."""
+
+    end: int
+    """Offset up to which to look."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What was found at a position."""
+
+    wanted: Wanted
+    """Where it was looked for."""
+
+    offset: int | None
+    """Offset of the first data record; `None` if there is none to the end."""
+
+    written_at: datetime | None = None
+    """Its timestamp."""
+
+
+class Origin(StrEnum):
+    """What says where a mirror is."""
+
+    COMMITTED = "committed"
+    """The committed position: up to one flush interval old."""
+
+    SYNC = "sync"
+    """The last offset sync: up to a hundred records old."""
+
+    ESTIMATE = "estimate"
+    """The target's end, counted back by the last sync: good to the second,
+    but no proof, as others may write there."""
+
+    START = "start"
+    """The log's start: nothing was ever copied."""
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a mirror is in one partition."""
+
+    offset: int
+    """Next source offset to copy."""
+
+    origin: Origin
+    """What says so."""
+
+
+def prove(committed: Committed | None, sync: Sync | None) -> Position | None:
+    """Return the highest position that is proved, `None` if there is none."""
+    found = None
+    if committed is not None and committed.position is not None:
+        found = Position(committed.position, Origin.COMMITTED)
+    if sync is not None and (found is None or sync.upstream >= found.offset):
+        found = Position(sync.upstream + 1, Origin.SYNC)
+    return found
+
+
+@dataclass(slots=True)
+class Claim:
+    """What estimates claimed, held against what was proved later.
+
+    Notes
+    -----
+    The target's end tells at once what was copied. But a foreign writer, or
+    the markers of an exactly-once mirror, push it on too. So what an estimate
+    claims must be proved within a few flushes; until it is, and if it is
+    not, estimates of this partition are not believed.
+    """
+
+    offset: int | None = None
+    """Oldest claim that is not yet proved."""
+
+    at: datetime | None = None
+    """When it was made."""
+
+    def believe(
+        self,
+        estimate: int,
+        proved: int,
+        now: datetime,
+        patience: timedelta,
+    ) -> bool:
+        """Tell whether an estimate can be believed.
+
+        Parameters
+        ----------
+        estimate
+            Position that it claims.
+        proved
+            Position that is proved.
+        now
+            The time.
+        patience
+            How long a proof may take.
+        """
+        if estimate <= proved:
+            self.offset = self.at = None
+            return False
+        if self.offset is None or self.at is None or proved >= self.offset:
+            self.offset, self.at = estimate, now
+        return now - self.at <= patience

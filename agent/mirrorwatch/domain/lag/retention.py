@@ -1,0 +1,137 @@
+"""The check ``retention``: how long until records are lost for good."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from ..report import Evidence, Finding, Health, Verdict, conclude, seconds
+from ..wording import agree, counted
+from .model import FirstLoss, Headroom, LagObservation, TopicLag, first_loss
+
+__all__ = ["RetentionLimits", "judge_retention"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RetentionLimits:
+    """Limits of the check. The configuration gives their reasons."""
+
+    critical: timedelta = timedelta(hours=6)
+    """Time to loss from which it is critical."""
+
+    critical_share: float = 0.5
+    """Share of the retention above which it is not."""
+
+    warning: timedelta = timedelta(hours=24)
+    """Time to loss from which it is a warning."""
+
+    warning_share: float = 0.75
+    """Share of the retention above which it is not."""
+
+
+def judge_retention(
+    flow: str,
+    seen: LagObservation | None,
+    limits: RetentionLimits,
+    now: datetime,
+) -> Verdict:
+    """Judge how long until the oldest record not yet copied expires.
+
+    Parameters
+    ----------
+    flow
+        Name of the flow.
+    seen
+        Its lag, with what is left of each topic.
+    limits
+        Limits of the check.
+    now
+        The time.
+    """
+    worst = None if seen is None else _worst(seen)
+    return conclude(
+        _find(seen, worst, limits),
+        flow=flow,
+        check="retention",
+        now=now,
+        evidence={} if worst is None else _evidence(worst),
+    )
+
+
+def _find(
+    seen: LagObservation | None,
+    worst: FirstLoss | None,
+    limits: RetentionLimits,
+) -> Iterator[Finding]:
+    if seen is None:
+        yield Finding(Health.UNKNOWN, "No topic was surveyed yet")
+        return
+    for problem in seen.problems:
+        yield Finding(Health.UNKNOWN, problem)
+    if not seen.configs_known:
+        yield Finding(
+            Health.UNKNOWN,
+            "How long the source keeps its records is not known yet",
+        )
+        return
+    for topic in seen.topics:
+        if topic.records and topic.headroom is not None:
+            yield from _judge(topic, topic.headroom, limits)
+    if worst is None:
+        yield Finding(Health.OK, "The source deletes no record")
+    else:
+        yield Finding(
+            Health.OK,
+            f"Were the mirror to stop now, {worst.topic.topic} would be the "
+            f"first to lose records, in {seconds(worst.headroom.remaining)}",
+        )
+
+
+def _judge(
+    topic: TopicLag, headroom: Headroom, limits: RetentionLimits
+) -> Iterator[Finding]:
+    left, share = headroom.remaining, headroom.share
+    drains = topic.drain is not None and topic.drain < left
+    about = " (estimated from the size of the log)" * headroom.estimated
+    what = (
+        f"{topic.topic} loses records in {seconds(left)}{about}: "
+        f"{counted(topic.records, 'record')} {agree(topic.records, 'wait')}"
+    )
+    if share < limits.critical_share and not drains:
+        yield Finding(
+            Health.CRITICAL,
+            f"{what}, and will not be copied before: raise the retention at "
+            "the source, or mend the mirror, before then",
+        )
+    elif share < limits.critical_share and left < limits.critical:
+        yield Finding(Health.CRITICAL, f"{what}; {_drain(topic)}")
+    elif share < limits.warning_share and left < limits.warning:
+        yield Finding(Health.WARNING, f"{what}; {_drain(topic)}")
+
+
+def _drain(topic: TopicLag) -> str:
+    if topic.drain is None:
+        return "the lag does not get smaller"
+    return f"as fast as now, the lag is gone in {seconds(topic.drain)}"
+
+
+def _worst(seen: LagObservation) -> FirstLoss | None:
+    # Where nothing waits, nothing is at stake yet.
+    waiting = [topic for topic in seen.topics if topic.records]
+    return first_loss(waiting) or first_loss(seen.topics)
+
+
+def _evidence(worst: FirstLoss) -> Evidence:
+    drain = worst.topic.drain
+    return {
+        "worst_topic": worst.topic.topic,
+        "topics_alike": worst.others_alike,
+        "time_to_loss_seconds": round(
+            worst.headroom.remaining.total_seconds()
+        ),
+        "share_of_retention": round(worst.headroom.share, 3),
+        "estimated": worst.headroom.estimated,
+        "records": worst.topic.records,
+        "drain_seconds": None
+        if drain is None
+        else round(drain.total_seconds()),
+    }

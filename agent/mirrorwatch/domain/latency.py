@@ -1,0 +1,107 @@
+"""The check ``latency``: whether probes take longer than usual."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from .observations import LatencyObservation
+from .report import Finding, Health, Verdict, conclude
+
+__all__ = ["LatencyLimits", "judge_latency"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LatencyLimits:
+    """Limits of the check. The configuration gives their reasons."""
+
+    enabled: bool = True
+    """Whether probes are sent at all."""
+
+    critical: timedelta = timedelta(seconds=5)
+    """Below this, no latency is critical."""
+
+    critical_factor: float = 10
+    """Times the usual from which it is critical."""
+
+    warning: timedelta = timedelta(seconds=2)
+    """Below this, no latency is a warning."""
+
+    warning_factor: float = 3
+    """Times the usual from which it is a warning."""
+
+
+def judge_latency(
+    flow: str,
+    seen: LatencyObservation | None,
+    limits: LatencyLimits,
+    now: datetime,
+) -> Verdict:
+    """Judge the 99th percentile of the last five minutes.
+
+    Parameters
+    ----------
+    flow
+        Name of the flow.
+    seen
+        Its latency, and what is usual.
+    limits
+        Limits of the check.
+    now
+        The time.
+    """
+    return conclude(
+        _find(seen, limits),
+        flow=flow,
+        check="latency",
+        now=now,
+        evidence={}
+        if seen is None
+        else {
+            "p99_seconds": _rounded(seen.p99),
+            "usual_p99_seconds": _rounded(seen.usual),
+            "arrivals": seen.measured,
+        },
+    )
+
+
+def _find(
+    seen: LatencyObservation | None, limits: LatencyLimits
+) -> Iterator[Finding]:
+    if not limits.enabled:
+        yield Finding(Health.OFF, "canary.enabled is off")
+        return
+    if seen is None or seen.p99 is None:
+        yield Finding(
+            Health.UNKNOWN, "No probe has arrived in the last five minutes"
+        )
+        return
+    usual = (
+        "and what is usual is not known yet"
+        if seen.usual is None
+        else f"usually {_told(seen.usual)} s"
+    )
+    reason = (
+        f"99 of 100 probes took up to {_told(seen.p99)} s in the last "
+        f"five minutes, {usual}"
+    )
+    for health, least, factor in (
+        (Health.CRITICAL, limits.critical, limits.critical_factor),
+        (Health.WARNING, limits.warning, limits.warning_factor),
+    ):
+        unusual = seen.usual is None or seen.p99 > seen.usual * factor
+        if seen.p99 > least and unusual:
+            # Slow, but nobody knows whether more than usual: no alarm.
+            known = seen.usual is not None
+            yield Finding(health if known else Health.WARNING, reason)
+            return
+    yield Finding(Health.OK, reason)
+
+
+def _rounded(duration: timedelta | None) -> float | None:
+    return None if duration is None else round(duration.total_seconds(), 3)
+
+
+def _told(duration: timedelta) -> str:
+    """Return seconds with three digits: nobody acts upon more."""
+    total = duration.total_seconds()
+    return f"{total:.3g}" if total < 1000 else f"{total:.0f}"

@@ -1,0 +1,310 @@
+"""What a mirror says of itself in its internal topics."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import Literal
+
+from .topics import HEARTBEATS, PatternError, Selection, compile_pattern
+
+__all__ = [
+    "Assignment",
+    "Checkpoint",
+    "Committed",
+    "Companion",
+    "Connector",
+    "Habits",
+    "Heartbeat",
+    "MirrorFact",
+    "Sync",
+    "TaskCount",
+    "TaskState",
+]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Committed:
+    """A source offset that the mirror committed."""
+
+    topic: str
+    """Source topic."""
+
+    partition: int
+    """Source partition."""
+
+    position: int | None
+    """Next source offset to copy; `None` if the offset was deleted."""
+
+    written_at: datetime
+    """When the mirror wrote it, by the earlier of its clock and ours."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sync:
+    """One record's offsets on both sides."""
+
+    topic: str
+    """Source topic."""
+
+    partition: int
+    """Source partition."""
+
+    upstream: int
+    """Source offset of the record."""
+
+    downstream: int
+    """Target offset of the record."""
+
+    written_at: datetime
+    """When the mirror wrote it, by the earlier of its clock and ours."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Connector:
+    """How the mirror's source connector is configured."""
+
+    name: str
+    """Name of the connector."""
+
+    selection: Selection
+    """Topics that it replicates."""
+
+    refresh: timedelta
+    """How often it looks for new topics and partitions."""
+
+    max_in_flight: int
+    """Requests in flight of its producer; with 1, order holds."""
+
+    max_request_bytes: int | None = None
+    """Largest request of its producer, `None` if that is not said."""
+
+    read_committed: bool | None = False
+    """Whether it skips aborted records of transactions; MirrorMaker 2's own
+    default is to copy them. `None` if it cannot be told from what is said."""
+
+    starts_at_end: bool = False
+    """Whether partitions without a position are read from their end
+    (``auto.offset.reset`` is ``latest``): what they held is skipped."""
+
+    tolerates_errors: bool = False
+    """Whether records that fail are dropped (``errors.tolerance``)."""
+
+    transforms: bool = True
+    """Whether it has transforms, which may drop records that were read; true
+    where that is not said."""
+
+    flush: timedelta | None = None
+    """How often it commits positions; `None` if that is not said."""
+
+    config_sync: timedelta | None = None
+    """How often it copies topic configs; `None` if it does not."""
+
+    config_excluded: tuple[str, ...] = ()
+    """Properties of topics that it does not copy, as patterns."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Companion:
+    """A connector that does not copy records of this flow."""
+
+    name: str
+    """Name of the connector."""
+
+    role: Literal["checkpoints", "heartbeats", "neighbour", "removed"]
+    """What it does: for this flow, for others, or nothing any more."""
+
+    interval: timedelta | None = None
+    """How often it emits; `None` if it does not, or not for this flow."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TaskCount:
+    """How many tasks a connector has: those beyond it are left over."""
+
+    connector: str
+    """Name of the connector."""
+
+    tasks: int
+    """Number of its tasks."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Assignment:
+    """The partitions that one task of a connector was given."""
+
+    connector: str
+    """Name of the connector."""
+
+    task: int
+    """Number of the task."""
+
+    partitions: frozenset[tuple[str, int]]
+    """Source topics and partitions."""
+
+    written_at: datetime
+    """When it was given them, by the earlier of its clock and ours."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TaskState:
+    """What Connect says of a connector, or of one of its tasks."""
+
+    connector: str
+    """Name of the connector."""
+
+    task: int | None
+    """Number of the task; `None` for the connector itself."""
+
+    state: str | None
+    """``RUNNING``, ``FAILED``, ``PAUSED``, ``STOPPED``, ``RESTARTING`` or
+    ``UNASSIGNED``; `None` if it was removed."""
+
+    worker: str
+    """Who runs it, as Connect names it."""
+
+    trace: str
+    """Stack trace of what failed; empty if nothing did."""
+
+    generation: int
+    """Grows with every rebalance."""
+
+    written_at: datetime
+    """When it was written, by the earlier of its clock and ours."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Heartbeat:
+    """A sign of life that the mirror carries."""
+
+    source: str
+    """Alias of the cluster that it names as its source."""
+
+    target: str
+    """Alias of the cluster that it names as its target."""
+
+    place: Literal["source", "carried", "target"]
+    """Where it was read: at the source, where the mirror copied it to, or at
+    the target, where a worker of the mirror wrote it without copying."""
+
+    beat_at: datetime
+    """When it was made, by the clock of who made it."""
+
+    written_at: datetime
+    """When it was written, by the earlier of its clock and ours."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Checkpoint:
+    """Where a consumer group would go on at the target."""
+
+    group: str
+    """Name of the consumer group."""
+
+    topic: str
+    """Topic, by its name at the target."""
+
+    partition: int
+    """Partition."""
+
+    upstream: int
+    """The group's offset at the source."""
+
+    downstream: int
+    """The same at the target."""
+
+    written_at: datetime
+    """When it was written, by the earlier of its clock and ours."""
+
+
+MirrorFact = (
+    Committed | Sync | Connector | Companion | TaskCount | Assignment
+) | (TaskState | Heartbeat | Checkpoint)
+"""Anything read from an internal topic."""
+
+
+USUAL = timedelta(minutes=10)
+"""MirrorMaker 2's ``refresh.topics.interval.seconds``, and its
+``sync.topic.configs.interval.seconds``."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Habits:
+    """What all source connectors of a flow do; MirrorMaker 2's defaults
+    where that is not known.
+    """
+
+    refresh: timedelta = USUAL
+    """How often the slowest looks for new topics and partitions."""
+
+    config_sync: timedelta | None = USUAL
+    """How often the slowest copies topic configs; `None` if none does."""
+
+    excluded: tuple[str, ...] = ()
+    """Properties of topics that are not copied, as patterns."""
+
+    selections: tuple[Selection, ...] = ()
+    """Topics that each replicates; none if that is not known."""
+
+    known: bool = False
+    """Whether a connector was seen at all."""
+
+    @classmethod
+    def of(cls, connectors: Iterable[Connector]) -> "Habits":
+        """Return the habits of a flow's connectors."""
+        connectors = tuple(connectors)
+        if not connectors:
+            return cls()
+        syncs = [c.config_sync for c in connectors if c.config_sync]
+        return cls(
+            refresh=max(c.refresh for c in connectors),
+            config_sync=max(syncs, default=None),
+            excluded=tuple(
+                dict.fromkeys(p for c in connectors for p in c.config_excluded)
+            ),
+            selections=tuple(c.selection for c in connectors)
+            if all(_readable(c.selection) for c in connectors)
+            else (),
+            known=True,
+        )
+
+    def wants(self, topic: str) -> bool:
+        """Tell whether a connector takes a topic; yes if not known.
+
+        Heartbeats are taken whatever the filter says.
+        """
+        if not self.selections:
+            return True
+        known = self._wanted.get(topic)
+        if known is None:
+            known = self._wanted[topic] = topic.endswith(HEARTBEATS) or any(
+                selection.matches(topic) for selection in self.selections
+            )
+        return known
+
+    def excludes(self, name: str) -> bool:
+        """Tell whether a property of topics is not copied."""
+        return any(pattern.fullmatch(name) for pattern in self._excluded)
+
+    @cached_property
+    def _wanted(self) -> dict[str, bool]:
+        """What was answered: asked for each topic at each tick."""
+        return {}
+
+    @cached_property
+    def _excluded(self) -> tuple[re.Pattern[str], ...]:
+        return tuple(compile_pattern(p) for p in self.excluded if _compiles(p))
+
+
+def _readable(selection: Selection) -> bool:
+    """Tell whether Python reads a mirror's patterns as Java does."""
+    return all(map(_compiles, (*selection.include, *selection.exclude)))
+
+
+def _compiles(pattern: str) -> bool:
+    try:
+        compile_pattern(pattern)
+    except PatternError:
+        return False
+    return True

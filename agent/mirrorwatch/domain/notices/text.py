@@ -1,0 +1,148 @@
+"""A notice in words, for a person who was just woken."""
+
+import math
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import Any
+
+from ..report import Evidence, Health, seconds
+from ..wording import counted
+from .model import Change, Kind, Line, Message, Notice
+
+__all__ = ["SCHEMA_VERSION", "Links", "to_document", "to_message"]
+
+
+SCHEMA_VERSION = 1
+"""Of the documents of notices. Changes when a reader of the version before
+could misunderstand something; new keys may come at any time."""
+
+MOST_LINES = 12
+"""Checks that are named. There are not many more, and one screen of a phone
+does not hold them."""
+
+LONGEST_REASON = 400
+"""Characters of a reason; the page has all of it."""
+
+WORDS = {
+    Health.OFF: "is not judged",
+    Health.OK: "is ok",
+    Health.UNKNOWN: "cannot be judged",
+    Health.WARNING: "has a warning",
+    Health.CRITICAL: "is critical",
+}
+
+
+class Links:
+    """Where a message leads.
+
+    Parameters
+    ----------
+    page
+        Address of the status page, without a slash at the end.
+    explain
+        Returns the path of what is said about a check and its reason.
+    """
+
+    def __init__(self, page: str, explain: Callable[[str, str], str]) -> None:
+        self.page = page
+        self._explain = explain
+
+    def runbook(self, change: Change) -> str:
+        """Return where it is said what to do about a check."""
+        verdict = change.verdict
+        return self.page + self._explain(verdict.check, verdict.reason)
+
+
+def to_message(notice: Notice, links: Links) -> Message:
+    """Return a notice in words."""
+    return Message(
+        id=notice.id,
+        at=notice.at,
+        title=_title(notice),
+        lines=tuple(_lines(notice, links)),
+        document=to_document(notice, links),
+    )
+
+
+def _title(notice: Notice) -> str:
+    flow, lasted = notice.flow, seconds(notice.lasted)
+    words = WORDS[notice.health]
+    match notice.kind:
+        case Kind.RECOVERED:
+            return f"{flow} is ok again, after {lasted}"
+        case Kind.REMINDER:
+            return f"{flow} is still critical, for {lasted}"
+        case Kind.CHANGED:
+            return f"{flow} {words}, and more is wrong than before"
+        case Kind.BETTER:
+            return f"{flow} is better, but {words}"
+        case _:
+            return f"{flow} {words}"
+
+
+def _lines(notice: Notice, links: Links) -> Iterator[Line]:
+    for change in notice.changes[:MOST_LINES]:
+        verdict = change.verdict
+        reason = verdict.reason
+        if len(reason) > LONGEST_REASON:
+            reason = reason[:LONGEST_REASON] + "..."
+        text = f"{verdict.health.label}: {verdict.check}: {reason}"
+        bad = verdict.health > Health.OK
+        yield Line(text=text, link=links.runbook(change) if bad else None)
+    more = len(notice.changes) - MOST_LINES
+    if more > 0:
+        yield Line(text=f"and {counted(more, 'check')} more")
+    if notice.kind is not Kind.RECOVERED:
+        yield Line(text=f"Not ok since {_minute(notice.since)}")
+    if notice.untold:
+        changes = counted(notice.untold, "change")
+        yield Line(text=f"And {changes} not told, of this or other flows")
+    if notice.is_last:
+        yield Line(
+            text="No more notices for up to an hour "
+            "(sinks.notify.most_per_hour): look at the page"
+        )
+    yield Line(text=f"{_minute(notice.at)}, {links.page}", link=links.page)
+
+
+def to_document(notice: Notice, links: Links) -> dict[str, Any]:
+    """Return a notice as JSON, as in docs/notifications.md."""
+    return {
+        "version": SCHEMA_VERSION,
+        "id": notice.id,
+        "kind": notice.kind.value,
+        "at": notice.at.isoformat(),
+        "flow": notice.flow,
+        "health": notice.health.label,
+        "before": notice.before.label,
+        "since": notice.since.isoformat(),
+        "lasted_seconds": notice.lasted.total_seconds(),
+        "checks": [
+            {
+                "check": change.verdict.check,
+                "health": change.verdict.health.label,
+                "before": change.before.label,
+                "reason": change.verdict.reason,
+                "since": change.verdict.since.isoformat(),
+                "evidence": _finite(change.verdict.evidence),
+                "runbook": links.runbook(change),
+            }
+            for change in notice.changes
+        ],
+        "untold_changes": notice.untold,
+        "page": links.page,
+    }
+
+
+def _finite(evidence: Evidence) -> dict[str, Any]:
+    """Return evidence, with the numbers that JSON does not have as words."""
+    return {
+        name: str(value)
+        if isinstance(value, float) and not math.isfinite(value)
+        else value
+        for name, value in evidence.items()
+    }
+
+
+def _minute(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M} UTC"

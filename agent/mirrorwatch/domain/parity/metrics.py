@@ -1,0 +1,58 @@
+"""Figures of parity: how far both sides are from being alike."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from ..metrics import Sample, gauge
+from .configs import ConfigsObservation
+from .topics import TopicsObservation
+
+__all__ = [
+    "CONFIG_DRIFTS",
+    "METRICS",
+    "MISSING_TOPICS",
+    "PARTITION_MISMATCHES",
+    "config_figures",
+    "topic_figures",
+]
+
+
+_LABELS = ("flow",)
+
+MISSING_TOPICS = gauge(
+    "missing_topics",
+    "topics",
+    "parity",
+    _LABELS,
+    "Topics that the target should have by now; absent while unknown",
+)
+PARTITION_MISMATCHES = gauge(
+    "partition_mismatches",
+    "topics",
+    "parity",
+    _LABELS,
+    "Topics that should have as many partitions on both sides by now",
+)
+
+CONFIG_DRIFTS = gauge(
+    "config_drifts",
+    "properties of topics",
+    "parity",
+    _LABELS,
+    "Properties that matter and should be alike on both sides by now",
+)
+
+METRICS = (MISSING_TOPICS, PARTITION_MISMATCHES, CONFIG_DRIFTS)
+
+
+def topic_figures(seen: TopicsObservation, _: datetime) -> Iterator[Sample]:
+    """Yield the figures of one flow's topics; none while they are unknown."""
+    if seen.known:
+        yield Sample(MISSING_TOPICS, (seen.flow,), seen.absent)
+        yield Sample(PARTITION_MISMATCHES, (seen.flow,), len(seen.divided))
+
+
+def config_figures(seen: ConfigsObservation, _: datetime) -> Iterator[Sample]:
+    """Yield the figures of one flow's configurations."""
+    if seen.fresh:
+        yield Sample(CONFIG_DRIFTS, (seen.flow,), len(seen.due))

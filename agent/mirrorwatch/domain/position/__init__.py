@@ -1,0 +1,1 @@
+"""The mirror's positions, and resets that no lag shows."""

@@ -1,0 +1,28 @@
+"""Figures of positions that were lost, by topic."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from ..metrics import Sample, counter
+from .model import PositionObservation
+
+__all__ = ["METRICS", "RESETS", "figures"]
+
+
+RESETS = counter(
+    "position_resets",
+    "resets",
+    "skips",
+    ("flow", "topic"),
+    "Times that the mirror lost its place in a partition, or that it had to "
+    "copy again",
+)
+
+METRICS = (RESETS,)
+
+
+def figures(seen: PositionObservation, now: datetime) -> Iterator[Sample]:
+    """Yield the resets of each topic."""
+    del now  # a counter has no age
+    for topic, resets in sorted(seen.counts.items()):
+        yield Sample(RESETS, (seen.flow, topic), resets)

@@ -1,0 +1,324 @@
+"""Everything about resets that must outlive the agent."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from ..cluster_view import TopicPartition
+
+__all__ = ["Kind", "Place", "PositionObservation", "Reset", "ResetBooks"]
+
+
+class Kind(StrEnum):
+    """What happened."""
+
+    EXPIRED = "expired"
+    """Records left the source before they were copied."""
+
+    BEYOND = "beyond"
+    """The mirror is past the end of the source's log."""
+
+    REWIND = "rewind"
+    """The mirror went back, and copies again."""
+
+    SOURCE_RECREATED = "source_recreated"
+    """Another topic has the name at the source."""
+
+    TARGET_RECREATED = "target_recreated"
+    """Another topic has the name at the target."""
+
+    OFFSETS_GONE = "offsets_gone"
+    """The topic of the committed positions is gone, or another one."""
+
+    OFFSETS_DELETED = "offsets_deleted"
+    """Somebody deleted committed positions."""
+
+    SYNCS_GONE = "syncs_gone"
+    """The topic of the offset syncs is gone, or another one."""
+
+    OTHER_CLUSTER = "other_cluster"
+    """An alias answers with the id of another cluster."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reset:
+    """One reset of a position.
+
+    Notes
+    -----
+    It is open as long as the mirror has not shown what it makes of it: the
+    first record that it copies afterwards decides.
+    """
+
+    number: int
+    """Number of the reset, the first one 1."""
+
+    kind: Kind
+    topic: str
+    """Source topic; the internal topic, or the alias of the cluster, where
+    these are concerned."""
+
+    began: datetime
+    """When it was first seen."""
+
+    settled: datetime | None = None
+    """When it was over; `None` while it is open."""
+
+    partition: int | None = None
+    """Partition, `None` where all of the topic is concerned."""
+
+    first: int | None = None
+    """First source offset concerned."""
+
+    end: int | None = None
+    """Source offset after the last one concerned."""
+
+    log_end: int | None = None
+    """End of the source's log, as last seen while it was open."""
+
+    target_end: int | None = None
+    """End of the partition at the target when it was first seen."""
+
+    places: int = 0
+    """Partitions concerned, where it is not one."""
+
+    gone: int = 0
+    """Records lost beside the range: of the topic that is no more, those
+    that were not copied, or all of its copies; at most so many."""
+
+    harmless: bool = False
+    """Whether it turned out that nothing was left out."""
+
+    away: bool = False
+    """Whether the flow does not carry the topic any more: it was deleted, or
+    is no longer wanted."""
+
+    before: str = ""
+    """Id that was known."""
+
+    now: str = ""
+    """Id that was found."""
+
+    from_end: bool = False
+    """Whether a mirror without a position begins at the end."""
+
+    @property
+    def count(self) -> int:
+        """Number of source offsets concerned."""
+        if self.first is None or self.end is None:
+            return 0
+        return max(0, self.end - self.first)
+
+
+@dataclass(kw_only=True, slots=True)
+class Place:
+    """What is proved of one partition of one topic id."""
+
+    reached: int | None = None
+    """Every offset below was copied or passed over; `None` if unknown."""
+
+    committed: int | None = None
+    """Position that the mirror committed last."""
+
+    committed_at: datetime | None = None
+    """When it wrote that; what it wrote before counts no more."""
+
+    upstream: int | None = None
+    """Source offset of the last sync."""
+
+    downstream: int | None = None
+    """Target offset of it; `None` where that topic is no more."""
+
+    synced_at: datetime | None = None
+    """When it wrote that; what it wrote before counts no more."""
+
+    empty_until: int = 0
+    """Up to here, only markers or emptied offsets follow the position."""
+
+    def origin_of(self, downstream: int) -> int | None:
+        """Return the source offset whose copy a target offset would be.
+
+        Right as long as nobody else writes there and nothing is left out.
+        """
+        if self.upstream is None or self.downstream is None:
+            return None
+        return self.upstream + downstream - self.downstream
+
+    def estimate(self, target_end: int | None) -> int | None:
+        """Return the next source offset, counted back from the target's end.
+
+        Notes
+        -----
+        Never below what is proved: that is a minute and a hundred records
+        old where the mirror was killed.
+        """
+        if self.reached is None:
+            return None
+        proved = max(self.reached, self.empty_until)
+        if target_end is None:
+            return proved
+        return max(proved, self.origin_of(target_end) or 0)
+
+
+Pin = tuple[str, str]
+"""What is pinned: kind (``cluster``, ``source``, ``target``, ``internal``)
+and name."""
+
+KEPT = 1000
+"""Resets kept in memory beyond the open ones: more than anybody reads."""
+
+Spot = tuple[Kind, str, int | None]
+
+
+@dataclass(kw_only=True)
+class ResetBooks:
+    """Pinned ids, proved positions, and resets, of one flow."""
+
+    pins: dict[Pin, str] = field(default_factory=dict)
+    places: dict[TopicPartition, Place] = field(default_factory=dict)
+    resets: dict[int, Reset] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+    """Resets by source topic; never forgotten."""
+
+    last: int = 0
+    """Number of the newest reset."""
+
+    def __post_init__(self) -> None:
+        self._newest: dict[Spot, int] = {}
+        for number in sorted(self.resets):
+            self._newest[_spot(self.resets[number])] = number
+        self.touched: set[TopicPartition] = set()
+        """Places to be written down, as soon as is convenient."""
+
+        self.urgent = False
+        """Whether anything else is to be written down now."""
+
+    def pin(self, kind: str, name: str, id_: str) -> None:
+        """Remember an id."""
+        if self.pins.get((kind, name)) != id_:
+            self.pins[kind, name] = id_
+            self.urgent = True
+
+    def unpin(self, kind: str) -> None:
+        """Forget all ids of a kind."""
+        for pin in [pin for pin in self.pins if pin[0] == kind]:
+            del self.pins[pin]
+            self.urgent = True
+
+    def newest(
+        self, kind: Kind, topic: str, partition: int | None = None
+    ) -> Reset | None:
+        """Return the newest reset of a kind at a place, if it is kept."""
+        return self.resets.get(self._newest.get((kind, topic, partition), 0))
+
+    def open(
+        self, kind: Kind, topic: str, partition: int | None = None
+    ) -> Reset | None:
+        """Return the reset of a kind that is open at a place."""
+        found = self.newest(kind, topic, partition)
+        return found if found and found.settled is None else None
+
+    def begin(
+        self,
+        kind: Kind,
+        topic: str,
+        at: datetime,
+        *,
+        partition: int | None = None,
+        counted: Iterable[str] | None = None,
+        **what: Any,
+    ) -> Reset:
+        """Open a reset, and count it.
+
+        Parameters
+        ----------
+        kind
+            What happened.
+        topic
+            Where.
+        at
+            When.
+        partition
+            Partition, if one is concerned.
+        counted
+            Source topics under which it counts; by default its own.
+        what
+            More about it.
+        """
+        self.last += 1
+        found = Reset(
+            number=self.last,
+            kind=kind,
+            topic=topic,
+            partition=partition,
+            began=at,
+            **what,
+        )
+        self._newest[_spot(found)] = found.number
+        self.resets[found.number] = found
+        for name in [topic] if counted is None else set(counted):
+            self.counts[name] = self.counts.get(name, 0) + 1
+        self.urgent = True
+        return found
+
+    def change(self, reset: Reset, **what: Any) -> Reset:
+        """Note what became of a reset."""
+        changed = replace(reset, **what)
+        if changed != reset:
+            self.resets[reset.number] = changed
+            self.urgent = True
+        return changed
+
+    def drop(self, reset: Reset) -> None:
+        """Forget a reset; it stays counted."""
+        self.resets.pop(reset.number, None)
+        self.urgent = True
+
+    def forget(self, now: datetime, memory: timedelta) -> None:
+        """Forget resets that are over for longer than anybody asks."""
+        over = [r for r in self.resets.values() if r.settled is not None]
+        for n, reset in enumerate(reversed(over)):
+            assert reset.settled is not None  # noqa: S101 - chosen so
+            if n >= KEPT or now - reset.settled > memory:
+                self.drop(reset)
+
+    def places_of(self, topic: str) -> Iterator[tuple[int, Place]]:
+        """Yield the partitions of a topic of which a position is known."""
+        for (name, partition), place in self.places.items():
+            if name == topic and place.reached is not None:
+                yield partition, place
+
+
+def _spot(reset: Reset) -> Spot:
+    return (reset.kind, reset.topic, reset.partition)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PositionObservation:
+    """The resets of one flow that are open or not long over."""
+
+    flow: str
+    """Name of the flow."""
+
+    at: datetime
+    """When both sides were last asked."""
+
+    source: str
+    """Our alias of the source."""
+
+    target: str
+    """Our alias of the target."""
+
+    partitions: int = 0
+    """Source partitions of which a position is known."""
+
+    resets: tuple[Reset, ...] = ()
+    """Open ones, and those not long over, in their order."""
+
+    counts: Mapping[str, int]
+    """Resets since the state file was made, by source topic."""
+
+    problems: tuple[str, ...] = ()
+    """What keeps positions from being known, in sentences."""

@@ -1,0 +1,384 @@
+"""What a sync or a commit says of a partition."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from ..cluster_view import ClusterView, TopicPartition
+from ..mirror_records import Committed, Sync
+from .model import Kind, Place, Reset, ResetBooks
+
+__all__ = ["Gaps", "Moves"]
+
+
+KEPT = timedelta(minutes=2)
+"""How long a gap waits for the log's start: that is read every 30 s, and one
+that moves later has passed records that were there to be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Gap:
+    place: TopicPartition
+    first: int
+    end: int
+    at: datetime
+
+
+@dataclass(slots=True)
+class Gaps:
+    """What was passed over and had not been seen to expire.
+
+    A mirror that is started, or that is overrun while it works, goes on at
+    the log's start before two surveys have seen that it lies beyond the
+    position; and nobody looks while the agent is away.
+
+    Notes
+    -----
+    A log that now begins within a gap, or where it ends, is what the mirror
+    met. Anything else that it passed over, markers and what was dropped, is
+    told by the skips.
+    """
+
+    _gaps: list[_Gap] = field(default_factory=list)
+
+    def note(
+        self, place: TopicPartition, first: int, end: int, at: datetime
+    ) -> None:
+        """Take the source offsets between two copies."""
+        self._gaps.append(_Gap(place, first, end, at))
+
+    def look(
+        self, books: ResetBooks, source: ClusterView, at: datetime
+    ) -> None:
+        """Find those at which the log began when they were passed."""
+        kept = []
+        for gap in self._gaps:
+            start = source.starts.get(gap.place, 0)
+            if gap.first < start <= gap.end:
+                found = books.begin(
+                    Kind.EXPIRED,
+                    gap.place[0],
+                    at,
+                    partition=gap.place[1],
+                    first=gap.first,
+                    end=gap.end,
+                )
+                books.change(found, settled=at)
+            elif start <= gap.first and at - gap.at <= KEPT:
+                kept.append(gap)
+        self._gaps = kept
+
+
+ONE_REWIND = timedelta(minutes=10)
+"""Steps back within this time are one rewind: two mirrors that write at once
+take turns for minutes."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """Opens and settles what a sync or a commit decides.
+
+    Parameters
+    ----------
+    books
+        The books.
+    source
+        The source, asked after all of them were read.
+    at
+        The time.
+    counted
+        Tells of a source topic whether the target's offsets count its copies.
+    """
+
+    books: ResetBooks
+    source: ClusterView
+    at: datetime
+    counted: Callable[[str], bool]
+
+    def decide(self, waiting: Reset, place: Place, sync: Sync) -> bool:
+        """Settle what the mirror made of a topic that was made again."""
+        end = self.source.ends.get((sync.topic, sync.partition))
+        if end is not None and sync.upstream >= end:
+            return False  # late, and of the topic that is no more
+        old = waiting.end or 0
+        copied = sync.downstream - (waiting.target_end or 0)
+        if copied < 0 and place.origin_of(sync.downstream) == sync.upstream:
+            end = max(old, sync.upstream + 1)
+            self.books.change(waiting, end=end)
+            return True  # written late, of what was copied before
+        counted = waiting.target_end is not None and self.counted(sync.topic)
+        if not counted or copied < 0:
+            # The copies cannot be counted: it went on where it was at most.
+            first = min(sync.upstream, old)
+        else:
+            first = sync.upstream - copied
+        self.settle(waiting, end=first)
+        place.reached = sync.upstream + 1
+        return True
+
+    def decide_by_commit(
+        self, waiting: Reset, place: Place, position: int
+    ) -> None:
+        """Settle what the mirror made of another log, if it has no syncs.
+
+        A commit says where the mirror is, not where it began: below the old
+        position, it has begun anew.
+        """
+        end = self.source.ends.get((waiting.topic, waiting.partition or 0))
+        if end is not None and position > end:
+            return  # late, and of the log that is no more
+        old = waiting.end or 0
+        self.settle(waiting, end=waiting.first if position < old else old)
+        place.reached = position
+
+    def go_back(
+        self, reached: int | None, topic: str, partition: int, to: int
+    ) -> None:
+        """Note that the mirror copies again from an offset."""
+        reached = reached or to
+        known = self.books.newest(Kind.REWIND, topic, partition)
+        if known is not None and (
+            known.settled is None
+            # Not one that lies apart: what is between was not copied again.
+            or (
+                self.at - known.settled < ONE_REWIND and to <= (known.end or 0)
+            )
+        ):
+            self.books.change(
+                known,
+                first=min(to, known.first or 0),
+                end=max(reached, known.end or 0),
+                settled=None,
+            )
+            return
+        self.books.begin(
+            Kind.REWIND,
+            topic,
+            self.at,
+            partition=partition,
+            first=to,
+            end=reached,
+        )
+
+    def catch_up(self, topic: str, partition: int, position: int) -> None:
+        """Note that the mirror is where it had been, if it had gone back."""
+        known = self.books.open(Kind.REWIND, topic, partition)
+        if known is not None and (known.end or 0) <= position:
+            self.settle(known)
+
+    def note_cut(
+        self, place: Place, topic: str, partition: int, end: int
+    ) -> None:
+        """Note that a mirror has begun anew in a log that was cut.
+
+        One that runs does that at once, long before a position beyond the end
+        is believed.
+        """
+        cut = self.books.begin(
+            Kind.BEYOND,
+            topic,
+            self.at,
+            partition=partition,
+            first=end,
+            end=place.reached,
+            log_end=end,
+        )
+        self.settle(cut, end=end)
+
+    def settle(self, reset: Reset, **what: int | None) -> None:
+        """Close a reset, harmless if it left nothing out."""
+        settled = self.books.change(reset, settled=self.at, **what)
+        self.books.change(settled, harmless=settled.count == 0)
+
+
+@dataclass(slots=True)
+class Moves:
+    """Takes syncs and commits in their order.
+
+    Parameters
+    ----------
+    books
+        The books.
+    source
+        The source, asked after all of them were read.
+    at
+        The time.
+    counted
+        Tells of a source topic whether the target's offsets count its copies:
+        not where others write there, nor where there are markers.
+    gaps
+        Takes what was passed over.
+    """
+
+    books: ResetBooks
+    source: ClusterView
+    at: datetime
+    counted: Callable[[str], bool]
+    gaps: Gaps
+    _outcome: Outcome = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._outcome = Outcome(self.books, self.source, self.at, self.counted)
+
+    def take_syncs(
+        self, topic: str, partition: int, syncs: Iterable[Sync]
+    ) -> None:
+        """Take the syncs of one partition, in the topic's order."""
+        key = (topic, partition)
+        for sync in syncs:
+            place = self.books.places.setdefault(key, Place())
+            if _is_known(place, sync):
+                continue
+            if self._take(place, sync):
+                place.upstream = sync.upstream
+                place.downstream = (
+                    sync.downstream if self.counted(topic) else None
+                )
+            place.synced_at = _later(place.synced_at, sync.written_at)
+            self.books.touched.add(key)
+
+    def leave_old(
+        self, topic: str, partition: int, syncs: Sequence[Sync]
+    ) -> Sequence[Sync]:
+        """Return the syncs that cannot be of a topic that is no more.
+
+        Notes
+        -----
+        They were read about when the topic was made again. Those that go on
+        from the ones before are of the old topic.
+        """
+        waiting = self.books.open(Kind.SOURCE_RECREATED, topic, partition)
+        place = self.books.places.get((topic, partition))
+        if waiting is None or place is None:
+            return syncs
+        last = place.upstream
+        for n, sync in enumerate(syncs):
+            if _is_known(place, sync):
+                continue
+            if last is not None and sync.upstream < last:
+                return syncs[n:]
+            last = place.upstream = sync.upstream
+            place.synced_at = _later(place.synced_at, sync.written_at)
+            end = max(waiting.end or 0, sync.upstream + 1)
+            waiting = self.books.change(waiting, end=end)
+        return ()
+
+    def take_commit(self, fact: Committed) -> bool:
+        """Take a commit; tell whether it deletes the one before."""
+        key = (fact.topic, fact.partition)
+        place = self.books.places.get(key)
+        if place is None:
+            place = Place()
+        elif (
+            place.committed_at is not None
+            and fact.written_at <= place.committed_at
+        ):
+            return False
+        before, place.committed = place.committed, fact.position
+        place.committed_at = fact.written_at
+        self.books.places[key] = place
+        self.books.touched.add(key)
+        if fact.position is None:
+            return before is not None
+        waiting = self.books.open(Kind.SOURCE_RECREATED, *key)
+        if waiting is not None:
+            place.committed = None
+            if place.upstream is None:
+                self._outcome.decide_by_commit(waiting, place, fact.position)
+            return False
+        beyond = self.books.open(Kind.BEYOND, *key)
+        if beyond is not None and place.upstream is None:
+            self._outcome.decide_by_commit(beyond, place, fact.position)
+            return False
+        if before is not None and fact.position < before:
+            self._outcome.go_back(place.reached, *key, fact.position)
+        if _is_newer(fact, place):
+            place.reached = max(place.reached or 0, fact.position)
+            self._outcome.catch_up(*key, fact.position)
+        return False
+
+    def _take(self, place: Place, sync: Sync) -> bool:
+        """Take a sync; tell whether it is of the topic that is there."""
+        where = (sync.topic, sync.partition)
+        waiting = self.books.open(Kind.SOURCE_RECREATED, *where)
+        if waiting is not None:
+            return self._outcome.decide(waiting, place, sync)
+        after = sync.upstream + 1
+        beyond = self.books.open(Kind.BEYOND, *where)
+        if beyond is not None:
+            reached = beyond.end or 0
+            first = min(sync.upstream, reached)
+            self._outcome.settle(beyond, end=max(beyond.first or 0, first))
+            place.reached = after
+            return True
+        if place.reached is None:
+            place.reached = after
+            return True
+        expired = self.books.open(Kind.EXPIRED, *where)
+        if expired is not None and sync.upstream >= (expired.end or 0):
+            self._end_expired(expired, place, sync)
+        elif _is_back(place, sync):
+            self._go_back(place, sync)
+        else:
+            self._go_on(place, sync)
+        place.reached = max(place.reached, after)
+        if place.reached <= after:
+            self._outcome.catch_up(*where, after)
+        return True
+
+    def _end_expired(self, expired: Reset, place: Place, sync: Sync) -> None:
+        origin, reached = place.origin_of(sync.downstream), place.reached or 0
+        if origin is None or not reached <= origin:
+            origin = max(reached, place.empty_until)
+        first = min(origin, sync.upstream)
+        if first < sync.upstream:
+            self._outcome.settle(expired, first=first, end=sync.upstream)
+        else:
+            self.books.drop(expired)  # all of it had been copied
+
+    def _go_back(self, place: Place, sync: Sync) -> None:
+        where, reached = (sync.topic, sync.partition), place.reached or 0
+        end = self.source.ends.get(where)
+        if end is not None and end < reached:
+            self._outcome.note_cut(place, *where, end)
+            place.reached = sync.upstream + 1
+            return
+        # Copies that neither a sync nor a commit told.
+        copied = place.origin_of(sync.downstream) or 0
+        reached = max(reached, min(copied, end or 0))
+        self._outcome.go_back(reached, *where, sync.upstream)
+
+    def _go_on(self, place: Place, sync: Sync) -> None:
+        origin = place.origin_of(sync.downstream)
+        if origin is None or origin >= sync.upstream:
+            return
+        self.gaps.note(
+            (sync.topic, sync.partition),
+            max(origin, place.reached or 0, place.empty_until),
+            sync.upstream,
+            self.at,
+        )
+
+
+def _is_known(place: Place, sync: Sync) -> bool:
+    """Tell whether a sync was written again because nothing moved."""
+    return sync.upstream == place.upstream and (
+        place.downstream in {None, sync.downstream}
+    )
+
+
+def _is_back(place: Place, sync: Sync) -> bool:
+    """Tell whether a sync is of a record that had been copied before."""
+    if place.upstream is None:
+        return sync.upstream < (place.reached or 0)
+    # The same one, which is not known, is a second copy of its record.
+    return sync.upstream <= place.upstream
+
+
+def _later(before: datetime | None, at: datetime) -> datetime:
+    return at if before is None else max(before, at)
+
+
+def _is_newer(fact: Committed, place: Place) -> bool:
+    """Tell whether a commit says more than the last sync."""
+    return place.synced_at is None or fact.written_at >= place.synced_at

@@ -1,0 +1,670 @@
+"""Follows the positions of one flow, survey by survey."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from ..cluster_view import ClusterView, FlowView, TopicPartition
+from ..mirror_records import Committed, Sync
+from .model import Kind, Place, PositionObservation, ResetBooks
+from .moves import Gaps, Moves
+
+__all__ = ["News", "ResetWatch"]
+
+
+def check_clusters(
+    books: ResetBooks, view: FlowView, accepted: Mapping[str, str]
+) -> bool:
+    """Pin the ids of both clusters; tell whether they are those pinned.
+
+    Parameters
+    ----------
+    books
+        The books.
+    view
+        What was seen.
+    accepted
+        Ids that the configuration gives, by alias: they rule.
+    """
+    same = True
+    for side, cluster in (("source", view.source), ("target", view.target)):
+        if cluster is None:
+            continue
+        alias = cluster.alias
+        pinned = books.pins.get(("cluster", alias))
+        wanted = accepted.get(alias) or pinned or cluster.id
+        known = books.open(Kind.OTHER_CLUSTER, alias)
+        if wanted != cluster.id:
+            same = False
+            if known is not None and known.now != cluster.id:
+                books.change(known, now=cluster.id)
+            elif known is None:
+                books.begin(
+                    Kind.OTHER_CLUSTER,
+                    alias,
+                    view.at,
+                    counted=(),
+                    before=wanted,
+                    now=cluster.id,
+                )
+            continue
+        if known is not None:
+            books.drop(known)
+        if pinned is not None and pinned != cluster.id:
+            _begin_anew(books, side)
+        books.pin("cluster", alias, cluster.id)
+    return same
+
+
+def _begin_anew(books: ResetBooks, side: str) -> None:
+    """Forget what was known of a cluster that another one has replaced."""
+    books.unpin(side)
+    if side == "source":
+        for place in books.places.values():
+            place.reached = place.committed = place.upstream = None
+            place.downstream = None
+    else:
+        for place in books.places.values():
+            place.downstream = None
+    books.touched.update(books.places)
+
+
+def check_homes(
+    books: ResetBooks,
+    homes: Mapping[str, str | None],
+    view: FlowView,
+    internal: Mapping[str, str],
+    *,
+    from_end: bool,
+) -> None:
+    """Pin the ids of the topics in which the mirror keeps its positions.
+
+    Parameters
+    ----------
+    books
+        The books.
+    homes
+        Ids of the topics that were looked for, by kind.
+    view
+        What was seen.
+    internal
+        Names of these topics, by kind.
+    from_end
+        Whether a mirror without a position begins at the end.
+    """
+    for what, kind in (
+        ("offsets", Kind.OFFSETS_GONE),
+        ("syncs", Kind.SYNCS_GONE),
+    ):
+        if what not in homes:
+            continue
+        found, pinned = homes[what], books.pins.get(("internal", what))
+        name = internal.get(what, what)
+        known = books.open(kind, name)
+        if pinned is not None and found != pinned and known is None:
+            had = [
+                place
+                for place, kept in books.places.items()
+                if kept.committed is not None
+            ]
+            known = books.begin(
+                kind,
+                name,
+                view.at,
+                counted={t for t, _ in had} if what == "offsets" else (),
+                places=len(had),
+                before=pinned,
+                from_end=from_end,
+            )
+        if found is None:
+            continue
+        if known is not None:
+            books.change(known, settled=view.at, now=found)
+        books.pin("internal", what, found)
+
+
+BEYOND_AFTER = timedelta(seconds=15)
+"""How long a position must lie beyond the end: a new leader may not know for
+some seconds how far its followers are."""
+
+UNSURE_AFTER = timedelta(minutes=3)
+"""How long a position that is only known by commits must lie before the log's
+start: a commit comes with the flush interval, 60 s by default."""
+
+AWAY_AFTER = timedelta(minutes=1)
+"""How long a topic must be away: a cluster that comes up may not know all of
+its topics at once."""
+
+Spot = tuple[Kind, TopicPartition]
+
+
+@dataclass(slots=True)
+class Standing:
+    """Looks at every position, survey by survey.
+
+    Parameters
+    ----------
+    books
+        The books.
+    estimates
+        Whether the target's ends may be counted back to positions: not where
+        a mirror writes in transactions.
+    """
+
+    books: ResetBooks
+    estimates: bool = True
+    fresh: set[TopicPartition] = field(default_factory=set)
+    """Places that were not known before."""
+
+    _since: dict[Spot, datetime] = field(default_factory=dict)
+
+    def look(
+        self,
+        view: FlowView,
+        source: ClusterView,
+        empty_until: Mapping[TopicPartition, int],
+    ) -> None:
+        """Find positions outside of the log.
+
+        Parameters
+        ----------
+        view
+            What was seen.
+        source
+            The source in it.
+        empty_until
+            Up to where no data follows positions, by place.
+        """
+        since, self._since = self._since, {}
+        self._leave(view, since)
+        watched = {
+            (r.topic, r.partition)
+            for r in self.books.resets.values()
+            if r.settled is None
+        }
+        for key, place in self.books.places.items():
+            end, start = source.ends.get(key), source.starts.get(key, 0)
+            if end is None or key[0] not in view.names:
+                continue
+            inside = place.reached is not None and (
+                start <= place.reached <= end
+            )
+            if inside and key not in watched:
+                # Nearly all of them, at every tick.
+                self.fresh.discard(key)
+                continue
+            waiting = self.books.open(Kind.SOURCE_RECREATED, *key)
+            if waiting is not None:
+                self.books.change(waiting, log_end=end)
+            if place.reached is None:
+                continue
+            if place.reached > end or start > place.reached:
+                known = empty_until.get(key, 0)
+                if known > place.empty_until:
+                    place.empty_until = known
+                    self.books.touched.add(key)
+            if place.reached > end:
+                self._beyond(key, place, end, view.at, since)
+            elif start > place.reached:
+                self._expired(view, key, place, (start, end), since)
+            else:
+                self._over(key, place, end, view.at)
+            self.fresh.discard(key)
+
+    def _beyond(
+        self,
+        key: TopicPartition,
+        place: Place,
+        end: int,
+        at: datetime,
+        since: Mapping[Spot, datetime],
+    ) -> None:
+        known = self.books.open(Kind.BEYOND, *key)
+        if known is not None:
+            lowest = min(end, known.first or 0)
+            self.books.change(known, first=lowest, log_end=end)
+        elif self._stands((Kind.BEYOND, key), at, since, BEYOND_AFTER):
+            self.books.begin(
+                Kind.BEYOND,
+                key[0],
+                at,
+                partition=key[1],
+                first=end,
+                end=place.reached,
+                log_end=end,
+            )
+
+    def _expired(
+        self,
+        view: FlowView,
+        key: TopicPartition,
+        place: Place,
+        log: tuple[int, int],
+        since: Mapping[Spot, datetime],
+    ) -> None:
+        start, end = log
+        if key in self.fresh and start == end:
+            # Nobody can say any more whether these were data or markers.
+            place.reached = start
+            self.books.touched.add(key)
+            return
+        reached, sure = self._reached(view, key, place)
+        if reached >= start:
+            return
+        known = self.books.open(Kind.EXPIRED, *key)
+        what: dict[str, Any] = {
+            "first": reached,
+            "end": start,
+            "log_end": end,
+        }
+        if known is not None:
+            self.books.change(known, **what)
+            return
+        # Once more: the mirror may have gone on between the two questions.
+        patience = timedelta() if sure else UNSURE_AFTER
+        if self._stands((Kind.EXPIRED, key), view.at, since, patience):
+            self.books.begin(
+                Kind.EXPIRED, key[0], view.at, partition=key[1], **what
+            )
+
+    def _over(
+        self, key: TopicPartition, place: Place, end: int, at: datetime
+    ) -> None:
+        """Note what became of a position that lies within the log again."""
+        known = self.books.open(Kind.EXPIRED, *key)
+        if known is not None and place.upstream is None:
+            self.books.change(known, settled=at)  # no sync will say so
+        passed = self.books.open(Kind.BEYOND, *key)
+        if passed is not None:
+            self.books.change(passed, log_end=end)
+
+    def _leave(self, view: FlowView, since: Mapping[Spot, datetime]) -> None:
+        """Settle what nothing will decide, as the topic is gone.
+
+        Notes
+        -----
+        A source topic that was made again stays open all the same, unsaid:
+        the mirror still holds the old position, should there be a third one.
+        """
+        for reset in list(self.books.resets.values()):
+            if reset.settled is not None or reset.partition is None:
+                continue
+            if reset.topic in view.names:
+                self.books.change(reset, away=False)
+                continue
+            spot = (reset.kind, (reset.topic, reset.partition))
+            if not self._stands(spot, view.at, since, AWAY_AFTER):
+                continue
+            if reset.kind is Kind.BEYOND:
+                self.books.drop(reset)  # it comes again with the topic
+            elif reset.kind is Kind.SOURCE_RECREATED:
+                self.books.change(reset, away=True)
+            else:
+                self.books.change(reset, away=True, settled=view.at)
+
+    def _reached(
+        self, view: FlowView, key: TopicPartition, place: Place
+    ) -> tuple[int, bool]:
+        """Return the next offset to copy, and whether that is up to date."""
+        proved = max(place.reached or 0, place.empty_until)
+        if not self.estimates:
+            return proved, True  # committed with the records themselves
+        if view.target is None:
+            return proved, False
+        target_end = view.target.ends.get((view.names[key[0]], key[1]))
+        sure = target_end is not None and place.downstream is not None
+        return place.estimate(target_end) or proved, sure
+
+    def _stands(
+        self,
+        spot: Spot,
+        at: datetime,
+        since: Mapping[Spot, datetime],
+        patience: timedelta,
+    ) -> bool:
+        """Tell whether something was so before, for as long as is needed."""
+        first = self._since[spot] = since.get(spot, at)
+        return spot in since and at - first >= patience
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What both sides said one survey earlier."""
+
+    source: ClusterView | None = None
+    target: ClusterView | None = None
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    def reached(self, place: TopicPartition, known: Place) -> int | None:
+        """Return the next source offset of a place, as it was then."""
+        remote = self.names.get(place[0])
+        if self.target is None or remote is None:
+            return known.estimate(None)
+        return known.estimate(self.target.ends.get((remote, place[1])))
+
+
+def check_topics(
+    books: ResetBooks,
+    view: FlowView,
+    before: Before,
+    newest: Mapping[TopicPartition, Committed],
+) -> set[str]:
+    """Pin the ids of all topics; return those that are new at the source.
+
+    Parameters
+    ----------
+    books
+        The books.
+    view
+        What was seen; the source has answered.
+    before
+        What was seen one survey earlier.
+    newest
+        Newest commit of each place: of the topic that is no more.
+    """
+    assert view.source is not None  # noqa: S101 - the caller looked
+    _check_target(books, view, before)
+    found = set()
+    for topic in view.names:
+        id_ = view.source.topics[topic].id
+        pinned = books.pins.get(("source", topic))
+        if pinned != id_:
+            if pinned is not None:
+                found.add(topic)
+                _replace(books, view, before, newest, topic)
+            books.pin("source", topic, id_)
+    return found
+
+
+def _replace(
+    books: ResetBooks,
+    view: FlowView,
+    before: Before,
+    newest: Mapping[TopicPartition, Committed],
+    topic: str,
+) -> None:
+    """Open a reset for each partition of a topic that was made again."""
+    source = view.source
+    assert source is not None  # noqa: S101 - the caller looked
+    for partition, place in list(books.places_of(topic)):
+        key = (topic, partition)
+        reached = before.reached(key, place) or 0
+        old_end = None
+        if before.source is not None:
+            old_end = before.source.ends.get(key)
+        for kind in (Kind.EXPIRED, Kind.BEYOND, Kind.REWIND):
+            known = books.open(kind, topic, partition)
+            if known is not None:
+                books.change(known, settled=view.at)
+        waiting = books.open(Kind.SOURCE_RECREATED, topic, partition)
+        if waiting is not None:
+            books.change(waiting, settled=view.at)
+        books.begin(
+            Kind.SOURCE_RECREATED,
+            topic,
+            view.at,
+            partition=partition,
+            first=source.starts.get(key, 0),
+            end=reached,
+            log_end=source.ends.get(key),
+            target_end=_target_end(view, key),
+            gone=max(0, (old_end or 0) - reached),
+        )
+        fact = newest.get(key)
+        books.places[key] = Place(
+            committed_at=fact.written_at if fact else place.committed_at,
+            # Syncs that go on from there are still of the old topic.
+            upstream=place.upstream,
+            downstream=place.downstream,
+            synced_at=place.synced_at,
+        )
+        books.touched.add(key)
+
+
+def _target_end(view: FlowView, place: TopicPartition) -> int | None:
+    if view.target is None:
+        return None
+    return view.target.ends.get((view.names[place[0]], place[1]))
+
+
+def _check_target(books: ResetBooks, view: FlowView, before: Before) -> None:
+    if view.target is None:
+        return
+    new = set()
+    for remote in set(view.names.values()):
+        facts = view.target.topics.get(remote)
+        if facts is None:
+            continue
+        pinned = books.pins.get(("target", remote))
+        if pinned is not None and pinned != facts.id:
+            new.add(remote)
+        books.pin("target", remote, facts.id)
+    for topic, remote in view.names.items():
+        places = dict(books.places_of(topic)) if remote in new else {}
+        if not places:
+            continue
+        for partition, place in places.items():
+            place.downstream = None
+            books.touched.add((topic, partition))
+        books.begin(
+            Kind.TARGET_RECREATED,
+            topic,
+            view.at,
+            settled=view.at,
+            places=len(places),
+            gone=_copies(before.target, remote),
+            now=remote,
+        )
+
+
+def _copies(target: ClusterView | None, remote: str) -> int:
+    """Return how many offsets a topic held at the target."""
+    if target is None:
+        return 0
+    return sum(
+        end - target.starts.get(place, 0)
+        for place, end in target.ends.items()
+        if place[0] == remote
+    )
+
+
+READING = "The mirror's own topics are still being read: wait"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class News:
+    """What is known beside a survey."""
+
+    syncs: Sequence[Sync] = ()
+    """Every sync that was read since the survey before."""
+
+    homes: Mapping[str, str | None] = field(default_factory=dict)
+    """Ids of the mirror's own topics, by kind."""
+
+    empty_until: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """Up to where no data follows positions, by place."""
+
+    from_end: bool = False
+    """Whether a mirror without a position begins at the end."""
+
+    problems: Sequence[str] = ()
+    """What keeps the mirror's own topics from being read."""
+
+
+@dataclass(slots=True)
+class _Held:
+    """What was read before a survey's source was asked, to be judged by it."""
+
+    complete: bool = False
+    committed: Mapping[TopicPartition, Committed] = field(default_factory=dict)
+    syncs: dict[TopicPartition, list[Sync]] = field(default_factory=dict)
+
+
+class ResetWatch:
+    """Finds resets of the positions of one flow.
+
+    Parameters
+    ----------
+    flow
+        Name of the flow.
+    source
+        Our alias of its source.
+    target
+        Our alias of its target.
+    books
+        What is known from before.
+    accepted
+        Cluster ids that the configuration gives, by alias.
+    internal
+        Names of the mirror's own topics, by kind.
+    estimates
+        Whether the target's ends may be counted back to positions: not where
+        a mirror writes in transactions.
+    merged
+        Tells of a source topic whether others write to its target topic as
+        well.
+    memory
+        How long resets that are over are kept.
+
+    Notes
+    -----
+    Syncs and commits carry no topic id. They are judged by the survey after
+    the one that they came with, so that all of them were read before the
+    topics were described.
+    """
+
+    def __init__(
+        self,
+        *,
+        flow: str,
+        source: str,
+        target: str,
+        books: ResetBooks,
+        accepted: Mapping[str, str] | None = None,
+        internal: Mapping[str, str] | None = None,
+        estimates: bool = True,
+        merged: Callable[[str], bool] = lambda _: False,
+        memory: timedelta = timedelta(hours=1),
+    ) -> None:
+        self.books = books
+        self._flow = flow
+        self._aliases = (source, target)
+        self._accepted = accepted or {}
+        self._internal = internal or {}
+        self._counted = lambda topic: estimates and not merged(topic)
+        self._memory = memory
+        self._standing = Standing(books, estimates)
+        self._gaps = Gaps()
+        self._held = _Held()
+        self._before = Before()
+        self._partitions = len(books.places)
+
+    def take(self, view: FlowView, news: News) -> PositionObservation:
+        """Learn from a survey, and say what is known."""
+        problems = [*news.problems, *view.problems]
+        same = check_clusters(self.books, view, self._accepted)
+        if not same:
+            # Whatever it says is of other topics.
+            self._held, self._before = _Held(), Before()
+        elif view.source is None or not self._held.complete:
+            self._hold(view, news, self._held.syncs)
+            if view.source is not None:
+                problems.append(READING)
+        else:
+            self._judge(view, view.source, news)
+            self._hold(view, news, {})
+        self.books.forget(view.at, self._memory)
+        if view.source is not None:
+            places = self.books.places
+            carried = sum(topic in view.names for topic, _ in places)
+            self._partitions = carried or len(places)
+        source, target = self._aliases
+        return PositionObservation(
+            flow=self._flow,
+            at=view.at,
+            source=source,
+            target=target,
+            partitions=self._partitions,
+            resets=tuple(self.books.resets.values()),
+            counts=dict.fromkeys(view.names, 0) | self.books.counts,
+            problems=tuple(dict.fromkeys(problems)),
+        )
+
+    def _hold(
+        self,
+        view: FlowView,
+        news: News,
+        syncs: dict[TopicPartition, list[Sync]],
+    ) -> None:
+        """Keep what came with a survey for the next one."""
+        for sync in news.syncs:
+            key = (sync.topic, sync.partition)
+            place = self.books.places.get(key)
+            kept = syncs.setdefault(key, [])
+            if place is None or place.synced_at is None:
+                # Nothing to hold it to: where it is now is the beginning.
+                if not self._is_awaited(key):
+                    kept.clear()
+            elif (
+                not self._held.complete and sync.written_at <= place.synced_at
+            ):
+                continue  # read again, after a restart of the agent
+            kept.append(sync)
+        self._held = _Held(view.caught_up, view.committed, syncs)
+
+    def _is_awaited(self, place: TopicPartition) -> bool:
+        """Tell whether the first sync of a place will decide something."""
+        return self._held.complete and bool(
+            self.books.open(Kind.SOURCE_RECREATED, *place)
+        )
+
+    def _judge(self, view: FlowView, source: ClusterView, news: News) -> None:
+        books, held = self.books, self._held
+        check_homes(
+            books, news.homes, view, self._internal, from_end=news.from_end
+        )
+        new = check_topics(books, view, self._before, view.committed)
+        moves = Moves(books, source, view.at, self._counted, self._gaps)
+        for (topic, partition), syncs in held.syncs.items():
+            if topic not in view.names:
+                continue
+            if (topic, partition) not in books.places:
+                self._standing.fresh.add((topic, partition))
+            left: Sequence[Sync] = syncs
+            if topic in new:
+                left = moves.leave_old(topic, partition, syncs)
+            moves.take_syncs(topic, partition, left)
+        self._gaps.look(books, source, view.at)
+        self._take_commits(view, held.committed, moves, news)
+        self._standing.look(view, source, news.empty_until)
+        self._before = Before(source, view.target, view.names)
+
+    def _take_commits(
+        self,
+        view: FlowView,
+        committed: Mapping[TopicPartition, Committed],
+        moves: Moves,
+        news: News,
+    ) -> None:
+        deleted = []
+        for key, fact in committed.items():
+            if key[0] not in view.names:
+                continue
+            known = self.books.places.get(key)
+            if known is None:
+                self._standing.fresh.add(key)
+            elif known.committed_at == fact.written_at:
+                continue
+            if moves.take_commit(fact):
+                deleted.append(key)
+        if deleted:
+            self.books.begin(
+                Kind.OFFSETS_DELETED,
+                min(deleted)[0],
+                view.at,
+                counted={topic for topic, _ in deleted},
+                settled=view.at,
+                places=len(deleted),
+                from_end=news.from_end,
+            )

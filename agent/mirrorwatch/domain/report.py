@@ -1,0 +1,188 @@
+"""What the agent concludes: one verdict for each check on each flow."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import IntEnum
+
+__all__ = [
+    "Evidence",
+    "Finding",
+    "Flow",
+    "Health",
+    "Verdict",
+    "Window",
+    "conclude",
+    "keep_since",
+    "seconds",
+    "worst",
+]
+
+
+Evidence = Mapping[str, str | int | float | bool | None]
+"""Facts behind a verdict, by name; JSON scalars with units in the names."""
+
+
+class Health(IntEnum):
+    """How well one aspect of a flow is doing, ordered by severity."""
+
+    OFF = -1
+    """Not configured, or known to be absent there. Outside flow health."""
+
+    OK = 0
+    """Within its limits."""
+
+    UNKNOWN = 1
+    """Not enough was seen to say. Never treated as healthy."""
+
+    WARNING = 2
+    """Past the warning limit."""
+
+    CRITICAL = 3
+    """Past the critical limit."""
+
+    @property
+    def label(self) -> str:
+        """Name as it leaves the process."""
+        return self.name.lower()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Flow:
+    """One-way replication of a set of topics by one mirror."""
+
+    name: str
+    """Name, by default ``source->target``."""
+
+    source: str
+    """Alias of the cluster that is read."""
+
+    target: str
+    """Alias of the cluster that is written."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Verdict:
+    """Judgement of one check on one flow."""
+
+    flow: str
+    """Name of the flow that was judged."""
+
+    check: str
+    """Stable name of the check, used as a label in every sink."""
+
+    health: Health
+    """Outcome of the check."""
+
+    reason: str
+    """One sentence that a person on call can act on."""
+
+    since: datetime
+    """When the check first had this health without a break (UTC)."""
+
+    evidence: Evidence = field(default_factory=dict)
+    """Facts that led to the outcome."""
+
+
+def worst(verdicts: Iterable[Verdict]) -> Health:
+    """Return the health of the worst verdict, `Health.OFF` if none is on."""
+    return max((v.health for v in verdicts), default=Health.OFF)
+
+
+def keep_since(
+    judged: Iterable[Verdict], before: Iterable[Verdict]
+) -> tuple[Verdict, ...]:
+    """Carry on the start of every verdict whose health did not change.
+
+    Parameters
+    ----------
+    judged
+        Fresh verdicts, each ``since`` the tick that made it.
+    before
+        Verdicts of the tick before.
+    """
+    known = {(v.flow, v.check): v for v in before}
+    kept = []
+    for verdict in judged:
+        old = known.get((verdict.flow, verdict.check))
+        unchanged = old is not None and old.health is verdict.health
+        kept.append(
+            replace(verdict, since=old.since)
+            if old is not None and unchanged
+            else verdict
+        )
+    return tuple(kept)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Window:
+    """A stretch of time in which nobody is to be told of a flow."""
+
+    flow: str
+    """Name of the flow."""
+
+    since: datetime
+    """When it began (UTC)."""
+
+    until: datetime
+    """When notices are sent again (UTC)."""
+
+    reason: str
+    """What is done, in the words of who announced it."""
+
+    def holds(self, at: datetime) -> bool:
+        """Return whether notices are held at a time."""
+        return self.since <= at < self.until
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is so."""
+
+    health: Health
+    """How bad it is."""
+
+    reason: str
+    """One sentence that a person on call can act on."""
+
+
+def conclude(
+    findings: Iterable[Finding],
+    *,
+    flow: str,
+    check: str,
+    now: datetime,
+    evidence: Evidence,
+) -> Verdict:
+    """Make a verdict of the worst finding; the first of equals gives the
+    reason, and says how many more there are.
+    """
+    found = sorted(findings, key=lambda f: -f.health)
+    worst = found[0]
+    others = sum(f.health > Health.OK for f in found[1:])
+    more = f" (and {others} more, see the evidence)" if others else ""
+    also = {
+        f"also_{n}": f.reason
+        for n, f in enumerate(found[1:], start=1)
+        if f.health > Health.OK
+    }
+    return Verdict(
+        flow=flow,
+        check=check,
+        health=worst.health,
+        reason=worst.reason + more,
+        since=now,
+        evidence={**evidence, **also},
+    )
+
+
+def seconds(duration: timedelta) -> str:
+    """Return a duration as a person says it, for example ``42 s``."""
+    total = duration.total_seconds()
+    if total < 120:
+        return f"{total:.0f} s"
+    if total < 7200:
+        return f"{total / 60:.0f} min"
+    if total < 172_800:
+        return f"{total / 3600:.1f}".removesuffix(".0") + " h"
+    return f"{total / 86_400:.1f}".removesuffix(".0") + " d"

@@ -1,0 +1,1 @@
+"""Records that were skipped or duplicated, by offsets of both sides."""

@@ -1,0 +1,273 @@
+"""The check ``skips``: whether what goes in comes out, once."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from ..report import Evidence, Finding, Health, Verdict, conclude, seconds
+from ..wording import agree, counted
+from .model import Happening, Kind, SkipsObservation
+
+__all__ = ["SkipsLimits", "judge_skips"]
+
+
+_RANGES_SHOWN = 3
+_PLACES_SHOWN = 10
+
+_LOSSES = {Kind.SKIPPED, Kind.HEAD, Kind.TAIL}
+
+
+def show_skips(seen: SkipsObservation | None, since: datetime) -> Evidence:
+    """Return the counters of all topics, and the newest places.
+
+    Parameters
+    ----------
+    seen
+        What is in the books.
+    since
+        From when on repeats, and what cannot be verified, are named.
+    """
+    if seen is None:
+        return {}
+    tallies = [tally for _, tally in seen.tallies]
+    lost = [(x, n) for x, n in seen.happenings if x.kind in _LOSSES and n]
+    recent = [(x, x.count) for x, _ in seen.happenings if x.at >= since]
+    repeats = [(x, n) for x, n in recent if x.kind is Kind.REPEATED]
+    doubts = [(x, n) for x, n in recent if x.kind is Kind.UNVERIFIABLE]
+    suspected = [
+        f"{s.count} of "
+        + place_of(s.topic, s.partition, [(s.first, s.end - 1)])
+        for s in seen.suspicions
+    ]
+    return {
+        "skipped_records": sum(t.skipped for t in tallies),
+        "recovered_records": sum(t.recovered for t in tallies),
+        "repeated_records": sum(t.repeated for t in tallies),
+        "unverifiable_offsets": sum(t.unverifiable for t in tallies),
+        "compacted_offsets": sum(t.compacted for t in tallies),
+        "suspected_records": sum(s.count for s in seen.suspicions),
+        "partitions": seen.partitions,
+        **dict(_number("skip", _places(lost))),
+        **dict(_number("suspected", suspected)),
+        **dict(_number("unverifiable", _places(doubts))),
+        **dict(_number("repeat", _places(repeats))),
+    }
+
+
+def place_of(
+    topic: str, partition: int, ranges: Sequence[tuple[int, int]]
+) -> str:
+    """Return topic, partition and source offsets, as a person reads them."""
+    shown = ranges[-_RANGES_SHOWN:]
+    names = ", ".join(f"{a} to {b}" if a != b else str(a) for a, b in shown)
+    more = " and others" if len(ranges) > len(shown) else ""
+    return f"{topic} partition {partition} (source offsets {names}{more})"
+
+
+def _places(happenings: Iterable[tuple[Happening, int]]) -> list[str]:
+    return [
+        f"{count} of {place_of(x.topic, x.partition, x.ranges)}"
+        for x, count in happenings
+    ]
+
+
+def _number(what: str, places: Sequence[str]) -> Iterator[tuple[str, str]]:
+    newest = places[-_PLACES_SHOWN:]
+    for number, place in enumerate(newest, start=1):
+        yield f"{what}_{number}", place
+
+
+STALE = timedelta(minutes=1)
+"""Both sides are compared once a tick. One that was not for this long waits
+for a cluster that does not answer, or hangs."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SkipsLimits:
+    """Limits of the check. The configuration gives their reasons."""
+
+    lost_window: timedelta = timedelta(hours=1)
+    """How long skipped records keep the verdict critical."""
+
+    warning_window: timedelta = timedelta(minutes=10)
+    """How long repeats and what cannot be verified keep it at warning."""
+
+    unread_after: timedelta = timedelta(minutes=2)
+    """How long a stretch may wait to be read."""
+
+
+def judge_skips(
+    flow: str,
+    seen: SkipsObservation | None,
+    limits: SkipsLimits,
+    now: datetime,
+) -> Verdict:
+    """Judge whether the mirror wrote every record, and each once.
+
+    Parameters
+    ----------
+    flow
+        Name of the flow.
+    seen
+        What is in the books.
+    limits
+        Limits of the check.
+    now
+        The time.
+    """
+    return conclude(
+        _find(seen, limits, now),
+        flow=flow,
+        check="skips",
+        now=now,
+        evidence=show_skips(seen, now - limits.warning_window),
+    )
+
+
+def _find(
+    seen: SkipsObservation | None, limits: SkipsLimits, now: datetime
+) -> Iterator[Finding]:
+    if seen is None:
+        yield Finding(
+            Health.UNKNOWN, "The two sides have not been compared yet"
+        )
+        return
+    yield from _find_losses(seen, limits, now)
+    yield from _find_doubts(seen, limits, now)
+    yield from _find_blindness(seen, limits, now)
+    if seen.partitions or not seen.merged:
+        yield Finding(
+            Health.OK,
+            "No record was skipped or doubled on "
+            + counted(seen.partitions, "partition")
+            + _note_merged(seen),
+        )
+    else:
+        yield Finding(
+            Health.OFF,
+            "All topics are merged of several flows: offsets tell nothing "
+            "there, the audit compares the records",
+        )
+
+
+def _find_losses(
+    seen: SkipsObservation, limits: SkipsLimits, now: datetime
+) -> Iterator[Finding]:
+    for kind, what in (
+        (
+            Kind.SKIPPED,
+            "were read past and never written between others that were",
+        ),
+        (
+            Kind.HEAD,
+            (
+                "were never read, though the partition begins with them: see "
+                "auto.offset.reset of the mirror's consumer"
+            ),
+        ),
+        (
+            Kind.TAIL,
+            (
+                "lie below the committed position but not at the target: "
+                "see errors.tolerance and the mirror's log"
+            ),
+        ),
+    ):
+        recent = [
+            (x, missing)
+            for x, missing in seen.happenings
+            if x.kind is kind and missing and now - x.at <= limits.lost_window
+        ]
+        if recent:
+            last, missing = recent[-1]
+            rest = sum(n for _, n in recent) - missing
+            yield Finding(
+                Health.CRITICAL,
+                f"{counted(missing, 'record')} of {_place(last)} "
+                + agree(missing, what)
+                + (f"; with them {rest} more elsewhere" if rest else ""),
+            )
+
+
+def _find_doubts(
+    seen: SkipsObservation, limits: SkipsLimits, now: datetime
+) -> Iterator[Finding]:
+    if seen.suspicions:
+        last = max(seen.suspicions, key=lambda s: s.count)
+        others = len(seen.suspicions) - 1
+        yield Finding(
+            Health.WARNING,
+            f"{counted(last.count, 'record')} of {last.topic} partition "
+            f"{last.partition} (source offsets {last.first} to "
+            f"{last.end - 1}) {agree(last.count, 'wait for')} "
+            f"{seconds(now - last.since)}, while "
+            f"{agree(last.count, 'their task')} copied newer ones of other "
+            "partitions: suspected to be dropped"
+            + (
+                f"; so are those of {counted(others, 'more partition')}"
+                if others
+                else ""
+            ),
+        )
+    recent = [
+        x for x, _ in seen.happenings if now - x.at <= limits.warning_window
+    ]
+    for kind, what in (
+        (
+            Kind.UNVERIFIABLE,
+            (
+                "cannot be verified: the records, or their copies, are no "
+                "longer there or look otherwise"
+            ),
+        ),
+        (Kind.REPEATED, "were written again; none of them is lost"),
+    ):
+        those = [x for x in recent if x.kind is kind]
+        if those:
+            last_one = those[-1]
+            rest = sum(x.count for x in those) - last_one.count
+            yield Finding(
+                Health.WARNING,
+                f"{counted(last_one.count, 'record')} of {_place(last_one)} "
+                + agree(last_one.count, what)
+                + (f"; with them {rest} more" if rest else ""),
+            )
+
+
+def _find_blindness(
+    seen: SkipsObservation, limits: SkipsLimits, now: datetime
+) -> Iterator[Finding]:
+    for problem in seen.problems:
+        yield Finding(Health.UNKNOWN, problem)
+    if now - seen.at > STALE:
+        yield Finding(
+            Health.UNKNOWN,
+            "The two sides were last compared "
+            f"{seconds(now - seen.at)} ago: do both clusters answer?",
+        )
+    if seen.blind:
+        yield Finding(
+            Health.UNKNOWN,
+            f"{counted(seen.blind, 'partition')} "
+            f"{agree(seen.blind, 'hold copies')}, but the mirror has written "
+            "no offset-syncs of them: see emit.offset-syncs.enabled",
+        )
+    unread = seen.unread
+    if unread is not None and now - unread.since > limits.unread_after:
+        why = unread.problem or "there is much to read"
+        yield Finding(
+            Health.UNKNOWN,
+            f"Stretches of {counted(unread.partitions, 'partition')} have "
+            f"waited to be read for {seconds(now - unread.since)}: {why}",
+        )
+
+
+def _place(happening: Happening) -> str:
+    return place_of(happening.topic, happening.partition, happening.ranges)
+
+
+def _note_merged(seen: SkipsObservation) -> str:
+    if not seen.merged:
+        return ""
+    topics = counted(seen.merged, "merged topic")
+    return f"; {topics} {agree(seen.merged, 'are left to the audit')}"

@@ -1,0 +1,71 @@
+"""Figures of skips and repeats, by topic."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from ..metrics import Sample, counter, gauge
+from .model import SkipsObservation
+
+__all__ = [
+    "METRICS",
+    "RECOVERED",
+    "REPEATED",
+    "SKIPPED",
+    "SUSPECTED",
+    "UNVERIFIABLE",
+    "figures",
+]
+
+
+_LABELS = ("flow", "topic")
+
+SKIPPED = counter(
+    "skipped_records",
+    "records",
+    "skips",
+    _LABELS,
+    "Source records proved to have been read past and never written",
+)
+RECOVERED = counter(
+    "recovered_records",
+    "records",
+    "skips",
+    _LABELS,
+    "Skipped records that were copied after all",
+)
+REPEATED = counter(
+    "repeated_records",
+    "records",
+    "skips",
+    _LABELS,
+    "Target records beyond the first copy of each source record",
+)
+UNVERIFIABLE = counter(
+    "unverifiable_offsets",
+    "offsets",
+    "skips",
+    _LABELS,
+    "Offsets that went by of which nobody can tell any more",
+)
+SUSPECTED = gauge(
+    "suspected_records",
+    "records",
+    "skips",
+    ("flow",),
+    "Records that wait while their task copies newer ones elsewhere",
+)
+
+METRICS = (SKIPPED, RECOVERED, REPEATED, UNVERIFIABLE, SUSPECTED)
+
+
+def figures(seen: SkipsObservation, now: datetime) -> Iterator[Sample]:
+    """Yield the counters of each topic."""
+    del now  # counters have no age
+    for topic, tally in seen.tallies:
+        labels = (seen.flow, topic)
+        yield Sample(SKIPPED, labels, tally.skipped)
+        yield Sample(RECOVERED, labels, tally.recovered)
+        yield Sample(REPEATED, labels, tally.repeated)
+        yield Sample(UNVERIFIABLE, labels, tally.unverifiable)
+    suspected = sum(s.count for s in seen.suspicions)
+    yield Sample(SUSPECTED, (seen.flow,), suspected)

@@ -1,0 +1,381 @@
+"""What is known of skips and repeats of one flow."""
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from ..cluster_view import TopicPartition
+
+__all__ = [
+    "Happening",
+    "Inquiry",
+    "Kind",
+    "Point",
+    "SkipsObservation",
+    "Span",
+    "Suspicion",
+    "Suspicions",
+    "Tally",
+    "Unread",
+    "is_clean",
+    "unite",
+]
+
+
+class Kind(StrEnum):
+    """What was found out."""
+
+    SKIPPED = "skipped"
+    """Source records were passed over between two that were copied."""
+
+    HEAD = "head"
+    """The first records of a partition were never read."""
+
+    TAIL = "tail"
+    """The mirror committed past records that it never wrote."""
+
+    REPEATED = "repeated"
+    """Source records were written again."""
+
+    UNVERIFIABLE = "unverifiable"
+    """Offsets went by of which nobody can tell any more."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Happening:
+    """One thing that was found out about one partition."""
+
+    kind: Kind
+    """What it is."""
+
+    topic: str
+    """Source topic."""
+
+    partition: int
+    """Source partition."""
+
+    source_id: str
+    """Id of the source topic at that time."""
+
+    ranges: tuple[tuple[int, int], ...]
+    """Source offsets, inclusive; those of the last ones where there are too
+    many to keep."""
+
+    count: int
+    """Records."""
+
+    at: datetime
+    """When it was found out."""
+
+    @property
+    def place(self) -> TopicPartition:
+        """Partition at the source."""
+        return self.topic, self.partition
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One record's offsets on both sides."""
+
+    upstream: int
+    """Source offset."""
+
+    downstream: int
+    """Target offset."""
+
+
+def is_clean(before: Point, after: Point) -> bool:
+    """Tell whether both sides went on by the same number of offsets.
+
+    Then every source offset between them is a record that was copied, once
+    and in order: the target has no room for anything else.
+    """
+    forward = after.upstream - before.upstream
+    return forward > 0 and forward == after.downstream - before.downstream
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Offsets of one partition, the end excluded."""
+
+    first: int
+    end: int
+
+    def __len__(self) -> int:
+        return max(0, self.end - self.first)
+
+
+def unite(spans: Iterable[Span]) -> tuple[Span, ...]:
+    """Return the same offsets as few spans in order, without empty ones."""
+    found: list[Span] = []
+    for span in sorted(
+        (s for s in spans if len(s)), key=lambda span: span.first
+    ):
+        if found and span.first <= found[-1].end:
+            last = found.pop()
+            span = Span(last.first, max(last.end, span.end))  # noqa: PLW2901
+        found.append(span)
+    return tuple(found)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Inquiry:
+    """What must be read on both sides before anything is booked."""
+
+    topic: str
+    """Source topic."""
+
+    partition: int
+    """Partition, the same on both sides."""
+
+    remote: str
+    """Name of the topic at the target."""
+
+    source_id: str
+    target_id: str | None
+    """Ids of the topics: an answer about others is of no use."""
+
+    start: Point
+    """Everything up to here is in the books."""
+
+    points: tuple[Point, ...]
+    """Known pairs behind it, in the order of the target; the last one ends
+    the stretch. Empty if it ends at `passed` and the target's end."""
+
+    source: tuple[Span, ...]
+    """What to read at the source, as the mirror reads it."""
+
+    target: Span
+    """What to read at the target."""
+
+    passed: int | None = None
+    """Position that the mirror committed, for an inquiry about the tail."""
+
+    only_count: bool = False
+    """Whether only the number of source records is asked for."""
+
+    @property
+    def place(self) -> TopicPartition:
+        """Partition at the source."""
+        return self.topic, self.partition
+
+    @property
+    def size(self) -> int:
+        """Offsets to read."""
+        return len(self.target) + sum(len(span) for span in self.source)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Suspicion:
+    """Records at the end of a partition that seem to have been dropped."""
+
+    topic: str
+    """Source topic."""
+
+    partition: int
+    """Source partition."""
+
+    first: int
+    """Position of the mirror: source offset of the first of them."""
+
+    end: int
+    """End of the source by the time before which what their task copied
+    elsewhere was written: what came later may only be late."""
+
+    count: int
+    """Records between."""
+
+    since: datetime
+    """Since when they wait."""
+
+
+_MARKS_KEPT = 64
+"""Ends remembered of one partition that waits. Beyond, every other one is let
+go: then less is called suspected for a while."""
+
+_SOON = 4
+"""Part of the patience after which records are said to be left behind."""
+
+
+@dataclass(slots=True)
+class _Waiting:
+    position: int
+    ends: list[tuple[datetime, int]]
+    """When the source was seen to end where, since the position stands."""
+
+    def note(self, at: datetime, end: int) -> None:
+        if end == self.ends[-1][1]:
+            return
+        self.ends.append((at, end))
+        if len(self.ends) > _MARKS_KEPT:
+            self.ends = [self.ends[0], *self.ends[2::2]]
+
+    @property
+    def since(self) -> datetime:
+        return self.ends[0][0]
+
+    def end_at(self, time: datetime) -> int:
+        """Return where the source ended at a time."""
+        return max(end for at, end in self.ends if at <= time)
+
+
+@dataclass(slots=True)
+class Suspicions:
+    """Finds partitions that wait while their task copies newer records.
+
+    Notes
+    -----
+    A record that a transform drops moves no position until a later one of
+    the partition is copied, so it looks like lag. It is not, if the same
+    task has meanwhile copied records of other partitions that were written
+    long after: one consumer reads for all partitions of a task, and takes
+    them in turn. A mirror, or a task, that stands still copies nothing new
+    anywhere, and one that drains a backlog copies only what is old: neither
+    is ever suspected. Nor are records that were written after those: a task
+    that stands still by now may only be late with them.
+    """
+
+    patience: timedelta
+    """How much newer the copied records must be."""
+
+    waiting: dict[TopicPartition, _Waiting] = field(default_factory=dict)
+    fresh: dict[Hashable, datetime] = field(default_factory=dict)
+    """By task: records that were written after this time were copied."""
+
+    left_behind: frozenset[TopicPartition] = frozenset()
+    """Partitions that are under suspicion, or will soon be."""
+
+    ends: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """Ends of the source in the view before."""
+
+    at: datetime | None = None
+    """When that view began to be taken."""
+
+    def look(
+        self,
+        at: datetime,
+        ends: Mapping[TopicPartition, int],
+        positions: Mapping[TopicPartition, int],
+        tasks: Mapping[TopicPartition, Hashable],
+    ) -> dict[TopicPartition, Span]:
+        """Return the offsets under suspicion.
+
+        Parameters
+        ----------
+        at
+            When the ends of the source were asked for.
+        ends
+            Ends of the source.
+        positions
+            Position of the mirror, where the books are settled.
+        tasks
+            Which task copies each partition; only those are judged.
+        """
+        for place, position in positions.items():
+            before = self.ends.get(place)
+            task = tasks.get(place)
+            if task is None:
+                continue
+            if before is not None and self.at and position > before:
+                self.fresh[task] = max(self.fresh.get(task, self.at), self.at)
+            end, waits = ends.get(place, 0), self.waiting.get(place)
+            if end <= position:
+                self.waiting.pop(place, None)
+            elif waits is None or waits.position != position:
+                self.waiting[place] = _Waiting(position, [(at, end)])
+            else:
+                waits.note(at, end)
+        for place in self.waiting.keys() - positions.keys():
+            del self.waiting[place]
+        self.ends, self.at = ends, at
+        self.left_behind = frozenset(
+            place
+            for place, waits in self.waiting.items()
+            if (fresh := self.fresh.get(tasks.get(place))) is not None
+            and fresh - waits.since >= self.patience / _SOON
+        )
+        return {
+            place: Span(waits.position, waits.end_at(until))
+            for place in self.left_behind
+            if (until := self.fresh[tasks[place]] - self.patience)
+            >= (waits := self.waiting[place]).since
+        }
+
+    def since(self, place: TopicPartition) -> datetime:
+        """Return since when the records of a partition wait."""
+        return self.waiting[place].since
+
+
+@dataclass(kw_only=True, slots=True)
+class Tally:
+    """Records of one topic since the state file was made."""
+
+    skipped: int = 0
+    """Source records proved to have been passed over."""
+
+    recovered: int = 0
+    """Those of them that were copied after all."""
+
+    repeated: int = 0
+    """Target records added beyond the first copy of each source record."""
+
+    unverifiable: int = 0
+    """Source offsets of which nobody can tell any more."""
+
+    compacted: int = 0
+    """Source offsets that compaction explains, or hides."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Unread:
+    """Stretches that must be read before anything is said of them."""
+
+    partitions: int
+    """How many partitions have one."""
+
+    since: datetime
+    """Since when the oldest one waits."""
+
+    problem: str | None = None
+    """What keeps it from being read, in a sentence."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SkipsObservation:
+    """Skips and repeats of one flow."""
+
+    flow: str
+    """Name of the flow."""
+
+    at: datetime
+    """When the survey began that they were last compared by."""
+
+    partitions: int
+    """Partitions whose books are kept."""
+
+    tallies: tuple[tuple[str, Tally], ...] = ()
+    """Counters of every topic that the flow carries, in order."""
+
+    happenings: tuple[tuple[Happening, int], ...] = ()
+    """What happened lately, the newest last, and how many of the records are
+    still missing."""
+
+    suspicions: tuple[Suspicion, ...] = ()
+    """Ends of partitions that seem to have been dropped."""
+
+    left_behind: frozenset[TopicPartition] = frozenset()
+    """Partitions whose task copies newer records of others: they are under
+    suspicion, or will soon be."""
+
+    unread: Unread | None = None
+    """What is not yet known."""
+
+    blind: int = 0
+    """Partitions that hold copies of which the mirror tells no offsets."""
+
+    merged: int = 0
+    """Topics that several flows feed, so that offsets tell nothing."""
+
+    problems: tuple[str, ...] = ()
+    """What keeps both sides from being compared."""

@@ -1,0 +1,484 @@
+"""The books of one partition, for one incarnation of both topics."""
+
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from ..cluster_view import TopicPartition
+from ..mirror_records import Committed, Sync
+from ..offset_ranges import RangeSet, discard, newest
+from .model import Inquiry, Point, Span, Tally, is_clean, unite
+
+__all__ = [
+    "Commits",
+    "Ends",
+    "Epoch",
+    "Starts",
+    "begin",
+    "is_another",
+    "is_within",
+    "plan_count",
+    "plan_gap",
+    "plan_tail",
+    "position_of",
+]
+
+
+_RANGES_KEPT = 200
+"""Skipped ranges kept by offset for each partition, the newest: a person
+reads a few, and a filter that drops every other record must not fill the
+disk. Those forgotten stay counted, and are never taken back."""
+
+_AHEAD_KEPT = 2000
+"""Pairs that wait while a stretch is read. Beyond, every other one is let go,
+as if the mirror had not written it: the same in total, less in detail."""
+
+_CADENCE = 101
+"""Target offsets after which MirrorMaker 2 writes a pair if nothing else
+makes it (``offset.lag.max`` is 100)."""
+
+_HEADS_KEPT = 3
+"""Places where a writer was when another one took over. Two write at once
+when a frozen mirror thaws; more than three never were seen."""
+
+
+@dataclass(kw_only=True)
+class Epoch:
+    """The books of one partition, for one incarnation of both topics.
+
+    Notes
+    -----
+    Everything up to the cursor is in the books. Every source record below
+    `frontier` was copied at least once, unless it is in `skipped`. What is
+    skipped is a set, so a record that is dropped again when a stretch is read
+    again counts once, and a later copy takes it out.
+    """
+
+    topic: str
+    partition: int
+    source_id: str
+    target_id: str | None = None
+    """`None` until the mirror has made the topic."""
+
+    since: datetime | None = None
+    """When these ids were first seen in the place of others: what the mirror
+    wrote before speaks of those. `None` if they were there first."""
+
+    upstream: int | None = None
+    """Cursor: source offset; `None` until a first pair is known."""
+
+    downstream: int = -1
+    """Cursor: target offset."""
+
+    frontier: int = -1
+    """Highest source offset that the mirror is known to have passed."""
+
+    is_head: bool = False
+    """Whether nothing has been copied yet, so that the first copy must be
+    the first record."""
+
+    widened: bool = False
+    """Whether the next stretch is to be read with more around it."""
+
+    start_before: int = 0
+    """Log start of the source before the newest pairs were written."""
+
+    noisy: bool = False
+    """Whether the target was seen to hold what is no copy: marks of
+    transactions or records of others, which could hide a drop."""
+
+    skipped: RangeSet = field(default_factory=RangeSet)
+    doubtful: RangeSet = field(default_factory=RangeSet)
+    """Passed over, or copied in a way that cannot be recognised."""
+
+    heads: list[int] = field(default_factory=list)
+    """Where writers were when another one took over, until one alone has
+    gone on."""
+
+    ahead: list[Point] = field(default_factory=list)
+    """Pairs not yet in the books, in the order of the target."""
+
+    @property
+    def cursor(self) -> Point | None:
+        """Where the books end."""
+        if self.upstream is None:
+            return None
+        return Point(self.upstream, self.downstream)
+
+    def begin(self, upstream: int, downstream: int) -> None:
+        """Begin the books at a pair; what was before is not judged."""
+        self.upstream, self.downstream = upstream, downstream
+        self.frontier = upstream
+
+    def queue(self, point: Point) -> None:
+        """Take a pair. One from behind the books' end is late: a stretch that
+        was booked without it was read, or had no room for it.
+        """
+        places = [p.downstream for p in self.ahead]
+        if point.downstream <= self.downstream or point.downstream in places:
+            return
+        self.ahead.append(point)
+        if places and places[-1] > point.downstream:
+            self.ahead.sort(key=lambda p: p.downstream)
+        if len(self.ahead) > _AHEAD_KEPT:
+            self.ahead = [*self.ahead[1:-1:2], self.ahead[-1]]
+
+    def go_on(self, tally: Tally) -> bool:
+        """Book what needs no reading; tell whether anything was."""
+        went = False
+        while self.ahead and self.upstream is not None:
+            before = Point(self.upstream, self.downstream)
+            after = self.ahead[0]
+            if not self.explains(before, after):
+                break
+            if after.downstream - before.downstream >= _CADENCE:
+                self.heads = []
+            self.copy_run(self.upstream + 1, after.upstream, tally)
+            self.move(after)
+            went = True
+        return went
+
+    def explains(self, before: Point, after: Point) -> bool:
+        """Tell whether two pairs need no reading.
+
+        Notes
+        -----
+        A pair off the cadence is written where something was left out. If
+        it did not change the difference, and others write to the target, or
+        another task of the mirror did just now, one of theirs may stand in
+        the place of what was dropped.
+        """
+        length = after.downstream - before.downstream
+        has_others = self.noisy or bool(self.heads)
+        hides = has_others and 1 < length < _CADENCE
+        return is_clean(before, after) and not hides
+
+    def move(self, to: Point) -> None:
+        """Set the cursor, and let go of the pairs up to it."""
+        self.upstream, self.downstream = to.upstream, to.downstream
+        self.is_head = False
+        self.ahead = [p for p in self.ahead if p.downstream > to.downstream]
+
+    def copy_run(self, first: int, last: int, tally: Tally) -> None:
+        """Book that each offset from first to last was copied once more."""
+        again = min(last, self.frontier)
+        if first <= again:
+            tally.repeated += self.copy_again(first, again, tally)
+        self.frontier = max(self.frontier, last)
+
+    def copy_again(self, first: int, last: int, tally: Tally) -> int:
+        """Book copies of offsets that were passed before; return how many of
+        them are repeats.
+        """
+        repeats = last - first + 1
+        if len(self.skipped):
+            self.skipped, recovered = discard(self.skipped, first, last)
+            tally.recovered += recovered
+            repeats -= recovered
+        if len(self.doubtful):
+            self.doubtful, settled = discard(self.doubtful, first, last)
+            repeats -= settled
+        return repeats
+
+    def doubt(self, ranges: RangeSet) -> None:
+        """Remember offsets of which it is not known whether they were
+        copied: a copy of them may be the first one.
+        """
+        for first, last in ranges:
+            self.doubtful.add(first, last)
+        self.doubtful = newest(self.doubtful, _RANGES_KEPT)
+
+    def skip(self, ranges: RangeSet, tally: Tally) -> None:
+        """Book offsets as passed over."""
+        tally.skipped += len(ranges)
+        for first, last in ranges:
+            self.skipped.add(first, last)
+        self.skipped = newest(self.skipped, _RANGES_KEPT)
+
+    def leave_head(self, head: int) -> None:
+        """Remember where a writer was when another one took over."""
+        kept = [h for h in self.heads if h != head]
+        self.heads = [*kept, head][-_HEADS_KEPT:]
+
+
+_WIDE = 10
+"""How many times wider the source is read where target records were found
+that are no copy of what was read: filters and marks of transactions put
+copies further away than the target has room for, by any number."""
+
+_TOGETHER = 5_000
+"""Target offsets of stretches in a row that are read at once. Two writers at
+a time make such rows, and each look costs the same whatever its size."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """What a survey saw of one partition."""
+
+    source: int
+    """End of the source, as the mirror reads it."""
+
+    source_start: int
+    """Lowest offset that the source still has."""
+
+    target: int
+    """End of the target, read before."""
+
+    remote: str
+    """Name of the topic at the target."""
+
+
+def plan_gap(epoch: Epoch, ends: Ends) -> Inquiry | None:
+    """Return what to read before the next pair can be booked."""
+    start = epoch.cursor
+    if start is None or not epoch.ahead:
+        return None
+    points = [epoch.ahead[0]]
+    for point in epoch.ahead[1:]:
+        span = point.downstream - start.downstream
+        if span > _TOGETHER or epoch.explains(points[-1], point):
+            break
+        points.append(point)
+    return _inquiry(epoch, ends, start, tuple(points))
+
+
+def plan_tail(epoch: Epoch, ends: Ends, position: int) -> Inquiry | None:
+    """Return what to read before a committed position is believed.
+
+    Parameters
+    ----------
+    epoch
+        Books of the partition.
+    ends
+        Ends of both sides, read after the position.
+    position
+        Position that the mirror committed.
+    """
+    start = epoch.cursor
+    if start is None or epoch.ahead or position > ends.source:
+        return None
+    # The target has room for so many copies since.
+    room = ends.target - start.downstream - 1
+    if room < 0 or position - 1 <= max(start.upstream + room, epoch.frontier):
+        return None
+    return _inquiry(epoch, ends, start, (), position)
+
+
+def position_of(epoch: Epoch, ends: Ends) -> int | None:
+    """Return where the mirror is; `None` while pairs wait."""
+    if epoch.upstream is None or epoch.ahead:
+        return None
+    # Where others write, too, only what was told is believed.
+    room = 0 if epoch.noisy else ends.target - epoch.downstream - 1
+    return max(epoch.upstream + room, epoch.frontier) + 1
+
+
+def plan_count(epoch: Epoch, ends: Ends, span: Span) -> Inquiry:
+    """Return what to read to know how many records a span holds."""
+    first = max(span.first, ends.source_start)
+    return Inquiry(
+        topic=epoch.topic,
+        partition=epoch.partition,
+        remote=ends.remote,
+        source_id=epoch.source_id,
+        target_id=epoch.target_id,
+        start=Point(span.first - 1, ends.target - 1),
+        points=(),
+        source=(Span(first, min(span.end, ends.source)),),
+        target=Span(ends.target, ends.target),
+        only_count=True,
+    )
+
+
+def _inquiry(
+    epoch: Epoch,
+    ends: Ends,
+    start: Point,
+    points: tuple[Point, ...],
+    passed: int | None = None,
+) -> Inquiry:
+    end = ends.target if passed is not None else points[-1].downstream + 1
+    target = Span(start.downstream + 1, end)
+    room = len(target)
+    if epoch.widened:
+        room = _WIDE * room + 1000
+    known = [p.upstream for p in points]
+    tips = [start.upstream, *epoch.heads, *known]
+    # Copies of later records may stand before the target's end, too.
+    highest = max(
+        [*known, start.upstream + room]
+        if passed is None
+        else [start.upstream + room, passed - 1 + room]
+    )
+    spans = [Span(epoch.frontier + 1, highest + 1)]
+    # Every writer goes on behind where it was, and was before where it is.
+    spans += [Span(tip + 1, tip + room + 1) for tip in tips]
+    spans += [Span(place - room, place + 1) for place in known]
+    return Inquiry(
+        topic=epoch.topic,
+        partition=epoch.partition,
+        remote=ends.remote,
+        source_id=epoch.source_id,
+        target_id=epoch.target_id,
+        start=start,
+        points=points,
+        source=unite(
+            Span(max(ends.source_start, s.first), min(s.end, ends.source))
+            for s in spans
+        ),
+        target=target,
+        passed=passed,
+    )
+
+
+_SMALL = 50_000
+"""Records up to which a topic that was made while the agent was away is read
+from its start, both sides at once."""
+
+
+def begin(
+    epoch: Epoch,
+    ends: Ends,
+    sync: Sync | None,
+    *,
+    appeared: bool,
+    unwatched: bool,
+) -> bool:
+    """Say where the books of a partition that was never seen begin.
+
+    Parameters
+    ----------
+    epoch
+        The new books.
+    ends
+        Ends of both sides.
+    sync
+        Newest pair that the mirror told.
+    appeared
+        Whether the partition was not there in the survey before.
+    unwatched
+        Whether the flow was watched before, but not just now: it may have
+        been made meanwhile.
+
+    Returns
+    -------
+    bool
+        Whether what the mirror wrote until now may be of another topic.
+    """
+    is_young = unwatched and ends.source_start == 0 and ends.source <= _SMALL
+    if appeared or is_young or ends.target == 0:
+        # Its first record is still to be copied, or can be read.
+        epoch.begin(ends.source_start - 1, -1)
+        epoch.is_head = True
+        return not appeared and ends.target == 0
+    if sync is not None and is_within(sync, ends):
+        # What a mirror did before it was watched is not judged.
+        epoch.begin(sync.upstream, sync.downstream)
+    return False
+
+
+def is_another(
+    epoch: Epoch, source_id: str, target_id: str | None, ends: Ends
+) -> bool:
+    """Tell whether a topic was made again, or a log lost its end."""
+    if epoch.source_id != source_id:
+        return True
+    if target_id is not None and epoch.target_id not in {None, target_id}:
+        return True
+    if epoch.upstream is None:
+        return False
+    return epoch.upstream >= ends.source or (
+        target_id is not None and epoch.downstream >= ends.target
+    )
+
+
+def is_within(sync: Sync, ends: Ends) -> bool:
+    """Tell whether both logs hold what a pair speaks of; else it speaks of
+    another incarnation, or of a log that lost its end.
+    """
+    return sync.upstream < ends.source and sync.downstream < ends.target
+
+
+@dataclass(slots=True)
+class Commits:
+    """Committed positions beyond what the pairs tell.
+
+    Notes
+    -----
+    Positions and pairs come by different topics: a position is believed when
+    it and the books are the same as in the survey before.
+    """
+
+    believed: dict[TopicPartition, int] = field(default_factory=dict)
+    _seen: dict[TopicPartition, tuple[int, Point | None]] = field(
+        default_factory=dict
+    )
+
+    def look(
+        self,
+        committed: Mapping[TopicPartition, Committed],
+        epochs: Mapping[TopicPartition, Epoch],
+        moving: Container[TopicPartition],
+    ) -> None:
+        """Compare what was committed with the survey before.
+
+        Parameters
+        ----------
+        committed
+            Committed positions.
+        epochs
+            Books of the partitions.
+        moving
+            Partitions with pairs that are not yet in the books.
+        """
+        before, self._seen, self.believed = self._seen, {}, {}
+        for key, told in committed.items():
+            epoch, position = epochs.get(key), told.position
+            if epoch is None or position is None or epoch.ahead:
+                continue
+            if position - 1 <= epoch.frontier:
+                continue
+            if epoch.since is not None and told.written_at <= epoch.since:
+                continue  # of topics that were there before
+            found = (position, epoch.cursor)
+            self._seen[key] = found
+            if key not in moving and before.get(key) == found:
+                self.believed[key] = position
+
+
+_LATER = 2
+"""Surveys after which a start counts: a pair that is booked by a survey was
+read before the one before it, so it was written after the one before that."""
+
+
+@dataclass(slots=True)
+class Starts:
+    """Log starts that have moved and do not count yet.
+
+    Notes
+    -----
+    What had expired before the mirror came to it was never to be copied;
+    what expired afterwards was read past. Only the start of that time tells.
+    """
+
+    _surveys: int = 0
+    _moved: dict[TopicPartition, tuple[int, int]] = field(default_factory=dict)
+
+    def note(self, key: TopicPartition, start: int) -> None:
+        """Take a start that is not the one in the books."""
+        self._moved.setdefault(key, (start, self._surveys))
+
+    def apply(
+        self,
+        epochs: Mapping[TopicPartition, Epoch],
+        changed: set[TopicPartition],
+    ) -> None:
+        """Put into the books what counts by now; one survey has passed."""
+        self._surveys += 1
+        for key, (start, survey) in list(self._moved.items()):
+            epoch = epochs[key]
+            if epoch.ahead or self._surveys - survey <= _LATER:
+                continue
+            epoch.start_before = max(epoch.start_before, start)
+            changed.add(key)
+            del self._moved[key]

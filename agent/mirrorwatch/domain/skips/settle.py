@@ -1,0 +1,273 @@
+"""Booking a stretch that was read, or one that cannot be."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from ..offset_ranges import RangeSet, newest, to_ranges
+from .matching import Reading, Trace, trace
+from .model import Happening, Inquiry, Kind, Point, Tally
+from .partition import Epoch
+
+__all__ = ["settle", "settle_unread", "still_missing", "tell"]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Something that a stretch held."""
+
+    kind: Kind
+    ranges: RangeSet
+    count: int
+
+
+def settle(
+    epoch: Epoch, inquiry: Inquiry, reading: Reading, tally: Tally
+) -> list[Found]:
+    """Book a stretch by what both sides hold.
+
+    Parameters
+    ----------
+    epoch
+        Books of the partition, at the start of the stretch.
+    inquiry
+        What was asked.
+    reading
+        What was read.
+    tally
+        Counters of the topic.
+    """
+    before = epoch.frontier
+    path = trace(inquiry, reading)
+    fresh, repeated = _replay(epoch, path, tally)
+    tally.repeated += len(repeated)
+    epoch.noisy = epoch.noisy or path.strangers > 0
+    _remember_heads(epoch, inquiry, path)
+    passed = -1 if inquiry.passed is None else inquiry.passed - 1
+    epoch.frontier = max(before, passed, path.highest)
+    found = list(
+        _pass_over(epoch, inquiry, reading, _Passed(before, fresh, path))
+    )
+    for each in found:
+        _count(epoch, each, tally)
+    unsure = sorted(offset for offset in fresh if offset > epoch.frontier)
+    if unsure:
+        epoch.doubt(to_ranges(unsure))
+    if repeated:
+        found.append(
+            Found(
+                Kind.REPEATED, to_ranges(sorted(set(repeated))), len(repeated)
+            )
+        )
+    if reading.source_compacted or reading.target_compacted:
+        tally.compacted += _absent(epoch, reading, before, fresh)
+    _finish(epoch, inquiry, path.last)
+    return found
+
+
+def settle_unread(
+    epoch: Epoch, inquiry: Inquiry, tally: Tally, *, is_marked: bool
+) -> list[Found]:
+    """Book a stretch that nobody can read: only the net is known.
+
+    Parameters
+    ----------
+    epoch
+        Books of the partition, at the start of the stretch.
+    inquiry
+        What should have been read.
+    tally
+        Counters of the topic.
+    is_marked
+        Whether the mirror is known to write in transactions, whose marks
+        make the target longer.
+    """
+    start = inquiry.start
+    end = (
+        inquiry.points[-1]
+        if inquiry.points
+        else Point((inquiry.passed or 0) - 1, inquiry.target.end - 1)
+    )
+    net = (end.upstream - start.upstream) - (end.downstream - start.downstream)
+    first = min(start.upstream, end.upstream) + 1
+    ranges = RangeSet([(first, max(start.upstream, end.upstream))])
+    epoch.frontier = max(epoch.frontier, end.upstream)
+    if end.upstream <= start.upstream:
+        epoch.frontier = max(
+            epoch.frontier, start.upstream + len(inquiry.target) - 1
+        )
+    _finish(epoch, inquiry, end)
+    if net == 0 or (net < 0 and is_marked):
+        return []
+    found = Found(Kind.UNVERIFIABLE, ranges, abs(net))
+    _count(epoch, found, tally)
+    return [found]
+
+
+@dataclass(frozen=True, slots=True)
+class _Passed:
+    """What a stretch did beyond the old frontier."""
+
+    before: int
+    fresh: set[int]
+    path: Trace
+
+
+def _replay(
+    epoch: Epoch, path: Trace, tally: Tally
+) -> tuple[set[int], list[int]]:
+    """Return what was copied for the first time, and what again."""
+    fresh: set[int] = set()
+    repeated: list[int] = []
+    for offset in path.copied:
+        if offset > epoch.frontier and offset not in fresh:
+            fresh.add(offset)
+        elif offset > epoch.frontier or epoch.copy_again(
+            offset, offset, tally
+        ):
+            repeated.append(offset)
+    return fresh, repeated
+
+
+def _remember_heads(epoch: Epoch, inquiry: Inquiry, path: Trace) -> None:
+    last, falls = inquiry.start.upstream, 0
+    for offset in path.copied:
+        if offset <= last:
+            epoch.leave_head(last)
+            falls += 1
+        last = offset
+    if not falls and len(path.copied) > 1:
+        epoch.heads = []
+
+
+def _pass_over(
+    epoch: Epoch, inquiry: Inquiry, reading: Reading, passed: _Passed
+) -> Iterator[Found]:
+    """Judge the offsets between the old frontier and the new one that were
+    not copied.
+    """
+    first, last = passed.before + 1, epoch.frontier
+    # Any of these may be a copy that cannot be recognised any more.
+    unexplained = passed.path.strangers + passed.path.holes
+    copied = passed.fresh | {
+        o
+        for a, b in epoch.doubtful
+        for o in range(max(a, first), min(b, last) + 1)
+    }
+    present = _lacking(reading, range(first, last + 1), copied)
+    gone = range(first, min(reading.source_start, last + 1))
+    if gone and not _is_reset(epoch, reading, passed, present):
+        lacking = len(gone) - sum(o in gone for o in passed.fresh)
+        explained = min(unexplained, lacking)
+        unexplained -= explained
+        if lacking > explained:
+            ranges = RangeSet([(gone.start, gone.stop - 1)])
+            yield Found(Kind.UNVERIFIABLE, ranges, lacking - explained)
+    proved = present[unexplained:]
+    if proved:
+        kind = Kind.SKIPPED if inquiry.passed is None else Kind.TAIL
+        if epoch.is_head and proved[0] == present[0]:
+            kind = Kind.HEAD
+        yield Found(kind, to_ranges(proved), len(proved))
+    doubtful = present[:unexplained]
+    # Compaction removes copies as it likes: that is no sign of anything.
+    epoch.doubt(to_ranges(doubtful))
+    if doubtful and not reading.target_compacted:
+        yield Found(Kind.UNVERIFIABLE, to_ranges(doubtful), len(doubtful))
+
+
+def _lacking(reading: Reading, offsets: range, copied: set[int]) -> list[int]:
+    """Return the records that have no copy.
+
+    Of those that look alike no more are said to lack one than there are
+    fewer copies than records: which is whose nobody can tell.
+    """
+    inside = [o for o in reading.source if o in offsets]
+    left = Counter(reading.source[o] for o in inside)
+    left.subtract(reading.target.values())
+    found = []
+    for offset in inside:
+        look = reading.source[offset]
+        if offset not in copied and left[look] > 0:
+            left[look] -= 1
+            found.append(offset)
+    return found
+
+
+def _is_reset(
+    epoch: Epoch, reading: Reading, passed: _Passed, present: list[int]
+) -> bool:
+    """Tell whether what is gone had expired before the mirror came to it.
+
+    Then it went on at the log start of that time, which is nowhere before
+    the one that was known, or is still the same. Copies of nothing that is
+    still there tell that it read of what is gone.
+    """
+    if epoch.start_before > passed.before + 1:
+        return True
+    first = min(passed.fresh, default=-1)
+    return (
+        first >= reading.source_start
+        and not passed.path.strangers
+        and not any(o < first for o in present)
+    )
+
+
+def _absent(
+    epoch: Epoch, reading: Reading, before: int, fresh: set[int]
+) -> int:
+    """Count the offsets that were passed over and hold no record now."""
+    first = max(before + 1, reading.source_start)
+    present = sum(first <= o <= epoch.frontier for o in reading.source)
+    copied = sum(o not in reading.source for o in fresh if o >= first)
+    return max(0, epoch.frontier - first + 1 - present - copied)
+
+
+def _count(epoch: Epoch, found: Found, tally: Tally) -> None:
+    if found.kind is Kind.UNVERIFIABLE:
+        tally.unverifiable += found.count
+    else:
+        epoch.skip(found.ranges, tally)
+
+
+def _finish(epoch: Epoch, inquiry: Inquiry, last: Point | None) -> None:
+    # What follows the last copy of a tail may be copies that could not be
+    # recognised yet: it is left for the next stretch.
+    end = inquiry.points[-1] if inquiry.points else last
+    if end is not None:
+        epoch.move(end)
+
+
+_RANGES_TOLD = 20
+"""Ranges that one happening names."""
+
+
+def tell(epoch: Epoch, found: Found, now: datetime) -> Happening:
+    """Return what a stretch held as something that happened."""
+    return Happening(
+        kind=found.kind,
+        topic=epoch.topic,
+        partition=epoch.partition,
+        source_id=epoch.source_id,
+        ranges=tuple(newest(found.ranges, _RANGES_TOLD)),
+        count=found.count,
+        at=now,
+    )
+
+
+def still_missing(happening: Happening, epoch: Epoch | None) -> int:
+    """Return how many of its records are in the books as skipped.
+
+    All of them, if the topic has been made again: they will not come.
+    """
+    if epoch is None or epoch.source_id != happening.source_id:
+        return happening.count
+    named = sum(b - a + 1 for a, b in happening.ranges)
+    still = sum(
+        min(b, last) - max(a, first) + 1
+        for a, b in happening.ranges
+        for first, last in epoch.skipped
+        if max(a, first) <= min(b, last)
+    )
+    return happening.count - named + still

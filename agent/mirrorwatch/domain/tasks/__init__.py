@@ -1,0 +1,1 @@
+"""Connectors and tasks of the mirror."""

@@ -1,0 +1,292 @@
+"""The check ``tasks``: whether the mirror's tasks run, and stay running."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from ..report import Evidence, Finding, Health, Verdict, conclude, seconds
+from ..wording import agree, counted
+from .model import MirrorTask, Stopped, TasksObservation, name_partitions
+
+__all__ = ["TasksLimits", "judge_tasks"]
+
+
+MOST = 40
+"""Connectors and tasks that are shown one by one."""
+
+LONGEST = 4000
+"""Characters of one piece of evidence: ten thousand partitions are not for
+reading."""
+
+
+def show_tasks(seen: TasksObservation) -> Evidence:
+    """Return the evidence of a verdict on the mirror's tasks."""
+    ours = [task for task in seen.tasks if task.role != "neighbour"]
+    if len(ours) > MOST:
+        # What runs is only counted, then.
+        ours = [task for task in ours if task.state != "RUNNING"][:MOST]
+    found: dict[str, str | int | float | bool | None] = {
+        "read_from": seen.origin,
+        "rebalances": seen.rebalances,
+        "running": sum(task.state == "RUNNING" for task in seen.tasks),
+        **{
+            _key(task.connector, task.number): f"{task.state} on {task.worker}"
+            for task in ours
+        },
+    }
+    if seen.version is not None:
+        found["version"] = seen.version
+    for stopped in seen.stopped:
+        key = _key(stopped.connector, stopped.task)
+        partitions = name_partitions(stopped.partitions)
+        found[f"{key}_not_copied"] = _cut(partitions)
+        if stopped.stuck:
+            found[f"{key}_stuck_at"] = _cut("; ".join(map(str, stopped.stuck)))
+    if seen.unassigned:
+        found["unassigned"] = _cut(name_partitions(seen.unassigned))
+    neighbours = sorted(
+        f"{_key(task.connector, task.number)} {task.state}"
+        for task in seen.tasks
+        if task.role == "neighbour"
+    )
+    if neighbours:
+        found["neighbours"] = _cut(", ".join(neighbours))
+    for number, done in enumerate(seen.restarts, start=1):
+        found[f"restart_{number}"] = done
+    return found
+
+
+def _key(connector: str, task: int | None) -> str:
+    return connector if task is None else f"{connector}-{task}"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else text[: LONGEST - 2] + " …"
+
+
+DELAY = (
+    "for up to 5 min after a worker left, Connect may wait for it before it "
+    "gives its tasks to others (scheduled.rebalance.max.delay.ms)"
+)
+
+PAUSED = "somebody paused or stopped them, and has to resume the connector"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TasksLimits:
+    """Limits of the check. The configuration gives their reasons."""
+
+    grace: timedelta = timedelta(seconds=30)
+    """How long a task may be between two runs."""
+
+    failures: int = 2
+    """Failures within the window from which a running task is flapping."""
+
+    restarts: int = 6
+    """Starts and rebalances within the window that are usual, beside those
+    for new topics."""
+
+
+def find_idle(
+    ours: Sequence[MirrorTask], limits: TasksLimits, now: datetime
+) -> Iterator[Finding]:
+    """Find what neither runs nor failed, for longer than between two runs."""
+    for name in dict.fromkeys(task.connector for task in ours):
+        members = [task for task in ours if task.connector == name]
+        tasks = [task for task in members if task.number is not None]
+        found = (
+            _judge_tasks(name, tasks, limits, now)
+            if tasks
+            else _judge_connector(members[0], limits, now)
+        )
+        if found is not None:
+            yield found
+
+
+def _judge_tasks(
+    name: str,
+    tasks: Sequence[MirrorTask],
+    limits: TasksLimits,
+    now: datetime,
+) -> Finding | None:
+    idle = [t for t in tasks if t.state not in {"RUNNING", "FAILED"}]
+    if not idle:
+        return None
+    since = max(task.since for task in idle)
+    if now - since < limits.grace:
+        return None
+    running = any(task.state == "RUNNING" for task in tasks)
+    copies = tasks[0].role == "source"
+    states = ", ".join(sorted({task.state for task in idle}))
+    paused = all(task.state in {"PAUSED", "STOPPED"} for task in idle)
+    return Finding(
+        Health.CRITICAL if copies and not running else Health.WARNING,
+        f"{len(idle)} of {counted(len(tasks), 'task')} of {name} "
+        f"{agree(len(tasks), 'do not run')} for {seconds(now - since)} "
+        f"({states}): {PAUSED if paused else DELAY}",
+    )
+
+
+def _judge_connector(
+    connector: MirrorTask, limits: TasksLimits, now: datetime
+) -> Finding | None:
+    copies = connector.role == "source"
+    if (
+        connector.state == "FAILED"
+        # Without consumer groups there is nothing to make checkpoints of.
+        or (connector.state == "RUNNING" and not copies)
+        or now - connector.since < limits.grace
+    ):
+        return None
+    return Finding(
+        Health.CRITICAL if copies else Health.WARNING,
+        f"{connector} has had no task for {seconds(now - connector.since)} "
+        f"({connector.state}): it copies nothing while it is paused or "
+        "stopped, or if its filter matches no topic",
+    )
+
+
+def find_flapping(
+    ours: Sequence[MirrorTask], seen: TasksObservation, limits: TasksLimits
+) -> Iterator[Finding]:
+    """Find what is started again and again."""
+    window = seconds(seen.window)
+    # Each look for new topics may be a reason to give tasks out anew.
+    usual = limits.restarts
+    if seen.refresh:
+        usual += int(seen.window / seen.refresh)
+    for task in ours:
+        if task.state != "FAILED" and task.failures >= limits.failures:
+            yield Finding(
+                Health.WARNING,
+                f"{task} has failed {counted(task.failures, 'time')} in the "
+                f"last {window} and was started again: it is flapping",
+            )
+        elif task.starts > usual:
+            yield Finding(
+                Health.WARNING,
+                f"{task} was started {counted(task.starts, 'time')} in the "
+                f"last {window}: it is flapping",
+            )
+    if seen.rebalances > usual:
+        yield Finding(
+            Health.WARNING,
+            "Tasks were given out anew "
+            f"{counted(seen.rebalances, 'time')} in the last {window}: "
+            "workers come and go, or connectors are changed",
+        )
+
+
+NAMED = 4
+"""Topics that a reason names; the evidence has them all."""
+
+
+def judge_tasks(
+    flow: str,
+    seen: TasksObservation | None,
+    limits: TasksLimits,
+    now: datetime,
+) -> Verdict:
+    """Judge the connectors and tasks of a flow's mirror.
+
+    Parameters
+    ----------
+    flow
+        Name of the flow.
+    seen
+        What Connect says of them.
+    limits
+        Limits of the check.
+    now
+        The time.
+    """
+    return conclude(
+        _find(seen, limits, now),
+        flow=flow,
+        check="tasks",
+        now=now,
+        evidence={} if seen is None else show_tasks(seen),
+    )
+
+
+def _find(
+    seen: TasksObservation | None, limits: TasksLimits, now: datetime
+) -> Iterator[Finding]:
+    if seen is None:
+        yield Finding(
+            Health.UNKNOWN, "The mirror's tasks have not been looked at yet"
+        )
+        return
+    if seen.absent is not None:
+        yield Finding(Health.OFF, seen.absent)
+        return
+    ours = [task for task in seen.tasks if task.role != "neighbour"]
+    yield from _find_failed(ours, seen)
+    yield from find_idle(ours, limits, now)
+    yield from find_flapping(ours, seen, limits)
+    yield from _find_unassigned(seen)
+    for problem in seen.problems:
+        yield Finding(Health.UNKNOWN, problem)
+    copying = [t for t in ours if t.role == "source" and t.number is not None]
+    count = len(copying)
+    running = sum(task.state == "RUNNING" for task in copying)
+    if running:
+        yield Finding(
+            Health.OK,
+            f"{running} of {counted(count, 'task')} that "
+            f"{agree(count, 'copy')} {agree(count, 'run')}",
+        )
+    elif copying:
+        # Whatever is worse was found above.
+        yield Finding(Health.OK, "Tasks that copy are about to run")
+    elif not seen.problems:
+        yield Finding(
+            Health.UNKNOWN, "No task that copies has been seen to run yet"
+        )
+
+
+def _find_failed(
+    ours: Sequence[MirrorTask], seen: TasksObservation
+) -> Iterator[Finding]:
+    stopped = {(s.connector, s.task): s for s in seen.stopped}
+    for task in ours:
+        if task.state != "FAILED":
+            continue
+        effect = ""
+        if task.number is not None:
+            found = stopped.get((task.connector, task.number))
+            effect = _effect(found) if found else ""
+        yield Finding(
+            Health.CRITICAL,
+            f"{task} has failed: {task.cause or 'no cause is told'}{effect}",
+        )
+
+
+def _effect(stopped: Stopped) -> str:
+    parts = []
+    if stopped.stuck:
+        more = len(stopped.stuck) - 1
+        others = f" (and {counted(more, 'more record')})" if more else ""
+        parts.append(f"It is stuck at {stopped.stuck[0]}{others}")
+    elif stopped.note:
+        parts.append(stopped.note)
+    if stopped.partitions:
+        count = len(stopped.partitions)
+        parts.append(
+            f"{counted(count, 'partition')} "
+            f"{agree(count, 'are no longer copied')}: "
+            f"{name_partitions(stopped.partitions, NAMED)}"
+        )
+    return "".join(f". {part}" for part in parts)
+
+
+def _find_unassigned(seen: TasksObservation) -> Iterator[Finding]:
+    if seen.unassigned:
+        count = len(seen.unassigned)
+        yield Finding(
+            Health.WARNING,
+            f"{counted(count, 'partition')} "
+            f"{agree(count, 'have been')} given to no task for two of the "
+            "mirror's looks for new topics: "
+            f"{name_partitions(seen.unassigned, NAMED)}",
+        )

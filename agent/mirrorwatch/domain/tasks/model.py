@@ -1,0 +1,386 @@
+"""Facts about the connectors and tasks of a mirror."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Literal
+
+from ..mirror_records import TaskState
+from ..wording import counted
+
+__all__ = [
+    "MirrorTask",
+    "Restart",
+    "RestartRules",
+    "Restarts",
+    "Role",
+    "Stopped",
+    "Stuck",
+    "TaskHistory",
+    "TasksObservation",
+    "find_cause",
+    "fold",
+    "may_restart",
+    "name_partitions",
+]
+
+
+Role = Literal["source", "checkpoints", "heartbeats", "neighbour"]
+"""What a connector does: only ``source`` copies records of the flow, and
+``neighbour`` is none of its concern."""
+
+CAUSED_BY = "Caused by: "
+
+LONGEST_CAUSE = 300
+"""Characters of a cause that are kept: messages may hold whole records."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MirrorTask:
+    """A connector, or one of its tasks, as Connect tells it."""
+
+    connector: str
+    """Name of the connector."""
+
+    role: Role
+    """What the connector does."""
+
+    number: int | None
+    """Number of the task; `None` for the connector itself."""
+
+    state: str
+    """State in Connect's word, ``RUNNING`` for example."""
+
+    since: datetime
+    """When this was written."""
+
+    worker: str = ""
+    """Who runs it, as Connect names it."""
+
+    cause: str = ""
+    """The last cause in the trace of what failed."""
+
+    starts: int = 0
+    """How often it began to run lately."""
+
+    failures: int = 0
+    """How often it failed lately."""
+
+    def __str__(self) -> str:
+        if self.number is None:
+            return f"Connector {self.connector}"
+        return f"Task {self.number} of {self.connector}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Stuck:
+    """A record that a task cannot write at the target."""
+
+    topic: str
+    """Source topic."""
+
+    partition: int
+    """Source partition."""
+
+    offset: int
+    """Source offset of the record."""
+
+    size_bytes: int
+    """Its size as the only one of a batch."""
+
+    limit_bytes: int
+    """Largest size that is taken."""
+
+    limit: str
+    """Whose limit it is."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.topic}[{self.partition}] offset {self.offset}: "
+            f"{self.size_bytes} bytes, above {self.limit} {self.limit_bytes}"
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Stopped:
+    """What a failed task no longer copies, and at what it failed."""
+
+    connector: str
+    """Name of the connector."""
+
+    task: int
+    """Number of the task."""
+
+    partitions: frozenset[tuple[str, int]]
+    """Source topics and partitions that it was given."""
+
+    stuck: tuple[Stuck, ...] = ()
+    """Records at or after its positions that are too large."""
+
+    note: str = ""
+    """Why no such record is known, if none is."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TasksObservation:
+    """State of the connectors and tasks of one flow's mirror."""
+
+    flow: str
+    """Name of the flow."""
+
+    at: datetime
+    """When it was put together (UTC)."""
+
+    origin: str = ""
+    """Where it was read, in words."""
+
+    tasks: tuple[MirrorTask, ...] = ()
+    """Connectors and tasks, neighbours among them."""
+
+    stopped: tuple[Stopped, ...] = ()
+    """What failed tasks no longer copy."""
+
+    unassigned: frozenset[tuple[str, int]] = frozenset()
+    """Source partitions that no task has had for two refresh intervals."""
+
+    rebalances: int = 0
+    """How often tasks were given out anew within the window."""
+
+    window: timedelta = timedelta(hours=1)
+    """The stretch in which starts, failures and rebalances were counted."""
+
+    refresh: timedelta | None = None
+    """How often the mirror looks for topics, each time a reason to give
+    tasks out anew; `None` if that is not known."""
+
+    restarts: tuple[str, ...] = ()
+    """What the agent itself did to failed tasks lately, in sentences."""
+
+    version: str | None = None
+    """Of the mirror's worker; `None` if that is not known."""
+
+    absent: str | None = None
+    """Why nothing of this is to be had here."""
+
+    problems: tuple[str, ...] = ()
+    """What keeps it from being known, in sentences."""
+
+
+def find_cause(trace: str) -> str:
+    """Return the last cause in a Java stack trace, else its first line.
+
+    The first line only says that a callback of the producer failed.
+    """
+    lines = [line.strip() for line in trace.splitlines()]
+    causes = [line for line in lines if line.startswith(CAUSED_BY)]
+    found = causes[-1].removeprefix(CAUSED_BY) if causes else ""
+    found = found or next((line for line in lines if line), "")
+    found = found.rstrip(".")
+    if len(found) <= LONGEST_CAUSE:
+        return found
+    return found[: LONGEST_CAUSE - 2] + " …"
+
+
+def name_partitions(
+    partitions: Iterable[tuple[str, int]], most: int | None = None
+) -> str:
+    """Name partitions as a person would: ``a.b[0-2,5], c[0]``.
+
+    Parameters
+    ----------
+    partitions
+        Topics and partitions.
+    most
+        Topics to name; the others are counted.
+    """
+    by_topic: dict[str, list[int]] = {}
+    for topic, partition in sorted(partitions):
+        by_topic.setdefault(topic, []).append(partition)
+    names = [f"{t}[{_stretches(ps)}]" for t, ps in by_topic.items()]
+    if most is None or len(names) <= most:
+        return ", ".join(names)
+    others = counted(len(names) - most, "more topic")
+    return f"{', '.join(names[:most])} and {others}"
+
+
+def _stretches(numbers: Iterable[int]) -> str:
+    stretches: list[list[int]] = []
+    for number in numbers:
+        if stretches and stretches[-1][1] == number - 1:
+            stretches[-1][1] = number
+        else:
+            stretches.append([number, number])
+    return ",".join(
+        str(first) if first == last else f"{first}-{last}"
+        for first, last in stretches
+    )
+
+
+HOUR = timedelta(hours=1)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RestartRules:
+    """How often failed tasks are started again."""
+
+    enabled: bool = False
+    """Whether that is done at all."""
+
+    most_per_hour: int = 3
+    """Most restarts of one task within an hour."""
+
+    pause: timedelta = timedelta(minutes=1)
+    """From a failure to the first restart; doubled for each one before."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Restart:
+    """One restart of a failed task, or of a connector."""
+
+    connector: str
+    """Name of the connector."""
+
+    task: int | None
+    """Number of the task; `None` for the connector itself."""
+
+    at: datetime
+    """When it was asked for."""
+
+    number: int
+    """Which one it was within an hour."""
+
+    problem: str | None = None
+    """Why Connect did not do it, if it said so."""
+
+    def describe(self, most_per_hour: int) -> str:
+        """Return a sentence for a person on call."""
+        what = self.connector
+        if self.task is not None:
+            what = f"task {self.task} of {what}"
+        text = (
+            f"{self.at:%H:%M:%S} UTC: {what} was started again by the agent "
+            f"({self.number} of {most_per_hour} within an hour)"
+        )
+        if self.problem is None:
+            return text
+        return f"{text}, in vain: {self.problem}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Restarts:
+    """What was done to the failed tasks of one flow."""
+
+    done: tuple[Restart, ...] = ()
+    """In the order of time."""
+
+    def recent(self, now: datetime) -> "Restarts":
+        """Return those of the last hour."""
+        return Restarts(
+            done=tuple(one for one in self.done if now - one.at < HOUR)
+        )
+
+
+def may_restart(
+    rules: RestartRules,
+    *,
+    failed_at: datetime,
+    done: Sequence[datetime],
+    now: datetime,
+) -> bool:
+    """Tell whether a task is to be started again now.
+
+    Parameters
+    ----------
+    rules
+        How often.
+    failed_at
+        When it failed.
+    done
+        When it was started again before.
+    now
+        The time.
+    """
+    recent = [at for at in done if now - at < HOUR]
+    if not rules.enabled or len(recent) >= rules.most_per_hour:
+        return False
+    # A restart takes time to show: its pause counts from then.
+    begin = max([failed_at, *recent])
+    return now - begin >= rules.pause * (1 << len(recent))
+
+
+EPISODE = timedelta(minutes=1)
+"""Rebalances this close together are one: a mirror that starts takes part in
+up to six within seconds."""
+
+Key = tuple[str, int | None]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TaskHistory:
+    """What happened to the tasks of a Connect cluster within a window."""
+
+    starts: Mapping[Key, int] = field(default_factory=dict)
+    """How often each connector and task began to run."""
+
+    failures: Mapping[Key, int] = field(default_factory=dict)
+    """How often each of them failed."""
+
+    rebalances: int = 0
+    """How often tasks were given out anew."""
+
+
+def fold(states: Iterable[TaskState], since: datetime) -> TaskHistory:
+    """Sum up what was written since a time.
+
+    Parameters
+    ----------
+    states
+        States in the order of their writing, older ones included: they tell
+        what the first ones within the window changed.
+    since
+        Begin of the window.
+    """
+    before: dict[Key, TaskState] = {}
+    starts: dict[Key, int] = {}
+    failures: dict[Key, int] = {}
+    given_out: dict[tuple[str, int], datetime] = {}
+    for now in sorted(states, key=lambda state: state.written_at):
+        key = (now.connector, now.task)
+        old = before.get(key)
+        before[key] = now
+        if now.state is not None:
+            by = (now.worker, now.generation)
+            given_out.setdefault(by, now.written_at)
+        if now.written_at < since or (old and _is_same(old, now)):
+            continue
+        if old is None:
+            # Its first state is no change: what was before is not known.
+            continue
+        if now.state == "RUNNING":
+            starts[key] = starts.get(key, 0) + 1
+        elif now.state == "FAILED":
+            failures[key] = failures.get(key, 0) + 1
+    return TaskHistory(
+        starts=starts,
+        failures=failures,
+        rebalances=_count_episodes(
+            t for t in given_out.values() if t >= since
+        ),
+    )
+
+
+def _is_same(old: TaskState, now: TaskState) -> bool:
+    return (old.state, old.worker, old.generation) == (
+        now.state,
+        now.worker,
+        now.generation,
+    )
+
+
+def _count_episodes(times: Iterable[datetime]) -> int:
+    count, last = 0, None
+    for time in sorted(times):
+        if last is None or time - last > EPISODE:
+            count += 1
+        last = time
+    return count

@@ -1,0 +1,334 @@
+"""Which topics a flow carries, and what they are called at the target."""
+
+import re
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+__all__ = [
+    "MM2_EXCLUDED",
+    "TOPIC_PLACEHOLDER",
+    "Carriage",
+    "DefaultNaming",
+    "FormatNaming",
+    "IdentityNaming",
+    "Naming",
+    "PatternError",
+    "Selection",
+    "compile_pattern",
+    "split_patterns",
+]
+
+
+HEARTBEATS = "heartbeats"
+"""End of the names that MirrorMaker 2's identity policy prefixes after all."""
+
+TOPIC_PLACEHOLDER = "${topic}"
+"""Stands for the source topic in a naming format."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DefaultNaming:
+    """Names are prefixed: alias, separator, topic.
+
+    Notes
+    -----
+    MirrorMaker 2 takes everything before the first separator for the alias,
+    so it misreads names of an alias that contains the separator. Here the
+    alias is known, so names are read back exactly.
+    """
+
+    alias: str
+    """The mirror's alias of the source; may be empty."""
+
+    separator: str = "."
+    """What stands between alias and topic; may be empty."""
+
+    @property
+    def prefix(self) -> str:
+        """What every target name starts with."""
+        return f"{self.alias}{self.separator}"
+
+    @property
+    def keeps_names(self) -> bool:
+        """Whether a topic has the same name on both sides."""
+        return not self.prefix
+
+    def remote(self, topic: str) -> str:
+        """Return the name on the target of a source topic."""
+        return f"{self.prefix}{topic}"
+
+    def origin(self, remote: str) -> str | None:
+        """Return the source topic behind a target name, if it is one."""
+        if not remote.startswith(self.prefix):
+            return None
+        return remote.removeprefix(self.prefix) or None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class IdentityNaming:
+    """Names are kept, but for heartbeats.
+
+    Notes
+    -----
+    ``IdentityReplicationPolicy`` names every topic that *ends* in
+    ``heartbeats`` as the default policy would, so that heartbeats of several
+    sources stay apart. This goes for a user's ``my-heartbeats`` too.
+    """
+
+    alias: str
+    """The mirror's alias of the source; may be empty."""
+
+    separator: str = "."
+    """What stands between alias and a heartbeats topic; may be empty."""
+
+    @property
+    def prefix(self) -> str:
+        """What every target name starts with."""
+        return ""
+
+    @property
+    def keeps_names(self) -> bool:
+        """Whether a topic has the same name on both sides."""
+        return True
+
+    def remote(self, topic: str) -> str:
+        """Return the name on the target of a source topic."""
+        if topic.endswith(HEARTBEATS):
+            return self._prefixed.remote(topic)
+        return topic
+
+    def origin(self, remote: str) -> str | None:
+        """Return the source topic behind a target name, if it is one."""
+        if remote.endswith(HEARTBEATS):
+            topic = self._prefixed.origin(remote)
+            # "summit.xheartbeats" of alias "summit.x" would leave "".
+            return topic if topic and topic.endswith(HEARTBEATS) else None
+        return remote or None
+
+    @property
+    def _prefixed(self) -> DefaultNaming:
+        return DefaultNaming(alias=self.alias, separator=self.separator)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FormatNaming:
+    """Names follow a format that holds ``${topic}`` once."""
+
+    format: str
+    """For example ``summit.${topic}``."""
+
+    def __post_init__(self) -> None:
+        if self.format.count(TOPIC_PLACEHOLDER) != 1:
+            raise ValueError(
+                f"A naming format holds {TOPIC_PLACEHOLDER} exactly once"
+            )
+
+    @property
+    def prefix(self) -> str:
+        """What every target name starts with."""
+        return self.format.split(TOPIC_PLACEHOLDER)[0]
+
+    @property
+    def suffix(self) -> str:
+        """What every target name ends with."""
+        return self.format.split(TOPIC_PLACEHOLDER)[1]
+
+    @property
+    def keeps_names(self) -> bool:
+        """Whether a topic has the same name on both sides."""
+        return self.format == TOPIC_PLACEHOLDER
+
+    def remote(self, topic: str) -> str:
+        """Return the name on the target of a source topic."""
+        return f"{self.prefix}{topic}{self.suffix}"
+
+    def origin(self, remote: str) -> str | None:
+        """Return the source topic behind a target name, if it is one."""
+        prefix, suffix = self.prefix, self.suffix
+        if len(remote) <= len(prefix) + len(suffix):
+            return None
+        if not (remote.startswith(prefix) and remote.endswith(suffix)):
+            return None
+        return remote.removeprefix(prefix).removesuffix(suffix)
+
+
+Naming = DefaultNaming | IdentityNaming | FormatNaming
+"""Any naming policy: ``remote(topic)`` and ``origin(remote)``."""
+
+
+MM2_EXCLUDED = (r"mm2.*\.internal", r".*\.replica", r"__.*")
+"""MirrorMaker 2's own default of ``topics.exclude`` since Kafka 4.0. Before,
+the first was ``.*[\\-\\.]internal``."""
+
+
+class PatternError(ValueError):
+    """A pattern is no regex that Java and Python read alike.
+
+    Parameters
+    ----------
+    reason
+        What is wrong.
+    position
+        Where in the pattern, counted from 0; `None` if that is not known.
+    """
+
+    def __init__(self, reason: str, position: int | None = None) -> None:
+        where = "" if position is None else f" at position {position}"
+        super().__init__(f"not a usable regex: {reason}{where}")
+        self.position = position
+
+
+def compile_pattern(pattern: str) -> re.Pattern[str]:
+    r"""Compile a topic pattern.
+
+    Raises
+    ------
+    PatternError
+        Raised if it is no regex, or if Java would read it differently.
+
+    Notes
+    -----
+    MirrorMaker 2 uses Java's regexes. For topic names the two agree, with
+    these exceptions. Java only, refused here as Python refuses them:
+    ``\Q...\E``, ``\p{...}``, ``\h``, ``(?<name>...)``. Java only, refused
+    here because Python reads them as something else: ``[a-z&&[^b]]`` and
+    ``[a[bc]]``. Python only, refused because Java would fail: ``(?P<name>``.
+    ``\d`` and ``\w`` mean ASCII, as in Java.
+    """
+    python_only = pattern.find("(?P")
+    if python_only >= 0:
+        raise PatternError("(?P...) is unknown to Java", python_only)
+    nested = _find_nested_set(pattern)
+    if nested is not None:
+        raise PatternError(
+            "Java and Python read a set in a set differently", nested
+        )
+    try:
+        with warnings.catch_warnings():
+            # Set operations are a FutureWarning in Python.
+            warnings.simplefilter("error")
+            return re.compile(pattern, re.ASCII)
+    except re.error as e:
+        raise PatternError(e.msg, e.pos) from e
+    except (FutureWarning, DeprecationWarning) as e:
+        raise PatternError(
+            "Java and Python read set operations (&&, --) differently"
+        ) from e
+    except (OverflowError, RecursionError) as e:
+        raise PatternError("too large") from e
+
+
+def _find_nested_set(pattern: str) -> int | None:
+    """Return where a set opens inside of a set; Python takes it as text."""
+    tokens = re.finditer(r"\\.|\[\^?\]?|\]", pattern, re.DOTALL)
+    inside = False
+    for token in tokens:
+        if token[0].startswith("["):
+            if inside:
+                return token.start()
+            inside = True
+        elif token[0] == "]":
+            inside = False
+    return None
+
+
+def split_patterns(text: str) -> tuple[str, ...]:
+    """Split MirrorMaker 2's ``topics`` or ``topics.exclude`` as it does.
+
+    Notes
+    -----
+    Kafka splits at every comma, so a pattern that holds one (``a{1,2}``) is
+    torn apart there too.
+    """
+    return tuple(p for p in re.split(r"\s*,\s*", text.strip()) if p)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """The topics that a flow carries: included and not excluded.
+
+    A pattern must match the whole name, as in MirrorMaker 2.
+    """
+
+    include: tuple[str, ...] = (".*",)
+    """Patterns of topics to carry."""
+
+    exclude: tuple[str, ...] = ()
+    """Patterns of topics to leave out; they win."""
+
+    def matches(self, topic: str) -> bool:
+        """Tell whether a source topic is carried."""
+        return any(p.fullmatch(topic) for p in self._include) and not any(
+            p.fullmatch(topic) for p in self._exclude
+        )
+
+    @cached_property
+    def _include(self) -> tuple[re.Pattern[str], ...]:
+        return tuple(compile_pattern(p) for p in self.include)
+
+    @cached_property
+    def _exclude(self) -> tuple[re.Pattern[str], ...]:
+        return tuple(compile_pattern(p) for p in self.exclude)
+
+
+_INTERNAL = re.compile(
+    r"mm2.*internal|.*checkpoints.*internal|__.*|\..*", re.ASCII
+)
+"""What no mirror carries, whatever its filter says
+(``ReplicationPolicy.isInternalTopic``, KIP-1074)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Carriage:
+    """The topics of one flow."""
+
+    selection: Selection
+    """The flow's topic filter."""
+
+    naming: Naming
+    """The mirror's replication policy."""
+
+    target_alias: str
+    """The mirror's alias of the target."""
+
+    def carries(self, topic: str) -> bool:
+        """Tell whether a source topic is carried."""
+        return (
+            self.selection.matches(topic)
+            and not _INTERNAL.fullmatch(topic)
+            and not self._came_from_target(topic)
+        )
+
+    def names(self, topics: Iterable[str]) -> dict[str, str]:
+        """Return the carried ones of these topics, with their names there."""
+        found = {}
+        for topic in topics:
+            if topic not in self._known:
+                self._known[topic] = (
+                    self.naming.remote(topic) if self.carries(topic) else None
+                )
+            remote = self._known[topic]
+            if remote is not None:
+                found[topic] = remote
+        return found
+
+    @cached_property
+    def _known(self) -> dict[str, str | None]:
+        """Names that were worked out: they are asked for at every tick."""
+        return {}
+
+    def _came_from_target(self, topic: str) -> bool:
+        """Tell what ``MirrorSourceConnector.isCycle`` tells.
+
+        Notes
+        -----
+        The default policy takes every part of a name but the last for an
+        alias that it passed, even where it never was one.
+        """
+        if not isinstance(self.naming, DefaultNaming) or not (
+            self.naming.separator
+        ):
+            return False
+        return self.target_alias in topic.split(self.naming.separator)[:-1]

@@ -1,0 +1,509 @@
+"""Makes what the sink writes to, and what is kept of it for long."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from string import Template
+from typing import Any, Protocol
+
+from influxdb_client.client.influxdb_client import InfluxDBClient
+from influxdb_client.domain.bucket import Bucket
+from influxdb_client.domain.bucket_retention_rules import BucketRetentionRules
+from influxdb_client.domain.organization import Organization
+from influxdb_client.domain.task_create_request import TaskCreateRequest
+from influxdb_client.domain.task_update_request import TaskUpdateRequest
+from influxdb_client.rest import ApiException
+from urllib3.exceptions import HTTPError
+
+from .config import InfluxDBConfig
+from .config.types import format_duration
+from .domain.catalogue import CATALOGUE
+from .exceptions import SinkError
+from .sinks.influxdb import open_client, to_sink_error
+from .wiring.sinks import to_access
+
+__all__ = ["open_setup"]
+
+
+RUN_EVERY = timedelta(hours=1)
+"""How often what is new is summed up."""
+
+LOOK_BACK = 6
+"""How many runs' time each run goes over again, so that points which waited
+for the server in the spool are summed up too: six hours of them, at the
+price of reading each point six times."""
+
+MEASUREMENTS = sorted({metric.measurement for metric in CATALOGUE})
+"""What the agent writes. Others in the same place are left alone."""
+
+FUNCTIONS = ("min", "mean", "max")
+"""The worst of a gauge is its least or its largest value, and a mean hides
+both; the largest value of a counter is its last."""
+
+_QUERY = Template(
+    "CREATE CONTINUOUS QUERY $name ON $database "
+    "RESAMPLE EVERY $run FOR $back BEGIN "
+    "SELECT $functions INTO $database.$name.:MEASUREMENT "
+    "FROM $database.$policy.$measurements "
+    "GROUP BY time($every), * END"
+)
+
+_TASK = Template("""\
+import "date"
+
+option task = {name: $name, every: $run, offset: 1m}
+
+points =
+    from(bucket: $bucket)
+        |> range(
+            start: date.truncate(t: -$back, unit: $every),
+            stop: date.truncate(t: now(), unit: $every),
+        )
+        |> filter(fn: (r) => r._measurement =~ $measurements)
+
+keep = (name, fn) =>
+    points
+        |> aggregateWindow(
+            every: $every,
+            fn: fn,
+            timeSrc: "_start",
+            createEmpty: false,
+        )
+        |> map(fn: (r) => ({r with _field: name + "_" + r._field}))
+        |> to(bucket: $name)
+        |> yield(name: name)
+
+$calls
+""")
+
+
+def coarse_name(config: InfluxDBConfig) -> str:
+    """Return the name of what is kept for long: ``mirrorwatch_5m``."""
+    prefix = config.bucket or "mirrorwatch"
+    return f"{prefix}_{format_duration(config.downsampling.every)}"
+
+
+def quote(name: str) -> str:
+    """Write a name in InfluxQL, or a text in Flux."""
+    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def continuous_query(config: InfluxDBConfig, policy: str) -> str:
+    """Return what 1.x does by itself.
+
+    Parameters
+    ----------
+    config
+        What was configured.
+    policy
+        Retention policy that points are written to.
+
+    Notes
+    -----
+    The functions name their fields themselves: ``max_latency_seconds``.
+    """
+    run, back = _times(config)
+    return _QUERY.substitute(
+        name=quote(coarse_name(config)),
+        database=quote(config.database or ""),
+        policy=quote(policy),
+        run=run,
+        back=back,
+        every=format_duration(config.downsampling.every),
+        measurements=_pattern(),
+        functions=", ".join(f"{function}(*)" for function in FUNCTIONS),
+    )
+
+
+def flux_task(config: InfluxDBConfig) -> str:
+    """Return what 2.x does by itself.
+
+    Notes
+    -----
+    Names and times are those of 1.x: ``max_latency_seconds``, at the start
+    of its stretch. Only whole stretches are summed up, else the first one
+    would replace a whole one by a part of it.
+    """
+    run, back = _times(config)
+    return _TASK.substitute(
+        name=quote(coarse_name(config)),
+        bucket=quote(config.bucket or ""),
+        run=run,
+        back=back,
+        every=format_duration(config.downsampling.every),
+        measurements=_pattern(),
+        calls="\n".join(
+            f'keep(name: "{function}", fn: {function})'
+            for function in FUNCTIONS
+        ),
+    )
+
+
+def _times(config: InfluxDBConfig) -> tuple[str, str]:
+    """Return how often it runs, and how far it looks back."""
+    run = max(RUN_EVERY, config.downsampling.every)
+    return format_duration(run), format_duration(LOOK_BACK * run)
+
+
+def _pattern() -> str:
+    return f"/^({'|'.join(MEASUREMENTS)})$/"
+
+
+NEW_RETENTION = timedelta(days=30)
+"""How long points are kept where nothing was configured and nothing exists:
+nobody looks at the ticks of last month one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing to be done."""
+
+    says: str
+    """What it does, as in "make bucket 'a', kept for 30d"."""
+
+    do: Callable[[], object]
+    """Does it."""
+
+    deletes: bool = False
+    """Whether points would be lost by it."""
+
+
+def change_retention(
+    what: str,
+    has: timedelta,
+    wants: timedelta | None,
+    do: Callable[[], object],
+) -> list[Step]:
+    """Return what changes how long something existing is kept.
+
+    Parameters
+    ----------
+    what
+        What it is called.
+    has
+        How long it is kept; zero for ever.
+    wants
+        How long it should be; `None` if nobody has said.
+    do
+        Changes it.
+    """
+    if wants is None or wants == has:
+        return []
+    deletes = not has or wants < has
+    return [
+        Step(
+            f"keep {what} for {format_duration(wants)}, "
+            f"no longer {tell_retention(has)}",
+            do,
+            deletes,
+        )
+    ]
+
+
+def tell_retention(retention: timedelta) -> str:
+    """Say how long something is kept."""
+    return f"for {format_duration(retention)}" if retention else "for ever"
+
+
+FIRST_POLICY = "autogen"
+"""How 1.x itself calls the policy of a new database."""
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+class Ask(Protocol):
+    """Runs a statement of InfluxQL."""
+
+    def __call__(self, statement: str) -> Rows:
+        """Return the rows of the answer, those of all its series.
+
+        Raises
+        ------
+        SinkError
+            Raised if it failed.
+        """
+        ...
+
+
+def find_steps_v1(config: InfluxDBConfig, ask: Ask) -> list[Step]:
+    """Return what has to be done, in order."""
+    name = config.database or ""
+    database = quote(name)
+    exists = any(row["name"] == name for row in ask("SHOW DATABASES"))
+    policies = (
+        {
+            row["name"]: row
+            for row in ask(f"SHOW RETENTION POLICIES ON {database}")
+        }
+        if exists
+        else {}
+    )
+    raw = config.retention_policy or next(
+        (name for name, row in policies.items() if row["default"]),
+        FIRST_POLICY,
+    )
+    steps = []
+    if not exists:
+        steps.append(
+            _step(
+                ask,
+                f"make database {name!r}",
+                f"CREATE DATABASE {database}"
+                f" WITH {_terms(config, config.retention)} NAME {quote(raw)}",
+                config.retention,
+            )
+        )
+    else:
+        steps += _retain_v1(config, ask, raw, policies, config.retention)
+    if config.downsampling.enabled:
+        wants = config.downsampling.retention
+        steps += _retain_v1(config, ask, coarse_name(config), policies, wants)
+        steps += _downsample_v1(config, ask, raw, exists=exists)
+    return steps
+
+
+def _retain_v1(
+    config: InfluxDBConfig,
+    ask: Ask,
+    policy: str,
+    policies: Mapping[str, Mapping[str, Any]],
+    wants: timedelta | None,
+) -> list[Step]:
+    """Make a retention policy, or change how long it keeps points."""
+    at = f"RETENTION POLICY {quote(policy)} ON {quote(config.database or '')}"
+    what = f"retention policy {policy!r}"
+    if policy not in policies:
+        statement = f"CREATE {at} {_terms(config, wants)}"
+        return [_step(ask, f"make {what}", statement, wants)]
+    return change_retention(
+        what,
+        _duration(policies[policy]["duration"]),
+        wants,
+        lambda: ask(
+            f"ALTER {at} DURATION {format_duration(wants or timedelta())}"
+        ),
+    )
+
+
+def _downsample_v1(
+    config: InfluxDBConfig, ask: Ask, raw: str, *, exists: bool
+) -> list[Step]:
+    """Make the continuous query, or put it right."""
+    name, database = coarse_name(config), config.database or ""
+    wanted = continuous_query(config, raw)
+    drop = f"DROP CONTINUOUS QUERY {quote(name)} ON {quote(database)}"
+    rows = ask("SHOW CONTINUOUS QUERIES") if exists else ()
+    for row in rows:
+        # The server tells all databases' in one list, with their own text.
+        ours = row["name"] == name and (
+            f" ON {_bare(quote(database))} " in _bare(row["query"])
+        )
+        if ours and _bare(row["query"]) == _bare(wanted):
+            return []
+        if ours:
+            return [
+                Step(
+                    f"change continuous query {name!r}",
+                    lambda: (ask(drop), ask(wanted)),
+                )
+            ]
+    return [Step(f"make continuous query {name!r}", lambda: ask(wanted))]
+
+
+def _step(
+    ask: Ask, says: str, statement: str, retention: timedelta | None
+) -> Step:
+    kept = tell_retention(retention or NEW_RETENTION)
+    return Step(f"{says}, kept {kept}", lambda: ask(statement))
+
+
+def _terms(config: InfluxDBConfig, retention: timedelta | None) -> str:
+    duration = format_duration(retention or NEW_RETENTION)
+    return f"DURATION {duration} REPLICATION {config.replication}"
+
+
+def _duration(text: str) -> timedelta:
+    """Return a duration as 1.x tells it: ``720h0m0s``."""
+    hours, rest = text.split("h") if "h" in text else ("0", text)
+    minutes, rest = rest.split("m") if "m" in rest else ("0", rest)
+    return timedelta(
+        hours=int(hours),
+        minutes=int(minutes),
+        seconds=float(rest.removesuffix("s") or 0),
+    )
+
+
+def _bare(statement: str) -> str:
+    """Leave out quotes: the server writes them where it needs them only."""
+    return statement.replace('"', "")
+
+
+def find_steps_v2(
+    config: InfluxDBConfig, client: InfluxDBClient
+) -> list[Step]:
+    """Return what has to be done, in order.
+
+    Raises
+    ------
+    SinkError
+        Raised if there is no such organization: who owns the data is not
+        for this command to decide.
+    """
+    org = _organization(config, client)
+    bucket = config.bucket or ""
+    steps = _retain_v2(client, org, bucket, config.retention)
+    if config.downsampling.enabled:
+        coarse = coarse_name(config)
+        steps += _retain_v2(client, org, coarse, config.downsampling.retention)
+        steps += _downsample_v2(config, client, org)
+    return steps
+
+
+def _organization(
+    config: InfluxDBConfig, client: InfluxDBClient
+) -> Organization:
+    known: list[Organization]
+    known = client.organizations_api().find_organizations()
+    for org in known:
+        if config.org in {org.name, org.id}:
+            return org
+    raise SinkError(
+        f"InfluxDB at {config.url} shows this token no organization "
+        f"{config.org!r}: make it, or mend org or token of sinks.influxdb",
+        sink="influxdb",
+    )
+
+
+def _retain_v2(
+    client: InfluxDBClient,
+    org: Organization,
+    name: str,
+    wants: timedelta | None,
+) -> list[Step]:
+    """Make a bucket, or change how long it keeps points."""
+    api = client.buckets_api()
+    found = [b for b in api.find_buckets_iter(org_id=org.id) if b.name == name]
+    if not found:
+        kept = wants or NEW_RETENTION
+        return [
+            Step(
+                f"make bucket {name!r}, kept {tell_retention(kept)}",
+                lambda: api.create_bucket(
+                    bucket_name=name, org=org, retention_rules=_rules(kept)
+                ),
+            )
+        ]
+    (bucket,) = found
+    seconds = sum(rule.every_seconds for rule in bucket.retention_rules)
+
+    def change() -> Bucket:
+        bucket.retention_rules = _rules(wants or timedelta())
+        return api.update_bucket(bucket)
+
+    what = f"bucket {name!r}"
+    return change_retention(what, timedelta(seconds=seconds), wants, change)
+
+
+def _rules(kept: timedelta) -> list[BucketRetentionRules]:
+    seconds = int(kept.total_seconds())
+    return [BucketRetentionRules(type="expire", every_seconds=seconds)]
+
+
+def _downsample_v2(
+    config: InfluxDBConfig, client: InfluxDBClient, org: Organization
+) -> list[Step]:
+    """Make the task, or put it right."""
+    api, name, flux = (
+        client.tasks_api(),
+        coarse_name(config),
+        flux_task(config),
+    )
+    found = api.find_tasks(name=name, org_id=org.id)
+    if not found:
+        request = TaskCreateRequest(org_id=org.id, flux=flux, status="active")
+        return [
+            Step(
+                f"make task {name!r}",
+                lambda: api.create_task(task_create_request=request),
+            )
+        ]
+    task = found[0]
+    if task.flux.strip() == flux.strip() and task.status == "active":
+        return []
+    update = TaskUpdateRequest(flux=flux, status="active")
+    return [
+        Step(
+            f"change task {name!r}",
+            lambda: api.update_task_request(task.id, update),
+        )
+    ]
+
+
+TIMEOUT = timedelta(seconds=30)
+"""A server may write its catalogue to the disk of every node."""
+
+
+@contextmanager
+def open_setup(config: InfluxDBConfig) -> Iterator[list[Step]]:
+    """Ask the server what is missing; within the context it can be done.
+
+    Yields
+    ------
+    list of Step
+        What is not as configured, in the order in which to do it.
+
+    Raises
+    ------
+    ConfigError
+        Raised if the address or the secret cannot be used.
+    SinkError
+        Raised if the server does not answer, or refuses.
+
+    Notes
+    -----
+    Nothing that exists is deleted. The rights it takes are an
+    administrator's, which the agent itself should not have.
+    """
+    access = to_access(config)
+    client = open_client(access)
+    client.api_client.configuration.timeout = TIMEOUT / timedelta(
+        milliseconds=1
+    )
+    try:
+        if config.form == "1.x":
+            steps = find_steps_v1(config, lambda text: _ask(client, text))
+        else:
+            steps = find_steps_v2(config, client)
+        yield steps
+    except (ApiException, HTTPError) as e:
+        error = to_sink_error(e, access)
+        rights = getattr(e, "status", None) in {401, 403}
+        hint = "; setting up takes an administrator's rights" if rights else ""
+        raise SinkError(f"{error}{hint}", sink=error.sink) from e
+    finally:
+        client.close()
+
+
+def _ask(client: InfluxDBClient, statement: str) -> list[Mapping[str, Any]]:
+    """Run a statement of InfluxQL; 1.x tells its errors with status 200."""
+    answer: Any = client.api_client.call_api(
+        "/query",
+        "POST",
+        query_params=[("q", statement)],
+        header_params={"Accept": "application/json"},
+        response_type="object",
+        _return_http_data_only=True,
+    )
+    (result,) = answer["results"]
+    if "error" in result:
+        raise SinkError(
+            f"InfluxDB refuses {statement!r}: {result['error']}",
+            sink="influxdb",
+        )
+    return [
+        dict(zip(series["columns"], values, strict=True))
+        for series in result.get("series", ())
+        for values in series.get("values", ())
+    ]

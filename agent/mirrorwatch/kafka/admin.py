@@ -1,0 +1,489 @@
+"""Facts about one Kafka cluster, by the admin API.
+
+Nothing here names a topic in a plain metadata request: on a broker with
+``auto.create.topics.enable`` that creates the topic.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from confluent_kafka import (
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+)
+from confluent_kafka.admin import (
+    AdminClient,
+    ConfigResource,
+    NewTopic,
+    OffsetSpec,
+    ResourceType,
+)
+
+from ..domain.cluster_view import TopicFacts
+from ..domain.cluster_view import TopicPartition as Place
+from ..domain.observations import Problem
+from ..exceptions import SourceError, SourceUnavailableError
+from .errors import QUIET, answer_of, denial, to_source_error
+
+__all__ = [
+    "Brokers",
+    "Cluster",
+    "Described",
+    "Inquiry",
+    "Topic",
+    "concerns_all",
+    "describe",
+    "describe_topics",
+    "list_topics",
+    "read_ends",
+    "read_starts",
+]
+
+
+T = TypeVar("T")
+
+TIMEOUT = 4.0
+"""Seconds that one request may take: less than a tick, so that a cluster that
+does not answer is known as such by the next one."""
+
+ABSENT = KafkaError.UNKNOWN_TOPIC_OR_PART
+
+NO_LEADER = KafkaError._NOENT  # noqa: SLF001 - how the library names it
+"""Offsets are asked of leaders, and the library knows none: so it says of a
+topic that may not be described, too."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Topic:
+    """A topic as its cluster describes it."""
+
+    name: str
+    """Name on that cluster."""
+
+    id: str
+    """Topic id (KIP-516): another one is another topic of the same name."""
+
+    leaders: Mapping[int, int | None]
+    """Broker id that leads each partition; `None` where there is none."""
+
+    allowed: frozenset[str] | None = None
+    """Operations that the agent may do on it, as Kafka's ACLs name them;
+    `None` if the broker does not say."""
+
+    def lacks(self, *operations: str) -> tuple[str, ...]:
+        """Return those operations that the agent may not do."""
+        if self.allowed is None:
+            return ()
+        return tuple(o for o in operations if o not in self.allowed)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Brokers:
+    """The members of a cluster."""
+
+    cluster_id: str
+    """Id that the cluster was formatted with."""
+
+    ids: frozenset[int]
+    """Ids of the brokers that are up."""
+
+
+class Cluster:
+    """Reads facts of one cluster.
+
+    Parameters
+    ----------
+    alias
+        Our name of the cluster.
+    properties
+        librdkafka properties.
+
+    Raises
+    ------
+    SourceError
+        Raised by every method if the cluster cannot be asked, or refuses.
+    """
+
+    def __init__(self, alias: str, properties: Mapping[str, str]) -> None:
+        self.alias = alias
+        self._error: KafkaError | None = None
+        settings: dict[str, Any] = {**properties, **QUIET}
+        self._admin = AdminClient(settings | {"error_cb": self._note_error})
+
+    def brokers(self) -> Brokers:
+        """Read who is in the cluster."""
+        found = self.wait(
+            self._admin.describe_cluster(request_timeout=TIMEOUT),
+            "DESCRIBE on the cluster",
+        )
+        return Brokers(
+            cluster_id=str(found.cluster_id),
+            ids=frozenset(node.id for node in found.nodes),
+        )
+
+    def topic(self, name: str, *, right: str = "DESCRIBE") -> Topic | None:
+        """Describe a topic, `None` if it does not exist.
+
+        Parameters
+        ----------
+        name
+            Name of the topic.
+        right
+            What the agent will need on it, to be named where it is refused;
+            any right includes DESCRIBE.
+        """
+        future = self._admin.describe_topics(
+            TopicCollection([name]),
+            include_authorized_operations=True,
+            request_timeout=TIMEOUT,
+        )[name]
+        try:
+            found = self.wait(future, f"{right} on topic {name}")
+        except SourceError as e:
+            if _code(e) == ABSENT:
+                return None
+            raise
+        return Topic(
+            name=name,
+            id=str(found.topic_id),
+            leaders={
+                p.id: None if p.leader is None else p.leader.id
+                for p in found.partitions
+            },
+            allowed=frozenset(o.name for o in found.authorized_operations)
+            if found.authorized_operations
+            else None,
+        )
+
+    def ends(self, topic: str, partitions: Iterable[int]) -> dict[int, int]:
+        """Read the end of partitions, as a committed reader sees it."""
+        return self._offsets(topic, partitions, OffsetSpec.latest())
+
+    def starts(self, topic: str, partitions: Iterable[int]) -> dict[int, int]:
+        """Read the lowest offset that partitions still hold."""
+        return self._offsets(topic, partitions, OffsetSpec.earliest())
+
+    def max_message_bytes(self, topic: str) -> int:
+        """Read the largest batch that a topic takes, in bytes."""
+        resource = ConfigResource(ResourceType.TOPIC, topic)
+        (future,) = self._admin.describe_configs(
+            [resource], request_timeout=TIMEOUT
+        ).values()
+        found = self.wait(future, f"DESCRIBE_CONFIGS on topic {topic}")
+        return int(found["max.message.bytes"].value)
+
+    def create(
+        self, topic: str, partitions: int, configs: Mapping[str, str]
+    ) -> None:
+        """Create a topic, with the cluster's default replication factor."""
+        new = NewTopic(
+            topic, partitions, replication_factor=-1, config=dict(configs)
+        )
+        (future,) = self._admin.create_topics(
+            [new], request_timeout=TIMEOUT
+        ).values()
+        self.wait(future, f"CREATE on topic {topic}")
+
+    def call(self, question: Callable[[AdminClient], T], right: str) -> T:
+        """Ask what this class has no method for.
+
+        Parameters
+        ----------
+        question
+            Asks the library; may raise what the library raises.
+        right
+            What the agent needs for it, as Kafka's ACLs name it.
+        """
+        try:
+            return question(self._admin)
+        except KafkaException as e:
+            raise self._translate(e, right) from e
+
+    def _offsets(
+        self, topic: str, partitions: Iterable[int], which: OffsetSpec
+    ) -> dict[int, int]:
+        wanted = {TopicPartition(topic, p): which for p in partitions}
+        if not wanted:
+            return {}
+        futures = self._admin.list_offsets(
+            wanted,
+            isolation_level=IsolationLevel.READ_COMMITTED,
+            request_timeout=TIMEOUT,
+        )
+        right = f"DESCRIBE (READ includes it) on topic {topic}"
+        try:
+            return {
+                key.partition: int(self.wait(future, right).offset)
+                for key, future in futures.items()
+            }
+        except SourceError as e:
+            if _code(e) != NO_LEADER:
+                raise
+            raise SourceError(
+                f"{self.alias} does not tell the offsets of {topic}: either "
+                f"a partition has no leader, or the agent lacks {right}",
+                source="kafka",
+                cluster=self.alias,
+            ) from e
+
+    def wait(self, future: Future[T], right: str) -> T:
+        """Wait for an answer."""
+        try:
+            found = answer_of(future, TIMEOUT + 1)
+        except TimeoutError as e:
+            raise SourceUnavailableError(
+                f"{self.alias} has not answered the agent for "
+                f"{TIMEOUT + 1:.0f} s: is it up?",
+                source="kafka",
+                cluster=self.alias,
+            ) from e
+        if isinstance(found, KafkaException):
+            raise self._translate(found, right) from found
+        # What went wrong before does not explain what goes wrong later.
+        self._error = None
+        return found
+
+    def _translate(self, error: KafkaException, right: str) -> SourceError:
+        self._admin.poll(0)
+        return to_source_error(
+            error, cluster=self.alias, right=right, last=self._error
+        )
+
+    def _note_error(self, error: KafkaError) -> None:
+        self._error = error
+
+
+def _code(error: SourceError) -> int | None:
+    cause = error.__cause__
+    if not isinstance(cause, KafkaException):
+        return None
+    return int(cause.args[0].code())
+
+
+# Facts about all topics of a cluster: few requests, whatever their number.
+#
+# A request for metadata goes to one broker, a request for offsets to each; the
+# library splits and joins them.
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A cluster and its topics."""
+
+    id: str
+    """Id that the cluster was formatted with."""
+
+    topics: Mapping[str, TopicFacts]
+    """All topics that the agent may see but Kafka's own, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A cluster and what it lists of its topics."""
+
+    id: str
+    """Id that the cluster was formatted with."""
+
+    partitions: Mapping[str, int]
+    """How many all topics have that the agent may see but Kafka's own."""
+
+
+def describe(cluster: Cluster) -> Described:
+    """Describe a cluster and all its topics.
+
+    Raises
+    ------
+    SourceError
+        Raised if the cluster cannot be asked.
+    """
+    listed = list_topics(cluster)
+    return Described(listed.id, describe_topics(cluster, listed.partitions))
+
+
+def list_topics(cluster: Cluster) -> Listed:
+    """List the topics of a cluster, which tells everything but their ids.
+
+    Raises
+    ------
+    SourceError
+        Raised if the cluster cannot be asked.
+    """
+    listed = cluster.call(
+        lambda admin: admin.list_topics(timeout=TIMEOUT),
+        "DESCRIBE on its topics",
+    )
+    return Listed(
+        str(listed.cluster_id),
+        {
+            name: len(topic.partitions)
+            for name, topic in listed.topics.items()
+            if not name.startswith("__")
+        },
+    )
+
+
+def describe_topics(
+    cluster: Cluster, names: Iterable[str]
+) -> dict[str, TopicFacts]:
+    """Describe some topics; those that are gone are left out.
+
+    Raises
+    ------
+    SourceError
+        Raised if the cluster cannot be asked.
+    """
+    names, found = list(names), dict[str, TopicFacts]()
+    if not names:
+        return found
+    futures = cluster.call(
+        lambda admin: admin.describe_topics(
+            TopicCollection(names), request_timeout=TIMEOUT
+        ),
+        "DESCRIBE on its topics",
+    )
+    for name, future in futures.items():
+        try:
+            topic = cluster.wait(future, f"DESCRIBE on topic {name}")
+        except SourceError as e:
+            if concerns_all(e):
+                raise
+            continue  # deleted since it was listed
+        found[name] = TopicFacts(
+            id=str(topic.topic_id),
+            partitions=len(topic.partitions),
+            replication_factor=len(topic.partitions[0].replicas),
+        )
+    return found
+
+
+def read_ends(
+    cluster: Cluster, places: Iterable[Place], *, read_committed: bool = False
+) -> dict[Place, int]:
+    """Read the ends of partitions; those without a leader are left out.
+
+    Parameters
+    ----------
+    cluster
+        The cluster.
+    places
+        Topics and partitions.
+    read_committed
+        Whether as a reader that waits for the end of transactions.
+
+    Raises
+    ------
+    SourceError
+        Raised if the cluster cannot be asked.
+    """
+    return _read(cluster, places, OffsetSpec.latest(), read_committed)
+
+
+def read_starts(cluster: Cluster, places: Iterable[Place]) -> dict[Place, int]:
+    """Read the lowest offsets that partitions still hold."""
+    return _read(cluster, places, OffsetSpec.earliest(), False)  # noqa: FBT003
+
+
+def _read(
+    cluster: Cluster,
+    places: Iterable[Place],
+    which: OffsetSpec,
+    read_committed: bool,  # noqa: FBT001
+) -> dict[Place, int]:
+    wanted = {TopicPartition(*place): which for place in places}
+    if not wanted:
+        return {}
+    isolation = (
+        IsolationLevel.READ_COMMITTED
+        if read_committed
+        else IsolationLevel.READ_UNCOMMITTED
+    )
+
+    def ask(admin: AdminClient) -> Any:
+        return admin.list_offsets(
+            wanted, isolation_level=isolation, request_timeout=TIMEOUT
+        )
+
+    futures = cluster.call(ask, "DESCRIBE on its topics")
+    found = {}
+    for place, future in futures.items():
+        try:
+            offset = cluster.wait(
+                future, f"DESCRIBE (READ includes it) on topic {place.topic}"
+            ).offset
+        except SourceError as e:
+            if concerns_all(e):
+                raise
+            continue
+        found[place.topic, place.partition] = int(offset)
+    return found
+
+
+def concerns_all(error: SourceError) -> bool:
+    """Tell whether the cluster, and not one topic, is at fault."""
+    cause = error.__cause__
+    if not isinstance(cause, KafkaException):
+        return True
+    found = cause.args[0]
+    return bool(found.code() < 0 and found.code() != NO_LEADER)
+
+
+class Inquiry:
+    """Asks, and keeps what went wrong.
+
+    Notes
+    -----
+    A cluster that does not answer is not asked again in the same inquiry:
+    each question would wait for its own time-out, and all say the same.
+    """
+
+    def __init__(self) -> None:
+        self.problems: list[Problem] = []
+        self._silent: set[str] = set()
+        self._refusing: set[str] = set()
+
+    def ask(
+        self, cluster: Cluster, question: Callable[[Cluster], T]
+    ) -> T | None:
+        """Ask a cluster; `None` if it does not answer, or refuses."""
+        if cluster.alias in self._silent:
+            return None
+        try:
+            return question(cluster)
+        except SourceError as e:
+            if isinstance(e, SourceUnavailableError):
+                self._silent.add(e.cluster)
+            self._refusing.add(e.cluster)
+            self.problems.append(Problem.unknown(str(e)))
+            return None
+
+    def find_topic(
+        self, cluster: Cluster, name: str, *operations: str
+    ) -> Topic | None:
+        """Describe a topic, and tell what the agent may not do with it.
+
+        Parameters
+        ----------
+        cluster
+            Where it is.
+        name
+            Name of the topic.
+        operations
+            What the agent will do, as Kafka's ACLs name it. Asked for now:
+            some of it is needed only in trouble, when it must not be missing.
+        """
+        found = self.ask(
+            cluster, lambda c: c.topic(name, right=" and ".join(operations))
+        )
+        if found is not None and (lacking := found.lacks(*operations)):
+            right = f"{' and '.join(lacking)} on topic {name}"
+            self.problems.append(Problem.unknown(denial(right, cluster.alias)))
+        return found
+
+    def reached(self, cluster: Cluster) -> bool:
+        """Whether a cluster has answered everything so far."""
+        return cluster.alias not in self._refusing

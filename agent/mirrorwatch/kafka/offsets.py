@@ -1,0 +1,240 @@
+"""Ends of very many partitions, at every tick."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+from confluent_kafka import (
+    Consumer,
+    IsolationLevel,
+    KafkaException,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from ..domain.cluster_view import TopicPartition as Place
+from .admin import TIMEOUT, Cluster, read_ends, read_starts
+from .errors import reading
+
+__all__ = ["Ends", "read_first_since", "to_time"]
+
+
+LATEST, EARLIEST = -1, -2
+"""Times that Kafka's ListOffsets takes for the end and the start of a log."""
+
+BATCH = 2000
+"""Partitions that are asked for at once. The library makes one request of
+them for each broker, and finds each answer by going through all of them: 8,000
+took 0.48 s of processor time at once and 0.16 s in four batches. Smaller ones
+would save little more, and each costs a round trip."""
+
+
+class Ends:
+    """Reads ends and starts of the partitions of one cluster.
+
+    Parameters
+    ----------
+    cluster
+        The cluster.
+    properties
+        librdkafka properties.
+
+    Notes
+    -----
+    The requests are the same as those of `read_ends`. But the library's
+    administrator answers with a future for each partition, with a lock and a
+    callback; its consumer with a list, for a third of the time: 17 against
+    50 ms of processor time for 1,500 partitions.
+
+    The consumer remembers for a quarter of an hour which partitions there are
+    and who leads them, and nothing for all where one broker is silent. The
+    administrator learns it at each survey, with the list of all topics. So
+    where the consumer does not know every end, the administrator is asked, and
+    at once from there on until it knows them all; then a new consumer is.
+    """
+
+    def __init__(
+        self, cluster: Cluster, properties: Mapping[str, str]
+    ) -> None:
+        self._cluster = cluster
+        self._properties = properties
+        # By isolation level: a client has one. Most mirrors need one only.
+        self._consumers: dict[bool, Consumer] = {}
+        self._troubled = False
+
+    def read(
+        self, places: Iterable[Place], *, read_committed: bool = False
+    ) -> dict[Place, int]:
+        """Read the ends of partitions; those without a leader are left out.
+
+        Raises
+        ------
+        SourceError
+            Raised if the cluster cannot be asked.
+        """
+        places = set(places)
+        found = self._ask(places, LATEST, read_committed=read_committed)
+        if found is None:
+            found = read_ends(
+                self._cluster, places, read_committed=read_committed
+            )
+            self._troubled = len(found) < len(places)
+        return found
+
+    def read_starts(self, places: Iterable[Place]) -> dict[Place, int]:
+        """Read the lowest offsets that partitions still hold.
+
+        Raises
+        ------
+        SourceError
+            Raised if the cluster cannot be asked.
+        """
+        places = set(places)
+        found = self._ask(places, EARLIEST, read_committed=False)
+        return read_starts(self._cluster, places) if found is None else found
+
+    def close(self) -> None:
+        """Let go of connections."""
+        for consumer in self._consumers.values():
+            consumer.close()
+        self._consumers.clear()
+
+    def _ask(
+        self, places: set[Place], time: int, *, read_committed: bool
+    ) -> dict[Place, int] | None:
+        """Ask the consumer; return `None` if it does not know them all."""
+        if self._troubled:
+            return None
+        found: dict[Place, int] = {}
+        # By topic, so that a batch is about as few of them as possible.
+        for batch in _batches(sorted(places)):
+            try:
+                answers = self._consumer(
+                    read_committed=read_committed
+                ).offsets_for_times(
+                    [TopicPartition(*place, time) for place in batch],
+                    timeout=TIMEOUT,
+                )
+            except KafkaException:
+                break
+            # They come in the order of the questions.
+            for place, answer in zip(batch, answers, strict=True):
+                if answer.error is None and answer.offset >= 0:
+                    found[place] = answer.offset
+        if len(found) == len(places):
+            return found
+        self._troubled = True
+        self.close()
+        return None
+
+    def _consumer(self, *, read_committed: bool) -> Consumer:
+        if read_committed not in self._consumers:
+            level = "read_committed" if read_committed else "read_uncommitted"
+            self._consumers[read_committed] = Consumer(
+                reading(self._properties) | {"isolation.level": level}
+            )
+        return self._consumers[read_committed]
+
+
+def _batches(places: Sequence[Place]) -> Iterator[Sequence[Place]]:
+    for start in range(0, len(places), BATCH):
+        yield places[start : start + BATCH]
+
+
+PARTITIONS_AT_ONCE = 2000
+"""Partitions that are asked for at once, as in `Ends`."""
+
+EPOCH = datetime.fromtimestamp(0, UTC)
+
+NEWEST_TIMESTAMP = (datetime.max.replace(tzinfo=UTC) - EPOCH) // timedelta(
+    seconds=1
+)
+"""Seconds of the last time that Python knows. Kafka knows later ones, and a
+producer that takes microseconds for milliseconds writes them."""
+
+
+class FirstRecord(NamedTuple):
+    """The first record that is not older than a time."""
+
+    offset: int | None
+    """Its offset; `None` if there is none."""
+
+    written_at: datetime | None
+    """Its timestamp; `None` if it has none, or there is no record."""
+
+
+def read_first_since(
+    cluster: Cluster, wanted: Mapping[Place, datetime]
+) -> dict[Place, FirstRecord]:
+    """Look for the first record of each partition not older than a time.
+
+    Parameters
+    ----------
+    cluster
+        The cluster.
+    wanted
+        Times by topic and partition; those before 1970 count as 1970.
+
+    Returns
+    -------
+    dict
+        All partitions that were asked for.
+
+    Raises
+    ------
+    SourceError
+        Raised if the cluster cannot be asked, or one partition of it.
+
+    Notes
+    -----
+    It is the first by offset. What follows may be older, what is before it is
+    not younger. Records of unfinished transactions count.
+    """
+    found: dict[Place, FirstRecord] = {}
+    for batch in _in_batches(sorted(wanted.items())):
+        specs = {
+            TopicPartition(*place): OffsetSpec.for_timestamp(_to_ms(time))
+            for place, time in batch
+        }
+
+        def ask(admin: AdminClient, specs: Mapping[Any, Any] = specs) -> Any:
+            return admin.list_offsets(
+                dict(specs),
+                isolation_level=IsolationLevel.READ_UNCOMMITTED,
+                request_timeout=TIMEOUT,
+            )
+
+        futures = cluster.call(ask, "DESCRIBE on its topics")
+        for key, future in futures.items():
+            answer = cluster.wait(
+                future, f"DESCRIBE (READ includes it) on topic {key.topic}"
+            )
+            offset = int(answer.offset)
+            found[key.topic, key.partition] = FirstRecord(
+                None if offset < 0 else offset, to_time(int(answer.timestamp))
+            )
+    return found
+
+
+def to_time(milliseconds: int) -> datetime | None:
+    """Return a timestamp of Kafka as a time, `None` if it is none.
+
+    One that Python does not know is taken for the last one that it knows.
+    """
+    if milliseconds < 0:
+        return None
+    seconds = min(milliseconds / 1000, NEWEST_TIMESTAMP)
+    return EPOCH + timedelta(seconds=seconds)
+
+
+def _to_ms(time: datetime) -> int:
+    """Return the first whole millisecond that is not before a time."""
+    # Below zero they mean something else to Kafka.
+    return max(0, -((EPOCH - time) // timedelta(milliseconds=1)))
+
+
+def _in_batches(
+    items: Sequence[tuple[Place, datetime]],
+) -> Iterator[Sequence[tuple[Place, datetime]]]:
+    for start in range(0, len(items), PARTITIONS_AT_ONCE):
+        yield items[start : start + PARTITIONS_AT_ONCE]

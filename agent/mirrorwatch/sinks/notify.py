@@ -1,0 +1,456 @@
+"""Tells people what changed: the sink."""
+
+import ssl
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from threading import Event
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+from structlog.typing import FilteringBoundLogger
+
+from ..clock import utc_now
+from ..domain.notices.model import Books, Line, Message
+from ..domain.notices.notifier import Notifier
+from ..domain.notices.text import Links, to_message
+from ..exceptions import ConfigError, SinkError, SinkRejectedError, StateError
+from ..ports import Report
+from ..state.notices import NoticeStore, Outbox
+from .queued import Backoff, Troubles
+
+__all__ = [
+    "FORMS",
+    "Delivery",
+    "NotifySink",
+    "Receiver",
+    "to_slack",
+    "to_webhook",
+]
+
+
+LONGEST_BLOCK = 2900
+"""Characters of a block: Slack refuses a message with one above 3000."""
+
+Form = Callable[[Message], Mapping[str, Any]]
+
+
+def to_slack(message: Message) -> dict[str, Any]:
+    """Return a message as Slack's incoming webhooks take it.
+
+    Notes
+    -----
+    Mattermost and Rocket.Chat read ``text``, and so does Slack for what a
+    phone shows of it; ``blocks`` is what Slack shows.
+    """
+    title = f"*{_escape(message.title)}*"
+    shown = [title, *(_linked(line) for line in message.lines)]
+    return {
+        "text": "\n".join(shown)[: 10 * LONGEST_BLOCK],
+        "blocks": [
+            {
+                "type": "section",
+                "text": {"type": "mrkdwn", "text": text[:LONGEST_BLOCK]},
+            }
+            for text in (title, *_grouped(shown[1:]))
+        ],
+    }
+
+
+def to_webhook(message: Message) -> dict[str, Any]:
+    """Return a message as JSON for programs, as in docs/notifications.md."""
+    return {
+        **message.document,
+        "title": message.title,
+        "text": message.text,
+    }
+
+
+FORMS: Mapping[str, Form] = {"slack": to_slack, "webhook": to_webhook}
+"""By the name that the configuration gives it."""
+
+
+def _linked(line: Line) -> str:
+    text = _escape(line.text)
+    if line.link is None or line.link in line.text:
+        return text
+    return f"{text} (<{_escape(line.link)}|what to do>)"
+
+
+def _grouped(lines: list[str]) -> list[str]:
+    """Return lines in as few blocks as hold them."""
+    groups: list[str] = []
+    for line in lines:
+        joined = f"{groups[-1]}\n{line}" if groups else line
+        if groups and len(joined) <= LONGEST_BLOCK:
+            groups[-1] = joined
+        else:
+            groups.append(line)
+    return groups
+
+
+def _escape(text: str) -> str:
+    """Keep names such as ``a->b`` from being read as Slack's own marks."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+TIMEOUT_SECONDS = 10.0
+"""A webhook that takes longer for one step of a request is as good as
+away."""
+
+REFUSED = {400, 413, 422}
+"""What is wrong with the message itself: no later try will do better. All
+else may be mended, a wrong address by its owner too."""
+
+LONGEST_ANSWER = 200
+"""Characters of the receiver's own words that are worth a log line."""
+
+MOST_READ = 2048
+"""Bytes of an answer that are read at all."""
+
+SHORTEST_SECRET = 6
+"""Parts of an address that are hidden wherever they come up; shorter ones
+are words such as ``api``."""
+
+
+class Receiver:
+    """Sends messages to one webhook.
+
+    Parameters
+    ----------
+    name
+        What the log calls it.
+    url
+        Its address; never shown.
+    form
+        Returns what it is sent.
+    authorization
+        Value of the header of that name; never shown.
+    ca
+        Who signs its certificate, if no public authority does.
+
+    Raises
+    ------
+    ConfigError
+        Raised if the address cannot be used, or the certificate authority
+        not be read.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        url: str,
+        form: Form,
+        authorization: str | None = None,
+        ca: Path | None = None,
+    ) -> None:
+        self.name = name
+        try:
+            self._url = httpx.URL(url)
+        except httpx.InvalidURL:
+            raise ConfigError(
+                f"sinks.notify.receivers: url of {name} is no address"
+            ) from None  # the library's error shows it
+        self._form = form
+        parts = urlsplit(url)
+        pieces = [*parts.path.split("/"), *parts.query.split("&")]
+        self._secrets = [url, f"{parts.netloc}{parts.path}", parts.path]
+        self._secrets += [p for p in pieces if len(p) >= SHORTEST_SECRET]
+        if authorization is not None:
+            self._secrets += [authorization, authorization.split(" ")[-1]]
+        try:
+            verify = ssl.create_default_context(cafile=ca)
+        except OSError as e:
+            raise ConfigError(
+                f"sinks.notify.receivers: ca of {name}: {ca}: {e}"
+            ) from e
+        self._client = httpx.Client(
+            timeout=TIMEOUT_SECONDS,
+            verify=verify,
+            headers={"Authorization": authorization} if authorization else {},
+            # A message goes to whom it was meant for, or nowhere.
+            follow_redirects=False,
+        )
+
+    def send(self, message: Message) -> None:
+        """Send a message.
+
+        Raises
+        ------
+        SinkRejectedError
+            Raised if the receiver refuses this message.
+        SinkError
+            Raised if it did not take it now.
+        """
+        try:
+            with self._client.stream(
+                "POST", self._url, json=self._form(message)
+            ) as answer:
+                words = "" if answer.is_success else _read(answer)
+        except httpx.RequestError as e:
+            raise SinkError(
+                f"{self.name} does not answer: {_plainly(e)}", sink=self._sink
+            ) from None  # the library's error knows the address
+        status = answer.status_code
+        if answer.is_success:
+            return
+        text = f"{self.name} answered {status}: {self._hide(words)}"
+        if answer.has_redirect_location:
+            # Where to is not shown: it may hold a secret as well.
+            text += (
+                " (it leads elsewhere, which is not followed: mend its url)"
+            )
+        if status in REFUSED:
+            raise SinkRejectedError(text, sink=self._sink)
+        asked = _retry_after(answer)
+        raise SinkError(text, sink=self._sink, retry_after=asked)
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._client.close()
+
+    @property
+    def _sink(self) -> str:
+        return f"notify {self.name}"
+
+    def _hide(self, text: str) -> str:
+        """Return an answer's words without anything of the address."""
+        for secret in sorted(self._secrets, key=len, reverse=True):
+            if len(secret) >= SHORTEST_SECRET:
+                text = text.replace(secret, "***")
+        return " ".join(text.split())[:LONGEST_ANSWER] or "nothing"
+
+
+def _read(answer: httpx.Response) -> str:
+    """Return the beginning of an answer, as much as comes in time."""
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    body = b""
+    for chunk in answer.iter_bytes():
+        body += chunk
+        if len(body) > MOST_READ or time.monotonic() > deadline:
+            break
+    return body[:MOST_READ].decode(errors="replace")
+
+
+def _retry_after(answer: httpx.Response) -> timedelta | None:
+    """Return how long it asks to be left alone: seconds or a date."""
+    asked = answer.headers.get("Retry-After", "").strip()
+    try:
+        if asked.isdecimal():
+            return timedelta(seconds=int(asked))
+        return parsedate_to_datetime(asked) - utc_now()
+    except (ValueError, TypeError, OverflowError):
+        return None  # a word, or a date without a zone
+
+
+def _plainly(error: httpx.RequestError) -> str:
+    """Say why there was no answer; nothing of the address is part of it."""
+    match error:
+        case httpx.TimeoutException():
+            return f"no answer within {TIMEOUT_SECONDS:g} s"
+        case httpx.ConnectError():
+            return f"cannot connect ({_cause(error)})"
+        case _:
+            return type(error).__name__
+
+
+def _cause(error: BaseException) -> str:
+    """Return what the system said, which names no address."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return f"its certificate: {cause.verify_message}"
+        if isinstance(cause, OSError) and cause.strerror:
+            return cause.strerror
+        cause = cause.__cause__ or cause.__context__
+    return type(error).__name__
+
+
+STEP_SECONDS = 0.5
+"""How long one step waits for something to do."""
+
+
+class Delivery:
+    """Brings what waits in the outbox to one receiver.
+
+    A receiver that refuses, hangs or is away keeps its messages waiting and
+    nobody else: each has a thread of its own, and the tick only writes.
+
+    Parameters
+    ----------
+    receiver
+        Whom to bring messages to.
+    outbox
+        Where they wait.
+    backoff
+        When to try again.
+    logger
+        Told of each trouble once, and when it is over.
+    """
+
+    interval = timedelta()
+    """`step` waits by itself."""
+
+    def __init__(
+        self,
+        receiver: Receiver,
+        outbox: Outbox,
+        *,
+        backoff: Backoff | None = None,
+        logger: FilteringBoundLogger,
+    ) -> None:
+        self.name = f"notify {receiver.name}"
+        self._receiver = receiver
+        self._outbox = outbox
+        self._backoff = backoff or Backoff()
+        self._logger = logger.bind(receiver=receiver.name)
+        self._troubles = Troubles(self._logger)
+        self._closing = Event()
+        self._settled = 0
+        self.up: bool | None = None
+        """Whether the last try succeeded; `None` before the first."""
+
+        self.refused = 0
+        """Messages given up because the receiver refuses them."""
+
+    def step(self) -> None:
+        """Bring the next message, or wait a moment for one, or for its time.
+
+        Raises
+        ------
+        StateError
+            Raised if the outbox cannot be used.
+        """
+        pause = self._backoff.remaining_seconds
+        if self._closing.is_set() or pause > 0:
+            self._closing.wait(min(pause, STEP_SECONDS) or STEP_SECONDS)
+            return
+        if not self._outbox.wait(self._receiver.name, STEP_SECONDS):
+            return
+        found = self._outbox.oldest(self._receiver.name)
+        if found is None:
+            return
+        number, message = found
+        # One that was brought and could not be removed is not sent again:
+        # else a full disk would ring a phone every second.
+        if number > self._settled:
+            try:
+                self._receiver.send(message)
+            except SinkRejectedError as e:
+                self.up, self.refused = False, self.refused + 1
+                self._logger.warning(
+                    "Notice refused for good",
+                    notice=message.id,
+                    **e.to_logging_context(),
+                )
+            except SinkError as e:
+                self.up = False
+                self._backoff.fail(e.retry_after)
+                self._troubles.tell("Receiver unavailable", e)
+                return
+            else:
+                self.up = True
+                self._backoff.succeed()
+                self._troubles.end(self._outbox.waiting, self.refused)
+            self._settled = number
+        self._outbox.remove(number)
+
+    def close(self) -> None:
+        """Stop; what waits stays in the outbox for the next agent."""
+        self._closing.set()
+        self._receiver.close()
+
+
+class NotifySink:
+    """Decides what people are told of each report, and writes it down.
+
+    Parameters
+    ----------
+    notifier
+        Decides what is told.
+    store
+        Keeps what was told, with the messages.
+    outbox
+        Where messages wait for the deliveries.
+    deliveries
+        Bring them to the receivers.
+    links
+        Where messages lead.
+    logger
+        Told of every notice.
+
+    Raises
+    ------
+    StateError
+        Raised if the state file cannot be used.
+    """
+
+    name = "notify"
+
+    def __init__(
+        self,
+        notifier: Notifier,
+        *,
+        store: NoticeStore,
+        outbox: Outbox,
+        deliveries: Sequence[Delivery],
+        links: Links,
+        logger: FilteringBoundLogger,
+    ) -> None:
+        self._notifier = notifier
+        self._store = store
+        self.outbox = outbox
+        self.deliveries = tuple(deliveries)
+        self._links = links
+        self._logger = logger
+        self._books: Books = store.load()
+
+    @property
+    def up(self) -> bool | None:
+        """Whether each receiver took its last message; `None` before one."""
+        known = [d.up for d in self.deliveries if d.up is not None]
+        return all(known) if known else None
+
+    @property
+    def spooled_points(self) -> int:
+        """Messages that wait, each counted for each receiver."""
+        return self.outbox.waiting
+
+    @property
+    def lost_points(self) -> int:
+        """Messages given up since the start."""
+        refused = sum(d.refused for d in self.deliveries)
+        return refused + self.outbox.dropped
+
+    def publish(self, report: Report) -> None:
+        held = {window.flow for window in report.maintenance}
+        books, notices = self._notifier.see(
+            self._books, report.flows, report.verdicts, held, report.at
+        )
+        before = (self._books.flows, self._books.untold)
+        if notices or (books.flows, books.untold) != before:
+            try:
+                messages = [to_message(n, self._links) for n in notices]
+                self._store.save(books, messages)
+            except StateError as e:
+                # Nothing was told, so all of it is still due.
+                raise SinkError(str(e), sink=self.name) from e
+        self._books = books
+        for notice in notices:
+            self._logger.info(
+                "Notice",
+                flow=notice.flow,
+                kind=notice.kind.value,
+                health=notice.health.label,
+                before=notice.before.label,
+                untold=notice.untold,
+            )
+
+    def close(self) -> None:
+        """Stop bringing messages; what waits is kept."""
+        for delivery in self.deliveries:
+            delivery.close()

@@ -1,0 +1,287 @@
+"""Puts probes into the source topic and hears what became of them."""
+
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import Message as KafkaMessage
+
+from ...domain.canary.model import PROBE_BYTES, Message
+from ...kafka.errors import DENIED, QUIET, denial
+from .source import CanarySettings
+
+__all__ = ["Outcome", "Sender", "send_timeout"]
+
+
+NEVER_WRITTEN = {
+    KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001 - how the library names it
+    KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001 - how the library names it
+    KafkaError._PURGE_QUEUE,  # noqa: SLF001 - how the library names it
+    KafkaError._QUEUE_FULL,  # noqa: SLF001 - how the library names it
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+    KafkaError.MSG_SIZE_TOO_LARGE,
+    KafkaError.INVALID_RECORD,
+    KafkaError.POLICY_VIOLATION,
+}
+"""Errors with which the broker, or the client before it, refused the record.
+After any other one nobody knows whether it was written."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Outcome:
+    """What became of a send."""
+
+    message: Message
+    """The probe."""
+
+    source_offset: int | None = None
+    """Where it was stored; `None` if it is not known to be."""
+
+    took: timedelta = timedelta()
+    """From send to acknowledgement."""
+
+    refused: str | None = None
+    """Why it was certainly not stored."""
+
+    error: str | None = None
+    """Why nobody knows whether it was stored."""
+
+
+SEND_TIMEOUT_AT_LEAST = timedelta(seconds=10)
+"""A broker that restarts is back within this; a shorter deadline must not
+make each of its restarts a row of doubtful sends."""
+
+REPLACE_AFTER = 5.0
+"""Seconds that a dead producer stays in its place: what killed it is seldom
+mended sooner, and each new one connects to every broker."""
+
+LAST_WORDS = 10
+"""Looks for what a dead producer still has to say."""
+
+LAST_WORDS_POLL = 0.05
+"""Seconds for each of them: together less than what the receiver takes for
+a pause. All is usually said at the first."""
+
+FATAL = KafkaError._FATAL  # noqa: SLF001 - how the library names it
+
+SILENT = logging.Logger("mirrorwatch.silent")  # noqa: LOG001 - in no tree
+"""Drops everything."""
+SILENT.addHandler(logging.NullHandler())
+
+
+Told = tuple[Message, KafkaError | None, KafkaMessage]
+"""A probe, and what the library said of it."""
+
+
+def send_timeout(deadline: timedelta) -> timedelta:
+    """Return how long the producer tries to send a probe."""
+    return max(deadline, SEND_TIMEOUT_AT_LEAST)
+
+
+ASKING = 2.0
+"""Seconds that asking for partitions may hold up the canary."""
+
+
+class Sender:
+    """Sends probes to explicit partitions, idempotently.
+
+    Every probe handed to `send` has exactly one outcome, except those still
+    under way at the end; nothing that the library raises gets out.
+
+    Parameters
+    ----------
+    properties
+        librdkafka properties of the source cluster.
+    settings
+        What the canary was told.
+    on_outcome
+        Called for each probe, from within `send`, `poll` and `close`.
+    make_producer
+        Makes a producer of its properties.
+    clock
+        A clock that only goes forward, in seconds.
+
+    Notes
+    -----
+    A fatal error, for instance no right to write at the start, kills an
+    idempotent producer for good. It is replaced, so that probes flow again
+    once the cause is mended.
+
+    The library raises a fatal error from within its poll, and may call back
+    in that state: what the callback does then can be cut short anywhere. So
+    the callback only puts aside what it is told, and a probe of which a dead
+    producer told nothing is in doubt.
+    """
+
+    def __init__(
+        self,
+        properties: Mapping[str, str],
+        settings: CanarySettings,
+        on_outcome: Callable[[Outcome], None],
+        *,
+        make_producer: Callable[[dict[str, Any]], Producer] = Producer,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        timeout = send_timeout(settings.deadline)
+        self._properties: dict[str, Any] = {
+            **properties,
+            **QUIET,
+            "enable.idempotence": "true",
+            "linger.ms": 0,
+            "message.timeout.ms": int(timeout.total_seconds() * 1000),
+            # Fatal errors go to stderr at any log level; they are reported
+            # as outcomes.
+            "logger": SILENT,
+        }
+        # Not known to producers: they create what they name. The topic is
+        # named only after it was seen to exist.
+        del self._properties["allow.auto.create.topics"]
+        self._settings = settings
+        self._on_outcome = on_outcome
+        self._make_producer = make_producer
+        self._clock = clock
+        self._told: deque[Told] = deque()
+        self._waiting: dict[tuple[int, int], Message] = {}
+        self._fatal: str | None = None
+        self._make()
+
+    def send(self, message: Message, size: int = PROBE_BYTES) -> None:
+        """Hand a probe to the producer."""
+        if self._fatal is not None:
+            if self._clock() < self._made_at + REPLACE_AFTER:
+                refused = self._fatal
+                self._on_outcome(Outcome(message=message, refused=refused))
+                return
+            self._make()
+
+        def report(error: KafkaError | None, sent: KafkaMessage) -> None:
+            self._told.append((message, error, sent))
+
+        try:
+            self._producer.produce(
+                self._settings.topic,
+                partition=message.partition,
+                key=message.key,
+                value=self._settings.encoding.encode(message, size),
+                headers=self._settings.headers(message),
+                timestamp=int(message.sent_at.timestamp() * 1000),
+                on_delivery=report,
+            )
+        except BufferError:
+            refused = "The send queue is full"
+        except KafkaException as e:
+            # Whatever the error: it was not taken, so it is not written.
+            self._bury_if_fatal(e)
+            refused = self._fatal or self._explain(e.args[0])
+        else:
+            self._waiting[_key(message)] = message
+            return
+        self._on_outcome(Outcome(message=message, refused=refused))
+
+    def learn_partitions(self) -> None:
+        """Ask for the topic's partitions now.
+
+        The library asks every five minutes, and refuses the others until
+        then. Should this fail, so will the next send, which tells why.
+        """
+        with suppress(KafkaException):
+            self._producer.list_topics(self._settings.topic, ASKING)
+
+    def poll(self) -> None:
+        """Hear what became of sends so far. Does not wait."""
+        self._serve(lambda: self._producer.poll(0))
+
+    def close(self, patience: float) -> None:
+        """Wait some seconds for outcomes, then drop what is not sent."""
+        self._serve(lambda: self._producer.flush(patience))
+        self._producer.purge(in_queue=True, in_flight=False)
+        self._serve(lambda: self._producer.poll(0))
+
+    def _make(self) -> None:
+        self._producer = self._make_producer(dict(self._properties))
+        self._made_at = self._clock()
+        self._fatal = None
+
+    def _serve(self, work: Callable[[], object]) -> None:
+        """Let the library call back, then tell what it said."""
+        try:
+            work()
+        except (KafkaException, SystemError) as e:
+            self._bury_if_fatal(e)
+        self._tell()
+
+    def _bury_if_fatal(self, error: KafkaException | SystemError) -> None:
+        """Hear the last of a dead producer."""
+        found = _cause(error)
+        if found is not None and not _is_fatal(found):
+            return
+        self._fatal = self._explain(found)
+        self._producer.purge()
+        for _ in range(LAST_WORDS):
+            if not self._waiting:
+                break
+            try:
+                self._producer.poll(LAST_WORDS_POLL)
+            except (KafkaException, SystemError) as e:
+                # This may tell more than a refusal to take another record.
+                self._fatal = self._explain(_cause(e) or found)
+            self._tell()
+        for message in list(self._waiting.values()):
+            self._finish(Outcome(message=message, error=self._fatal))
+
+    def _tell(self) -> None:
+        while self._told:
+            self._finish(self._to_outcome(*self._told.popleft()))
+
+    def _finish(self, outcome: Outcome) -> None:
+        if self._waiting.pop(_key(outcome.message), None) is not None:
+            self._on_outcome(outcome)
+
+    def _to_outcome(
+        self, message: Message, error: KafkaError | None, sent: KafkaMessage
+    ) -> Outcome:
+        if error is None:
+            # The library's own stopwatch: exact however late we hear of it.
+            took = timedelta(seconds=sent.latency() or 0.0)
+            return Outcome(
+                message=message, source_offset=sent.offset(), took=took
+            )
+        if error.code() in NEVER_WRITTEN:
+            why = self._fatal or self._explain(error)
+            return Outcome(message=message, refused=why)
+        return Outcome(message=message, error=error.str())
+
+    def _explain(self, error: KafkaError | None) -> str:
+        if error is None:
+            return "The producer died"
+        if error.code() not in DENIED:
+            return error.str()
+        right = f"WRITE on topic {self._settings.topic}"
+        return denial(right, self._settings.flow.source)
+
+
+def _key(message: Message) -> tuple[int, int]:
+    return message.partition, message.sequence
+
+
+def _cause(error: KafkaException | SystemError) -> KafkaError | None:
+    """Find the library's error; one raised beneath a callback is its cause."""
+    raised: BaseException | None = error
+    while raised is not None:
+        if isinstance(raised, KafkaException):
+            found: KafkaError = raised.args[0]
+            return found
+        raised = raised.__cause__ or raised.__context__
+    return None
+
+
+def _is_fatal(error: KafkaError) -> bool:
+    return error.fatal() or bool(error.code() == FATAL)

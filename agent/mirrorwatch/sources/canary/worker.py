@@ -1,0 +1,380 @@
+"""The canary's own thread: sends, and reads what arrives."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+
+from ...domain.canary.model import PROBE_BYTES, Gap, Message, Survey
+from ...domain.canary.tracker import Books, Sighting, arrive
+from ...domain.observations import Loss, ProbeArrival, Problem
+from ...domain.report import Health
+from ...exceptions import StateError
+from ...state.canary import CanaryStore
+from .consumer import Arrived, AtEnd, Receiver, Unreadable
+from .encoding import decode
+from .producer import Outcome, Sender
+from .source import Board, CanarySettings, Seen
+
+__all__ = ["Canary"]
+
+
+class Bookkeeper:
+    """Keeps one flow's books in step with its state file.
+
+    Parameters
+    ----------
+    settings
+        What the canary was told.
+    store
+        Where the books are kept.
+
+    Notes
+    -----
+    What has not been saved is not handed out: others see only what survives
+    a crash.
+    """
+
+    def __init__(self, settings: CanarySettings, store: CanaryStore) -> None:
+        self._settings = settings
+        self._store = store
+        self._changed: set[int] = set()
+        self._arrivals: list[ProbeArrival] = []
+        self._losses: list[Loss] = []
+        self.books: Books = self.reload()
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether there is anything to write down."""
+        return bool(self._changed)
+
+    def reload(self) -> Books:
+        """Go back to what the file says.
+
+        Sends that were under way are in doubt: nobody hears of them any more.
+        """
+        self._changed.clear()
+        self._arrivals, self._losses = [], []
+        ledgers = self._store.load()
+        self.books = Books(
+            flow=self._settings.flow,
+            identity=self._store.identity,
+            ledgers=ledgers,
+            warmup=self._settings.warmup,
+            partitions=self._settings.partitions,
+            accepted=self._settings.cluster_ids,
+        )
+        for ledger in self.books.ledgers.values():
+            ledger.doubt_unacked()
+            self._changed.add(ledger.partition)
+        return self.books
+
+    def follow(self, survey: Survey) -> set[int]:
+        """Take over a survey; return the partitions to be read anew."""
+        if survey.refresh is not None:
+            slow = survey.refresh + self._settings.deadline
+            self.books.warmup = max(self._settings.warmup, slow)
+        unread = self.books.follow(survey)
+        # It may touch any of them, and comes but once a tick.
+        self._changed |= self.books.ledgers.keys()
+        return unread
+
+    def make_probe(self, partition: int, now: datetime) -> Message:
+        """Make the next probe of a partition."""
+        ledger = self.books.ledgers[partition]
+        warming = self.books.is_warming(ledger, now)
+        self._changed.add(partition)
+        return Message(
+            run=self._store.run,
+            flow=self._settings.flow.name,
+            partition=partition,
+            sequence=ledger.send(now, warming=warming).sequence,
+            sent_at=now,
+        )
+
+    def hear(self, outcome: Outcome, now: datetime) -> Gap | None:
+        """Write down what became of a send."""
+        message = outcome.message
+        ledger = self.books.ledgers[message.partition]
+        self._changed.add(message.partition)
+        if outcome.source_offset is not None:
+            acked_at = message.sent_at + outcome.took
+            return ledger.ack(
+                message.sequence, outcome.source_offset, acked_at
+            )
+        if outcome.refused is not None:
+            ledger.fail(message.sequence, now)
+        else:
+            ledger.doubt(message.sequence)
+        return None
+
+    def read(self, event: Arrived | AtEnd) -> None:
+        """Write down what was read at the target."""
+        ledger = self.books.ledgers[event.partition]
+        if isinstance(event, AtEnd):
+            if event.offset > ledger.next_offset:
+                ledger.read_to(event.offset)
+                self._changed.add(event.partition)
+            return
+        self._changed.add(event.partition)
+        probe = decode(event.value)
+        ours = (self._store.run, self._settings.flow.name)
+        if probe is None or (probe.run, probe.flow) != ours:
+            ledger.read_to(event.offset + 1)
+            return
+        if event.value is not None:
+            self._settings.encoding.note_arrival(event.value)
+        sighting = Sighting(
+            sequence=probe.sequence,
+            target_offset=event.offset,
+            seen_at=event.seen_at,
+            absent_until=event.absent_until,
+        )
+        arrival = arrive(ledger, sighting, self._settings.deadline)
+        if arrival is not None:
+            self._arrivals.append(arrival)
+
+    def skip(self, partition: int, offset: int) -> None:
+        """Write down that a partition goes on at another target offset."""
+        self.books.ledgers[partition].skip_target(offset)
+        self._changed.add(partition)
+
+    def settle(self, now: datetime, grace: timedelta | None) -> None:
+        """Give up what is proved lost."""
+        self._losses += self.books.settle(now, grace)
+        self._changed |= {
+            p for p, ledger in self.books.ledgers.items() if ledger.touched
+        }
+
+    def save(
+        self, looked_at: datetime | None
+    ) -> tuple[list[ProbeArrival], list[Loss]]:
+        """Write down what changed.
+
+        Returns
+        -------
+        tuple of list
+            Arrivals and losses that are now safe to be seen.
+
+        Raises
+        ------
+        StateError
+            Raised if the file cannot be written; nothing was.
+        """
+        if looked_at is not None:
+            self.books.identity.looked_at = looked_at
+        changed = [self.books.ledgers[p] for p in self._changed]
+        self._store.save(changed, self._losses)
+        self._changed.clear()
+        saved = self._arrivals, self._losses
+        self._arrivals, self._losses = [], []
+        return saved
+
+
+LOOK = 0.25
+"""Seconds that one look at the target waits for a record, if no probe is due
+before. What arrives ends it at once."""
+
+SAVE_EVERY = timedelta(milliseconds=250)
+"""How long arrivals may wait to be written down; a crash reads them again."""
+
+LOOKED_EVERY = timedelta(seconds=5)
+"""How often to write down that the target was looked at, if nothing came."""
+
+SETTLE_EVERY = timedelta(seconds=1)
+"""How often to look for probes that are proved lost."""
+
+CLOSING = 3.0
+"""Seconds to wait for acknowledgements at the end."""
+
+
+class Canary:
+    """Runs the canary of one flow.
+
+    Parameters
+    ----------
+    settings
+        What the canary was told.
+    source, target
+        librdkafka properties of the clusters.
+    store
+        Where the books are kept.
+    board
+        Where other threads see what the canary knows.
+    clock
+        Gives the time.
+
+    Notes
+    -----
+    A probe is written down before it is sent, and an arrival together with
+    the offset that was read, so a crash at any point loses and repeats
+    nothing.
+    """
+
+    interval = timedelta()
+
+    def __init__(
+        self,
+        *,
+        settings: CanarySettings,
+        source: Mapping[str, str],
+        target: Mapping[str, str],
+        store: CanaryStore,
+        board: Board,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self.name = f"canary {settings.flow.name}"
+        self._settings = settings
+        self._board = board
+        self._clock = clock
+        self._keeper = Bookkeeper(settings, store)
+        self._sender = Sender(source, settings, self._hear)
+        self._receiver = Receiver(
+            target,
+            cluster=settings.flow.target,
+            topic=settings.remote_topic,
+            clock=clock,
+        )
+        self._reading: set[int] = set()
+        self._survey: Survey | None = None
+        self._mistaken: Problem | None = None
+        now = clock()
+        self._send_at = self._sized_at = self._settle_at = now
+        self._save_at = self._looked_at = now
+
+    def step(self) -> None:
+        try:
+            self._step()
+        except StateError:
+            # What is in memory is ahead of the file. The file is the truth;
+            # what it lacks is read again from the topics.
+            self._receiver.stop()
+            self._reading.clear()
+            self._keeper.reload()
+            raise
+
+    def close(self) -> None:
+        self._sender.close(CLOSING)
+        self._keeper.save(None)
+        self._receiver.close()
+
+    def _step(self) -> None:
+        for survey in self._board.take_surveys():
+            self._follow(survey)
+        now = self._clock()
+        if now >= self._send_at:
+            self._send(now)
+        self._sender.poll()
+        for event in self._receiver.receive(self._look_for(now)):
+            # Acknowledgements that came while this one waited go first: a
+            # probe that has arrived is no longer there to be acknowledged,
+            # and would have no lower bound.
+            self._sender.poll()
+            if isinstance(event, Unreadable):
+                self._keeper.skip(event.partition, event.offset)
+                self._receiver.read(event.partition, event.offset, now)
+            else:
+                self._keeper.read(event)
+        now = self._clock()
+        if now >= self._settle_at and self._survey is not None:
+            self._settle_at = now + SETTLE_EVERY
+            # What was overtaken may be in a backlog that is yet to be read.
+            grace = self._survey.grace if self._receiver.caught_up else None
+            self._keeper.settle(now, grace)
+        if now >= self._save_at:
+            self._save_at = now + SAVE_EVERY
+            self._save(now)
+
+    def _look_for(self, now: datetime) -> float:
+        """Return how many seconds to look at the target."""
+        due = (self._send_at - now).total_seconds()
+        # One that is overdue waits for something else.
+        return min(due, LOOK) if due > 0 else LOOK
+
+    def _follow(self, survey: Survey) -> None:
+        self._mistaken = self._keeper.books.mistaken(survey)
+        self._survey = None if self._mistaken else survey
+        if self._mistaken is not None:
+            return
+        known = len(self._keeper.books.ledgers)
+        unread = self._keeper.follow(survey)
+        if len(self._keeper.books.ledgers) > known:
+            self._sender.learn_partitions()
+        if survey.target is None:
+            return
+        books = self._keeper.books
+        for partition in survey.target.partitions & books.ledgers.keys():
+            if partition in unread or partition not in self._reading:
+                self._receiver.read(
+                    partition,
+                    books.ledgers[partition].next_offset,
+                    books.identity.looked_at or self._clock(),
+                )
+                self._reading.add(partition)
+
+    def _send(self, now: datetime) -> None:
+        # A probe that cannot be written gets no number either.
+        if self._survey is None or not self._settings.encoding.ready:
+            return
+        # Not one interval after the last, or a pause would be made up for.
+        self._send_at = max(
+            self._send_at + self._settings.interval,
+            now + self._settings.interval / 2,
+        )
+        keeper = self._keeper
+        due = keeper.books.due(self._survey, now)
+        messages = [(keeper.make_probe(p, now), PROBE_BYTES) for p in due]
+        sized = self._settings.sized_partition
+        size = self._settings.sized_bytes
+        if size is not None and sized in due and self._takes(size, now):
+            self._sized_at = now + self._settings.sized_interval
+            messages.append((keeper.make_probe(sized, now), size))
+        self._publish(*keeper.save(None), now)
+        for message, bytes_ in messages:
+            self._sender.send(message, bytes_)
+
+    def _takes(self, size: int, now: datetime) -> bool:
+        limit = None if self._survey is None else self._survey.size_limit
+        return limit is not None and size <= limit and now >= self._sized_at
+
+    def _hear(self, outcome: Outcome) -> None:
+        self._board.note_send(_to_problem(outcome, self._settings))
+        gap = self._keeper.hear(outcome, self._clock())
+        if gap is not None:
+            self._board.note_gap(gap)
+
+    def _save(self, now: datetime) -> None:
+        looked = self._receiver.caught_up and bool(self._reading)
+        idle = now - self._looked_at < LOOKED_EVERY
+        if idle and not self._keeper.has_changes:
+            self._publish([], [], now)
+            return
+        self._looked_at = now
+        self._publish(*self._keeper.save(now if looked else None), now)
+
+    def _publish(
+        self, arrivals: list[ProbeArrival], losses: list[Loss], now: datetime
+    ) -> None:
+        problems = [self._mistaken] if self._mistaken else []
+        if self._receiver.problem is not None:
+            problems.append(Problem.unknown(self._receiver.problem))
+        books = self._keeper.books
+        seen = Seen(
+            at=now,
+            partitions=tuple(
+                ledger.snapshot(warming=books.is_warming(ledger, now))
+                for _, ledger in sorted(books.ledgers.items())
+            ),
+            doubts=tuple(books.doubts()),
+            problems=tuple(problems),
+            blind=self._receiver.problem is not None,
+        )
+        self._board.publish(seen, arrivals, losses)
+
+
+def _to_problem(outcome: Outcome, settings: CanarySettings) -> Problem | None:
+    error = outcome.refused or outcome.error
+    if error is None:
+        return None
+    # A refusal is known to be one; after any other error nothing is.
+    health = Health.WARNING if outcome.refused else Health.UNKNOWN
+    where = f"{settings.topic} at {settings.flow.source}"
+    return Problem(health, f"Probes cannot be written to {where}: {error}")

@@ -1,0 +1,559 @@
+"""Asks Connect's REST API again and again, beside the ticks."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+from urllib.parse import quote
+
+import httpx
+from structlog.typing import FilteringBoundLogger
+
+from ..domain.mirror_records import (
+    Assignment,
+    Committed,
+    Companion,
+    Connector,
+    MirrorFact,
+    TaskCount,
+    TaskState,
+)
+from ..domain.tasks.model import Restart, RestartRules, Restarts, may_restart
+from ..exceptions import SourceDeniedError, SourceError, SourceUnavailableError
+from ..state.documents import DocumentStore
+from .http import HttpAddress, open_client, tell_failure
+from .mirror_state import Positions
+from .tasks import Answer, TaskFacts, TasksBoard
+
+__all__ = [
+    "ConnectApi",
+    "ConnectWorker",
+    "Restarter",
+    "to_committed",
+    "to_states",
+]
+
+
+def to_states(
+    name: str, status: Mapping[str, Any], at: datetime
+) -> Iterator[TaskState]:
+    """Read the state of a connector and of its tasks.
+
+    Parameters
+    ----------
+    name
+        Name of the connector.
+    status
+        Its ``status``.
+    at
+        When it was asked.
+
+    Raises
+    ------
+    ValueError
+        Raised if it is not of the known layout.
+    """
+    try:
+        told: list[tuple[int | None, Any]] = [(None, status["connector"])]
+        told += [(int(task["id"]), task) for task in status["tasks"]]
+        for task, said in told:
+            yield TaskState(
+                connector=name,
+                task=task,
+                state=str(said["state"]),
+                worker=str(said.get("worker_id") or ""),
+                trace=str(said.get("trace") or ""),
+                # Known to the status topic only.
+                generation=0,
+                written_at=at,
+            )
+    except (KeyError, TypeError, AttributeError) as e:
+        raise ValueError(f"the status of {name} lacks {e}") from e
+
+
+def to_committed(
+    offsets: Sequence[Mapping[str, Any]], alias: str, at: datetime
+) -> Iterator[Committed]:
+    """Read the committed offsets of a source connector.
+
+    Parameters
+    ----------
+    offsets
+        What was answered.
+    alias
+        The mirror's alias of the source.
+    at
+        When it was asked.
+
+    Raises
+    ------
+    ValueError
+        Raised if it is not of the known layout.
+    """
+    try:
+        for said in offsets:
+            place, offset = said["partition"], said["offset"]
+            if place.get("cluster") == alias and offset is not None:
+                yield Committed(
+                    topic=str(place["topic"]),
+                    partition=int(place["partition"]),
+                    # The last one that was copied.
+                    position=int(offset["offset"]) + 1,
+                    written_at=at,
+                )
+    except (KeyError, TypeError, AttributeError) as e:
+        raise ValueError(f"offsets lack {e}") from e
+
+
+PATIENCE_SECONDS = 4.0
+"""A worker that needs longer is in trouble, and the agent must be able to
+stop meanwhile."""
+
+ABSENT = {httpx.codes.NOT_FOUND, httpx.codes.METHOD_NOT_ALLOWED}
+"""What a version answers that does not know a question."""
+
+
+class ConnectApi:
+    """The REST API of one Connect cluster.
+
+    Parameters
+    ----------
+    flow
+        Name of the flow whose mirror it runs.
+    cluster
+        Our alias of the cluster beside it.
+    address
+        Where any of its workers is.
+
+    Raises
+    ------
+    ConfigError
+        Raised if the certificate authority cannot be read.
+    SourceError
+        Raised by every method if the API does not do as it is asked.
+
+    Notes
+    -----
+    Answers hold the configuration of connectors, passwords included: nothing
+    of them is put into an error.
+    """
+
+    def __init__(self, flow: str, cluster: str, address: HttpAddress) -> None:
+        self._flow = flow
+        self._cluster = cluster
+        self._url = address.url
+        self._http = open_client(
+            address, key="mirror.connect", timeout_seconds=PATIENCE_SECONDS
+        )
+
+    def connectors(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return ``status`` and ``info`` of each connector, by its name."""
+        found = self._ask("GET", "connectors?expand=status&expand=info")
+        if not isinstance(found, dict):
+            raise self._strange()
+        return found
+
+    def version(self) -> str | None:
+        """Return the version of the worker that answers.
+
+        `None` if it does not tell, or a proxy does not let that be asked:
+        nothing depends on it.
+        """
+        try:
+            found = self._ask("GET", "")
+        except SourceError:
+            return None
+        version = found.get("version") if isinstance(found, dict) else None
+        return version if isinstance(version, str) else None
+
+    def tasks(self, connector: str) -> Sequence[Mapping[str, Any]]:
+        """Return the configuration of each task of a connector."""
+        found = self._ask("GET", f"connectors/{_quote(connector)}/tasks")
+        return found if isinstance(found, list) else []
+
+    def offsets(self, connector: str) -> Sequence[Mapping[str, Any]] | None:
+        """Return the committed offsets of a connector; `None` before Kafka
+        3.5.
+        """
+        found = self._ask("GET", f"connectors/{_quote(connector)}/offsets")
+        if found is None:
+            return None
+        offsets = found.get("offsets") if isinstance(found, dict) else None
+        if not isinstance(offsets, list):
+            raise self._strange()
+        return offsets
+
+    def restart(self, connector: str, task: int | None) -> None:
+        """Start a failed task again, or a failed connector itself."""
+        path = f"connectors/{_quote(connector)}"
+        if task is not None:
+            path += f"/tasks/{task}"
+        self._ask("POST", f"{path}/restart")
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._http.close()
+
+    def _ask(self, method: str, path: str) -> Any:
+        """Ask; `None` if nobody knows what is asked for."""
+        try:
+            answer = self._http.request(method, f"{self._url}/{path}")
+        except httpx.TransportError as e:
+            raise self._unreachable(e) from e
+        except httpx.HTTPError as e:
+            raise self._strange() from e
+        if answer.status_code in ABSENT and path.count("/"):
+            return None
+        if not answer.is_success:
+            raise self._refusal(answer.status_code)
+        if not answer.content:
+            return None
+        try:
+            return answer.json()
+        except ValueError as e:
+            raise self._strange() from e
+
+    def _unreachable(self, error: httpx.TransportError) -> SourceError:
+        why = tell_failure(error, PATIENCE_SECONDS)
+        return SourceUnavailableError(
+            f"Connect's REST API of {self._flow} cannot be reached ({why}): "
+            "is the worker up, and are mirror.connect and the network right?",
+            source="connect",
+            cluster=self._cluster,
+        )
+
+    def _refusal(self, status: int) -> SourceError:
+        if status in {httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN}:
+            return SourceDeniedError(
+                f"Connect's REST API of {self._flow} refuses the agent "
+                f"(status {status}): see username and password under "
+                "mirror.connect",
+                source="connect",
+                cluster=self._cluster,
+                right="Connect's REST API",
+            )
+        return SourceError(
+            f"Connect's REST API of {self._flow} does not do what it is "
+            f"asked (status {status}): see the worker's own log; 409 is a "
+            "rebalance",
+            source="connect",
+            cluster=self._cluster,
+        )
+
+    def _strange(self) -> SourceError:
+        return SourceError(
+            f"What answers as Connect's REST API of {self._flow} is none: "
+            "see mirror.connect.url",
+            source="connect",
+            cluster=self._cluster,
+        )
+
+
+def _quote(name: str) -> str:
+    return quote(name, safe="")
+
+
+SHOWN = 20
+"""Restarts that are shown; there are at most that many of one task an hour."""
+
+
+class Restarting(Protocol):
+    """Can start tasks again."""
+
+    def restart(self, connector: str, task: int | None) -> None:
+        """Start a failed task again, or a failed connector itself.
+
+        Raises
+        ------
+        SourceError
+            Raised if that is not done.
+        """
+        ...
+
+
+class Restarter:
+    """Restarts failed tasks of one flow, within bounds.
+
+    Parameters
+    ----------
+    api
+        How to.
+    rules
+        How often.
+    store
+        Keeps what was done: an agent that starts again starts no task more
+        often than one that goes on.
+    logger
+        Where each restart is told.
+    """
+
+    def __init__(
+        self,
+        api: Restarting,
+        rules: RestartRules,
+        store: DocumentStore[Restarts],
+        logger: FilteringBoundLogger,
+    ) -> None:
+        self._api = api
+        self._rules = rules
+        self._store = store
+        self._logger = logger
+        self._restarts = store.load()
+
+    def restart(
+        self, failed: Iterable[TaskState], now: datetime
+    ) -> tuple[str, ...]:
+        """Restart what may be; return what was done within the last hour.
+
+        Parameters
+        ----------
+        failed
+            Failed connectors and tasks of this flow.
+        now
+            The time.
+
+        Raises
+        ------
+        StateError
+            Raised if it cannot be kept; then it is not done either.
+
+        Notes
+        -----
+        A restart that Connect refuses counts, too: it was tried.
+        """
+        self._restarts = self._restarts.recent(now)
+        for state in failed:
+            done = [
+                one.at
+                for one in self._restarts.done
+                if (one.connector, one.task) == (state.connector, state.task)
+            ]
+            if may_restart(
+                self._rules, failed_at=state.written_at, done=done, now=now
+            ):
+                self._restart(
+                    Restart(
+                        connector=state.connector,
+                        task=state.task,
+                        at=now,
+                        number=len(done) + 1,
+                    )
+                )
+        most = self._rules.most_per_hour
+        return tuple(
+            one.describe(most) for one in self._restarts.done[-SHOWN:]
+        )
+
+    def _restart(self, one: Restart) -> None:
+        before = self._restarts.done
+        # Written first: it must count even if the agent dies meanwhile.
+        self._keep((*before, one))
+        self._logger.warning(
+            "Restarting a failed task",
+            connector=one.connector,
+            task=one.task,
+            restart=one.number,
+            most_per_hour=self._rules.most_per_hour,
+        )
+        try:
+            self._api.restart(one.connector, one.task)
+        except SourceError as e:
+            self._logger.warning(
+                "Failed task was not restarted", **e.to_logging_context()
+            )
+            self._keep((*before, replace(one, problem=str(e))))
+
+    def _keep(self, done: tuple[Restart, ...]) -> None:
+        restarts = Restarts(done=done)
+        self._store.save(restarts)
+        self._restarts = restarts
+
+
+DETAILS_EVERY = timedelta(seconds=30)
+"""How often partitions of tasks and offsets are asked for: they are many, and
+the offsets move once a minute."""
+
+
+class ConnectMirror(Protocol):
+    """What is known of one flow's mirror on Connect."""
+
+    @property
+    def source_alias(self) -> str:
+        """The mirror's alias of the source."""
+        ...
+
+    def to_fact(self, name: str, properties: Mapping[str, Any]) -> MirrorFact:
+        """Return what the configuration of a connector says."""
+        ...
+
+    def to_assignment(
+        self, name: str, properties: Mapping[str, Any], written_at: datetime
+    ) -> Assignment | None:
+        """Return what a task was given, if it is one of this flow."""
+        ...
+
+
+class ConnectWorker:
+    """Asks for one flow.
+
+    Parameters
+    ----------
+    flow
+        Name of the flow.
+    api
+        Whom to ask.
+    mirror
+        Knows what configurations mean.
+    positions
+        Where facts go that the mirror's internal topics do not tell.
+    board
+        Where it is told whether there was an answer.
+    facts
+        Tells the states of tasks.
+    restarter
+        Starts failed tasks again.
+    clock
+        Gives the time.
+    logger
+        Where answers that cannot be read are told, once each.
+
+    Notes
+    -----
+    The internal topics know everything that the API knows, and in order. So
+    states and offsets of the API are taken only where a topic does not tell
+    them, or less.
+    """
+
+    interval = timedelta(seconds=5)
+
+    def __init__(
+        self,
+        *,
+        flow: str,
+        api: ConnectApi,
+        mirror: ConnectMirror,
+        positions: Positions,
+        board: TasksBoard,
+        facts: TaskFacts,
+        restarter: Restarter,
+        clock: Callable[[], datetime],
+        logger: FilteringBoundLogger,
+    ) -> None:
+        self.name = f"connect {flow}"
+        self._api = api
+        self._mirror = mirror
+        self._positions = positions
+        self._board = board
+        self._facts = facts
+        self._restarter = restarter
+        self._clock = clock
+        self._logger = logger.bind(flow=flow)
+        self._noted: dict[object, object] = {}
+        self._answered_at: datetime | None = None
+        self._details_at: datetime | None = None
+        self._version: str | None = None
+        self._told: set[str] = set()
+
+    def step(self) -> None:
+        at = self._clock()
+        try:
+            found = self._api.connectors()
+            self._take(found, at)
+            if self._details_at is None or at >= self._details_at:
+                self._details_at = at + DETAILS_EVERY
+                self._ask_details(at)
+        except SourceError as e:
+            self._board.note_answer(
+                Answer(at=self._answered_at, problem=str(e))
+            )
+            raise
+        self._answered_at = at
+        self._board.note_answer(Answer(at=at, version=self._version))
+        self._restart(at)
+
+    def close(self) -> None:
+        self._api.close()
+
+    def _take(
+        self, found: Mapping[str, Mapping[str, Any]], at: datetime
+    ) -> None:
+        known = {c.name for c in self._positions.connectors()}
+        known |= {c.name for c in self._positions.companions()}
+        for name in known - found.keys():
+            self._positions.note(Companion(name=name, role="removed"))
+            self._noted.pop(("fact", name), None)
+        status_is_read = self._positions.optional.get("status").readable
+        for name, said in found.items():
+            try:
+                info = said["info"]
+                fact = self._mirror.to_fact(name, info["config"])
+                self._note(("fact", name), fact)
+                count = TaskCount(connector=name, tasks=len(info["tasks"]))
+                self._note(("count", name), count)
+                if not status_is_read:
+                    for state in to_states(name, said["status"], at):
+                        self._note_state(state)
+            except (ValueError, KeyError, TypeError) as e:
+                # Never what was answered: it holds passwords.
+                self._complain(name, type(e).__name__)
+
+    def _ask_details(self, at: datetime) -> None:
+        self._version = self._api.version()
+        for connector in self._positions.connectors():
+            name = connector.name
+            try:
+                for said in self._api.tasks(name):
+                    number = f"{name}-{said['id']['task']}"
+                    given = self._mirror.to_assignment(
+                        number, said["config"], at
+                    )
+                    if given is not None:
+                        key = ("given", number)
+                        self._note(key, given, given.partitions)
+                self._take_offsets(connector, at)
+            except (ValueError, KeyError, TypeError) as e:
+                self._complain(name, type(e).__name__)
+
+    def _take_offsets(self, connector: Connector, at: datetime) -> None:
+        offsets = self._api.offsets(connector.name)
+        committed = self._positions.all_committed()
+        for fact in to_committed(offsets or (), self._mirror.source_alias, at):
+            known = committed.get((fact.topic, fact.partition))
+            if known is None or (known.position or 0) < (fact.position or 0):
+                self._positions.note(fact)
+
+    def _note_state(self, state: TaskState) -> None:
+        # The time is of the answer; what matters is since when it is so.
+        said = (state.state, state.worker, state.trace)
+        self._note(("state", state.connector, state.task), state, said)
+
+    def _note(
+        self, key: object, fact: MirrorFact, said: object = None
+    ) -> None:
+        """Note what is new; the topics told the rest, or the answer before."""
+        said = fact if said is None else said
+        if self._noted.get(key) != said:
+            self._noted[key] = said
+            self._positions.note(fact)
+
+    def _restart(self, now: datetime) -> None:
+        ours = {c.name for c in self._positions.connectors()} | {
+            c.name
+            for c in self._positions.companions()
+            if c.role != "neighbour"
+        }
+        failed = [
+            state
+            for state in self._facts.read(now).states
+            if state.state == "FAILED" and state.connector in ours
+        ]
+        self._board.note_restarts(self._restarter.restart(failed, now))
+
+    def _complain(self, connector: str, error: str) -> None:
+        if connector not in self._told:
+            self._told.add(connector)
+            self._logger.warning(
+                "Connect's answer cannot be read",
+                connector=connector,
+                error=error,
+            )

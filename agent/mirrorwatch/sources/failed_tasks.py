@@ -1,0 +1,370 @@
+"""Finds out what a failed task stopped, and at what it failed."""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from confluent_kafka import (
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
+
+from ..domain.mirror_records import Assignment, Connector, TaskState
+from ..domain.tasks.model import Stopped, Stuck, name_partitions
+from ..domain.topics import Naming
+from ..exceptions import SourceError
+from ..kafka.admin import Cluster, read_ends, read_starts
+from ..kafka.errors import is_about_groups, reading, to_source_error
+from .mirror_state import Positions
+from .tasks import TaskFacts, TasksBoard
+
+__all__ = ["Inspector"]
+
+
+Limit = tuple[int, str]
+"""Bytes, and whose limit it is."""
+
+Place = tuple[str, int]
+
+POLL = 0.5
+"""Seconds of one step: the agent may be asked to stop in between."""
+
+BATCH = 100
+"""Records taken at once; they are large by nature."""
+
+PATIENCE = timedelta(seconds=30)
+"""Longest search: the records that wait may be many."""
+
+BATCH_OVERHEAD = 61
+"""Bytes of a record batch's header (``DefaultRecordBatch``)."""
+
+RECORD_OVERHEAD = 7
+"""Fewest bytes of a record beside key, value and headers."""
+
+END = KafkaError._PARTITION_EOF  # noqa: SLF001 - how the library names it
+
+
+class Search:
+    """Reads partitions from the mirror's positions on, a little at a time.
+
+    Parameters
+    ----------
+    properties
+        librdkafka properties of the source.
+    cluster
+        Alias of the source.
+    starts
+        The mirror's position on each partition to read.
+    limit_of
+        Gives the largest record that may be written to a topic, by its name
+        at the source; `None` if that is not known.
+    isolation
+        ``isolation.level`` of the mirror.
+    clock
+        Gives the time.
+    """
+
+    def __init__(
+        self,
+        properties: Mapping[str, str],
+        *,
+        cluster: str,
+        starts: Mapping[Place, int],
+        limit_of: Callable[[str], Limit | None],
+        isolation: str,
+        clock: Callable[[], datetime],
+    ) -> None:
+        own = {"enable.partition.eof": "true", "isolation.level": isolation}
+        self._cluster = cluster
+        self._limit_of = limit_of
+        self._limits: dict[str, Limit | None] = {}
+        self._clock = clock
+        self._end = clock() + PATIENCE
+        self._left = set(starts)
+        self.found: list[Stuck] = []
+        self._consumer = Consumer(reading(properties) | own)
+        self._consumer.assign(
+            [TopicPartition(*place, at) for place, at in starts.items()]
+        )
+
+    @property
+    def finished(self) -> bool:
+        """Whether there is nothing left to read, or no time."""
+        return not self._left or self._clock() >= self._end
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything was read up to what was found, or the end."""
+        return not self._left
+
+    def step(self) -> None:
+        """Read on for at most half a second.
+
+        Raises
+        ------
+        SourceError
+            Raised if the source refuses.
+        """
+        for message in self._consumer.consume(BATCH, POLL):
+            self._take(message)
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._consumer.close()
+
+    def _take(self, message: Message) -> None:
+        error = message.error()
+        place = (message.topic() or "", message.partition() or 0)
+        if error is not None:
+            if error.code() == END:
+                self._leave(place)
+            elif not is_about_groups(error):
+                raise to_source_error(
+                    KafkaException(error),
+                    cluster=self._cluster,
+                    right=f"READ on topic {place[0]}",
+                )
+            return
+        if place not in self._left:
+            return
+        topic = place[0]
+        if topic not in self._limits:
+            self._limits[topic] = self._limit_of(topic)
+        limit, size = self._limits[topic], size_of(message)
+        if limit is not None and size > limit[0]:
+            self.found.append(
+                Stuck(
+                    topic=topic,
+                    partition=place[1],
+                    offset=message.offset() or 0,
+                    size_bytes=size,
+                    limit_bytes=limit[0],
+                    limit=limit[1],
+                )
+            )
+            self._leave(place)
+
+    def _leave(self, place: Place) -> None:
+        if place in self._left:
+            self._left.discard(place)
+            with suppress(KafkaException):
+                self._consumer.pause([TopicPartition(*place)])
+
+
+def size_of(message: Message) -> int:
+    """Return the bytes of a record as the only one of its batch."""
+    headers = message.headers() or []
+    pairs = headers.items() if isinstance(headers, dict) else headers
+    content: list[str | bytes | None] = [message.key(), message.value()]
+    content += [part for pair in pairs for part in pair]
+    return BATCH_OVERHEAD + RECORD_OVERHEAD + sum(map(_length, content))
+
+
+def _length(part: str | bytes | None) -> int:
+    if part is None:
+        return 0
+    return len(part.encode() if isinstance(part, str) else part)
+
+
+TOO_LARGE = "RecordTooLargeException"
+"""Whoever refused it, the producer or the broker."""
+
+MAX_REQUEST = 1024 * 1024
+"""Default of a Java producer's ``max.request.size``."""
+
+Key = tuple[str, int, datetime]
+
+
+class Inspector:
+    """Inspects failed tasks of one flow, one after the other.
+
+    Parameters
+    ----------
+    flow
+        Name of the flow.
+    source, target
+        The clusters.
+    properties
+        librdkafka properties of the source.
+    naming
+        What topics are called at the target.
+    positions
+        What the mirror's internal topics said.
+    facts
+        Tells the states of tasks.
+    board
+        Where the findings go.
+    clock
+        Gives the time.
+    """
+
+    interval = timedelta(seconds=0.5)
+
+    def __init__(
+        self,
+        *,
+        flow: str,
+        source: Cluster,
+        target: Cluster,
+        properties: Mapping[str, str],
+        naming: Naming,
+        positions: Positions,
+        facts: TaskFacts,
+        board: TasksBoard,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self.name = f"inspector {flow}"
+        self._source = source
+        self._target = target
+        self._properties = properties
+        self._naming = naming
+        self._positions = positions
+        self._facts = facts
+        self._board = board
+        self._clock = clock
+        self._done: set[Key] = set()
+        self._obstacle = ""
+        self._current: tuple[Key, Stopped, Search] | None = None
+
+    def step(self) -> None:
+        failed = self._failed()
+        self._board.keep_stopped({key[:2] for key in failed})
+        self._done &= failed.keys()
+        if self._current is not None:
+            key, stopped, search = self._current
+            if key in failed:
+                self._go_on(key, stopped, search)
+            else:
+                self._drop()
+            return
+        for key, (state, assignment, connector) in failed.items():
+            if key not in self._done:
+                self._begin(key, state, assignment, connector)
+                return
+
+    def close(self) -> None:
+        self._drop()
+
+    def _failed(
+        self,
+    ) -> dict[Key, tuple[TaskState, Assignment, Connector]]:
+        connectors = {c.name: c for c in self._positions.connectors()}
+        given = {
+            (a.connector, a.task): a for a in self._positions.assignments()
+        }
+        found = {}
+        for state in self._facts.read(self._clock()).states:
+            if state.state != "FAILED" or state.task is None:
+                continue
+            assignment = given.get((state.connector, state.task))
+            connector = connectors.get(state.connector)
+            if assignment is not None and connector is not None:
+                key = (state.connector, state.task, state.written_at)
+                found[key] = (state, assignment, connector)
+        return found
+
+    def _begin(
+        self,
+        key: Key,
+        state: TaskState,
+        assignment: Assignment,
+        connector: Connector,
+    ) -> None:
+        stopped = Stopped(
+            connector=key[0], task=key[1], partitions=assignment.partitions
+        )
+        self._board.note_stopped(stopped)
+        if TOO_LARGE not in state.trace:
+            self._done.add(key)
+            return
+        try:
+            search = self._search(assignment, connector)
+        except SourceError as e:
+            self._board.note_stopped(replace(stopped, note=_not_read(e)))
+            raise
+        self._current = (key, stopped, search)
+        self._go_on(key, stopped, search)
+
+    def _search(self, assignment: Assignment, connector: Connector) -> Search:
+        places = assignment.partitions
+        self._obstacle = ""
+        committed = self._positions.all_committed()
+        syncs = self._positions.all_syncs()
+        ends = read_ends(self._source, places)
+        starts = read_starts(self._source, places)
+        if hidden := places - ends.keys():
+            self._obstacle = (
+                f"{len(hidden)} of its partitions could not be read at "
+                f"{self._source.alias}: either they have no leader, or the "
+                f"agent lacks READ on {name_partitions(hidden, 1)}"
+            )
+        at = {}
+        for place in places & ends.keys() & starts.keys():
+            known = [starts[place]]
+            if place in committed:
+                known.append(committed[place].position or 0)
+            if place in syncs:
+                known.append(syncs[place].upstream + 1)
+            if max(known) < ends[place]:
+                at[place] = max(known)
+        return Search(
+            self._properties,
+            cluster=self._source.alias,
+            starts=at,
+            limit_of=lambda topic: self._limit(topic, connector),
+            isolation="read_committed"
+            if connector.read_committed
+            else "read_uncommitted",
+            clock=self._clock,
+        )
+
+    def _limit(self, topic: str, connector: Connector) -> Limit | None:
+        request = connector.max_request_bytes or MAX_REQUEST
+        own = (request, "the max.request.size of the mirror's producer,")
+        remote = self._naming.remote(topic)
+        try:
+            taken = self._target.max_message_bytes(remote)
+        except SourceError as e:
+            # What the producer refuses is found all the same.
+            self._obstacle = _not_read(e)
+            return own
+        where = f"the max.message.bytes of {remote} at {self._target.alias},"
+        return min(own, (taken, where))
+
+    def _go_on(self, key: Key, stopped: Stopped, search: Search) -> None:
+        try:
+            if not search.finished:
+                search.step()
+        except SourceError as e:
+            self._board.note_stopped(replace(stopped, note=_not_read(e)))
+            self._finish(key)
+            raise
+        found = replace(stopped, stuck=tuple(search.found))
+        if search.finished:
+            if not search.found:
+                found = replace(found, note=self._obstacle or _why(search))
+            self._finish(key)
+        self._board.note_stopped(found)
+
+    def _finish(self, key: Key) -> None:
+        self._done.add(key)
+        self._drop()
+
+    def _drop(self) -> None:
+        if self._current is not None:
+            self._current[2].close()
+            self._current = None
+
+
+def _not_read(error: SourceError) -> str:
+    return f"The record could not be looked for: {error}"
+
+
+def _why(search: Search) -> str:
+    if search.complete:
+        return "No record that is too large was found after its positions"
+    return "The record that is too large was not found within 30 s"

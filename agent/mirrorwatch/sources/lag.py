@@ -1,0 +1,215 @@
+"""Follows the lag of one flow, survey by survey."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from itertools import islice
+from threading import Lock
+
+from confluent_kafka import TopicCollection
+
+from ..domain.cluster_view import FlowView, TopicPartition
+from ..domain.lag.model import LagObservation
+from ..domain.lag.tracker import LagTracker
+from ..exceptions import SourceDeniedError, SourceError
+from ..kafka.admin import TIMEOUT, Cluster
+from ..kafka.reader import read_heads
+from .mirror_state import Positions
+
+__all__ = ["LagWatch"]
+
+
+LOOK_AGAIN = timedelta(seconds=30)
+"""How often to look: rights are granted by people."""
+
+AT_ONCE = 100
+"""Topics that are asked for at once; one that is refused suffices."""
+
+
+class HiddenTopics:
+    """Finds out whether topics are hidden from the agent.
+
+    Notes
+    -----
+    A broker leaves out of its list what the agent may not describe. A flow
+    whose topics are all hidden would look even, so the agent asks by name for
+    those that the mirror's tasks were given.
+
+    Parameters
+    ----------
+    cluster
+        The source.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._looked_at: datetime | None = None
+
+    def is_due(self, now: datetime) -> bool:
+        """Tell whether to look again."""
+        return self._looked_at is None or now - self._looked_at >= LOOK_AGAIN
+
+    def look(self, unseen: Iterable[str], now: datetime) -> str | None:
+        """Return what is hidden, in one sentence, or `None`.
+
+        Parameters
+        ----------
+        unseen
+            Topics that the mirror copies and the survey did not show. Those
+            that were deleted are no concern.
+        now
+            The time.
+
+        Raises
+        ------
+        SourceError
+            Raised if the source cannot be asked.
+        """
+        problem = self._find(sorted(unseen))
+        self._looked_at = now
+        return problem
+
+    def _find(self, unseen: list[str]) -> str | None:
+        if not unseen:
+            return None
+        futures = self._cluster.call(
+            lambda admin: admin.describe_topics(
+                TopicCollection(unseen[:AT_ONCE]), request_timeout=TIMEOUT
+            ),
+            "DESCRIBE on its topics",
+        )
+        denied = []
+        for name, future in futures.items():
+            try:
+                self._cluster.wait(future, f"DESCRIBE on topic {name}")
+            except SourceDeniedError:
+                denied.append(name)
+            except SourceError:
+                continue  # deleted, which the mirror learns later
+        if not denied:
+            return None
+        first, *others = denied
+        more = f" and {len(others)} more" if others else ""
+        return (
+            f"The agent is not shown {first}{more}, which the mirror copies: "
+            "grant it DESCRIBE and READ on every topic that is copied, at "
+            f"{self._cluster.alias}"
+        )
+
+
+READ_AT_ONCE = 200
+"""Positions at which a record is read in one step: about a second's work,
+and the rest is read in the next ones."""
+
+
+class LagWatch:
+    """Reads surveys, reads records where these leave a doubt, and reports.
+
+    Parameters
+    ----------
+    flow
+        Name of the flow.
+    tracker
+        Works out the lag.
+    positions
+        What the mirror says of itself.
+    source
+        The source.
+    properties
+        librdkafka properties of it.
+    carries
+        Tells whether the flow carries a source topic.
+    clock
+        Gives the time.
+    """
+
+    interval = timedelta(seconds=1)
+
+    def __init__(
+        self,
+        *,
+        flow: str,
+        tracker: LagTracker,
+        positions: Positions,
+        source: Cluster,
+        properties: Mapping[str, str],
+        carries: Callable[[str], bool],
+        clock: Callable[[], datetime],
+    ) -> None:
+        self.name = f"lag {flow}"
+        self._tracker = tracker
+        self._positions = positions
+        self._source = source
+        self._properties = properties
+        self._carries = carries
+        self._clock = clock
+        self._hidden = HiddenTopics(source)
+        self._problem: str | None = None
+        self._lock = Lock()
+        self._seen: LagObservation | None = None
+        self._doubtful = False
+
+    def take(self, view: FlowView) -> None:
+        """Learn from a survey."""
+        connectors = self._positions.connectors()
+        with self._lock:
+            self._seen = self._tracker.take(view, connectors)
+            self._doubtful = True
+
+    def step(self) -> None:
+        """Read the records that tell whether data waits, and since when."""
+        self._read_heads()
+        with self._lock:
+            seen = self._seen
+        if seen is not None and self._hidden.is_due(self._clock()):
+            copied = {
+                topic
+                for assignment in self._positions.assignments()
+                for topic, _ in assignment.partitions
+            }
+            unseen = filter(
+                self._carries, copied - {t.topic for t in seen.topics}
+            )
+            self._problem = self._hidden.look(unseen, self._clock())
+
+    def _read_heads(self) -> None:
+        with self._lock:
+            if not self._doubtful:
+                return
+            wanted = list(islice(self._tracker.wanted(), READ_AT_ONCE))
+            # Without any there is none until the next survey.
+            self._doubtful = bool(wanted)
+        if not wanted:
+            return
+        connectors = self._positions.connectors()
+        committed = bool(connectors) and all(
+            c.read_committed for c in connectors
+        )
+        heads = read_heads(
+            self._properties,
+            cluster=self._source.alias,
+            wanted=wanted,
+            isolation="read_committed" if committed else "read_uncommitted",
+        )
+        with self._lock:
+            self._tracker.resolve(heads)
+
+    def empty_until(self) -> Mapping[TopicPartition, int]:
+        """Return up to where no data follows positions, where any was read."""
+        with self._lock:
+            return self._tracker.empty_until()
+
+    def close(self) -> None:
+        """Do nothing: a reading ends with its step."""
+
+    def observe(self, now: datetime) -> Sequence[LagObservation]:
+        """Return the lag of the last survey; its age tells if it is old."""
+        del now
+        with self._lock:
+            seen = self._seen
+        if seen is None:
+            return []
+        if self._problem is not None:
+            problems = (*seen.problems, self._problem)
+            seen = replace(seen, problems=problems)
+        return [seen]

@@ -1,0 +1,87 @@
+"""Follows the positions of one flow, and keeps what must not be forgotten."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+
+from ..domain.cluster_view import FlowView, TopicPartition
+from ..domain.position.model import PositionObservation
+from ..domain.position.tracker import News, ResetWatch
+from ..state.position import ResetStore
+from .mirror_state import Positions
+
+__all__ = ["ResetReader"]
+
+
+SAVE_EVERY = timedelta(seconds=30)
+"""How often positions are written down that only went on: what is read again
+after a restart tells the rest."""
+
+
+class ResetReader:
+    """Reads surveys, and reports what they say of positions.
+
+    Parameters
+    ----------
+    flow
+        Name of the flow.
+    watch
+        Finds resets.
+    store
+        Where the books are kept.
+    positions
+        What the mirror says of itself.
+    empty_until
+        Says up to where no data follows positions, by place.
+    """
+
+    def __init__(
+        self,
+        *,
+        flow: str,
+        watch: ResetWatch,
+        store: ResetStore,
+        positions: Positions,
+        empty_until: Callable[[], Mapping[TopicPartition, int]],
+    ) -> None:
+        self.name = f"position {flow}"
+        self._watch = watch
+        self._store = store
+        self._positions = positions
+        self._syncs = positions.follow_syncs()
+        self._empty_until = empty_until
+        self._saved_at: datetime | None = None
+        self._seen: PositionObservation | None = None
+
+    def take(self, view: FlowView) -> None:
+        """Learn from a survey.
+
+        Raises
+        ------
+        StateError
+            Raised if the books cannot be kept; they are with the next one.
+        """
+        connectors = self._positions.connectors()
+        news = News(
+            syncs=self._syncs.take(),
+            homes=self._positions.homes(),
+            empty_until=self._empty_until(),
+            from_end=any(c.starts_at_end for c in connectors),
+            problems=self._positions.problems(),
+        )
+        self._seen = self._watch.take(view, news)
+        self._save(view.at)
+
+    def observe(self, now: datetime) -> Sequence[PositionObservation]:
+        """Return what the last survey said; its age tells if it is old."""
+        del now
+        seen = self._seen
+        return [] if seen is None else [seen]
+
+    def _save(self, at: datetime) -> None:
+        books = self._watch.books
+        due = self._saved_at is None or at - self._saved_at >= SAVE_EVERY
+        if books.urgent or (due and books.touched):
+            self._store.save(books, books.touched)
+            self._saved_at = at
+            books.touched.clear()
+            books.urgent = False

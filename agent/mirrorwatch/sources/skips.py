@@ -1,0 +1,608 @@
+"""Keeps the books of one flow: takes surveys, reads, writes down."""
+
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from threading import Lock
+
+from ..domain.cluster_view import FlowView, TopicPartition
+from ..domain.cluster_view import TopicPartition as Place
+from ..domain.mirror_records import Assignment, Connector, Sync
+from ..domain.skips.matching import Reading
+from ..domain.skips.model import (
+    Happening,
+    Inquiry,
+    SkipsObservation,
+    Span,
+    Suspicion,
+    Suspicions,
+    Tally,
+    Unread,
+)
+from ..domain.skips.tracker import Books
+from ..exceptions import SourceError, StateError
+from ..kafka.admin import Cluster, read_starts
+from ..kafka.reader import Look, Stretches
+from ..state.skips import SkipsStore
+from .mirror_state import Positions
+from .parity import Configs
+
+__all__ = ["Inquirer", "SkipsWatch"]
+
+
+_TOGETHER = 64
+"""Partitions that are read at once: one connection for all."""
+
+_SIZE = 50_000
+"""Offsets that are read at once: some seconds, and some megabytes of looks."""
+
+_LARGEST = 500_000
+"""Offsets of one stretch beyond which it is not read. The mirror writes a
+pair for every hundred records, so that a stretch is that long only when the
+agent was away for long, or a whole topic was skipped."""
+
+_AGAIN = timedelta(seconds=15)
+"""How long a stretch that could not be read is left alone."""
+
+
+class Batches:
+    """Puts together what is read next, and remembers what cannot be read."""
+
+    def __init__(self) -> None:
+        self.too_large: list[Inquiry] = []
+        """Those of the last call that will never be read."""
+
+        self._since: dict[TopicPartition, datetime] = {}
+        self._failed: dict[TopicPartition, tuple[datetime, str]] = {}
+        self._alone: set[TopicPartition] = set()
+
+    def next(self, wanted: Iterable[Inquiry], now: datetime) -> list[Inquiry]:
+        """Return what to read now, one about each partition at most."""
+        batch: dict[TopicPartition, Inquiry] = {}
+        self.too_large = []
+        size = 0
+        keys, asked = set(), set()
+        for inquiry in wanted:
+            key = inquiry.place
+            asked.add(key)
+            if not inquiry.only_count:
+                keys.add(key)
+                self._since.setdefault(key, now)
+            failed = self._failed.get(key)
+            if key in batch or (failed and now - failed[0] < _AGAIN):
+                continue
+            if inquiry.size > _LARGEST and not inquiry.only_count:
+                self.too_large.append(inquiry)
+                continue
+            if batch and (
+                len(batch) == _TOGETHER
+                or size + inquiry.size > _SIZE
+                or key in self._alone
+                or self._alone & batch.keys()
+            ):
+                continue
+            batch[key] = inquiry
+            size += inquiry.size
+        self._since = {k: t for k, t in self._since.items() if k in keys}
+        self._failed = {k: f for k, f in self._failed.items() if k in asked}
+        return list(batch.values())
+
+    def fail(
+        self, batch: Sequence[Inquiry], error: SourceError, now: datetime
+    ) -> None:
+        """Note that a batch could not be read.
+
+        One of it may be at fault: each is then read alone.
+        """
+        keys = [i.place for i in batch]
+        if len(keys) == 1:
+            self._failed[keys[0]] = (now, str(error))
+        else:
+            self._alone.update(keys)
+
+    def hold(self, inquiry: Inquiry, now: datetime) -> None:
+        """Note that a stretch cannot be read to its end yet."""
+        problem = (
+            f"{inquiry.topic}[{inquiry.partition}], or its copy, cannot be "
+            "read to the end of a stretch: an unfinished transaction holds "
+            "records back, or a log has become shorter"
+        )
+        self._failed[inquiry.place] = (now, problem)
+
+    def succeed(self, inquiry: Inquiry) -> None:
+        """Note that a stretch was read."""
+        key = inquiry.place
+        self._alone.discard(key)
+        self._failed.pop(key, None)
+        self._since.pop(key, None)
+
+    def unread(self) -> Unread | None:
+        """Return what waits to be read."""
+        if not self._since:
+            return None
+        problems = [text for _, text in self._failed.values()]
+        return Unread(
+            partitions=len(self._since),
+            since=min(self._since.values()),
+            problem=problems[0] if problems else None,
+        )
+
+
+class Inquirer:
+    """Reads both sides of the stretches that inquiries are about.
+
+    Parameters
+    ----------
+    source, target
+        The clusters.
+    properties
+        librdkafka properties, by alias.
+    configs
+        How the topics are configured.
+    """
+
+    def __init__(
+        self,
+        *,
+        source: Cluster,
+        target: Cluster,
+        properties: Mapping[str, Mapping[str, str]],
+        configs: Configs,
+    ) -> None:
+        self._source, self._target = source, target
+        self._configs = configs
+        self._there = Stretches(properties[source.alias], source.alias)
+        self._here = Stretches(properties[target.alias], target.alias)
+
+    def answer(
+        self,
+        inquiries: Sequence[Inquiry],
+        *,
+        committed: bool,
+        transactional: bool,
+    ) -> list[Reading | None]:
+        """Read what inquiries ask for; one about each partition at most.
+
+        Parameters
+        ----------
+        inquiries
+            What is asked.
+        committed
+            Whether the mirror leaves out aborted records of the source.
+        transactional
+            Whether it writes in transactions itself: what it aborted was
+            never written.
+
+        Returns
+        -------
+        list
+            What was read for each, `None` where it cannot be read to its
+            end now.
+
+        Raises
+        ------
+        SourceError
+            Raised if a cluster does not answer, or refuses.
+        """
+        there = self._there.read(
+            ((i.place, span) for i in inquiries for span in i.source),
+            committed=committed,
+        )
+        here = self._here.read(
+            ((_here(i), i.target) for i in inquiries if not i.only_count),
+            committed=transactional,
+        )
+        # Afterwards: what was not found may have expired meanwhile.
+        starts = read_starts(self._source, {i.place for i in inquiries})
+        starts_here = read_starts(
+            self._target,
+            {_here(i) for i in inquiries if not i.only_count},
+        )
+        return [
+            self._reading(
+                inquiry,
+                there.get(inquiry.place, {}),
+                here.get(_here(inquiry), {}),
+                (
+                    starts.get(inquiry.place, 0),
+                    starts_here.get(_here(inquiry), 0),
+                ),
+            )
+            for inquiry in inquiries
+        ]
+
+    def _reading(
+        self,
+        inquiry: Inquiry,
+        source: Mapping[int, Look] | None,
+        target: Mapping[int, Look] | None,
+        starts: tuple[int, int],
+    ) -> Reading | None:
+        if source is None or target is None:
+            return None
+        # A target that sets timestamps itself has others than the source.
+        timed = not any(look.by_broker for look in target.values())
+        from_, to = (
+            self._configs.source(inquiry.topic),
+            self._configs.target(inquiry.remote),
+        )
+        return Reading(
+            source=_numbers(source, starts[0], timed=timed),
+            target=_numbers(target, 0, timed=timed),
+            source_start=starts[0],
+            target_start=starts[1],
+            # What is not known might be: then less is called proved.
+            source_compacted=from_ is None or from_.compacted,
+            target_compacted=to is None or to.compacted,
+        )
+
+
+def _numbers(
+    looks: Mapping[int, Look], start: int, *, timed: bool
+) -> dict[int, int]:
+    return {
+        offset: look.number(timed=timed)
+        for offset, look in looks.items()
+        if offset >= start
+    }
+
+
+def _here(inquiry: Inquiry) -> Place:
+    return inquiry.remote, inquiry.partition
+
+
+_AFTER = timedelta(minutes=5)
+"""How long aborted records stay out of what is read after the mirror began to
+copy them: what it left out before must not seem to be dropped. Every position
+is told several times within it."""
+
+
+class Isolation:
+    """Follows whether the mirror leaves out aborted records."""
+
+    def __init__(self) -> None:
+        self._left_out_at: datetime | None = None
+
+    def note(self, connectors: Collection[Connector], now: datetime) -> None:
+        """Take how the mirror is configured; none may be known for a while."""
+        if connectors and all(c.read_committed for c in connectors):
+            self._left_out_at = now
+
+    def is_committed(self, now: datetime) -> bool:
+        """Tell whether to read as one that leaves out aborted records."""
+        last = self._left_out_at
+        return last is not None and now - last < _AFTER
+
+
+_TOLD = 200
+"""Happenings that are reported by name, the newest."""
+
+
+class Journal:
+    """Keeps what happened for as long as it is reported.
+
+    Parameters
+    ----------
+    happenings
+        What is known from before.
+    memory
+        How long it is reported.
+    """
+
+    def __init__(
+        self, happenings: Iterable[Happening], memory: timedelta
+    ) -> None:
+        self._happenings = list(happenings)
+        self._memory = memory
+
+    def add(self, happenings: Iterable[Happening]) -> None:
+        """Take what was found out just now, and is written down."""
+        self._happenings += happenings
+
+    def recent(
+        self, books: Books, now: datetime
+    ) -> tuple[tuple[Happening, int], ...]:
+        """Return what happened lately, with how many are still missing."""
+        self._happenings = [
+            x for x in self._happenings if now - x.at <= self._memory
+        ]
+        return tuple((x, books.missing(x)) for x in self._happenings[-_TOLD:])
+
+    def tallies(
+        self, topics: Iterable[str], books: Books
+    ) -> tuple[tuple[str, Tally], ...]:
+        """Return a copy of the counters of topics, 0 where nothing was."""
+        return tuple(
+            (topic, replace(books.tallies.get(topic, Tally())))
+            for topic in sorted(topics)
+        )
+
+
+_LARGEST_RANGE = 50_000
+"""Offsets up to which the records that wait are counted by reading. Beyond,
+offsets are told: nobody counts on the last digit of so many."""
+
+
+class Suspects:
+    """Finds them, and has their records counted.
+
+    Parameters
+    ----------
+    patience
+        How much newer what their task copies must be.
+    """
+
+    def __init__(self, patience: timedelta) -> None:
+        self._suspicions = Suspicions(patience=patience)
+        self._wanted: dict[TopicPartition, tuple[Inquiry, Span]] = {}
+        self._found: dict[TopicPartition, Suspicion] = {}
+        self._counted: dict[TopicPartition, tuple[Span, int]] = {}
+
+    def look(
+        self,
+        view: FlowView,
+        books: Books,
+        assignments: Iterable[Assignment],
+    ) -> None:
+        """Take a survey that the books have taken."""
+        if view.source is None or view.target is None:
+            return
+        tasks = {
+            place: (each.connector, each.task)
+            for each in assignments
+            for place in each.partitions
+        }
+        suspected = self._suspicions.look(
+            view.source.at, view.source.ends, books.positions(), tasks
+        )
+        self._wanted, self._found = {}, {}
+        for place, span in suspected.items():
+            counted = self._counted.get(place)
+            if counted is not None and counted[0] == span:
+                self._note(place, *counted)
+            elif len(span) > _LARGEST_RANGE:
+                self._note(place, span, len(span))
+            elif (inquiry := books.count(place, span)) is not None:
+                self._wanted[place] = inquiry, span
+                if counted is not None and counted[0].first == span.first:
+                    self._note(place, *counted)
+        self._counted = {
+            k: v for k, v in self._counted.items() if k in suspected
+        }
+
+    def wanted(self) -> list[Inquiry]:
+        """Return which records to count."""
+        return [inquiry for inquiry, _ in self._wanted.values()]
+
+    def count(self, inquiry: Inquiry, records: int) -> None:
+        """Take how many records there are."""
+        place = inquiry.place
+        asked, span = self._wanted.get(place, (None, None))
+        if asked != inquiry or span is None:
+            return
+        del self._wanted[place]
+        self._counted[place] = span, records
+        self._note(place, span, records)
+
+    @property
+    def left_behind(self) -> frozenset[TopicPartition]:
+        """Partitions that are under suspicion, or will soon be."""
+        return self._suspicions.left_behind
+
+    def found(self) -> tuple[Suspicion, ...]:
+        """Return the partitions under suspicion that hold records."""
+        return tuple(s for _, s in sorted(self._found.items()))
+
+    def _note(self, place: TopicPartition, span: Span, records: int) -> None:
+        if not records:
+            return  # only marks of transactions, or what was compacted
+        topic, partition = place
+        self._found[place] = Suspicion(
+            topic=topic,
+            partition=partition,
+            first=span.first,
+            end=span.end,
+            count=records,
+            since=self._suspicions.since(place),
+        )
+
+
+VIEWS_KEPT = 20
+"""Surveys that wait while both sides are read. Older ones are joined to the
+next: only the newest ends count, and all pairs."""
+
+
+class SkipsWatch:
+    """Watches what the mirror of one flow skips and repeats.
+
+    Parameters
+    ----------
+    flow
+        Name of the flow.
+    positions
+        What the mirror says of itself.
+    store
+        Where the books are kept.
+    inquirer
+        Reads both sides.
+    merged
+        Tells whether a topic is fed by several flows.
+    exactly_once
+        Whether the mirror is configured to write in transactions.
+    patience
+        From when records that wait are suspected.
+    memory
+        How long what happened is reported by name.
+    clock
+        Gives the time.
+
+    Notes
+    -----
+    Surveys are taken by the survey's thread, which must not wait, and worked
+    on by this worker's own. Nothing is reported that is not written down.
+    """
+
+    interval = timedelta(milliseconds=250)
+
+    def __init__(
+        self,
+        *,
+        flow: str,
+        positions: Positions,
+        store: SkipsStore,
+        inquirer: Inquirer,
+        merged: Callable[[str], bool],
+        exactly_once: bool,
+        patience: timedelta,
+        memory: timedelta,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self.name = f"skips {flow}"
+        self._flow = flow
+        self._positions = positions
+        self._syncs = positions.follow_syncs()
+        self._store = store
+        self._inquirer = inquirer
+        self._merged = merged
+        self._exactly_once = exactly_once
+        self._clock = clock
+        self._books = self._load()
+        self._journal = Journal(store.happenings(), memory)
+        self._batches = Batches()
+        self._isolation = Isolation()
+        self._suspects = Suspects(patience)
+        self._views: deque[tuple[FlowView, tuple[Sync, ...]]] = deque()
+        self._view: FlowView | None = None
+        self._lock = Lock()
+        self._seen: SkipsObservation | None = None
+
+    def take(self, view: FlowView) -> None:
+        """Keep a survey, and every pair that was read until now."""
+        syncs = self._syncs.take()
+        with self._lock:
+            if len(self._views) >= VIEWS_KEPT:
+                _, older = self._views.pop()
+                syncs = older + syncs
+            self._views.append((view, syncs))
+
+    def step(self) -> None:
+        try:
+            if self._follow():
+                self._keep()
+            if self._read():
+                self._keep()
+        except StateError:
+            # What is in memory is ahead of the file, which is the truth. The
+            # pairs behind it come again, the newest at least.
+            self._books = self._load()
+            raise
+
+    def close(self) -> None:
+        """Do nothing: what is known is written down at every step."""
+
+    def observe(self, now: datetime) -> Sequence[SkipsObservation]:
+        with self._lock:
+            return [] if self._seen is None else [self._seen]
+
+    def _load(self) -> Books:
+        books = self._store.load()
+        books.marked = books.marked or self._exactly_once
+        return books
+
+    def _follow(self) -> bool:
+        with self._lock:
+            views = list(self._views)
+            self._views.clear()
+        self._isolation.note(self._positions.connectors(), self._clock())
+        for view, syncs in views:
+            self._view = view
+            judged = {
+                topic: remote
+                for topic, remote in view.names.items()
+                if not self._merged(topic)
+            }
+            self._books.follow(replace(view, names=judged), syncs)
+            self._suspects.look(view, self._books, self._assignments())
+        return bool(views)
+
+    def _assignments(self) -> list[Assignment]:
+        """Return what tasks have that may drop what they read.
+
+        Without a transform nothing is dropped that does not move the
+        position: what waits there is stuck, in the producer for example, and
+        that is the business of the lag.
+        """
+        plain = {
+            connector.name
+            for connector in self._positions.connectors()
+            if not connector.transforms
+        }
+        return [
+            each
+            for each in self._positions.assignments()
+            if each.connector not in plain
+        ]
+
+    def _read(self) -> bool:
+        """Read one batch of stretches; tell whether anything was learned."""
+        wanted = [*self._books.inquiries(), *self._suspects.wanted()]
+        now = self._clock()
+        batch = self._batches.next(wanted, now)
+        for inquiry in self._batches.too_large:
+            self._books.answer(inquiry, None, now)
+        if not batch:
+            return bool(self._batches.too_large)
+        try:
+            readings = self._inquirer.answer(
+                batch,
+                committed=self._isolation.is_committed(now),
+                transactional=self._books.marked,
+            )
+        except SourceError as e:
+            self._batches.fail(batch, e, now)
+            self._publish()
+            return bool(self._batches.too_large)
+        for inquiry, reading in zip(batch, readings, strict=True):
+            if reading is None:
+                self._batches.hold(inquiry, now)
+                continue
+            self._batches.succeed(inquiry)
+            if inquiry.only_count:
+                self._suspects.count(inquiry, len(reading.source))
+            else:
+                self._books.answer(inquiry, reading, self._clock())
+        return True
+
+    def _keep(self) -> None:
+        told = list(self._books.happenings)
+        self._store.save(self._books)
+        self._journal.add(told)
+        self._publish()
+
+    def _publish(self) -> None:
+        view, books = self._view, self._books
+        if view is None:
+            return
+        topics = [t for t in view.names if not self._merged(t)]
+        seen = SkipsObservation(
+            flow=self._flow,
+            at=view.at,
+            partitions=len(books.ends),
+            tallies=self._journal.tallies(topics, books),
+            happenings=self._journal.recent(books, self._clock()),
+            suspicions=self._suspects.found(),
+            left_behind=self._suspects.left_behind,
+            unread=self._batches.unread(),
+            blind=books.blind,
+            merged=len(view.names) - len(topics),
+            problems=_problems(view),
+        )
+        with self._lock:
+            self._seen = seen
+
+
+def _problems(view: FlowView) -> tuple[str, ...]:
+    if view.problems or view.caught_up:
+        return view.problems
+    return ("The mirror's internal topics have not been read to their ends",)

@@ -1,0 +1,382 @@
+"""What the tick sees of a mirror's tasks. Never waits for anything."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from threading import Lock
+
+from ..domain.cluster_view import FlowView
+from ..domain.mirror_records import TaskState
+from ..domain.tasks.model import (
+    MirrorTask,
+    Role,
+    Stopped,
+    TaskHistory,
+    TasksObservation,
+    find_cause,
+    fold,
+)
+from .mirror_state import Positions
+
+__all__ = ["Answer", "TaskFacts", "TasksBoard", "TasksSource", "Unassigned"]
+
+
+TaskKey = tuple[str, int]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answer:
+    """What Connect's REST API said."""
+
+    at: datetime | None
+    """When it was last asked and answered; `None` if it never did."""
+
+    problem: str | None = None
+    """Why it said nothing since, if it did not."""
+
+    version: str | None = None
+    """Of the worker that answered."""
+
+
+class TasksBoard:
+    """Written by workers, read by the tick; no method waits for I/O."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._stopped: dict[TaskKey, Stopped] = {}
+        self._unassigned: frozenset[tuple[str, int]] = frozenset()
+        self._answer: Answer | None = None
+        self._restarts: tuple[str, ...] = ()
+
+    def note_stopped(self, stopped: Stopped) -> None:
+        """Note what a failed task no longer copies."""
+        with self._lock:
+            self._stopped[stopped.connector, stopped.task] = stopped
+
+    def keep_stopped(self, failed: Collection[TaskKey]) -> None:
+        """Forget the tasks that are not among these any more."""
+        with self._lock:
+            self._stopped = {
+                key: found
+                for key, found in self._stopped.items()
+                if key in failed
+            }
+
+    def stopped(self) -> Mapping[TaskKey, Stopped]:
+        """Return what failed tasks no longer copy."""
+        with self._lock:
+            return dict(self._stopped)
+
+    def note_unassigned(self, partitions: frozenset[tuple[str, int]]) -> None:
+        """Note the partitions that no task was given for long."""
+        with self._lock:
+            self._unassigned = partitions
+
+    def unassigned(self) -> frozenset[tuple[str, int]]:
+        """Return the partitions that no task was given for long."""
+        with self._lock:
+            return self._unassigned
+
+    def note_answer(self, answer: Answer) -> None:
+        """Note what Connect's REST API said."""
+        with self._lock:
+            self._answer = answer
+
+    def answer(self) -> Answer | None:
+        """Return what Connect's REST API said last."""
+        with self._lock:
+            return self._answer
+
+    def note_restarts(self, done: tuple[str, ...]) -> None:
+        """Note what was done to failed tasks lately."""
+        with self._lock:
+            self._restarts = done
+
+    def restarts(self) -> tuple[str, ...]:
+        """Return what was done to failed tasks lately."""
+        with self._lock:
+            return self._restarts
+
+
+FRESH = timedelta(seconds=30)
+"""Oldest answer of Connect's REST API that is still believed: it is asked
+every five seconds, and may need ten to answer while it rebalances."""
+
+NOWHERE = (
+    "Nothing tells how the mirror's tasks are: name the worker's "
+    "status.storage.topic in mirror.topics.status, or its REST API in "
+    "mirror.connect.url"
+)
+
+STILL_READING = "The mirror's status and configs topics are still being read"
+
+NOT_ANSWERED = "Connect's REST API has not answered for 30 s or more"
+
+NOT_ASKED = "Connect's REST API has not been asked yet"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KnownTasks:
+    """What is known of all connectors and tasks."""
+
+    states: tuple[TaskState, ...] = ()
+    """The state of each."""
+
+    origin: str = ""
+    """Where it was read, in words."""
+
+    absent: str | None = None
+    """Why nothing is to be known here."""
+
+    problems: tuple[str, ...] = ()
+    """What keeps it from being known."""
+
+
+class TaskFacts:
+    """Chooses between the status topic and Connect's REST API.
+
+    Parameters
+    ----------
+    positions
+        What the mirror's internal topics said.
+    board
+        What Connect's REST API said.
+    status
+        Name of the status topic, `None` if it is not known.
+    cluster
+        Alias of the cluster that holds it.
+    has_rest
+        Whether the REST API is configured.
+
+    Notes
+    -----
+    The topic rules: it has every state in order, while the API's worker may
+    lag behind, and answers only while a worker is up.
+    """
+
+    def __init__(
+        self,
+        *,
+        positions: Positions,
+        board: TasksBoard,
+        status: str | None,
+        cluster: str,
+        has_rest: bool,
+    ) -> None:
+        self._positions = positions
+        self._board = board
+        self._status = status
+        self._cluster = cluster
+        self._has_rest = has_rest
+
+    def read(self, now: datetime) -> KnownTasks:
+        """Return what is known now."""
+        topic = self._positions.optional.get("status")
+        problems = self._rest_problems(now)
+        if self._status is not None and topic.readable:
+            if self._positions.behind():
+                return KnownTasks(problems=(STILL_READING,))
+            return KnownTasks(
+                states=self._positions.tasks(),
+                origin=f"topic {self._status} at {self._cluster}",
+                problems=problems,
+            )
+        if self._has_rest:
+            return self._read_answer(problems, topic.problem)
+        if self._status is None:
+            return KnownTasks(absent=NOWHERE)
+        if topic.absent:
+            return KnownTasks(
+                absent=f"The mirror's status topic {self._status} does not "
+                f"exist at {self._cluster}, so nothing tells how its tasks are"
+            )
+        return KnownTasks(problems=(topic.problem or STILL_READING,))
+
+    def _read_answer(
+        self, problems: tuple[str, ...], of_topic: str | None
+    ) -> KnownTasks:
+        answer = self._board.answer()
+        if problems or answer is None:
+            said = () if of_topic is None else (of_topic,)
+            return KnownTasks(problems=(*problems, *said))
+        return KnownTasks(
+            states=self._positions.tasks(), origin="Connect's REST API"
+        )
+
+    def _rest_problems(self, now: datetime) -> tuple[str, ...]:
+        if not self._has_rest:
+            return ()
+        answer = self._board.answer()
+        if answer is None:
+            return (NOT_ASKED,)
+        # A worker that starts again, or rebalances, says nothing for a while.
+        if answer.at is not None and now - answer.at <= FRESH:
+            return ()
+        return (answer.problem or NOT_ANSWERED,)
+
+
+WINDOW = timedelta(hours=1)
+"""In which starts, failures and rebalances are counted: long enough for
+restarts with growing pauses, short enough to be over within a shift."""
+
+
+class TasksSource:
+    """Reports the connectors and tasks of one flow's mirror.
+
+    Parameters
+    ----------
+    flow
+        Name of the flow.
+    positions
+        What the mirror's internal topics said.
+    facts
+        Tells the states of tasks.
+    board
+        What workers found about them.
+    """
+
+    def __init__(
+        self,
+        *,
+        flow: str,
+        positions: Positions,
+        facts: TaskFacts,
+        board: TasksBoard,
+    ) -> None:
+        self.name = f"tasks {flow}"
+        self.up = False
+        """Whether nothing keeps the states from being known."""
+        self._flow = flow
+        self._positions = positions
+        self._facts = facts
+        self._board = board
+
+    def observe(self, now: datetime) -> Sequence[TasksObservation]:
+        known = self._facts.read(now)
+        self.up = not known.problems
+        history = fold(self._positions.task_history(), now - WINDOW)
+        connectors = self._positions.connectors()
+        answer = self._board.answer()
+        return [
+            TasksObservation(
+                flow=self._flow,
+                at=now,
+                origin=known.origin,
+                tasks=tuple(
+                    sorted(
+                        self._name(known.states, history),
+                        key=lambda t: (
+                            t.connector,
+                            -1 if t.number is None else t.number,
+                        ),
+                    )
+                ),
+                stopped=tuple(self._board.stopped().values()),
+                unassigned=self._board.unassigned(),
+                rebalances=history.rebalances,
+                window=WINDOW,
+                refresh=min((c.refresh for c in connectors), default=None),
+                restarts=self._board.restarts(),
+                version=answer.version if answer else None,
+                absent=known.absent,
+                problems=known.problems,
+            )
+        ]
+
+    def _name(
+        self, states: Sequence[TaskState], history: TaskHistory
+    ) -> Iterator[MirrorTask]:
+        roles = self._roles()
+        counts = self._positions.task_counts()
+        told = set()
+        for state in states:
+            number, key = state.task, (state.connector, state.task)
+            if state.state is None:
+                continue
+            if number is not None and number >= counts.get(
+                state.connector, number + 1
+            ):
+                continue
+            told.add(key)
+            yield MirrorTask(
+                connector=state.connector,
+                role=roles.get(state.connector, "neighbour"),
+                number=number,
+                state=state.state,
+                since=state.written_at,
+                worker=state.worker,
+                cause=find_cause(state.trace),
+                starts=history.starts.get(key, 0),
+                failures=history.failures.get(key, 0),
+            )
+        if not states:
+            return
+        for given in self._positions.assignments():
+            # Nobody has begun to run it.
+            if (given.connector, given.task) not in told:
+                yield MirrorTask(
+                    connector=given.connector,
+                    role="source",
+                    number=given.task,
+                    state="UNASSIGNED",
+                    since=given.written_at,
+                )
+
+    def _roles(self) -> Mapping[str, Role]:
+        roles: dict[str, Role] = {
+            found.name: found.role
+            for found in self._positions.companions()
+            if found.role != "removed"
+        }
+        for connector in self._positions.connectors():
+            roles[connector.name] = "source"
+        return roles
+
+
+LOOKS = 2
+"""Refresh intervals after which a partition should have been found: one may
+just have been missed."""
+
+
+class Unassigned:
+    """Learns from each survey which partitions belong to no task.
+
+    Parameters
+    ----------
+    positions
+        What the mirror's internal topics said.
+    board
+        Where the partitions go that have waited for too long.
+    """
+
+    def __init__(self, positions: Positions, board: TasksBoard) -> None:
+        self._positions = positions
+        self._board = board
+        self._missed_since: dict[tuple[str, int], datetime] = {}
+
+    def take(self, view: FlowView) -> None:
+        connectors = self._positions.connectors()
+        assignments = self._positions.assignments()
+        if view.source is None or not view.caught_up:
+            return
+        if not connectors or not assignments:
+            # Then the tasks themselves are missing.
+            self._missed_since.clear()
+            self._board.note_unassigned(frozenset())
+            return
+        given = frozenset().union(*(a.partitions for a in assignments))
+        # Nearly all are given, so the patterns are asked about few.
+        self._missed_since = {
+            place: self._missed_since.get(place, view.at)
+            for place in view.partitions()
+            if place not in given
+            and any(c.selection.matches(place[0]) for c in connectors)
+        }
+        patience = LOOKS * max(c.refresh for c in connectors)
+        self._board.note_unassigned(
+            frozenset(
+                place
+                for place, since in self._missed_since.items()
+                if view.at - since > patience
+            )
+        )

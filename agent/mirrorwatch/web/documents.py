@@ -1,0 +1,599 @@
+"""What ``/api/status`` says."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from .. import __version__
+from ..domain.audit.flow_result import KINDS, Attempt, AuditObservation, Night
+from ..domain.audit.result import AuditFinding, OffsetRanges
+from ..domain.lag.model import FirstLoss, TopicLag, first_loss
+from ..domain.observations import CanaryPartition, Observation, canaries
+from ..domain.parity.configs import ConfigDrift, ConfigsObservation
+from ..domain.parity.topics import TopicsObservation
+from ..domain.report import Evidence, Flow, Health, Verdict
+from ..domain.tasks.model import (
+    MirrorTask,
+    Stopped,
+    TasksObservation,
+    name_partitions,
+)
+from ..ports import Report
+from ..state.history import Bucket
+from .board import Freshness
+from .runbook import Runbook
+
+__all__ = [
+    "details_document",
+    "losses_document",
+    "night_document",
+    "status_document",
+    "time_text",
+]
+
+
+def time_text(at: datetime | None) -> str | None:
+    """Return a time as it leaves the process: ISO 8601 with its zone."""
+    return None if at is None else at.isoformat(timespec="milliseconds")
+
+
+def seconds(duration: timedelta | None) -> float | None:
+    """Return a duration in seconds; `None` if it is not known."""
+    return None if duration is None else duration.total_seconds()
+
+
+MOST_LOSSES = 20
+"""Losses listed one by one; how many there were is in the counters."""
+
+
+def status_document(
+    report: Report | None,
+    recent: Mapping[str, Bucket],
+    freshness: Freshness,
+    now: datetime,
+    runbook: Runbook,
+) -> dict[str, Any]:
+    """Return what the API says about the last report.
+
+    Parameters
+    ----------
+    report
+        Last report, if there is one.
+    recent
+        The last five minutes of each flow, as far as they are known.
+    freshness
+        Age of the report.
+    now
+        Current time.
+    runbook
+        Says where each verdict is explained.
+
+    Notes
+    -----
+    The health of a flow is that of its worst check, and at least ``unknown``
+    when the report is too old: a reader that looks at nothing else must not
+    take the last word of an agent that has stopped for the present.
+    """
+    flows = () if report is None else report.flows
+    return {
+        "at": None if report is None else time_text(report.at),
+        "agent": _agent(report, freshness, now),
+        "flows": [
+            _flow(report, flow, recent.get(flow.name), freshness, runbook)
+            for flow in flows
+            if report is not None
+        ],
+        "maintenance": [
+            {
+                "flow": window.flow,
+                "since": time_text(window.since),
+                "until": time_text(window.until),
+                "reason": window.reason,
+            }
+            for window in (() if report is None else report.maintenance)
+        ],
+    }
+
+
+def _agent(
+    report: Report | None, freshness: Freshness, now: datetime
+) -> dict[str, Any]:
+    agent = None if report is None else report.agent
+    return {
+        "version": __version__,
+        "now": time_text(now),
+        "status": freshness.status,
+        "age_seconds": seconds(freshness.age),
+        "stale_after_seconds": seconds(freshness.limit),
+        "last_tick_seconds": None
+        if agent is None
+        else seconds(agent.last_tick),
+        "sources_up": {} if agent is None else dict(agent.sources_up),
+        "sinks_up": {} if agent is None else dict(agent.sinks_up),
+        "spooled_points": {} if agent is None else dict(agent.spooled_points),
+        "lost_points": {} if agent is None else dict(agent.lost_points),
+    }
+
+
+def _flow(
+    report: Report,
+    flow: Flow,
+    recent: Bucket | None,
+    freshness: Freshness,
+    runbook: Runbook,
+) -> dict[str, Any]:
+    health = report.health_of(flow.name)
+    if not freshness.is_fresh:
+        health = max(health, Health.UNKNOWN)
+    return {
+        "name": flow.name,
+        "source": flow.source,
+        "target": flow.target,
+        "health": health.label,
+        "verdicts": [
+            _verdict(verdict, runbook)
+            for verdict in report.verdicts
+            if verdict.flow == flow.name
+        ],
+        "canary": _canary(flow.name, report.observations, recent),
+    }
+
+
+def _verdict(verdict: Verdict, runbook: Runbook) -> dict[str, Any]:
+    return {
+        "check": verdict.check,
+        "health": verdict.health.label,
+        "reason": verdict.reason,
+        "since": time_text(verdict.since),
+        "runbook": runbook.link(verdict.check, verdict.reason),
+        "evidence": _evidence(verdict.evidence),
+    }
+
+
+def _evidence(evidence: Evidence) -> dict[str, Any]:
+    """Return evidence, with the numbers that JSON does not have as words."""
+    return {
+        name: str(value)
+        if isinstance(value, float) and not math.isfinite(value)
+        else value
+        for name, value in evidence.items()
+    }
+
+
+def _canary(
+    flow: str, observations: Iterable[Observation], recent: Bucket | None
+) -> dict[str, Any] | None:
+    """Return the canary's books, `None` if it was not seen."""
+    for seen in canaries(observations):
+        if seen.flow == flow:
+            return {
+                "observed_at": time_text(seen.at),
+                "topic": seen.topic,
+                "remote_topic": seen.remote_topic,
+                "last_5_minutes": None if recent is None else _recent(recent),
+                "partitions": [_partition(p) for p in seen.partitions],
+                "losses": [
+                    {
+                        "partition": loss.partition,
+                        "sequence": loss.sequence,
+                        "source_offset": loss.source_offset,
+                        "sent_at": time_text(loss.sent_at),
+                        "proved_at": time_text(loss.proved_at),
+                        "proof": loss.proof,
+                    }
+                    for loss in seen.losses[-MOST_LOSSES:]
+                ],
+            }
+    return None
+
+
+def _recent(bucket: Bucket) -> dict[str, Any]:
+    return {
+        "latency_median_seconds": seconds(bucket.quantile(0.5)),
+        "latency_p99_seconds": seconds(bucket.quantile(0.99)),
+        "latency_worst_seconds": seconds(bucket.worst),
+        "delivered": bucket.delivered,
+        "late": bucket.late,
+        "lost": bucket.lost,
+        "duplicates": bucket.duplicates,
+    }
+
+
+def _partition(partition: CanaryPartition) -> dict[str, Any]:
+    return {
+        "partition": partition.partition,
+        "warming": partition.warming,
+        "outstanding": partition.outstanding,
+        "oldest_outstanding_at": time_text(partition.oldest_outstanding),
+        "last_arrival_at": time_text(partition.last_arrival),
+        **partition.counts.as_dict(),
+    }
+
+
+MOST_FINDINGS = 50
+"""Findings, gaps and topics listed; the report has all of them."""
+
+
+def audit_document(seen: AuditObservation) -> dict[str, Any]:
+    """Return the last audit, the last attempt at one, and the next.
+
+    Parameters
+    ----------
+    seen
+        What is known of the flow's audits.
+    """
+    return {
+        "observed_at": time_text(seen.at),
+        "report": None if seen.report is None else f"/audit/{seen.report}",
+        "next_due": time_text(seen.next_due),
+        "overdue": time_text(seen.overdue),
+        "attempt": None if seen.attempt is None else _attempt(seen.attempt),
+        "night": None
+        if seen.night is None
+        else night_document(seen.night) | _details(seen.night),
+        "problems": list(seen.problems),
+    }
+
+
+def night_document(night: Night) -> dict[str, Any]:
+    """Return the sums of an audit.
+
+    Parameters
+    ----------
+    night
+        The audit.
+    """
+    return {
+        "runs": list(night.runs),
+        "from": time_text(night.start),
+        "to": time_text(night.end),
+        "began_at": time_text(night.began_at),
+        "ended_at": time_text(night.ended_at),
+        "more_to_come": night.more,
+        "topics": len(night.topics),
+        "source_records": sum(t.source_records for t in night.topics),
+        "target_records": sum(t.target_records for t in night.topics),
+        "unverifiable_records": sum(t.unverifiable for t in night.topics),
+        "found_records": {kind: night.found(kind) for kind in KINDS},
+        "stated_records": dict(sorted(night.stated.items())),
+    }
+
+
+def _details(night: Night) -> dict[str, Any]:
+    doubtful = [t for t in night.topics if t.found or t.unverifiable]
+    return {
+        "findings": [_finding(f) for f in night.findings[:MOST_FINDINGS]],
+        "gaps_total": night.gaps_total,
+        "gaps": [
+            {
+                "topic": gap.topic,
+                "partition": gap.partition,
+                "records": gap.records,
+                "reason": gap.reason,
+            }
+            for gap in night.gaps[:MOST_FINDINGS]
+        ],
+        "doubtful_topics_total": len(doubtful),
+        "doubtful_topics": [
+            {
+                "topic": topic.topic,
+                "source_records": topic.source_records,
+                "target_records": topic.target_records,
+                "unverifiable_records": topic.unverifiable,
+                "found_records": _counts(topic.found),
+            }
+            for topic in doubtful[:MOST_FINDINGS]
+        ],
+    }
+
+
+def _attempt(attempt: Attempt) -> dict[str, Any]:
+    return {
+        "due": time_text(attempt.due),
+        "began_at": time_text(attempt.began_at),
+        "ended_at": time_text(attempt.ended_at),
+        "outcome": attempt.outcome,
+        "error": attempt.error or None,
+    }
+
+
+def _finding(finding: AuditFinding) -> dict[str, Any]:
+    return {
+        "kind": finding.kind,
+        "topic": finding.topic,
+        "partition": finding.partition,
+        "records": finding.count,
+        "source_offsets": _ranges(finding.source_offsets),
+        "target_offsets": _ranges(finding.target_offsets),
+        "from": time_text(finding.start),
+        "to": time_text(finding.end),
+    }
+
+
+def _ranges(ranges: OffsetRanges) -> list[list[int]]:
+    return [[first, last] for first, last in ranges]
+
+
+def _counts(found: Mapping[str, int]) -> dict[str, int]:
+    return {kind: found.get(kind, 0) for kind in KINDS}
+
+
+MOST_TOPICS_COMPARED = 100
+"""Listed of each kind; how many there are is told beside them."""
+
+
+def parity_document(seen: TopicsObservation) -> dict[str, Any]:
+    """Return which topics the target lacks, or has otherwise.
+
+    Parameters
+    ----------
+    seen
+        What both sides told.
+    """
+    late, divided = set(seen.late), set(seen.divided)
+    missing = sorted(seen.missing, key=lambda m: (m.since, m.topic))
+    mismatches = sorted(seen.mismatches, key=lambda m: (m.since, m.topic))
+    return {
+        "observed_at": time_text(seen.at),
+        "known": seen.known,
+        "carried": seen.carried,
+        "refresh_seconds": seen.refresh.total_seconds(),
+        "missing_total": len(missing),
+        "missing": [
+            {
+                "topic": topic.topic,
+                "remote_topic": topic.remote,
+                "since": time_text(topic.since),
+                "overdue": topic in late,
+                "hidden": topic.hidden,
+            }
+            for topic in missing[:MOST_TOPICS_COMPARED]
+        ],
+        "partitions_total": len(mismatches),
+        "partitions": [
+            {
+                "topic": topic.topic,
+                "source": topic.source,
+                "target": topic.target,
+                "since": time_text(topic.since),
+                "overdue": topic in divided,
+            }
+            for topic in mismatches[:MOST_TOPICS_COMPARED]
+        ],
+        "not_wanted": _topic_names(seen.unwanted)
+        if seen.chosen
+        else _topic_names(()),
+        "replication": _topic_names(seen.other_replication),
+        "came_round": _topic_names(seen.cycles),
+        "only_at_target": _topic_names(seen.left_over),
+        "problems": list(seen.problems),
+    }
+
+
+def configs_document(seen: ConfigsObservation) -> dict[str, Any]:
+    """Return which topics are configured otherwise at the target.
+
+    Parameters
+    ----------
+    seen
+        What both sides told.
+    """
+    due = set(seen.due)
+    drifts = sorted(seen.drifts, key=lambda d: (d not in due, d.topic))
+    return {
+        "observed_at": time_text(seen.at),
+        "fresh": seen.fresh,
+        "compared": seen.compared,
+        "drifts_total": len(drifts),
+        "drifts": [_drift(d, d in due) for d in drifts[:MOST_TOPICS_COMPARED]],
+        "told_total": len(seen.told),
+        "told": [
+            _drift(d, overdue=False) for d in seen.told[:MOST_TOPICS_COMPARED]
+        ],
+        "problems": list(seen.problems),
+    }
+
+
+def _topic_names(topics: Sequence[str]) -> dict[str, Any]:
+    return {
+        "total": len(topics),
+        "topics": sorted(topics)[:MOST_TOPICS_COMPARED],
+    }
+
+
+def _drift(drift: ConfigDrift, overdue: bool) -> dict[str, Any]:  # noqa: FBT001
+    return {
+        "topic": drift.topic,
+        "property": drift.name,
+        "source": drift.source,
+        "target": drift.target,
+        "by_default": drift.by_default,
+        "since": time_text(drift.since),
+        "overdue": overdue,
+    }
+
+
+MOST_TASKS = 200
+"""Connectors and tasks listed, those that do not run first."""
+
+MOST_TOPICS = 20
+"""Topics named of what is not copied."""
+
+FINE = "RUNNING"
+
+
+def tasks_document(seen: TasksObservation) -> dict[str, Any]:
+    """Return how every connector and task is, the worst first.
+
+    Parameters
+    ----------
+    seen
+        What Connect told.
+    """
+    stopped = {(s.connector, s.task): s for s in seen.stopped}
+    tasks = sorted(seen.tasks, key=_order)
+    copying = [t for t in tasks if t.role == "source" and t.number is not None]
+    return {
+        "observed_at": time_text(seen.at),
+        "read_from": seen.origin,
+        "window_seconds": seen.window.total_seconds(),
+        "rebalances": seen.rebalances,
+        "copying": len(copying),
+        "copying_running": sum(t.state == FINE for t in copying),
+        "unassigned_partitions": len(seen.unassigned),
+        "unassigned": name_partitions(seen.unassigned, MOST_TOPICS),
+        "total": len(tasks),
+        "tasks": [_task(task, stopped) for task in tasks[:MOST_TASKS]],
+        "restarts": list(seen.restarts),
+        "problems": list(seen.problems),
+    }
+
+
+def _order(task: MirrorTask) -> tuple[Any, ...]:
+    """Return what sorts a task: neighbours last, what does not run first."""
+    number = -1 if task.number is None else task.number
+    return (
+        task.role == "neighbour",
+        task.state == FINE,
+        task.role != "source",
+        task.connector,
+        number,
+    )
+
+
+def _task(
+    task: MirrorTask, stopped: Mapping[tuple[str, int], Stopped]
+) -> dict[str, Any]:
+    lost = (
+        None
+        if task.number is None
+        else stopped.get((task.connector, task.number))
+    )
+    return {
+        "connector": task.connector,
+        "task": task.number,
+        "role": task.role,
+        "state": task.state,
+        "since": time_text(task.since),
+        "worker": task.worker or None,
+        "cause": task.cause or None,
+        "starts": task.starts,
+        "failures": task.failures,
+        "not_copied_partitions": 0 if lost is None else len(lost.partitions),
+        "not_copied": _names(() if lost is None else lost.partitions),
+        "stuck_at": [] if lost is None else [str(s) for s in lost.stuck],
+    }
+
+
+def _names(partitions: Iterable[tuple[str, int]]) -> str:
+    return name_partitions(partitions, MOST_TOPICS)
+
+
+def _of(
+    kind: type[Any], tell: Callable[[Any], dict[str, Any]]
+) -> Callable[[Observation], dict[str, Any] | None]:
+    return lambda seen: tell(seen) if isinstance(seen, kind) else None
+
+
+PARTS: Mapping[str, Callable[[Observation], dict[str, Any] | None]] = {
+    "tasks": _of(TasksObservation, tasks_document),
+    "parity": _of(TopicsObservation, parity_document),
+    "configs": _of(ConfigsObservation, configs_document),
+    "audit": _of(AuditObservation, audit_document),
+}
+"""Each tells one kind of observation, and nothing of the others."""
+
+
+def details_document(
+    report: Report | None,
+    flow: str | None,
+    freshness: Freshness,
+    now: datetime,
+) -> dict[str, Any]:
+    """Return what stands behind the verdicts that compare and list.
+
+    Parameters
+    ----------
+    report
+        Last report, if there is one.
+    flow
+        Name of the only flow that is wanted, `None` for every one.
+    freshness
+        Age of the report.
+    now
+        Current time.
+
+    Notes
+    -----
+    A part of which nothing was seen is `null`: its verdict says why.
+    """
+    flows = () if report is None else report.flows
+    return {
+        "at": None if report is None else time_text(report.at),
+        "agent": {
+            "now": time_text(now),
+            "status": freshness.status,
+            "age_seconds": seconds(freshness.age),
+            "stale_after_seconds": seconds(freshness.limit),
+        },
+        "flows": [
+            _flow_details(report, wanted)
+            for wanted in flows
+            if report is not None and flow in {None, wanted.name}
+        ],
+    }
+
+
+def _flow_details(report: Report, flow: Flow) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "name": flow.name,
+        "source": flow.source,
+        "target": flow.target,
+        **dict.fromkeys(PARTS),
+    }
+    for seen in report.observations:
+        if seen.flow == flow.name:
+            for name, tell in PARTS.items():
+                found[name] = tell(seen) or found[name]
+    return found
+
+
+def losses_document(topics: Iterable[TopicLag]) -> dict[str, Any]:
+    """Return which topic would lose records first.
+
+    Parameters
+    ----------
+    topics
+        Topics of one flow.
+
+    Notes
+    -----
+    Two answers: were the mirror to stop now, a topic that is kept for an hour
+    loses what is written next before one that is kept for days; but of what
+    waits already another topic may be the first to lose.
+    """
+    seen = list(topics)
+    return {
+        "time_to_loss": _show(first_loss(seen)),
+        "waiting_time_to_loss": _show(
+            first_loss([topic for topic in seen if topic.records])
+        ),
+    }
+
+
+def _show(loss: FirstLoss | None) -> dict[str, Any] | None:
+    if loss is None:
+        return None
+    left, drain = loss.headroom, loss.topic.drain
+    return {
+        "topic": loss.topic.topic,
+        "others_alike": loss.others_alike,
+        "seconds": round(left.remaining.total_seconds(), 3),
+        "share": round(left.share, 3),
+        "estimated": left.estimated,
+        "lag_records": loss.topic.records,
+        "drain_seconds": None
+        if drain is None
+        else round(drain.total_seconds(), 3),
+    }

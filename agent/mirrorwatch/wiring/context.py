@@ -1,0 +1,118 @@
+"""What is wired: what all flows share, what one flow has, what comes out."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from structlog.typing import FilteringBoundLogger
+
+from ..config import FlowConfig, HttpServer, SchemaRegistryConfig
+from ..domain.topics import Carriage
+from ..kafka.admin import Cluster
+from ..mirrors import MirrorMaker2
+from ..ports import Source, Worker
+from ..sources.canary.source import Headers, no_headers
+from ..sources.http import HttpAddress
+from ..sources.mirror_state import Positions
+from ..sources.parity import Configs
+from ..sources.survey import Reader
+from ..state import Database
+from ..state.history import History
+
+__all__ = ["FlowParts", "Surroundings", "Wired", "to_address", "to_mirror"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surroundings:
+    """What all flows of an agent share."""
+
+    clusters: Mapping[str, Cluster]
+    """Clusters by alias."""
+
+    properties: Mapping[str, Mapping[str, str]]
+    """librdkafka properties of the clusters, by alias."""
+
+    database: Database
+    history: History
+    interval: timedelta
+    clock: Callable[[], datetime]
+    logger: FilteringBoundLogger
+    registries: Mapping[str, SchemaRegistryConfig] = field(
+        default_factory=dict
+    )
+    """Schema registries of the clusters that have one, by alias."""
+
+    cluster_ids: Mapping[str, str] = field(default_factory=dict)
+    """Ids that clusters must have, by alias, where that is configured."""
+
+    headers: Headers = no_headers
+    """Headers of each probe."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlowParts:
+    """What all areas of one flow share."""
+
+    config: FlowConfig
+    mirror: MirrorMaker2
+    positions: Positions
+    """What the mirror's internal topics said; the tails write it."""
+
+    configs: Configs = field(default_factory=Configs)
+    """How the topics are configured on both sides."""
+
+    readers: list[Reader] = field(default_factory=list)
+    """Who learns from the surveys of both sides; each area adds its own."""
+
+    @property
+    def carriage(self) -> Carriage:
+        """Which topics the flow carries."""
+        return Carriage(
+            selection=self.config.selection,
+            naming=self.config.topic_naming,
+            target_alias=self.config.mirror.target_alias,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wired:
+    """What watches something."""
+
+    workers: tuple[Worker, ...] = ()
+    sources: tuple[Source, ...] = ()
+
+    @classmethod
+    def of(cls, parts: Iterable["Wired"]) -> "Wired":
+        """Return several as one, in their order."""
+        parts = list(parts)
+        return cls(
+            workers=tuple(w for part in parts for w in part.workers),
+            sources=tuple(s for part in parts for s in part.sources),
+        )
+
+
+def to_address(config: HttpServer) -> HttpAddress:
+    """Return where a configured server is, with its secret in the clear."""
+    secret = config.password
+    return HttpAddress(
+        url=config.url,
+        username=config.username,
+        password=None if secret is None else secret.get_secret_value(),
+        ca=config.ca,
+    )
+
+
+def to_mirror(flow: FlowConfig) -> MirrorMaker2:
+    """Return the mirror of a flow."""
+    mirror = flow.mirror
+    return MirrorMaker2(
+        source_alias=mirror.source_alias,
+        target_alias=mirror.target_alias,
+        separator=mirror.separator,
+        dedicated=mirror.mode == "dedicated",
+        connectors=mirror.connectors,
+        syncs_location=mirror.syncs_location,
+        carried_heartbeats=flow.topic_naming.remote("heartbeats"),
+        topics=mirror.topics.model_dump(),
+        max_in_flight=mirror.max_in_flight,
+    )

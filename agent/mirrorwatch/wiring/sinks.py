@@ -1,0 +1,125 @@
+"""Configuration -> who is told of changes."""
+
+from structlog.typing import FilteringBoundLogger
+
+from ..config import InfluxDBConfig, NotifyConfig
+from ..domain.notices.notifier import Notifier, Policy
+from ..domain.notices.text import Links
+from ..sinks.influxdb import (
+    InfluxDbAccess,
+    InfluxDbOutlet,
+    password_access,
+    token_access,
+)
+from ..sinks.notify import FORMS, Delivery, NotifySink, Receiver
+from ..sinks.queue import Backlog, Spool
+from ..sinks.queued import IsolatedSink
+from ..state import Database
+from ..state.notices import NoticeStore, Outbox
+
+__all__ = ["make_influxdb_sink", "to_access", "to_receivers", "wire_notify"]
+
+
+def wire_notify(
+    config: NotifyConfig,
+    database: Database,
+    links: Links,
+    logger: FilteringBoundLogger,
+) -> NotifySink:
+    """Return the sink that tells people, with its deliveries.
+
+    Raises
+    ------
+    ConfigError
+        Raised if a receiver cannot be used as it is configured.
+    StateError
+        Raised if the state file cannot be used.
+    """
+    receivers = to_receivers(config)
+    outbox = Outbox(database, [receiver.name for receiver in receivers])
+    return NotifySink(
+        Notifier(
+            Policy(
+                minimum=config.minimum,
+                hold=config.hold,
+                recovery=config.recovery,
+                remind=config.remind,
+                most_per_hour=config.most_per_hour,
+            )
+        ),
+        store=NoticeStore(database, outbox),
+        outbox=outbox,
+        deliveries=[
+            Delivery(receiver, outbox, logger=logger) for receiver in receivers
+        ],
+        links=links,
+        logger=logger,
+    )
+
+
+def to_receivers(config: NotifyConfig) -> list[Receiver]:
+    """Return everybody who is told.
+
+    Raises
+    ------
+    ConfigError
+        Raised if a receiver cannot be used as it is configured.
+    """
+    return [
+        Receiver(
+            receiver.name,
+            url=receiver.url.get_secret_value(),
+            form=FORMS[receiver.kind],
+            authorization=receiver.authorization.get_secret_value()
+            if receiver.authorization
+            else None,
+            ca=receiver.ca,
+        )
+        for receiver in config.receivers
+    ]
+
+
+def make_influxdb_sink(
+    config: InfluxDBConfig, database: Database, logger: FilteringBoundLogger
+) -> IsolatedSink:
+    """Return a sink with a spool and a thread of its own.
+
+    Raises
+    ------
+    ConfigError
+        Raised if the address or the secret cannot be used.
+    StateError
+        Raised if the state file cannot be used.
+    """
+    outlet = InfluxDbOutlet(to_access(config))
+    spool = Spool(database, outlet.name, limit_bytes=config.spool.limit)
+    return IsolatedSink(outlet, backlog=Backlog(spool), logger=logger)
+
+
+def to_access(influxdb: InfluxDBConfig) -> InfluxDbAccess:
+    """Return where the server is and how to be let in.
+
+    Raises
+    ------
+    ConfigError
+        Raised if the address or the secret cannot be used.
+    """
+    if influxdb.database is not None:
+        password = influxdb.password
+        return password_access(
+            url=influxdb.url,
+            database=influxdb.database,
+            retention_policy=influxdb.retention_policy,
+            username=influxdb.username,
+            password=password.get_secret_value() if password else None,
+            ca=influxdb.ca,
+        )
+    # The configuration has seen to it that none of these is missing.
+    token = influxdb.token
+    return token_access(
+        url=influxdb.url,
+        org=influxdb.org or "",
+        bucket=influxdb.bucket or "",
+        token=token.get_secret_value() if token else "",
+        ca=influxdb.ca,
+    )

@@ -1,0 +1,414 @@
+"""What an alert is: when it is raised, whom it wakes, what it says."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+
+from mirrorwatch.domain.checks import CHECKS
+from mirrorwatch.domain.metrics import Metric
+from mirrorwatch.domain.report import Health
+from mirrorwatch.domain.samples import (
+    HEALTH,
+    LAST_TICK,
+    SINK_LOST,
+    SINK_SPOOLED,
+    SINK_UP,
+)
+
+__all__ = [
+    "AGENT_ALERTS",
+    "PAGE",
+    "SERVICE",
+    "TEXTS",
+    "Above",
+    "Alert",
+    "Condition",
+    "Grows",
+    "Judged",
+    "Old",
+    "Severity",
+    "Silent",
+    "Vanished",
+    "check_alerts",
+    "page_of",
+    "runbook_of",
+    "subject_of",
+]
+
+
+GAP = timedelta(minutes=5)
+"""How long data may be missing without a break: a scrape that failed, or an
+agent that dies and is started again and again, which is never silent for long
+and never without a break. What is silent for longer is told as that."""
+
+RECOVERY = timedelta(minutes=1)
+"""How long it must be better before that is told, as notices wait too: what
+goes to and fro would wake somebody each time."""
+
+
+class Severity(StrEnum):
+    """Whom an alert wakes; the value is what rules and handlers see."""
+
+    PAGE = "critical"
+    """Somebody gets up."""
+
+    TICKET = "warning"
+    """Somebody looks at it in working hours."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Judged:
+    """The agent judged a check so.
+
+    Notes
+    -----
+    There are no figures here: the agent has judged by its limits, with
+    facts that no rule has, and limits told twice would differ one day.
+    """
+
+    check: str
+    """Name of the check."""
+
+    health: Health
+    """What it was judged to be."""
+
+    or_worse: bool = False
+    """Whether worse counts too, and `unknown` between, so that an alert goes
+    on where a check goes to and fro between them."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Silent:
+    """No agent reports."""
+
+    metric: Metric
+    """What each report has."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Vanished:
+    """A flow that was reported is not any more, whatever else is."""
+
+    metric: Metric
+    """What each report has for each flow."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Old:
+    """A time in seconds since 1970 is older than it may be."""
+
+    metric: Metric
+    age: timedelta
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Above:
+    """A gauge is above (or, with ``below``, under) a bound."""
+
+    metric: Metric
+    bound: float
+    below: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Grows:
+    """A counter grew within some time."""
+
+    metric: Metric
+    within: timedelta
+
+
+Condition = Judged | Silent | Vanished | Old | Above | Grows
+"""When an alert is raised."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Alert:
+    """One alert, the same in every system that raises it."""
+
+    name: str
+    """Name in Prometheus."""
+
+    when: Condition
+    """When it is raised."""
+
+    hold: timedelta
+    """How long that must be so without a break. Never a single sample."""
+
+    severity: Severity
+    """Whom it wakes."""
+
+    summary: str
+    """What a person understands at 3 a.m.; the flow's name goes before."""
+
+    section: str
+    """Anchor of the section of docs/runbook.md that says what to do."""
+
+    @property
+    def gap(self) -> timedelta:
+        """How long data may be missing without a break.
+
+        Shorter than `hold`, or the last sample alone would make an alert.
+        """
+        return min(self.hold / 2, GAP)
+
+    @property
+    def recovery(self) -> timedelta:
+        """How long it must be better before it ends."""
+        return min(self.hold / 2, RECOVERY)
+
+    @property
+    def recent(self) -> timedelta:
+        """How long bad and `unknown` may take turns to count as bad.
+
+        Shorter than `hold` for the same reason.
+        """
+        return self.hold / 3
+
+
+AGENT_SECTION = "the-agent-itself"
+"""Of docs/runbook.md."""
+
+SILENCE = timedelta(minutes=5)
+"""A restart on another machine, with its image pulled, is over by then."""
+
+AGENT_ALERTS = (
+    Alert(
+        name="MirrorwatchAgentSilent",
+        when=Silent(metric=LAST_TICK),
+        hold=SILENCE,
+        severity=Severity.PAGE,
+        summary="mirrorwatch reports nothing: nobody watches replication, "
+        "and what was known before may be true no more",
+        section=AGENT_SECTION,
+    ),
+    Alert(
+        name="MirrorwatchAgentStuck",
+        when=Old(metric=LAST_TICK, age=timedelta(minutes=3)),
+        hold=timedelta(minutes=2),
+        severity=Severity.PAGE,
+        summary="mirrorwatch answers but no longer judges: what it shows is "
+        "old",
+        section=AGENT_SECTION,
+    ),
+    Alert(
+        name="MirrorwatchFlowUnwatched",
+        when=Vanished(metric=HEALTH),
+        hold=SILENCE,
+        severity=Severity.PAGE,
+        summary="no mirrorwatch watches this flow any more",
+        section=AGENT_SECTION,
+    ),
+    Alert(
+        name="MirrorwatchSinkDown",
+        when=Above(metric=SINK_UP, bound=1, below=True),
+        hold=timedelta(minutes=15),
+        severity=Severity.TICKET,
+        summary="mirrorwatch cannot hand over its figures or notices: they "
+        "wait",
+        section=AGENT_SECTION,
+    ),
+    Alert(
+        name="MirrorwatchSinkBehind",
+        when=Above(metric=SINK_SPOOLED, bound=0),
+        # An outage of half a day drains within minutes.
+        hold=timedelta(minutes=30),
+        severity=Severity.TICKET,
+        summary="figures or notices of mirrorwatch have waited for long; "
+        "when there is no room left, the oldest are lost",
+        section=AGENT_SECTION,
+    ),
+    Alert(
+        name="MirrorwatchSinkLosesPoints",
+        # Figures that are lost are no measurement that may err: a minute is
+        # for what is evaluated only now and then.
+        when=Grows(metric=SINK_LOST, within=timedelta(minutes=15)),
+        hold=timedelta(minutes=1),
+        severity=Severity.TICKET,
+        summary="figures or notices of mirrorwatch are lost for good: "
+        "refused, or no room left for them",
+        section=AGENT_SECTION,
+    ),
+)
+"""The dead-man alerts, then those of what it writes."""
+
+
+CRITICAL_HOLD = timedelta(minutes=2)
+"""Eight scrapes of 15 s, two of a minute: the agent has waited already, for
+its deadlines, before it says critical."""
+
+WARNING_HOLD = timedelta(minutes=15)
+"""Longer than the agent remembers one late or doubled probe (10 minutes), so
+that only what goes on, or comes again, makes a ticket."""
+
+UNKNOWN_HOLD = timedelta(minutes=15)
+"""A restart of the agent, of a broker or of the mirror is over by then."""
+
+LATENCY_HOLD = timedelta(minutes=10)
+"""Twice the time that `latency` speaks of: a pause of seconds, a rebalance
+for instance, is in its figures for five minutes and needs nobody at night."""
+
+AUDIT_UNKNOWN_HOLD = timedelta(hours=26)
+"""A new site waits up to a day for its first night, and the night takes an
+hour or two."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Texts:
+    """What the alerts of one check say."""
+
+    critical: str | None = None
+    """`None` if the check is never critical."""
+
+    warning: str
+    unknown: str
+    """Goes after "mirrorwatch cannot tell"."""
+
+    blind: Severity = Severity.TICKET
+    """Whom it wakes that nothing is known for long."""
+
+    critical_hold: timedelta = CRITICAL_HOLD
+    unknown_hold: timedelta = UNKNOWN_HOLD
+
+
+TEXTS = {
+    "canary": Texts(
+        critical="probes do not arrive at the target, or were proved lost",
+        warning="probes arrive late or twice, cannot be written, or leave a "
+        "broker out",
+        unknown="whether anything arrives at the target",
+        # Nothing else watches the flow as a whole.
+        blind=Severity.PAGE,
+    ),
+    "latency": Texts(
+        critical="records take many times as long as usual to arrive",
+        warning="records take longer than usual to arrive",
+        unknown="how long records take to arrive",
+        critical_hold=LATENCY_HOLD,
+    ),
+    "lag": Texts(
+        critical="the mirror stands still while records wait",
+        warning="the mirror falls behind: it copies less than is written",
+        unknown="how far the mirror is behind",
+        # Records may be running out of time.
+        blind=Severity.PAGE,
+    ),
+    "skips": Texts(
+        critical="the mirror skipped records: they are missing at the target "
+        "and will not come by themselves",
+        warning="the mirror may have skipped records, or copied some twice",
+        unknown="whether the mirror skips records",
+    ),
+    "retention": Texts(
+        critical="records will soon expire at the source before they are "
+        "copied, and are lost for good then",
+        warning="records that wait to be copied come near their expiry",
+        unknown="how long until waiting records expire",
+    ),
+    "position": Texts(
+        critical="the mirror lost its place: records expired unread, a topic "
+        "was made again, or committed offsets are gone",
+        warning="the mirror went back and copies records a second time",
+        unknown="whether the mirror kept its place",
+    ),
+    "topics": Texts(
+        critical="topics are missing at the target, or come round in a circle",
+        warning="topics or their partitions differ between the two sites",
+        unknown="whether both sites have the same topics",
+    ),
+    "configs": Texts(
+        warning="topics are configured differently at the two sites",
+        unknown="whether topics are configured alike",
+    ),
+    "tasks": Texts(
+        critical="a connector or task of the mirror failed, or none runs",
+        warning="the mirror's tasks are restless, or leave partitions out",
+        unknown="whether the mirror's tasks run",
+    ),
+    "heartbeats": Texts(
+        warning="the mirror's own heartbeats stay away",
+        unknown="whether the mirror's heartbeats arrive",
+    ),
+    "checkpoints": Texts(
+        warning="checkpoints of consumer groups are old: after a failover "
+        "groups would read much again",
+        unknown="where consumer groups would begin after a failover",
+    ),
+    "bottleneck": Texts(
+        critical="the mirror gave up records because of errors",
+        warning="something holds the mirror up: a quota, full batches, "
+        "retries or the link",
+        unknown="what holds the mirror up",
+    ),
+    "audit": Texts(
+        critical="the nightly audit proved records missing, altered, doubled "
+        "or foreign at the target",
+        warning="the nightly audit was missed, is late, failed, or could not "
+        "verify everything",
+        unknown="whether the records of the last days all arrived",
+        unknown_hold=AUDIT_UNKNOWN_HOLD,
+    ),
+}
+"""By check. What is not here has no alert, which a test does not allow."""
+
+
+def check_alerts() -> Iterator[Alert]:
+    """Yield the alerts of every check, the most severe first."""
+    for check in CHECKS:
+        texts = TEXTS[check]
+        name = f"Mirrorwatch{check.capitalize()}"
+        if texts.critical is not None:
+            yield Alert(
+                name=f"{name}Critical",
+                when=Judged(check=check, health=Health.CRITICAL),
+                hold=texts.critical_hold,
+                severity=Severity.PAGE,
+                summary=texts.critical,
+                section=check,
+            )
+        yield Alert(
+            name=f"{name}Warning",
+            when=Judged(check=check, health=Health.WARNING, or_worse=True),
+            hold=WARNING_HOLD,
+            severity=Severity.TICKET,
+            summary=texts.warning,
+            section=check,
+        )
+        yield Alert(
+            name=f"{name}Unknown",
+            when=Judged(check=check, health=Health.UNKNOWN),
+            hold=texts.unknown_hold,
+            severity=texts.blind,
+            summary=f"mirrorwatch cannot tell {texts.unknown}",
+            section=check,
+        )
+
+
+PAGE = "http://mirrorwatch:8080"
+"""Address of the agent's page in what is shipped; each site has its own."""
+
+SERVICE = "mirrorwatch"
+"""Tells its alerts from those of others."""
+
+
+def page_of(page: str) -> str:
+    """Return the address of the page that says why and since when."""
+    return f"{page}/"
+
+
+def runbook_of(alert: Alert, page: str) -> str:
+    """Return the address of what to do about an alert."""
+    return f"{page}/runbook#{alert.section}"
+
+
+def subject_of(alert: Alert) -> str | None:
+    """Return the label that says what an alert is about, if one does."""
+    match alert.when:
+        case Judged() | Vanished():
+            return "flow"
+        case Above(metric=metric) | Grows(metric=metric):
+            (label,) = metric.labels
+            return label
+        case Silent() | Old():
+            return None

@@ -1,0 +1,365 @@
+"""Alerts as TICKscripts of Kapacitor. Pure."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+from string import Template
+
+from mirrorwatch.domain.checks import CHECKS
+from mirrorwatch.domain.report import Health
+from mirrorwatch.domain.samples import CHECK_HEALTH, MAINTENANCE
+
+from . import tick
+from .alerts import (
+    PAGE,
+    SERVICE,
+    Above,
+    Alert,
+    Grows,
+    Judged,
+    Old,
+    Severity,
+    Silent,
+    Vanished,
+    runbook_of,
+)
+
+__all__ = ["scripts"]
+
+
+_SCRIPT = Template("""\
+// What is told of a flow: every alert that is raised, in one message.
+var said = '''{{ $$of := .Fields }}{{ index .Tags "flow" }}:
+$said
+{{- if eq .Level "OK" }} all is well again{{ end }} - ''' + page + '/'
+
+$source\
+    // The point of the flow itself, which tells of maintenance, is of no
+    // check. It goes along as one that is well.
+    |default()
+        .tag('check', 'flow')
+        .field('$health', 0.0)
+        .field('$maintenance', 0.0)
+    |groupBy('flow', 'check')
+$barrier    // Seconds for which it has been so.
+    |stateDuration(lambda: "$health" == $critical)
+        .unit(1s)
+        .as('critical')
+    |stateDuration(lambda: "$health" < $warning)
+        .unit(1s)
+        .as('mild')
+    // What cannot be told for a while between is no break.
+    |stateDuration(lambda: "$health" >= $unknown AND "mild" < $recent)
+        .unit(1s)
+        .as('warning')
+    |stateDuration(lambda: "$health" == $unknown)
+        .unit(1s)
+        .as('unknown')
+    |stateDuration(lambda: "$health" >= $unknown)
+        .unit(1s)
+        .as('amiss')
+    |stateDuration(lambda: "$maintenance" == 0.0)
+        .unit(1s)
+        .as('clear')
+    // Whether it is raised, and if not, whether it is well.
+    |eval(
+        lambda: if("critical" >= $critical_hold, $critical,
+            if("warning" >= $warning_hold, $warning,
+            if("unknown" >= $unknown_hold, $unknown, 0.0))),
+        // Not well, and not told yet. What cannot be told for longer than most
+        // checks wait to say so is waited for no more, but if it was bad.
+        lambda: if("$health" >= $unknown AND "raised" == 0.0
+            AND ("unknown" < $doubt OR "mild" < "amiss"), 1, 0)
+    )
+        .as('raised', 'doubt')
+        .keep('raised', 'doubt', 'clear')
+    // All checks of a tick as one point.
+    |groupBy('flow')
+    |flatten()
+        .on('check')
+    |default()
+        .field('flow.clear', -1.0)
+$defaults
+    |eval(
+        // Which alerts are raised, each a bit.
+        lambda: $pages,
+        lambda: $tickets,
+        lambda: $doubts
+    )
+        .as('pages', 'tickets', 'doubts')
+        .keep()
+    // In maintenance and until it has been over for a while, nothing is told
+    // but that all is well.
+    |where(lambda: "flow.clear" >= $settle OR "pages" + "tickets" == 0)
+    // What is bad for a moment is not told, nor is it called well: after a
+    // restart of Kapacitor, or when the agent cannot tell. Nor is what is well
+    // for a moment.
+    |stateDuration(lambda: "pages" + "tickets" + "doubts" == 0)
+        .unit(1s)
+        .as('well')
+    |where(lambda: "pages" > 0
+        OR "doubts" == 0 AND ("tickets" > 0 OR "well" >= $recovery))
+    |eval(lambda: if("pages" > 0, 'page ' + string("pages"),
+        if("tickets" > 0, 'ticket ' + string("tickets"), 'well')))
+        .as('state')
+        .keep()
+    // Again when another check joins; but one message, and one state, a flow.
+    |changeDetect('state')
+    |alert()
+        .id('$service/{{ index .Tags "flow" }}')
+        .message(said)
+        .details('')
+        .crit(lambda: "pages" > 0)
+        .warn(lambda: "tickets" > 0)
+        .topic(topic)
+""")
+
+
+def flow_script(alerts: Sequence[Alert], *, page: str, database: str) -> str:
+    """Return the script that tells of flows.
+
+    Parameters
+    ----------
+    alerts
+        Those on checks.
+    page
+        Address of the agent's page, without a slash at its end.
+    database
+        Database that the agent writes to.
+    """
+    judged = [(alert, _when(alert)) for alert in alerts]
+    about = "A flow is not well: one alert for each flow, of all its checks."
+    return tick.head(about, page=page, database=database) + _SCRIPT.substitute(
+        said="\n".join(_said(a, w) for a, w in _by_weight(judged)),
+        source=tick.source(CHECK_HEALTH),
+        health=CHECK_HEALTH.field,
+        maintenance=MAINTENANCE.field,
+        critical=_value(Health.CRITICAL),
+        warning=_value(Health.WARNING),
+        unknown=_value(Health.UNKNOWN),
+        critical_hold=_hold(judged, Health.CRITICAL),
+        warning_hold=_hold(judged, Health.WARNING),
+        unknown_hold=_hold(judged, Health.UNKNOWN),
+        doubt=tick.seconds(_usual(judged, Health.UNKNOWN)),
+        defaults="\n".join(
+            f"        .field('{check}.raised', 0.0)\n"
+            # A point that lacks one is half a tick, and does not say "well".
+            f"        .field('{check}.doubt', 1)"
+            for check in CHECKS
+        ),
+        pages=_bits(judged, Severity.PAGE),
+        tickets=_bits(judged, Severity.TICKET),
+        doubts=" + ".join(f'"{check}.doubt"' for check in CHECKS),
+        settle=tick.seconds(min(alert.hold for alert in alerts)),
+        recovery=tick.seconds(min(alert.recovery for alert in alerts)),
+        recent=tick.seconds(
+            max(a.recent for a, w in judged if w.health is Health.WARNING)
+        ),
+        barrier=tick.BARRIER,
+        service=SERVICE,
+    )
+
+
+_Judged = Sequence[tuple[Alert, Judged]]
+
+
+def _when(alert: Alert) -> Judged:
+    if not isinstance(alert.when, Judged):
+        raise TypeError(alert.when)
+    return alert.when
+
+
+def _by_weight(judged: _Judged) -> _Judged:
+    """Return pages first, and each in the order of the checks."""
+    return sorted(judged, key=lambda each: each[0].severity != Severity.PAGE)
+
+
+def _said(alert: Alert, when: Judged) -> str:
+    raised = f'index $of "{when.check}.raised"'
+    link = f"''' + page + '''{runbook_of(alert, page='')}"
+    return (
+        f"{{{{- if eq ({raised}) {_value(when.health)} }}}} "
+        f"{alert.summary} ({link}){{{{ end }}}}"
+    )
+
+
+def _usual(judged: _Judged, health: Health) -> timedelta:
+    """Return how long a health has to last for most checks."""
+    holds = Counter(a.hold for a, w in judged if w.health is health)
+    ((usual, _),) = holds.most_common(1)
+    return usual
+
+
+def _hold(judged: _Judged, health: Health) -> str:
+    """Return how long a health has to last, by check where that differs."""
+    usual = _usual(judged, health)
+    text = tick.seconds(usual)
+    for alert, when in judged:
+        if when.health is health and alert.hold != usual:
+            own = tick.seconds(alert.hold)
+            text = f"if(\"check\" == '{when.check}', {own}, {text})"
+    return text
+
+
+def _bits(judged: _Judged, severity: Severity) -> str:
+    """Return a number with a bit for each alert that is raised."""
+    raised = [
+        f'if("{when.check}.raised" == {_value(when.health)}, {1 << bit}, 0)'
+        for bit, (alert, when) in enumerate(judged)
+        if alert.severity is severity
+    ]
+    return "\n            + ".join(raised)
+
+
+def _value(health: Health) -> str:
+    # Every field in InfluxDB is a float.
+    return f"{health.value:.1f}"
+
+
+REMINDER = timedelta(minutes=30)
+"""After which it is told again that nobody watches a flow."""
+
+_DEADMAN = Template("""\
+$source\
+        .where(lambda: isPresent("$field"))
+    |deadman(0.0, $hold)
+        .id('$service/agent')
+        .message('$summary - ' + page + '$runbook')
+        .details('')
+        .stateChangesOnly()
+        // Then nobody watches any flow, which need not be told of each.
+        .inhibit('$service-unwatched')
+        .topic(topic)
+""")
+
+_UNWATCHED = Template("""\
+$source\
+        .where(lambda: isPresent("$field"))
+        .groupBy('flow')
+    // Without any point there is no flow to tell of.
+    |deadman(0.0, $hold, lambda: isPresent("flow"))
+        .id('$service/unwatched/{{ index .Tags "flow" }}')
+        .message('{{ index .Tags "flow" }}: $summary - ' + page + '$runbook')
+        .details('')
+        .stateChangesOnly($reminder)
+        .category('$service-unwatched')
+        .topic(topic)
+""")
+
+_HELD = Template("""\
+$source\
+        .where(lambda: isPresent("$field"))
+        .groupBy('sink')
+$barrier    |stateDuration(lambda: "$field" $is_so)
+        .unit(1s)
+        .as('seconds')
+    |alert()
+        .id('$service/$name/{{ index .Tags "sink" }}')
+        .message('{{ index .Tags "sink" }}: $summary - ' + page + '$runbook')
+        .details('')
+        .$level(lambda: "seconds" >= $hold)
+        .stateChangesOnly()
+        .topic(topic)
+""")
+
+_GROWN = Template("""\
+// Told at once: a loss was counted, and is no measurement that may err.
+$source\
+        .where(lambda: isPresent("$field"))
+        .groupBy('sink')
+    |derivative('$field')
+        .unit(1s)
+        // An agent that is started again counts from 0.
+        .nonNegative()
+        .as('growth')
+    |stateDuration(lambda: "growth" == 0.0)
+        .unit(1s)
+        .as('quiet_seconds')
+    |alert()
+        .id('$service/$name/{{ index .Tags "sink" }}')
+        .message('{{ index .Tags "sink" }}: $summary - ' + page + '$runbook')
+        .details('')
+        .$level(lambda: "growth" > 0.0)
+        .${level}Reset(lambda: "quiet_seconds" >= $window)
+        .stateChangesOnly()
+        .topic(topic)
+""")
+
+ABOUT = {
+    "agent": "Nothing was heard of any agent.",
+    "unwatched": "A flow that was watched is watched no more.",
+    "sinks": "Figures of the agent do not arrive where they should.",
+}
+"""What each script of the agent's own alerts is about."""
+
+LEVELS = {Severity.PAGE: "crit", Severity.TICKET: "warn"}
+"""Property of an alert node, by severity."""
+
+
+def scripts(
+    alerts: Iterable[Alert], *, page: str = PAGE, database: str = SERVICE
+) -> Mapping[str, str]:
+    """Return the text of each script by its name.
+
+    Parameters
+    ----------
+    alerts
+        What to raise.
+    page
+        Address of the agent's page, without a slash at its end.
+    database
+        Database that the agent writes to.
+    """
+    judged = list[Alert]()
+    own = {name: list[str]() for name in ABOUT}
+    for alert in alerts:
+        match alert.when:
+            case Judged():
+                judged.append(alert)
+            case Silent():
+                own["agent"].append(_script(_DEADMAN, alert, alert.when))
+            case Vanished():
+                own["unwatched"].append(_script(_UNWATCHED, alert, alert.when))
+            case Above() | Grows():
+                template = _HELD if isinstance(alert.when, Above) else _GROWN
+                own["sinks"].append(_script(template, alert, alert.when))
+            case Old():
+                # An agent that makes no ticks writes no points: it is silent.
+                pass
+    texts = {
+        name: tick.head(ABOUT[name], page=page, database=database)
+        + "\n".join(bodies)
+        for name, bodies in own.items()
+    }
+    texts["flow"] = flow_script(judged, page=page, database=database)
+    return {f"{SERVICE}-{name}": text for name, text in texts.items()}
+
+
+def _script(
+    template: Template, alert: Alert, when: Silent | Vanished | Above | Grows
+) -> str:
+    values = {
+        "source": tick.source(when.metric),
+        "field": when.metric.field,
+        "hold": tick.duration(alert.hold),
+        "service": SERVICE,
+        "barrier": tick.BARRIER,
+        "name": alert.name.removeprefix("Mirrorwatch"),
+        "level": LEVELS[alert.severity],
+        "summary": tick.escaped(alert.summary),
+        "runbook": runbook_of(alert, page=""),
+    }
+    match when:
+        case Silent():
+            pass
+        case Vanished():
+            # Later than that of all agents, which is told alone then: this
+            # one is told at the next reminder, if agents are back by then.
+            values["hold"] = tick.duration(2 * alert.hold)
+            values["reminder"] = tick.duration(REMINDER)
+        case Above(bound=bound, below=below):
+            values["is_so"] = f"{'<' if below else '>'} {bound:.1f}"
+            values["hold"] = tick.seconds(alert.hold)
+        case Grows(within=within):
+            values["window"] = tick.seconds(within)
+    return template.substitute(values)

@@ -1,0 +1,182 @@
+"""Alerts as rules of Prometheus. Pure."""
+
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Any
+
+import yaml
+
+from mirrorwatch.domain.lag.metrics import TIME_TO_LOSS
+from mirrorwatch.domain.report import Health
+from mirrorwatch.domain.samples import CHECK_HEALTH, LAST_TICK, MAINTENANCE
+
+from .alerts import (
+    GAP,
+    PAGE,
+    SERVICE,
+    Above,
+    Alert,
+    Condition,
+    Grows,
+    Judged,
+    Old,
+    Severity,
+    Silent,
+    Vanished,
+    page_of,
+    runbook_of,
+    subject_of,
+)
+
+__all__ = ["FORGET", "rules"]
+
+
+FORGET = timedelta(days=1)
+"""For how long what a flow was last known to be is remembered: as long as
+somebody who was told of it takes at most to look."""
+
+NOW = "mirrorwatch:check_health"
+HELD = "mirrorwatch:maintenance"
+LAST = "mirrorwatch:last_check_health"
+
+
+def rules(alerts: Iterable[Alert], *, page: str = PAGE) -> str:
+    """Return a file of rules.
+
+    Parameters
+    ----------
+    alerts
+        What to raise.
+    page
+        Address of the agent's page, without a slash at its end.
+
+    Notes
+    -----
+    One group, because rules of one group are evaluated in their order: the
+    alerts look at what the recorded series say of the same moment.
+    """
+    group = {
+        "name": SERVICE,
+        "rules": [*_recorded(), *(_rule(alert, page) for alert in alerts)],
+    }
+    return yaml.dump(
+        {"groups": [group]},
+        Dumper=_Dumper,
+        sort_keys=False,
+        allow_unicode=True,
+        width=1000,
+    )
+
+
+def _recorded() -> Iterable[dict[str, str]]:
+    checks, forget = CHECK_HEALTH.name, _duration(FORGET)
+    # An agent that moves to another machine is another instance, not another
+    # flow: alerts must not end and begin with it.
+    yield {"record": NOW, "expr": f"max by (flow, check) ({checks})"}
+    held = f"last_over_time({MAINTENANCE.name}[{_duration(GAP)}])"
+    yield {"record": HELD, "expr": f"max by (flow) ({held})"}
+    yield {
+        "record": LAST,
+        "expr": f"{NOW}\n  or max by (flow, check) "
+        f"(last_over_time({checks}[{forget}]))",
+    }
+
+
+def _rule(alert: Alert, page: str) -> dict[str, Any]:
+    return {
+        "alert": alert.name,
+        "expr": _expression(alert, alert.when),
+        "for": _duration(alert.hold),
+        "labels": {"severity": alert.severity.value, "service": SERVICE},
+        "annotations": _annotations(alert, page),
+    }
+
+
+def _annotations(alert: Alert, page: str) -> dict[str, str]:
+    subject = subject_of(alert)
+    told = f"{{{{ $labels.{subject} }}}}: " if subject else ""
+    annotations = {
+        "summary": told + alert.summary,
+        "runbook_url": runbook_of(alert, page),
+        "page": page_of(page),
+    }
+    if alert.severity is Severity.PAGE and isinstance(alert.when, Judged):
+        annotations["time_to_loss"] = (
+            f'{{{{ with printf "min({TIME_TO_LOSS.name}{{flow=%q}})" '
+            "$labels.flow | query }}{{ . | first | value | humanizeDuration }}"
+            "{{ else }}not known{{ end }}"
+        )
+    return annotations
+
+
+def _expression(alert: Alert, when: Condition) -> str:
+    gap = _duration(alert.gap)
+    match when:
+        case Judged():
+            return _judged(alert, when)
+        case Silent(metric=metric):
+            return f"absent({metric.name})"
+        case Vanished(metric=metric):
+            gone = f"last_over_time({metric.name}[{_duration(FORGET)}])"
+            return (
+                f"group by (flow) ({gone})\n"
+                f"  unless on (flow) {metric.name}\n"
+                # That of a dead agent is told once, not for each flow.
+                f"  and on () group({LAST_TICK.name})"
+            )
+        case Old(metric=metric, age=age):
+            last = f"last_over_time({metric.name}[{gap}])"
+            return f"time() - {last} > {age.total_seconds():g}"
+        case Above(metric=metric, bound=bound, below=below):
+            is_so = f"{'<' if below else '>'} {bound:g}"
+            return f"last_over_time({metric.name}[{gap}]) {is_so}"
+        case Grows(metric=metric, within=within):
+            return f"increase({metric.name}[{_duration(within)}]) > 0"
+
+
+def _judged(alert: Alert, when: Judged) -> str:
+    """Return when a check is so, or is not known to be better again.
+
+    Notes
+    -----
+    Prometheus ends an alert whose series is gone, and tells people that it
+    is resolved. So one that fires goes on until its check is seen to be
+    better, and not for a moment only: neither silence nor `unknown` is
+    better. Maintenance holds back new ones only.
+    """
+    of = f'{{check="{when.check}"}}'
+    bad, unknown = when.health.value, Health.UNKNOWN.value
+    now = f"last_over_time({NOW}{of}[{_duration(alert.gap)}])"
+    worst = f"max_over_time({LAST}{of}[{_duration(alert.recovery)}])"
+    if when.or_worse:
+        recently = f"max_over_time({NOW}{of}[{_duration(alert.recent)}])"
+        begins = f"{now} >= {unknown} and {recently} >= {bad}"
+        goes_on = f"{worst} >= {unknown}"
+    else:
+        begins = f"{now} == {bad}"
+        goes_on = f"({worst} == {bad} or {LAST}{of} == {unknown})"
+    fires = f'ALERTS{{alertname="{alert.name}", alertstate="firing"}}'
+    return (
+        f"({begins} unless on (flow) {HELD} == 1)\n"
+        f"  or ({goes_on} and on (flow) {fires})"
+    )
+
+
+def _duration(time: timedelta) -> str:
+    seconds = int(time.total_seconds())
+    for unit, size in (("d", 86_400), ("h", 3_600), ("m", 60)):
+        if seconds % size == 0:
+            return f"{seconds // size}{unit}"
+    return f"{seconds}s"
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes texts of several lines as they are."""
+
+
+def _write_text(dumper: _Dumper, text: str) -> yaml.Node:
+    style = "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _write_text)

@@ -1,0 +1,12 @@
+"""All dashboards: what they ask, and in which order."""
+
+from .audit import AUDIT
+from .mirror import MIRROR
+from .overview import OVERVIEW
+from .topics import TOPICS
+
+__all__ = ["BOARDS"]
+
+
+BOARDS = (OVERVIEW, TOPICS, MIRROR, AUDIT)
+"""In the order of a first look."""

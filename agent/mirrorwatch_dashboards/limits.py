@@ -1,0 +1,64 @@
+"""Where colours change: at the defaults of the checks, and nowhere else."""
+
+from datetime import timedelta
+
+from mirrorwatch.config.canary import CanaryConfig
+from mirrorwatch.config.limits import LimitsConfig
+
+from .panels import Limits
+
+__all__ = [
+    "ANY",
+    "COMMIT",
+    "COMMIT_FAILURES",
+    "FETCH",
+    "LATENCY",
+    "NONE",
+    "OVERDUE",
+    "QUEUE",
+    "RETENTION",
+    "SOME",
+    "THROTTLE",
+    "WAITING",
+]
+
+
+_LIMITS = LimitsConfig()
+_MIRROR = _LIMITS.bottleneck
+
+
+def _seconds(duration: timedelta) -> float:
+    return duration.total_seconds()
+
+
+ANY = Limits(critical=1)
+"""One is critical: the verdict of its check is."""
+
+SOME = Limits(warning=1)
+"""One is a warning: nothing is lost by it."""
+
+NONE = Limits(critical=1, below=True)
+"""None is critical: it should be there."""
+
+OVERDUE = Limits(critical=_seconds(CanaryConfig().deadline))
+"""The canary's deadline."""
+
+LATENCY = Limits(
+    warning=_seconds(_LIMITS.latency.warning),
+    critical=_seconds(_LIMITS.latency.critical),
+)
+"""The check also asks for a multiple of what is usual."""
+
+RETENTION = Limits(
+    warning=_seconds(_LIMITS.retention.warning),
+    critical=_seconds(_LIMITS.retention.critical),
+    below=True,
+)
+"""The check also asks for a share of the retention."""
+
+THROTTLE = Limits(warning=_seconds(_MIRROR.throttle))
+COMMIT = Limits(warning=_seconds(_MIRROR.commit_time))
+COMMIT_FAILURES = Limits(warning=_MIRROR.commit_failures)
+QUEUE = Limits(warning=_seconds(_MIRROR.queue_time))
+FETCH = Limits(warning=_seconds(_MIRROR.fetch_latency))
+WAITING = Limits(warning=_MIRROR.waiting_records)

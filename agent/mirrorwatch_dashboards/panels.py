@@ -1,0 +1,261 @@
+"""What a dashboard is, whatever draws it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import Enum, StrEnum, auto
+
+from mirrorwatch.domain.catalogue import Metric, MetricType
+from mirrorwatch.domain.report import Health
+
+__all__ = [
+    "FRESH",
+    "Age",
+    "Board",
+    "Function",
+    "Gauge",
+    "Increase",
+    "Limits",
+    "Panel",
+    "Picture",
+    "Quantile",
+    "Query",
+    "Reading",
+    "Unit",
+    "Variable",
+]
+
+
+class Function(StrEnum):
+    """What makes one value of many: a word of all three query languages."""
+
+    MAX = "max"
+    MEAN = "mean"
+    MIN = "min"
+    SUM = "sum"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Reading:
+    metric: Metric
+    """What is read."""
+
+    by: tuple[str, ...] = ("flow",)
+    """Labels that tell the lines apart; over all others is summed up."""
+
+    where: Mapping[str, str] = field(default_factory=dict)
+    """Labels of which only one value is wanted."""
+
+    def __post_init__(self) -> None:
+        if strange := {*self.by, *self.where} - {*self.metric.labels}:
+            msg = f"{self.metric.name} has no label {', '.join(strange)}"
+            raise ValueError(msg)
+        if self.metric.type not in self.types():
+            msg = f"{self.metric.name} is a {self.metric.type}"
+            raise ValueError(msg)
+
+    @classmethod
+    def types(cls) -> tuple[MetricType, ...]:
+        """Return the types of metrics that can be read so."""
+        return (MetricType.GAUGE,)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Gauge(_Reading):
+    """What is true now, or how it went."""
+
+    over: Function = Function.MAX
+    """What stands for the ticks between two points of a picture. The worst
+    of them: what lasted for one tick is seen in a picture of a month."""
+
+    across: Function = Function.MAX
+    """What stands for the series that are not told apart."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Increase(_Reading):
+    """By how much counters grew, all that are not told apart together."""
+
+    @classmethod
+    def types(cls) -> tuple[MetricType, ...]:
+        return (MetricType.COUNTER,)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Quantile(_Reading):
+    """A quantile of durations, over all that are not told apart.
+
+    Notes
+    -----
+    InfluxDB has each duration and answers exactly. Prometheus has buckets and
+    answers within one.
+    """
+
+    q: float
+    """Which, from 0 to 1."""
+
+    @classmethod
+    def types(cls) -> tuple[MetricType, ...]:
+        return (MetricType.HISTOGRAM,)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Age(_Reading):
+    """How long ago the newest of some moments is."""
+
+
+Reading = Gauge | Increase | Quantile | Age
+
+
+FRESH = timedelta(minutes=2)
+"""How old a figure may be that is shown as today's: longer than three ticks
+of any usual agent, and short enough that a dead one is seen. Older ones are
+shown as no data."""
+
+
+class Unit(StrEnum):
+    """What is counted, in words that follow a number."""
+
+    BYTES = "bytes"
+    BYTES_PER_SECOND = "bytes/s"
+    COUNT = ""
+    FLAG = "yes or no"
+    HEALTH = "health"
+    MOMENT = "ago"
+    PER_SECOND = "per second"
+    RATIO = "ratio"
+    SECONDS = "s"
+
+
+class Picture(Enum):
+    """How it is drawn."""
+
+    BARS = auto()
+    """Events: nothing joins one stretch of time to the next."""
+
+    LINES = auto()
+    """How something went."""
+
+    NUMBER = auto()
+    """What is true now, or all of the time that is looked at."""
+
+    STATES = auto()
+    """Since when something is as it is, in words and colours."""
+
+    TABLE = auto()
+    """A row for each topic."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Limits:
+    """From which value on something is a warning or critical."""
+
+    warning: float | None = None
+    critical: float | None = None
+
+    below: bool = False
+    """Whether small values are the bad ones."""
+
+    @property
+    def steps(self) -> tuple[tuple[float | None, Health], ...]:
+        """Health from each value upwards; the first has no beginning."""
+        marks = [
+            (at, health)
+            for at, health in (
+                (self.warning, Health.WARNING),
+                (self.critical, Health.CRITICAL),
+            )
+            if at is not None
+        ]
+        if not self.below:
+            return ((None, Health.OK), *marks)
+        # Each colour ends where the next milder one begins.
+        milder = [Health.OK, *(health for _, health in marks)]
+        rising = zip((at for at, _ in marks), milder, strict=False)
+        return ((None, milder[-1]), *reversed(list(rising)))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Query:
+    """One reading of a panel."""
+
+    reading: Reading
+
+    label: str = ""
+    """What it is called beside others; the heading of its column."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Panel:
+    """One question, and the picture that answers it."""
+
+    title: str
+    """A question, or a quantity with its unit."""
+
+    description: str
+    """How to read it, for someone who sees it for the first time."""
+
+    picture: Picture
+    queries: tuple[Query, ...]
+    unit: Unit = Unit.COUNT
+    limits: Limits | None = None
+
+    check: str | None = None
+    """Check that judges it: the section of the runbook."""
+
+    width: int = 12
+    """Of 24 columns."""
+
+    height: int = 7
+    """In rows of a grid, as high as in Grafana (38 pixels)."""
+
+    @property
+    def steps(self) -> tuple[tuple[float | None, Health], ...]:
+        """Health from each value upwards; the first has no beginning.
+
+        Notes
+        -----
+        That no event was counted is no good news by itself: an agent that is
+        gone counts none. So it is never green.
+        """
+        if self.limits is None:
+            return ()
+        (_, best), *worse = self.limits.steps
+        counted = any(isinstance(q.reading, Increase) for q in self.queries)
+        if counted and best is Health.OK:
+            best = Health.OFF
+        return ((None, best), *worse)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Variable:
+    """What a reader chooses at the top."""
+
+    label: str
+    """Label that is held to the choice."""
+
+    source: Metric
+    """Metric whose values of the label can be chosen from."""
+
+    all: bool = True
+    """Whether all of them can be looked at together, as at first."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Board:
+    """A dashboard."""
+
+    name: str
+    """Stable name: of its files, and its uid."""
+
+    title: str
+    description: str
+    variables: tuple[Variable, ...]
+    panels: tuple[Panel, ...]
+
+    hours: int = 6
+    """How far back it looks at first."""
+
+    def chosen(self, metric: Metric) -> tuple[Variable, ...]:
+        """Return the variables that apply to a metric."""
+        return tuple(v for v in self.variables if v.label in metric.labels)

@@ -1,0 +1,307 @@
+"""A Kafka Connect worker that runs MirrorMaker 2, with its REST API."""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import httpx
+
+from mirrorwatch.exceptions import LabError
+
+from .link import LOOPBACK
+from .mirror import DIGEST, IDENTITY, ORDERLY, Bookmark, Mirror, Place
+from .process import write_properties
+from .settings import SOURCE, TARGET, LabSettings
+from .waiting import wait_until
+
+__all__ = [
+    "GROUP",
+    "NEIGHBOUR",
+    "PLACE",
+    "ConnectMirror",
+    "connectors",
+    "worker",
+]
+
+
+GROUP = "lab-connect"
+"""The worker's ``group.id``, and begin of the names of its topics."""
+
+PLACE = Place(
+    connector="mirror-source",
+    status=f"{GROUP}-status",
+    configs=f"{GROUP}-configs",
+)
+"""Where it keeps what it knows."""
+
+NEIGHBOUR = "neighbour"
+"""A connector on the same workers that is of no concern to the flow."""
+
+_PACKAGE = "org.apache.kafka.connect.mirror"
+_BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
+_FLOW = f"{SOURCE}->{TARGET}."
+
+_FAST_WORKER = {
+    "offset.flush.interval.ms": "1000",
+    "scheduled.rebalance.max.delay.ms": "0",
+    "session.timeout.ms": "6000",
+    "heartbeat.interval.ms": "2000",
+}
+
+_FAST_CONNECTORS = dict.fromkeys(
+    (
+        "refresh.topics.interval.seconds",
+        "refresh.groups.interval.seconds",
+        "sync.topic.configs.interval.seconds",
+        "sync.topic.acls.interval.seconds",
+        "emit.checkpoints.interval.seconds",
+        "sync.group.offsets.interval.seconds",
+    ),
+    "1",
+)
+
+
+def worker(
+    settings: LabSettings, *, target: str, port: int, more: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the properties of the worker.
+
+    Parameters
+    ----------
+    settings
+        What kind of lab it is.
+    target
+        Address of the target, where it writes.
+    port
+        Port of its REST API.
+    more
+        Properties as a dedicated mirror takes them; those with the target's
+        prefix are for the worker.
+    """
+    own = {
+        "bootstrap.servers": target,
+        "group.id": GROUP,
+        "listeners": f"http://{LOOPBACK}:{port}",
+        "rest.advertised.host.name": LOOPBACK,
+        "key.converter": _BYTES,
+        "value.converter": _BYTES,
+        "header.converter": _BYTES,
+        "plugin.discovery": "service_load",
+        **ORDERLY,
+        "offset.storage.topic": f"{GROUP}-offsets",
+        "config.storage.topic": PLACE.configs,
+        "status.storage.topic": PLACE.status,
+        # Clusters of one broker.
+        "offset.storage.replication.factor": "1",
+        "config.storage.replication.factor": "1",
+        "status.storage.replication.factor": "1",
+    }
+    if settings.intervals == "fast":
+        own |= _FAST_WORKER
+    prefix = f"{TARGET}."
+    return own | {
+        name.removeprefix(prefix): value
+        for name, value in (settings.mirror_properties | dict(more)).items()
+        if name.startswith(prefix)
+    }
+
+
+def connectors(
+    settings: LabSettings,
+    *,
+    source: str,
+    target: str,
+    digest: str,
+    more: Mapping[str, str],
+) -> dict[str, dict[str, str]]:
+    """Return the configuration of each connector, by its name.
+
+    Parameters
+    ----------
+    settings
+        What kind of lab it is.
+    source, target
+        Addresses of the sites.
+    digest
+        Tells this configuration from others.
+    more
+        Properties as a dedicated mirror takes them.
+    """
+    aliases = {
+        "source.cluster.alias": settings.aliases[0],
+        "target.cluster.alias": settings.aliases[1],
+    }
+    shared = {
+        "source.cluster.bootstrap.servers": source,
+        "target.cluster.bootstrap.servers": target,
+        "topics": ".*",
+        "tasks.max": "2",
+        "key.converter": _BYTES,
+        "value.converter": _BYTES,
+        "replication.factor": "1",
+        "checkpoints.topic.replication.factor": "1",
+        "heartbeats.topic.replication.factor": "1",
+        "offset-syncs.topic.replication.factor": "1",
+        "replication.policy.separator": settings.separator,
+        DIGEST: digest,
+    }
+    if settings.naming == "identity":
+        shared["replication.policy.class"] = IDENTITY
+    if settings.intervals == "fast":
+        shared |= _FAST_CONNECTORS
+    shared |= _for_connectors(settings.mirror_properties | dict(more))
+    heartbeats = {
+        **shared,
+        "connector.class": f"{_PACKAGE}.MirrorHeartbeatConnector",
+    }
+    return {
+        PLACE.connector: {
+            **shared,
+            **aliases,
+            "connector.class": f"{_PACKAGE}.MirrorSourceConnector",
+        },
+        "mirror-checkpoints": {
+            **shared,
+            **aliases,
+            "connector.class": f"{_PACKAGE}.MirrorCheckpointConnector",
+        },
+        "mirror-heartbeats": {**heartbeats, **aliases},
+        NEIGHBOUR: {
+            **heartbeats,
+            "source.cluster.alias": "elsewhere",
+            "target.cluster.alias": TARGET,
+        },
+    }
+
+
+def _for_connectors(properties: Mapping[str, str]) -> dict[str, str]:
+    """Return what a dedicated mirror would hand on to its connectors."""
+    found = {}
+    for name, value in properties.items():
+        if name.startswith(f"{TARGET}."):
+            continue
+        short = name.removeprefix(_FLOW)
+        if short.startswith(f"{SOURCE}."):
+            short = f"source.{short.removeprefix(f'{SOURCE}.')}"
+        found[short] = value
+    return found
+
+
+_REST_LIMIT = timedelta(seconds=300)
+"""Longest until the worker serves: it loads, joins its group, and waits for
+rebalances."""
+
+_TIMEOUT_SECONDS = 120
+"""Longest wait for one answer; a worker that rebalances makes one wait, up to
+90 s of its own."""
+
+Configs = Mapping[str, Mapping[str, str]]
+
+
+class ConnectMirror(Mirror):
+    """One worker of a Connect cluster, and MirrorMaker 2's connectors on it.
+
+    Parameters
+    ----------
+    rest_port
+        Port of the REST API.
+    connectors
+        Gives their configuration by name, from those properties that one
+        start adds, and a digest.
+    others
+        As of `Mirror`; ``configure`` gives the worker's properties.
+    """
+
+    main = "org.apache.kafka.connect.cli.ConnectDistributed"
+    program = "connect"
+    place: Place = PLACE
+
+    def __init__(
+        self,
+        *arguments: Any,
+        rest_port: int,
+        connectors: Callable[[Mapping[str, str], str], Configs],
+        **others: Any,
+    ) -> None:
+        super().__init__(*arguments, **others)
+        self._http = httpx.Client(
+            timeout=_TIMEOUT_SECONDS,
+            trust_env=False,
+            # One that is killed leaves no connection to be closed.
+            limits=httpx.Limits(max_keepalive_connections=0),
+        )
+        self.rest_url = f"http://{LOOPBACK}:{rest_port}"
+        self._connectors = connectors
+        self._wanted: Configs = {}
+
+    @property
+    def agent_config(self) -> dict[str, Any]:
+        """What an agent must be told of it: ``mirror`` of a flow."""
+        return {
+            "mode": "connect",
+            "topics": {
+                "offsets": f"{GROUP}-offsets",
+                "configs": self.place.configs,
+                "status": self.place.status,
+            },
+        }
+
+    def launch(self, properties: Mapping[str, str] | None = None) -> None:
+        if self.running:
+            return
+        more = properties or {}
+        worker = self._configure(more)
+        said = json.dumps([dict(worker), self._connectors(more, "")])
+        self._digest = hashlib.sha256(said.encode()).hexdigest()
+        self._wanted = self._connectors(more, self._digest)
+        write_properties(self._config, dict(worker))
+        self._process.start()
+
+    def wait(self, since: Bookmark | None = None) -> None:
+        wait_until(
+            self._serves,
+            limit=_REST_LIMIT,
+            what=lambda: (
+                "the Connect worker does not serve. The end of its log:\n"
+                f"{self._process.tail()}"
+            ),
+        )
+        for name, config in self._wanted.items():
+            wait_until(
+                partial(self._put, name, config),
+                limit=_REST_LIMIT,
+                what=f"the connector {name} was not taken",
+            )
+        super().wait(since)
+
+    def ask(self, method: str, path: str, body: Any = None) -> httpx.Response:
+        """Ask the REST API, as an operator would.
+
+        Raises
+        ------
+        LabError
+            Raised if it does not answer.
+        """
+        try:
+            return self._http.request(
+                method, f"{self.rest_url}{path}", json=body
+            )
+        except httpx.HTTPError as e:
+            raise LabError(f"The Connect worker does not answer: {e}") from e
+
+    def _put(self, name: str, config: Mapping[str, str]) -> bool:
+        # 409 while it rebalances.
+        answer = self.ask("PUT", f"/connectors/{name}/config", dict(config))
+        if answer.status_code == httpx.codes.BAD_REQUEST:
+            raise LabError(f"Connector {name} is refused: {answer.text}")
+        return answer.is_success
+
+    def _serves(self) -> bool:
+        self._process.check()
+        try:
+            return self.ask("GET", "/connectors").is_success
+        except LabError:
+            return False

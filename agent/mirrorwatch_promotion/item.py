@@ -1,0 +1,237 @@
+"""What is copied, and the servers that it is copied between."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from mirrorwatch.exceptions import PromotionError
+
+__all__ = [
+    "HIDDEN",
+    "SECRET",
+    "Item",
+    "Product",
+    "hide",
+    "hide_in",
+    "write_folder",
+]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Item:
+    """One dashboard, rule, template or topic handler."""
+
+    kind: str
+    """``chronograf``, ``grafana``, ``template``, ``task`` or ``handler``."""
+
+    name: str
+    """What tells it from others of its kind at one site, and is the same at
+    every site."""
+
+    title: str
+    """What people call it."""
+
+    content: Mapping[str, Any]
+    """All that is copied: no ids and dates of one server, and no mark."""
+
+    hint: str = field(default="", compare=False)
+    """What helps to read the content but is no part of it: the script of a
+    task's template."""
+
+    marked: bool = field(default=False, compare=False)
+    """Whether it was copied by this program, which may then change it."""
+
+    ref: str = field(default="", compare=False)
+    """How its server finds it."""
+
+    def __str__(self) -> str:
+        known = f" ({self.title})" if self.title != self.name else ""
+        return f"{self.kind} {self.name}{known}"
+
+
+class Product(Protocol):
+    """A server at a site."""
+
+    name: str
+    """``chronograf``, ``kapacitor`` or ``grafana``."""
+
+    def list(self) -> Sequence[Item]:
+        """Return everything there.
+
+        Raises
+        ------
+        PromotionError
+            Raised if it cannot be read.
+        """
+        ...
+
+    def put(self, item: Item, replaced: Item | None) -> None:
+        """Create an item, or change one, and mark it.
+
+        Parameters
+        ----------
+        item
+            What it shall be.
+        replaced
+            What is there, marked; `None` if nothing is.
+
+        Raises
+        ------
+        PromotionError
+            Raised if the server refuses.
+        """
+        ...
+
+    def delete(self, item: Item) -> None:
+        """Delete an item that `list` has returned.
+
+        Raises
+        ------
+        PromotionError
+            Raised if the server refuses.
+        """
+        ...
+
+
+UNFIT = re.compile(r"[^\w.-]+")
+"""What has no place in the name of a file."""
+
+
+def write_folder(items: Iterable[Item], folder: Path) -> Iterator[Path]:
+    """Write each item, and yield the files.
+
+    Parameters
+    ----------
+    items
+        What to write: JSON, and its script as a ``.tick`` of its own.
+    folder
+        Where to; made if it is missing.
+
+    Raises
+    ------
+    PromotionError
+        Raised if a file cannot be written, or two items would have one
+        file.
+    """
+    written = set[Path]()
+    for item in items:
+        name = UNFIT.sub("_", item.title)
+        parts = dict(item.content)
+        script = parts.pop("script", None)
+        texts = {f"{name}.json": json.dumps(parts, indent=2) + "\n"}
+        if script is not None:
+            texts[f"{name}.tick"] = script
+        for file_name, text in texts.items():
+            file = folder / item.kind / file_name
+            if file in written:
+                raise PromotionError(
+                    f"{file}: two items would have this file; give --only"
+                )
+            written.add(file)
+            try:
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.touch(mode=0o600)  # scripts may hold tokens
+                file.write_text(text, "utf-8")
+            except OSError as e:
+                raise PromotionError(
+                    f"{file}: cannot be written: {e.strerror}"
+                ) from e
+            yield file
+
+
+HIDDEN = "**********"
+
+SECRET = re.compile(
+    r"pass?w|secret|token|credential|authorization|"
+    r"(api|app|integration|routing|service|user|private|access)[-_]?key",
+    re.IGNORECASE,
+)
+"""Names of settings that hold secrets."""
+
+SHOWN = frozenset({"type", "description"})
+"""What is told of a variable beside its value."""
+
+_QUOTED = r"""(?P<open>["']+)(?P<value>(?:\\.|(?!(?P=open)).)*)(?P=open)"""
+
+_PATTERNS = (
+    # .token('...'), "token": "...", var password = '...', 'Authorization', ''
+    re.compile(
+        rf"(?P<before>[\w-]*(?:{SECRET.pattern})[\w-]*[\"']*\s*[:=(,]\s*)"
+        rf"{_QUOTED}",
+        re.IGNORECASE,
+    ),
+    # http://user:password@host
+    re.compile(r"(?P<before>://[^/\s:@'\"]*:)(?P<value>[^/\s@'\"]+)(?=@)"),
+    # Whoever knows such an address may write to the channel.
+    re.compile(
+        r"(?P<before>hooks\.slack\.com/(?:services|workflows)/|"
+        r"\.webhook\.office\.com/|discord(?:app)?\.com/api/webhooks/)"
+        r"(?P<value>[^\s'\"]+)"
+    ),
+    # Tokens that say themselves what they are: Slack's, JWT, bearers.
+    re.compile(
+        r"(?P<before>\bxox[a-z]-|\beyJ|\b(?:Bearer|Basic|Token) )"
+        r"(?P<value>[\w.=+/-]{8,})"
+    ),
+)
+
+
+def hide(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return a text that may be shown.
+
+    Parameters
+    ----------
+    text
+        Part of a dashboard or a rule.
+    secrets
+        Values that are known to be secret.
+    """
+    for secret in sorted(filter(None, secrets), key=len, reverse=True):
+        escaped = json.dumps(secret, ensure_ascii=False)[1:-1]
+        text = text.replace(secret, HIDDEN).replace(escaped, HIDDEN)
+    for pattern in _PATTERNS:
+        text = pattern.sub(_cover, text)
+    return text
+
+
+def hide_in(node: Any, *, secret: bool = False) -> Any:
+    """Return content that may be shown: without what secret names hold.
+
+    Parameters
+    ----------
+    node
+        Part of an item's content, as JSON has it.
+    secret
+        Whether the name that holds it is a secret's.
+
+    Notes
+    -----
+    A variable's value stands below its name, a list's items further down:
+    `hide`, which sees the text only, does not find them.
+    """
+    match node:
+        case dict():
+            return {
+                key: hide_in(
+                    value,
+                    secret=(secret and key not in SHOWN)
+                    or bool(SECRET.search(key)),
+                )
+                for key, value in node.items()
+            }
+        case list():
+            return [hide_in(item, secret=secret) for item in node]
+        case str() if secret and node:
+            return HIDDEN
+        case _:
+            return node
+
+
+def _cover(match: re.Match[str]) -> str:
+    if not match["value"]:
+        return match[0]
+    mark = match.groupdict().get("open") or ""
+    return match["before"] + mark + HIDDEN + mark

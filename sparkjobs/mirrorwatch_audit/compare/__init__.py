@@ -1,0 +1,1 @@
+"""Comparing digests of both sides."""

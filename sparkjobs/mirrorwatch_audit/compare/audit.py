@@ -1,0 +1,506 @@
+"""The audit of one plan."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import reduce
+
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as sf
+
+from mirrorwatch.domain.audit.plan import (
+    Ends,
+    Lane,
+    Plan,
+    Side,
+    Span,
+    Stated,
+    Unverifiable,
+    Window,
+)
+from mirrorwatch.domain.audit.result import (
+    AuditFinding,
+    AuditResult,
+    FinishedAudit,
+    Hours,
+    Speed,
+    TopicCount,
+)
+
+from ..digest.digest import (
+    LANE,
+    Reading,
+    digest,
+    hours_of,
+    prepared,
+    reading_of,
+)
+from ..digest.records import (
+    Group,
+    LaneName,
+    Read,
+    groups,
+    name,
+    named,
+    narrowed,
+    streams,
+)
+from ..drill.compacted import drill_compacted
+from ..drill.drill import Suspicion, drill
+from ..drill.explain import no_outcomes
+from ..drill.findings import (
+    FINDINGS,
+    Tally,
+    findings_of,
+    offset_ranges,
+    stated_of,
+    tallied,
+    unverifiable_of,
+    with_keys,
+)
+from ..drill.outside import SIDES
+from ..session import translated
+from ..store.carry import WAITING, carried, carry_out, no_carry
+from ..tools import Tools
+from .digests import Comparison, bucket_length, compared, hulls, matched_ends
+
+__all__ = ["Judged", "audit", "digest_side", "judge"]
+
+
+_Hulls = dict[LaneName, dict[tuple[str, str], Span]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sides:
+    """Digests of both sides of lanes that are hashed alike."""
+
+    group: Group
+    """The lanes."""
+
+    source: DataFrame
+    """What was read at the source."""
+
+    target: DataFrame
+    """What was read at the target."""
+
+    carry: DataFrame
+    """What the night before left."""
+
+    bucket: timedelta
+    """Length of a bucket."""
+
+    def whole(self, side: Side) -> DataFrame:
+        """Return the digest of a side with what the night before left to it.
+
+        Of a compacted lane nothing is added: what was left only names keys
+        to look into.
+        """
+        read = self.source if side == "source" else self.target
+        names = named(read.sparkSession, self.group.lanes)
+        own = read.join(sf.broadcast(names), [*LANE], "left_semi")
+        if self.group.compacted:
+            return own
+        left = carried(
+            self.carry,
+            side,
+            self.group.lanes,
+            timestamps=self.group.timestamps,
+            bucket=self.bucket,
+        )
+        return own.unionByName(digest(left, compacted=False))
+
+
+def look_into(
+    read: Read, sides: Sides, window: Window | None
+) -> DataFrame | None:
+    """Return what became of records without a counterpart, if there are any.
+
+    Parameters
+    ----------
+    read
+        Reads records.
+    sides
+        Digests of both sides.
+    window
+        Which timestamps are asked for.
+    """
+    buckets = compared(sides.whole("source"), sides.whole("target"))
+    buckets = buckets.localCheckpoint()
+    differing = buckets.where(~sf.col("equal")).select(*LANE, "bucket")
+    suspect = {_lane(row) for row in differing.select(*LANE).collect()}
+    if sides.group.compacted:
+        suspect |= {_lane(row) for row in sides.carry.select(*LANE).collect()}
+    lanes = [x for x in sides.group.lanes if name(x) in suspect]
+    if not lanes:
+        return None
+    source, target = (
+        _hulls(hulls(side, differing)) for side in (sides.source, sides.target)
+    )
+    case = Suspicion(
+        lanes=tuple(lanes),
+        narrowed=tuple(
+            narrowed(
+                lane,
+                source.get(name(lane), {}),
+                target.get(name(lane), {}).get((lane.flow, lane.target_topic)),
+            )
+            for lane in lanes
+        ),
+        buckets=differing,
+        ends=matched_ends(sides.source, buckets.where("equal")),
+        carry=sides.carry,
+        timestamps=sides.group.timestamps,
+        window=window,
+        bucket=sides.bucket,
+    )
+    work = drill_compacted if sides.group.compacted else drill
+    return work(read, case)
+
+
+def _hulls(table: DataFrame) -> _Hulls:
+    found: _Hulls = {}
+    for row in table.collect():
+        stretch = Span(row["first_offset"], row["last_offset"] + 1)
+        place = found.setdefault(_lane(row), {})
+        place[row["origin"], row["topic"]] = stretch
+    return found
+
+
+def _lane(row: Row) -> LaneName:
+    return row["flow"], row["target_topic"], row["partition"]
+
+
+_LEFT_OUT = (*WAITING, "settled", "aborted")
+"""Outcomes of records that another night compares, or has compared, or that
+the mirror need not copy."""
+
+_Sums = dict[LaneName, tuple[int, int]]
+
+
+def count_topics(
+    cases: Sequence[Sides], tallies: Iterable[Tally], lanes: Iterable[Lane]
+) -> tuple[TopicCount, ...]:
+    """Return the records and bytes that were compared, by topic.
+
+    Parameters
+    ----------
+    cases
+        Digests of all lanes.
+    tallies
+        What became of records without a counterpart: those that another night
+        compares do not count.
+    lanes
+        What was compared; a topic with nothing in it counts 0.
+    """
+    columns = [
+        (_of_digests(cases, side), _of_tallies(tallies, side))
+        for side in SIDES
+    ]
+    sums: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0] * 4)
+    for lane in lanes:
+        total = sums[lane.flow, lane.topic]
+        for side, (read, left_out) in enumerate(columns):
+            records, size = read.get(name(lane), (0, 0))
+            less, smaller = left_out.get(name(lane), (0, 0))
+            total[side] += records - less
+            total[side + 2] += size - smaller
+    return tuple(
+        TopicCount(
+            flow=flow,
+            topic=topic,
+            source_count=total[0],
+            target_count=total[1],
+            source_bytes=total[2],
+            target_bytes=total[3],
+        )
+        for (flow, topic), total in sorted(sums.items())
+    )
+
+
+def _of_digests(cases: Sequence[Sides], side: Side) -> _Sums:
+    sums: _Sums = {}
+    for sides in cases:
+        totals = (
+            sides.whole(side)
+            .groupBy(*LANE)
+            .agg(sf.sum("records"), sf.sum("bytes"))
+        )
+        for row in totals.collect():
+            sums[row[0], row[1], row[2]] = (row[3], row[4])
+    return sums
+
+
+def _of_tallies(tallies: Iterable[Tally], side: Side) -> _Sums:
+    sums: _Sums = {}
+    for tally in tallies:
+        lane, _, _, kind = tally.place
+        if tally.side == side and kind in _LEFT_OUT:
+            records, size = sums.get(lane, (0, 0))
+            sums[lane] = (records + tally.count, size + tally.bytes)
+    return sums
+
+
+_NOTHING = Group(timestamps=True, compacted=False, lanes=())
+
+
+def audit(
+    read: Read,
+    plan: Plan,
+    *,
+    bucket: timedelta,
+    carry: DataFrame | None = None,
+    keys: int = 0,
+) -> Comparison:
+    """Digest both sides, compare them, and look into what differs.
+
+    Parameters
+    ----------
+    read
+        Reads records, as `KafkaReader` does.
+    plan
+        What to compare.
+    bucket
+        Length of time that one checksum stands for.
+    carry
+        What the audit of the night before left to this one.
+    keys
+        Keys to name as a sample for each finding; none, because they may be
+        private.
+    """
+    source = digest_side(read, plan, "source", bucket=bucket).localCheckpoint()
+    target = digest_side(read, plan, "target", bucket=bucket).localCheckpoint()
+    return compare(read, plan, source, target, carry=carry, keys=keys)
+
+
+def digest_side(
+    read: Read, plan: Plan, side: Side, *, bucket: timedelta
+) -> DataFrame:
+    """Return the digest of one side of a plan (columns as in `DIGEST`).
+
+    Parameters
+    ----------
+    read
+        Reads records.
+    plan
+        What to read.
+    side
+        Which side.
+    bucket
+        Length of time that one checksum stands for.
+    """
+    parts = [
+        digest(
+            prepared(
+                read(stream.lanes, side),
+                timestamps=group.timestamps,
+                window=plan.window,
+                bucket=bucket,
+            ),
+            compacted=group.compacted,
+            known=stream.known,
+        )
+        for group in groups(plan.lanes) or [_NOTHING]
+        for stream in streams(group.lanes, side)
+    ]
+    return reduce(DataFrame.unionByName, parts)
+
+
+def compare(
+    read: Read,
+    plan: Plan,
+    source: DataFrame,
+    target: DataFrame,
+    *,
+    carry: DataFrame | None = None,
+    keys: int = 0,
+) -> Comparison:
+    """Compare two digests, and look into what differs.
+
+    Parameters
+    ----------
+    read
+        Reads records of the buckets that differ, on both sides.
+    plan
+        What the digests were made of.
+    source
+        Digest of the source; it is used more than once, so it should be
+        stored or persisted.
+    target
+        Digest of the target.
+    carry
+        What the audit of the night before left to this one.
+    keys
+        Keys to name as a sample for each finding.
+
+    Raises
+    ------
+    AuditError
+        Raised if the digests were not made alike.
+    """
+    left = no_carry(source.sparkSession) if carry is None else carry
+    bucket = bucket_length(source, target)
+    cases = [
+        Sides(
+            group=group,
+            source=source,
+            target=target,
+            carry=left,
+            bucket=bucket,
+        )
+        for group in groups(plan.lanes)
+    ]
+    looked = [look_into(read, sides, plan.window) for sides in cases]
+    outcomes = [found for found in looked if found is not None]
+    everything = reduce(
+        DataFrame.unionByName, outcomes, no_outcomes(source.sparkSession)
+    )
+    tallies = tallied(everything)
+    wrong = everything.where(sf.col("kind").isin(*FINDINGS))
+    found = any(tally.place[3] in FINDINGS for tally in tallies)
+    ranges = offset_ranges(wrong) if found else {}
+    findings = findings_of(tallies, ranges, plan.lanes)
+    if findings and keys:
+        findings = with_keys(read, findings, plan.lanes, keys)
+    return Comparison(
+        topics=count_topics(cases, tallies, plan.lanes),
+        findings=findings,
+        stated=stated_of(tallies, plan.lanes),
+        unverifiable=unverifiable_of(tallies, plan.lanes),
+        carry=carry_out(left, everything, plan.lanes),
+        source=source,
+        target=target,
+    )
+
+
+NOTHING = Ends()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Judged:
+    """What two digests say."""
+
+    audit: FinishedAudit
+    """What was found."""
+
+    hours: Hours
+    """Records by topic and hour."""
+
+    carry: DataFrame
+    """What the next night compares in place of this one."""
+
+
+def judge(
+    tools: Tools,
+    plan: Plan,
+    source: DataFrame,
+    target: DataFrame,
+    *,
+    began: datetime,
+    before: Ends = NOTHING,
+    carry: DataFrame | None = None,
+) -> Judged:
+    """Compare two digests.
+
+    Parameters
+    ----------
+    tools
+        What to work with.
+    plan
+        What was digested.
+    source
+        Digest of the source.
+    target
+        Digest of the target.
+    began
+        When the run began to read.
+    before
+        Up to where partitions were audited.
+    carry
+        What the night before left to this one.
+
+    Raises
+    ------
+    AuditError
+        Raised if Spark fails.
+    SourceError
+        Raised if a cluster cannot be asked.
+    """
+    read = tools.clock()
+    doing = tools.progress.stage("Comparing")
+    with doing, translated("Cannot compare"):
+        found = compare(
+            tools.read,
+            plan,
+            source,
+            target,
+            carry=carry,
+            keys=tools.settings.keys,
+        )
+        readings = [reading_of(source), reading_of(target)]
+        hours = hours_of(plan, source, target)
+    with tools.progress.stage("Looking whether anything expired meanwhile"):
+        gone = tools.planner.recheck(plan)
+    ended = tools.clock()
+    speed = Speed(
+        records=sum(reading.records for reading in readings),
+        bytes=sum(reading.bytes for reading in readings),
+        reading=read - began,
+        total=ended - began,
+        covered=_covered(plan, before, readings),
+    )
+    result = _result(plan, found, gone, readings, began=began, ended=ended)
+    audit = FinishedAudit(result=result, speed=speed)
+    return Judged(audit=audit, hours=hours, carry=found.carry)
+
+
+def _result(
+    plan: Plan,
+    found: Comparison,
+    gone: Sequence[Unverifiable],
+    readings: Sequence[Reading],
+    *,
+    began: datetime,
+    ended: datetime,
+) -> AuditResult:
+    # What went while it was read is unknown, whatever was found of it.
+    void = {(gap.flow, gap.topic, gap.partition) for gap in gone}
+    times = [r.earliest for r in readings if r.earliest is not None]
+    window = plan.window
+    return AuditResult(
+        id=plan.id,
+        nightly=window is None,
+        start=window.start if window else min([plan.at, *times]),
+        end=window.end if window else plan.at,
+        began_at=began,
+        ended_at=ended,
+        topics=found.topics,
+        findings=tuple(f for f in found.findings if not _is_void(f, void)),
+        stated=(
+            *plan.stated,
+            *(s for s in found.stated if not _is_void(s, void)),
+        ),
+        unverifiable=(*plan.unverifiable, *found.unverifiable, *gone),
+        more=plan.more,
+    )
+
+
+def _covered(
+    plan: Plan, before: Ends, readings: Sequence[Reading]
+) -> timedelta:
+    """Return in how much time the records that were read were written."""
+    if plan.window is not None:
+        return plan.window.end - plan.window.start
+    end = max((lane.cut_at or plan.at for lane in plan.lanes), default=plan.at)
+    # A record with a timestamp of years ago says nothing of last night.
+    known = [audited.cut_at for audited in before.ends]
+    known = known and [max(known)]
+    known = known or [r.earliest for r in readings if r.earliest is not None]
+    return max(end - min(known, default=end), timedelta())
+
+
+def _is_void(
+    about: AuditFinding | Stated, void: set[tuple[str, str, int | None]]
+) -> bool:
+    topic = (about.flow, about.topic)
+    return bool({(*topic, about.partition), (*topic, None)} & void)

@@ -1,0 +1,242 @@
+"""Which buckets differ."""
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from mirrorwatch.domain.audit.plan import Plan, Stated, Unverifiable
+from mirrorwatch.domain.audit.result import AuditFinding, TopicCount
+from mirrorwatch.exceptions import AuditError
+
+from ..digest.digest import LANE, SCHEMA_VERSION, SUMS
+from ..digest.records import name
+
+__all__ = [
+    "Comparison",
+    "bucket_length",
+    "comparable",
+    "compared",
+    "hulls",
+    "matched_ends",
+]
+
+
+_TOLD = ("records", "bytes", *SUMS)
+"""What must be equal on both sides."""
+
+_ANY_LENGTH = timedelta(hours=1)
+"""Where nothing was read on either side."""
+
+
+def compared(source: DataFrame, target: DataFrame) -> DataFrame:
+    """Return every bucket of every lane, and whether both sides agree.
+
+    Parameters
+    ----------
+    source
+        Digest of the source.
+    target
+        Digest of the target.
+
+    Returns
+    -------
+    DataFrame
+        `LANE`, `bucket`, and whether it is `equal`.
+
+    Notes
+    -----
+    What several topics feed into one is compared with their sum. Each side
+    may have more than one row of a bucket: what the night before left is one
+    of its own.
+    """
+    joined = _summed(source, "s").join(
+        _summed(target, "t"), [*LANE, "bucket"], "full_outer"
+    )
+    equal = sf.expr("true")
+    for what in _TOLD:
+        equal &= sf.col(f"s_{what}").eqNullSafe(sf.col(f"t_{what}"))
+    return joined.select(*LANE, "bucket", equal.alias("equal"))
+
+
+def hulls(digest: DataFrame, differing: DataFrame) -> DataFrame:
+    """Return between which offsets the records of differing buckets are.
+
+    Parameters
+    ----------
+    digest
+        Digest of one side.
+    differing
+        Buckets, as `LANE` and `bucket`.
+
+    Returns
+    -------
+    DataFrame
+        `LANE`, `origin`, `topic`, `first_offset` and `last_offset`.
+    """
+    return (
+        digest.join(differing, [*LANE, "bucket"], "left_semi")
+        .groupBy(*LANE, "origin", "topic")
+        .agg(
+            sf.min("first_offset").alias("first_offset"),
+            sf.max("last_offset").alias("last_offset"),
+        )
+    )
+
+
+def matched_ends(source: DataFrame, equal: DataFrame) -> DataFrame:
+    """Return the last source offset that equal buckets prove to be copied.
+
+    Parameters
+    ----------
+    source
+        Digest of the source.
+    equal
+        Buckets that are equal on both sides, as `LANE` and `bucket`.
+
+    Returns
+    -------
+    DataFrame
+        `LANE`, `origin`, `topic` and `matched`.
+    """
+    return (
+        source.join(equal, [*LANE, "bucket"], "left_semi")
+        .groupBy(*LANE, "origin", "topic")
+        .agg(sf.max("last_offset").alias("matched"))
+    )
+
+
+def bucket_length(source: DataFrame, target: DataFrame) -> timedelta:
+    """Return the length of both digests' buckets.
+
+    Raises
+    ------
+    AuditError
+        Raised if another version of mirrorwatch made one of them, or with
+        buckets of another length.
+    """
+    made = {
+        (row["schema_version"], row["bucket_ms"])
+        for side in (source, target)
+        for row in side.select("schema_version", "bucket_ms")
+        .distinct()
+        .collect()
+    }
+    versions = {version for version, _ in made}
+    if versions - {SCHEMA_VERSION}:
+        raise AuditError(
+            f"These digests have the layout {max(versions)}, and this version "
+            f"of mirrorwatch reads {SCHEMA_VERSION}: make them anew with one "
+            "version on both sides"
+        )
+    if not made:
+        return _ANY_LENGTH
+    if len(made) > 1:
+        lengths = ", ".join(f"{ms // 1000} s" for _, ms in sorted(made))
+        raise AuditError(
+            f"These digests have buckets of different lengths ({lengths}): "
+            "make them anew with one audit.bucket on both sides"
+        )
+    return timedelta(milliseconds=made.pop()[1])
+
+
+def _summed(digest: DataFrame, side: str) -> DataFrame:
+    return digest.groupBy(*LANE, "bucket").agg(
+        *(sf.sum(what).alias(f"{side}_{what}") for what in _TOLD)
+    )
+
+
+NOT_DIGESTED = "the digest of the {side} does not have it"
+
+OTHERWISE = (
+    "the mirror reads it by another isolation level than the digest of the "
+    "source did: make that anew with --isolation {level}"
+)
+
+UNTIMED = (
+    "the target puts timestamps of its own on records: what digests of a "
+    "window hold does not belong together. Use mirrorwatch audit run"
+)
+
+
+def comparable(plan: Plan, source: Plan, target: Plan) -> Plan:
+    """Leave out the lanes that are not in both digests.
+
+    Parameters
+    ----------
+    plan
+        What both clusters say belongs together.
+    source
+        What was digested of the source.
+    target
+        What was digested of the target.
+
+    Returns
+    -------
+    Plan
+        The plan with what both digests have, read as the mirror reads it;
+        the rest is unverifiable.
+    """
+    sources = {
+        (name(lane), s.topic_id): s.read_committed
+        for lane in source.lanes
+        for s in lane.sources
+    }
+    targets = {(name(lane), lane.topic_id) for lane in target.lanes}
+    lanes, gaps = [], []
+    for lane in plan.lanes:
+        here = all((name(lane), s.topic_id) in sources for s in lane.sources)
+        there = not lane.topic_id or (name(lane), lane.topic_id) in targets
+        alike = all(
+            # Where nobody knows how the mirror reads, all is wanted.
+            sources.get((name(lane), s.topic_id)) is bool(s.read_committed)
+            for s in lane.sources
+        )
+        if lane.timestamps and here and there and alike:
+            lanes.append(lane)
+            continue
+        missing = NOT_DIGESTED.format(side="target" if here else "source")
+        if here and there:
+            committed = any(s.read_committed for s in lane.sources)
+            missing = OTHERWISE.format(
+                level="read_committed" if committed else "read_uncommitted"
+            )
+        gaps.append(
+            Unverifiable(
+                flow=lane.flow,
+                topic=lane.topic,
+                partition=lane.partition,
+                reason=missing if lane.timestamps else UNTIMED,
+            )
+        )
+    unverifiable = (*plan.unverifiable, *gaps)
+    return replace(plan, lanes=tuple(lanes), unverifiable=unverifiable)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Comparison:
+    """What comparing both sides gave."""
+
+    topics: tuple[TopicCount, ...]
+    """Every topic that was compared."""
+
+    findings: tuple[AuditFinding, ...]
+    """What is proved to be wrong."""
+
+    stated: tuple[Stated, ...]
+    """What differs and is not wrong."""
+
+    unverifiable: tuple[Unverifiable, ...]
+    """What is missing, and may be lost or on its way."""
+
+    carry: DataFrame
+    """Records that the next night compares in place of this one (columns as
+    in `CARRY`). Store it before the session ends; an ad hoc audit has no use
+    for it."""
+
+    source: DataFrame
+    """Digest of the source (columns as in `DIGEST`)."""
+
+    target: DataFrame
+    """Digest of the target."""

@@ -1,0 +1,387 @@
+"""Counts and checksums: what stands for the records of a bucket."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import reduce
+from types import MappingProxyType
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+from pyspark.sql import functions as sf
+
+from mirrorwatch.domain.audit.plan import Plan, Window
+from mirrorwatch.domain.audit.result import HourCount, Hours
+
+__all__ = [
+    "HASHED",
+    "LANE",
+    "SCHEMA_VERSION",
+    "SUMS",
+    "Reading",
+    "digest",
+    "hashed",
+    "hours_of",
+    "in_buckets",
+    "prepared",
+    "reading_of",
+    "to_millis",
+]
+
+
+SCHEMA_VERSION = 1
+"""Of stored digests; what two sites digested apart must agree in it."""
+
+LANE = ("flow", "target_topic", "partition")
+"""What a lane is called in every table."""
+
+SUMS = ("s1", "s2", "s3", "s4")
+"""Sums of the four 32-bit parts of the checksums."""
+
+DIGEST: tuple[str, ...] = (*LANE, "origin", "topic", "bucket")
+DIGEST += ("records", "records_read")
+DIGEST += ("bytes", *SUMS, "first_offset", "last_offset")
+DIGEST += ("first_timestamp", "last_timestamp", "bucket_ms", "schema_version")
+"""Columns of a digest: lane, where the records were read, begin of the bucket
+(milliseconds since 1970; -1 for records without a timestamp, 0 where
+timestamps do not count), what is in it, and where."""
+
+_ORDER = (*LANE, "origin", "topic")
+
+_NO: Mapping[str, Column] = MappingProxyType({})
+
+
+def in_buckets(
+    records: DataFrame, bucket: timedelta, *, timestamps: bool
+) -> DataFrame:
+    """Add the bucket of each record, as `bucket` and `bucket_ms`.
+
+    Parameters
+    ----------
+    records
+        Hashed records, as in `HASHED`.
+    bucket
+        Length of a bucket.
+    timestamps
+        Whether timestamps count; if not there is one bucket.
+    """
+    length = bucket // timedelta(milliseconds=1)
+    when = sf.col("timestamp")
+    begin = sf.when(when < 0, sf.lit(-1)).otherwise(when - when % length)
+    chosen = begin if timestamps else sf.lit(0)
+    return records.withColumns(
+        {
+            "bucket": chosen.cast("long"),
+            "bucket_ms": sf.lit(length).cast("long"),
+        }
+    )
+
+
+def digest(
+    records: DataFrame, *, compacted: bool, known: Mapping[str, Column] = _NO
+) -> DataFrame:
+    """Return one row for each bucket of each topic of each lane.
+
+    Parameters
+    ----------
+    records
+        Hashed records in buckets.
+    compacted
+        Whether only the newest record of each key counts.
+    known
+        Columns that say where records were read, and need not be looked at
+        in each record, as they follow from the others.
+
+    Returns
+    -------
+    DataFrame
+        Columns as in `DIGEST`.
+
+    Notes
+    -----
+    Sums, because two equal records would vanish from a XOR. A sum of 64-bit
+    numbers overflows at once; one of 32-bit parts not before there are 2^31
+    records in a bucket of one partition, and Spark's ANSI arithmetic would
+    raise rather than wrap. Summed apart, the four parts tell as much as the
+    two sums of 64 bits would, and more: no carry is lost.
+
+    What is grouped by costs as much as the checksums do: four names and the
+    length of buckets, of each record.
+    """
+    counted = records.withColumn("records_read", sf.lit(1).cast("long"))
+    place = [name for name in _ORDER if name not in known]
+    if compacted:
+        counted = _newest(counted, place)
+    return (
+        counted.groupBy(*place, "bucket")
+        .agg(
+            sf.count(sf.lit(1)).alias("records"),
+            sf.sum("records_read").alias("records_read"),
+            sf.sum("bytes").alias("bytes"),
+            *(
+                sf.sum(part).alias(name)
+                for name, part in zip(SUMS, _parts(), strict=True)
+            ),
+            sf.min("offset").alias("first_offset"),
+            sf.max("offset").alias("last_offset"),
+            sf.min(_known("timestamp")).alias("first_timestamp"),
+            sf.max("timestamp").alias("last_timestamp"),
+            sf.max("bucket_ms").alias("bucket_ms"),
+        )
+        .withColumns({**known, "schema_version": sf.lit(SCHEMA_VERSION)})
+        .select(*DIGEST)
+    )
+
+
+def _newest(records: DataFrame, place: Sequence[str]) -> DataFrame:
+    """Return the newest record of each key, with how many it stands for."""
+    keys = (*place, "k1", "k2")
+    rest = [name for name in records.columns if name not in keys + _ORDER]
+    kept = [name for name in rest if name != "records_read"]
+    return (
+        records.groupBy(*keys)
+        .agg(
+            sf.max_by(sf.struct(*kept), "offset").alias("newest"),
+            sf.count(sf.lit(1)).alias("records_read"),
+        )
+        .select(*keys, "newest.*", "records_read")
+    )
+
+
+def _parts() -> list[Column]:
+    low = 0xFFFFFFFF
+    return [
+        part
+        for name in ("h1", "h2")
+        for part in (
+            sf.shiftrightunsigned(name, 32),
+            sf.col(name).bitwiseAND(sf.lit(low)),
+        )
+    ]
+
+
+def _known(timestamp: str) -> Column:
+    return sf.when(sf.col(timestamp) >= 0, sf.col(timestamp))
+
+
+HASHED: tuple[str, ...] = ("flow", "target_topic", "partition", "origin")
+HASHED += ("topic", "offset", "timestamp", "bytes", "h1", "h2", "k1", "k2")
+"""Columns of a hashed record: where it is, its length (key, value and
+headers), its checksum `h1`, `h2`, and that of its key alone, `k1`, `k2`."""
+
+_SEEDS = ("mirrorwatch 1", "mirrorwatch 2")
+"""What the two halves of a checksum begin with, so that records which agree
+in one half by chance do not in the other."""
+
+
+def hashed(records: DataFrame, *, timestamps: bool) -> DataFrame:
+    """Return a checksum for each record, in place of what is in it.
+
+    Parameters
+    ----------
+    records
+        Records, as in `RECORDS`.
+    timestamps
+        Whether the timestamp is part of the checksum.
+
+    Returns
+    -------
+    DataFrame
+        Columns as in `HASHED`, and whether it is a `tombstone`.
+
+    Notes
+    -----
+    Spark's xxhash64 goes through its arguments one after the other, each
+    seeded with the hash of those before, and skips nulls. So each field
+    follows its length, with -1 for a null: an empty value is no null, and no
+    byte can move from one field to the next unseen. Headers are hashed as
+    JSON, which writes bytes as Base64, leaves out nulls, and keeps the order.
+    A lambda over them would tell the same, but keep Spark from compiling the
+    rest, which costs half as much again for every record without headers.
+    """
+    fields = [_length("key"), sf.col("key"), _length("value"), sf.col("value")]
+    key = fields[:2]
+    fields += [sf.coalesce(sf.size("headers"), sf.lit(0)), _headers()]
+    if timestamps:
+        fields.append(sf.col("timestamp"))
+    first, second = (sf.lit(seed) for seed in _SEEDS)
+    return records.select(
+        *HASHED[:7],
+        _bytes().alias("bytes"),
+        sf.xxhash64(first, *fields).alias("h1"),
+        sf.xxhash64(second, *fields).alias("h2"),
+        sf.xxhash64(first, *key).alias("k1"),
+        sf.xxhash64(second, *key).alias("k2"),
+        sf.isnull("value").alias("tombstone"),
+    )
+
+
+def _length(field: str | Column) -> Column:
+    return sf.coalesce(sf.length(field), sf.lit(-1))
+
+
+def _headers() -> Column:
+    json = sf.to_json("headers", {"ignoreNullFields": "true"})
+    return sf.when(_has_headers(), json)
+
+
+def _bytes() -> Column:
+    headers = sf.col("headers")
+    joined = [
+        sf.array_join(headers[part].cast("array<string>"), "")
+        for part in ("key", "value")
+    ]
+    lengths = [
+        *(sf.length(part) for part in ("key", "value")),
+        *(sf.when(_has_headers(), sf.octet_length(j)) for j in joined),
+    ]
+    total = sf.lit(0)
+    for length in lengths:
+        total += sf.coalesce(length, sf.lit(0))
+    return total.cast("long")
+
+
+def _has_headers() -> Column:
+    return sf.size("headers") > 0
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def prepared(
+    records: DataFrame,
+    *,
+    timestamps: bool,
+    window: Window | None,
+    bucket: timedelta,
+) -> DataFrame:
+    """Return the records that count, hashed and in buckets.
+
+    Parameters
+    ----------
+    records
+        Records, as in `RECORDS`.
+    timestamps
+        Whether timestamps count.
+    window
+        Which timestamps are asked for, if not all.
+    bucket
+        Length of a bucket.
+    """
+    chosen = records
+    if window is not None and timestamps:
+        chosen = records.where(in_window(window))
+    return in_buckets(
+        hashed(chosen, timestamps=timestamps), bucket, timestamps=timestamps
+    )
+
+
+def in_window(window: Window) -> Column:
+    """Return whether a record's timestamp lies in a window."""
+    when = sf.col("timestamp")
+    return (when >= to_millis(window.start)) & (when < to_millis(window.end))
+
+
+def to_millis(when: datetime) -> int:
+    """Return a time in milliseconds since 1970, as Kafka has it."""
+    return (when - _EPOCH) // timedelta(milliseconds=1)
+
+
+_TOPIC = ("flow", "target_topic")
+_HOUR_MS = 3_600_000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reading:
+    """What was read to make a digest."""
+
+    records: int
+    """Records."""
+
+    bytes: int
+    """Bytes of keys, values and headers."""
+
+    earliest: datetime | None
+    """Earliest timestamp; `None` if no record has one."""
+
+
+def reading_of(digest: DataFrame) -> Reading:
+    """Return what was read to make a digest."""
+    sums = digest.agg(
+        F.sum("records_read"), F.sum("bytes"), F.min("first_timestamp")
+    )
+    records, size, earliest = sums.collect()[0]
+    return Reading(
+        records=int(records or 0),
+        bytes=int(size or 0),
+        earliest=None if earliest is None else _time(earliest),
+    )
+
+
+def hours_of(plan: Plan, source: DataFrame, target: DataFrame) -> Hours:
+    """Return the records of each topic and hour on both sides.
+
+    Parameters
+    ----------
+    plan
+        What was compared.
+    source
+        Digest of the source.
+    target
+        Digest of the target.
+    """
+    both = _signed(source, 1).unionByName(_signed(target, -1))
+    differs = (F.sum("count") != 0) | _any_of(
+        F.sum(name) != 0 for name in SUMS
+    )
+    buckets = both.groupBy(*LANE, "bucket").agg(
+        F.sum("source").alias("source"),
+        F.sum("target").alias("target"),
+        differs.alias("differs"),
+    )
+    bucket = F.col("bucket")
+    hour = F.when(bucket > 0, bucket - bucket % _HOUR_MS)
+    hours = buckets.groupBy(*_TOPIC, hour.alias("hour")).agg(
+        F.sum("source").alias("source"),
+        F.sum("target").alias("target"),
+        F.max("differs").alias("differs"),
+    )
+    names = _names(plan)
+    counts = [
+        HourCount(
+            flow=row["flow"],
+            topic=names.get((row["flow"], row["target_topic"]), ""),
+            hour=None if row["hour"] is None else _time(row["hour"]),
+            source_count=row["source"],
+            target_count=row["target"],
+            differs=row["differs"],
+        )
+        for row in hours.orderBy(*_TOPIC, "hour").collect()
+    ]
+    return Hours(counts=tuple(counts))
+
+
+def _names(plan: Plan) -> Mapping[tuple[str, str], str]:
+    return {(lane.flow, lane.target_topic): lane.topic for lane in plan.lanes}
+
+
+def _signed(digest: DataFrame, sign: int) -> DataFrame:
+    records = F.col("records")
+    nothing = F.lit(0).cast("long")
+    return digest.select(
+        *LANE,
+        "bucket",
+        (records if sign > 0 else nothing).alias("source"),
+        (records if sign < 0 else nothing).alias("target"),
+        (records * sign).alias("count"),
+        *((F.col(name) * sign).alias(name) for name in SUMS),
+    )
+
+
+def _any_of(conditions: Iterable[Column]) -> Column:
+    return reduce(Column.__or__, conditions)
+
+
+def _time(milliseconds: int) -> datetime:
+    since = datetime(1970, 1, 1, tzinfo=UTC)
+    return since + timedelta(milliseconds=milliseconds)

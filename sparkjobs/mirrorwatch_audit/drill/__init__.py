@@ -1,0 +1,1 @@
+"""Record by record, where digests differ."""

@@ -1,0 +1,231 @@
+"""Topics of which only the newest record of a key is sure to be there."""
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from mirrorwatch.domain.audit.plan import Lane, Side
+
+from ..digest.digest import LANE, hashed, to_millis
+from ..digest.records import NAMES, Read, name, small_table, spanned
+from .drill import Suspicion
+from .explain import OUTCOME
+from .outside import SIDES, is_untold, with_aborted
+from .pairs import PLACE, bounds, positions
+
+__all__ = ["drill_compacted"]
+
+
+_KEY = (*LANE, "k1", "k2")
+_NEWEST = ("h1", "h2", "offset", "timestamp", "bytes", "origin", "topic")
+
+
+def drill_compacted(read: Read, case: Suspicion) -> DataFrame:
+    """Return what became of keys whose newest records differ.
+
+    Parameters
+    ----------
+    read
+        Reads records.
+    case
+        What is to be looked into.
+
+    Returns
+    -------
+    DataFrame
+        Columns as in `OUTCOME`.
+
+    Notes
+    -----
+    All that is retained of these lanes is read. Compared is the newest record
+    of each key at the cut, for which either side may have removed older ones,
+    tombstones, and what a newer record beyond the cut replaces. Where it is
+    not known whether the mirror leaves out aborted records, a key with some
+    is the same on both sides if either its newest record is, or its newest
+    committed one; else nobody can say what belongs there.
+    """
+    source, target = (
+        _retained(read, case, side).localCheckpoint() for side in SIDES
+    )
+    keys = _differing(source, target, case).localCheckpoint()
+    limits = bounds(
+        positions(source.sparkSession, case.lanes), case.ends, source, target
+    )
+    both = _at_cut(source, "s", keys).join(
+        _at_cut(target, "t", keys), [*_KEY], "full_outer"
+    )
+    limit = sf.broadcast(limits).withColumnsRenamed(
+        {"origin": "s_origin", "topic": "s_topic"}
+    )
+    both = both.join(limit, [*LANE, "s_origin", "s_topic"], "left")
+    explained = both.withColumn("kind", _doubted(_kind()))
+    explained = explained.where("kind IS NOT NULL")
+    return explained.select(*_outcome()).localCheckpoint()
+
+
+def _retained(read: Read, case: Suspicion, side: Side) -> DataFrame:
+    lanes = [spanned(lane, lambda x: x.retained) for lane in case.lanes]
+    spans = sf.broadcast(_spans(case.carry.sparkSession, case.lanes, side))
+    records = with_aborted(
+        read,
+        hashed(read(lanes, side), timestamps=case.timestamps),
+        lanes if side == "source" else (),
+        doubtful=is_untold,
+    )
+    late = sf.col("offset") >= sf.col("span_end")
+    chosen = (sf.col("offset") >= sf.col("span_start")) & ~late
+    if case.window is not None and case.timestamps:
+        over = sf.col("timestamp") >= to_millis(case.window.end)
+        under = sf.col("timestamp") < to_millis(case.window.start)
+        late, chosen = late | over, chosen & ~over & ~under
+    return (
+        records.join(spans, [*PLACE])
+        .withColumns({"late": late, "chosen": chosen})
+        .drop("span_start", "span_end")
+    )
+
+
+def _spans(
+    session: SparkSession, lanes: Sequence[Lane], side: Side
+) -> DataFrame:
+    rows = [
+        (*name(lane), origin, topic, span.start, span.end)
+        for lane in lanes
+        for origin, topic, span in (
+            [(s.flow, s.topic, s.span) for s in lane.sources]
+            if side == "source"
+            else [(lane.flow, lane.target_topic, lane.span)]
+        )
+    ]
+    columns = "origin string, topic string, span_start bigint, span_end bigint"
+    return small_table(session, rows, f"{NAMES}, {columns}")
+
+
+def _differing(
+    source: DataFrame, target: DataFrame, case: Suspicion
+) -> DataFrame:
+    """Return the keys whose newest record in the spans is not the same."""
+    newest = [
+        rows.where("chosen")
+        .groupBy(*_KEY)
+        .agg(sf.max_by(sf.struct("h1", "h2"), "offset").alias(mark))
+        for rows, mark in ((source, "s"), (target, "t"))
+    ]
+    both = newest[0].join(newest[1], [*_KEY], "full_outer")
+    differ = both.where(~sf.col("s").eqNullSafe(sf.col("t"))).select(*_KEY)
+    return differ.unionByName(case.carry.select(*_KEY)).distinct()
+
+
+def _at_cut(rows: DataFrame, mark: str, keys: DataFrame) -> DataFrame:
+    early = ~sf.col("late")
+    newest = sf.max_by(
+        sf.when(early, sf.struct(*_NEWEST, "tombstone")),
+        sf.when(early, sf.col("offset")),
+    )
+    content = sf.struct("h1", "h2")
+    whole = early & ~sf.col("aborted")
+    return (
+        rows.join(keys, [*_KEY], "left_semi")
+        .groupBy(*_KEY)
+        .agg(
+            newest.alias(mark),
+            sf.collect_set(sf.when(early, content)).alias(f"{mark}_early"),
+            sf.collect_set(sf.when(~early, content)).alias(f"{mark}_late"),
+            sf.max("aborted").alias(f"{mark}_aborted"),
+            sf.max_by(
+                sf.when(whole, content), sf.when(whole, sf.col("offset"))
+            ).alias(f"{mark}_committed"),
+        )
+        .withColumns(
+            {
+                f"{mark}_origin": sf.col(f"{mark}.origin"),
+                f"{mark}_topic": sf.col(f"{mark}.topic"),
+            }
+        )
+    )
+
+
+def _kind() -> Column:
+    """Return why the newest records of a key differ; null if they do not."""
+    s, t = sf.col("s"), sf.col("t")
+    s_content, t_content = (
+        sf.struct(x["h1"].alias("h1"), x["h2"].alias("h2")) for x in (s, t)
+    )
+    source_went_on = _any("s_late")
+    target_went_on = _any("t_late")
+    waits = (
+        sf.when(sf.isnull("bound"), "unknown")
+        .when(s["offset"] >= sf.col("bound"), "in_flight")
+        .otherwise("dropped")
+    )
+    arrived_late = _has("t_late", s_content)
+    alone_at_source = (
+        sf.when(s["tombstone"], "compacted")
+        .when(arrived_late, "carried")
+        .when(target_went_on, "compacted")
+        .otherwise(waits)
+    )
+    alone_at_target = sf.when(
+        t["tombstone"] | source_went_on, "compacted"
+    ).otherwise("extra")
+    outdated = _has("s_early", t_content)
+    differ = (
+        sf.when(arrived_late, "carried")
+        .when(target_went_on, "compacted")
+        .when(outdated, waits)
+        .when(source_went_on, "compacted")
+        .otherwise("corrupted")
+    )
+    return (
+        sf.when(s.isNull() & t.isNull(), None)
+        .when(t.isNull(), alone_at_source)
+        .when(s.isNull(), alone_at_target)
+        .when(s_content == t_content, None)
+        .otherwise(differ)
+    )
+
+
+def _doubted(kind: Column) -> Column:
+    """Return the kind, where no aborted record of the key may be to blame."""
+    s, t = sf.col("s"), sf.col("t")
+    at_target = sf.struct(t["h1"].alias("h1"), t["h2"].alias("h2"))
+    judged = sf.coalesce(
+        kind.isin("dropped", "corrupted", "extra", "compacted"),
+        sf.expr("false"),
+    )
+    return (
+        sf.when(~judged | ~sf.coalesce("s_aborted", sf.expr("false")), kind)
+        .when(s["offset"] >= sf.col("decided"), "open")
+        .when(
+            t.isNotNull() & at_target.eqNullSafe(sf.col("s_committed")), None
+        )
+        .otherwise("undecided")
+    )
+
+
+def _any(column: str) -> Column:
+    return sf.coalesce(sf.size(column), sf.lit(0)) > 0
+
+
+def _has(column: str, content: Column) -> Column:
+    return sf.coalesce(sf.array_contains(column, content), sf.expr("false"))
+
+
+def _outcome() -> list[Column]:
+    s, t, kind = sf.col("s"), sf.col("t"), sf.col("kind")
+    own = sf.coalesce(s, t)
+    at_target = sf.when(s.isNull(), "target").otherwise("source")
+    wrong = kind.isin("corrupted", "extra", "compacted")
+    columns = {
+        "h1": own["h1"],
+        "h2": own["h2"],
+        "side": at_target,
+        "origin": sf.col("s_origin"),
+        "topic": sf.col("s_topic"),
+        "source_offset": s["offset"],
+        "target_offset": sf.when(wrong, t["offset"]),
+        "timestamp": own["timestamp"],
+        "bytes": own["bytes"],
+    }
+    return [columns.get(c, sf.col(c)).alias(c) for c in OUTCOME]

@@ -1,0 +1,225 @@
+"""A record that is missing, and an unknown one in its place: corrupted."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import functions as sf
+
+from mirrorwatch.domain.audit.plan import Lane, Side
+
+from ..digest.digest import LANE
+from ..digest.records import NAMES, name, small_table
+from .outside import SIDES
+from .pairs import PLACE
+
+__all__ = ["with_corrupted"]
+
+
+_COLUMNS = f"{NAMES}, origin string, topic string, start bigint"
+
+
+def gaps(pairs: DataFrame, lanes: Sequence[Lane], side: Side) -> DataFrame:
+    """Return the neighbour of each record of one side.
+
+    Parameters
+    ----------
+    pairs
+        All records that were read, with their counterparts.
+    lanes
+        The lanes that they are of.
+    side
+        Which side.
+
+    Returns
+    -------
+    DataFrame
+        `PLACE` of the source, or `LANE` of the target; the record's offset
+        there (`source_offset` or `target_offset`); the target offset of the
+        last record before it that has a counterpart, `gap` (-1 if there is
+        none); and whether it is `close`: nothing lies between them that was
+        not read.
+    """
+    mark, place = ("s", PLACE) if side == "source" else ("t", LANE)
+    order = Window.partitionBy(*place).orderBy("own")
+    rows = pairs.where(sf.col(f"{mark}_offset").isNotNull()).select(
+        *LANE,
+        sf.col("s_origin").alias("origin"),
+        sf.col("s_topic").alias("topic"),
+        sf.col(f"{mark}_offset").alias("own"),
+        sf.col("t_offset").alias("copy"),
+        (sf.isnotnull("s_offset") & sf.isnotnull("t_offset")).alias("paired"),
+    )
+    numbered = rows.withColumn("number", sf.row_number().over(order))
+    last = sf.last(
+        sf.when(sf.col("paired"), sf.struct("own", "copy", "number")),
+        ignorenulls=True,
+    ).over(order.rowsBetween(Window.unboundedPreceding, -1))
+    starts = sf.broadcast(_starts(pairs, lanes, side))
+    return (
+        numbered.withColumn("last", last)
+        .join(starts, [*place])
+        .select(
+            *place,
+            sf.col("own").alias(f"{side}_offset"),
+            sf.coalesce("last.copy", sf.lit(-1)).alias("gap"),
+            _is_close().alias("close"),
+        )
+    )
+
+
+def _is_close() -> Column:
+    """Return whether offsets rise by one from the neighbour to the record."""
+    first = sf.coalesce("last.own", sf.col("start") - 1)
+    number = sf.coalesce("last.number", sf.lit(0))
+    return sf.col("own") - first == sf.col("number") - number
+
+
+def _starts(pairs: DataFrame, lanes: Sequence[Lane], side: Side) -> DataFrame:
+    rows = [
+        (*name(lane), origin, topic, start)
+        for lane in lanes
+        for origin, topic, start in (
+            [(s.flow, s.topic, s.span.start) for s in lane.sources]
+            if side == "source"
+            else [(lane.flow, lane.target_topic, lane.span.start)]
+        )
+    ]
+    place = PLACE if side == "source" else LANE
+    table = small_table(pairs.sparkSession, rows, _COLUMNS)
+    return table.select(*place, "start")
+
+
+_SOURCE_ROW = (*PLACE, "source_offset")
+_TARGET_ROW = (*LANE, "target_offset")
+_TORN = ("dropped", "extra")
+
+
+def with_corrupted(
+    outcomes: DataFrame,
+    pairs: DataFrame,
+    lanes: Sequence[Lane],
+    bucket: timedelta,
+) -> DataFrame:
+    """Turn each pair of a dropped and an extra record into a corrupted one.
+
+    Parameters
+    ----------
+    outcomes
+        What became of records without a counterpart.
+    pairs
+        All records that were read, with their counterparts.
+    lanes
+        The lanes.
+    bucket
+        Length of a bucket.
+
+    Returns
+    -------
+    DataFrame
+        The outcomes, with kind `corrupted` and both offsets where a dropped
+        record and an extra one lie between the same neighbours; the row of
+        the extra one is gone.
+
+    Notes
+    -----
+    The neighbour is the last record before that has a counterpart. Of several
+    in one gap those of one timestamp belong together, then those of one
+    bucket, the first to the first. A record whose timestamp moved far must be
+    close to its neighbour, as there may be others between that were not read.
+    In a merged lane records of other topics come in between at the target, so
+    there only the timestamp tells.
+    """
+    kinds = set(outcomes.select(*LANE, "kind").distinct().collect())
+    torn = [
+        lane
+        for lane in lanes
+        if {(*name(lane), kind) for kind in _TORN} <= kinds
+    ]
+    if not torn:
+        return outcomes
+    names = sf.broadcast(_flagged(pairs.sparkSession, torn))
+    around = pairs.join(names, [*LANE], "left_semi")
+    dropped, extra = (
+        outcomes.where(sf.col("kind") == kind)
+        .select(*row, "timestamp")
+        .join(gaps(around, torn, side), [*row])
+        .join(names, [*LANE])
+        .withColumns(
+            {
+                "gap": sf.when(sf.col("merged"), -1).otherwise(sf.col("gap")),
+                "bucket": _bucket(bucket),
+            }
+        )
+        .localCheckpoint()
+        for kind, row, side in zip(
+            _TORN, (_SOURCE_ROW, _TARGET_ROW), SIDES, strict=True
+        )
+    )
+    found = _matched(dropped, extra, "timestamp").localCheckpoint()
+    for more, which in ((["bucket"], "true"), ([], "close")):
+        missing, unknown = (
+            rows.join(found.select(*row), [*row], "left_anti")
+            .where("NOT merged")
+            .where(which)
+            for rows, row in ((dropped, _SOURCE_ROW), (extra, _TARGET_ROW))
+        )
+        found = found.unionByName(
+            _matched(missing, unknown, *more)
+        ).localCheckpoint()
+    return _marked(outcomes, found).localCheckpoint()
+
+
+def _flagged(session: SparkSession, lanes: Sequence[Lane]) -> DataFrame:
+    rows = [(*name(lane), len(lane.sources) > 1) for lane in lanes]
+    return small_table(session, rows, f"{NAMES}, merged boolean")
+
+
+def _bucket(bucket: timedelta) -> Column:
+    length = bucket // timedelta(milliseconds=1)
+    return sf.floor(sf.col("timestamp") / length)
+
+
+def _matched(dropped: DataFrame, extra: DataFrame, *more: str) -> DataFrame:
+    gap = (*LANE, "gap", *more)
+    same = Window.partitionBy(*gap)
+    first, second = (
+        rows.select(
+            *gap,
+            *(c for c in rows.columns if c in ("origin", "topic", offset)),
+            sf.row_number().over(same.orderBy(offset)).alias("place"),
+        )
+        for rows, offset in (
+            (dropped, "source_offset"),
+            (extra, "target_offset"),
+        )
+    )
+    return first.join(second, [*gap, "place"]).select(
+        *_SOURCE_ROW, "target_offset"
+    )
+
+
+def _marked(outcomes: DataFrame, found: DataFrame) -> DataFrame:
+    renamed = found.withColumnsRenamed({"target_offset": "altered"})
+    altered = sf.col("altered").isNotNull()
+    kind = sf.col("kind")
+    columns = outcomes.columns
+    return (
+        outcomes.join(
+            found.select(*_TARGET_ROW, sf.lit("extra").alias("kind")),
+            [*_TARGET_ROW, "kind"],
+            "left_anti",
+        )
+        .join(
+            renamed.withColumn("kind", sf.lit("dropped")),
+            [*_SOURCE_ROW, "kind"],
+            "left",
+        )
+        .withColumns(
+            {
+                "kind": sf.when(altered, "corrupted").otherwise(kind),
+                "target_offset": sf.coalesce("altered", "target_offset"),
+            }
+        )
+        .select(*columns)
+    )

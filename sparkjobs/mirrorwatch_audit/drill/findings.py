@@ -1,0 +1,386 @@
+"""Outcomes, in the words of a result."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import islice
+
+from pyspark.sql import DataFrame, Row, Window
+from pyspark.sql import functions as sf
+
+from mirrorwatch.domain.audit.plan import (
+    Lane,
+    Side,
+    Span,
+    Stated,
+    StatedKind,
+    Unverifiable,
+)
+from mirrorwatch.domain.audit.result import AuditFinding, FindingKind
+
+from ..digest.digest import LANE
+from ..digest.records import NAMES, LaneName, Read, name, narrowed, small_table
+from .outside import SIDES
+
+__all__ = [
+    "FINDINGS",
+    "Tally",
+    "findings_of",
+    "offset_ranges",
+    "stated_of",
+    "tallied",
+    "unverifiable_of",
+    "with_keys",
+]
+
+
+Place = tuple[LaneName, str | None, str | None, str]
+"""Lane, flow and topic at the source (if known), and kind."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tally:
+    """How many records of one place had one outcome."""
+
+    place: Place
+    """Where, and what."""
+
+    side: Side
+    """Which side they were found on."""
+
+    count: int
+    """Records."""
+
+    bytes: int
+    """Their keys, values and headers."""
+
+    start: datetime | None
+    """Earliest timestamp, if they have any."""
+
+    end: datetime | None
+    """Latest timestamp."""
+
+
+def tallied(outcomes: DataFrame) -> list[Tally]:
+    """Return the outcomes, counted.
+
+    Parameters
+    ----------
+    outcomes
+        What became of records, as in `OUTCOME`.
+    """
+    times = sf.when(sf.col("timestamp") >= 0, sf.col("timestamp"))
+    rows = outcomes.groupBy(*LANE, "origin", "topic", "kind", "side").agg(
+        sf.count(sf.lit(1)).alias("records"),
+        sf.sum("bytes").alias("bytes"),
+        sf.min(times).alias("start"),
+        sf.max(times).alias("end"),
+    )
+    return [_tally(row) for row in rows.collect()]
+
+
+def _tally(row: Row) -> Tally:
+    lane = (row["flow"], row["target_topic"], row["partition"])
+    return Tally(
+        place=(lane, row["origin"], row["topic"], row["kind"]),
+        side=row["side"],
+        count=row["records"],
+        bytes=row["bytes"],
+        start=_time(row["start"]),
+        end=_time(row["end"]),
+    )
+
+
+def _time(milliseconds: int | None) -> datetime | None:
+    if milliseconds is None:
+        return None
+    return datetime.fromtimestamp(milliseconds / 1000, tz=UTC)
+
+
+OffsetRanges = tuple[tuple[int, int], ...]
+"""First and last offset of each stretch, in order."""
+
+_PLACE = (*LANE, "origin", "topic", "kind")
+
+
+def offset_ranges(
+    outcomes: DataFrame,
+) -> dict[tuple[Place, Side], OffsetRanges]:
+    """Return where records are, on each side.
+
+    Parameters
+    ----------
+    outcomes
+        What became of records, as in `OUTCOME`.
+    """
+    offsets = [
+        outcomes.where(sf.col(f"{side}_offset").isNotNull()).select(
+            *_PLACE,
+            sf.lit(side).alias("at"),
+            sf.col(f"{side}_offset").alias("offset"),
+        )
+        for side in SIDES
+    ]
+    both = offsets[0].unionByName(offsets[1]).distinct()
+    # Within a stretch offset and number rise alike.
+    order = Window.partitionBy(*_PLACE, "at").orderBy("offset")
+    stretch = sf.col("offset") - sf.row_number().over(order)
+    rows = (
+        both.withColumn("stretch", stretch)
+        .groupBy(*_PLACE, "at", "stretch")
+        .agg(sf.min("offset").alias("first"), sf.max("offset").alias("last"))
+        .groupBy(*_PLACE, "at")
+        .agg(sf.collect_list(sf.struct("first", "last")).alias("found"))
+    )
+    return {
+        (
+            (tuple(row[:3]), row["origin"], row["topic"], row["kind"]),
+            row["at"],
+        ): tuple(sorted((r["first"], r["last"]) for r in row["found"]))
+        for row in rows.collect()
+    }
+
+
+FINDINGS: tuple[FindingKind, ...]
+FINDINGS = ("dropped", "duplicated", "extra", "corrupted")
+"""Outcomes that are wrong."""
+
+_STATED: Mapping[str, StatedKind] = {
+    "carried": "carried",
+    "settled": "carried",
+    "in_flight": "in_flight",
+    "compacted": "compacted",
+    "aborted": "aborted",
+}
+"""What outcomes are called that are not wrong."""
+
+_ISOLATION = (
+    "how the mirror reads transactions (isolation.level) is not known, or has "
+    "changed: see that mirror.topics.configs names the configuration topic of "
+    "its Connect workers, and that its connectors are in it"
+)
+
+_REASONS = {
+    "unknown": (
+        "records are missing at the target, and nothing tells how far the "
+        "mirror has come: they are lost or on their way"
+    ),
+    "open": (
+        "records are missing at the target, and at the source a transaction "
+        "is open before them: they are lost, or will be aborted; "
+        f"{_ISOLATION}"
+    ),
+    "undecided": (
+        f"records differ that may be aborted at the source: {_ISOLATION}"
+    ),
+}
+"""Why outcomes cannot be judged."""
+
+
+def findings_of(
+    tallies: Iterable[Tally],
+    ranges: Mapping[tuple[Place, Side], OffsetRanges],
+    lanes: Iterable[Lane],
+) -> tuple[AuditFinding, ...]:
+    """Return one finding for each kind on each source partition of a lane.
+
+    Parameters
+    ----------
+    tallies
+        Outcomes.
+    ranges
+        Where they are.
+    lanes
+        The lanes they are of.
+    """
+    known = {name(lane): lane for lane in lanes}
+    wrong: dict[Place, list[Tally]] = defaultdict(list)
+    for tally in tallies:
+        if tally.place[3] in FINDINGS:
+            wrong[tally.place].append(tally)
+    found = [
+        _finding(known[place[0]], place, parts, ranges)
+        for place, parts in wrong.items()
+    ]
+    return tuple(sorted(found, key=_order))
+
+
+def stated_of(
+    tallies: Iterable[Tally], lanes: Iterable[Lane]
+) -> tuple[Stated, ...]:
+    """Return how many records differ for which known reason."""
+    known = {name(lane): lane for lane in lanes}
+    counts: Counter[tuple[str, str, int, StatedKind]] = Counter()
+    for tally in tallies:
+        lane, kind = known[tally.place[0]], _STATED.get(tally.place[3])
+        if kind is not None:
+            flow, topic = _names(lane, tally.place)
+            counts[flow, topic, lane.partition, kind] += tally.count
+    return tuple(
+        Stated(flow=flow, topic=topic, partition=p, kind=kind, count=count)
+        for (flow, topic, p, kind), count in sorted(counts.items())
+    )
+
+
+def unverifiable_of(
+    tallies: Iterable[Tally], lanes: Iterable[Lane]
+) -> tuple[Unverifiable, ...]:
+    """Return what differs, and nobody can say why."""
+    known = {name(lane): lane for lane in lanes}
+    found = []
+    for tally in tallies:
+        reason = _REASONS.get(tally.place[3])
+        if reason is None:
+            continue
+        flow, topic = _names(known[tally.place[0]], tally.place)
+        found.append(
+            Unverifiable(
+                flow=flow,
+                topic=topic,
+                partition=tally.place[0][2],
+                reason=reason,
+                records=tally.count,
+            )
+        )
+    return tuple(sorted(found, key=lambda x: (x.flow, x.topic, x.partition)))
+
+
+def _finding(
+    lane: Lane,
+    place: Place,
+    parts: Sequence[Tally],
+    ranges: Mapping[tuple[Place, Side], OffsetRanges],
+) -> AuditFinding:
+    flow, topic = _names(lane, place)
+    (kind,) = (kind for kind in FINDINGS if kind == place[3])
+    return AuditFinding(
+        flow=flow,
+        topic=topic,
+        partition=lane.partition,
+        kind=kind,
+        count=sum(part.count for part in parts),
+        source_offsets=ranges.get((place, "source"), ()),
+        target_offsets=ranges.get((place, "target"), ()),
+        start=min(_known(part.start for part in parts), default=None),
+        end=max(_known(part.end for part in parts), default=None),
+    )
+
+
+def _known(times: Iterable[datetime | None]) -> list[datetime]:
+    return [time for time in times if time is not None]
+
+
+def _names(lane: Lane, place: Place) -> tuple[str, str]:
+    _, origin, topic, _ = place
+    return origin or lane.flow, topic or lane.topic
+
+
+def _order(finding: AuditFinding) -> tuple[str, str, int, int]:
+    kind = FINDINGS.index(finding.kind)
+    return finding.flow, finding.topic, finding.partition, kind
+
+
+_Spot = tuple[LaneName, str, str, int]
+"""Lane, flow, topic and offset of a record."""
+
+_MOST = 200
+"""Characters of a key that are shown."""
+
+
+def with_keys(
+    read: Read,
+    findings: Sequence[AuditFinding],
+    lanes: Sequence[Lane],
+    most: int,
+) -> tuple[AuditFinding, ...]:
+    """Return the findings with some keys of their records.
+
+    Parameters
+    ----------
+    read
+        Reads records.
+    findings
+        The findings.
+    lanes
+        The lanes they are of.
+    most
+        Keys of each finding.
+    """
+    chosen = []
+    for finding in findings:
+        (lane, *_) = (x for x in lanes if _is_of(finding, x))
+        side: Side = "source" if finding.source_offsets else "target"
+        chosen.append((finding, side, list(_spots(finding, lane, most))))
+    keys = {
+        at: _keys(
+            read,
+            lanes,
+            at,
+            [x for _, side, spots in chosen if side == at for x in spots],
+        )
+        for at in SIDES
+    }
+    return tuple(
+        replace(finding, keys=tuple(sorted({*_found(keys[side], spots)})))
+        for finding, side, spots in chosen
+    )
+
+
+def _found(keys: Mapping[_Spot, str], spots: Sequence[_Spot]) -> list[str]:
+    return [keys[spot] for spot in spots if spot in keys]
+
+
+def _is_of(finding: AuditFinding, lane: Lane) -> bool:
+    if lane.partition != finding.partition:
+        return False
+    places = {(source.flow, source.topic) for source in lane.sources}
+    places.add((lane.flow, lane.topic))
+    return (finding.flow, finding.topic) in places
+
+
+def _spots(finding: AuditFinding, lane: Lane, most: int) -> Iterator[_Spot]:
+    at_source = bool(finding.source_offsets)
+    ranges = finding.source_offsets or finding.target_offsets
+    offsets = (o for first, last in ranges for o in range(first, last + 1))
+    flow = finding.flow if at_source else lane.flow
+    topic = finding.topic if at_source else lane.target_topic
+    for offset in islice(offsets, most):
+        yield name(lane), flow, topic, offset
+
+
+def _keys(
+    read: Read, lanes: Sequence[Lane], side: Side, spots: Sequence[_Spot]
+) -> Mapping[_Spot, str]:
+    wanted = {spot[0] for spot in spots}
+    narrow = [
+        _narrow(lane, side, [s for s in spots if s[0] == name(lane)])
+        for lane in lanes
+        if name(lane) in wanted
+    ]
+    records = read(narrow, side)
+    rows = [(*spot[0], *spot[1:]) for spot in spots]
+    columns = f"{NAMES}, origin string, topic string, offset bigint"
+    table = small_table(records.sparkSession, rows, columns)
+    text = sf.col("key").cast("string")
+    shown = sf.when(sf.is_valid_utf8(text), text).otherwise(sf.hex("key"))
+    found = (
+        records.join(sf.broadcast(table), table.columns)
+        .where(sf.col("key").isNotNull())
+        .select(*table.columns, sf.substring(shown, 1, _MOST).alias("shown"))
+    )
+    return {
+        ((row[0], row[1], row[2]), row[3], row[4], row[5]): row[6]
+        for row in found.collect()
+    }
+
+
+def _narrow(lane: Lane, side: Side, spots: Sequence[_Spot]) -> Lane:
+    stretches: dict[tuple[str, str], Span] = {}
+    for _, flow, topic, offset in spots:
+        old = stretches.get((flow, topic), Span(offset, offset + 1))
+        stretches[flow, topic] = Span(
+            min(old.start, offset), max(old.end, offset + 1)
+        )
+    whole = next(iter(stretches.values())) if side == "target" else None
+    return narrowed(lane, stretches, whole)

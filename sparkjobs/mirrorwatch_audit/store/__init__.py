@@ -1,0 +1,1 @@
+"""What is kept from run to run."""

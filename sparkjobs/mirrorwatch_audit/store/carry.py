@@ -1,0 +1,184 @@
+"""Records that one night leaves to the next."""
+
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+from pyspark.sql import functions as sf
+
+from mirrorwatch.domain.audit.plan import (
+    End,
+    Ends,
+    Lane,
+    Plan,
+    Side,
+    Unverifiable,
+)
+
+from ..digest.digest import HASHED, LANE, in_buckets
+from ..digest.records import name, named, small_table
+
+__all__ = [
+    "CARRY",
+    "WAITING",
+    "carried",
+    "carry_out",
+    "no_carry",
+    "usable_carry",
+]
+
+
+WAITING = ("carried", "in_flight", "unknown", "open")
+"""Outcomes of records that are compared the next night."""
+
+CARRY = (
+    "flow string, target_topic string, partition int, origin string, "
+    "topic string, offset bigint, timestamp bigint, bytes bigint, "
+    "h1 bigint, h2 bigint, k1 bigint, k2 bigint, side string, reason string"
+)
+"""A hashed record, the side that it was read on, and whether its copy is
+beyond the range of the other side (`carried`) or not there yet
+(`in_flight`, `unknown` or `open`)."""
+
+
+def no_carry(session: SparkSession) -> DataFrame:
+    """Return what the first night ever was left."""
+    return small_table(session, [], CARRY)
+
+
+def carry_out(
+    carry: DataFrame, outcomes: DataFrame, lanes: Iterable[Lane]
+) -> DataFrame:
+    """Return what is left to the next night.
+
+    Parameters
+    ----------
+    carry
+        What the night before left to this one.
+    outcomes
+        What became of records of this night.
+    lanes
+        Lanes that were compared: what was left of others waits on.
+    """
+    names = sf.broadcast(named(carry.sparkSession, lanes))
+    waiting = carry.join(names, [*LANE], "left_anti")
+    source = sf.col("side") == "source"
+    offset = sf.when(source, sf.col("source_offset"))
+    topic = sf.when(source, sf.col("topic"))
+    found = outcomes.where(sf.col("kind").isin(*WAITING)).withColumns(
+        {
+            "offset": offset.otherwise(sf.col("target_offset")),
+            "origin": sf.when(source, sf.col("origin")).otherwise(
+                sf.col("flow")
+            ),
+            "topic": topic.otherwise(sf.col("target_topic")),
+            "reason": sf.col("kind"),
+        }
+    )
+    return waiting.unionByName(found.select(*carry.columns))
+
+
+def carried(
+    carry: DataFrame,
+    side: Side,
+    lanes: Iterable[Lane],
+    *,
+    timestamps: bool,
+    bucket: timedelta,
+) -> DataFrame:
+    """Return the records that count to one side of lanes, in buckets.
+
+    Parameters
+    ----------
+    carry
+        What the night before left.
+    side
+        Which side.
+    lanes
+        Lanes that are hashed alike.
+    timestamps
+        Whether timestamps count.
+    bucket
+        Length of a bucket.
+    """
+    names = sf.broadcast(named(carry.sparkSession, lanes))
+    own = (
+        carry.where(sf.col("side") == side)
+        .join(names, [*LANE], "left_semi")
+        .select(*HASHED)
+    )
+    return in_buckets(own, bucket, timestamps=timestamps)
+
+
+Place = tuple[str, str, int]
+"""Flow, source topic and partition."""
+
+BROKEN = (
+    "records that the night before left to this one: their copies may lie in "
+    "what can no longer be read, before this night's range"
+)
+
+
+def usable_carry(
+    carry: DataFrame, plan: Plan, before: Ends
+) -> tuple[DataFrame, tuple[Unverifiable, ...]]:
+    """Leave out what was left for ranges that do not go on.
+
+    Parameters
+    ----------
+    carry
+        What the night before left.
+    plan
+        What this night compares.
+    before
+        Up to where partitions were audited.
+
+    Returns
+    -------
+    tuple
+        What can be compared, and what cannot.
+
+    Notes
+    -----
+    Where records expired before they were audited, or a topic was made anew,
+    a night begins behind the end of the one before. The copy of a record that
+    was left may lie between, so that it is not found proves nothing.
+    """
+    known = before.by_place()
+    broken = {
+        name(lane): lane for lane in plan.lanes if not _goes_on(lane, known)
+    }
+    if not broken:
+        return carry, ()
+    names = F.broadcast(named(carry.sparkSession, broken.values()))
+    lost = carry.join(names, [*LANE], "left_semi")
+    at_source = F.sum((F.col("side") == "source").cast("long"))
+    sums = lost.groupBy(*LANE).agg(at_source).collect()
+    gaps = tuple(
+        Unverifiable(
+            flow=flow,
+            topic=broken[flow, target_topic, partition].topic,
+            partition=partition,
+            reason=BROKEN,
+            records=records,
+        )
+        for flow, target_topic, partition, records in sums
+    )
+    return carry.join(names, [*LANE], "left_anti"), gaps
+
+
+def _goes_on(lane: Lane, known: Mapping[Place, End]) -> bool:
+    """Tell whether a lane begins where it was audited up to."""
+    ends = [
+        (source, end)
+        for source in lane.sources
+        if (end := known.get((source.flow, source.topic, source.partition)))
+    ]
+    return bool(ends) and all(
+        source.span.start == end.source_end
+        and lane.span.start == end.target_end
+        and source.topic_id == end.source_id
+        and end.target_id in {lane.topic_id, ""}
+        for source, end in ends
+    )

@@ -1,0 +1,386 @@
+"""The folder that keeps all runs of a site.
+
+``runs/<id>/plan``
+    What is compared, and from where it goes on; stored before anything is
+    read.
+``runs/<id>/digests/source`` and ``.../target``
+    Counts and checksums, Parquet.
+``runs/<id>/carry``
+    Records that the next night compares in place of this one, Parquet.
+``runs/<id>/hours``
+    Records by topic and hour, for the report.
+``runs/<id>/result``
+    What was found; stored last. It is what makes a run count.
+"""
+
+import fcntl
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, TextIO, TypeVar
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+
+from mirrorwatch.domain.audit.plan import Ends, Plan, Side
+from mirrorwatch.domain.audit.result import FinishedAudit, Hours
+from mirrorwatch.exceptions import AuditError
+from mirrorwatch.state.audits import (
+    check_version,
+    from_versioned,
+    local_path,
+    to_url,
+    to_versioned,
+    write_audit,
+    write_hours,
+    write_report,
+)
+
+from ..digest.digest import SCHEMA_VERSION
+from ..session import is_missing_path, translated
+
+__all__ = ["Folder", "FrozenRun", "Store", "only_one"]
+
+
+VERSION = "schema_version"
+"""Column of every table."""
+
+
+class Folder:
+    """Texts and tables, written and read by Spark.
+
+    Parameters
+    ----------
+    session
+        Spark.
+    folder
+        A path, or the URL of any Hadoop file system.
+
+    Raises
+    ------
+    AuditError
+        Raised by every method if the file system refuses.
+
+    Notes
+    -----
+    Spark's committer moves a file into its place when it is whole, so what
+    can be read is what was written. That is why a text is one file.
+    """
+
+    def __init__(self, session: SparkSession, folder: str) -> None:
+        self._session = session
+        self.url = to_url(folder)
+
+    def write_text(self, name: str, text: str) -> None:
+        """Write one line of text in place of what was there."""
+        with translated(f"Cannot write {self._at(name)}"):
+            line = self._session.range(1).select(F.lit(text).alias("value"))
+            writer = line.coalesce(1).write.mode("overwrite")
+            writer.text(self._at(name))
+
+    def read_texts(self, name: str) -> list[str]:
+        """Read lines of text; `*` in the name stands for any folder."""
+        with translated(f"Cannot read {self._at(name)}"):
+            try:
+                rows = self._session.read.text(self._at(name)).collect()
+            except AnalysisException as e:
+                if is_missing_path(e):
+                    return []
+                raise
+        return [row[0] for row in rows]
+
+    def write_table(
+        self, name: str, table: DataFrame, *, failing: str | None = None
+    ) -> None:
+        """Write a table in place of what was there.
+
+        Parameters
+        ----------
+        name
+            Where.
+        table
+            What; it is worked out now.
+        failing
+            What failed if it fails, where that is hardly the writing.
+        """
+        with translated(failing or f"Cannot write {self._at(name)}"):
+            if VERSION not in table.columns:
+                table = table.withColumn(VERSION, F.lit(SCHEMA_VERSION))
+            table.write.mode("overwrite").parquet(self._at(name))
+
+    def read_table(self, name: str) -> DataFrame | None:
+        """Read a table; `None` if there is none.
+
+        Raises
+        ------
+        AuditError
+            Raised if another version wrote it.
+        """
+        at = self._at(name)
+        with translated(f"Cannot read {at}"):
+            try:
+                table = self._session.read.parquet(at)
+            except AnalysisException as e:
+                if is_missing_path(e):
+                    return None
+                raise
+            if VERSION not in table.columns:
+                check_version(None, at)
+            versions = table.select(VERSION).distinct().collect()
+        for (version,) in versions:
+            check_version(version, at, wanted=SCHEMA_VERSION)
+        return table
+
+    def size_bytes(self, name: str) -> int:
+        """Return the size of all files of a text or table."""
+        with translated(f"Cannot read {self._at(name)}"):
+            files = self._session.read.format("binaryFile")
+            sizes = files.load(self._at(name)).select(F.sum("length"))
+            return int(sizes.collect()[0][0] or 0)
+
+    def folders(self, name: str) -> Mapping[str, datetime]:
+        """Return the folders in a folder, and when each was last changed.
+
+        An object store has no folders, and may say that it was just now.
+        """
+        with translated(f"Cannot read {self._at(name)}"):
+            files, path = self._hadoop(name)
+            found = files.listStatus(path) if files.exists(path) else []
+            return {
+                status.getPath().getName(): datetime.fromtimestamp(
+                    status.getModificationTime() / 1000, tz=UTC
+                )
+                for status in found
+                if status.isDirectory()
+            }
+
+    def delete(self, name: str) -> None:
+        """Delete a folder with all that is in it, if it is there."""
+        with translated(f"Cannot delete {self._at(name)}"):
+            files, path = self._hadoop(name)
+            files.delete(path, True)  # noqa: FBT003 - Java has no keywords
+
+    def _hadoop(self, name: str) -> tuple[Any, Any]:
+        """Return Hadoop's file system of a folder, and its path there."""
+        context = self._session.sparkContext
+        java: Any = context._jsc.sc()  # noqa: SLF001 - no other way
+        jvm: Any = context._jvm  # noqa: SLF001
+        path = jvm.org.apache.hadoop.fs.Path(self._at(name))
+        return path.getFileSystem(java.hadoopConfiguration()), path
+
+    def _at(self, name: str) -> str:
+        return f"{self.url}/{name}"
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FrozenRun:
+    """What one run compares, and from where it goes on."""
+
+    plan: Plan
+    """What is compared."""
+
+    before: Ends
+    """Up to where partitions were audited before it."""
+
+    carried_from: str | None = None
+    """Name of the run whose carry it takes up; `None` for the first, and for
+    an ad hoc audit."""
+
+
+class Store:
+    """Keeps runs in a folder.
+
+    Parameters
+    ----------
+    session
+        Spark.
+    folder
+        A path, or the URL of any Hadoop file system.
+
+    Raises
+    ------
+    AuditError
+        Raised by every method if the folder cannot be used, or if another
+        version wrote it.
+    """
+
+    def __init__(self, session: SparkSession, folder: str) -> None:
+        self._folder = Folder(session, folder)
+        self._local = local_path(folder)
+
+    def save_plan(self, run: FrozenRun) -> None:
+        """Keep what a run compares, so that a run after a kill does too."""
+        name = f"runs/{run.plan.id}/plan"
+        self._folder.write_text(name, to_versioned(run))
+
+    def plan(self, run: str) -> FrozenRun | None:
+        """Return what a run compares; `None` if it never began."""
+        return self._one(FrozenRun, f"runs/{run}/plan")
+
+    def save_digest(
+        self, run: str, side: Side, digest: DataFrame
+    ) -> DataFrame:
+        """Keep the digest of one side, and return it as it is kept: what is
+        made of it then does not read the records again.
+        """
+        name = f"runs/{run}/digests/{side}"
+        self._folder.write_table(
+            name, digest, failing=f"Cannot sum up the {side}"
+        )
+        kept = self._folder.read_table(name)
+        return digest if kept is None else kept
+
+    def save_carry(self, run: str, carry: DataFrame) -> None:
+        """Keep what a run leaves to the next night."""
+        self._folder.write_table(f"runs/{run}/carry", carry)
+
+    def carry(self, run: str | None) -> DataFrame | None:
+        """Return what a run left to the next night, if there was one."""
+        if run is None:
+            return None
+        carry = self._folder.read_table(f"runs/{run}/carry")
+        return None if carry is None else carry.drop(VERSION)
+
+    def save_report(self, run: str, hours: Hours, page: str) -> None:
+        """Keep what a person looks at."""
+        self._folder.write_text(f"runs/{run}/hours", to_versioned(hours))
+        if self._local is not None:
+            write_hours(self._local, run, hours)
+            write_report(self._local, run, page)
+
+    def hours(self, run: str) -> Hours:
+        """Return the records of a run by topic and hour."""
+        return self._one(Hours, f"runs/{run}/hours") or Hours()
+
+    def save_result(self, audit: FinishedAudit) -> None:
+        """Keep what a run found. From now on it counts."""
+        name = f"runs/{audit.result.id}/result"
+        self._folder.write_text(name, to_versioned(audit))
+        if self._local is not None:
+            write_audit(self._local, audit)
+
+    def result(self, run: str) -> FinishedAudit | None:
+        """Return what a run found; `None` if it did not come to its end."""
+        return self._one(FinishedAudit, f"runs/{run}/result")
+
+    def is_finished(self, run: str) -> bool:
+        """Tell whether a run came to its end."""
+        return bool(self._folder.read_texts(f"runs/{run}/result"))
+
+    def results(self) -> list[FinishedAudit]:
+        """Return what all finished runs found, in no order."""
+        name = "runs/*/result"
+        return [
+            from_versioned(FinishedAudit, text, f"{self._folder.url}/{name}")
+            for text in self._folder.read_texts(name)
+        ]
+
+    def forget(self, before: datetime) -> None:
+        """Delete runs that ended before a time, or that never will.
+
+        The last night stays, for the next one goes on from it. Before each
+        that stays so does the one whose carry it took up: it may be run again.
+        """
+        results = [audit.result for audit in self.results()]
+        nights = sorted(
+            (r for r in results if r.nightly), key=attrgetter("end")
+        )
+        stay = {r.id for r in results if r.ended_at >= before}
+        stay |= {night.id for night in nights[-1:]}
+        stay |= {one.id for one, then in pairwise(nights) if then.id in stay}
+        finished, last = {r.id for r in results}, self.last_night()
+        for run, changed in self._folder.folders("runs").items():
+            if run in stay:
+                continue
+            if run in finished or self._is_given_up(
+                run, changed, before, last
+            ):
+                self._folder.delete(f"runs/{run}")
+
+    def _is_given_up(
+        self,
+        run: str,
+        changed: datetime,
+        before: datetime,
+        last: FrozenRun | None,
+    ) -> bool:
+        """Tell whether an unfinished run began long ago, and is nowhere gone
+        on with: a night is, until a later one has taken its records.
+        """
+        kept = self.plan(run)
+        if kept is None:
+            # Killed before its ranges were kept, or about to keep them.
+            return changed < before
+        taken = last is not None and last.plan.at >= kept.plan.at
+        return kept.plan.at < before and (
+            kept.plan.window is not None or taken
+        )
+
+    def last_night(self) -> FrozenRun | None:
+        """Return the finished nightly run with the newest ranges."""
+        nights = [a.result for a in self.results() if a.result.nightly]
+        if not nights:
+            return None
+        last = max(nights, key=lambda result: result.end).id
+        run = self.plan(last)
+        if run is None:
+            raise AuditError(
+                f"{self._folder.url} has a result of {last} and not its "
+                "plan, so nobody knows where to go on: put it back"
+            )
+        return run
+
+    def _one(self, kind: type[T], name: str) -> T | None:
+        for text in self._folder.read_texts(name):
+            return from_versioned(kind, text, f"{self._folder.url}/{name}")
+        return None
+
+
+@contextmanager
+def only_one(folder: str) -> Iterator[None]:
+    """Hold the folder of all runs for one audit.
+
+    Two at once would go on from the same ends, and each would write over
+    what the other keeps. The lock ends with the process, however that ends.
+
+    Raises
+    ------
+    AuditError
+        Raised if another audit holds it.
+
+    Notes
+    -----
+    Object stores have no locks: where the folder is not on this machine, the
+    scheduler must not start two.
+    """
+    path = local_path(folder)
+    if path is None:
+        yield
+        return
+    with _locked(path):
+        yield
+
+
+def _locked(folder: Path) -> TextIO:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / "audit.lock").open("w")
+    except OSError as e:
+        raise AuditError(f"Cannot use the folder {folder}: {e}") from e
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as e:
+        lock.close()
+        raise AuditError(
+            f"Another audit is running on {folder}: wait for it, or give this "
+            "one a folder of its own with --out"
+        ) from e
+    return lock
