@@ -15,7 +15,7 @@ from mirrorwatch_lab.waiting import wait_until
 
 _OWNER = """
 import json, sys, threading
-from mirrorwatch.lab import Lab, LabSettings
+from mirrorwatch_lab import Lab, LabSettings
 lab = Lab(LabSettings(topics={"t": 1}))
 # From a thread that ends: the parts must not die with it.
 start = threading.Thread(target=lab.start)

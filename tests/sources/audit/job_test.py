@@ -47,7 +47,7 @@ def pids(folder: Path) -> list[int]:
 
 
 def test_its_status_and_the_end_of_its_words_are_kept(tmp_path: Path) -> None:
-    job = Job(settings(tmp_path, "fail"), ["--date", "2026-11-21"])
+    job = AuditProcess(settings(tmp_path, "fail"), ["--date", "2026-11-21"])
     assert status_of(job) == 1
     assert job.output == (
         "20 %",
@@ -60,18 +60,18 @@ def test_its_status_and_the_end_of_its_words_are_kept(tmp_path: Path) -> None:
 def test_one_that_talks_without_end_neither_stops_nor_fills_memory(
     tmp_path: Path,
 ) -> None:
-    job = Job(settings(tmp_path, "flood"))
+    job = AuditProcess(settings(tmp_path, "flood"))
     assert status_of(job) == 1
     assert job.output[-1] == "the end"
     assert max(map(len, job.output)) <= 300
 
 
 def test_a_signal_is_told_as_the_shell_does(tmp_path: Path) -> None:
-    assert status_of(Job(settings(tmp_path, "killed"))) == 128 + 9
+    assert status_of(AuditProcess(settings(tmp_path, "killed"))) == 128 + 9
 
 
 def test_it_gives_way_to_others_and_has_its_own_group(tmp_path: Path) -> None:
-    job = Job(settings(tmp_path, "hang"))
+    job = AuditProcess(settings(tmp_path, "hang"))
     try:
         program, child = pids(tmp_path)
         for pid in (program, child):
@@ -84,11 +84,11 @@ def test_it_gives_way_to_others_and_has_its_own_group(tmp_path: Path) -> None:
 def test_more_memory_than_allowed_is_refused(tmp_path: Path) -> None:
     most = 700
     greedy = str(800 * 1024 * 1024)
-    refused = Job(settings(tmp_path, "greedy", greedy, memory=most))
+    refused = AuditProcess(settings(tmp_path, "greedy", greedy, memory=most))
     assert status_of(refused) == 1
     assert refused.output[-1] == "MemoryError"
     modest = str(400 * 1024 * 1024)
-    granted = Job(settings(tmp_path, "greedy", modest, memory=most))
+    granted = AuditProcess(settings(tmp_path, "greedy", modest, memory=most))
     assert status_of(granted) == 0
 
 
@@ -96,7 +96,7 @@ def test_more_memory_than_allowed_is_refused(tmp_path: Path) -> None:
 def test_stopping_leaves_nothing_even_of_what_ignores_it(
     tmp_path: Path,
 ) -> None:
-    job = Job(settings(tmp_path, "hang"))
+    job = AuditProcess(settings(tmp_path, "hang"))
     running = [*pids(tmp_path), job.pid]
     assert all(map(is_there, running))
     job.stop()
@@ -108,7 +108,7 @@ def test_stopping_leaves_nothing_even_of_what_ignores_it(
 def test_one_that_ends_leaves_nothing_of_what_it_started(
     tmp_path: Path,
 ) -> None:
-    job = Job(settings(tmp_path, "leave"))
+    job = AuditProcess(settings(tmp_path, "leave"))
     running = pids(tmp_path)
     assert status_of(job) == 0
     assert not any(map(is_there, running))
@@ -121,8 +121,8 @@ def test_an_agent_that_dies_takes_its_audit_with_it(
 ) -> None:
     program = (
         "import sys, time\n"
-        "from mirrorwatch.sources.audit import Job, JobSettings\n"
-        "job = Job(JobSettings(command=sys.argv[1:], memory=2048))\n"
+        "from mirrorwatch.sources.audit.job import AuditProcess, JobSettings\n"
+        "job = AuditProcess(JobSettings(command=sys.argv[1:], memory=2048))\n"
         "time.sleep(600)\n"
     )
     command = audit_command(tmp_path, "hang")
