@@ -23,7 +23,7 @@ ALLOWED = {
     # Speaks the domain's words for topics and names, and nothing else.
     "config": {"domain"},
     "maven": set[str](),
-    "garbage": set[str](),
+    "gc_tuning": set[str](),
     "log": set[str](),
     "daemon": {"domain", "ports", "pipeline", "state", "web"},
     "audit": {
@@ -42,7 +42,7 @@ LEAVES."""
 UNRULED = {"factory", "cli"}
 """Parts that may import everything."""
 
-LEAVES = {"exceptions", "clock", "shipped"}
+LEAVES = {"exceptions", "clock", "bundled_files"}
 """Parts that everything but the domain may import."""
 
 BESIDE = ("alerting", "dashboards", "lab", "promotion")

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
+from mirrorwatch.bundled_files import bundled_folder
 from mirrorwatch.config import Config
-from mirrorwatch.shipped import shipped
 from tests.support.programs import program
 
 ROOT = Path(__file__).parent.parent
@@ -97,7 +97,7 @@ def test_every_dashboard_of_chronograf_is_among_its_resources() -> None:
         for source, _, target in (mount.partition(":") for mount in mounts)
         if target.endswith(".dashboard:ro")
     }
-    kept = (shipped("dashboards") / "chronograf").glob("*.json")
+    kept = (bundled_folder("dashboards") / "chronograf").glob("*.json")
     assert found == {path.name for path in kept}
 
 
@@ -120,7 +120,7 @@ def test_prometheus_takes_its_configuration_and_our_rules(
     tmp_path: Path,
 ) -> None:
     text = (ROOT / "compose" / "prometheus.yaml").read_text(encoding="utf-8")
-    rules = str(shipped("alerts") / "prometheus")
+    rules = str(bundled_folder("alerts") / "prometheus")
     file = tmp_path / "prometheus.yaml"
     file.write_text(text.replace("/etc/prometheus/rules", rules))
     said = _run(program("promtool"), "check", "config", str(file))

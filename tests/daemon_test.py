@@ -17,7 +17,7 @@ from mirrorwatch.pipeline import Pipeline
 from mirrorwatch.ports import Worker
 from mirrorwatch.state import Database
 from mirrorwatch.state.documents import VerdictStore
-from mirrorwatch.web.board import Board
+from mirrorwatch.web.board import LatestReport
 from tests.support.watch import wait_until
 
 
@@ -40,7 +40,7 @@ class Toiler:
         self.closed = True
 
 
-def agent(board: Board, *workers: Worker) -> Agent:
+def agent(board: LatestReport, *workers: Worker) -> Agent:
     database = Database(None)
     return Agent(
         pipeline=Pipeline(
@@ -61,21 +61,26 @@ def agent(board: Board, *workers: Worker) -> Agent:
     )
 
 
-def run(board: Board, worker: Toiler, until: Callable[[], bool]) -> None:
+def run(
+    board: LatestReport, worker: Toiler, until: Callable[[], bool]
+) -> None:
     made = agent(board, worker)
     with Daemon(made, clock=utc_now, logger=structlog.get_logger()):
         wait_until(until)
 
 
 def test_ticks_and_workers_go_on_until_the_end() -> None:
-    board, worker = Board(), Toiler()
+    board, worker = LatestReport(), Toiler()
     run(board, worker, lambda: worker.steps > 3 and board.report is not None)
     assert worker.closed
     assert not [t for t in threading.enumerate() if t.name == "toiler"]
 
 
 def test_a_worker_that_crashes_or_fails_is_run_again() -> None:
-    board, worker = Board(), Toiler(KeyError("a bug"), StateError("full"))
+    board, worker = (
+        LatestReport(),
+        Toiler(KeyError("a bug"), StateError("full")),
+    )
     with capture_logs() as log:
         run(board, worker, lambda: worker.steps > 3)
     told = [e["event"] for e in log if e.get("work") == "toiler"]
@@ -85,7 +90,7 @@ def test_a_worker_that_crashes_or_fails_is_run_again() -> None:
 
 def test_the_same_failure_is_told_once() -> None:
     board, worker = (
-        Board(),
+        LatestReport(),
         Toiler(MirrorwatchError("x"), MirrorwatchError("x")),
     )
     with capture_logs() as log:

@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 
 from mirrorwatch.domain.checks import CHECKS, FlowLimits
 from mirrorwatch.domain.observations import Observation
-from mirrorwatch.domain.report import Health, Window
+from mirrorwatch.domain.report import Health, MaintenanceWindow
 from mirrorwatch.exceptions import (
     SinkError,
     SourceUnavailableError,
@@ -78,7 +78,9 @@ def pipeline(
     sources: Sequence[Source],
     sinks: Sequence[Sink],
     database: Database | None = None,
-    windows: Callable[[datetime], tuple[Window, ...]] = lambda _: (),
+    windows: Callable[
+        [datetime], tuple[MaintenanceWindow, ...]
+    ] = lambda _: (),
 ) -> Pipeline:
     return Pipeline(
         flows=[FLOW],
@@ -142,7 +144,7 @@ def test_announced_maintenance_is_in_the_report_to_its_end() -> None:
     window = a_window(NOON, timedelta(milliseconds=40))
     answers = [(window, a_window(flow="gone"))]
 
-    def read(_now: datetime) -> tuple[Window, ...]:
+    def read(_now: datetime) -> tuple[MaintenanceWindow, ...]:
         if not answers:
             raise StateError("The disk is full")
         return answers.pop()

@@ -18,7 +18,7 @@ from .exceptions import MirrorwatchError
 from .pipeline import Pipeline
 from .ports import Worker
 from .state import Database
-from .web.board import Board
+from .web.board import LatestReport
 from .web.server import Server
 
 __all__ = ["Agent", "Daemon", "wait_for_signal"]
@@ -41,7 +41,7 @@ class Agent:
     """Sinks with threads of their own. The pipeline closes them, after the
     last report."""
 
-    board: Board
+    board: LatestReport
     """Holds the last report."""
 
     database: Database

@@ -23,12 +23,12 @@ from .state.history import History
 from .state.maintenance import MaintenanceStore
 from .state.notices import Outbox
 from .web.app import create_app
-from .web.board import Board
+from .web.board import LatestReport
 from .web.runbook import Runbook
 from .web.server import Server
 from .wiring import (
-    Surroundings,
-    Wired,
+    WiredParts,
+    WiringContext,
     to_limits,
     wire_audit,
     wire_flows,
@@ -76,7 +76,7 @@ def build_agent(
     """
     properties = {a: dict(c.kafka) for a, c in config.clusters.items()}
     history = History(database, config.interval)
-    around = Surroundings(
+    around = WiringContext(
         clusters={a: Cluster(a, p) for a, p in properties.items()},
         properties=properties,
         registries={
@@ -96,13 +96,13 @@ def build_agent(
         logger=logger,
         headers=headers,
     )
-    wired = Wired.of(
+    wired = WiredParts.of(
         [
             wire_flows(config.flows, around),
             wire_audit(config, around, starts=audits),
         ]
     )
-    board, prometheus = Board(), PrometheusSink()
+    board, prometheus = LatestReport(), PrometheusSink()
     sinks: list[Sink] = [
         prometheus,
         board,

@@ -157,7 +157,7 @@ nobody looks at the ticks of last month one by one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SetupStep:
     """One thing to be done."""
 
     says: str
@@ -175,7 +175,7 @@ def change_retention(
     has: timedelta,
     wants: timedelta | None,
     do: Callable[[], object],
-) -> list[Step]:
+) -> list[SetupStep]:
     """Return what changes how long something existing is kept.
 
     Parameters
@@ -193,7 +193,7 @@ def change_retention(
         return []
     deletes = not has or wants < has
     return [
-        Step(
+        SetupStep(
             f"keep {what} for {format_duration(wants)}, "
             f"no longer {tell_retention(has)}",
             do,
@@ -227,7 +227,7 @@ class Ask(Protocol):
         ...
 
 
-def find_steps_v1(config: InfluxDBConfig, ask: Ask) -> list[Step]:
+def find_steps_v1(config: InfluxDBConfig, ask: Ask) -> list[SetupStep]:
     """Return what has to be done, in order."""
     name = config.database or ""
     database = quote(name)
@@ -270,7 +270,7 @@ def _retain_v1(
     policy: str,
     policies: Mapping[str, Mapping[str, Any]],
     wants: timedelta | None,
-) -> list[Step]:
+) -> list[SetupStep]:
     """Make a retention policy, or change how long it keeps points."""
     at = f"RETENTION POLICY {quote(policy)} ON {quote(config.database or '')}"
     what = f"retention policy {policy!r}"
@@ -289,7 +289,7 @@ def _retain_v1(
 
 def _downsample_v1(
     config: InfluxDBConfig, ask: Ask, raw: str, *, exists: bool
-) -> list[Step]:
+) -> list[SetupStep]:
     """Make the continuous query, or put it right."""
     name, database = coarse_name(config), config.database or ""
     wanted = continuous_query(config, raw)
@@ -304,19 +304,19 @@ def _downsample_v1(
             return []
         if ours:
             return [
-                Step(
+                SetupStep(
                     f"change continuous query {name!r}",
                     lambda: (ask(drop), ask(wanted)),
                 )
             ]
-    return [Step(f"make continuous query {name!r}", lambda: ask(wanted))]
+    return [SetupStep(f"make continuous query {name!r}", lambda: ask(wanted))]
 
 
 def _step(
     ask: Ask, says: str, statement: str, retention: timedelta | None
-) -> Step:
+) -> SetupStep:
     kept = tell_retention(retention or NEW_RETENTION)
-    return Step(f"{says}, kept {kept}", lambda: ask(statement))
+    return SetupStep(f"{says}, kept {kept}", lambda: ask(statement))
 
 
 def _terms(config: InfluxDBConfig, retention: timedelta | None) -> str:
@@ -342,7 +342,7 @@ def _bare(statement: str) -> str:
 
 def find_steps_v2(
     config: InfluxDBConfig, client: InfluxDBClient
-) -> list[Step]:
+) -> list[SetupStep]:
     """Return what has to be done, in order.
 
     Raises
@@ -381,14 +381,14 @@ def _retain_v2(
     org: Organization,
     name: str,
     wants: timedelta | None,
-) -> list[Step]:
+) -> list[SetupStep]:
     """Make a bucket, or change how long it keeps points."""
     api = client.buckets_api()
     found = [b for b in api.find_buckets_iter(org_id=org.id) if b.name == name]
     if not found:
         kept = wants or NEW_RETENTION
         return [
-            Step(
+            SetupStep(
                 f"make bucket {name!r}, kept {tell_retention(kept)}",
                 lambda: api.create_bucket(
                     bucket_name=name, org=org, retention_rules=_rules(kept)
@@ -413,7 +413,7 @@ def _rules(kept: timedelta) -> list[BucketRetentionRules]:
 
 def _downsample_v2(
     config: InfluxDBConfig, client: InfluxDBClient, org: Organization
-) -> list[Step]:
+) -> list[SetupStep]:
     """Make the task, or put it right."""
     api, name, flux = (
         client.tasks_api(),
@@ -424,7 +424,7 @@ def _downsample_v2(
     if not found:
         request = TaskCreateRequest(org_id=org.id, flux=flux, status="active")
         return [
-            Step(
+            SetupStep(
                 f"make task {name!r}",
                 lambda: api.create_task(task_create_request=request),
             )
@@ -434,7 +434,7 @@ def _downsample_v2(
         return []
     update = TaskUpdateRequest(flux=flux, status="active")
     return [
-        Step(
+        SetupStep(
             f"change task {name!r}",
             lambda: api.update_task_request(task.id, update),
         )
@@ -446,7 +446,7 @@ TIMEOUT = timedelta(seconds=30)
 
 
 @contextmanager
-def open_setup(config: InfluxDBConfig) -> Iterator[list[Step]]:
+def open_setup(config: InfluxDBConfig) -> Iterator[list[SetupStep]]:
     """Ask the server what is missing; within the context it can be done.
 
     Yields

@@ -7,7 +7,7 @@ from structlog.typing import FilteringBoundLogger
 
 from .domain.checks import FlowLimits, judge
 from .domain.observations import Observation
-from .domain.report import Flow, Verdict, Window, keep_since
+from .domain.report import Flow, MaintenanceWindow, Verdict, keep_since
 from .exceptions import SinkError, SourceError, StateError
 from .ports import AgentState, Report, Sink, Source
 from .state.documents import VerdictStore
@@ -46,7 +46,9 @@ class Pipeline:
         sources: Sequence[Source],
         sinks: Sequence[Sink],
         verdicts: VerdictStore,
-        windows: Callable[[datetime], tuple[Window, ...]] = lambda _: (),
+        windows: Callable[
+            [datetime], tuple[MaintenanceWindow, ...]
+        ] = lambda _: (),
         clock: Callable[[], datetime],
         logger: FilteringBoundLogger,
     ) -> None:
@@ -58,7 +60,7 @@ class Pipeline:
         self._read_windows = windows
         self._clock = clock
         self._logger = logger
-        self._windows: tuple[Window, ...] = ()
+        self._windows: tuple[MaintenanceWindow, ...] = ()
         self._before: tuple[Verdict, ...] | None = None
         self._last_tick: timedelta | None = None
         self._sinks_up: dict[str, bool] = {}
@@ -142,7 +144,7 @@ class Pipeline:
             if hasattr(sink, what)
         }
 
-    def _in_force(self, now: datetime) -> tuple[Window, ...]:
+    def _in_force(self, now: datetime) -> tuple[MaintenanceWindow, ...]:
         try:
             self._windows = self._read_windows(now)
         except StateError as e:

@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 
 from .domain.mirror_records import MirrorFact
 from .domain.observations import Observation
-from .domain.report import Flow, Health, Verdict, Window, worst
+from .domain.report import Flow, Health, MaintenanceWindow, Verdict, worst
 
 __all__ = ["AgentState", "InternalTopic", "Mirror", "Report", "Sink"]
 __all__ += ["Source", "Worker"]
@@ -52,7 +52,7 @@ class Report:
     agent: AgentState = field(default_factory=AgentState)
     """How the agent itself is doing."""
 
-    maintenance: tuple[Window, ...] = ()
+    maintenance: tuple[MaintenanceWindow, ...] = ()
     """Windows in force: notices of these flows are held, verdicts go on."""
 
     def health_of(self, flow: str) -> Health:

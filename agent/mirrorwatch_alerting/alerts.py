@@ -25,11 +25,11 @@ __all__ = [
     "Alert",
     "Condition",
     "Grows",
-    "Judged",
     "Old",
     "Severity",
     "Silent",
     "Vanished",
+    "WhenHealth",
     "check_alerts",
     "page_of",
     "runbook_of",
@@ -58,7 +58,7 @@ class Severity(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Judged:
+class WhenHealth:
     """The agent judged a check so.
 
     Notes
@@ -119,7 +119,7 @@ class Grows:
     within: timedelta
 
 
-Condition = Judged | Silent | Vanished | Old | Above | Grows
+Condition = WhenHealth | Silent | Vanished | Old | Above | Grows
 """When an alert is raised."""
 
 
@@ -361,7 +361,7 @@ def check_alerts() -> Iterator[Alert]:
         if texts.critical is not None:
             yield Alert(
                 name=f"{name}Critical",
-                when=Judged(check=check, health=Health.CRITICAL),
+                when=WhenHealth(check=check, health=Health.CRITICAL),
                 hold=texts.critical_hold,
                 severity=Severity.PAGE,
                 summary=texts.critical,
@@ -369,7 +369,7 @@ def check_alerts() -> Iterator[Alert]:
             )
         yield Alert(
             name=f"{name}Warning",
-            when=Judged(check=check, health=Health.WARNING, or_worse=True),
+            when=WhenHealth(check=check, health=Health.WARNING, or_worse=True),
             hold=WARNING_HOLD,
             severity=Severity.TICKET,
             summary=texts.warning,
@@ -377,7 +377,7 @@ def check_alerts() -> Iterator[Alert]:
         )
         yield Alert(
             name=f"{name}Unknown",
-            when=Judged(check=check, health=Health.UNKNOWN),
+            when=WhenHealth(check=check, health=Health.UNKNOWN),
             hold=texts.unknown_hold,
             severity=texts.blind,
             summary=f"mirrorwatch cannot tell {texts.unknown}",
@@ -405,7 +405,7 @@ def runbook_of(alert: Alert, page: str) -> str:
 def subject_of(alert: Alert) -> str | None:
     """Return the label that says what an alert is about, if one does."""
     match alert.when:
-        case Judged() | Vanished():
+        case WhenHealth() | Vanished():
             return "flow"
         case Above(metric=metric) | Grows(metric=metric):
             (label,) = metric.labels

@@ -16,11 +16,11 @@ from .alerts import (
     Above,
     Alert,
     Grows,
-    Judged,
     Old,
     Severity,
     Silent,
     Vanished,
+    WhenHealth,
     runbook_of,
 )
 
@@ -160,11 +160,11 @@ def flow_script(alerts: Sequence[Alert], *, page: str, database: str) -> str:
     )
 
 
-_Judged = Sequence[tuple[Alert, Judged]]
+_Judged = Sequence[tuple[Alert, WhenHealth]]
 
 
-def _when(alert: Alert) -> Judged:
-    if not isinstance(alert.when, Judged):
+def _when(alert: Alert) -> WhenHealth:
+    if not isinstance(alert.when, WhenHealth):
         raise TypeError(alert.when)
     return alert.when
 
@@ -174,7 +174,7 @@ def _by_weight(judged: _Judged) -> _Judged:
     return sorted(judged, key=lambda each: each[0].severity != Severity.PAGE)
 
 
-def _said(alert: Alert, when: Judged) -> str:
+def _said(alert: Alert, when: WhenHealth) -> str:
     raised = f'index $of "{when.check}.raised"'
     link = f"''' + page + '''{runbook_of(alert, page='')}"
     return (
@@ -314,7 +314,7 @@ def scripts(
     own = {name: list[str]() for name in ABOUT}
     for alert in alerts:
         match alert.when:
-            case Judged():
+            case WhenHealth():
                 judged.append(alert)
             case Silent():
                 own["agent"].append(_script(_DEADMAN, alert, alert.when))

@@ -18,11 +18,11 @@ from .alerts import (
     Alert,
     Condition,
     Grows,
-    Judged,
     Old,
     Severity,
     Silent,
     Vanished,
+    WhenHealth,
     page_of,
     runbook_of,
     subject_of,
@@ -100,7 +100,7 @@ def _annotations(alert: Alert, page: str) -> dict[str, str]:
         "runbook_url": runbook_of(alert, page),
         "page": page_of(page),
     }
-    if alert.severity is Severity.PAGE and isinstance(alert.when, Judged):
+    if alert.severity is Severity.PAGE and isinstance(alert.when, WhenHealth):
         annotations["time_to_loss"] = (
             f'{{{{ with printf "min({TIME_TO_LOSS.name}{{flow=%q}})" '
             "$labels.flow | query }}{{ . | first | value | humanizeDuration }}"
@@ -112,7 +112,7 @@ def _annotations(alert: Alert, page: str) -> dict[str, str]:
 def _expression(alert: Alert, when: Condition) -> str:
     gap = _duration(alert.gap)
     match when:
-        case Judged():
+        case WhenHealth():
             return _judged(alert, when)
         case Silent(metric=metric):
             return f"absent({metric.name})"
@@ -134,7 +134,7 @@ def _expression(alert: Alert, when: Condition) -> str:
             return f"increase({metric.name}[{_duration(within)}]) > 0"
 
 
-def _judged(alert: Alert, when: Judged) -> str:
+def _judged(alert: Alert, when: WhenHealth) -> str:
     """Return when a check is so, or is not known to be better again.
 
     Notes

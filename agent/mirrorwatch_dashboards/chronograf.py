@@ -12,7 +12,7 @@ from mirrorwatch.domain.report import Health
 
 from . import influxql, layout
 from .colours import COLOURS
-from .layout import Place
+from .layout import PanelPlace
 from .panels import (
     FRESH,
     Age,
@@ -33,12 +33,12 @@ __all__ = [
     "NAME",
     "POLICY",
     "Axis",
-    "Cell",
+    "ChronografCell",
+    "ChronografQuery",
     "Colour",
     "Dashboard",
     "DecimalPlaces",
     "FieldOption",
-    "Query",
     "TableOptions",
     "Template",
     "TemplateQuery",
@@ -93,7 +93,7 @@ class Colour(_Stored):
     value: str
 
 
-class Query(_Stored):
+class ChronografQuery(_Stored):
     """A query; without a source it goes to the one that is looked at."""
 
     query: str
@@ -125,7 +125,7 @@ class DecimalPlaces(_Stored):
     digits: int = 2
 
 
-class Cell(_Stored):
+class ChronografCell(_Stored):
     """A panel."""
 
     i: str
@@ -137,7 +137,7 @@ class Cell(_Stored):
     type: Literal[
         "bar", "line", "line-stepplot", "note", "single-stat", "table"
     ]
-    queries: tuple[Query, ...] = ()
+    queries: tuple[ChronografQuery, ...] = ()
     axes: dict[Literal["x", "y", "y2"], Axis]
     colors: tuple[Colour, ...] = ()
     legend: dict[str, str] = {}
@@ -190,7 +190,7 @@ class Dashboard(_Stored):
     id: str = Field(pattern=r"^\d+$")
     name: str
     organization: Literal["default"] = "default"
-    cells: tuple[Cell, ...]
+    cells: tuple[ChronografCell, ...]
     templates: tuple[Template, ...]
 
 
@@ -226,7 +226,9 @@ LINES = {"#31c0f6": 0, "#a500a5": 1, "#ff7e27": 2}
 """Chronograf's own scale of colours for lines, "Nineteen Eighty Four"."""
 
 
-def render_cells(panel: Panel, board: Board, at: Place) -> Iterator[Cell]:
+def render_cells(
+    panel: Panel, board: Board, at: PanelPlace
+) -> Iterator[ChronografCell]:
     """Yield the cells of a panel, without ids.
 
     Notes
@@ -245,7 +247,7 @@ def render_cells(panel: Panel, board: Board, at: Place) -> Iterator[Cell]:
             yield _cell(panel, right, "line-stepplot", queries)
         case Picture.TABLE:
             text = influxql.table(panel.queries, board, DIALECT)
-            yield _cell(panel, at, "table", (Query(query=text),))
+            yield _cell(panel, at, "table", (ChronografQuery(query=text),))
         case Picture.NUMBER:
             queries = _queries(_as_one(panel), board, now=True)
             yield _cell(panel, at, "single-stat", queries)
@@ -266,10 +268,12 @@ def _as_one(panel: Panel) -> Panel:
     return replace(panel, queries=tuple(queries))
 
 
-def _queries(panel: Panel, board: Board, *, now: bool) -> tuple[Query, ...]:
+def _queries(
+    panel: Panel, board: Board, *, now: bool
+) -> tuple[ChronografQuery, ...]:
     ask = influxql.now if now else influxql.over_time
     return tuple(
-        Query(
+        ChronografQuery(
             query=ask(
                 query.reading,
                 board,
@@ -283,13 +287,13 @@ def _queries(panel: Panel, board: Board, *, now: bool) -> tuple[Query, ...]:
 
 def _cell(
     panel: Panel,
-    at: Place,
+    at: PanelPlace,
     kind: Literal["bar", "line", "line-stepplot", "single-stat", "table"],
-    queries: tuple[Query, ...],
-) -> Cell:
+    queries: tuple[ChronografQuery, ...],
+) -> ChronografCell:
     suffix = f" {panel.unit}" if panel.unit in SUFFIXES else ""
     sort = FieldOption(internal_name=panel.queries[0].label or "time")
-    return Cell(
+    return ChronografCell(
         i="",
         x=at.x,
         y=at.y,
@@ -381,7 +385,7 @@ def render(number: int, board: Board) -> Dashboard:
     )
 
 
-def _cells(board: Board) -> Iterator[Cell]:
+def _cells(board: Board) -> Iterator[ChronografCell]:
     numbers = (f"mirrorwatch-{board.name}-{n}" for n in count(1))
     yield _note(board, next(numbers))
     panels = [
@@ -397,9 +401,9 @@ def _cells(board: Board) -> Iterator[Cell]:
             )
 
 
-def _note(board: Board, number: str) -> Cell:
+def _note(board: Board, number: str) -> ChronografCell:
     values = ", ".join(f"{h.value} {h.label}" for h in Health)
-    return Cell(
+    return ChronografCell(
         i=number,
         x=0,
         y=0,

@@ -70,10 +70,10 @@ __all__ = [
     "NO_DATA",
     "PAGE",
     "STORES",
+    "DataSource",
     "Flux",
     "InfluxQl",
     "Prometheus",
-    "Store",
     "colour",
     "mappings",
     "overrides",
@@ -88,7 +88,7 @@ INSTANT = (Picture.NUMBER, Picture.TABLE)
 """Pictures of what is true now."""
 
 
-class Store(ABC):
+class DataSource(ABC):
     """A kind of data source: its plugin, and how it is asked."""
 
     name: str
@@ -116,7 +116,7 @@ class Store(ABC):
         """Return the query for the values of a variable."""
 
 
-class Prometheus(Store):
+class Prometheus(DataSource):
     """A Prometheus that scrapes the agent."""
 
     name = "grafana-prometheus"
@@ -167,7 +167,7 @@ class InfluxQuery(Dataquery):
         return self._fields
 
 
-class InfluxQl(Store):
+class InfluxQl(DataSource):
     """InfluxDB 1.8 and later 1.x; 2.x by its InfluxQL."""
 
     name = "grafana-influxql"
@@ -222,7 +222,7 @@ class InfluxQl(Store):
         )
 
 
-class Flux(Store):
+class Flux(DataSource):
     """InfluxDB 2.x by Flux."""
 
     name = "grafana-flux"
@@ -260,7 +260,7 @@ DETAIL = "topic-detail"
 
 
 def transformations(
-    panel: Panel, store: Store
+    panel: Panel, store: DataSource
 ) -> list[DataTransformerConfig] | None:
     """Return what makes one table of the answers to a panel's queries."""
     if panel.picture is not Picture.TABLE:
@@ -280,7 +280,7 @@ def transformations(
     return [merge, organize]
 
 
-def overrides(panel: Panel, store: Store) -> list[Override]:
+def overrides(panel: Panel, store: DataSource) -> list[Override]:
     """Return what holds for single columns, or lines, of a panel."""
     if panel.picture is Picture.TABLE:
         return list(_of_columns(panel, store))
@@ -289,7 +289,7 @@ def overrides(panel: Panel, store: Store) -> list[Override]:
     return []
 
 
-def _of_columns(panel: Panel, store: Store) -> Iterator[Override]:
+def _of_columns(panel: Panel, store: DataSource) -> Iterator[Override]:
     for query in panel.queries:
         if query.reading.metric.unit == "seconds":
             yield _for("byName", query.label, "unit", "s")
@@ -408,7 +408,7 @@ TYPES = {
 }
 
 
-def render_panel(panel: Panel, board: Board, store: Store) -> Drawn:
+def render_panel(panel: Panel, board: Board, store: DataSource) -> Drawn:
     """Return a panel, without its place."""
     return Drawn(
         type_val=TYPES[panel.picture],
@@ -527,7 +527,7 @@ def _options(picture: Picture) -> object:
             return table.Options(show_header=True)
 
 
-STORES: tuple[Store, ...] = (Prometheus(), InfluxQl(), Flux())
+STORES: tuple[DataSource, ...] = (Prometheus(), InfluxQl(), Flux())
 """Kinds of data sources that dashboards are made for."""
 
 PAGE = "http://127.0.0.1:8080"
@@ -537,7 +537,7 @@ REFRESH = "30s"
 """No sooner than there is something new for most agents."""
 
 
-def render(board: Board, store: Store) -> Dashboard:
+def render(board: Board, store: DataSource) -> Dashboard:
     """Return a dashboard for one kind of data source."""
     tag = store.name.removeprefix("grafana-")
     return Dashboard(
@@ -556,7 +556,7 @@ def render(board: Board, store: Store) -> Dashboard:
     )
 
 
-def _panels(board: Board, store: Store) -> Iterator[Drawn]:
+def _panels(board: Board, store: DataSource) -> Iterator[Drawn]:
     for number, (panel, at) in enumerate(layout.arrange(board.panels), 1):
         drawn = render_panel(panel, board, store)
         drawn.id_val = number
@@ -564,7 +564,7 @@ def _panels(board: Board, store: Store) -> Iterator[Drawn]:
         yield drawn
 
 
-def _variables(board: Board, store: Store) -> Iterator[VariableModel]:
+def _variables(board: Board, store: DataSource) -> Iterator[VariableModel]:
     yield VariableModel(
         name="datasource",
         label=f"data source ({store.language})",

@@ -6,7 +6,7 @@ from math import ceil
 
 from .panels import Panel
 
-__all__ = ["COLUMNS", "Place", "arrange"]
+__all__ = ["COLUMNS", "PanelPlace", "arrange"]
 
 
 COLUMNS = 24
@@ -14,7 +14,7 @@ COLUMNS = 24
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Place:
+class PanelPlace:
     """Where one panel stands, in cells of the grid."""
 
     x: int
@@ -25,7 +25,7 @@ class Place:
 
 def arrange(
     panels: Sequence[Panel], *, cell: int = 1
-) -> Iterator[tuple[Panel, Place]]:
+) -> Iterator[tuple[Panel, PanelPlace]]:
     """Yield panels with their places: rows from left to right, as written.
 
     Parameters
@@ -40,6 +40,6 @@ def arrange(
         width, height = panel.width // cell, ceil(panel.height / cell)
         if x + width > COLUMNS // cell:
             x, y, tallest = 0, y + tallest, 0
-        yield panel, Place(x=x, y=y, width=width, height=height)
+        yield panel, PanelPlace(x=x, y=y, width=width, height=height)
         x += width
         tallest = max(tallest, height)

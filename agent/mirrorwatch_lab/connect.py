@@ -12,7 +12,14 @@ import httpx
 from mirrorwatch.exceptions import LabError
 
 from .link import LOOPBACK
-from .mirror import DIGEST, IDENTITY, ORDERLY, Bookmark, Mirror, Place
+from .mirror import (
+    DIGEST,
+    IDENTITY,
+    ORDERLY,
+    Bookmark,
+    LabMirror,
+    PartitionBookmark,
+)
 from .process import write_properties
 from .settings import SOURCE, TARGET, LabSettings
 from .waiting import wait_until
@@ -21,7 +28,7 @@ __all__ = [
     "GROUP",
     "NEIGHBOUR",
     "PLACE",
-    "ConnectMirror",
+    "LabConnect",
     "connectors",
     "worker",
 ]
@@ -30,7 +37,7 @@ __all__ = [
 GROUP = "lab-connect"
 """The worker's ``group.id``, and begin of the names of its topics."""
 
-PLACE = Place(
+PLACE = PartitionBookmark(
     connector="mirror-source",
     status=f"{GROUP}-status",
     configs=f"{GROUP}-configs",
@@ -201,7 +208,7 @@ _TIMEOUT_SECONDS = 120
 Configs = Mapping[str, Mapping[str, str]]
 
 
-class ConnectMirror(Mirror):
+class LabConnect(LabMirror):
     """One worker of a Connect cluster, and MirrorMaker 2's connectors on it.
 
     Parameters
@@ -217,7 +224,7 @@ class ConnectMirror(Mirror):
 
     main = "org.apache.kafka.connect.cli.ConnectDistributed"
     program = "connect"
-    place: Place = PLACE
+    place: PartitionBookmark = PLACE
 
     def __init__(
         self,

@@ -15,9 +15,9 @@ from typing import Literal
 from mirrorwatch.exceptions import LabError
 
 from .lab import Lab
-from .process import Runtime
+from .process import JvmSettings
 from .settings import SOURCE, TARGET
-from .topics import Topics
+from .topics import LabTopics
 from .waiting import wait_until
 
 __all__ = [
@@ -105,7 +105,7 @@ def exactly_once() -> dict[str, str]:
 
 
 def recreate_topic(
-    topics: Topics,
+    topics: LabTopics,
     name: str,
     partitions: int,
     configs: Mapping[str, str] | None = None,
@@ -120,7 +120,7 @@ def recreate_topic(
     topics.create(name, partitions, configs or {})
 
 
-def expire(topics: Topics, name: str) -> None:
+def expire(topics: LabTopics, name: str) -> None:
     """Let everything that a topic holds expire by its age, now.
 
     A mirror that looks at configurations meanwhile copies the short
@@ -177,7 +177,7 @@ def _configure(
 ) -> None:
     site = lab.source if side == "source" else lab.target
     with tempfile.TemporaryDirectory() as folder:
-        command = Runtime.prepare(lab.settings.kafka).command(
+        command = JvmSettings.prepare(lab.settings.kafka).command(
             "kafka.admin.ConfigCommand",
             *("--bootstrap-server", site.bootstrap, "--alter", *change),
             *("--entity-type", "clients", "--entity-default"),

@@ -14,16 +14,16 @@ from confluent_kafka import Message
 from mirrorwatch.exceptions import LabError
 
 from . import connect as connect_properties
-from .connect import ConnectMirror
+from .connect import LabConnect
 from .jmx import JmxDoors
 from .lifeline import Lifeline
 from .link import LOOPBACK, Link, Ports
-from .mirror import Mirror, mirror_properties
-from .process import Runtime
+from .mirror import LabMirror, mirror_properties
+from .process import JvmSettings
 from .registry import SchemaRegistry
 from .security import SiteSecurity, secure
 from .settings import SOURCE, TARGET, LabSettings
-from .site import Site
+from .site import LabSite
 
 __all__ = ["Lab"]
 
@@ -64,7 +64,7 @@ class Assembly:
         self._logs = logs
         self._lifeline = lifeline
         self._resources = resources
-        self._runtime = Runtime.prepare(settings.kafka)
+        self._runtime = JvmSettings.prepare(settings.kafka)
         self._ports = Ports()
         resources.callback(self._ports.close)
         self._security: dict[str, SiteSecurity] = (
@@ -83,7 +83,7 @@ class Assembly:
 
     def source(
         self, *, mirror: tuple[int, Link], agent: tuple[int, Link]
-    ) -> Site:
+    ) -> LabSite:
         """Return the source, behind its links."""
         direct = self._ports.take()
         listeners = {
@@ -95,7 +95,7 @@ class Assembly:
             SOURCE, listeners, more=self._settings.source_properties
         )
 
-    def target(self) -> Site:
+    def target(self) -> LabSite:
         """Return the target; mirror and agent are beside it, without links."""
         listeners = {
             name: (port, port)
@@ -106,7 +106,7 @@ class Assembly:
             TARGET, listeners, more=self._settings.target_properties
         )
 
-    def mirror(self, source: Site, target: Site, name: str) -> Mirror:
+    def mirror(self, source: LabSite, target: LabSite, name: str) -> LabMirror:
         """Return a mirror between the sites."""
         logins = {
             key: value
@@ -131,7 +131,7 @@ class Assembly:
             if logins:
                 raise LabError("A Connect worker has no secured lab")
             return self._connect_mirror(name, common, **sites)
-        return Mirror(
+        return LabMirror(
             name,
             configure=lambda more: mirror_properties(
                 self._settings, **sites, more={**logins, **more}
@@ -141,9 +141,9 @@ class Assembly:
 
     def _connect_mirror(
         self, name: str, common: Mapping[str, Any], *, source: str, target: str
-    ) -> ConnectMirror:
+    ) -> LabConnect:
         port = self._ports.take()
-        return ConnectMirror(
+        return LabConnect(
             name,
             configure=lambda more: connect_properties.worker(
                 self._settings, target=target, port=port, more=more
@@ -182,9 +182,9 @@ class Assembly:
         listeners: Mapping[str, tuple[int, int]],
         *,
         more: Mapping[str, str],
-    ) -> Site:
+    ) -> LabSite:
         auto_create = "true" if self._settings.auto_create else "false"
-        return Site(
+        return LabSite(
             alias,
             listeners=listeners,
             controller_port=self._ports.take(),
@@ -222,7 +222,7 @@ class Lab:
         self._temporary = folder is None
         self.folder = folder or _temporary_folder()
         self.logs = self.folder / "logs"
-        self.parts: dict[str, Site | Mirror | SchemaRegistry] = {}
+        self.parts: dict[str, LabSite | LabMirror | SchemaRegistry] = {}
         self._open = ExitStack()
         self._came_up = False
 
@@ -292,13 +292,13 @@ class Lab:
         site = self.source if side == "source" else self.target
         return site.topics.read(topic, isolation_level=isolation_level)
 
-    def add_mirror(self) -> Mirror:
+    def add_mirror(self) -> LabMirror:
         """Return a second node of the mirror, not started.
 
         It takes over what a frozen first one no longer does; thawed again,
         that one is a zombie for a while, and both write.
         """
-        mirrors = [p for p in self.parts.values() if isinstance(p, Mirror)]
+        mirrors = [p for p in self.parts.values() if isinstance(p, LabMirror)]
         name = f"mirror-{len(mirrors) + 1}"
         mirror = self._assembly.mirror(self.source, self.target, name)
         self.parts[name] = mirror

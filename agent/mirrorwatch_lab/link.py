@@ -53,7 +53,7 @@ class _Mark(Enum):
 
 
 @dataclass(slots=True)
-class Wire:
+class LinkConnection:
     """Properties of one direction, shared by all connections."""
 
     delay: float = 0.0
@@ -96,7 +96,7 @@ class Wire:
         return self.clear_at - _BACKLOG_SECONDS - now
 
 
-class End(asyncio.BufferedProtocol):
+class LinkEnd(asyncio.BufferedProtocol):
     """One end of a connection; carries what it reads to its peer.
 
     Parameters
@@ -107,7 +107,9 @@ class End(asyncio.BufferedProtocol):
         Called when this end is closed.
     """
 
-    def __init__(self, wire: Wire, forget: Callable[["End"], None]) -> None:
+    def __init__(
+        self, wire: LinkConnection, forget: Callable[["LinkEnd"], None]
+    ) -> None:
         self._wire = wire
         self._forget = forget
         self._loop = asyncio.get_running_loop()
@@ -118,11 +120,11 @@ class End(asyncio.BufferedProtocol):
         self._peer_full = False
         self._ended = False
         self._finished = False
-        self._peer: End | None = None
+        self._peer: LinkEnd | None = None
         self.transport: asyncio.Transport | None = None
         self.opened = asyncio.Event()
 
-    def join(self, peer: "End") -> None:
+    def join(self, peer: "LinkEnd") -> None:
         """Connect two ends; until then nothing is read from either."""
         self._peer, peer._peer = peer, self  # noqa: SLF001
         self.update()
@@ -286,9 +288,9 @@ class Link:
             _bind(listen_port, reuse=False).close()
         self._holder = _bind(listen_port)
         self.port: int = self._holder.getsockname()[1]
-        self._out = Wire()
-        self._back = Wire()
-        self._ends: set[End] = set()
+        self._out = LinkConnection()
+        self._back = LinkConnection()
+        self._ends: set[LinkEnd] = set()
         self._flowing = asyncio.Event()
         self._flowing.set()
         self._opening: set[asyncio.Task[Any]] = set()
@@ -421,8 +423,8 @@ class Link:
         for end in tuple(self._ends):
             end.update()
 
-    def _end(self, wire: Wire) -> End:
-        end = End(wire, self._ends.discard)
+    def _end(self, wire: LinkConnection) -> LinkEnd:
+        end = LinkEnd(wire, self._ends.discard)
         self._ends.add(end)
         return end
 
@@ -450,7 +452,7 @@ class Link:
             tasks.add(task)
             task.add_done_callback(tasks.discard)
 
-    async def _join(self, near: End) -> None:
+    async def _join(self, near: LinkEnd) -> None:
         await near.opened.wait()
         await self._flowing.wait()
         loop = asyncio.get_running_loop()

@@ -11,9 +11,9 @@ from typing import Any
 from .jmx import JmxDoors
 from .lifeline import Lifeline
 from .link import LOOPBACK
-from .process import Part, Process, Runtime, to_text, write_properties
+from .process import JvmSettings, LabProcess, Part, to_text, write_properties
 from .settings import SOURCE, TARGET, LabSettings
-from .topics import Topics
+from .topics import LabTopics
 from .waiting import wait_until
 
 __all__ = [
@@ -21,8 +21,8 @@ __all__ = [
     "IDENTITY",
     "ORDERLY",
     "Bookmark",
-    "Mirror",
-    "Place",
+    "LabMirror",
+    "PartitionBookmark",
     "mirror_properties",
 ]
 
@@ -36,7 +36,7 @@ configuration of each task: so one can see which properties a task runs."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Place:
+class PartitionBookmark:
     """Where a mirror writes of itself at the target."""
 
     connector: str
@@ -49,7 +49,7 @@ class Place:
     """Topic of configurations."""
 
 
-DEDICATED = Place(
+DEDICATED = PartitionBookmark(
     connector=CONNECTOR,
     status=f"mm2-status.{SOURCE}.internal",
     configs=f"mm2-configs.{SOURCE}.internal",
@@ -60,7 +60,9 @@ Bookmark = Mapping[str, Mapping[int, int]]
 """Ends of the internal topics at one moment: later records are newer."""
 
 
-def bookmark(target: Topics, place: Place = DEDICATED) -> Bookmark:
+def bookmark(
+    target: LabTopics, place: PartitionBookmark = DEDICATED
+) -> Bookmark:
     """Return where the internal topics end now."""
     return {
         topic: {p: high for p, (_, high) in target.ends(topic).items()}
@@ -69,7 +71,10 @@ def bookmark(target: Topics, place: Place = DEDICATED) -> Bookmark:
 
 
 def is_settled(
-    target: Topics, since: Bookmark, digest: str, place: Place = DEDICATED
+    target: LabTopics,
+    since: Bookmark,
+    digest: str,
+    place: PartitionBookmark = DEDICATED,
 ) -> bool:
     """Tell whether the connector runs what the mirror was started with.
 
@@ -113,10 +118,10 @@ def is_settled(
 
 
 def _running(
-    target: Topics,
+    target: LabTopics,
     since: Bookmark,
     given_at: Mapping[int, int],
-    place: Place,
+    place: PartitionBookmark,
 ) -> set[int]:
     states: dict[int, bool] = {}
     for message in target.read(
@@ -143,7 +148,7 @@ _LOOK = timedelta(milliseconds=200)
 """Between two looks at the internal topics: each one reads them whole."""
 
 
-class Mirror(Part):
+class LabMirror(Part):
     """A dedicated MirrorMaker 2.
 
     Parameters
@@ -172,18 +177,18 @@ class Mirror(Part):
 
     main = "org.apache.kafka.connect.mirror.MirrorMaker"
     program = "mirror"
-    place: Place = DEDICATED
+    place: PartitionBookmark = DEDICATED
 
     def __init__(
         self,
         name: str,
         *,
         configure: Callable[[Mapping[str, str]], Mapping[str, str]],
-        target: Topics,
+        target: LabTopics,
         jolokia_port: int,
         jmx: JmxDoors,
         heap_mib: int,
-        runtime: Runtime,
+        runtime: JvmSettings,
         folder: Path,
         log: Path,
         lifeline: Lifeline,
@@ -208,7 +213,9 @@ class Mirror(Part):
             options=[*archive.options(), f"-javaagent:{agent}", *doors],
         )
         super().__init__(
-            Process(name, command, folder=folder, log=log, lifeline=lifeline),
+            LabProcess(
+                name, command, folder=folder, log=log, lifeline=lifeline
+            ),
             archive,
         )
 

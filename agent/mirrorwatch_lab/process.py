@@ -24,9 +24,9 @@ __all__ = [
     "FAST_START",
     "KAFKA_VERSIONS",
     "Archive",
+    "JvmSettings",
+    "LabProcess",
     "Part",
-    "Process",
-    "Runtime",
     "find_java",
     "manifest",
     "to_text",
@@ -43,7 +43,7 @@ _TAIL_LINES = 25
 to it."""
 
 
-class Process:
+class LabProcess:
     """A program that can be started again and again.
 
     Parameters
@@ -188,7 +188,7 @@ _REMEDY = (
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Java:
+class JavaRuntime:
     """A Java that is new enough."""
 
     path: Path
@@ -198,7 +198,7 @@ class Java:
     """What it says of itself, as ``17.0.15``."""
 
 
-def find_java() -> Java:
+def find_java() -> JavaRuntime:
     """Return the Java of JAVA_HOME, else that on PATH.
 
     Raises
@@ -222,7 +222,7 @@ def find_java() -> Java:
     if not found or int(found[2]) < OLDEST_JAVA:
         says = found[1] if found else said.strip() or "no version"
         raise LabError(f"{path} is Java {says}. {_REMEDY}")
-    return Java(path=path, version=found[1])
+    return JavaRuntime(path=path, version=found[1])
 
 
 def _path() -> Path:
@@ -365,10 +365,10 @@ FAST_START = (
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Runtime:
+class JvmSettings:
     """A Java and the jars of one version of Kafka."""
 
-    java: Java
+    java: JavaRuntime
     """The Java that runs them."""
 
     kafka: str
@@ -381,7 +381,7 @@ class Runtime:
     """The agent that serves MBeans over HTTP."""
 
     @classmethod
-    def prepare(cls, kafka: str) -> "Runtime":
+    def prepare(cls, kafka: str) -> "JvmSettings":
         """Find a Java, and fetch the jars unless they are cached.
 
         Raises
@@ -519,7 +519,7 @@ class Part(ABC):
         Its classes, so that it starts faster.
     """
 
-    def __init__(self, process: Process, archive: Archive) -> None:
+    def __init__(self, process: LabProcess, archive: Archive) -> None:
         self._process = process
         self._archive = archive
 

@@ -12,7 +12,7 @@ from mirrorwatch.maven import Artifact, cache_folder, fetch
 
 from .lifeline import Lifeline
 from .link import LOOPBACK
-from .process import FAST_START, Archive, Part, Process, Runtime
+from .process import FAST_START, Archive, JvmSettings, LabProcess, Part
 from .waiting import wait_until
 
 __all__ = ["SchemaRegistry"]
@@ -69,7 +69,7 @@ class SchemaRegistry(Part):
         name: str,
         *,
         port: int,
-        runtime: Runtime,
+        runtime: JvmSettings,
         folder: Path,
         log: Path,
         lifeline: Lifeline,
@@ -103,7 +103,9 @@ class SchemaRegistry(Part):
             str(program),
         ]
         super().__init__(
-            Process(name, command, folder=folder, log=log, lifeline=lifeline),
+            LabProcess(
+                name, command, folder=folder, log=log, lifeline=lifeline
+            ),
             archive,
         )
 

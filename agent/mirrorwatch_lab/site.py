@@ -10,12 +10,12 @@ from typing import Any
 
 from .lifeline import Lifeline
 from .link import LOOPBACK
-from .process import Part, Process, Runtime, write_properties
+from .process import JvmSettings, LabProcess, Part, write_properties
 from .security import AGENT_USER, Grants, SiteSecurity
-from .topics import Topics
+from .topics import LabTopics
 from .waiting import wait_until
 
-__all__ = ["Site"]
+__all__ = ["LabSite"]
 
 
 _SMALL = {
@@ -92,7 +92,7 @@ _START_LIMIT = timedelta(seconds=240)
 """Longest start of a broker, on a machine that does other things too."""
 
 
-class Site(Part):
+class LabSite(Part):
     """One site: a single broker with its data.
 
     Parameters
@@ -130,7 +130,7 @@ class Site(Part):
         *,
         listeners: Mapping[str, tuple[int, int]],
         controller_port: int,
-        runtime: Runtime,
+        runtime: JvmSettings,
         folder: Path,
         log: Path,
         lifeline: Lifeline,
@@ -169,9 +169,9 @@ class Site(Part):
             ),
             archive,
         )
-        self._format: Process | None = None
+        self._format: LabProcess | None = None
         administrator = security.administrator() if security else {}
-        self.topics = Topics(
+        self.topics = LabTopics(
             {"bootstrap.servers": self.bootstrap, **administrator}
         )
 
@@ -275,7 +275,7 @@ class Site(Part):
 
     def _java(
         self, name: str, options: list[str], main: str, *arguments: str
-    ) -> Process:
+    ) -> LabProcess:
         command = self._runtime.command(
             main,
             *arguments,
@@ -283,7 +283,7 @@ class Site(Part):
             heap_mib=self._heap_mib,
             options=options,
         )
-        return Process(
+        return LabProcess(
             name,
             command,
             folder=self._folder,

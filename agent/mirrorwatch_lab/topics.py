@@ -30,7 +30,7 @@ from mirrorwatch.exceptions import LabError
 
 from .waiting import wait_until
 
-__all__ = ["Topics"]
+__all__ = ["LabTopics"]
 
 
 _TIMEOUT_SECONDS = 90
@@ -41,7 +41,7 @@ _PAUSE_SECONDS = 0.1
 """Between two tries, while a partition has no leader."""
 
 
-class Reader:
+class PlainReader:
     """Reads whole topics, without a consumer group.
 
     Parameters
@@ -164,7 +164,7 @@ _SILENT.addHandler(logging.NullHandler())
 _SILENT.propagate = False
 
 
-class Topics:
+class LabTopics:
     """Topics of one cluster.
 
     Parameters
@@ -315,8 +315,8 @@ class Topics:
             name, self.names().get(name, 0), start or {}
         )
 
-    def _reader(self, isolation_level: str) -> Reader:
-        return Reader(self._client, isolation_level)
+    def _reader(self, isolation_level: str) -> PlainReader:
+        return PlainReader(self._client, isolation_level)
 
 
 def _result(future: "Future[Any]", what: str) -> None:

@@ -10,7 +10,7 @@ from .http import Api
 from .item import Item
 from .queries import rewrite_flux, rewrite_influxql
 from .tickscript import fill, slots_of
-from .values import Kind, Rewriter
+from .values import Rewriter, ValueKind
 
 __all__ = ["MARK", "Chronograf", "from_chronograf", "rewrite_chronograf"]
 
@@ -193,17 +193,19 @@ def _rewrite_query(query: Json, rewriter: Rewriter) -> dict[str, Any]:
     with rewriter.at("source"):
         match = SOURCE.fullmatch(query["source"])
         if match:
-            found = rewriter.exact(Kind.SOURCE, match["id"])
+            found = rewriter.exact(ValueKind.SOURCE, match["id"])
             source = match["path"] + found
         else:
-            source = rewriter.exact(Kind.SOURCE, query["source"])
+            source = rewriter.exact(ValueKind.SOURCE, query["source"])
     return {**query, "query": text, "source": source}
 
 
 def _rewrite_template(template: Json, rewriter: Rewriter) -> dict[str, Any]:
     result = dict(template)
     with rewriter.at(f"variable {template['tempVar']}"):
-        result["sourceID"] = rewriter.exact(Kind.SOURCE, template["sourceID"])
+        result["sourceID"] = rewriter.exact(
+            ValueKind.SOURCE, template["sourceID"]
+        )
         name = template["tempVar"].strip(":")
         result["values"] = [
             {**v, "value": _rewrite_value(v, name, rewriter)}
@@ -218,7 +220,7 @@ def _rewrite_value(value: Json, variable: str, rewriter: Rewriter) -> str:
     text: str = value["value"]
     match value["type"]:
         case "database":
-            return rewriter.exact(Kind.DATABASE, text)
+            return rewriter.exact(ValueKind.DATABASE, text)
         case "measurement":
             return rewriter.prefixed(text)
         case "fieldKey" | "tagKey":
@@ -231,8 +233,8 @@ def _rewrite_choices(query: Json, rewriter: Rewriter) -> dict[str, Any]:
     """Rewrite the query that finds what a variable may be."""
     result = dict(query)
     for key, kind in (
-        ("db", Kind.DATABASE),
-        ("rp", Kind.RETENTION_POLICY),
+        ("db", ValueKind.DATABASE),
+        ("rp", ValueKind.RETENTION_POLICY),
     ):
         if query.get(key):
             result[key] = rewriter.exact(kind, query[key])

@@ -21,8 +21,8 @@ from mirrorwatch.exceptions import ConfigError, PromotionError
 from .config import OURS, SitesConfig
 from .item import Item, write_folder
 from .push import (
-    Change,
-    Journal,
+    PlannedChange,
+    PushJournal,
     make_plan,
     open_journal,
     push,
@@ -165,7 +165,7 @@ class Copying:
             [k for k in GROUPS[group] if k in self.source.servers]
         )
 
-    def plan(self, target: OpenSite) -> list[Change]:
+    def plan(self, target: OpenSite) -> list[PlannedChange]:
         """Return what has to be done at a site.
 
         Raises
@@ -186,7 +186,7 @@ class Copying:
         """Return what must not be shown of a copy."""
         return {*self.source.secrets, *target.secrets}
 
-    def show(self, changes: Sequence[Change], target: OpenSite) -> None:
+    def show(self, changes: Sequence[PlannedChange], target: OpenSite) -> None:
         """Print what would change at a site, and what a person must see."""
         secrets = self.secrets(target)
         values = translation(self.source, target, self._sites)
@@ -229,7 +229,7 @@ class Copying:
         return kinds
 
 
-Plan = tuple[OpenSite, list[Change]]
+Plan = tuple[OpenSite, list[PlannedChange]]
 """What is done at one site."""
 
 
@@ -321,7 +321,9 @@ def make_push(group: str) -> click.Command:
 
 
 def _push_all(
-    plans: Sequence[Plan], journals: Mapping[str, Journal], patience: timedelta
+    plans: Sequence[Plan],
+    journals: Mapping[str, PushJournal],
+    patience: timedelta,
 ) -> None:
     for number, (target, changes) in enumerate(plans):
         try:
@@ -357,7 +359,11 @@ def _others(done: Sequence[Plan], left: Sequence[Plan]) -> str:
 
 
 def _undo_old(
-    target: OpenSite, journal: Journal, patience: timedelta, *, dry_run: bool
+    target: OpenSite,
+    journal: PushJournal,
+    patience: timedelta,
+    *,
+    dry_run: bool,
 ) -> None:
     """Undo first what an earlier push has left half done."""
     if not journal.steps:

@@ -6,11 +6,11 @@ from typing import Annotated, Self
 
 from pydantic import Field, SecretStr, StringConstraints, model_validator
 
-from mirrorwatch.config.base import Model, Problem, ProblemsError
+from mirrorwatch.config.base import ConfigProblem, Model, ProblemsError
 from mirrorwatch.config.loading import load, read_document
 from mirrorwatch.config.types import HttpServer, HttpUrl
 
-from .values import EVERYWHERE, Kind, SiteValues
+from .values import EVERYWHERE, SiteValues, ValueKind
 
 __all__ = ["OURS", "ServerConfig", "SiteConfig", "SitesConfig", "ValuesConfig"]
 
@@ -38,7 +38,7 @@ class ServerConfig(HttpServer):
     def _check_token(self) -> Self:
         if self.token is not None and self.username is not None:
             why = "is one way too many; allowed are token, or username and "
-            raise ProblemsError([Problem(("token",), f"{why}password")])
+            raise ProblemsError([ConfigProblem(("token",), f"{why}password")])
         return self
 
 
@@ -85,11 +85,11 @@ class ValuesConfig(Model):
 
     def to_domain(self) -> SiteValues:
         """Return the values by their kinds."""
-        found: dict[Kind, Mapping[str, str]] = {
-            kind: getattr(self, kind.value) for kind in Kind
+        found: dict[ValueKind, Mapping[str, str]] = {
+            kind: getattr(self, kind.value) for kind in ValueKind
         }
         # With or without a slash at the end is the same server.
-        found[Kind.ENDPOINT] = {
+        found[ValueKind.ENDPOINT] = {
             k: v.rstrip("/") for k, v in self.endpoints.items()
         }
         return found
@@ -99,7 +99,7 @@ class ValuesConfig(Model):
         """Values that came from references, and must not be shown."""
         return frozenset(
             value
-            for kind in Kind
+            for kind in ValueKind
             if self.is_hidden(kind.value)
             for value in getattr(self, kind.value).values()
         )
@@ -117,15 +117,15 @@ class EverywhereConfig(Model):
     handlers: frozenset[Filled] = Field(frozenset(), title="Handlers")
     endpoints: frozenset[Filled] = Field(frozenset(), title="Endpoints")
 
-    def to_domain(self) -> Mapping[Kind, frozenset[str]]:
+    def to_domain(self) -> Mapping[ValueKind, frozenset[str]]:
         """Return the values by their kinds, the products' own included."""
         return {
             kind: EVERYWHERE.get(kind, frozenset())
             | frozenset(
-                value.rstrip("/") if kind is Kind.ENDPOINT else value
+                value.rstrip("/") if kind is ValueKind.ENDPOINT else value
                 for value in getattr(self, kind.value, ())
             )
-            for kind in Kind
+            for kind in ValueKind
         }
 
 
@@ -177,7 +177,7 @@ class SitesConfig(Model):
         document = read_document(path)
         if document.data is None:
             raise document.to_error(
-                [Problem((), "is empty; needed are sites")]
+                [ConfigProblem((), "is empty; needed are sites")]
             )
         return load(cls, document, lambda _: ())
 
@@ -187,6 +187,6 @@ class SitesConfig(Model):
         if ours and (ours.chronograf or ours.kapacitor or ours.grafana):
             why = "has no servers: it is what comes with mirrorwatch; allowed"
             raise ProblemsError(
-                [Problem(("sites", OURS), f"{why} are values")]
+                [ConfigProblem(("sites", OURS), f"{why} are values")]
             )
         return self

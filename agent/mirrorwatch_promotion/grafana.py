@@ -10,7 +10,7 @@ from .http import Api
 from .item import Item
 from .queries import rewrite_flux, rewrite_influxql, rewrite_promql
 from .tickscript import fill, slots_of
-from .values import Kind, Rewriter
+from .values import Rewriter, ValueKind
 
 __all__ = ["MARK", "Grafana", "from_grafana", "rewrite_grafana"]
 
@@ -162,7 +162,7 @@ def rewrite_variable(variable: Json, rewriter: Rewriter) -> dict[str, Any]:
             return fill(slots, value, rewriter)
         if value == "default":
             return value
-        return rewriter.exact(Kind.DATASOURCE, value)
+        return rewriter.exact(ValueKind.DATASOURCE, value)
 
     result: dict[str, Any] = {}
     with rewriter.at("query"):
@@ -221,9 +221,9 @@ PROSE = {"content", "description", "title", "url", "tooltip"}
 """Texts for people, and links."""
 
 NAMES = {
-    "bucket": Kind.DATABASE,
-    "measurement": Kind.TOPIC_PREFIX,
-    "policy": Kind.RETENTION_POLICY,
+    "bucket": ValueKind.DATABASE,
+    "measurement": ValueKind.TOPIC_PREFIX,
+    "policy": ValueKind.RETENTION_POLICY,
 }
 """What a query that was made with the mouse names."""
 
@@ -266,7 +266,7 @@ def _rewrite(node: Any, language: str, rewriter: Rewriter) -> Any:
         language = source.get("type") or language
     if "libraryPanel" in node:
         why = "is a library panel, which is not copied: unlink it"
-        rewriter.stop(Kind.DATASOURCE, str(node.get("title", "")), why)
+        rewriter.stop(ValueKind.DATASOURCE, str(node.get("title", "")), why)
     title = node.get("title") or node.get("name")
     place = [repr(title)] if isinstance(title, str) and title else []
     with rewriter.at(*place):
@@ -314,11 +314,11 @@ def _rewrite_text(key: str, value: str, node: Json, rewriter: Rewriter) -> str:
 
 def _rewrite_source(source: Any, rewriter: Rewriter) -> Any:
     if isinstance(source, str):
-        return rewriter.exact(Kind.DATASOURCE, source)
+        return rewriter.exact(ValueKind.DATASOURCE, source)
     if isinstance(source, dict) and isinstance(source.get("uid"), str):
         return {
             **source,
-            "uid": rewriter.exact(Kind.DATASOURCE, source["uid"]),
+            "uid": rewriter.exact(ValueKind.DATASOURCE, source["uid"]),
         }
     return source
 

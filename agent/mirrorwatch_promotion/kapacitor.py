@@ -9,7 +9,7 @@ from .http import Api
 from .item import Item
 from .queries import meaningful, tokenize
 from .tickscript import Slot, Slots, TickScript, fill, find_slot
-from .values import Kind, Rewriter
+from .values import Rewriter, ValueKind
 
 __all__ = ["Kapacitor", "rewrite_handler", "rewrite_task"]
 
@@ -285,8 +285,10 @@ def rewrite_task(task: Json, rewriter: Rewriter) -> dict[str, Any]:
         with rewriter.at("dbrps"):
             result["dbrps"] = [
                 {
-                    "db": rewriter.exact(Kind.DATABASE, pair["db"]),
-                    "rp": rewriter.exact(Kind.RETENTION_POLICY, pair["rp"]),
+                    "db": rewriter.exact(ValueKind.DATABASE, pair["db"]),
+                    "rp": rewriter.exact(
+                        ValueKind.RETENTION_POLICY, pair["rp"]
+                    ),
                 }
                 for pair in task["dbrps"]
             ]

@@ -23,8 +23,8 @@ from mirrorwatch.exceptions import PromotionError, ServerLostError
 from .item import Item, Product, hide, hide_in
 
 __all__ = [
-    "Change",
-    "Journal",
+    "PlannedChange",
+    "PushJournal",
     "make_plan",
     "open_journal",
     "push",
@@ -35,7 +35,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PlannedChange:
     """One item that is not there yet, or not as it should be."""
 
     wanted: Item
@@ -55,7 +55,7 @@ class Change:
 
 def make_plan(
     wanted: Iterable[Item], there: Sequence[Item], site: str
-) -> list[Change]:
+) -> list[PlannedChange]:
     """Compare what should be at a site with what is.
 
     Parameters
@@ -84,7 +84,7 @@ def make_plan(
         if same and not copies:
             foreign.append(item)
         elif not copies or copies[0].content != item.content:
-            changes.append(Change(item, copies[0] if copies else None))
+            changes.append(PlannedChange(item, copies[0] if copies else None))
     if foreign:
         told = "\n".join(f"  {item}" for item in foreign)
         raise PromotionError(
@@ -96,7 +96,7 @@ def make_plan(
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PushStep:
     """One change that was begun; whether it was done is not known."""
 
     wanted: Item
@@ -106,7 +106,7 @@ class Step:
     """What was there."""
 
 
-class Journal:
+class PushJournal:
     """The steps of one push to one site.
 
     Parameters
@@ -124,11 +124,11 @@ class Journal:
         self._steps = _load(path)
 
     @property
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[PushStep, ...]:
         """What was begun, in order."""
         return tuple(self._steps)
 
-    def begin(self, change: Change) -> None:
+    def begin(self, change: PlannedChange) -> None:
         """Note a change before it is made.
 
         Raises
@@ -136,7 +136,7 @@ class Journal:
         PromotionError
             Raised if it cannot be written, so nothing must be changed.
         """
-        self._steps.append(Step(change.wanted, change.there))
+        self._steps.append(PushStep(change.wanted, change.there))
         rows = [asdict(step) for step in self._steps]
         new = self.path.with_suffix(".new")
         try:
@@ -164,7 +164,7 @@ class Journal:
 @contextmanager
 def open_journal(
     folder: Path, site: str, *, look: bool = False
-) -> Iterator[Journal]:
+) -> Iterator[PushJournal]:
     """Open the journal of a site, for one process at a time.
 
     Parameters
@@ -184,7 +184,7 @@ def open_journal(
     """
     path = folder / f"{site}.json"
     if look:
-        yield Journal(path)
+        yield PushJournal(path)
         return
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -199,10 +199,10 @@ def open_journal(
                 f"Another push to {site} is running on this machine: let it "
                 "end first"
             ) from e
-        yield Journal(path)
+        yield PushJournal(path)
 
 
-def _load(path: Path) -> list[Step]:
+def _load(path: Path) -> list[PushStep]:
     try:
         rows = json.loads(path.read_text("utf-8"))
         return [_read(row) for row in rows]
@@ -215,9 +215,9 @@ def _load(path: Path) -> list[Step]:
         ) from e
 
 
-def _read(row: dict[str, Any]) -> Step:
+def _read(row: dict[str, Any]) -> PushStep:
     before = row["before"]
-    return Step(Item(**row["wanted"]), Item(**before) if before else None)
+    return PushStep(Item(**row["wanted"]), Item(**before) if before else None)
 
 
 FIRST_PAUSE_SECONDS = 1.0
@@ -232,9 +232,9 @@ Wait = Callable[[float], object]
 
 
 def push(
-    changes: Sequence[Change],
+    changes: Sequence[PlannedChange],
     site: Site,
-    journal: Journal,
+    journal: PushJournal,
     tell: Callable[[str], object],
     *,
     patience: timedelta,
@@ -281,7 +281,7 @@ def push(
 
 def roll_back(
     site: Site,
-    journal: Journal,
+    journal: PushJournal,
     tell: Callable[[str], object],
     *,
     patience: timedelta,
@@ -325,7 +325,7 @@ def roll_back(
             return
 
 
-def _undo(step: Step, site: Site, tell: Callable[[str], object]) -> None:
+def _undo(step: PushStep, site: Site, tell: Callable[[str], object]) -> None:
     """Put one item back; does nothing where that is done already."""
     product = site.get(step.wanted.kind)
     if product is None:
@@ -347,7 +347,7 @@ def _same(one: Item, other: Item) -> bool:
     return (one.kind, one.name) == (other.kind, other.name)
 
 
-def _kept(error: PromotionError, journal: Journal) -> PromotionError:
+def _kept(error: PromotionError, journal: PushJournal) -> PromotionError:
     return PromotionError(
         f"{error}. So the site is half changed. What was there before is "
         f"kept in {journal.path}, and the next push to this site puts it "
@@ -374,7 +374,7 @@ def render(item: Item, secrets: Collection[str]) -> str:
 
 
 def render_change(
-    change: Change, site: str, secrets: Collection[str]
+    change: PlannedChange, site: str, secrets: Collection[str]
 ) -> list[str]:
     """Return the lines of a unified diff.
 

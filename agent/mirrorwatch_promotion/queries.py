@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from .values import Kind, Rewriter
+from .values import Rewriter, ValueKind
 
 __all__ = [
     "Token",
@@ -158,11 +158,11 @@ class _Query:
                 at = self._measurements(at + 1)
                 continue
             if token.is_word("ON"):
-                self._name(at + 1, Kind.DATABASE)
+                self._name(at + 1, ValueKind.DATABASE)
                 at += 2
                 continue
             if token.is_word("MEASUREMENT") and self._at(at + 1).raw == "=":
-                self._name(at + 2, Kind.TOPIC_PREFIX)
+                self._name(at + 2, ValueKind.TOPIC_PREFIX)
                 at += 3
                 continue
             if token.kind == "text":
@@ -176,7 +176,11 @@ class _Query:
         """Rewrite names with commas between; return what comes after."""
         while True:
             parts, at = self._parts(at)
-            kinds = (Kind.DATABASE, Kind.RETENTION_POLICY, Kind.TOPIC_PREFIX)
+            kinds = (
+                ValueKind.DATABASE,
+                ValueKind.RETENTION_POLICY,
+                ValueKind.TOPIC_PREFIX,
+            )
             named = zip(reversed(parts), reversed(kinds), strict=False)
             for part, kind in named:
                 if part is not None:
@@ -196,7 +200,7 @@ class _Query:
                 return parts, at
             at += 1
 
-    def _name(self, at: int, kind: Kind) -> None:
+    def _name(self, at: int, kind: ValueKind) -> None:
         token = self._at(at)
         if token.kind == "regex":
             self._set(at, self._rewriter.regex(token.raw))
@@ -239,13 +243,13 @@ def _quote(mark: str, text: str) -> str:
 
 
 ARGUMENTS = {
-    "bucket": Kind.DATABASE,
-    "host": Kind.ENDPOINT,
-    "url": Kind.ENDPOINT,
-    "endpoint": Kind.ENDPOINT,
-    "channel": Kind.HANDLER,
-    "token": Kind.HANDLER,
-    "bucketID": Kind.DATABASE,
+    "bucket": ValueKind.DATABASE,
+    "host": ValueKind.ENDPOINT,
+    "url": ValueKind.ENDPOINT,
+    "endpoint": ValueKind.ENDPOINT,
+    "channel": ValueKind.HANDLER,
+    "token": ValueKind.HANDLER,
+    "bucketID": ValueKind.DATABASE,
 }
 """Named arguments that name something of a site."""
 
@@ -275,11 +279,13 @@ def rewrite_flux(query: str, rewriter: Rewriter) -> str:
 
 def rewrite_bucket(name: str, rewriter: Rewriter) -> str:
     """Rewrite the name of a bucket: of 1.x it is ``database/policy``."""
-    if rewriter.translation.exact(Kind.DATABASE, name) is not None:
-        return rewriter.exact(Kind.DATABASE, name)
+    if rewriter.translation.exact(ValueKind.DATABASE, name) is not None:
+        return rewriter.exact(ValueKind.DATABASE, name)
     database, slash, policy = name.partition("/")
-    return rewriter.exact(Kind.DATABASE, database) + (
-        slash + rewriter.exact(Kind.RETENTION_POLICY, policy) if slash else ""
+    return rewriter.exact(ValueKind.DATABASE, database) + (
+        slash + rewriter.exact(ValueKind.RETENTION_POLICY, policy)
+        if slash
+        else ""
     )
 
 
@@ -287,14 +293,16 @@ def _is_import(before: list[Token]) -> bool:
     return bool(before) and before[-1].raw in {"import", "package"}
 
 
-def _argument(before: list[Token]) -> Kind | None:
+def _argument(before: list[Token]) -> ValueKind | None:
     """Return the kind of the value after ``name:``."""
     if len(before) == 2 and before[1].raw == ":":
         return ARGUMENTS.get(before[0].raw)
     return None
 
 
-def _rewrite_flux_text(raw: str, kind: Kind | None, rewriter: Rewriter) -> str:
+def _rewrite_flux_text(
+    raw: str, kind: ValueKind | None, rewriter: Rewriter
+) -> str:
     try:
         old: str = json.loads(raw, strict=False)
     except ValueError:
@@ -302,9 +310,9 @@ def _rewrite_flux_text(raw: str, kind: Kind | None, rewriter: Rewriter) -> str:
         why = "is written with an escape that the map cannot follow"
         return raw if kind is None else rewriter.stop(kind, raw, why)
     match kind:
-        case Kind.DATABASE:
+        case ValueKind.DATABASE:
             new = rewrite_bucket(old, rewriter)
-        case Kind.ENDPOINT:
+        case ValueKind.ENDPOINT:
             new = rewriter.address(old)
         case None:
             new = rewriter.text(old)

@@ -8,8 +8,8 @@ from types import MappingProxyType
 from typing import Any, Self
 from urllib.parse import urlsplit
 
+from mirrorwatch.bundled_files import bundled_folder
 from mirrorwatch.exceptions import ConfigError, PromotionError
-from mirrorwatch.shipped import shipped
 
 from .chronograf import Chronograf, from_chronograf
 from .config import OURS, ServerConfig, SiteConfig, SitesConfig
@@ -18,7 +18,7 @@ from .http import Api
 from .item import Item, Product
 from .kapacitor import Kapacitor
 from .queries import tokenize
-from .values import Kind, SiteValues, Translation
+from .values import SiteValues, Translation, ValueKind
 
 __all__ = ["GROUPS", "OpenSite", "open_site", "translation"]
 
@@ -47,9 +47,9 @@ PAGES = MappingProxyType(
 def our_values(group: str) -> SiteValues:
     """Return what our own dashboards or rules call things."""
     return {
-        Kind.DATABASE: {"mirrorwatch": DATABASE},
-        Kind.RETENTION_POLICY: {"mirrorwatch": POLICY},
-        Kind.ENDPOINT: {"page": PAGES[group]},
+        ValueKind.DATABASE: {"mirrorwatch": DATABASE},
+        ValueKind.RETENTION_POLICY: {"mirrorwatch": POLICY},
+        ValueKind.ENDPOINT: {"page": PAGES[group]},
     }
 
 
@@ -68,7 +68,7 @@ class Ours:
         self._group = group
 
     def list(self) -> Sequence[Item]:
-        folder = shipped(self._group)
+        folder = bundled_folder(self._group)
         return [
             *_chronograf(folder / "chronograf"),
             *_grafana(folder),

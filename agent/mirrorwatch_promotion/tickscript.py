@@ -12,7 +12,7 @@ from .queries import (
     rewrite_influxql,
     tokenize,
 )
-from .values import Kind, Rewriter
+from .values import Rewriter, ValueKind
 
 __all__ = ["Slot", "Slots", "TickScript", "fill", "find_slot", "slots_of"]
 
@@ -36,7 +36,7 @@ class Slot(Enum):
     """Any other text: a value that is compared, such as a tag's."""
 
 
-Slots = tuple[Kind | Slot, ...]
+Slots = tuple[ValueKind | Slot, ...]
 """How a value is read: in one way, unless a variable is used for several
 things."""
 
@@ -48,10 +48,10 @@ _RECEIVERS = (
     "brokername",
 )
 
-_SLOTS: dict[str, Kind | Slot] = {
-    **dict.fromkeys(_RECEIVERS, Kind.HANDLER),
-    "database": Kind.DATABASE,
-    "retentionpolicy": Kind.RETENTION_POLICY,
+_SLOTS: dict[str, ValueKind | Slot] = {
+    **dict.fromkeys(_RECEIVERS, ValueKind.HANDLER),
+    "database": ValueKind.DATABASE,
+    "retentionpolicy": ValueKind.RETENTION_POLICY,
     "measurement": Slot.NAME,
     "topic": Slot.NAME,
     "topics": Slot.NAME,
@@ -61,19 +61,19 @@ _SLOTS: dict[str, Kind | Slot] = {
     "queryflux": Slot.FLUX,
     "message": Slot.PROSE,
     "details": Slot.PROSE,
-    "post": Kind.ENDPOINT,
-    "httppost": Kind.ENDPOINT,
-    "tcp": Kind.ENDPOINT,
-    "addr": Kind.ENDPOINT,
-    "address": Kind.ENDPOINT,
-    "url": Kind.ENDPOINT,
-    "channelurl": Kind.ENDPOINT,
+    "post": ValueKind.ENDPOINT,
+    "httppost": ValueKind.ENDPOINT,
+    "tcp": ValueKind.ENDPOINT,
+    "addr": ValueKind.ENDPOINT,
+    "address": ValueKind.ENDPOINT,
+    "url": ValueKind.ENDPOINT,
+    "channelurl": ValueKind.ENDPOINT,
 }
 """Properties and nodes of TICKscripts, and options of topic handlers, which
 are the same words with hyphens."""
 
 
-def find_slot(name: str) -> Kind | Slot | None:
+def find_slot(name: str) -> ValueKind | Slot | None:
     """Return how the value of a property or option is read, if known.
 
     Notes
@@ -82,7 +82,7 @@ def find_slot(name: str) -> Kind | Slot | None:
     none at the other, and must not get there unseen.
     """
     slot = _SLOTS.get(name.replace("-", "").replace("_", "").lower())
-    return Kind.HANDLER if slot is None and SECRET.search(name) else slot
+    return ValueKind.HANDLER if slot is None and SECRET.search(name) else slot
 
 
 def slots_of(variable: str, rewriter: Rewriter) -> Slots:
@@ -95,13 +95,15 @@ def fill(slots: Slots, value: str, rewriter: Rewriter) -> str:
     """Rewrite a value by how it is read, which stops if that is unclear."""
     found = {_fill(slot, value, rewriter): slot for slot in slots}
     if len(found) > 1:
-        kinds = [slot for slot in slots if isinstance(slot, Kind)]
+        kinds = [slot for slot in slots if isinstance(slot, ValueKind)]
         why = "is used for several things, which differ at the other site"
-        return rewriter.stop(kinds[0] if kinds else Kind.DATABASE, value, why)
+        return rewriter.stop(
+            kinds[0] if kinds else ValueKind.DATABASE, value, why
+        )
     return next(iter(found))
 
 
-def _fill(slot: Kind | Slot, value: str, rewriter: Rewriter) -> str:
+def _fill(slot: ValueKind | Slot, value: str, rewriter: Rewriter) -> str:
     match slot:
         case Slot.INFLUXQL:
             return rewrite_influxql(value, rewriter)
@@ -111,8 +113,8 @@ def _fill(slot: Kind | Slot, value: str, rewriter: Rewriter) -> str:
             return rewriter.prose(value)
         case Slot.TEXT:
             return rewriter.text(value)
-        case Slot.NAME | Kind():
-            kind = Kind.TOPIC_PREFIX if slot is Slot.NAME else slot
+        case Slot.NAME | ValueKind():
+            kind = ValueKind.TOPIC_PREFIX if slot is Slot.NAME else slot
             return rewriter.value(kind, value)
 
 
@@ -144,7 +146,7 @@ class TickScript:
         self._slots: dict[int, Slots] = {}
         self._parts: dict[int, Slots] = {}
         self._properties: dict[int, str] = {}
-        self._uses: dict[str, dict[Kind | Slot, str]] = {}
+        self._uses: dict[str, dict[ValueKind | Slot, str]] = {}
         for at in range(len(self._indices)):
             self._look_at(at)
         # A variable is used after it is declared: the last one first.
@@ -181,8 +183,8 @@ class TickScript:
         if word.kind != "word":
             return
         if word.raw == "dbrp" and self._at(at + 1).kind == "name":
-            self._slots[self._indices[at + 1]] = (Kind.DATABASE,)
-            self._slots[self._indices[at + 3]] = (Kind.RETENTION_POLICY,)
+            self._slots[self._indices[at + 1]] = (ValueKind.DATABASE,)
+            self._slots[self._indices[at + 3]] = (ValueKind.RETENTION_POLICY,)
         slot = find_slot(word.raw)
         called = self._at(at - 1).raw in {".", "|"} and (
             self._at(at + 1).raw == "("
@@ -252,9 +254,9 @@ class TickScript:
 
     def _rewrite(self, index: int, token: Token, rewriter: Rewriter) -> Token:
         if index in self._parts:
-            kinds = [k for k in self._parts[index] if isinstance(k, Kind)]
+            kinds = [k for k in self._parts[index] if isinstance(k, ValueKind)]
             rewriter.stop(
-                kinds[0] if kinds else Kind.DATABASE,
+                kinds[0] if kinds else ValueKind.DATABASE,
                 _bare(token),
                 "is one of several texts put together, not a whole name",
             )

@@ -10,15 +10,15 @@ from .item import SECRET, hide
 
 __all__ = [
     "EVERYWHERE",
-    "Kind",
     "Rewriter",
     "SiteValues",
     "Translation",
+    "ValueKind",
     "find_leftovers",
 ]
 
 
-class Kind(StrEnum):
+class ValueKind(StrEnum):
     """What a value names; each kind has names of its own."""
 
     DATABASE = "databases"
@@ -44,19 +44,21 @@ class Kind(StrEnum):
     """A URL or a host."""
 
 
-SiteValues = Mapping[Kind, Mapping[str, str]]
+SiteValues = Mapping[ValueKind, Mapping[str, str]]
 """Values of one site by their logical names, which all sites share."""
 
-EVERYWHERE: Mapping[Kind, frozenset[str]] = {
+EVERYWHERE: Mapping[ValueKind, frozenset[str]] = {
     # "" is the default of whoever reads it; the rest are names that the
     # products give themselves (InfluxDB, Chronograf's rules).
-    Kind.DATABASE: frozenset({"", "_internal", "chronograf"}),
-    Kind.RETENTION_POLICY: frozenset({"", "autogen", "default", "monitor"}),
-    Kind.SOURCE: frozenset({"", "dynamic", "cs"}),
-    Kind.DATASOURCE: frozenset(
+    ValueKind.DATABASE: frozenset({"", "_internal", "chronograf"}),
+    ValueKind.RETENTION_POLICY: frozenset(
+        {"", "autogen", "default", "monitor"}
+    ),
+    ValueKind.SOURCE: frozenset({"", "dynamic", "cs"}),
+    ValueKind.DATASOURCE: frozenset(
         {"", "grafana", "-- Grafana --", "-- Mixed --", "-- Dashboard --"}
     ),
-    Kind.HANDLER: frozenset({""}),
+    ValueKind.HANDLER: frozenset({""}),
 }
 """What is called the same at every site."""
 
@@ -82,7 +84,7 @@ class Translation:
     target: SiteValues
     """Values where they go to."""
 
-    everywhere: Mapping[Kind, frozenset[str]] = field(
+    everywhere: Mapping[ValueKind, frozenset[str]] = field(
         default_factory=lambda: EVERYWHERE
     )
     """Values that are the same at all sites."""
@@ -92,7 +94,7 @@ class Translation:
         """The way back."""
         return Translation(self.target, self.source, self.everywhere)
 
-    def exact(self, kind: Kind, value: str) -> str | None:
+    def exact(self, kind: ValueKind, value: str) -> str | None:
         """Return what a value is called at the other site.
 
         Returns
@@ -127,14 +129,14 @@ class Translation:
 
     def knows_address(self, value: str) -> bool:
         """Tell whether a text is, as a whole, an address of this site."""
-        return value in self.source.get(Kind.ENDPOINT, {}).values()
+        return value in self.source.get(ValueKind.ENDPOINT, {}).values()
 
-    def why_not(self, kind: Kind, value: str) -> str:
+    def why_not(self, kind: ValueKind, value: str) -> str:
         """Say why a value has no translation."""
         there = self.target.get(kind, {})
         for name, old in self.source.get(kind, {}).items():
             if old == value or (
-                kind is Kind.ENDPOINT and value.startswith(old)
+                kind is ValueKind.ENDPOINT and value.startswith(old)
             ):
                 key = f"{kind}.{name}"
                 if name in there:
@@ -161,13 +163,13 @@ class Translation:
         known = (
             prefix
             for site in (self.source, self.target)
-            for prefix in site.get(Kind.TOPIC_PREFIX, {}).values()
+            for prefix in site.get(ValueKind.TOPIC_PREFIX, {}).values()
         )
         return any(
             _escape(prefix) in text for prefix in known if "." in prefix
         )
 
-    def _pairs(self, kind: Kind) -> Iterator[tuple[str, str]]:
+    def _pairs(self, kind: ValueKind) -> Iterator[tuple[str, str]]:
         """Yield old and new values, the longest first."""
         there = self.target.get(kind, {})
         pairs = [
@@ -177,7 +179,7 @@ class Translation:
         ]
         yield from sorted(pairs, key=lambda pair: -len(pair[0]))
 
-    def _exact(self, kind: Kind, value: str) -> str | None:
+    def _exact(self, kind: ValueKind, value: str) -> str | None:
         found = {new for old, new in self._pairs(kind) if old == value}
         if not found and value in self.everywhere.get(kind, ()):
             return value
@@ -185,8 +187,8 @@ class Translation:
         return found.pop() if len(found) == 1 else None
 
     def _address(self, value: str) -> str | None:
-        same = ((a, a) for a in self.everywhere.get(Kind.ENDPOINT, ()))
-        pairs = [*self._pairs(Kind.ENDPOINT), *same]
+        same = ((a, a) for a in self.everywhere.get(ValueKind.ENDPOINT, ()))
+        pairs = [*self._pairs(ValueKind.ENDPOINT), *same]
         for old, new in sorted(pairs, key=lambda pair: -len(pair[0])):
             rest = value.removeprefix(old)
             if value.startswith(old) and (
@@ -196,7 +198,7 @@ class Translation:
         return None
 
     def _regex(self, pattern: str) -> str | None:
-        pairs = dict(self._pairs(Kind.TOPIC_PREFIX))
+        pairs = dict(self._pairs(ValueKind.TOPIC_PREFIX))
         if not pairs:
             return pattern
         escaped = {_escape(old): _escape(new) for old, new in pairs.items()}
@@ -215,7 +217,7 @@ class Translation:
         return starts.sub(lambda match: escaped[match[0]], pattern)
 
     def _prefixed(self, value: str) -> str:
-        for old, new in self._pairs(Kind.TOPIC_PREFIX):
+        for old, new in self._pairs(ValueKind.TOPIC_PREFIX):
             if value.startswith(old):
                 return new + value.removeprefix(old)
         return value
@@ -240,13 +242,13 @@ VARIABLE = re.compile(r"\w+")
 """Its name: what follows may be a format, as in ``${name:regex}``."""
 
 NAMES = {
-    Kind.DATABASE: "database",
-    Kind.RETENTION_POLICY: "retention policy",
-    Kind.SOURCE: "source",
-    Kind.DATASOURCE: "data source",
-    Kind.TOPIC_PREFIX: "topic prefix",
-    Kind.HANDLER: "handler",
-    Kind.ENDPOINT: "endpoint",
+    ValueKind.DATABASE: "database",
+    ValueKind.RETENTION_POLICY: "retention policy",
+    ValueKind.SOURCE: "source",
+    ValueKind.DATASOURCE: "data source",
+    ValueKind.TOPIC_PREFIX: "topic prefix",
+    ValueKind.HANDLER: "handler",
+    ValueKind.ENDPOINT: "endpoint",
 }
 
 
@@ -257,7 +259,7 @@ class Stop:
     place: str
     """Where it is, as a person finds it."""
 
-    kind: Kind
+    kind: ValueKind
     """What it names."""
 
     value: str
@@ -267,7 +269,7 @@ class Stop:
     """What is wrong with it."""
 
     def __str__(self) -> str:
-        secret = self.kind is Kind.HANDLER and SECRET.search(self.place)
+        secret = self.kind is ValueKind.HANDLER and SECRET.search(self.place)
         shown = "(hidden)" if secret else repr(hide(self.value))
         return f"{self.place}: {NAMES[self.kind]} {shown} {self.why}"
 
@@ -282,7 +284,7 @@ class Rewriter:
     stops: list[Stop] = field(default_factory=list)
     """What is not known."""
 
-    uses: dict[str, set[Kind]] = field(default_factory=dict)
+    uses: dict[str, set[ValueKind]] = field(default_factory=dict)
     """What variables stand for, by their names."""
 
     _place: list[str] = field(default_factory=list)
@@ -306,7 +308,7 @@ class Rewriter:
         yield
         del self._place[len(self._place) - len(place) :]
 
-    def stop(self, kind: Kind, value: str, why: str | None = None) -> str:
+    def stop(self, kind: ValueKind, value: str, why: str | None = None) -> str:
         """Note a value that is not known, and return it as it is."""
         why = why or self.translation.why_not(kind, value)
         self.stops.append(
@@ -314,7 +316,7 @@ class Rewriter:
         )
         return value
 
-    def exact(self, kind: Kind, value: str) -> str:
+    def exact(self, kind: ValueKind, value: str) -> str:
         """Rewrite a value that names one thing of a kind."""
         if TEMPLATE.fullmatch(value):
             if name := VARIABLE.search(value):
@@ -328,7 +330,7 @@ class Rewriter:
         found = self.translation.prefixed(value)
         if found is None:
             why = "begins as names of the other site do"
-            return self.stop(Kind.TOPIC_PREFIX, value, why)
+            return self.stop(ValueKind.TOPIC_PREFIX, value, why)
         return found
 
     def address(self, value: str) -> str:
@@ -336,13 +338,13 @@ class Rewriter:
         if TEMPLATE.match(value):
             return value
         found = self.translation.address(value)
-        return self.stop(Kind.ENDPOINT, value) if found is None else found
+        return self.stop(ValueKind.ENDPOINT, value) if found is None else found
 
-    def value(self, kind: Kind, value: str) -> str:
+    def value(self, kind: ValueKind, value: str) -> str:
         """Rewrite a value by what it names."""
-        if kind is Kind.TOPIC_PREFIX:
+        if kind is ValueKind.TOPIC_PREFIX:
             return self.prefixed(value)
-        if kind is Kind.ENDPOINT:
+        if kind is ValueKind.ENDPOINT:
             return self.address(value) if value else value
         return self.exact(kind, value)
 
@@ -379,14 +381,19 @@ class Rewriter:
         found = self.translation.regex(pattern)
         if found is None:
             why = "is a regex that the map cannot follow for sure"
-            return self.stop(Kind.TOPIC_PREFIX, pattern, why)
+            return self.stop(ValueKind.TOPIC_PREFIX, pattern, why)
         return found
 
 
 SHORTEST = 4
 """Shorter values are too often parts of other words."""
 
-TOLD = (Kind.DATABASE, Kind.TOPIC_PREFIX, Kind.HANDLER, Kind.ENDPOINT)
+TOLD = (
+    ValueKind.DATABASE,
+    ValueKind.TOPIC_PREFIX,
+    ValueKind.HANDLER,
+    ValueKind.ENDPOINT,
+)
 """Names of retention policies are everyday words, ids are numbers."""
 
 

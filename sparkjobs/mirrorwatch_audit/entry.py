@@ -22,11 +22,11 @@ from mirrorwatch.domain.audit.result import (
 from mirrorwatch.exceptions import MirrorwatchError
 
 from .digest.reader import KafkaReader
-from .job import Job
+from .job import AuditJob
 from .report.report import report_page
 from .session import make_session, translated
 from .split import Split
-from .store.store import Store, only_one
+from .store.store import RunStore, only_one
 from .tools import Progress, Quiet, Settings, SitePlanner, Terminal, Tools
 
 __all__ = ["Audits", "opened"]
@@ -80,13 +80,13 @@ class Audits:
         )
         self._folder = folder
         self._keep = audit.keep
-        self._store = Store(session, folder)
+        self._store = RunStore(session, folder)
         self._split = Split(self._tools, session)
 
     def run(self, request: Request) -> list[FinishedAudit]:
         """Carry out what is asked for, alone on the folder of all runs."""
         with only_one(self._folder):
-            finished = list(Job(self._tools, self._store).run(request))
+            finished = list(AuditJob(self._tools, self._store).run(request))
             self._forget()
         return finished
 

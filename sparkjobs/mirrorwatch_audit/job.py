@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
-from mirrorwatch.domain.audit.plan import Ends, Plan, Request, Side
+from mirrorwatch.domain.audit.plan import AuditedEnds, Plan, Request, Side
 from mirrorwatch.domain.audit.result import FinishedAudit
 from mirrorwatch.exceptions import AuditError
 
@@ -14,13 +14,13 @@ from .report.report import report_page
 from .session import translated
 from .store.carry import usable_carry
 from .store.nights import Nights
-from .store.store import FrozenRun, Store
+from .store.store import FrozenRun, RunStore
 from .tools import Tools
 
-__all__ = ["Job"]
+__all__ = ["AuditJob"]
 
 
-class Job:
+class AuditJob:
     """Carries out what is asked for, and keeps what was found.
 
     Parameters
@@ -36,7 +36,7 @@ class Job:
     a nightly run that began has the same ones when it is run again.
     """
 
-    def __init__(self, tools: Tools, store: Store) -> None:
+    def __init__(self, tools: Tools, store: RunStore) -> None:
         self._tools = tools
         self._store = store
 
@@ -58,8 +58,8 @@ class Job:
         tools = self._tools
         if request.window is not None:
             with tools.progress.stage("Freezing the ranges"):
-                plan = tools.planner.freeze(request, Ends())
-            yield FrozenRun(plan=plan, before=Ends())
+                plan = tools.planner.freeze(request, AuditedEnds())
+            yield FrozenRun(plan=plan, before=AuditedEnds())
             return
         today = tools.clock().astimezone(tools.settings.timezone).date()
         nights = Nights(self._store, tools.planner, today).runs(request)

@@ -4,16 +4,16 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 
-from mirrorwatch.domain.audit.plan import Ends, Plan, Request, Side
+from mirrorwatch.domain.audit.plan import AuditedEnds, Plan, Request, Side
 from mirrorwatch.domain.audit.result import Crossing
 from mirrorwatch.exceptions import AuditError
 from mirrorwatch.state.audits import from_versioned, to_versioned
 
-from .compare.audit import Judged, digest_side, judge
+from .compare.audit import JudgedAudit, digest_side, judge
 from .compare.digests import comparable
 from .digest.digest import reading_of
 from .session import translated
-from .store.store import Folder
+from .store.store import HadoopFolder
 from .tools import Tools
 
 __all__ = ["Split"]
@@ -59,7 +59,7 @@ class Split:
         read_committed: bool,
     ) -> Crossing:
         """Digest one side; only its clusters are asked."""
-        tools, out = self._tools, Folder(self._session, folder)
+        tools, out = self._tools, HadoopFolder(self._session, folder)
         with tools.progress.stage("Freezing the ranges"):
             plan = tools.planner.freeze_side(
                 request, side, read_committed=read_committed
@@ -84,13 +84,13 @@ class Split:
 
     def compare(
         self, source: str, target: str
-    ) -> tuple[Judged, tuple[Crossing, ...]]:
+    ) -> tuple[JudgedAudit, tuple[Crossing, ...]]:
         """Compare the folders of two sides; both clusters are asked."""
         tools = self._tools
         began = tools.clock()
         folders = [
-            Folder(self._session, source),
-            Folder(self._session, target),
+            HadoopFolder(self._session, source),
+            HadoopFolder(self._session, target),
         ]
         sides: tuple[Side, Side] = ("source", "target")
         digested = [
@@ -104,7 +104,7 @@ class Split:
                 "topics: make them anew with the same options on both sides"
             )
         with tools.progress.stage("Freezing the ranges"):
-            plan = tools.planner.freeze(asked, Ends())
+            plan = tools.planner.freeze(asked, AuditedEnds())
         judged = judge(
             tools,
             comparable(plan, digested[0].plan, digested[1].plan),
@@ -114,7 +114,7 @@ class Split:
         crossings = tuple(map(self._crossing, folders, sides))
         return judged, crossings
 
-    def _digested(self, folder: Folder, side: Side) -> _Digested:
+    def _digested(self, folder: HadoopFolder, side: Side) -> _Digested:
         texts = folder.read_texts("digested")
         if not texts:
             raise AuditError(
@@ -129,7 +129,7 @@ class Split:
             )
         return found
 
-    def _crossing(self, folder: Folder, side: Side) -> Crossing:
+    def _crossing(self, folder: HadoopFolder, side: Side) -> Crossing:
         read = reading_of(_table(folder))
         parts = ("digest", "digested")
         return Crossing(
@@ -140,7 +140,7 @@ class Split:
         )
 
 
-def _table(folder: Folder) -> DataFrame:
+def _table(folder: HadoopFolder) -> DataFrame:
     digest = folder.read_table("digest")
     if digest is None:
         raise AuditError(f"{folder.url} is not whole: its digest is missing")

@@ -15,7 +15,7 @@ from rich.status import Status
 from mirrorwatch.audit import freeze, freeze_side, recheck
 from mirrorwatch.config import Config
 from mirrorwatch.domain.audit.plan import (
-    Ends,
+    AuditedEnds,
     Plan,
     Request,
     Side,
@@ -102,7 +102,7 @@ class Terminal:
 class Freezer(Protocol):
     """Freezes what is compared."""
 
-    def freeze(self, request: Request, before: Ends) -> Plan:
+    def freeze(self, request: Request, before: AuditedEnds) -> Plan:
         """Return what one run compares.
 
         Raises
@@ -154,7 +154,7 @@ class SitePlanner:
         self._config = config
         self._clock = clock
 
-    def freeze(self, request: Request, before: Ends) -> Plan:
+    def freeze(self, request: Request, before: AuditedEnds) -> Plan:
         return freeze(self._config, request, before, clock=self._clock)
 
     def freeze_side(

@@ -8,19 +8,19 @@ from typing import Any
 
 import yaml
 
+from mirrorwatch.bundled_files import bundled_folder
 from mirrorwatch.domain.canary.check import CanaryLimits
 from mirrorwatch.domain.catalogue import CATALOGUE
 from mirrorwatch.domain.checks import CHECKS
 from mirrorwatch.domain.report import Health
-from mirrorwatch.shipped import shipped
 from mirrorwatch_alerting import ALERTS
-from mirrorwatch_alerting.alerts import TEXTS, Judged
+from mirrorwatch_alerting.alerts import TEXTS, WhenHealth
 from mirrorwatch_alerting.files import files
 from mirrorwatch_alerting.tick import FRESH
 from tests.support.programs import program
 
 ROOT = Path(__file__).parents[2]
-KEPT = shipped("alerts")
+KEPT = bundled_folder("alerts")
 PROMETHEUS = KEPT / "prometheus" / "mirrorwatch.yaml"
 RUNBOOK = (ROOT / "docs" / "runbook.md").read_text(encoding="utf-8")
 DOMAIN = ROOT / "agent" / "mirrorwatch" / "domain"
@@ -76,7 +76,7 @@ def test_no_alert_is_of_a_single_sample() -> None:
 
 def test_points_that_come_late_neither_make_nor_end_an_alert() -> None:
     for alert in ALERTS:
-        if isinstance(alert.when, Judged):
+        if isinstance(alert.when, WhenHealth):
             assert alert.recovery >= FRESH
             assert alert.hold > FRESH
 
@@ -98,7 +98,7 @@ def _sources_of(check: str) -> list[Path]:
 
 def test_one_late_probe_makes_no_ticket() -> None:
     for alert in ALERTS:
-        if isinstance(alert.when, Judged):
+        if isinstance(alert.when, WhenHealth):
             remembered = CanaryLimits().warning_window
             warning = alert.when.health is Health.WARNING
             assert not warning or alert.hold > remembered

@@ -13,7 +13,7 @@ from mirrorwatch.clock import utc_now
 from mirrorwatch.domain.report import Flow
 from mirrorwatch.ports import AgentState, Report
 from mirrorwatch_alerting import ALERTS
-from mirrorwatch_alerting.alerts import Judged
+from mirrorwatch_alerting.alerts import WhenHealth
 from mirrorwatch_alerting.kapacitor import scripts
 from tests.support.builders import a_report
 from tests.support.kapacitor_alerts import AlertingKapacitor
@@ -25,7 +25,7 @@ TICK = timedelta(seconds=1)
 PATIENCE = 120.0
 """Seconds for what takes ten."""
 
-JUDGED = [alert for alert in ALERTS if isinstance(alert.when, Judged)]
+JUDGED = [alert for alert in ALERTS if isinstance(alert.when, WhenHealth)]
 OWN = [
     replace(alert, hold=max(alert.hold / 60, 3 * TICK))
     for alert in ALERTS

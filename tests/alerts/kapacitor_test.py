@@ -7,7 +7,7 @@ import pytest
 
 from mirrorwatch.domain.report import Health
 from mirrorwatch_alerting import ALERTS, Alert, Severity
-from mirrorwatch_alerting.alerts import Judged
+from mirrorwatch_alerting.alerts import WhenHealth
 from tests.support.kapacitor_alerts import AlertingKapacitor
 from tests.support.kapacitor_stories import (
     HURRIED,
@@ -32,7 +32,7 @@ def told(message: str) -> list[str]:
 
 def fault(alert: Alert) -> Story:
     """One bad sample, then a lasting fault, then it is mended."""
-    assert isinstance(alert.when, Judged)
+    assert isinstance(alert.when, WhenHealth)
     bad = {alert.when.check: alert.when.health}
     lasts = alert.hold // TICK + 3
     return [*[{}] * 3, bad, *[{}] * 3, *[bad] * lasts, {}]

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from mirrorwatch.bundled_files import bundled_folder
 from mirrorwatch.domain.checks import CHECKS
 from mirrorwatch.domain.report import Health
-from mirrorwatch.shipped import shipped
 from tests.support.alert_stories import at, expected
 from tests.support.promtool import FLOW, OTHER, Story, check_stories, health_of
 
 pytestmark = pytest.mark.slow
 
-RULES = shipped("alerts") / "prometheus" / "mirrorwatch.yaml"
+RULES = bundled_folder("alerts") / "prometheus" / "mirrorwatch.yaml"
 SCRAPE = timedelta(seconds=15)
 MINUTE = 4
 """In scrapes."""

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from mirrorwatch.bundled_files import bundled_folder
 from mirrorwatch.domain.checks import CHECKS
 from mirrorwatch.domain.report import Health
-from mirrorwatch.shipped import shipped
 from mirrorwatch_alerting import ALERTS, Alert
 from mirrorwatch_alerting.alerts import (
     Above,
     Grows,
-    Judged,
     Old,
     Silent,
     Vanished,
+    WhenHealth,
 )
 from tests.support.alert_stories import (
     AFTER,
@@ -34,7 +34,7 @@ from tests.support.promtool import FLOW, OTHER, Story, check_stories, health_of
 
 pytestmark = pytest.mark.slow
 
-RULES = shipped("alerts") / "prometheus" / "mirrorwatch.yaml"
+RULES = bundled_folder("alerts") / "prometheus" / "mirrorwatch.yaml"
 MAINTENANCE = f'mirrorwatch_maintenance{{flow="{FLOW}"}}'
 LAST_TICK = "mirrorwatch_last_tick_timestamp_seconds"
 BAD = (Health.CRITICAL, Health.WARNING, Health.UNKNOWN)
@@ -52,7 +52,7 @@ def test_each_check_fires_for_its_fault_only_and_resolves(
 
 
 def test_every_alert_of_a_check_is_fired_by_one_of_these_faults() -> None:
-    judged = {a.name for a in ALERTS if isinstance(a.when, Judged)}
+    judged = {a.name for a in ALERTS if isinstance(a.when, WhenHealth)}
     assert set().union(*(story.ever for story in FAULTS)) == judged
 
 
@@ -144,7 +144,7 @@ def test_an_alert_stays_when_its_data_stop_and_the_silence_is_told(
 def test_the_agents_own_alerts_fire_for_their_faults_only(
     tmp_path: Path,
 ) -> None:
-    own = [a for a in ALERTS if not isinstance(a.when, Judged)]
+    own = [a for a in ALERTS if not isinstance(a.when, WhenHealth)]
     check_stories(RULES, tmp_path, [own_fault(alert) for alert in own])
 
 
@@ -186,7 +186,7 @@ def own_fault(alert: Alert) -> Story:
             name = f'{metric.name}{{sink="influxdb"}}'
             values = f"7x{BEGIN - 1} 9x60"
             mended = BEGIN + within // STEP
-        case Judged():
+        case WhenHealth():
             raise AssertionError(alert)
     return Story(
         name=alert.name,

@@ -6,7 +6,12 @@ from dataclasses import replace
 import pytest
 from pyspark.sql import SparkSession
 
-from mirrorwatch.domain.audit.plan import Ends, Lane, SourceRange, ends_after
+from mirrorwatch.domain.audit.plan import (
+    AuditedEnds,
+    Lane,
+    SourceRange,
+    ends_after,
+)
 from mirrorwatch_audit.digest.records import small_table
 from mirrorwatch_audit.store.carry import CARRY, usable_carry
 from tests.support.plans import a_lane, a_plan
@@ -14,7 +19,7 @@ from tests.support.spark import SPARK, small_spark
 
 pytestmark = SPARK
 
-BEFORE = ends_after(a_plan(a_lane(source=(0, 10))), Ends())
+BEFORE = ends_after(a_plan(a_lane(source=(0, 10))), AuditedEnds())
 
 GOES_ON = a_lane(source=(10, 20))
 
@@ -32,7 +37,7 @@ def source(**changes: object) -> Lane:
 
 
 def usable(
-    spark: SparkSession, lane: Lane, before: Ends = BEFORE
+    spark: SparkSession, lane: Lane, before: AuditedEnds = BEFORE
 ) -> tuple[int, list[int | None]]:
     """Return how many of two records can be compared, and what is told."""
     place = (lane.flow, "events", 0, lane.flow, "events")
@@ -50,7 +55,7 @@ def test_a_range_that_goes_on_takes_up_what_was_left(
 ) -> None:
     assert usable(spark, GOES_ON) == (2, [])
     (end,) = BEFORE.ends
-    nothing_there = Ends((replace(end, target_id=""),))
+    nothing_there = AuditedEnds((replace(end, target_id=""),))
     assert usable(spark, GOES_ON, nothing_there) == (2, [])
 
 
@@ -73,4 +78,4 @@ def test_one_that_does_not_leaves_it_unverifiable(
 def test_neither_does_one_of_which_nothing_was_audited(
     spark: SparkSession,
 ) -> None:
-    assert usable(spark, GOES_ON, Ends()) == (0, [1])
+    assert usable(spark, GOES_ON, AuditedEnds()) == (0, [1])

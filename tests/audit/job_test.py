@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from mirrorwatch.domain.audit.plan import (
-    Ends,
+    AuditedEnds,
     Lane,
     Plan,
     Request,
@@ -19,8 +19,8 @@ from mirrorwatch.domain.audit.plan import (
 from mirrorwatch.domain.audit.result import FinishedAudit
 from mirrorwatch.exceptions import AuditError
 from mirrorwatch.state.audits import latest_audit
-from mirrorwatch_audit.job import Job
-from mirrorwatch_audit.store.store import Store
+from mirrorwatch_audit.job import AuditJob
+from mirrorwatch_audit.store.store import RunStore
 from mirrorwatch_audit.tools import Quiet, Settings, Tools
 from tests.support.logs import AT, FLOW, Logs, Record, make_lane, millis
 from tests.support.plans import a_plan
@@ -45,7 +45,7 @@ class Site:
         self.broken: Side | None = None
         self.days = 0
         self.folder = folder
-        self.store = Store(spark, str(folder))
+        self.store = RunStore(spark, str(folder))
 
     def read(self, lanes: Sequence[Lane], side: Side) -> DataFrame:
         read = self.logs(lanes, side)
@@ -56,7 +56,7 @@ class Site:
             else read
         )
 
-    def freeze(self, request: Request, before: Ends) -> Plan:
+    def freeze(self, request: Request, before: AuditedEnds) -> Plan:
         at = AT + timedelta(days=self.days)
         if self.lanes is None:
             return replace(a_plan(), lanes=())
@@ -78,7 +78,7 @@ class Site:
             progress=Quiet(),
             clock=lambda: AT + timedelta(days=self.days),
         )
-        (audit,) = Job(tools, self.store).run(Request())
+        (audit,) = AuditJob(tools, self.store).run(Request())
         return audit
 
 

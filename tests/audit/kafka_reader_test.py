@@ -9,7 +9,7 @@ from confluent_kafka import Producer
 from pyspark.sql import Row
 
 from mirrorwatch.domain.acls import Right
-from mirrorwatch.domain.audit.plan import Lane, SourceRange, Span
+from mirrorwatch.domain.audit.plan import AuditSpan, Lane, SourceRange
 from mirrorwatch_audit.digest.reader import KafkaReader
 from mirrorwatch_lab import Lab, LabSettings
 from tests.support.spark import SPARK, small_spark
@@ -99,8 +99,8 @@ def lane(
         cluster="summit",
         topic=topic,
         partition=partition,
-        span=Span(*span),
-        retained=Span(*span),
+        span=AuditSpan(*span),
+        retained=AuditSpan(*span),
         position=None,
         **more,
     )
@@ -110,8 +110,8 @@ def lane(
         target_topic=f"summit.{topic}",
         partition=partition,
         sources=(source,),
-        span=Span(0, 0),
-        retained=Span(0, 0),
+        span=AuditSpan(0, 0),
+        retained=AuditSpan(0, 0),
     )
 
 
@@ -166,7 +166,7 @@ def test_copies_that_were_aborted_are_not_read_at_the_target(
     read: KafkaReader,
 ) -> None:
     whole = lane("aborted", (0, 6))
-    target = replace(whole, target_topic="aborted", span=Span(0, 6))
+    target = replace(whole, target_topic="aborted", span=AuditSpan(0, 6))
     found = read([target], "target").orderBy("offset").collect()
     assert [row["value"] for row in found] == [b"first", b"last"]
 

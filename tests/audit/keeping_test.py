@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from mirrorwatch.domain.audit.plan import Ends, Window
-from mirrorwatch_audit.store.store import Folder, FrozenRun, Store
+from mirrorwatch.domain.audit.plan import AuditedEnds, TimeWindow
+from mirrorwatch_audit.store.store import FrozenRun, HadoopFolder, RunStore
 from tests.support.audits import NIGHT, a_finished, a_result
 from tests.support.plans import a_plan
 from tests.support.spark import SPARK, small_spark
@@ -33,14 +33,14 @@ class Runs:
     """Runs in a folder, by how many days before `NIGHT` they were."""
 
     def __init__(self, spark: SparkSession, folder: Path) -> None:
-        self.store = Store(spark, str(folder))
+        self.store = RunStore(spark, str(folder))
         self.folder = folder / "runs"
 
     def begin(self, name: str, days: int, *, adhoc: bool = False) -> datetime:
         at = NIGHT - days * DAY
-        window = Window(at - DAY, at) if adhoc else None
+        window = TimeWindow(at - DAY, at) if adhoc else None
         plan = a_plan(run=name, at=at, window=window)
-        self.store.save_plan(FrozenRun(plan=plan, before=Ends()))
+        self.store.save_plan(FrozenRun(plan=plan, before=AuditedEnds()))
         return at
 
     def finish(self, name: str, days: int, *, adhoc: bool = False) -> None:
@@ -104,4 +104,4 @@ def test_an_empty_folder_has_nothing_to_forget(
     runs: Runs, spark: SparkSession, tmp_path: Path
 ) -> None:
     runs.store.forget(OLD)
-    assert Folder(spark, str(tmp_path)).folders("runs") == {}
+    assert HadoopFolder(spark, str(tmp_path)).folders("runs") == {}

@@ -7,8 +7,13 @@ import pytest
 
 from mirrorwatch.audit.offsets import Offsets
 from mirrorwatch.audit.planner import AuditedTopics, join_lanes
-from mirrorwatch.domain.audit.facts import Draft, Drafts, LaneFacts, Origin
-from mirrorwatch.domain.audit.plan import End, Span, Unverifiable
+from mirrorwatch.domain.audit.facts import (
+    Draft,
+    LaneFacts,
+    PairBuilder,
+    SourceTopic,
+)
+from mirrorwatch.domain.audit.plan import AuditedEnd, AuditSpan, Unverifiable
 from mirrorwatch.domain.cluster_view import TopicConfigs
 from tests.support.builders import NOON
 
@@ -21,7 +26,7 @@ DRAFT = Draft(
     place=PLACE,
     topic_id="there",
     origins=(
-        Origin(flow="f", cluster="summit", place=PLACE, topic_id="here"),
+        SourceTopic(flow="f", cluster="summit", place=PLACE, topic_id="here"),
     ),
     flow="f",
     topic="t",
@@ -35,7 +40,7 @@ OFFSETS = Offsets(
     unsure=frozenset(),
 )
 
-END = End(
+END = AuditedEnd(
     flow="f",
     topic="t",
     partition=0,
@@ -69,13 +74,13 @@ class Joined:
 
     mirror: FakeMirror = field(default_factory=FakeMirror)
     offsets: Offsets = OFFSETS
-    end: End | None = END
+    end: AuditedEnd | None = END
     draft: Draft = DRAFT
     configs: dict[tuple[str, str], TopicConfigs] = field(default_factory=dict)
 
     def all(self) -> tuple[list[LaneFacts], list[Unverifiable]]:
         topics = AuditedTopics(
-            drafts=Drafts(lanes=[self.draft]), configs=self.configs
+            drafts=PairBuilder(lanes=[self.draft]), configs=self.configs
         )
         ends = {} if self.end is None else {self.end.place: self.end}
         return join_lanes(topics, self.offsets, {"f": self.mirror}, ends)
@@ -89,11 +94,11 @@ class Joined:
 def test_both_sides_are_joined() -> None:
     lane = Joined().lane()
     (feed,) = lane.feeds
-    assert (feed.log.retained, feed.position) == (Span(2, 10), 10)
+    assert (feed.log.retained, feed.position) == (AuditSpan(2, 10), 10)
     assert feed.syncs == ((5, 4), (9, 8))
     assert not feed.steady
     assert lane.goal is not None
-    assert lane.goal.retained == Span(1, 9)
+    assert lane.goal.retained == AuditSpan(1, 9)
     assert lane.timestamps
     assert not lane.compacted
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from mirrorwatch.audit.offsets import Offsets, freeze_offsets
-from mirrorwatch.domain.audit.facts import Drafts, IsolationHistory
+from mirrorwatch.domain.audit.facts import IsolationHistory, PairBuilder
 from mirrorwatch.domain.audit.plan import Lane
 from mirrorwatch.domain.mirror_records import Connector
 from mirrorwatch.mirrors.mirrormaker2 import MirrorMaker2
@@ -92,7 +92,9 @@ def test_where_it_is_not_known_both_ends_of_the_source_are_read() -> None:
     sites = {"summit": FakeSite("summit", asked, open_reads=1)}
     sites["ldf"] = FakeSite("ldf", [])
     mirror = AskedMirror(asked, read_committed=None)
-    found = freeze_offsets(Drafts(lanes=[DRAFT]), {"f": mirror}, sites, {})
+    found = freeze_offsets(
+        PairBuilder(lanes=[DRAFT]), {"f": mirror}, sites, {}
+    )
     both = ["summit all", "summit committed"]
     assert asked == [*both, "positions", *both]
     assert found.sources == {(HERE, False): 10, (HERE, True): 7}

@@ -5,7 +5,12 @@ from datetime import date, timedelta
 
 import pytest
 
-from mirrorwatch.domain.audit.plan import Ends, Plan, Request, Unverifiable
+from mirrorwatch.domain.audit.plan import (
+    AuditedEnds,
+    Plan,
+    Request,
+    Unverifiable,
+)
 from mirrorwatch.exceptions import AuditError
 from mirrorwatch_audit.store.nights import Nights
 from mirrorwatch_audit.store.store import FrozenRun
@@ -29,7 +34,7 @@ class Log:
     def today(self) -> date:
         return TODAY + timedelta(days=self.days)
 
-    def freeze(self, request: Request, before: Ends) -> Plan:
+    def freeze(self, request: Request, before: AuditedEnds) -> Plan:
         start = max((end.source_end for end in before.ends), default=0)
         end = min(start + 10, self.end)
         at = FROZEN_AT + timedelta(days=self.days, minutes=request.piece)
@@ -178,7 +183,7 @@ def test_a_past_night_that_was_never_run_has_no_records_of_its_own() -> None:
 
 def test_a_plan_is_kept_under_the_name_that_it_is_looked_for_by() -> None:
     class Stranger(Log):
-        def freeze(self, request: Request, before: Ends) -> Plan:
+        def freeze(self, request: Request, before: AuditedEnds) -> Plan:
             return replace(super().freeze(request, before), id="other")
 
     site = Site()

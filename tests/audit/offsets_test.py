@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from mirrorwatch.audit.offsets import freeze_offsets
-from mirrorwatch.domain.audit.facts import Draft, Drafts, Origin
-from mirrorwatch.domain.audit.plan import End
+from mirrorwatch.domain.audit.facts import Draft, PairBuilder, SourceTopic
+from mirrorwatch.domain.audit.plan import AuditedEnd
 from tests.support.builders import NOON
 
 PLACE = ("t", 0)
@@ -16,7 +16,7 @@ DRAFT = Draft(
     place=PLACE,
     topic_id="there",
     origins=(
-        Origin(flow="f", cluster="summit", place=PLACE, topic_id="here"),
+        SourceTopic(flow="f", cluster="summit", place=PLACE, topic_id="here"),
     ),
     flow="f",
     topic="t",
@@ -58,8 +58,8 @@ class FakeMirror:
         self.floors = floors
 
 
-def an_end(source_end: int) -> End:
-    return End(
+def an_end(source_end: int) -> AuditedEnd:
+    return AuditedEnd(
         flow="f",
         topic="t",
         partition=0,
@@ -75,7 +75,9 @@ def test_positions_are_read_between_the_ends_of_both_sides() -> None:
     asked: list[str] = []
     sites = {name: FakeSite(name, asked) for name in ("summit", "ldf")}
     mirror = FakeMirror(asked)
-    found = freeze_offsets(Drafts(lanes=[DRAFT]), {"f": mirror}, sites, {})
+    found = freeze_offsets(
+        PairBuilder(lanes=[DRAFT]), {"f": mirror}, sites, {}
+    )
     assert asked == [
         *("summit all", "positions"),
         *("ldf all", "ldf committed", "summit all"),
@@ -88,7 +90,7 @@ def test_syncs_are_wanted_from_where_it_was_audited_up_to() -> None:
     sites = {name: FakeSite(name, []) for name in ("summit", "ldf")}
     for source_end, floor in ((2, 3), (5, 5)):
         mirror, end = FakeMirror([]), an_end(source_end)
-        drafts = Drafts(lanes=[DRAFT])
+        drafts = PairBuilder(lanes=[DRAFT])
         freeze_offsets(drafts, {"f": mirror}, sites, {end.place: end})
         assert mirror.floors == {PLACE: floor}
 
@@ -98,7 +100,9 @@ def test_the_markers_of_an_exactly_once_mirror_are_waited_for() -> None:
     sites = {"summit": FakeSite("summit", asked)}
     sites["ldf"] = FakeSite("ldf", asked, open_reads=2)
     mirror = FakeMirror(asked, read_committed=True)
-    found = freeze_offsets(Drafts(lanes=[DRAFT]), {"f": mirror}, sites, {})
+    found = freeze_offsets(
+        PairBuilder(lanes=[DRAFT]), {"f": mirror}, sites, {}
+    )
     assert asked == [
         "summit committed",
         "positions",
@@ -115,7 +119,7 @@ def test_a_transaction_that_stays_open_leaves_positions_unproved() -> None:
     sites["ldf"] = FakeSite("ldf", [], open_reads=1000)
     mirror = FakeMirror([], read_committed=True)
     found = freeze_offsets(
-        Drafts(lanes=[DRAFT]),
+        PairBuilder(lanes=[DRAFT]),
         {"f": mirror},
         sites,
         {},

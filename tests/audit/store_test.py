@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from mirrorwatch.domain.audit.plan import Ends, ends_after
+from mirrorwatch.domain.audit.plan import AuditedEnds, ends_after
 from mirrorwatch.domain.audit.result import Hours
 from mirrorwatch.exceptions import AuditError
 from mirrorwatch.state.audits import latest_audit, read_audit, read_hours
 from mirrorwatch_audit.digest.digest import SCHEMA_VERSION
 from mirrorwatch_audit.session import translated
-from mirrorwatch_audit.store.store import Folder, FrozenRun, Store
+from mirrorwatch_audit.store.store import FrozenRun, HadoopFolder, RunStore
 from tests.support.audits import (
     NIGHT,
     a_finding,
@@ -35,8 +35,8 @@ def spark() -> Iterator[SparkSession]:
 
 
 @pytest.fixture
-def store(spark: SparkSession, tmp_path: Path) -> Store:
-    return Store(spark, str(tmp_path))
+def store(spark: SparkSession, tmp_path: Path) -> RunStore:
+    return RunStore(spark, str(tmp_path))
 
 
 def a_table(spark: SparkSession, *numbers: int) -> DataFrame:
@@ -53,10 +53,10 @@ FINISHED = a_finished(a_result(a_finding()))
 
 
 def test_what_is_kept_of_a_run_comes_back(
-    spark: SparkSession, store: Store
+    spark: SparkSession, store: RunStore
 ) -> None:
     plan = a_plan(a_lane(), a_lane("Ünïcode \n'\"", 3, source=(5, 2**40)))
-    before = ends_after(a_plan(), Ends())
+    before = ends_after(a_plan(), AuditedEnds())
     run = FrozenRun(plan=plan, before=before, carried_from="nightly-2026")
     hours = Hours(counts=(an_hour(), an_hour(None)))
     store.save_plan(run)
@@ -77,7 +77,7 @@ def test_what_is_kept_of_a_run_comes_back(
 
 
 def test_a_folder_on_this_machine_is_read_without_spark(
-    store: Store, tmp_path: Path
+    store: RunStore, tmp_path: Path
 ) -> None:
     hours = Hours(counts=(an_hour(),))
     store.save_report(FINISHED.result.id, hours, "<!doctype html>")
@@ -88,7 +88,7 @@ def test_a_folder_on_this_machine_is_read_without_spark(
     assert read_hours(tmp_path, FINISHED.result.id) == hours
 
 
-def test_an_empty_folder_has_nothing(store: Store) -> None:
+def test_an_empty_folder_has_nothing(store: RunStore) -> None:
     run = "nightly-2026-11-21"
     assert store.plan(run) is None
     assert store.carry(run) is None
@@ -100,13 +100,13 @@ def test_an_empty_folder_has_nothing(store: Store) -> None:
 
 
 def test_the_last_night_is_the_one_with_the_newest_ranges(
-    store: Store,
+    store: RunStore,
 ) -> None:
     for days in (1, 0, 2):
         at = NIGHT - timedelta(days=days)
         name = f"nightly-{at:%Y-%m-%d}"
         plan = replace(a_plan(), id=name, at=at)
-        store.save_plan(FrozenRun(plan=plan, before=Ends()))
+        store.save_plan(FrozenRun(plan=plan, before=AuditedEnds()))
         store.save_result(a_finished(replace(a_result(at=at), id=name)))
     window = replace(
         a_result(at=NIGHT + timedelta(days=1), nightly=False), id="adhoc"
@@ -119,7 +119,7 @@ def test_the_last_night_is_the_one_with_the_newest_ranges(
 
 
 def test_a_result_without_its_plan_is_not_taken_for_a_beginning(
-    store: Store,
+    store: RunStore,
 ) -> None:
     store.save_result(FINISHED)
     with pytest.raises(AuditError, match="and not its plan"):
@@ -127,7 +127,7 @@ def test_a_result_without_its_plan_is_not_taken_for_a_beginning(
 
 
 def test_what_is_written_again_replaces_what_was_there(
-    spark: SparkSession, store: Store
+    spark: SparkSession, store: RunStore
 ) -> None:
     store.save_carry("a", a_table(spark, 1))
     store.save_carry("a", a_table(spark, 2))
@@ -140,14 +140,14 @@ def test_what_is_written_again_replaces_what_was_there(
 
 
 def test_old_runs_are_deleted_but_not_what_the_next_night_needs(
-    spark: SparkSession, store: Store, tmp_path: Path
+    spark: SparkSession, store: RunStore, tmp_path: Path
 ) -> None:
     for days in (4, 3, 2):
         at = NIGHT - timedelta(days=days)
         name = f"nightly-{at:%Y-%m-%d}"
         plan = replace(a_plan(), id=name, at=at)
         before = f"nightly-{at - timedelta(days=1):%Y-%m-%d}"
-        run = FrozenRun(plan=plan, before=Ends(), carried_from=before)
+        run = FrozenRun(plan=plan, before=AuditedEnds(), carried_from=before)
         store.save_plan(run)
         store.save_carry(name, a_table(spark, days))
         store.save_result(a_finished(replace(a_result(at=at), id=name)))
@@ -164,7 +164,7 @@ def test_old_runs_are_deleted_but_not_what_the_next_night_needs(
 
 
 def test_a_table_of_another_version_is_refused(
-    spark: SparkSession, store: Store, tmp_path: Path
+    spark: SparkSession, store: RunStore, tmp_path: Path
 ) -> None:
     other = a_table(spark, 1).selectExpr(
         "number", f"{SCHEMA_VERSION + 1} AS schema_version"
@@ -178,7 +178,9 @@ def test_a_table_of_another_version_is_refused(
         store.carry("b")
 
 
-def test_a_half_written_result_is_none(store: Store, tmp_path: Path) -> None:
+def test_a_half_written_result_is_none(
+    store: RunStore, tmp_path: Path
+) -> None:
     # What Spark's committer leaves of a write that was killed.
     pending = tmp_path / "runs" / "a" / "result" / "_temporary" / "0"
     pending.mkdir(parents=True)
@@ -192,18 +194,18 @@ def test_a_file_system_that_is_not_there_is_a_clear_error(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text("")
-    blocked = Store(spark, str(tmp_path / "file"))
+    blocked = RunStore(spark, str(tmp_path / "file"))
     with pytest.raises(AuditError, match=r"Cannot write file:.*carry") as e:
         blocked.save_carry("a", a_table(spark, 1))
     assert "\n" not in str(e.value)
     with pytest.raises(AuditError, match="No FileSystem for scheme"):
-        Store(spark, "nowhere://a/b").results()
+        RunStore(spark, "nowhere://a/b").results()
 
 
 def test_the_size_of_a_table_is_that_of_its_files(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    folder = Folder(spark, str(tmp_path))
+    folder = HadoopFolder(spark, str(tmp_path))
     folder.write_table("t", a_table(spark, *range(100)))
     files = (tmp_path / "t").glob("*.parquet")
     assert folder.size_bytes("t") == sum(f.stat().st_size for f in files)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from mirrorwatch.audit.planner import AuditedTopics, join_lanes
-from mirrorwatch.domain.audit.facts import Drafts
+from mirrorwatch.domain.audit.facts import PairBuilder
 from tests.audit.lanes_test import DRAFT, OFFSETS, THERE, FakeMirror, Joined
 
 
@@ -13,7 +13,7 @@ from tests.audit.lanes_test import DRAFT, OFFSETS, THERE, FakeMirror, Joined
 def test_a_partition_that_only_the_target_has_is_told_if_it_is_not_empty(
     *, end: int, told: bool
 ) -> None:
-    drafts = Drafts(surplus=[replace(DRAFT, origins=())])
+    drafts = PairBuilder(surplus=[replace(DRAFT, origins=())])
     topics = AuditedTopics(drafts=drafts, configs={})
     offsets = replace(OFFSETS, targets={THERE: end})
     lanes, gaps = join_lanes(topics, offsets, {}, {})

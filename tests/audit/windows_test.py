@@ -7,9 +7,14 @@ from datetime import timedelta
 import pytest
 from pyspark.sql import SparkSession
 
-from mirrorwatch.domain.audit.plan import Lane, SourceRange, Span, Window
+from mirrorwatch.domain.audit.plan import (
+    AuditSpan,
+    Lane,
+    SourceRange,
+    TimeWindow,
+)
 from mirrorwatch_audit.compare.audit import audit
-from mirrorwatch_audit.compare.digests import Comparison
+from mirrorwatch_audit.compare.digests import DigestComparison
 from tests.support.cases import records
 from tests.support.logs import (
     AT,
@@ -30,7 +35,7 @@ OTHER = "base->ldf"
 TEN = records(0, 10)
 """A second apart; the first 9999 s before the plan was frozen."""
 
-WINDOW = Window(AT - timedelta(seconds=9997), AT - timedelta(seconds=9992))
+WINDOW = TimeWindow(AT - timedelta(seconds=9997), AT - timedelta(seconds=9992))
 """From the third record to before the eighth."""
 
 
@@ -41,7 +46,7 @@ def spark() -> Iterator[SparkSession]:
 
 
 @pytest.fixture(scope="module")
-def windowed(spark: SparkSession) -> Comparison:
+def windowed(spark: SparkSession) -> DigestComparison:
     logs = Logs(spark)
     lanes = []
     for topic, target in {
@@ -63,7 +68,7 @@ def windowed(spark: SparkSession) -> Comparison:
 
 
 @pytest.fixture(scope="module")
-def merged(spark: SparkSession) -> Comparison:
+def merged(spark: SparkSession) -> DigestComparison:
     logs = Logs(spark)
     ours, theirs = records(0, 4), records(100, 104)
     logs.write("source", ours, topic="a")
@@ -85,19 +90,21 @@ def merged(spark: SparkSession) -> Comparison:
                 cluster="summit",
                 topic=topic,
                 partition=0,
-                span=Span(0, 4),
-                retained=Span(0, 4),
+                span=AuditSpan(0, 4),
+                retained=AuditSpan(0, 4),
                 position=4,
             )
             for flow, topic in ((FLOW, "a"), (OTHER, "b"))
         ),
-        span=Span(0, 9),
-        retained=Span(0, 9),
+        span=AuditSpan(0, 9),
+        retained=AuditSpan(0, 9),
     )
     return audit(logs, make_plan(lane), bucket=BUCKET)
 
 
-def found(comparison: Comparison, topic: str) -> list[tuple[object, ...]]:
+def found(
+    comparison: DigestComparison, topic: str
+) -> list[tuple[object, ...]]:
     return [
         (f.kind, f.count, f.source_offsets, f.target_offsets)
         for f in comparison.findings
@@ -105,7 +112,9 @@ def found(comparison: Comparison, topic: str) -> list[tuple[object, ...]]:
     ]
 
 
-def test_only_records_of_the_window_are_counted(windowed: Comparison) -> None:
+def test_only_records_of_the_window_are_counted(
+    windowed: DigestComparison,
+) -> None:
     counts = {
         t.topic: (t.source_count, t.target_count) for t in windowed.topics
     }
@@ -115,7 +124,7 @@ def test_only_records_of_the_window_are_counted(windowed: Comparison) -> None:
 
 
 def test_only_what_is_wrong_in_the_window_is_found(
-    windowed: Comparison,
+    windowed: DigestComparison,
 ) -> None:
     assert found(windowed, "whole") == []
     assert found(windowed, "dropped") == [("dropped", 1, ((3, 3),), ())]
@@ -125,7 +134,7 @@ def test_only_what_is_wrong_in_the_window_is_found(
 
 
 def test_copies_beyond_what_was_read_are_looked_for(
-    windowed: Comparison,
+    windowed: DigestComparison,
 ) -> None:
     assert found(windowed, "short") == []
     stated = [(s.kind, s.count) for s in windowed.stated if s.topic == "short"]
@@ -133,14 +142,14 @@ def test_copies_beyond_what_was_read_are_looked_for(
 
 
 def test_keys_are_named_where_they_are_asked_for(
-    windowed: Comparison,
+    windowed: DigestComparison,
 ) -> None:
     keys = {f.topic: f.keys for f in windowed.findings}
     assert keys == {"dropped": ("k0",), "doubled": ("k1",)}
 
 
 def test_several_topics_are_compared_with_what_they_feed(
-    merged: Comparison,
+    merged: DigestComparison,
 ) -> None:
     (count,) = merged.topics
     assert (count.flow, count.topic) == (FLOW, "m")
@@ -148,7 +157,7 @@ def test_several_topics_are_compared_with_what_they_feed(
 
 
 def test_findings_of_merged_topics_name_the_one_they_are_of(
-    merged: Comparison,
+    merged: DigestComparison,
 ) -> None:
     assert found(merged, "a") == [("dropped", 1, ((2, 2),), ())]
     assert found(merged, "b") == [

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Sequence
 
 from mirrorwatch.maven import Artifact, cache_folder, fetch
-from mirrorwatch_lab.process import Runtime
+from mirrorwatch_lab.process import JvmSettings
 
 __all__ = ["KafkaTools"]
 
@@ -29,7 +29,7 @@ class KafkaTools:
 
     def __init__(self, bootstrap: str) -> None:
         self._bootstrap = bootstrap
-        self._runtime = Runtime.prepare(_TOOLS.version)
+        self._runtime = JvmSettings.prepare(_TOOLS.version)
         self._jars = fetch([_TOOLS], cache_folder() / "jars")
 
     def produce(self, topic: str, records: int, size: int) -> None:

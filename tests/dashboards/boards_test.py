@@ -11,7 +11,7 @@ from mirrorwatch.domain.checks import CHECKS
 from mirrorwatch.domain.lag import metrics as lag
 from mirrorwatch.domain.report import Health
 from mirrorwatch_dashboards.boards import BOARDS
-from mirrorwatch_dashboards.layout import COLUMNS, Place, arrange
+from mirrorwatch_dashboards.layout import COLUMNS, PanelPlace, arrange
 from mirrorwatch_dashboards.panels import (
     Board,
     Gauge,
@@ -82,7 +82,7 @@ def test_no_two_panels_overlap_and_none_is_outside(board: Board) -> None:
 
 @pytest.mark.parametrize("board", BOARDS, ids=lambda board: str(board.name))
 def test_rows_are_full_and_of_one_height(board: Board) -> None:
-    rows: dict[int, list[Place]] = {}
+    rows: dict[int, list[PanelPlace]] = {}
     for _, place in arrange(board.panels):
         rows.setdefault(place.y, []).append(place)
     for places in rows.values():
@@ -145,7 +145,7 @@ def test_that_nothing_was_counted_is_not_green() -> None:
         assert (Health.OK in shown) is (panel not in counted), panel.title
 
 
-def _overlap(one: Place, other: Place) -> bool:
+def _overlap(one: PanelPlace, other: PanelPlace) -> bool:
     return (
         one.x < other.x + other.width
         and other.x < one.x + one.width

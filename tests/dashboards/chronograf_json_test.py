@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from mirrorwatch.bundled_files import bundled_folder
 from mirrorwatch.domain.catalogue import CATALOGUE, LABELS
 from mirrorwatch.domain.report import Health
-from mirrorwatch.shipped import shipped
 from mirrorwatch_dashboards.boards import BOARDS
-from mirrorwatch_dashboards.chronograf import Cell, Dashboard
+from mirrorwatch_dashboards.chronograf import ChronografCell, Dashboard
 from mirrorwatch_dashboards.panels import Age
 
-PATHS = sorted((shipped("dashboards") / "chronograf").glob("*.json"))
+PATHS = sorted((bundled_folder("dashboards") / "chronograf").glob("*.json"))
 
 KEPT = [
     pytest.param(
@@ -103,7 +103,7 @@ def _dashboard(path: Path) -> Dashboard:
     return Dashboard.model_validate_json(path.read_text(encoding="utf-8"))
 
 
-def _overlap(one: Cell, other: Cell) -> bool:
+def _overlap(one: ChronografCell, other: ChronografCell) -> bool:
     return (
         one.x < other.x + other.w
         and other.x < one.x + one.w

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from mirrorwatch.shipped import shipped
+from mirrorwatch.bundled_files import bundled_folder
 from tests.support.influx import Influx1
 from tests.support.tick_site import Chronograf
 
 pytestmark = [pytest.mark.chronograf, pytest.mark.slow]
 
-KEPT = sorted((shipped("dashboards") / "chronograf").glob("*.json"))
+KEPT = sorted((bundled_folder("dashboards") / "chronograf").glob("*.json"))
 
 ADDED = {"links", "queryConfig"}
 """What the server adds to what it was given."""

@@ -10,12 +10,12 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.cog.plugins import register_default_plugins
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
+from mirrorwatch.bundled_files import bundled_folder
 from mirrorwatch.domain.report import Health
-from mirrorwatch.shipped import shipped
 from mirrorwatch_dashboards.colours import COLOURS
 from mirrorwatch_dashboards.files import files, write
 
-KEPT = shipped("dashboards")
+KEPT = bundled_folder("dashboards")
 GRAFANA = sorted(KEPT.glob("grafana-*/*.json"))
 
 

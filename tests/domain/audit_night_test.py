@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from mirrorwatch.domain.audit.flow_result import (
     MOST_FINDINGS,
-    Night,
-    add_night,
+    FlowResult,
+    add_flow_result,
+    flow_result_of,
     join,
-    night_of,
 )
 from mirrorwatch.domain.audit.plan import Stated, Unverifiable
 from mirrorwatch.domain.audit.result import AuditResult
@@ -23,8 +23,8 @@ HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 
 
-def of(result: AuditResult) -> Night:
-    night = night_of(result, FLOW)
+def of(result: AuditResult) -> FlowResult:
+    night = flow_result_of(result, FLOW)
     assert night is not None
     return night
 
@@ -40,8 +40,8 @@ def a_gap(topic: str, records: int | None) -> Unverifiable:
 
 
 def test_a_flow_that_the_result_does_not_name_has_no_night() -> None:
-    assert night_of(a_result(), "other") is None
-    assert night_of(a_result(a_finding()), "other") is None
+    assert flow_result_of(a_result(), "other") is None
+    assert flow_result_of(a_result(a_finding()), "other") is None
 
 
 def test_sums_are_by_topic_and_count_what_is_not_kept() -> None:
@@ -76,7 +76,7 @@ def test_sums_are_by_topic_and_count_what_is_not_kept() -> None:
 
 def test_a_night_survives_the_state_file() -> None:
     night = of(a_result(a_finding(), unverifiable=(a_gap("events", None),)))
-    assert from_json(Night, to_json(night)) == night
+    assert from_json(FlowResult, to_json(night)) == night
 
 
 def test_pieces_of_one_night_are_one_audit() -> None:
@@ -84,7 +84,7 @@ def test_pieces_of_one_night_are_one_audit() -> None:
     second = of(a_result(at=NIGHT + HOUR / 2))
     assert first.more
     second = replace(second, runs=("nightly-2026-11-21-2",))
-    nights = add_night(add_night((), first, NIGHT), second, NIGHT)
+    nights = add_flow_result(add_flow_result((), first, NIGHT), second, NIGHT)
     both = join(nights)
     assert both is not None
     # The second piece found nothing; the first one still did.
@@ -93,21 +93,21 @@ def test_pieces_of_one_night_are_one_audit() -> None:
     assert both.end == second.end
     assert not both.more
     assert both.topics[0].source_records == 2000
-    assert add_night((first,), second, None) == (second,)
+    assert add_flow_result((first,), second, None) == (second,)
 
 
 def test_the_next_night_takes_the_place_of_the_last() -> None:
     first = of(a_result(a_finding(), at=NIGHT - DAY))
     second = of(a_result(at=NIGHT))
-    assert add_night((first,), second, NIGHT) == (second,)
+    assert add_flow_result((first,), second, NIGHT) == (second,)
     # In whatever order they are read.
-    assert add_night((second,), first, NIGHT) == (second,)
+    assert add_flow_result((second,), first, NIGHT) == (second,)
 
 
 def test_a_run_that_was_run_again_counts_once() -> None:
     first = of(a_result(a_finding(), at=NIGHT))
     again = of(a_result(at=NIGHT))
-    assert add_night((first,), again, NIGHT) == (again,)
+    assert add_flow_result((first,), again, NIGHT) == (again,)
 
 
 def test_nothing_is_joined_to_nothing() -> None:
@@ -116,7 +116,7 @@ def test_nothing_is_joined_to_nothing() -> None:
 
 @given(st.lists(st.lists(st.integers(0, 3), max_size=4), min_size=1))
 def test_no_finding_is_forgotten_by_joining(found: list[list[int]]) -> None:
-    nights: tuple[Night, ...] = ()
+    nights: tuple[FlowResult, ...] = ()
     for number, counts in enumerate(found):
         at = NIGHT + number * HOUR / 60
         findings = [
@@ -125,7 +125,7 @@ def test_no_finding_is_forgotten_by_joining(found: list[list[int]]) -> None:
         ]
         result = a_result(*findings, at=at, topics=(a_count(f"t{number}"),))
         night = replace(of(result), runs=(f"nightly-{number}",))
-        nights = add_night(nights, night, NIGHT)
+        nights = add_flow_result(nights, night, NIGHT)
     joined = join(nights)
     assert joined is not None
     assert len(joined.runs) == len(found)

@@ -5,9 +5,9 @@ from dataclasses import replace
 from datetime import timedelta
 
 from mirrorwatch.domain.notices.maintenance import (
-    Latency,
-    Outcome,
-    Snapshot,
+    FlowSnapshot,
+    LatencySummary,
+    MaintenanceOutcome,
     take_snapshot,
     to_document,
     to_lines,
@@ -21,12 +21,12 @@ from tests.support.builders import FLOW, NOON, a_report, a_verdict, a_window
 from tests.support.full_report import a_full_report
 
 LATER = NOON + timedelta(hours=2)
-LATENCY = Latency(
+LATENCY = LatencySummary(
     median=timedelta(milliseconds=12), p99=timedelta(milliseconds=345)
 )
 
 
-def taken(report: Report) -> Snapshot:
+def taken(report: Report) -> FlowSnapshot:
     return take_snapshot(report, FLOW.name, LATENCY)
 
 
@@ -45,12 +45,12 @@ def test_a_snapshot_has_the_figures_of_every_sink() -> None:
         "records_repeated": 300,
         "position_resets": 3,
     }
-    assert from_json(Snapshot, to_json(snapshot)) == snapshot
+    assert from_json(FlowSnapshot, to_json(snapshot)) == snapshot
 
 
 def test_of_a_flow_that_was_not_seen_nothing_is_known() -> None:
     snapshot = take_snapshot(
-        a_report(verdicts=[]), FLOW.name, Latency(median=None, p99=None)
+        a_report(verdicts=[]), FLOW.name, LatencySummary(median=None, p99=None)
     )
     assert snapshot.health is Health.UNKNOWN
     assert snapshot.lag_records is None
@@ -66,18 +66,20 @@ def test_the_version_of_the_mirror_is_taken_where_it_is_known() -> None:
         other = replace(seen, flow="commands", version="1.0.0")
         snapshot = taken(a_report(observations=[other, seen]))
         assert snapshot.version == version
-        assert from_json(Snapshot, to_json(snapshot)) == snapshot
+        assert from_json(FlowSnapshot, to_json(snapshot)) == snapshot
     # One of an agent before this one.
     old = json.loads(to_json(snapshot))
     del old["version"]
-    assert from_json(Snapshot, json.dumps(old)) == snapshot
+    assert from_json(FlowSnapshot, json.dumps(old)) == snapshot
 
 
-def outcome(before: Snapshot | None, after: Snapshot) -> Outcome:
-    return Outcome(window=a_window(), before=before, after=after)
+def outcome(
+    before: FlowSnapshot | None, after: FlowSnapshot
+) -> MaintenanceOutcome:
+    return MaintenanceOutcome(window=a_window(), before=before, after=after)
 
 
-def an_upgrade() -> Outcome:
+def an_upgrade() -> MaintenanceOutcome:
     before = replace(taken(a_full_report()), version="3.9.0")
     after = replace(
         before,

@@ -16,7 +16,7 @@ from mirrorwatch.domain.bottleneck.model import (
     ProducerMetrics,
     TaskErrors,
     TaskMetrics,
-    Unread,
+    UnreachableProcess,
 )
 from mirrorwatch.domain.report import Health, Verdict
 
@@ -98,7 +98,9 @@ def test_a_mirror_that_says_nothing_of_the_flow_is_unknown() -> None:
 
 
 def test_an_address_that_does_not_answer_is_named() -> None:
-    unread = (Unread(url="u", reason=f"{URL}: no answer", since=None),)
+    unread = (
+        UnreachableProcess(url="u", reason=f"{URL}: no answer", since=None),
+    )
     verdict = judged(MirrorMetrics(), answering=(), unread=unread)
     assert verdict.health is Health.UNKNOWN
     assert f"do not arrive: {URL}: no answer" in verdict.reason

@@ -6,9 +6,9 @@ from typing import Any
 
 from mirrorwatch.domain.checkpoints import (
     CheckpointsObservation,
-    Overdue,
-    Reading,
-    Watch,
+    CheckpointTracker,
+    GroupOffsets,
+    StaleCheckpoint,
     judge_checkpoints,
 )
 from mirrorwatch.domain.report import Health, Verdict
@@ -19,9 +19,13 @@ PATIENCE = timedelta(minutes=4)
 
 
 def look(
-    watch: Watch, minute: float, committed: int, checkpoint: int, sync: int
-) -> tuple[Overdue, ...]:
-    reading = Reading(
+    watch: CheckpointTracker,
+    minute: float,
+    committed: int,
+    checkpoint: int,
+    sync: int,
+) -> tuple[StaleCheckpoint, ...]:
+    reading = GroupOffsets(
         place=PLACE, committed=committed, checkpoint=checkpoint, sync=sync
     )
     now = NOON + timedelta(minutes=minute)
@@ -29,7 +33,7 @@ def look(
 
 
 def test_a_group_that_moves_and_is_not_followed_is_overdue() -> None:
-    watch = Watch()
+    watch = CheckpointTracker()
     for minute in range(5):
         assert not look(watch, minute, 200 + minute, 100, 150)
     (found,) = look(watch, 5, 205, 100, 150)
@@ -38,17 +42,17 @@ def test_a_group_that_moves_and_is_not_followed_is_overdue() -> None:
 
 
 def test_a_group_that_rests_is_not() -> None:
-    watch = Watch()
+    watch = CheckpointTracker()
     assert not any(look(watch, m, 200, 100, 150) for m in range(60))
 
 
 def test_a_group_between_two_syncs_needs_no_new_checkpoint() -> None:
-    watch = Watch()
+    watch = CheckpointTracker()
     assert not any(look(watch, m, 100 + m, 100, 100) for m in range(60))
 
 
 def test_a_group_behind_the_newest_sync_is_followed_less_closely() -> None:
-    watch = Watch()
+    watch = CheckpointTracker()
     found = [look(watch, m, m * 100, 0, m * 100 + 50) for m in range(12)]
     # 50 behind: its checkpoint may be 400 behind it, which is so until the
     # fifth minute.
@@ -57,14 +61,14 @@ def test_a_group_behind_the_newest_sync_is_followed_less_closely() -> None:
 
 
 def test_a_group_far_behind_may_keep_its_checkpoint_for_long() -> None:
-    watch = Watch()
+    watch = CheckpointTracker()
     assert not any(
         look(watch, m, 1000 + m, 1000, 5000 + m) for m in range(500)
     )
 
 
 def test_the_wait_begins_anew_with_each_checkpoint() -> None:
-    watch = Watch()
+    watch = CheckpointTracker()
     assert not any(
         look(watch, m, 200 + m, 200 + m - m % 4 - 1, 200 + m)
         for m in range(60)
@@ -72,7 +76,7 @@ def test_the_wait_begins_anew_with_each_checkpoint() -> None:
 
 
 def test_a_checkpoint_that_comes_takes_it_back() -> None:
-    watch = Watch()
+    watch = CheckpointTracker()
     for minute in range(6):
         look(watch, minute, 200 + minute, 100, 150)
     assert not look(watch, 6, 206, 206, 150)
@@ -85,7 +89,7 @@ def judged(**more: Any) -> Verdict:
 
 
 def test_what_is_stale_is_a_warning_and_what_is_absent_is_off() -> None:
-    overdue = Overdue(
+    overdue = StaleCheckpoint(
         place=PLACE,
         committed=205,
         checkpoint=100,

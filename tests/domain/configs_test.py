@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from mirrorwatch.domain.cluster_view import TopicConfigs
-from mirrorwatch.domain.mirror_records import Connector, Habits
+from mirrorwatch.domain.mirror_records import Connector, ConnectorSettings
 from mirrorwatch.domain.parity.configs import (
     ConfigDrift,
     ConfigsLimits,
@@ -194,9 +194,12 @@ def test_the_habits_of_several_connectors_are_those_of_the_slowest() -> None:
     second = replace(
         first, selection=Selection(include=("b",)), refresh=5 * MINUTE
     )
-    habits = Habits.of([first, replace(second, config_sync=None)])
+    habits = ConnectorSettings.of([first, replace(second, config_sync=None)])
     assert (habits.refresh, habits.config_sync) == (5 * MINUTE, 2 * MINUTE)
     assert [habits.wants(t) for t in ("ab", "b", "c")] == [True, True, False]
     assert habits.excludes("retention.ms")
     assert not habits.excludes("cleanup.policy")
-    assert Habits.of([replace(first, config_sync=None)]).config_sync is None
+    assert (
+        ConnectorSettings.of([replace(first, config_sync=None)]).config_sync
+        is None
+    )

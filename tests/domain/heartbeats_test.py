@@ -5,10 +5,10 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from mirrorwatch.domain.heartbeats import (
-    Beat,
-    BeatBook,
     HeartbeatsLimits,
     HeartbeatsObservation,
+    HeartbeatTracker,
+    LastHeartbeat,
     judge_heartbeats,
 )
 from mirrorwatch.domain.mirror_records import Heartbeat
@@ -39,9 +39,9 @@ def judged(**more: Any) -> Verdict:
     return judge_heartbeats(FLOW.name, seen, HeartbeatsLimits(), NOON)
 
 
-def alive(seconds: float) -> Beat:
+def alive(seconds: float) -> LastHeartbeat:
     at = NOON - seconds * SECOND
-    return Beat(beat_at=at, seen_at=at)
+    return LastHeartbeat(beat_at=at, seen_at=at)
 
 
 def test_a_mirror_without_heartbeats_is_off() -> None:
@@ -68,7 +68,7 @@ def test_a_worker_that_never_wrote_one_is_missed_after_a_while() -> None:
 
 
 def carried(source: float, target: float) -> Verdict:
-    book = BeatBook()
+    book = HeartbeatTracker()
     book.note([beat(NOON - source * SECOND, "source", PAIR)], NOON)
     book.note([beat(NOON - target * SECOND, "carried", PAIR)], NOON)
     return judged(carried=book.carried())
@@ -84,13 +84,13 @@ def test_heartbeats_that_nobody_makes_any_more_are_nobodys_fault() -> None:
 
 
 def test_those_that_were_never_copied_are_not_expected() -> None:
-    book = BeatBook()
+    book = HeartbeatTracker()
     book.note([beat(NOON, "source", PAIR)], NOON)
     assert book.carried() == ()
 
 
 def test_age_is_counted_from_when_a_new_one_was_read() -> None:
-    book = BeatBook()
+    book = HeartbeatTracker()
     # Of a clock that is an hour late; believed at first sight only.
     hour = timedelta(hours=1)
     book.note([beat(NOON - hour)], NOON)

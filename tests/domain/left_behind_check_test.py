@@ -4,13 +4,17 @@ from dataclasses import replace
 from datetime import timedelta
 
 from mirrorwatch.domain.lag.check import LagLimits, judge_lag
-from mirrorwatch.domain.lag.model import LagObservation, LagStatus, Standing
+from mirrorwatch.domain.lag.model import (
+    LagObservation,
+    LagStatus,
+    StalledPartition,
+)
 from mirrorwatch.domain.report import Health, Verdict
-from mirrorwatch.domain.skips.model import SkipsObservation, Suspicion
+from mirrorwatch.domain.skips.model import SkipsObservation, SuspectedDrop
 from tests.support.lag_report import NOW, with_late
 
 HOURS = timedelta(hours=3)
-TAIL = Standing(
+TAIL = StalledPartition(
     partition=3,
     position=17,
     origin="sync",
@@ -23,7 +27,7 @@ DROPPED = SkipsObservation(
     at=NOW,
     partitions=9,
     suspicions=(
-        Suspicion(
+        SuspectedDrop(
             topic="late",
             partition=3,
             first=17,

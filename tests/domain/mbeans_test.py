@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorwatch.domain.bottleneck.model import Wanted, parse_name
+from mirrorwatch.domain.bottleneck.model import MBeanQuery, parse_name
 
-WANTED = Wanted(
+WANTED = MBeanQuery(
     domain="kafka.consumer",
     type="fetches",
     keys={"client-id": '"*|replication-consumer"', "topic": "*"},

@@ -8,20 +8,20 @@ import pytest
 from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch.domain.skips.check import SkipsLimits, judge_skips
 from mirrorwatch.domain.skips.model import (
-    Happening,
-    Kind,
+    PendingReads,
+    SkipCounters,
+    SkipEvent,
+    SkipKind,
     SkipsObservation,
-    Suspicion,
-    Tally,
-    Unread,
+    SuspectedDrop,
 )
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 CALM = SkipsObservation(
-    flow="f", at=NOW, partitions=7, tallies=(("t", Tally()),)
+    flow="f", at=NOW, partitions=7, tallies=(("t", SkipCounters()),)
 )
-SKIP = Happening(
-    kind=Kind.SKIPPED,
+SKIP = SkipEvent(
+    kind=SkipKind.SKIPPED,
     topic="t",
     partition=3,
     source_id="s",
@@ -35,7 +35,7 @@ def judged(seen: SkipsObservation | None) -> Verdict:
     return judge_skips("f", seen, SkipsLimits(), NOW)
 
 
-def happened(*happenings: tuple[Happening, int]) -> SkipsObservation:
+def happened(*happenings: tuple[SkipEvent, int]) -> SkipsObservation:
     return replace(CALM, happenings=happenings)
 
 
@@ -45,8 +45,10 @@ def test_nothing_skipped_is_ok() -> None:
     assert "No record was skipped or doubled on 7 partitions" in verdict.reason
 
 
-@pytest.mark.parametrize("kind", [Kind.SKIPPED, Kind.HEAD, Kind.TAIL])
-def test_a_skip_is_critical_and_named(kind: Kind) -> None:
+@pytest.mark.parametrize(
+    "kind", [SkipKind.SKIPPED, SkipKind.HEAD, SkipKind.TAIL]
+)
+def test_a_skip_is_critical_and_named(kind: SkipKind) -> None:
     verdict = judged(happened((replace(SKIP, kind=kind), 10)))
     assert verdict.health is Health.CRITICAL
     assert verdict.reason.startswith(
@@ -76,15 +78,15 @@ def test_more_skips_are_counted_behind_the_last_one() -> None:
     ("kind", "says", "name"),
     [
         (
-            Kind.REPEATED,
+            SkipKind.REPEATED,
             "were written again; none of them is lost",
             "repeat_1",
         ),
-        (Kind.UNVERIFIABLE, "cannot be verified", "unverifiable_1"),
+        (SkipKind.UNVERIFIABLE, "cannot be verified", "unverifiable_1"),
     ],
 )
 def test_repeats_and_doubts_warn_for_ten_minutes(
-    kind: Kind, says: str, name: str
+    kind: SkipKind, says: str, name: str
 ) -> None:
     young = replace(SKIP, kind=kind, at=NOW - timedelta(minutes=9))
     verdict = judged(happened((young, 10)))
@@ -99,7 +101,7 @@ def test_repeats_and_doubts_warn_for_ten_minutes(
 
 
 def test_a_suspicion_warns_and_counts() -> None:
-    suspicion = Suspicion(
+    suspicion = SuspectedDrop(
         topic="t",
         partition=0,
         first=20,
@@ -129,7 +131,7 @@ def test_a_suspicion_warns_and_counts() -> None:
         (
             replace(
                 CALM,
-                unread=Unread(
+                unread=PendingReads(
                     partitions=2,
                     since=NOW - timedelta(minutes=3),
                     problem="The agent lacks READ",
@@ -151,7 +153,7 @@ def test_what_is_not_known_is_unknown(
 
 
 def test_a_stretch_that_was_just_found_may_wait() -> None:
-    unread = Unread(partitions=2, since=NOW - timedelta(minutes=1))
+    unread = PendingReads(partitions=2, since=NOW - timedelta(minutes=1))
     assert judged(replace(CALM, unread=unread)).health is Health.OK
 
 
@@ -163,7 +165,10 @@ def test_merged_topics_are_left_to_the_audit() -> None:
 
 
 def test_the_evidence_adds_all_topics() -> None:
-    tallies = (("a", Tally(skipped=3)), ("b", Tally(skipped=4, repeated=9)))
+    tallies = (
+        ("a", SkipCounters(skipped=3)),
+        ("b", SkipCounters(skipped=4, repeated=9)),
+    )
     evidence = judged(replace(CALM, tallies=tallies)).evidence
     assert evidence["skipped_records"] == 7
     assert evidence["repeated_records"] == 9

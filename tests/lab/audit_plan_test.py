@@ -9,11 +9,11 @@ from confluent_kafka import Producer
 from mirrorwatch.audit import freeze, recheck
 from mirrorwatch.clock import utc_now
 from mirrorwatch.domain.audit.plan import (
-    Ends,
+    AuditedEnds,
+    AuditSpan,
     Plan,
     Request,
-    Span,
-    Window,
+    TimeWindow,
     ends_after,
 )
 from mirrorwatch.exceptions import SourceUnavailableError
@@ -88,8 +88,8 @@ def first(lab: Lab) -> Plan:
     for topic in (IDLE, COMPACTED, APPENDED, EXPIRING):
         copied(lab, topic, [f"{topic} {n}" for n in range(50)])
     copied(lab, TRANSACTIONS, ["transaction 2"])
-    at_rest(lab, Ends(), OURS)
-    return freeze_night(lab, Ends())
+    at_rest(lab, AuditedEnds(), OURS)
+    return freeze_night(lab, AuditedEnds())
 
 
 def test_every_carried_partition_is_a_lane_and_internal_topics_are_none(
@@ -105,7 +105,10 @@ def test_every_carried_partition_is_a_lane_and_internal_topics_are_none(
 def test_a_topic_at_rest_is_compared_whole(first: Plan) -> None:
     lane = lanes_of(first, IDLE)[0]
     assert lane.cut == "idle"
-    assert (lane.span, lane.sources[0].span) == (Span(0, 50), Span(0, 50))
+    assert (lane.span, lane.sources[0].span) == (
+        AuditSpan(0, 50),
+        AuditSpan(0, 50),
+    )
     assert lane.sources[0].position == 50
     assert lane.timestamps
     assert not lane.compacted
@@ -115,8 +118,8 @@ def test_a_topic_at_rest_is_compared_whole(first: Plan) -> None:
 
 def test_markers_at_the_end_are_no_records_in_flight(first: Plan) -> None:
     lane = lanes_of(first, TRANSACTIONS)[0]
-    assert lane.sources[0].span == Span(0, 6)
-    assert lane.span == Span(0, 3)
+    assert lane.sources[0].span == AuditSpan(0, 6)
+    assert lane.span == AuditSpan(0, 3)
     assert lane.sources[0].position == 6
     assert TRANSACTIONS not in {stated.topic for stated in first.stated}
 
@@ -138,7 +141,7 @@ def test_records_without_a_target_topic_are_unverifiable(first: Plan) -> None:
 def test_nights_join_without_a_gap_while_the_mirror_copies(
     lab: Lab, first: Plan
 ) -> None:
-    ends, audited = ends_after(first, Ends()), dict[int, int]()
+    ends, audited = ends_after(first, AuditedEnds()), dict[int, int]()
     with traffic(lab, BUSY, TOPICS[BUSY]):
         for _ in range(4):
             before = len(values(lab, "target", BUSY))
@@ -162,7 +165,7 @@ def test_nights_join_without_a_gap_while_the_mirror_copies(
 def test_what_the_mirror_has_not_read_is_in_flight(
     lab: Lab, first: Plan
 ) -> None:
-    before = ends_after(first, Ends())
+    before = ends_after(first, AuditedEnds())
     carry(lab, IDLE, ["copied"])
     at_rest(lab, before, IDLE)
     lab.mirror.freeze()
@@ -171,7 +174,7 @@ def test_what_the_mirror_has_not_read_is_in_flight(
         plan = freeze_night(lab, before, IDLE)
         lane = lanes_of(plan, IDLE)[0]
         assert [s.count for s in plan.stated] == [7]
-        assert lane.sources[0].span == Span(50, 51)
+        assert lane.sources[0].span == AuditSpan(50, 51)
         assert both_sides(lab, lane) == ([b"copied"], [b"copied"])
         # On the next night nothing moved: that is no longer on its way.
         after = freeze_night(lab, ends_after(plan, before), IDLE)
@@ -185,10 +188,10 @@ def test_what_the_mirror_has_not_read_is_in_flight(
 def test_records_that_nobody_had_time_to_copy_are_left(
     lab: Lab, first: Plan
 ) -> None:
-    plan = freeze_night(lab, ends_after(first, Ends()), EXPIRING, "1h")
+    plan = freeze_night(lab, ends_after(first, AuditedEnds()), EXPIRING, "1h")
     lane = lanes_of(plan, EXPIRING)[0]
     assert len(lane.span) == len(lane.sources[0].span) == 0
-    young = freeze_night(lab, Ends(), EXPIRING, "1h")
+    young = freeze_night(lab, AuditedEnds(), EXPIRING, "1h")
     lane = lanes_of(young, EXPIRING)[0]
     assert (len(lane.sources[0].span), len(lane.span)) == (0, 0)
     assert (young.stated, young.unverifiable) == ((), ())
@@ -201,33 +204,33 @@ def test_a_window_is_cut_by_the_times_of_records(lab: Lab) -> None:
     times[80] = now - timedelta(minutes=585)
     write_at(lab, TIMED, times, "timed")
     copied(lab, TIMED, [f"timed {n}" for n in range(100)])
-    window = Window(times[10], times[20])
+    window = TimeWindow(times[10], times[20])
     plan = freeze_window(lab, TIMED, window)
     (lane,) = plan.lanes
     assert (lane.cut, plan.window, plan.unverifiable) == ("window", window, ())
-    assert lane.sources[0].span == lane.span == Span(10, 100)
-    assert ends_after(plan, Ends()) == Ends()
+    assert lane.sources[0].span == lane.span == AuditSpan(10, 100)
+    assert ends_after(plan, AuditedEnds()) == AuditedEnds()
 
 
 def test_a_window_without_timestamps_lies_between_syncs(
     lab: Lab, first: Plan
 ) -> None:
-    window = Window(first.at - timedelta(hours=1), first.at)
+    window = TimeWindow(first.at - timedelta(hours=1), first.at)
     plan = freeze_window(lab, APPENDED, window)
-    assert [lane.span for lane in plan.lanes] == [Span(0, 50)]
+    assert [lane.span for lane in plan.lanes] == [AuditSpan(0, 50)]
     assert plan.unverifiable == ()
 
 
 def test_what_expired_is_unverifiable_before_and_after_reading(
     lab: Lab, first: Plan
 ) -> None:
-    before = freeze_night(lab, Ends(), EXPIRING)
+    before = freeze_night(lab, AuditedEnds(), EXPIRING)
     lab.delete_records(EXPIRING, {0: 10})
     (gap,) = recheck(config_of(lab), before)
     assert (gap.topic, gap.partition) == (EXPIRING, 0)
     assert "expired at the source" in gap.reason
 
-    early = audited_up_to(ends_after(first, Ends()), EXPIRING, 5)
+    early = audited_up_to(ends_after(first, AuditedEnds()), EXPIRING, 5)
     after = freeze_night(lab, early, EXPIRING)
     (gap,) = after.unverifiable
     assert gap.reason == "expired at the source before it was audited"
@@ -237,7 +240,7 @@ def test_what_expired_is_unverifiable_before_and_after_reading(
         source, target = both_sides(lab, lane)
         assert source == target
 
-    window = Window(first.at - timedelta(days=1), first.at)
+    window = TimeWindow(first.at - timedelta(days=1), first.at)
     adhoc = freeze_window(lab, EXPIRING, window)
     assert adhoc.lanes == ()
     assert "may have expired at the source" in adhoc.unverifiable[0].reason
@@ -247,4 +250,4 @@ def test_a_cluster_that_cannot_be_reached_is_named(lab: Lab) -> None:
     away = {"kafka": {"bootstrap.servers": "127.0.0.1:1"}}
     config = config_of(lab, ldf=away)
     with pytest.raises(SourceUnavailableError, match="ldf"):
-        freeze(config, Request(), Ends(), clock=utc_now)
+        freeze(config, Request(), AuditedEnds(), clock=utc_now)

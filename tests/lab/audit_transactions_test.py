@@ -8,7 +8,7 @@ from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
 from mirrorwatch.config import Config
-from mirrorwatch.domain.audit.plan import Ends, Request
+from mirrorwatch.domain.audit.plan import AuditedEnds, Request
 from mirrorwatch.domain.audit.result import AuditResult
 from mirrorwatch_audit.entry import Audits
 from mirrorwatch_audit.tools import Quiet
@@ -49,7 +49,7 @@ def lab() -> Iterator[Lab]:
             else:
                 writer.transaction("aborted", TEN, abort=True)
             copied(lab, topic, ["third 0" if marked else "second 9"])
-        at_rest(lab, Ends(), BOTH)
+        at_rest(lab, AuditedEnds(), BOTH)
         yield lab
 
 
@@ -148,7 +148,7 @@ def test_each_record_of_a_transaction_is_audited_once(
     writer = Writer(lab, KEPT)
     writer.transaction("later", range(5))
     copied(lab, KEPT, ["later 4"])
-    at_rest(lab, Ends(), BOTH)
+    at_rest(lab, AuditedEnds(), BOTH)
     second = audit()
     assert counts(second) == {KEPT: (5, 5), LOST: (21, 20)}
     assert found(second) == [DROPPED]

@@ -9,12 +9,12 @@ import pytest
 from confluent_kafka import Producer
 
 from mirrorwatch.clock import utc_now
-from mirrorwatch.domain.canary.model import Doubt, Message
+from mirrorwatch.domain.canary.model import IndeterminateProbe, ProbeMessage
 from mirrorwatch.domain.report import Flow, Health
 from mirrorwatch.kafka.admin import Cluster
 from mirrorwatch.sources.canary.avro import Avro
 from mirrorwatch.sources.canary.source import CanarySettings
-from mirrorwatch.sources.canary.surveyor import Settler
+from mirrorwatch.sources.canary.surveyor import ProbeSettler
 from mirrorwatch_lab import CANARY_TOPIC, SOURCE, TARGET, Lab, LabSettings
 from tests.support.lab import FLUSH_SECONDS
 from tests.support.schemas import PlainReader, find_schema, register, subjects
@@ -124,12 +124,12 @@ def test_a_doubtful_send_is_found_at_the_source(schema_lab: Lab) -> None:
     sent_at = utc_now() - timedelta(minutes=10)
     producer = Producer(properties)
     for sequence in (1, 3):
-        message = Message(
+        message = ProbeMessage(
             run="r", flow="f", partition=0, sequence=sequence, sent_at=sent_at
         )
         producer.produce("doubtful", encoding.encode(message, 256))
     assert producer.flush(FLUSH_SECONDS) == 0
-    settler = Settler(
+    settler = ProbeSettler(
         cluster=Cluster(SOURCE, properties),
         properties=properties,
         settings=settings,
@@ -137,7 +137,7 @@ def test_a_doubtful_send_is_found_at_the_source(schema_lab: Lab) -> None:
         clock=utc_now,
     )
     settled = settler.settle(
-        Doubt(
+        IndeterminateProbe(
             partition=0,
             sequence=sequence,
             floor=0,

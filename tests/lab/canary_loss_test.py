@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from mirrorwatch.domain.canary.model import Message
+from mirrorwatch.domain.canary.model import ProbeMessage
 from mirrorwatch.domain.report import Health
 from mirrorwatch_lab import CANARY_TOPIC, TARGET, Lab
 from mirrorwatch_lab.faults import MARK, drop_marked, tolerate_errors
@@ -28,7 +28,7 @@ class Marks:
         self.made = 0
 
     def __call__(
-        self, message: Message
+        self, message: ProbeMessage
     ) -> list[tuple[str, str | bytes | None]]:
         if self.every == 0 or message.sequence % self.every:
             return []

@@ -15,10 +15,10 @@ from typing import Literal
 
 import pytest
 
-from mirrorwatch.domain.canary.model import Message
+from mirrorwatch.bundled_files import bundled_folder
+from mirrorwatch.domain.canary.model import ProbeMessage
 from mirrorwatch.domain.checks import CHECKS
 from mirrorwatch.domain.observations import CanaryCounts
-from mirrorwatch.shipped import shipped
 from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
 from tests.support.clean_alerts import check_alerts, told_by_kapacitor
 from tests.support.clean_run import CleanRun, run_cleanly
@@ -35,7 +35,7 @@ from tests.support.watch import wait_until
 SECONDS = float(os.environ.get("MIRRORWATCH_CLEAN_RUN_SECONDS", "600"))
 """Ten minutes; less while one develops."""
 
-RULES = shipped("alerts") / "prometheus" / "mirrorwatch.yaml"
+RULES = bundled_folder("alerts") / "prometheus" / "mirrorwatch.yaml"
 PARTITIONS = 6
 OFF = {"checkpoints", "bottleneck", "audit"}
 """No group, no way to the mirror's figures and no audit is configured."""
@@ -87,7 +87,7 @@ def probes(
 ) -> Counter[tuple[int, int]]:
     """Return how often a plain reader finds each probe of an agent."""
     name = CANARY_TOPIC if side == "source" else lab.target_name(CANARY_TOPIC)
-    found = (Message.decode(r.value()) for r in lab.read(side, name))
+    found = (ProbeMessage.decode(r.value()) for r in lab.read(side, name))
     return Counter(
         (p.partition, p.sequence) for p in found if p and p.run == run
     )

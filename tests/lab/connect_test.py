@@ -12,7 +12,7 @@ import pytest
 from mirrorwatch.config import Config
 from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch_lab import Lab, LabSettings
-from mirrorwatch_lab.connect import ConnectMirror
+from mirrorwatch_lab.connect import LabConnect
 from tests.support.group import GROUP, commit
 from tests.support.lab import copied, produce
 from tests.support.oversized import UNSYNCED, lower_limit, produce_alone
@@ -40,8 +40,8 @@ def lab() -> Iterator[Lab]:
         yield lab
 
 
-def worker_of(lab: Lab) -> ConnectMirror:
-    assert isinstance(lab.mirror, ConnectMirror)
+def worker_of(lab: Lab) -> LabConnect:
+    assert isinstance(lab.mirror, LabConnect)
     return lab.mirror
 
 

@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka import Producer
 
 from mirrorwatch.kafka.admin import Cluster, describe, read_ends
-from mirrorwatch.kafka.offsets import Ends
+from mirrorwatch.kafka.offsets import EndOffsets
 from mirrorwatch_lab import Lab, LabSettings
 from mirrorwatch_lab.faults import recreate_topic
 from tests.support.lab import FLUSH_SECONDS
@@ -28,8 +28,8 @@ def cluster(lab: Lab) -> Cluster:
 
 
 @pytest.fixture
-def ends(lab: Lab, cluster: Cluster) -> Iterator[Ends]:
-    ends = Ends(cluster, lab.source.client_properties())
+def ends(lab: Lab, cluster: Cluster) -> Iterator[EndOffsets]:
+    ends = EndOffsets(cluster, lab.source.client_properties())
     yield ends
     ends.close()
 
@@ -42,7 +42,7 @@ def write(lab: Lab, topic: str, count: int, partition: int = 0) -> None:
 
 
 def test_an_open_transaction_holds_back_committed_ends_only(
-    lab: Lab, cluster: Cluster, ends: Ends
+    lab: Lab, cluster: Cluster, ends: EndOffsets
 ) -> None:
     lab.source.topics.create("shop.paid", 1, {})
     place = ("shop.paid", 0)
@@ -74,7 +74,7 @@ def test_an_open_transaction_holds_back_committed_ends_only(
 
 
 def test_partitions_that_are_added_are_known_at_once(
-    lab: Lab, cluster: Cluster, ends: Ends
+    lab: Lab, cluster: Cluster, ends: EndOffsets
 ) -> None:
     lab.source.topics.create("shop.grown", 1, {})
     describe(cluster)
@@ -89,7 +89,7 @@ def test_partitions_that_are_added_are_known_at_once(
 
 
 def test_a_topic_that_is_made_anew_has_ends_and_starts_of_its_own(
-    lab: Lab, cluster: Cluster, ends: Ends
+    lab: Lab, cluster: Cluster, ends: EndOffsets
 ) -> None:
     topics, place = lab.source.topics, ("shop.anew", 0)
     topics.create("shop.anew", 1, {})

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mirrorwatch.domain.position.model import Kind
+from mirrorwatch.domain.position.model import ResetKind
 from mirrorwatch.domain.report import Health
 from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
 from mirrorwatch_lab.faults import recreate_topic
@@ -106,7 +106,7 @@ def test_a_mirror_that_is_killed_only_goes_back(
     lab.mirror.start()
     # The mirror tells of each hundredth record where it is.
     write(150)
-    rewind = await_reset(watch, KILLED, Kind.REWIND, is_settled)
+    rewind = await_reset(watch, KILLED, ResetKind.REWIND, is_settled)
     await_health(watch, Health.WARNING)
     target = values(lab, "target", KILLED)
     # It went back to its last commit, and more than once: a mirror that
@@ -114,7 +114,7 @@ def test_a_mirror_that_is_killed_only_goes_back(
     first = rewind.first or 0
     assert target.count(str(first)) > 1
     assert target.count(str(first - 1)) == 1
-    assert {r.kind for r in seen(watch).resets} == {Kind.REWIND}
+    assert {r.kind for r in seen(watch).resets} == {ResetKind.REWIND}
 
 
 def test_records_that_expire_while_the_mirror_is_down_are_counted(
@@ -129,12 +129,14 @@ def test_records_that_expire_while_the_mirror_is_down_are_counted(
     for grade, share in ((Health.WARNING, 0.9), (Health.CRITICAL, 0.5)):
         verdict = await_time_to_loss(watch, grade, topic, share)
         assert verdict.evidence["records"] == 200
-        assert resets(watch, topic, Kind.EXPIRED) == []
+        assert resets(watch, topic, ResetKind.EXPIRED) == []
     produce(lab, topic, numbers(700, 1000))
 
     wait_until(lambda: source.ends(topic)[0][0] >= 700)
     source.unset_configs(topic, [*RETENTION])
-    reset = await_reset(watch, topic, Kind.EXPIRED, lambda r: r.end == 700)
+    reset = await_reset(
+        watch, topic, ResetKind.EXPIRED, lambda r: r.end == 700
+    )
     assert (reset.first, source.ends(topic)[0][0]) == (500, 700)
     await_health(watch, Health.CRITICAL)
     await_said(watch, "200 records expired at summit")
@@ -144,7 +146,7 @@ def test_records_that_expire_while_the_mirror_is_down_are_counted(
 
     lab.mirror.start()
     copied(lab, topic, numbers(800, 1000))
-    reset = await_reset(watch, topic, Kind.EXPIRED, is_settled)
+    reset = await_reset(watch, topic, ResetKind.EXPIRED, is_settled)
     assert (reset.first, reset.end) == (500, 800)
     assert uncopied(lab, topic, numbers(0, 1000)) == numbers(500, 800)
     await_said(watch, "They are lost for ldf")
@@ -161,10 +163,10 @@ def test_topics_that_are_made_again_while_the_mirror_is_down(
     # Some of them twice, by a mirror that was killed.
     copies = lab.target.topics.ends("elsewhere")[0][1]
     recreate_topic(lab.target.topics, "elsewhere", 1)
-    made = Kind.SOURCE_RECREATED
+    made = ResetKind.SOURCE_RECREATED
     await_reset(watch, "smaller", made, lambda r: r.end == 350)
     assert copies >= 350
-    made_there = Kind.TARGET_RECREATED
+    made_there = ResetKind.TARGET_RECREATED
     await_reset(watch, "elsewhere", made_there, lambda r: r.gone == copies)
     await_said(watch, "smaller was made again at summit, and is shorter")
     await_said(watch, "elsewhere was made again at ldf: what had been copied")
@@ -205,17 +207,21 @@ def test_an_operator_who_sets_positions(lab: Lab, watch: Watch) -> None:
     stop_mirror(lab, watch)
     set_position(lab, "expired", 900)
     # One with what a killed mirror copied again, if that was here, too.
-    back = await_reset(watch, "expired", Kind.REWIND, lambda r: r.end == 1000)
+    back = await_reset(
+        watch, "expired", ResetKind.REWIND, lambda r: r.end == 1000
+    )
     assert (back.first or 0) <= 900
     assert back.settled is None
     # As the runbook says where a topic was made again.
     set_position(lab, "grown", None)
-    await_reset(watch, "grown", Kind.OFFSETS_DELETED, lambda r: r.places == 1)
+    await_reset(
+        watch, "grown", ResetKind.OFFSETS_DELETED, lambda r: r.places == 1
+    )
     await_said(watch, "Committed positions of 1 partition were deleted, of")
 
     lab.mirror.start()
     copied(lab, "grown", numbers(0, 500, "new "))
-    await_reset(watch, "expired", Kind.REWIND, is_settled)
+    await_reset(watch, "expired", ResetKind.REWIND, is_settled)
 
     def copies() -> list[int]:
         target = values(lab, "target", "expired")
@@ -229,7 +235,7 @@ def test_committed_offsets_that_are_lost(lab: Lab, watch: Watch) -> None:
     before = len(values(lab, "target", "steady"))
     source = len(values(lab, "source", "steady"))
     lab.target.topics.delete(OFFSETS)
-    await_reset(watch, OFFSETS, Kind.OFFSETS_GONE)
+    await_reset(watch, OFFSETS, ResetKind.OFFSETS_GONE)
     await_said(watch, f"offsets topic {OFFSETS} is gone")
     await_said(watch, "begins with everything that the source still holds")
     await_health(watch, Health.CRITICAL)
@@ -238,7 +244,7 @@ def test_committed_offsets_that_are_lost(lab: Lab, watch: Watch) -> None:
     await_reset(
         watch,
         OFFSETS,
-        Kind.OFFSETS_GONE,
+        ResetKind.OFFSETS_GONE,
         lambda r: is_settled(r) and r.places >= len(TOPICS),
     )
     await_said(watch, "is not the one that it was")
@@ -246,5 +252,5 @@ def test_committed_offsets_that_are_lost(lab: Lab, watch: Watch) -> None:
     wait_until(
         lambda: len(values(lab, "target", "steady")) == before + source,
     )
-    await_reset(watch, "steady", Kind.REWIND, lambda r: r.first == 0)
+    await_reset(watch, "steady", ResetKind.REWIND, lambda r: r.first == 0)
     await_health(watch, Health.CRITICAL)

@@ -10,7 +10,7 @@ import pytest
 
 from mirrorwatch_lab import reaper
 from mirrorwatch_lab.lifeline import Lifeline
-from mirrorwatch_lab.process import Process
+from mirrorwatch_lab.process import LabProcess
 from mirrorwatch_lab.waiting import wait_until
 
 _OWNER = """
@@ -39,8 +39,8 @@ def _alive(pid: int) -> bool:
     return state.split()[0] != "Z"
 
 
-def _sleeper(lifeline: Lifeline, folder: Path) -> Process:
-    return Process(
+def _sleeper(lifeline: Lifeline, folder: Path) -> LabProcess:
+    return LabProcess(
         "sleeper",
         ["sleep", "600"],
         folder=folder,

@@ -12,8 +12,8 @@ from mirrorwatch.clock import utc_now
 from mirrorwatch.domain.acls import Right
 from mirrorwatch.domain.report import Health
 from mirrorwatch.kafka.admin import Cluster
-from mirrorwatch.kafka.reader import read_span
-from mirrorwatch.sources.canary.consumer import Receiver
+from mirrorwatch.kafka.reader import read_range
+from mirrorwatch.sources.canary.consumer import CanaryConsumer
 from mirrorwatch_lab import CANARY_TOPIC, Lab
 from tests.support.outputs import everything_said
 from tests.support.rights import (
@@ -166,7 +166,7 @@ def test_what_could_not_be_read_for_a_while_is_not_called_late(
 def test_reading_is_told_to_be_well_again_even_if_nothing_comes(
     lab: Lab,
 ) -> None:
-    receiver = Receiver(
+    receiver = CanaryConsumer(
         lab.target.client_properties(),
         cluster="ldf",
         topic=CANARY_TOPIC,
@@ -194,7 +194,7 @@ def test_a_stretch_is_read_without_a_right_on_any_group(lab: Lab) -> None:
     client = lab.source.client_properties()
     where = TopicPartition(CANARY_TOPIC, 0, 0)
     end = Cluster("summit", client).ends(CANARY_TOPIC, [0])[0]
-    found = list(read_span(client, cluster="summit", where=where, end=end))
+    found = list(read_range(client, cluster="summit", where=where, end=end))
     assert len(found) == end > 0
 
 

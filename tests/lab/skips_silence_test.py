@@ -7,8 +7,8 @@ from confluent_kafka import Producer
 
 from mirrorwatch.clock import utc_now
 from mirrorwatch.domain.report import Health
-from mirrorwatch.domain.skips.model import Span, Tally
-from mirrorwatch.kafka.reader import Stretches
+from mirrorwatch.domain.skips.model import OffsetRange, SkipCounters
+from mirrorwatch.kafka.reader import RangeReader
 from mirrorwatch_lab import CANARY_TOPIC, TARGET, Lab, LabSettings
 from mirrorwatch_lab.faults import exactly_once, only_committed
 from tests.support.lab import FLUSH_SECONDS, copied, produce, values
@@ -95,7 +95,7 @@ def test_marks_and_aborted_records_are_no_loss(lab: Lab) -> None:
         lab.mirror.stop()
         wait_for_commit(lab, "transactions")
         watch.let_pass(5)
-        assert tally(watch, "transactions") == Tally()
+        assert tally(watch, "transactions") == SkipCounters()
         watch.wait_for(Health.OK, check="skips")
 
 
@@ -114,11 +114,13 @@ def test_what_a_transaction_holds_back_is_not_read_as_missing(
     for n in range(3):
         producer.produce("held", f"{n}".encode())
     assert producer.flush(FLUSH_SECONDS) == 0
-    stretches = Stretches({"bootstrap.servers": lab.target.bootstrap}, "ldf")
+    stretches = RangeReader({"bootstrap.servers": lab.target.bootstrap}, "ldf")
     place = "held", 0
 
     def read(end: int, *, committed: bool) -> list[int] | None:
-        found = stretches.read([(place, Span(0, end))], committed=committed)
+        found = stretches.read(
+            [(place, OffsetRange(0, end))], committed=committed
+        )
         records = found[place]
         return None if records is None else list(records)
 
@@ -221,5 +223,5 @@ def test_marks_of_an_exactly_once_mirror_are_no_repeats(lab: Lab) -> None:
         assert end > writer.written
         wait_for_commit(lab, "exactly")
         watch.let_pass(10)
-        assert tally(watch, "exactly") == Tally()
+        assert tally(watch, "exactly") == SkipCounters()
         watch.wait_for(Health.OK, check="skips")

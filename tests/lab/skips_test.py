@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from mirrorwatch.domain.report import Health
-from mirrorwatch.domain.skips.model import Tally
+from mirrorwatch.domain.skips.model import SkipCounters
 from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
 from mirrorwatch_lab.faults import MARK, drop_marked
 from tests.support.lab import copied, produce
@@ -72,7 +72,7 @@ def test_dropped_records_are_named_when_the_next_one_is_copied(
         watch.let_pass(3)
         # What was found would stay for an hour.
         watch.wait_for(Health.OK, check="skips")
-        assert tally(watch, "between") == Tally()
+        assert tally(watch, "between") == SkipCounters()
         produce(lab, "between", numbered("b", 0, 1), partition=1)
         copied(lab, "between", ["b 0"])
         took = wait_until(

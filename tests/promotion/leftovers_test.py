@@ -1,15 +1,15 @@
 """What still names the one site is told to a person."""
 
-from mirrorwatch_promotion.values import Kind, Translation, find_leftovers
+from mirrorwatch_promotion.values import Translation, ValueKind, find_leftovers
 
 THERE = Translation(
     {
-        Kind.DATABASE: {"efd": "efd_stand", "agent": "mirror"},
-        Kind.HANDLER: {"us": "#us", "mail": "stand@x"},
+        ValueKind.DATABASE: {"efd": "efd_stand", "agent": "mirror"},
+        ValueKind.HANDLER: {"us": "#us", "mail": "stand@x"},
     },
     {
-        Kind.DATABASE: {"efd": "efd", "agent": "mirror_summit"},
-        Kind.HANDLER: {"us": "#them", "mail": "summit@x"},
+        ValueKind.DATABASE: {"efd": "efd", "agent": "mirror_summit"},
+        ValueKind.HANDLER: {"us": "#them", "mail": "summit@x"},
     },
 )
 

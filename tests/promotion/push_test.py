@@ -9,8 +9,8 @@ import pytest
 from mirrorwatch.exceptions import PromotionError
 from mirrorwatch_promotion.item import Item
 from mirrorwatch_promotion.push import (
-    Change,
-    Journal,
+    PlannedChange,
+    PushJournal,
     make_plan,
     open_journal,
     push,
@@ -24,7 +24,7 @@ WANTED = [task("a", "new"), task("b", "new"), task("c", "new")]
 
 
 @pytest.fixture
-def journal(tmp_path: Path) -> Iterator[Journal]:
+def journal(tmp_path: Path) -> Iterator[PushJournal]:
     with open_journal(tmp_path / "journals", "summit") as opened:
         yield opened
 
@@ -39,13 +39,13 @@ def server() -> MemoryProduct:
 class Pushing:
     """One push, its waits and its words."""
 
-    def __init__(self, server: MemoryProduct, journal: Journal) -> None:
+    def __init__(self, server: MemoryProduct, journal: PushJournal) -> None:
         self.server, self.journal = server, journal
         self.told: list[str] = []
         self.waits: list[float] = []
         self.back_after = 2
 
-    def plan(self) -> list[Change]:
+    def plan(self) -> list[PlannedChange]:
         return make_plan(WANTED, self.server.items, "summit")
 
     def run(self) -> None:
@@ -74,7 +74,7 @@ class Pushing:
 
 
 @pytest.fixture
-def pushing(server: MemoryProduct, journal: Journal) -> Pushing:
+def pushing(server: MemoryProduct, journal: PushJournal) -> Pushing:
     return Pushing(server, journal)
 
 
@@ -113,14 +113,14 @@ def test_what_carries_no_mark_is_in_the_way_and_is_named(
 def test_a_diff_shows_what_changes_but_no_secret() -> None:
     old = task("a", "x.token('abc')\ny", marked=True)
     new = task("a", "x.token('def')\nz hunter2")
-    lines = render_change(Change(new, old), "summit", ["hunter2"])
+    lines = render_change(PlannedChange(new, old), "summit", ["hunter2"])
     assert lines[:2] == ["--- a summit: task a", "+++ b summit: task a"]
     assert [line for line in lines[2:] if line[0] in "+-"] == [
         "-y",
         "+z **********",
     ]
     only = task("a", "x.token('ghi')\ny")
-    assert render_change(Change(only, old), "summit", [])[2:] == [
+    assert render_change(PlannedChange(only, old), "summit", [])[2:] == [
         " (differs in secrets)"
     ]
 
@@ -162,7 +162,7 @@ def test_a_server_that_stays_away_leaves_the_journal_for_the_next_push(
     assert path.stat().st_mode & 0o777 == 0o600
     server.come_back()
     assert state(server) != before
-    later = Pushing(server, Journal(path))
+    later = Pushing(server, PushJournal(path))
     later.undo()
     assert state(server) == before
     assert not path.exists()
@@ -175,7 +175,7 @@ def test_a_push_killed_half_way_is_undone_by_what_it_left_on_disk(
     for change in pushing.plan():
         pushing.journal.begin(change)
         server.put(change.wanted, change.there)
-    later = Pushing(server, Journal(pushing.journal.path))
+    later = Pushing(server, PushJournal(pushing.journal.path))
     later.undo()
     later.undo()
     assert state(server) == before
@@ -192,9 +192,9 @@ def test_two_pushes_to_one_site_do_not_run_at_once(tmp_path: Path) -> None:
 
 
 def test_a_server_that_is_configured_no_more_keeps_the_journal(
-    journal: Journal,
+    journal: PushJournal,
 ) -> None:
-    journal.begin(Change(task("a"), None))
+    journal.begin(PlannedChange(task("a"), None))
     with pytest.raises(PromotionError, match="no server any more for task a"):
         roll_back({}, journal, print, patience=PATIENCE, wait=print)
     assert journal.path.exists()

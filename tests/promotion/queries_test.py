@@ -11,21 +11,21 @@ from mirrorwatch_promotion.queries import (
     rewrite_promql,
     tokenize,
 )
-from mirrorwatch_promotion.values import Kind, Rewriter, Translation
+from mirrorwatch_promotion.values import Rewriter, Translation, ValueKind
 
 STAND = {
-    Kind.DATABASE: {"efd": "efd_stand", "agent": "mirror stand"},
-    Kind.RETENTION_POLICY: {"raw": "week"},
-    Kind.TOPIC_PREFIX: {"site": "stand."},
-    Kind.ENDPOINT: {"page": "http://stand:8080", "node": "node1.stand"},
-    Kind.HANDLER: {"us": "#stand"},
+    ValueKind.DATABASE: {"efd": "efd_stand", "agent": "mirror stand"},
+    ValueKind.RETENTION_POLICY: {"raw": "week"},
+    ValueKind.TOPIC_PREFIX: {"site": "stand."},
+    ValueKind.ENDPOINT: {"page": "http://stand:8080", "node": "node1.stand"},
+    ValueKind.HANDLER: {"us": "#stand"},
 }
 SUMMIT = {
-    Kind.DATABASE: {"efd": "efd", "agent": 'the "mirror"'},
-    Kind.RETENTION_POLICY: {"raw": "for ever"},
-    Kind.TOPIC_PREFIX: {"site": "summit."},
-    Kind.ENDPOINT: {"page": "https://mirror.summit", "node": "sum7"},
-    Kind.HANDLER: {"us": "#summit"},
+    ValueKind.DATABASE: {"efd": "efd", "agent": 'the "mirror"'},
+    ValueKind.RETENTION_POLICY: {"raw": "for ever"},
+    ValueKind.TOPIC_PREFIX: {"site": "summit."},
+    ValueKind.ENDPOINT: {"page": "https://mirror.summit", "node": "sum7"},
+    ValueKind.HANDLER: {"us": "#summit"},
 }
 THERE = Translation(STAND, SUMMIT)
 BACK = THERE.inverse
@@ -177,13 +177,13 @@ texts = st.one_of(anything, anything.map("stand.".__add__))
 
 
 def test_two_names_of_one_value_stop_where_they_would_be_mixed_up() -> None:
-    here = {Kind.DATABASE: {"a": "x", "b": "x", "c": "c"}}
-    there = {Kind.DATABASE: {"a": "1", "b": "2"}}
+    here = {ValueKind.DATABASE: {"a": "x", "b": "x", "c": "c"}}
+    there = {ValueKind.DATABASE: {"a": "1", "b": "2"}}
     rewriter = Rewriter(Translation(here, there))
-    assert rewriter.exact(Kind.DATABASE, "x") == "x"
-    assert rewriter.exact(Kind.DATABASE, "c") == "c"
+    assert rewriter.exact(ValueKind.DATABASE, "x") == "x"
+    assert rewriter.exact(ValueKind.DATABASE, "c") == "c"
     back = Rewriter(Translation(there, here))
-    assert back.exact(Kind.DATABASE, "1") == "1"
+    assert back.exact(ValueKind.DATABASE, "1") == "1"
     assert [stop.why for stop in (*rewriter.stops, *back.stops)] == [
         "is databases.a, but the way back leads elsewhere",
         "is databases.c, for which the other site has no value",

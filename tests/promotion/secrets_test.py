@@ -6,13 +6,13 @@ import pytest
 
 from mirrorwatch_promotion.item import Item
 from mirrorwatch_promotion.kapacitor import rewrite_handler, rewrite_task
-from mirrorwatch_promotion.push import Change, render_change
-from mirrorwatch_promotion.values import Kind, Rewriter, Translation
+from mirrorwatch_promotion.push import PlannedChange, render_change
+from mirrorwatch_promotion.values import Rewriter, Translation, ValueKind
 
 OLD, NEW = "Bearer of-the-stand", "Bearer of-the-summit"
 UNKNOWN = Translation({}, {})
 KNOWN = Translation(
-    {Kind.HANDLER: {"hook": OLD}}, {Kind.HANDLER: {"hook": NEW}}
+    {ValueKind.HANDLER: {"hook": OLD}}, {ValueKind.HANDLER: {"hook": NEW}}
 )
 HEADERS = ("Authorization", "X-Api-Key", "X-Auth-Token")
 
@@ -74,7 +74,7 @@ def test_a_diff_shows_no_value_below_a_secrets_name(
     content: dict[str, Any],
 ) -> None:
     item = Item(kind="task", name="a", title="a", content=content)
-    lines = render_change(Change(item, None), "summit", [])
+    lines = render_change(PlannedChange(item, None), "summit", [])
     assert "hunter2" not in "\n".join(lines)
     assert "**********" in "\n".join(lines)
 
@@ -82,5 +82,5 @@ def test_a_diff_shows_no_value_below_a_secrets_name(
 def test_a_known_secret_is_hidden_as_it_stands_in_json() -> None:
     secret = chr(34).join(("pass", "word"))
     item = Item(kind="task", name="a", title="a", content={"note": secret})
-    lines = render_change(Change(item, None), "summit", [secret])
+    lines = render_change(PlannedChange(item, None), "summit", [secret])
     assert "word" not in "\n".join(lines)

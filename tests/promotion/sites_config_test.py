@@ -7,7 +7,7 @@ import pytest
 
 from mirrorwatch.exceptions import ConfigError
 from mirrorwatch_promotion.config import SitesConfig
-from mirrorwatch_promotion.values import Kind
+from mirrorwatch_promotion.values import ValueKind
 
 
 def load(folder: Path, text: str) -> SitesConfig:
@@ -89,8 +89,8 @@ def test_what_comes_from_a_reference_is_a_secret(
     assert site.secrets == {"hunter2", "pass-word"}
     assert "hunter2" not in repr(sites)
     values = site.values.to_domain()
-    assert values[Kind.ENDPOINT] == {"page": "http://page"}
-    assert values[Kind.HANDLER] == {"key": "hunter2"}
+    assert values[ValueKind.ENDPOINT] == {"page": "http://page"}
+    assert values[ValueKind.HANDLER] == {"key": "hunter2"}
 
 
 def test_the_file_in_the_docs_can_be_used(
@@ -106,6 +106,6 @@ def test_the_file_in_the_docs_can_be_used(
     token.write_text("y")
     sites = load(tmp_path, example.replace("/run/secrets/grafana", str(token)))
     stand, summit = (sites.sites[name] for name in ("teststand", "summit"))
-    for kind in Kind:
+    for kind in ValueKind:
         here, there = (s.values.to_domain()[kind] for s in (stand, summit))
         assert here.keys() == there.keys()

@@ -5,21 +5,21 @@ from hypothesis import strategies as st
 
 from mirrorwatch_promotion.kapacitor import rewrite_handler, rewrite_task
 from mirrorwatch_promotion.tickscript import TickScript
-from mirrorwatch_promotion.values import Kind, Rewriter, Translation
+from mirrorwatch_promotion.values import Rewriter, Translation, ValueKind
 
 STAND = {
-    Kind.DATABASE: {"efd": "efd_stand"},
-    Kind.RETENTION_POLICY: {"raw": "week"},
-    Kind.TOPIC_PREFIX: {"site": "stand."},
-    Kind.ENDPOINT: {"page": "http://stand:8080"},
-    Kind.HANDLER: {"us": "#stand", "key": "k-1"},
+    ValueKind.DATABASE: {"efd": "efd_stand"},
+    ValueKind.RETENTION_POLICY: {"raw": "week"},
+    ValueKind.TOPIC_PREFIX: {"site": "stand."},
+    ValueKind.ENDPOINT: {"page": "http://stand:8080"},
+    ValueKind.HANDLER: {"us": "#stand", "key": "k-1"},
 }
 SUMMIT = {
-    Kind.DATABASE: {"efd": "efd"},
-    Kind.RETENTION_POLICY: {"raw": "for o'clock"},
-    Kind.TOPIC_PREFIX: {"site": "summit."},
-    Kind.ENDPOINT: {"page": "https://mirror.summit"},
-    Kind.HANDLER: {"us": "#summit", "key": "k-2"},
+    ValueKind.DATABASE: {"efd": "efd"},
+    ValueKind.RETENTION_POLICY: {"raw": "for o'clock"},
+    ValueKind.TOPIC_PREFIX: {"site": "summit."},
+    ValueKind.ENDPOINT: {"page": "https://mirror.summit"},
+    ValueKind.HANDLER: {"us": "#summit", "key": "k-2"},
 }
 THERE = Translation(STAND, SUMMIT)
 

@@ -6,18 +6,18 @@ import pytest
 
 from mirrorwatch_promotion.chronograf import rewrite_chronograf
 from mirrorwatch_promotion.grafana import rewrite_grafana
-from mirrorwatch_promotion.values import Kind, Rewriter, Translation
+from mirrorwatch_promotion.values import Rewriter, Translation, ValueKind
 
 THERE = Translation(
     {
-        Kind.DATABASE: {"efd": "efd_stand"},
-        Kind.RETENTION_POLICY: {"raw": "week"},
-        Kind.TOPIC_PREFIX: {"site": "stand."},
+        ValueKind.DATABASE: {"efd": "efd_stand"},
+        ValueKind.RETENTION_POLICY: {"raw": "week"},
+        ValueKind.TOPIC_PREFIX: {"site": "stand."},
     },
     {
-        Kind.DATABASE: {"efd": "efd"},
-        Kind.RETENTION_POLICY: {"raw": "raw"},
-        Kind.TOPIC_PREFIX: {"site": "summit."},
+        ValueKind.DATABASE: {"efd": "efd"},
+        ValueKind.RETENTION_POLICY: {"raw": "raw"},
+        ValueKind.TOPIC_PREFIX: {"site": "summit."},
     },
 )
 

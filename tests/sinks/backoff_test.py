@@ -12,7 +12,7 @@ from mirrorwatch.sinks.queued import (
     MOST_POINTS,
     QUICK,
     Backoff,
-    Pace,
+    BatchSize,
 )
 from tests.support.isolation import FakeClock
 
@@ -74,7 +74,7 @@ def test_what_the_server_asks_for_is_granted_within_reason(
 def test_the_pace_stays_within_its_bounds(
     requests: list[tuple[int, timedelta] | None],
 ) -> None:
-    pace = Pace()
+    pace = BatchSize()
     for request in requests:
         before = pace.points
         if request is None:
@@ -90,7 +90,7 @@ def test_the_pace_stays_within_its_bounds(
 
 
 def test_a_quick_request_with_few_points_proves_nothing() -> None:
-    pace = Pace()
+    pace = BatchSize()
     pace.went(LEAST_POINTS, timedelta())
     pace.went(1, timedelta())
     assert pace.points == 2 * LEAST_POINTS

@@ -14,8 +14,8 @@ from structlog.testing import capture_logs
 from mirrorwatch.exceptions import SinkError, SinkRejectedError
 from mirrorwatch.sinks.influxdb import InfluxDbOutlet
 from mirrorwatch.sinks.prometheus import PrometheusSink
-from mirrorwatch.sinks.queue import Backlog, Batch, Spool
-from mirrorwatch.sinks.queued import Backoff, IsolatedSink, deliver
+from mirrorwatch.sinks.queue import Batch, PointQueue, Spool
+from mirrorwatch.sinks.queued import Backoff, QueuedSink, split_and_retry
 from mirrorwatch.state import Database
 from tests.support.builders import NOON, a_report
 from tests.support.full_report import a_full_report
@@ -71,9 +71,9 @@ def test_nothing_is_lost_when_the_server_is_killed_and_comes_back(
 ) -> None:
     prometheus = PrometheusSink()
     spool = Spool(Database(None), "influxdb", limit_bytes=10**6)
-    sink = IsolatedSink(
+    sink = QueuedSink(
         InfluxDbOutlet(influx.access()),
-        backlog=Backlog(spool),
+        backlog=PointQueue(spool),
         backoff=Backoff(jitter=lambda: 0.0),
         logger=structlog.get_logger(),
     )
@@ -175,7 +175,7 @@ def test_one_line_that_is_none_does_not_take_the_others_along(
     lines = [*good[:20], "health,flow=bad", *good[20:]]
     batch = Batch("\n".join(lines).encode(), len(lines))
     outlet = InfluxDbOutlet(influx.access())
-    (refusal,) = deliver(outlet, batch, PATIENCE)
+    (refusal,) = split_and_retry(outlet, batch, PATIENCE)
     assert (refusal.points, refusal.name) == (1, "health,flow=bad")
     assert "missing fields" in str(refusal.error)
     assert len(influx.select_all()) == len(good)
@@ -188,7 +188,7 @@ def test_a_point_of_a_wrong_type_is_named(influx: InfluxServer) -> None:
     lines[75] = bad
     batch = Batch("\n".join(lines).encode(), len(lines))
     outlet = InfluxDbOutlet(influx.access())
-    (refusal,) = deliver(outlet, batch, PATIENCE)
+    (refusal,) = split_and_retry(outlet, batch, PATIENCE)
     assert (refusal.points, refusal.name) == (1, bad)
     (rows,) = influx.select_all().values()
     assert len(rows) == 1 + len(lines) - 1

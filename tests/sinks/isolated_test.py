@@ -10,8 +10,8 @@ from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
 from mirrorwatch.exceptions import SinkError
-from mirrorwatch.sinks.queue import Backlog, Spool
-from mirrorwatch.sinks.queued import IsolatedSink
+from mirrorwatch.sinks.queue import PointQueue, Spool
+from mirrorwatch.sinks.queued import QueuedSink
 from mirrorwatch.state import Database
 from tests.support.builders import NOON, a_report
 from tests.support.isolation import Bench
@@ -212,9 +212,9 @@ def test_a_server_that_hangs_delays_neither_ticks_nor_the_end(
     outlet = HangingOutlet()
     database = Database(tmp_path / "state.db")
     spool = Spool(database, "fake", limit_bytes=10**6)
-    sink = IsolatedSink(
+    sink = QueuedSink(
         outlet,
-        backlog=Backlog(spool),
+        backlog=PointQueue(spool),
         flush_timeout=timedelta(milliseconds=200),
         logger=structlog.get_logger(),
     )

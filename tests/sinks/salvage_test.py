@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 
 from mirrorwatch.exceptions import SinkError, SinkRejectedError
 from mirrorwatch.sinks.queue import Batch
-from mirrorwatch.sinks.queued import MOST_SPLITS, deliver
+from mirrorwatch.sinks.queued import MOST_SPLITS, split_and_retry
 from tests.support.isolation import Bench
 from tests.support.outlets import FakeOutlet
 
@@ -28,7 +28,7 @@ def test_all_good_points_are_taken_and_all_bad_ones_counted(
     outlet = FakeOutlet()
     outlet.strict = strict
     outlet.bad = {f"{n:04}" for n in bad if n < size}
-    refused = deliver(outlet, a_batch(size), SECOND)
+    refused = split_and_retry(outlet, a_batch(size), SECOND)
     lost = sum(refusal.points for refusal in refused)
     taken = set(outlet.sent)
     assert len(taken) + lost == size
@@ -43,7 +43,7 @@ def test_the_bad_point_is_named(strict: bool) -> None:
     outlet = FakeOutlet()
     outlet.strict = strict
     outlet.bad = {"0777"}
-    (refusal,) = deliver(outlet, a_batch(5000), SECOND)
+    (refusal,) = split_and_retry(outlet, a_batch(5000), SECOND)
     assert (refusal.points, refusal.name) == (1, "0777")
     assert len(outlet.requests) < 30
 
@@ -52,7 +52,7 @@ def test_a_batch_that_is_refused_as_a_whole_is_not_taken_apart() -> None:
     """As one that is older than the retention policy keeps."""
     outlet = FakeOutlet()
     outlet.bad = {f"{n:04}" for n in range(5000)}
-    (refusal,) = deliver(outlet, a_batch(5000), SECOND)
+    (refusal,) = split_and_retry(outlet, a_batch(5000), SECOND)
     assert (refusal.points, refusal.name) == (5000, "0000")
     assert outlet.requests == [5000]
 
@@ -61,7 +61,7 @@ def test_a_server_that_refuses_whatever_it_gets_is_left_alone() -> None:
     outlet = FakeOutlet()
     outlet.strict = True
     outlet.bad = {f"{n:04}" for n in range(5000)}
-    refused = deliver(outlet, a_batch(5000), SECOND)
+    refused = split_and_retry(outlet, a_batch(5000), SECOND)
     assert sum(refusal.points for refusal in refused) == 5000
     assert len(outlet.requests) == 1 + 2 * MOST_SPLITS
 
@@ -76,7 +76,7 @@ def test_a_server_that_goes_away_meanwhile_gets_all_of_it_again() -> None:
     outlet = GoesAway()
     outlet.bad = {"0003"}
     with pytest.raises(SinkError) as caught:
-        deliver(outlet, a_batch(10), SECOND)
+        split_and_retry(outlet, a_batch(10), SECOND)
     assert not isinstance(caught.value, SinkRejectedError)
 
 

@@ -10,7 +10,7 @@ from confluent_kafka import Producer
 
 from mirrorwatch.domain.cluster_view import TopicPartition
 from mirrorwatch.kafka.admin import Cluster
-from mirrorwatch.kafka.offsets import BATCH, Ends
+from mirrorwatch.kafka.offsets import BATCH, EndOffsets
 
 BROKERS, PARTITIONS = 3, 4
 """Of the cluster; that many partitions has each topic that is asked for."""
@@ -47,7 +47,7 @@ class Requests:
             "stats_cb": self._note,
         }
 
-    def of(self, ends: Ends) -> Counter[str]:
+    def of(self, ends: EndOffsets) -> Counter[str]:
         """Return what was counted, once the client has told it twice: the
         first may have been on its way already.
         """
@@ -75,7 +75,7 @@ def test_ends_and_starts_are_those_of_the_logs(
         for n in range(count):
             cluster.produce(topic, str(n), partition=partition)
     assert cluster.flush(30) == 0
-    ends = Ends(Cluster("summit", properties), properties)
+    ends = EndOffsets(Cluster("summit", properties), properties)
     try:
         wanted = {place: count for count, place in enumerate(places)}
         assert ends.read(places) == wanted
@@ -92,7 +92,7 @@ def test_each_broker_is_asked_once_for_a_batch(
     more = BATCH // PARTITIONS + 1
     places = make(cluster, *(f"many.{n}" for n in range(more)))
     requests = Requests()
-    ends = Ends(
+    ends = EndOffsets(
         Cluster("summit", properties), {**properties, **requests.properties}
     )
     try:
@@ -114,7 +114,7 @@ def test_what_there_is_is_told_where_something_is_gone(
     places = make(cluster, "there")
     wanted = dict.fromkeys(places, 0)
     gone = [*places, ("gone", 0)]
-    ends = Ends(Cluster("summit", properties), properties)
+    ends = EndOffsets(Cluster("summit", properties), properties)
     try:
         assert ends.read(places) == wanted
         assert is_quick(ends)
@@ -131,6 +131,6 @@ def test_what_there_is_is_told_where_something_is_gone(
         ends.close()
 
 
-def is_quick(ends: Ends) -> bool:
+def is_quick(ends: EndOffsets) -> bool:
     """Tell whether a consumer was asked last, and not the administrator."""
     return bool(ends._consumers)  # noqa: SLF001 - nothing else tells

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from mirrorwatch.domain.mirror_records import Committed, Sync
-from mirrorwatch.sources.mirror_state import Positions
+from mirrorwatch.sources.mirror_state import MirrorState
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -18,8 +18,8 @@ def a_sync(upstream: int) -> Sync:
     )
 
 
-def a_board() -> Positions:
-    board = Positions()
+def a_board() -> MirrorState:
+    board = MirrorState()
     board.move("offsets", "o1")
     board.move("syncs", "y1")
     board.note(Committed(topic="t", partition=0, position=7, written_at=NOON))
@@ -28,7 +28,7 @@ def a_board() -> Positions:
 
 
 def test_every_reader_gets_every_sync_once() -> None:
-    board = Positions()
+    board = MirrorState()
     board.note(a_sync(1))
     first, second = board.follow_syncs(), board.follow_syncs()
     board.keep_every_sync()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mirrorwatch.domain.notices.maintenance import Snapshot
+from mirrorwatch.domain.notices.maintenance import FlowSnapshot
 from mirrorwatch.exceptions import StateError
 from mirrorwatch.state import Database
 from mirrorwatch.state.maintenance import MaintenanceStore
@@ -72,12 +72,12 @@ def test_the_last_outcome_of_each_flow_is_kept(
         store.announce(["a"], at, at + HOUR, f"upgrade {n}")
         (opened,) = store.open()
         if n:
-            store.begin(opened.number, Snapshot(at=at, verdicts=()))
-        after = Snapshot(at=at + HOUR, verdicts=())
+            store.begin(opened.number, FlowSnapshot(at=at, verdicts=()))
+        after = FlowSnapshot(at=at + HOUR, verdicts=())
         store.finish([(opened.number, after)], [], None)
     (outcome,) = store.last(["a", "b"])
     assert outcome.window.reason == "upgrade 1"
-    assert outcome.before == Snapshot(at=NOON + 2 * HOUR, verdicts=())
+    assert outcome.before == FlowSnapshot(at=NOON + 2 * HOUR, verdicts=())
     assert store.open() == ()
 
 

@@ -3,7 +3,11 @@
 from datetime import timedelta
 from pathlib import Path
 
-from mirrorwatch.domain.position.model import Kind, Place, ResetBooks
+from mirrorwatch.domain.position.model import (
+    PartitionPosition,
+    PositionState,
+    ResetKind,
+)
 from mirrorwatch.state import Database
 from mirrorwatch.state.position import ResetStore
 from tests.support.builders import NOON
@@ -12,9 +16,9 @@ LATER = NOON + timedelta(minutes=3)
 
 
 def test_books_outlive_the_agent(tmp_path: Path) -> None:
-    books = ResetBooks()
+    books = PositionState()
     books.pin("source", "t", "s1")
-    books.places["t", 3] = Place(
+    books.places["t", 3] = PartitionPosition(
         reached=7,
         committed=5,
         committed_at=NOON,
@@ -23,10 +27,14 @@ def test_books_outlive_the_agent(tmp_path: Path) -> None:
         synced_at=LATER,
         empty_until=8,
     )
-    books.places["u", 0] = Place()
-    over = books.begin(Kind.EXPIRED, "t", NOON, partition=3, first=1, end=4)
+    books.places["u", 0] = PartitionPosition()
+    over = books.begin(
+        ResetKind.EXPIRED, "t", NOON, partition=3, first=1, end=4
+    )
     books.change(over, settled=LATER)
-    books.begin(Kind.OFFSETS_GONE, "o", NOON, counted=["t", "u"], places=2)
+    books.begin(
+        ResetKind.OFFSETS_GONE, "o", NOON, counted=["t", "u"], places=2
+    )
     database = Database(tmp_path / "state.db")
     ResetStore(database, "f").save(books, books.places)
     database.close()
@@ -37,14 +45,14 @@ def test_books_outlive_the_agent(tmp_path: Path) -> None:
     database.close()
     assert found == books
     assert found.counts == {"t": 2, "u": 1}
-    assert found.open(Kind.OFFSETS_GONE, "o") == books.resets[2]
-    assert found.open(Kind.EXPIRED, "t", 3) is None
-    assert other == ResetBooks()
+    assert found.open(ResetKind.OFFSETS_GONE, "o") == books.resets[2]
+    assert found.open(ResetKind.EXPIRED, "t", 3) is None
+    assert other == PositionState()
 
 
 def test_only_places_are_written_while_nothing_else_changed() -> None:
     store = ResetStore(Database(None), "f")
-    books = ResetBooks(places={("t", 0): Place(reached=1)})
+    books = PositionState(places={("t", 0): PartitionPosition(reached=1)})
     books.pin("source", "t", "s1")
     store.save(books, books.places)
     books.urgent = False

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from mirrorwatch.shipped import shipped
+from mirrorwatch.bundled_files import bundled_folder
 from mirrorwatch_alerting import ALERTS
 from mirrorwatch_alerting.prometheus import rules
 
@@ -22,7 +22,7 @@ from .webhook import Webhook, serve_webhook
 
 __all__ = ["HOLD", "Scene", "alert_scene"]
 
-EXAMPLE = shipped("alerts") / "alertmanager.example.yaml"
+EXAMPLE = bundled_folder("alerts") / "alertmanager.example.yaml"
 HOLD = timedelta(seconds=5)
 
 

@@ -9,12 +9,12 @@ from mirrorwatch.audit import freeze
 from mirrorwatch.clock import utc_now
 from mirrorwatch.config import Config
 from mirrorwatch.domain.audit.plan import (
-    Ends,
+    AuditedEnds,
+    AuditSpan,
     Lane,
     Plan,
     Request,
-    Span,
-    Window,
+    TimeWindow,
 )
 from mirrorwatch_lab import Lab
 from mirrorwatch_lab.cli import describe_agent
@@ -41,7 +41,7 @@ def config_of(lab: Lab, settle: str = "0s", **clusters: object) -> Config:
 
 
 def freeze_night(
-    lab: Lab, ends: Ends, topics: str | None = None, settle: str = "0s"
+    lab: Lab, ends: AuditedEnds, topics: str | None = None, settle: str = "0s"
 ) -> Plan:
     """Plan the next night."""
     return freeze(
@@ -49,13 +49,13 @@ def freeze_night(
     )
 
 
-def freeze_window(lab: Lab, topic: str, window: Window) -> Plan:
+def freeze_window(lab: Lab, topic: str, window: TimeWindow) -> Plan:
     """Plan an audit of what one topic holds of a window."""
     request = Request(window=window, topics=topic)
-    return freeze(config_of(lab), request, Ends(), clock=utc_now)
+    return freeze(config_of(lab), request, AuditedEnds(), clock=utc_now)
 
 
-def at_rest(lab: Lab, ends: Ends, topics: str) -> None:
+def at_rest(lab: Lab, ends: AuditedEnds, topics: str) -> None:
     """Wait until the mirror says that it copied all of these topics."""
     positions: dict[str, int | None] = {}
 
@@ -69,7 +69,7 @@ def at_rest(lab: Lab, ends: Ends, topics: str) -> None:
     wait_until(is_so, what=lambda: f"not all rest: {positions}")
 
 
-def audited_up_to(ends: Ends, topic: str, offset: int) -> Ends:
+def audited_up_to(ends: AuditedEnds, topic: str, offset: int) -> AuditedEnds:
     """Return the same ends as if audits had come no further in a topic."""
     return replace(
         ends,
@@ -104,7 +104,9 @@ def both_sides(lab: Lab, lane: Lane) -> tuple[list[object], list[object]]:
     )
 
 
-def _contents(records: Sequence[Message], span: Span) -> list[bytes | None]:
+def _contents(
+    records: Sequence[Message], span: AuditSpan
+) -> list[bytes | None]:
     return [
         record.value()
         for record in records

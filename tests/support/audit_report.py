@@ -5,7 +5,7 @@ from typing import Any
 
 from mirrorwatch.domain.audit.flow_result import (
     AuditObservation,
-    Night,
+    FlowResult,
     TopicTally,
 )
 from mirrorwatch.domain.audit.plan import Unverifiable
@@ -18,7 +18,7 @@ __all__ = ["a_night", "an_audit"]
 HOUR = timedelta(hours=1)
 
 
-def a_night(at: datetime = NOON, **more: Any) -> Night:
+def a_night(at: datetime = NOON, **more: Any) -> FlowResult:
     """An audit that found nothing, ten hours ago."""
     given: dict[str, Any] = {
         "runs": ("nightly-2026-01-02",),
@@ -34,7 +34,7 @@ def a_night(at: datetime = NOON, **more: Any) -> Night:
         ),
         "shown": "nightly-2026-01-02",
     }
-    return Night(**given | more)
+    return FlowResult(**given | more)
 
 
 def an_audit(at: datetime = NOON) -> AuditObservation:

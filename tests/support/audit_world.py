@@ -5,17 +5,23 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from mirrorwatch.domain.audit.facts import (
+    AuditFound,
     Feed,
     FirstSince,
-    Found,
     LaneFacts,
     Log,
     Question,
-    converse,
+    run_batched,
 )
-from mirrorwatch.domain.audit.nightly import Night, plan_night
-from mirrorwatch.domain.audit.plan import Ends, Lane, Plan, Span, ends_after
-from mirrorwatch.domain.audit.ranges import Outcome
+from mirrorwatch.domain.audit.nightly import NightlyInputs, plan_night
+from mirrorwatch.domain.audit.plan import (
+    AuditedEnds,
+    AuditSpan,
+    Lane,
+    Plan,
+    ends_after,
+)
+from mirrorwatch.domain.audit.ranges import PlanningOutcome
 
 from .builders import NOON
 
@@ -64,7 +70,7 @@ class World:
     source_start: int = 0
     target_start: int = 0
     ids: tuple[str, str] = ("source", "target")
-    ends: Ends = field(default_factory=Ends)
+    ends: AuditedEnds = field(default_factory=AuditedEnds)
 
     def write(self, count: int, *, early: timedelta = timedelta()) -> None:
         """Write records, one a second."""
@@ -165,16 +171,16 @@ class World:
             starts_at_end=self.starts_at_end,
         )
 
-    def night(self, *, write: int = 0, copy: int = 0) -> Outcome:
+    def night(self, *, write: int = 0, copy: int = 0) -> PlanningOutcome:
         """Plan a night, and take it for carried out."""
-        night = Night(
+        night = NightlyInputs(
             now=self.now,
             settle=SETTLE,
             slack=SLACK,
             ends=self.ends.by_place(),
         )
         lane = self.freeze(write=write, copy=copy)
-        (outcome,) = converse([plan_night(lane, night)], self.answer)
+        (outcome,) = run_batched([plan_night(lane, night)], self.answer)
         plan = Plan(
             id="night",
             at=self.now,
@@ -186,7 +192,7 @@ class World:
 
     def answer(
         self, questions: Collection[Question]
-    ) -> Mapping[Question, Found]:
+    ) -> Mapping[Question, AuditFound]:
         return {question: self._answer(question) for question in questions}
 
     def sides(self, lane: Lane) -> tuple[list[int], list[int]]:
@@ -205,10 +211,10 @@ class World:
             cluster=side,
             place=("t", 0),
             topic_id=self.ids[not source],
-            retained=Span(start, end),
+            retained=AuditSpan(start, end),
         )
 
-    def _answer(self, question: Question) -> Found:
+    def _answer(self, question: Question) -> AuditFound:
         source = question.log.side == "source"
         stamps = self.source if source else self.stamps
         start = self.source_start if source else self.target_start
@@ -226,7 +232,7 @@ class World:
                 and not (question.read_committed and offset in self.aborted)
             )
         found = next(wanted, None)
-        return Found(found, None if found is None else stamps[found])
+        return AuditFound(found, None if found is None else stamps[found])
 
 
 def a_copied_world(count: int = 30, **settings: object) -> World:
@@ -239,11 +245,11 @@ def a_copied_world(count: int = 30, **settings: object) -> World:
     return world
 
 
-def lane_of(outcome: Outcome) -> Lane:
+def lane_of(outcome: PlanningOutcome) -> Lane:
     """Return what is compared, of a plan that compares something."""
     assert outcome.lane is not None
     return outcome.lane
 
 
-def _range(span: Span) -> range:
+def _range(span: AuditSpan) -> range:
     return range(span.start, span.end)

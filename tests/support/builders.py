@@ -12,7 +12,13 @@ from mirrorwatch.domain.observations import (
     ProbeArrival,
     Problem,
 )
-from mirrorwatch.domain.report import Evidence, Flow, Health, Verdict, Window
+from mirrorwatch.domain.report import (
+    Evidence,
+    Flow,
+    Health,
+    MaintenanceWindow,
+    Verdict,
+)
 from mirrorwatch.ports import AgentState, Report
 
 __all__ = [
@@ -119,8 +125,10 @@ def a_window(
     *,
     flow: str = FLOW.name,
     reason: str = "MirrorMaker 3.9 to 4.3",
-) -> Window:
-    return Window(flow=flow, since=since, until=since + lasts, reason=reason)
+) -> MaintenanceWindow:
+    return MaintenanceWindow(
+        flow=flow, since=since, until=since + lasts, reason=reason
+    )
 
 
 def a_report(
@@ -130,7 +138,7 @@ def a_report(
     observations: Sequence[Observation] = (),
     verdicts: Sequence[Verdict] | None = None,
     agent: AgentState | None = None,
-    maintenance: Sequence[Window] = (),
+    maintenance: Sequence[MaintenanceWindow] = (),
 ) -> Report:
     if verdicts is None:
         verdicts = [a_verdict(flow=flow.name, since=at) for flow in flows]

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from mirrorwatch.domain.audit.plan import Lane
 from mirrorwatch.domain.audit.result import AuditFinding, TopicCount
 from mirrorwatch_audit.compare.audit import audit
-from mirrorwatch_audit.compare.digests import Comparison
+from mirrorwatch_audit.compare.digests import DigestComparison
 
 from .logs import BUCKET, Logs, Record, make_lane, make_plan, millis
 
@@ -78,7 +78,7 @@ class Cases:
 class Audited:
     """What one night found, by topic."""
 
-    def __init__(self, comparison: Comparison) -> None:
+    def __init__(self, comparison: DigestComparison) -> None:
         self._all = comparison
         self._carry = comparison.carry.collect()
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from influxdb_client.client.write.point import Point
 
 from mirrorwatch_alerting import ALERTS
-from mirrorwatch_alerting.alerts import Judged
+from mirrorwatch_alerting.alerts import WhenHealth
 from mirrorwatch_alerting.kapacitor import scripts
 
 from .clean_run import CleanRun
@@ -30,7 +30,7 @@ def check_alerts(run: CleanRun, seconds: float) -> None:
     """
     assert run.judged >= 0.5 * seconds / 15
     assert [alert for alert in run.alerts if alert[1] == "firing"] == []
-    about = {a.name: a.when for a in ALERTS if isinstance(a.when, Judged)}
+    about = {a.name: a.when for a in ALERTS if isinstance(a.when, WhenHealth)}
     for name, _, at in run.alerts:
         if (when := about.get(name)) is not None:
             moment, health = at.isoformat(), when.health.label

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from mirrorwatch.shipped import shipped
+from mirrorwatch.bundled_files import bundled_folder
 
 __all__ = ["LOOK_BACK", "Asked", "asked", "fill_chronograf", "fill_grafana"]
 __all__ += ["numbers"]
@@ -40,7 +40,7 @@ class Asked:
 
 def asked(store: str) -> Iterator[Asked]:
     """Yield every query of the dashboards that are kept for a store."""
-    for path in sorted((shipped("dashboards") / store).glob("*.json")):
+    for path in sorted((bundled_folder("dashboards") / store).glob("*.json")):
         kept = json.loads(path.read_text(encoding="utf-8"))
         for panel in kept.get("panels", kept.get("cells")):
             queries = panel.get("targets", panel.get("queries"))

@@ -10,7 +10,7 @@ import structlog
 
 from mirrorwatch.config import NotifyConfig
 from mirrorwatch.domain.notices.text import Links
-from mirrorwatch.domain.report import Health, Window
+from mirrorwatch.domain.report import Health, MaintenanceWindow
 from mirrorwatch.state import Database
 from mirrorwatch.wiring import wire_notify
 
@@ -50,7 +50,7 @@ class Delivering:
         self.now = NOON
 
     def tick(
-        self, health: Health, *, maintenance: Sequence[Window] = ()
+        self, health: Health, *, maintenance: Sequence[MaintenanceWindow] = ()
     ) -> None:
         self.now += timedelta(minutes=1)
         self.sink.publish(

@@ -11,8 +11,8 @@ from sqlite3 import Connection
 import structlog
 
 from mirrorwatch.exceptions import StateError
-from mirrorwatch.sinks.queue import Backlog, Spool
-from mirrorwatch.sinks.queued import Backoff, IsolatedSink
+from mirrorwatch.sinks.queue import PointQueue, Spool
+from mirrorwatch.sinks.queued import Backoff, QueuedSink
 from mirrorwatch.state import Database
 
 from .builders import NOON, a_report
@@ -73,13 +73,13 @@ class Bench:
         self.outlet = FakeOutlet(points=points)
         self.clock = FakeClock()
         self.database = BrokenDatabase(path)
-        self.backlog = Backlog(
+        self.backlog = PointQueue(
             Spool(
                 self.database, "fake", limit_bytes=limit * kept_bytes("0000")
             ),
             most_fresh=most_fresh,
         )
-        self.sink = IsolatedSink(
+        self.sink = QueuedSink(
             self.outlet,
             backlog=self.backlog,
             backoff=Backoff(clock=self.clock, jitter=lambda: 0.5),

@@ -13,7 +13,7 @@ from mirrorwatch.domain.checks import CHECKS
 from mirrorwatch.domain.report import Flow, Health
 from mirrorwatch.ports import Report
 from mirrorwatch_alerting import ALERTS, Alert
-from mirrorwatch_alerting.alerts import Judged
+from mirrorwatch_alerting.alerts import WhenHealth
 
 from .builders import a_report, a_verdict, a_window
 from .kapacitor_alerts import AlertingKapacitor
@@ -42,7 +42,7 @@ def hurried(alert: Alert) -> Alert:
     return replace(alert, hold=alert.hold / slow)
 
 
-HURRIED = [hurried(a) for a in ALERTS if isinstance(a.when, Judged)]
+HURRIED = [hurried(a) for a in ALERTS if isinstance(a.when, WhenHealth)]
 """The alerts on checks."""
 
 

@@ -8,12 +8,12 @@ from datetime import UTC, datetime, timedelta
 from pyspark.sql import DataFrame, SparkSession
 
 from mirrorwatch.domain.audit.plan import (
+    AuditSpan,
     Lane,
     Plan,
     Side,
     SourceRange,
-    Span,
-    Window,
+    TimeWindow,
 )
 from mirrorwatch_audit.digest.records import RECORDS
 
@@ -74,14 +74,14 @@ class Logs:
         partition: int = 0,
         flow: str = FLOW,
         at: int | None = None,
-    ) -> Span:
+    ) -> AuditSpan:
         """Append records, or write them from an offset on."""
         log = self._logs[side, flow, topic, partition]
         start = offset = max(log, default=-1) + 1 if at is None else at
         for record in records:
             log[offset] = record
             offset += 1
-        return Span(start, offset)
+        return AuditSpan(start, offset)
 
     def remove(
         self,
@@ -121,7 +121,9 @@ class Logs:
         return self._session.createDataFrame(rows, RECORDS)
 
 
-def _spans(lane: Lane, side: Side) -> Iterable[tuple[str, str, Span, bool]]:
+def _spans(
+    lane: Lane, side: Side
+) -> Iterable[tuple[str, str, AuditSpan, bool]]:
     if side == "target":
         return [(lane.flow, lane.target_topic, lane.span, False)]
     return [
@@ -160,19 +162,19 @@ def make_lane(
                 cluster="summit",
                 topic=topic,
                 partition=partition,
-                span=Span(*source),
-                retained=Span(*kept[0]),
+                span=AuditSpan(*source),
+                retained=AuditSpan(*kept[0]),
                 position=position,
                 read_committed=read_committed,
                 decided=decided,
             ),
         ),
-        span=Span(*target),
-        retained=Span(*kept[1]),
+        span=AuditSpan(*target),
+        retained=AuditSpan(*kept[1]),
         timestamps=timestamps,
         compacted=compacted,
     )
 
 
-def make_plan(*lanes: Lane, window: Window | None = None) -> Plan:
+def make_plan(*lanes: Lane, window: TimeWindow | None = None) -> Plan:
     return Plan(id="nightly-2026-11-21", at=AT, window=window, lanes=lanes)

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterable, Mapping
 from datetime import timedelta
 
-from mirrorwatch.domain.notices.model import Books, Notice
-from mirrorwatch.domain.notices.notifier import Notifier, Policy
+from mirrorwatch.domain.notices.model import Notice, NotificationState
+from mirrorwatch.domain.notices.notifier import NotificationPolicy, Notifier
 from mirrorwatch.domain.report import Flow, Health, Verdict, keep_since
 
 from .builders import FLOW, NOON, a_verdict
@@ -19,13 +19,13 @@ class Telling:
 
     def __init__(
         self,
-        policy: Policy | None = None,
+        policy: NotificationPolicy | None = None,
         *,
         flows: Iterable[Flow] = (FLOW,),
     ) -> None:
-        self.policy = policy or Policy()
+        self.policy = policy or NotificationPolicy()
         self.notifier = Notifier(self.policy)
-        self.books = Books()
+        self.books = NotificationState()
         self.now = NOON
         self.told: list[Notice] = []
         self.flows = tuple(flows)

@@ -11,7 +11,7 @@ from typing import Self
 from confluent_kafka import OFFSET_END, Consumer, TopicPartition
 
 from mirrorwatch.clock import utc_now
-from mirrorwatch.domain.canary.model import Message
+from mirrorwatch.domain.canary.model import ProbeMessage
 from mirrorwatch_lab import CANARY_TOPIC, Lab
 
 __all__ = ["Onlooker", "Timed"]
@@ -24,7 +24,7 @@ POLL_SECONDS = 0.2
 class Timed:
     """One probe that was seen."""
 
-    probe: Message
+    probe: ProbeMessage
     seen_at: datetime
 
     @property
@@ -94,6 +94,6 @@ class Onlooker(AbstractContextManager["Onlooker"]):
             now = utc_now()
             if message is None or message.error() is not None:
                 continue
-            probe = Message.decode(message.value())
+            probe = ProbeMessage.decode(message.value())
             if probe is not None:
                 self.seen.append(Timed(probe, now))

@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from mirrorwatch.domain.canary.model import Message
+from mirrorwatch.domain.canary.model import ProbeMessage
 from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch_lab import CANARY_TOPIC, Lab
 
@@ -53,7 +53,7 @@ def _oldest_not_copied(watch: Watch, lab: Lab) -> datetime:
     """Return when the oldest probe was sent that is at the source only."""
     copied = {r.value() for r in lab.read("target", CANARY_TOPIC)}
     waiting = (
-        Message.decode(record.value())
+        ProbeMessage.decode(record.value())
         for record in lab.read("source", CANARY_TOPIC)
         if record.value() not in copied
     )

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from mirrorwatch.domain.audit.flow_result import (
     Attempt,
     AuditObservation,
-    Night,
+    FlowResult,
     TopicTally,
 )
 from mirrorwatch.domain.observations import CanaryCounts, Observation
@@ -121,7 +121,7 @@ def a_clean_night(at: datetime) -> AuditObservation:
         flow=FLOW.name,
         at=at,
         since=at - 400 * HOUR,
-        night=Night(
+        night=FlowResult(
             runs=("nightly-2026-01-02",),
             start=at - 34 * HOUR,
             end=at - 10 * HOUR,

@@ -8,7 +8,7 @@ from mirrorwatch.domain.bottleneck.check import BottleneckLimits
 from mirrorwatch.domain.checkpoints import CheckpointsObservation
 from mirrorwatch.domain.checks import FlowLimits, judge
 from mirrorwatch.domain.heartbeats import HeartbeatsObservation
-from mirrorwatch.domain.lag.model import LagStatus, Standing
+from mirrorwatch.domain.lag.model import LagStatus, StalledPartition
 from mirrorwatch.domain.observations import LatencyObservation, Observation
 from mirrorwatch.domain.parity.configs import ConfigsObservation
 from mirrorwatch.domain.skips.model import SkipsObservation
@@ -85,7 +85,7 @@ def broken(at: datetime) -> Report:
             kept=timedelta(hours=4),
         ),
         standing=(
-            Standing(
+            StalledPartition(
                 partition=1,
                 position=4711,
                 origin="sync",

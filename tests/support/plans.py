@@ -2,7 +2,13 @@
 
 from datetime import UTC, datetime
 
-from mirrorwatch.domain.audit.plan import Lane, Plan, SourceRange, Span, Window
+from mirrorwatch.domain.audit.plan import (
+    AuditSpan,
+    Lane,
+    Plan,
+    SourceRange,
+    TimeWindow,
+)
 
 __all__ = ["FROZEN_AT", "a_lane", "a_plan"]
 
@@ -17,8 +23,8 @@ def a_lane(
     target: tuple[int, int] | None = None,
 ) -> Lane:
     """A partition that one flow copies under its own name."""
-    span = Span(*source)
-    copies = Span(*(target or source))
+    span = AuditSpan(*source)
+    copies = AuditSpan(*(target or source))
     return Lane(
         flow="summit->ldf",
         cluster="ldf",
@@ -46,7 +52,7 @@ def a_plan(
     *lanes: Lane,
     run: str = "nightly-2026-11-21",
     at: datetime = FROZEN_AT,
-    window: Window | None = None,
+    window: TimeWindow | None = None,
     more: bool = False,
 ) -> Plan:
     """What a night compares."""

@@ -6,7 +6,11 @@ from datetime import UTC, datetime
 
 from confluent_kafka import Producer
 
-from mirrorwatch.domain.position.model import Kind, PositionObservation, Reset
+from mirrorwatch.domain.position.model import (
+    PositionObservation,
+    Reset,
+    ResetKind,
+)
 from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch_lab import Lab
 from mirrorwatch_lab.settings import SOURCE, TARGET
@@ -74,7 +78,7 @@ def is_judged(watch: Watch) -> bool:
     return bool(found.partitions) and not found.problems
 
 
-def resets(watch: Watch, topic: str, kind: Kind) -> list[Reset]:
+def resets(watch: Watch, topic: str, kind: ResetKind) -> list[Reset]:
     """Return the resets of one kind in one topic."""
     return [
         reset
@@ -102,7 +106,7 @@ def await_health(
 def await_reset(
     watch: Watch,
     topic: str,
-    kind: Kind,
+    kind: ResetKind,
     is_so: Callable[[Reset], bool] = lambda _: True,
 ) -> Reset:
     """Wait for a reset that is as wanted."""

@@ -8,7 +8,7 @@ from datetime import timedelta
 from mirrorwatch.domain.acls import Right, minimal_rights
 from mirrorwatch_lab.lab import Lab
 from mirrorwatch_lab.settings import CANARY_TOPIC
-from mirrorwatch_lab.site import Site
+from mirrorwatch_lab.site import LabSite
 from mirrorwatch_lab.waiting import wait_until
 from tests.support.deeds import failure
 from tests.support.watch import PATIENT
@@ -50,7 +50,7 @@ def on(topic: str, *rights: Right) -> list[Right]:
     return [replace(right, topic=topic) for right in rights]
 
 
-def site(lab: Lab, right: Right) -> Site:
+def site(lab: Lab, right: Right) -> LabSite:
     return lab.source if right.side == "source" else lab.target
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import fastavro
 
-from mirrorwatch.domain.canary.model import Message
+from mirrorwatch.domain.canary.model import ProbeMessage
 from mirrorwatch_lab.registry import SchemaRegistry
 from tests.support.plain_http import HTTP
 
@@ -48,17 +48,17 @@ class PlainReader:
         self._schemas: dict[int, Any] = {}
         self.avro_read = self.json_read = 0
 
-    def decode(self, value: bytes | None) -> Message | None:
+    def decode(self, value: bytes | None) -> ProbeMessage | None:
         assert value is not None
         if not value.startswith(b"\x00"):
             self.json_read += 1
-            return Message.decode(value)
+            return ProbeMessage.decode(value)
         self.avro_read += 1
         (schema_id,) = struct.unpack(">I", value[1:5])
         body: Any = fastavro.schemaless_reader(
             BytesIO(value[5:]), self._schema(schema_id), None
         )
-        return Message(
+        return ProbeMessage(
             **{k: v for k, v in body.items() if k != "padding"},
         )
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 
 from mirrorwatch.domain.report import Health
-from mirrorwatch.domain.skips.model import SkipsObservation, Tally
+from mirrorwatch.domain.skips.model import SkipCounters, SkipsObservation
 from mirrorwatch_lab import Lab
 from mirrorwatch_lab.settings import SOURCE
 
@@ -31,10 +31,14 @@ def seen_by(watch: Watch) -> SkipsObservation | None:
     return kinds[0] if kinds else None
 
 
-def tally(watch: Watch, topic: str) -> Tally:
+def tally(watch: Watch, topic: str) -> SkipCounters:
     """Return the counters of a topic."""
     seen = seen_by(watch)
-    return dict(seen.tallies).get(topic, Tally()) if seen else Tally()
+    return (
+        dict(seen.tallies).get(topic, SkipCounters())
+        if seen
+        else SkipCounters()
+    )
 
 
 def says(

@@ -2,7 +2,11 @@
 
 from datetime import datetime
 
-from mirrorwatch.domain.skips.model import SkipsObservation, Suspicion, Tally
+from mirrorwatch.domain.skips.model import (
+    SkipCounters,
+    SkipsObservation,
+    SuspectedDrop,
+)
 
 from .builders import FLOW
 
@@ -16,14 +20,16 @@ def some_skips(at: datetime) -> SkipsObservation:
         at=at,
         partitions=3,
         tallies=(
-            ("events", Tally()),
+            ("events", SkipCounters()),
             (
                 "telemetry",
-                Tally(skipped=10, recovered=2, repeated=300, unverifiable=1),
+                SkipCounters(
+                    skipped=10, recovered=2, repeated=300, unverifiable=1
+                ),
             ),
         ),
         suspicions=(
-            Suspicion(
+            SuspectedDrop(
                 topic="telemetry",
                 partition=1,
                 first=90,

@@ -10,7 +10,7 @@ from mirrorwatch.ports import Report
 from mirrorwatch.state import Database
 from mirrorwatch.state.history import History
 from mirrorwatch.web.app import create_app
-from mirrorwatch.web.board import Board
+from mirrorwatch.web.board import LatestReport
 from mirrorwatch.web.server import Server
 
 __all__ = ["METRICS", "SetClock", "Stage", "serve_stage"]
@@ -42,7 +42,7 @@ class Stage:
         clock: Callable[[], datetime] | None = None,
         audits: Path | None = None,
     ) -> None:
-        self.board = Board()
+        self.board = LatestReport()
         self.history = History(Database(None), interval=interval)
         self.accepted: list[str | None] = []
         self.app = create_app(

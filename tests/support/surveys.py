@@ -13,12 +13,16 @@ from mirrorwatch.domain.cluster_view import (
 )
 from mirrorwatch.domain.mirror_records import Committed
 from mirrorwatch.domain.report import Flow
-from mirrorwatch.domain.topics import Carriage, DefaultNaming, Selection
+from mirrorwatch.domain.topics import (
+    DefaultNaming,
+    ReplicatedTopics,
+    Selection,
+)
 from mirrorwatch.exceptions import SourceUnavailableError, StateError
 from mirrorwatch.kafka.admin import Cluster
-from mirrorwatch.kafka.offsets import Ends
-from mirrorwatch.sources.mirror_state import Positions
-from mirrorwatch.sources.survey import Survey, Surveyed
+from mirrorwatch.kafka.offsets import EndOffsets
+from mirrorwatch.sources.mirror_state import MirrorState
+from mirrorwatch.sources.survey import SurveyedFlow, SurveyWorker
 from tests.support.builders import NOON
 
 __all__ = ["World"]
@@ -67,7 +71,7 @@ class FakeCluster(Cluster):
         return found
 
 
-class FakeEnds(Ends):
+class FakeEnds(EndOffsets):
     """Every partition ends at 100, at 90 for who reads committed."""
 
     def __init__(self, alias: str, told: list[str]) -> None:
@@ -94,7 +98,7 @@ class FakeEnds(Ends):
         return dict.fromkeys(places, self.start)
 
 
-class FakePositions(Positions):
+class FakePositions(MirrorState):
     def __init__(self, told: list[str]) -> None:
         super().__init__()
         self._told = told
@@ -126,7 +130,7 @@ class World:
         self.ends = {a: FakeEnds(a, self.told) for a in aliases}
         self.positions = {a: FakePositions(self.told) for a in ("ldf", "base")}
         self.learners = {a: (Learner(), Learner()) for a in ("ldf", "base")}
-        self.survey = Survey(
+        self.survey = SurveyWorker(
             flows=[self._flow("ldf", "sal[.].*"), self._flow("base", ".*")],
             clusters=self.clusters,
             ends=self.ends,
@@ -136,10 +140,10 @@ class World:
         self.clusters["summit"].topics = {"sal.a": ("1", 2), "b": ("2", 1)}
         self.clusters["ldf"].topics = {"summit.sal.a": ("3", 2)}
 
-    def _flow(self, target: str, include: str) -> Surveyed:
-        return Surveyed(
+    def _flow(self, target: str, include: str) -> SurveyedFlow:
+        return SurveyedFlow(
             flow=Flow(name=f"to {target}", source="summit", target=target),
-            carriage=Carriage(
+            carriage=ReplicatedTopics(
                 selection=Selection(include=(include,)),
                 naming=DefaultNaming(alias="summit"),
                 target_alias=target,

@@ -10,7 +10,11 @@ from mirrorwatch.domain.lag.model import (
     TopicLag,
 )
 from mirrorwatch.domain.position.model import PositionObservation
-from mirrorwatch.domain.skips.model import SkipsObservation, Suspicion, Tally
+from mirrorwatch.domain.skips.model import (
+    SkipCounters,
+    SkipsObservation,
+    SuspectedDrop,
+)
 from tests.support.builders import FLOW, NOON
 
 __all__ = ["KEPT", "MANY", "a_lag", "a_topic", "many_topics", "some_resets"]
@@ -126,12 +130,12 @@ def some_skips(at: datetime = NOON) -> SkipsObservation:
         tallies=(
             (
                 "lsst.sal.ESS.temperature",
-                Tally(skipped=10, recovered=3, repeated=300),
+                SkipCounters(skipped=10, recovered=3, repeated=300),
             ),
-            ("lsst.sal.MTMount.elevation", Tally(unverifiable=4)),
+            ("lsst.sal.MTMount.elevation", SkipCounters(unverifiable=4)),
         ),
         suspicions=(
-            Suspicion(
+            SuspectedDrop(
                 topic="lsst.sal.MTMount.elevation",
                 partition=1,
                 first=4711,

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from mirrorwatch.domain.canary.model import Message
+from mirrorwatch.domain.canary.model import ProbeMessage
 from mirrorwatch.domain.canary.tracker import Ledger
 from mirrorwatch_lab import CANARY_TOPIC, Lab
 
@@ -23,7 +23,9 @@ class Truth:
         self,
         lab: Lab,
         topic: str = CANARY_TOPIC,
-        decode: Callable[[bytes | None], Message | None] = Message.decode,
+        decode: Callable[
+            [bytes | None], ProbeMessage | None
+        ] = ProbeMessage.decode,
     ) -> None:
         self._lab = lab
         self._topic = topic

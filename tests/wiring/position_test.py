@@ -11,11 +11,11 @@ from mirrorwatch.clock import utc_now
 from mirrorwatch.config import Config
 from mirrorwatch.domain.cluster_view import FlowView
 from mirrorwatch.domain.mirror_records import Committed, Sync
-from mirrorwatch.domain.position.model import Kind, PositionObservation
-from mirrorwatch.sources.mirror_state import Positions
+from mirrorwatch.domain.position.model import PositionObservation, ResetKind
+from mirrorwatch.sources.mirror_state import MirrorState
 from mirrorwatch.state import Database
 from mirrorwatch.state.history import History
-from mirrorwatch.wiring.context import FlowParts, Surroundings, to_mirror
+from mirrorwatch.wiring.context import FlowParts, WiringContext, to_mirror
 from mirrorwatch.wiring.flows import wire_position
 from tests.domain.resets.world import TICK, World
 from tests.support.builders import NOON
@@ -44,14 +44,14 @@ class Agent:
                 "flows": [flow | {"topics": {"include": ["t"], **topics}}],
             }
         )
-        self.positions = Positions()
+        self.positions = MirrorState()
         parts = FlowParts(
             config=config.flows[0],
             mirror=to_mirror(config.flows[0]),
             positions=self.positions,
         )
         ids = {a: c.cluster_id for a, c in config.clusters.items()}
-        around = Surroundings(
+        around = WiringContext(
             clusters={},
             properties={},
             database=self.database,
@@ -122,7 +122,11 @@ def test_a_loss_is_told_once_whenever_the_agent_dies(
     agent.die()
     agent = Agent(world, state)
     (reset,) = agent.tick(4).resets
-    assert (reset.kind, reset.first, reset.end) == (Kind.EXPIRED, 100, 250)
+    assert (reset.kind, reset.first, reset.end) == (
+        ResetKind.EXPIRED,
+        100,
+        250,
+    )
     world.target["t"].ends[0] = 350
     agent.say(250, 100)
     agent.tick(3)
@@ -151,7 +155,7 @@ def test_the_id_in_the_configuration_rules(state: Path) -> None:
     agent = Agent(World(), state, ldf={"cluster_id": "M"})
     (reset,) = agent.tick(2).resets
     assert (reset.kind, reset.before, reset.now) == (
-        Kind.OTHER_CLUSTER,
+        ResetKind.OTHER_CLUSTER,
         "M",
         "L",
     )
@@ -169,7 +173,7 @@ def test_another_offsets_topic_is_seen_though_the_agent_was_away(
     agent.positions.move("offsets", "o2")
     (reset,) = agent.tick(2).resets
     assert (reset.kind, reset.topic) == (
-        Kind.OFFSETS_GONE,
+        ResetKind.OFFSETS_GONE,
         "mm2-offsets.summit.internal",
     )
     assert agent.tick(2).counts == {"t": 1}

@@ -7,12 +7,12 @@ from ..config import FlowConfig
 from ..domain.audit.facts import IsolationHistory, SyncHistory
 from ..domain.cluster_view import TopicPartition
 from ..domain.mirror_records import Committed, Connector, MirrorFact, Sync
-from ..domain.topics import Carriage
+from ..domain.topics import ReplicatedTopics
 from ..kafka.offsets import to_time
-from ..kafka.reader import read_whole
-from ..sources.mirror_state import Positions
+from ..kafka.reader import read_all
+from ..sources.mirror_state import MirrorState
 from ..wiring.context import to_mirror
-from .offsets import Sites
+from .offsets import AuditedSites
 
 __all__ = ["MirrorReader"]
 
@@ -38,11 +38,11 @@ class MirrorReader:
     def __init__(
         self,
         flow: FlowConfig,
-        sites: Sites,
+        sites: AuditedSites,
         clock: Callable[[], datetime],
     ) -> None:
         self.flow = flow
-        self.positions = Positions()
+        self.positions = MirrorState()
         self._mirror = to_mirror(flow)
         self._sites = sites
         self._clock = clock
@@ -52,9 +52,9 @@ class MirrorReader:
         self._newest: Mapping[TopicPartition, Sync] = {}
 
     @property
-    def carriage(self) -> Carriage:
+    def carriage(self) -> ReplicatedTopics:
         """Which topics the flow carries."""
-        return Carriage(
+        return ReplicatedTopics(
             selection=self.flow.selection,
             naming=self.flow.topic_naming,
             target_alias=self.flow.mirror.target_alias,
@@ -133,9 +133,7 @@ class MirrorReader:
             site = self._sites[
                 self.flow.source if side == "source" else self.flow.target
             ]
-            for message in read_whole(
-                site.cluster, site.properties, topic.name
-            ):
+            for message in read_all(site.cluster, site.properties, topic.name):
                 now = self._clock()
                 written_at = to_time(message.timestamp()[1]) or now
                 try:

@@ -18,22 +18,29 @@ from typing import Protocol, Self, TypeVar
 
 from ..config import Config
 from ..domain.audit.facts import (
-    Drafts,
+    AuditFound,
     FirstSince,
-    Found,
-    Origin,
+    PairBuilder,
     Question,
     RecordAt,
+    SourceTopic,
 )
-from ..domain.audit.plan import End
+from ..domain.audit.plan import AuditedEnd
 from ..domain.cluster_view import TopicConfigs, TopicPartition
-from ..domain.lag.model import Wanted
+from ..domain.lag.model import ReadAt
 from ..kafka.admin import Cluster, Described, describe
-from ..kafka.offsets import Ends, read_first_since
-from ..kafka.reader import read_heads
+from ..kafka.offsets import EndOffsets, read_first_since
+from ..kafka.reader import read_first_records
 from ..kafka.topic_configs import find_hidden, read_configs
 
-__all__ = ["Answers", "Key", "Offsets", "Site", "Sites", "freeze_offsets"]
+__all__ = [
+    "Answers",
+    "AuditedSite",
+    "AuditedSites",
+    "Key",
+    "Offsets",
+    "freeze_offsets",
+]
 
 
 MARKERS = timedelta(seconds=10)
@@ -69,7 +76,7 @@ class Offsets:
 
 
 class AskedSite(Protocol):
-    """A cluster that tells offsets; see `Site`."""
+    """A cluster that tells offsets; see `AuditedSite`."""
 
     def ends(
         self, places: Iterable[TopicPartition], *, read_committed: bool
@@ -81,7 +88,7 @@ class AskedSite(Protocol):
 
 
 class AskedSites(Protocol):
-    """Clusters by their aliases; see `Sites`."""
+    """Clusters by their aliases; see `AuditedSites`."""
 
     def __getitem__(self, alias: str) -> AskedSite: ...
 
@@ -96,10 +103,10 @@ class AskedMirror(Protocol):
 
 
 def freeze_offsets(
-    drafts: Drafts,
+    drafts: PairBuilder,
     mirrors: Mapping[str, AskedMirror],
     sites: AskedSites,
-    ends: Mapping[tuple[str, str, int], End],
+    ends: Mapping[tuple[str, str, int], AuditedEnd],
     *,
     markers: timedelta = MARKERS,
 ) -> Offsets:
@@ -178,14 +185,14 @@ def _levels(mirror: AskedMirror) -> tuple[bool, ...]:
     return (False, True) if known is None else (known,)
 
 
-def _key(origin: Origin) -> Key:
+def _key(origin: SourceTopic) -> Key:
     return origin.cluster, origin.place
 
 
 def _floor(
-    origin: Origin,
+    origin: SourceTopic,
     starts: Mapping[Key, int],
-    ends: Mapping[tuple[str, str, int], End],
+    ends: Mapping[tuple[str, str, int], AuditedEnd],
 ) -> int:
     """Return the offset below which syncs are of no concern."""
     end = ends.get((origin.flow, *origin.place))
@@ -253,7 +260,7 @@ def _read(
     return found
 
 
-class Site:
+class AuditedSite:
     """One cluster.
 
     Parameters
@@ -273,7 +280,7 @@ class Site:
         self.alias = alias
         self.properties = properties
         self.cluster = Cluster(alias, properties)
-        self._ends = Ends(self.cluster, properties)
+        self._ends = EndOffsets(self.cluster, properties)
 
     def describe(self) -> Described:
         """Describe all topics."""
@@ -309,7 +316,7 @@ class Site:
         self._ends.close()
 
 
-class Sites:
+class AuditedSites:
     """The clusters of a configuration, by alias; made when first asked for.
 
     Parameters
@@ -320,7 +327,7 @@ class Sites:
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        self._sites: dict[str, Site] = {}
+        self._sites: dict[str, AuditedSite] = {}
         self._open = ExitStack()
 
     def __enter__(self) -> Self:
@@ -334,10 +341,10 @@ class Sites:
     ) -> None:
         self._open.close()
 
-    def __getitem__(self, alias: str) -> Site:
+    def __getitem__(self, alias: str) -> AuditedSite:
         if alias not in self._sites:
             kafka = self._config.clusters[alias].kafka
-            site = self._sites[alias] = Site(alias, dict(kafka))
+            site = self._sites[alias] = AuditedSite(alias, dict(kafka))
             self._open.callback(site.close)
         return self._sites[alias]
 
@@ -360,12 +367,12 @@ class Answers:
         The clusters.
     """
 
-    def __init__(self, sites: Sites) -> None:
+    def __init__(self, sites: AuditedSites) -> None:
         self._sites = sites
 
     def __call__(
         self, questions: Collection[Question]
-    ) -> Mapping[Question, Found]:
+    ) -> Mapping[Question, AuditFound]:
         """Answer all of these questions.
 
         Raises
@@ -373,7 +380,7 @@ class Answers:
         SourceError
             Raised if a cluster cannot be asked.
         """
-        found: dict[Question, Found] = {}
+        found: dict[Question, AuditFound] = {}
         times = [q for q in questions if isinstance(q, FirstSince)]
         for alias, asked in _by_cluster(times):
             for places in _rounds(asked):
@@ -382,7 +389,7 @@ class Answers:
                     {place: q.time for place, q in places.items()},
                 )
                 for place, question in places.items():
-                    found[question] = Found(*firsts[place])
+                    found[question] = AuditFound(*firsts[place])
         records = [q for q in questions if isinstance(q, RecordAt)]
         for alias, read in _by_cluster(records):
             for committed in (False, True):
@@ -397,19 +404,19 @@ class Answers:
         questions: Mapping[TopicPartition, RecordAt],
         *,
         committed: bool,
-    ) -> dict[Question, Found]:
-        found: dict[Question, Found] = {}
+    ) -> dict[Question, AuditFound]:
+        found: dict[Question, AuditFound] = {}
         places = sorted(questions)
         for first in range(0, len(places), AT_ONCE):
             left = set(places[first : first + AT_ONCE])
             for _ in range(ATTEMPTS):
                 if not left:
                     break
-                heads = read_heads(
+                heads = read_first_records(
                     self._sites[alias].properties,
                     cluster=alias,
                     wanted=[
-                        Wanted(
+                        ReadAt(
                             place,
                             questions[place].offset,
                             questions[place].log.retained.end,
@@ -423,11 +430,11 @@ class Answers:
                 for head in heads:
                     place = head.wanted.place
                     left.discard(place)
-                    found[questions[place]] = Found(
+                    found[questions[place]] = AuditFound(
                         head.offset, head.written_at
                     )
             for place in left:
-                found[questions[place]] = Found(None, failed=True)
+                found[questions[place]] = AuditFound(None, failed=True)
         return found
 
 

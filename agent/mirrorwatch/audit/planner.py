@@ -9,35 +9,35 @@ from ..config import Config, FlowConfig
 from ..config.audit import AuditConfig
 from ..domain.audit.facts import (
     Draft,
-    Drafts,
     Feed,
     FlowTopics,
     LaneFacts,
     Log,
-    Origin,
+    PairBuilder,
     Retention,
+    SourceTopic,
     Talk,
-    converse,
     draft_lanes,
+    run_batched,
 )
-from ..domain.audit.nightly import Night, plan_night
+from ..domain.audit.nightly import NightlyInputs, plan_night
 from ..domain.audit.plan import (
-    End,
-    Ends,
+    AuditedEnd,
+    AuditedEnds,
+    AuditSpan,
     Lane,
     Plan,
     Request,
     Side,
-    Span,
     Unverifiable,
 )
-from ..domain.audit.ranges import Outcome
+from ..domain.audit.ranges import PlanningOutcome
 from ..domain.audit.window import AdHoc, plan_window
 from ..domain.cluster_view import TopicConfigs, TopicFacts, TopicPartition
 from ..domain.topics import Selection
 from ..kafka.errors import denial
 from .mirror import MirrorReader
-from .offsets import Answers, Key, Offsets, Sites, freeze_offsets
+from .offsets import Answers, AuditedSites, Key, Offsets, freeze_offsets
 
 __all__ = ["AuditedTopics", "freeze", "join_lanes", "recheck"]
 
@@ -49,7 +49,7 @@ GONE = "deleted at the source since it was last audited"
 class AuditedTopics:
     """Which topics an audit is about, and how they are configured."""
 
-    drafts: Drafts
+    drafts: PairBuilder
     """Partitions of both sides that belong together."""
 
     configs: Mapping[tuple[str, str], TopicConfigs]
@@ -65,8 +65,8 @@ class AuditedTopics:
 def find_topics(
     config: Config,
     request: Request,
-    ends: Ends,
-    sites: Sites,
+    ends: AuditedEnds,
+    sites: AuditedSites,
     mirrors: Mapping[str, MirrorReader],
 ) -> AuditedTopics:
     """Find out which topics an audit is about.
@@ -122,7 +122,7 @@ def _find_unseen(
     mirror: MirrorReader,
     audited: set[str],
     seen: Mapping[str, TopicFacts],
-    sites: Sites,
+    sites: AuditedSites,
 ) -> tuple[set[str], set[str]]:
     """Return topics that the agent is not shown, and audited ones that are no
     more.
@@ -162,7 +162,7 @@ def _note_unseen(
             found.unverifiable.append(_whole(flow.name, topic, GONE))
 
 
-def _drop_hidden(sites: Sites, found: AuditedTopics) -> None:
+def _drop_hidden(sites: AuditedSites, found: AuditedTopics) -> None:
     """Tell what is missing at the target from what is not shown."""
     missing: dict[str, set[str]] = {}
     for draft in found.drafts.lanes:
@@ -176,7 +176,7 @@ def _drop_hidden(sites: Sites, found: AuditedTopics) -> None:
     _drop(found, hidden)
 
 
-def _read_configs(sites: Sites, found: AuditedTopics) -> None:
+def _read_configs(sites: AuditedSites, found: AuditedTopics) -> None:
     wanted: dict[str, set[str]] = {}
     for draft in found.drafts.lanes:
         for alias, topic in _topics_of(draft):
@@ -236,7 +236,7 @@ SURPLUS = (
 )
 
 
-class Told(Protocol):
+class MirrorFacts(Protocol):
     """What the mirror of one flow told; see `MirrorReader`."""
 
     @property
@@ -253,8 +253,8 @@ class Told(Protocol):
 def join_lanes(
     topics: AuditedTopics,
     offsets: Offsets,
-    mirrors: Mapping[str, Told],
-    ends: Mapping[tuple[str, str, int], End],
+    mirrors: Mapping[str, MirrorFacts],
+    ends: Mapping[tuple[str, str, int], AuditedEnd],
 ) -> tuple[list[LaneFacts], list[Unverifiable]]:
     """Join what was read of both sides into lanes.
 
@@ -297,8 +297,8 @@ class _Joining:
         self,
         topics: AuditedTopics,
         offsets: Offsets,
-        mirrors: Mapping[str, Told],
-        ends: Mapping[tuple[str, str, int], End],
+        mirrors: Mapping[str, MirrorFacts],
+        ends: Mapping[tuple[str, str, int], AuditedEnd],
     ) -> None:
         self._topics = topics
         self._offsets = offsets
@@ -348,7 +348,7 @@ class _Joining:
                 )
                 yield _gap(draft, reason)
 
-    def _feed(self, origin: Origin, goal: Log | None) -> Feed | None:
+    def _feed(self, origin: SourceTopic, goal: Log | None) -> Feed | None:
         mirror = self._mirrors[origin.flow]
         key = (origin.cluster, origin.place)
         level = (key, bool(mirror.read_committed))
@@ -395,7 +395,7 @@ class _Joining:
             cluster=key[0],
             place=key[1],
             topic_id=topic_id,
-            retained=Span(start, max(start, end)),
+            retained=AuditSpan(start, max(start, end)),
         )
         configs = self._configs(log)
         if not configs.deletes:
@@ -415,7 +415,10 @@ def _any(told: Iterable[bool | None]) -> bool | None:
 
 
 def _speak_of(
-    pair: tuple[int, int], source_end: int, goal: Log | None, end: End | None
+    pair: tuple[int, int],
+    source_end: int,
+    goal: Log | None,
+    end: AuditedEnd | None,
 ) -> bool:
     """Tell whether syncs can be of both topics, as they are now."""
     if goal is None or not (
@@ -437,7 +440,7 @@ def _gap(draft: Draft, reason: str) -> Unverifiable:
 def freeze(
     config: Config,
     request: Request,
-    ends: Ends,
+    ends: AuditedEnds,
     *,
     clock: Callable[[], datetime],
 ) -> Plan:
@@ -478,9 +481,9 @@ def freeze(
     """
     now = clock()
     if request.window is not None:
-        ends = Ends()
+        ends = AuditedEnds()
     known = ends.by_place()
-    with Sites(config) as sites:
+    with AuditedSites(config) as sites:
         mirrors = {
             flow.name: MirrorReader(flow, sites, clock)
             for flow in _concerned(config, request)
@@ -491,7 +494,7 @@ def freeze(
         offsets = freeze_offsets(topics.drafts, mirrors, sites, known)
         lanes, gaps = join_lanes(topics, offsets, mirrors, known)
         plan = _rules(config.audit or AuditConfig(), request, ends, now)
-        outcomes = converse([plan(lane) for lane in lanes], Answers(sites))
+        outcomes = run_batched([plan(lane) for lane in lanes], Answers(sites))
     return Plan(
         id=request.run_id(now.date()),
         at=now,
@@ -519,13 +522,13 @@ def _concerned(config: Config, request: Request) -> Iterable[FlowConfig]:
 
 
 def _rules(
-    audit: AuditConfig, request: Request, ends: Ends, now: datetime
-) -> Callable[[LaneFacts], Talk[Outcome]]:
+    audit: AuditConfig, request: Request, ends: AuditedEnds, now: datetime
+) -> Callable[[LaneFacts], Talk[PlanningOutcome]]:
     """Return what works out what is compared of a lane."""
     if request.window is not None:
         adhoc = AdHoc(now=now, window=request.window, slack=audit.slack)
         return lambda lane: plan_window(lane, adhoc)
-    night = Night(
+    night = NightlyInputs(
         now=now, settle=audit.settle, slack=audit.slack, ends=ends.by_place()
     )
     return lambda lane: plan_night(lane, night)
@@ -546,7 +549,7 @@ class _Part:
     cluster: str
     place: TopicPartition
     topic_id: str
-    span: Span
+    span: AuditSpan
 
 
 def recheck(config: Config, plan: Plan) -> tuple[Unverifiable, ...]:
@@ -571,7 +574,7 @@ def recheck(config: Config, plan: Plan) -> tuple[Unverifiable, ...]:
             wanted.setdefault(part.cluster, set()).add(part.place)
     topics: dict[str, Mapping[str, TopicFacts]] = {}
     starts: dict[str, Mapping[TopicPartition, int]] = {}
-    with Sites(config) as sites:
+    with AuditedSites(config) as sites:
         for alias, places in sorted(wanted.items()):
             # Starts first: those of a topic made anew are then noticed.
             starts[alias] = sites[alias].starts(places)

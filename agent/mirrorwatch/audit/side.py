@@ -7,22 +7,22 @@ from datetime import datetime, timedelta
 from ..config import AuditConfig, Config, FlowConfig
 from ..domain.audit.facts import FirstSince, Log
 from ..domain.audit.plan import (
+    AuditSpan,
     Lane,
     Plan,
     Request,
     Side,
     SourceRange,
-    Span,
-    Window,
+    TimeWindow,
 )
 from ..domain.audit.ranges import later
 from ..domain.cluster_view import TopicFacts
-from ..domain.topics import Carriage
-from .offsets import Answers, Site, Sites
+from ..domain.topics import ReplicatedTopics
+from .offsets import Answers, AuditedSite, AuditedSites
 
 __all__ = ["freeze_side"]
 
-_NOTHING = Span(0, 0)
+_NOTHING = AuditSpan(0, 0)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -83,7 +83,7 @@ def freeze_side(
     slack = (config.audit or AuditConfig()).slack
     now = clock()
     level = read_committed or side == "target"
-    with Sites(config) as sites:
+    with AuditedSites(config) as sites:
         parts = [
             part
             for flow in config.flows
@@ -116,7 +116,7 @@ def _parts(
     flow: FlowConfig,
     request: Request,
     side: Side,
-    sites: Sites,
+    sites: AuditedSites,
     *,
     read_committed: bool,
 ) -> Iterator[_Part]:
@@ -145,7 +145,7 @@ def _names(
     flow: FlowConfig, side: Side, topics: Mapping[str, TopicFacts]
 ) -> Mapping[str, str]:
     """Return the names at the target of source topics that are carried."""
-    carriage = Carriage(
+    carriage = ReplicatedTopics(
         selection=flow.selection,
         naming=flow.topic_naming,
         target_alias=flow.mirror.target_alias,
@@ -165,7 +165,7 @@ def _names(
 
 
 def _logs(
-    site: Site,
+    site: AuditedSite,
     side: Side,
     topics: Mapping[str, TopicFacts],
     *,
@@ -185,13 +185,13 @@ def _logs(
                 cluster=site.alias,
                 place=place,
                 topic_id=topics[place[0]].id,
-                retained=Span(starts[place], ends[place]),
+                retained=AuditSpan(starts[place], ends[place]),
             )
 
 
 def _spans(
-    parts: list[_Part], window: Window, slack: timedelta, answers: Answers
-) -> Mapping[Log, Span]:
+    parts: list[_Part], window: TimeWindow, slack: timedelta, answers: Answers
+) -> Mapping[Log, AuditSpan]:
     """Return where the records of the window are: as far behind it as they
     may be out of order.
     """
@@ -201,7 +201,7 @@ def _spans(
     lasts = {log: FirstSince(log, end) for log in logs}
     found = answers([*firsts.values(), *lasts.values()])
     return {
-        log: Span(
+        log: AuditSpan(
             found[firsts[log]].within(log.retained),
             found[lasts[log]].within(log.retained),
         )
@@ -210,7 +210,7 @@ def _spans(
 
 
 def _lane(
-    part: _Part, side: Side, span: Span, *, read_committed: bool
+    part: _Part, side: Side, span: AuditSpan, *, read_committed: bool
 ) -> Lane:
     here, log = side == "source", part.log
     source = SourceRange(

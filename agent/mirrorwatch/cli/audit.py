@@ -12,7 +12,7 @@ import click
 from rich.console import Console
 
 from ..config import Config
-from ..domain.audit.plan import Request, Side, Window
+from ..domain.audit.plan import Request, Side, TimeWindow
 from ..domain.audit.result import (
     AuditResult,
     FinishedAudit,
@@ -153,7 +153,7 @@ def as_request(
     return Request(window=window, night=night, flow=flow, topics=topics)
 
 
-def _window(start: datetime | None, end: datetime | None) -> Window | None:
+def _window(start: datetime | None, end: datetime | None) -> TimeWindow | None:
     if start is None and end is None:
         return None
     if start is None or end is None:
@@ -162,7 +162,7 @@ def _window(start: datetime | None, end: datetime | None) -> Window | None:
         raise click.UsageError(
             f"--from {start.isoformat()} is not before --to {end.isoformat()}"
         )
-    return Window(_to_millisecond(start), _to_millisecond(end))
+    return TimeWindow(_to_millisecond(start), _to_millisecond(end))
 
 
 def _to_millisecond(time: datetime) -> datetime:

@@ -9,8 +9,12 @@ import click
 
 from ..clock import utc_now
 from ..config import Config
-from ..domain.notices.maintenance import Outcome, to_document, to_lines
-from ..domain.report import Window, seconds
+from ..domain.notices.maintenance import (
+    MaintenanceOutcome,
+    to_document,
+    to_lines,
+)
+from ..domain.report import MaintenanceWindow, seconds
 from ..state import Database
 from ..state.documents import VerdictStore
 from ..state.maintenance import MaintenanceStore
@@ -81,7 +85,7 @@ def command(
         if reports:
             _print_outcomes(store.last(flows), as_json=as_json)
             return
-        windows: Sequence[Window]
+        windows: Sequence[MaintenanceWindow]
         if duration is not None:
             windows = store.announce(flows, now, now + duration, reason or "")
         elif end:
@@ -129,7 +133,9 @@ def _choose(config: Config, names: tuple[str, ...]) -> list[str]:
     return list(dict.fromkeys(names)) or known
 
 
-def _print(windows: Sequence[Window], now: datetime, *, end: bool) -> None:
+def _print(
+    windows: Sequence[MaintenanceWindow], now: datetime, *, end: bool
+) -> None:
     if not windows:
         click.echo("No flow is in maintenance.")
     for window in windows:
@@ -150,7 +156,9 @@ def _print(windows: Sequence[Window], now: datetime, *, end: bool) -> None:
             )
 
 
-def _print_outcomes(outcomes: tuple[Outcome, ...], *, as_json: bool) -> None:
+def _print_outcomes(
+    outcomes: tuple[MaintenanceOutcome, ...], *, as_json: bool
+) -> None:
     if as_json:
         click.echo(json.dumps([to_document(o) for o in outcomes], indent=2))
     elif not outcomes:
@@ -166,7 +174,7 @@ def _print_outcomes(outcomes: tuple[Outcome, ...], *, as_json: bool) -> None:
                 click.echo(f"  {plain(line)}")
 
 
-def _describe(window: Window) -> str:
+def _describe(window: MaintenanceWindow) -> str:
     begin, end = f"{window.since:%Y-%m-%d %H:%M}", f"{window.until:%H:%M}"
     return f"{plain(window.reason)}, {begin} to {end} UTC"
 
@@ -187,7 +195,7 @@ def _warn_if_stopped(
     )
 
 
-def _document(window: Window) -> dict[str, Any]:
+def _document(window: MaintenanceWindow) -> dict[str, Any]:
     return {
         "flow": window.flow,
         "since": window.since.isoformat(),

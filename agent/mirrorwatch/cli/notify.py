@@ -6,9 +6,9 @@ import click
 
 from ..clock import utc_now
 from ..config import Config
-from ..domain.notices.model import Line, Message
+from ..domain.notices.model import Line, NoticeMessage
 from ..exceptions import SinkError
-from ..sinks.notify import Receiver
+from ..sinks.notify import WebhookReceiver
 from ..wiring import to_receivers
 from .options import config_option
 
@@ -46,10 +46,10 @@ def command(ctx: click.Context, config: Config, *, test: bool) -> None:
         ctx.exit(EXIT_FAILED)
 
 
-def _message(config: Config) -> Message:
+def _message(config: Config) -> NoticeMessage:
     now, page = utc_now(), config.web.address
     flows = ", ".join(flow.name for flow in config.flows)
-    return Message(
+    return NoticeMessage(
         id=f"test@{now.isoformat()}",
         at=now,
         title="Test of mirrorwatch: nothing has happened",
@@ -67,7 +67,9 @@ def _message(config: Config) -> Message:
     )
 
 
-def _send(receivers: Sequence[Receiver], message: Message) -> bool:
+def _send(
+    receivers: Sequence[WebhookReceiver], message: NoticeMessage
+) -> bool:
     """Send a message to all; return whether all took it."""
     taken = True
     for receiver in receivers:

@@ -9,7 +9,7 @@ from ..clock import utc_now
 from ..config import Config
 from ..daemon import Daemon, wait_for_signal
 from ..factory import build_agent
-from ..garbage import calm_collector
+from ..gc_tuning import calm_collector
 from ..log import configure_logging
 from ..state import Database
 from .options import config_option

@@ -18,8 +18,8 @@ from .references import Referenced, smells_secret
 
 __all__ = [
     "HIDDEN",
+    "ConfigProblem",
     "Model",
-    "Problem",
     "ProblemsError",
     "YamlPath",
     "format_path",
@@ -100,7 +100,7 @@ PLAIN_KEY = re.compile(r"[\w-]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ConfigProblem:
     """One thing that is wrong."""
 
     path: YamlPath
@@ -123,7 +123,7 @@ class ProblemsError(ValueError):
         All of them.
     """
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
+    def __init__(self, problems: Sequence[ConfigProblem]) -> None:
         super().__init__("; ".join(p.message for p in problems))
         self.problems = tuple(problems)
 

@@ -8,7 +8,7 @@ from logging import NullHandler, getLogger
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from .base import HIDDEN, Problem
+from .base import HIDDEN, ConfigProblem
 from .kafka import SERVERS, KafkaProperties
 from .loading import Document
 from .root import Config
@@ -41,14 +41,14 @@ def check_clients(config: Config) -> None:
         raise Document(name=name, data=None).to_error(problems)
 
 
-def find_client_faults(properties: KafkaProperties) -> list[Problem]:
+def find_client_faults(properties: KafkaProperties) -> list[ConfigProblem]:
     """Return what librdkafka says against the properties.
 
     A client is made and let go, so files with certificates and keys are
     read too. Nothing is connected to.
     """
     rest = {k: v for k, v in properties.items() if k not in NOT_USED}
-    problems: list[Problem] = []
+    problems: list[ConfigProblem] = []
     while True:
         message = _try(rest)
         if message is None:
@@ -57,7 +57,7 @@ def find_client_faults(properties: KafkaProperties) -> list[Problem]:
         # librdkafka may know a property by another name (linger.ms).
         found = named is not None and named["name"] in rest
         problems.append(
-            Problem(
+            ConfigProblem(
                 (named["name"],) if named and found else (),
                 _censor(message, properties),
                 shows_value=False,

@@ -27,7 +27,7 @@ from ..domain.topics import (
     compile_pattern,
     split_patterns,
 )
-from .base import Model, Problem, ProblemsError
+from .base import ConfigProblem, Model, ProblemsError
 from .canary import UNKNOWN_LIMIT_BYTES, CanaryConfig
 from .kafka import KafkaProperties
 from .limits import LimitsConfig
@@ -124,13 +124,17 @@ class JmxConfig(Model):
             message = self._find_fault(url)
             if message is not None:
                 problems.append(
-                    Problem(("urls", index), message, shows_value=False)
+                    ConfigProblem(("urls", index), message, shows_value=False)
                 )
         if self.password is not None and self.user is None:
-            problems.append(Problem(("user",), "is missing beside password"))
+            problems.append(
+                ConfigProblem(("user",), "is missing beside password")
+            )
         if self.ca is not None and self.format == "rmi":
             problems.append(
-                Problem(("ca",), "is of no use here (as the format is rmi)")
+                ConfigProblem(
+                    ("ca",), "is of no use here (as the format is rmi)"
+                )
             )
         if problems:
             raise ProblemsError(problems)
@@ -230,12 +234,16 @@ class NamingConfig(Model):
     def _check_format(self) -> Self:
         if (self.policy == "format") != (self.format is not None):
             raise ProblemsError(
-                [Problem(("format",), "goes with the policy `format` only")]
+                [
+                    ConfigProblem(
+                        ("format",), "goes with the policy `format` only"
+                    )
+                ]
             )
         if self.format and self.format.count(TOPIC_PLACEHOLDER) != 1:
             raise ProblemsError(
                 [
-                    Problem(
+                    ConfigProblem(
                         ("format",),
                         f"must hold {TOPIC_PLACEHOLDER} exactly once",
                     )
@@ -357,7 +365,7 @@ class FlowConfig(Model):
         problems = []
         if self.naming.separator != self.mirror.separator:
             problems.append(
-                Problem(
+                ConfigProblem(
                     ("naming", "separator"),
                     "must be the mirror's separator; MirrorMaker 2 has one",
                 )
@@ -371,7 +379,9 @@ class FlowConfig(Model):
                 else f"at most the mirror's max_request_size, {int(limit)}"
             )
             problems.append(
-                Problem(("canary", "sized", "bytes"), f"must be {allowed}")
+                ConfigProblem(
+                    ("canary", "sized", "bytes"), f"must be {allowed}"
+                )
             )
         if problems:
             raise ProblemsError(problems)

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from .base import HIDDEN, Problem, ProblemsError
+from .base import HIDDEN, ConfigProblem, ProblemsError
 from .references import Referenced, smells_secret
 
 __all__ = ["OWNED_PROPERTIES", "KafkaProperties"]
@@ -135,26 +135,28 @@ class KafkaProperties(Mapping[str, str]):
         return cls({key: _to_text(v) for key, v in value.items()})
 
 
-def _find_faults(properties: Mapping[str, Any]) -> Iterator[Problem]:
+def _find_faults(properties: Mapping[str, Any]) -> Iterator[ConfigProblem]:
     if not any(properties.get(name) for name in SERVERS):
-        yield Problem(
+        yield ConfigProblem(
             (SERVERS[0],), "is missing; the brokers to ask first, as host:port"
         )
     for key, value in properties.items():
         if key in OWNED_PROPERTIES:
-            yield Problem(
+            yield ConfigProblem(
                 (key,), f"the agent owns this one: {OWNED_PROPERTIES[key]}"
             )
         elif key in JAVA_PROPERTIES:
-            yield Problem(
+            yield ConfigProblem(
                 (key,),
                 "is a property of Java clients; here it is "
                 + JAVA_PROPERTIES[key],
             )
         elif value is None:
-            yield Problem((key,), "has no value")
+            yield ConfigProblem((key,), "has no value")
         elif not isinstance(value, str | int | float):
-            yield Problem((key,), "must be text, a number, true or false")
+            yield ConfigProblem(
+                (key,), "must be text, a number, true or false"
+            )
 
 
 def _to_text(value: str | float) -> str:

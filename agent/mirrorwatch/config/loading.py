@@ -13,7 +13,7 @@ from pydantic_core import ErrorDetails
 
 from ..domain.topics import PatternError
 from ..exceptions import ConfigError
-from .base import Model, Problem, ProblemsError, YamlPath, format_path
+from .base import ConfigProblem, Model, ProblemsError, YamlPath, format_path
 from .references import (
     Referenced,
     ReferenceFailedError,
@@ -43,10 +43,10 @@ class Document:
     lines: Mapping[YamlPath, int] = field(default_factory=dict)
     """Line of each key and list item, counted from 1."""
 
-    problems: Sequence[Problem] = ()
+    problems: Sequence[ConfigProblem] = ()
     """What is wrong with it as a document."""
 
-    def to_error(self, problems: Sequence[Problem]) -> ConfigError:
+    def to_error(self, problems: Sequence[ConfigProblem]) -> ConfigError:
         """Make the error that tells all problems, in the file's order."""
         placed = sorted(
             ((self._line(p.path), p) for p in problems), key=lambda x: x[0]
@@ -97,7 +97,7 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self._loader = yaml.SafeLoader(text)
         self._lines: dict[YamlPath, int] = {}
-        self._problems: list[Problem] = []
+        self._problems: list[ConfigProblem] = []
 
     def read(self, name: str) -> Document:
         try:
@@ -113,7 +113,7 @@ class _Reader:
         self, node: yaml.Node, path: YamlPath, above: tuple[yaml.Node, ...]
     ) -> Any:
         if node in above:
-            self._problems.append(Problem(path, "contains itself"))
+            self._problems.append(ConfigProblem(path, "contains itself"))
             return None
         above = (*above, node)
         if isinstance(node, yaml.MappingNode):
@@ -143,7 +143,7 @@ class _Reader:
             if key.value in seen:
                 first = seen[key.value]
                 self._problems.append(
-                    Problem(
+                    ConfigProblem(
                         (*path, str(key.value)),
                         f"the key is there twice, first in line {first}",
                     )
@@ -203,7 +203,7 @@ FOLLOWING = {"default_factory_not_called"}
 
 def translate(
     error: ValidationError, data: Any, model: type[BaseModel]
-) -> list[Problem]:
+) -> list[ConfigProblem]:
     """Translate pydantic's errors.
 
     Parameters
@@ -216,13 +216,15 @@ def translate(
         Model of the whole.
     """
     details = error.errors(include_url=False, include_input=False)
-    problems: list[Problem] = []
+    problems: list[ConfigProblem] = []
     for detail in details:
         inner = detail.get("ctx", {}).get("error")
         if isinstance(inner, ProblemsError):
             problems += [
                 show_value(
-                    Problem(detail["loc"] + p.path, p.message), data, inner
+                    ConfigProblem(detail["loc"] + p.path, p.message),
+                    data,
+                    inner,
                 )
                 for p in inner.problems
             ]
@@ -262,7 +264,7 @@ def _follows(detail: ErrorDetails, others: Sequence[ErrorDetails]) -> bool:
 
 def _translate_one(
     detail: ErrorDetails, data: Any, model: type[BaseModel]
-) -> Problem:
+) -> ConfigProblem:
     kind, loc = detail["type"], detail["loc"]
     context = detail.get("ctx", {})
     inner = context.get("error")
@@ -278,11 +280,13 @@ def _translate_one(
         message = str(inner)
     else:
         message = PLAIN.get(kind, detail["msg"])
-    problem = Problem(loc, message, shows_value=kind not in VALUELESS)
+    problem = ConfigProblem(loc, message, shows_value=kind not in VALUELESS)
     return show_value(problem, data, inner)
 
 
-def show_value(problem: Problem, data: Any, inner: object = None) -> Problem:
+def show_value(
+    problem: ConfigProblem, data: Any, inner: object = None
+) -> ConfigProblem:
     """Add the value if it is a scalar and no secret."""
     path, value = _find_value(data, problem.path)
     message = problem.message
@@ -291,7 +295,7 @@ def show_value(problem: Problem, data: Any, inner: object = None) -> Problem:
             message = "not a usable regex"
     elif problem.shows_value and isinstance(value, str | int | float):
         message += f" (is {value!r})"
-    return Problem(path, message)
+    return ConfigProblem(path, message)
 
 
 def _describe_unknown(loc: YamlPath, model: type[BaseModel]) -> str:
@@ -329,7 +333,7 @@ M = TypeVar("M", bound=Model)
 def load(
     model: type[M],
     document: Document,
-    check_parts: Callable[[Any], Sequence[Problem]],
+    check_parts: Callable[[Any], Sequence[ConfigProblem]],
 ) -> M:
     """Validate a document.
 
@@ -350,7 +354,7 @@ def load(
     """
     if document.data is None:
         raise document.to_error(
-            [Problem((), "is empty; needed are clusters and flows")]
+            [ConfigProblem((), "is empty; needed are clusters and flows")]
         )
     problems = list(document.problems)
     data = _resolve_all(document.data, (), problems)
@@ -367,7 +371,9 @@ def load(
     return loaded
 
 
-def _resolve_all(value: Any, path: YamlPath, problems: list[Problem]) -> Any:
+def _resolve_all(
+    value: Any, path: YamlPath, problems: list[ConfigProblem]
+) -> Any:
     """Put the values in the place of all references."""
     match value:
         case dict():
@@ -384,7 +390,7 @@ def _resolve_all(value: Any, path: YamlPath, problems: list[Problem]) -> Any:
             try:
                 return resolve(value)
             except ReferenceFailedError as e:
-                problems.append(Problem(path, str(e)))
+                problems.append(ConfigProblem(path, str(e)))
                 return Referenced()
         case _:
             return value

@@ -9,7 +9,7 @@ from typing import Any, Self
 from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
 from .audit import AuditConfig
-from .base import Model, Problem, ProblemsError
+from .base import ConfigProblem, Model, ProblemsError
 from .flows import ClusterConfig, FlowConfig
 from .loading import Document, load, read_document
 from .rules import check_ends, check_flows
@@ -107,7 +107,7 @@ class Config(Model):
         return self
 
 
-def _check_parts(data: Any) -> Sequence[Problem]:
+def _check_parts(data: Any) -> Sequence[ConfigProblem]:
     """Check the rules between the flows that are right in themselves."""
     if not isinstance(data, dict):
         return ()

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..domain.topics import Selection
-from .base import Problem, YamlPath
+from .base import ConfigProblem, YamlPath
 from .flows import FlowConfig
 from .overlap import UndecidedError, find_common_topic, rename
 
@@ -21,10 +21,10 @@ class Placed:
     flow: FlowConfig
     """The flow."""
 
-    def problem(self, message: str, *keys: str | int) -> Problem:
+    def problem(self, message: str, *keys: str | int) -> ConfigProblem:
         """Make a problem of this flow, at the given keys below it."""
         path: YamlPath = ("flows", self.index, *keys)
-        return Problem(path, message)
+        return ConfigProblem(path, message)
 
     def __str__(self) -> str:
         return f"flows[{self.index}]"
@@ -51,7 +51,7 @@ def describe_example(topic: str, *flows: FlowConfig) -> str:
     return "some topic" if hidden else f"a topic such as {topic!r}"
 
 
-def check_rings(placed: Sequence[Placed]) -> Iterator[Problem]:
+def check_rings(placed: Sequence[Placed]) -> Iterator[ConfigProblem]:
     """Yield what would go round for ever.
 
     Notes
@@ -87,7 +87,7 @@ def _find_rings(placed: Sequence[Placed]) -> Iterator[tuple[Placed, ...]]:
         yield from walk((start,))
 
 
-def _check_ring(ring: tuple[Placed, ...]) -> Iterator[Problem]:
+def _check_ring(ring: tuple[Placed, ...]) -> Iterator[ConfigProblem]:
     *before, last = ring
     flows = [p.flow for p in ring]
     others = " and ".join(str(p) for p in before)
@@ -117,7 +117,7 @@ def _check_ring(ring: tuple[Placed, ...]) -> Iterator[Problem]:
 
 def check_ends(
     flows: Mapping[int, FlowConfig], registries: Mapping[str, bool]
-) -> list[Problem]:
+) -> list[ConfigProblem]:
     """Return what is wrong between flows and clusters.
 
     Parameters
@@ -127,13 +127,13 @@ def check_ends(
     registries
         Aliases of all clusters, and whether each has a schema registry.
     """
-    problems: list[Problem] = []
+    problems: list[ConfigProblem] = []
     for index, flow in flows.items():
         problems += _check_clusters(Placed(index, flow), registries)
     return problems
 
 
-def check_flows(flows: Mapping[int, FlowConfig]) -> list[Problem]:
+def check_flows(flows: Mapping[int, FlowConfig]) -> list[ConfigProblem]:
     """Return what is wrong between flows.
 
     Parameters
@@ -142,7 +142,7 @@ def check_flows(flows: Mapping[int, FlowConfig]) -> list[Problem]:
         Flows by their place in the file.
     """
     placed = [Placed(i, f) for i, f in flows.items()]
-    problems: list[Problem] = []
+    problems: list[ConfigProblem] = []
     for first, second in pair_up(placed):
         problems += _check_pair(first, second)
     return [*problems, *check_rings(placed)]
@@ -166,7 +166,7 @@ def find_undecided(flows: Sequence[FlowConfig]) -> list[str]:
 
 def _check_clusters(
     one: Placed, registries: Mapping[str, bool]
-) -> Iterator[Problem]:
+) -> Iterator[ConfigProblem]:
     flow = one.flow
     if flow.source == flow.target:
         yield one.problem("must not be the flow's own source", "target")
@@ -186,7 +186,7 @@ def _check_clusters(
         )
 
 
-def _check_pair(first: Placed, second: Placed) -> Iterator[Problem]:
+def _check_pair(first: Placed, second: Placed) -> Iterator[ConfigProblem]:
     one, two = first.flow, second.flow
     if one.name == two.name:
         yield second.problem(
@@ -198,7 +198,7 @@ def _check_pair(first: Placed, second: Placed) -> Iterator[Problem]:
         yield from _check_fan_in(first, second)
 
 
-def _check_same_pair(first: Placed, second: Placed) -> Iterator[Problem]:
+def _check_same_pair(first: Placed, second: Placed) -> Iterator[ConfigProblem]:
     one, two = first.flow, second.flow
     topic = find_proved_topic(one.selection, two.selection)
     if topic is not None:
@@ -229,7 +229,7 @@ def _check_same_pair(first: Placed, second: Placed) -> Iterator[Problem]:
             )
 
 
-def _check_fan_in(first: Placed, second: Placed) -> Iterator[Problem]:
+def _check_fan_in(first: Placed, second: Placed) -> Iterator[ConfigProblem]:
     for one, other in ((first, second), (second, first)):
         topics = one.flow.topics
         unsaid = Selection(

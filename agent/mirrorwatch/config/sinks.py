@@ -17,7 +17,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from .base import Model, Problem, ProblemsError
+from .base import ConfigProblem, Model, ProblemsError
 from .loading import NEVER_SHOWN
 from .types import Duration, HttpUrl, ListenAddress
 
@@ -147,7 +147,7 @@ class InfluxDBConfig(Model):
         if given["1.x"] and given["2.x"]:
             raise ProblemsError(
                 [
-                    Problem(
+                    ConfigProblem(
                         (),
                         f"mixes keys of 2.x ({', '.join(given['2.x'])}) and "
                         f"of 1.x ({', '.join(given['1.x'])}); allowed are "
@@ -164,7 +164,7 @@ class InfluxDBConfig(Model):
         if missing:
             raise ProblemsError(
                 [
-                    Problem(
+                    ConfigProblem(
                         (key,),
                         "is missing; needed are org, bucket and token (2.x), "
                         "or database, and username with password (1.x)",
@@ -274,7 +274,7 @@ class NotifyConfig(Model):
     def _check_names(self) -> Self:
         counts = Counter(receiver.name for receiver in self.receivers)
         problems = [
-            Problem(
+            ConfigProblem(
                 ("receivers", index, "name"),
                 "is the name of another receiver too; names must differ",
             )

@@ -16,7 +16,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from .base import Model, Problem, ProblemsError
+from .base import ConfigProblem, Model, ProblemsError
 from .loading import NEVER_SHOWN
 
 __all__ = [
@@ -203,7 +203,7 @@ class HttpServer(Model):
             missing = "password" if self.password is None else "username"
             raise ProblemsError(
                 [
-                    Problem(
+                    ConfigProblem(
                         (missing,),
                         "is missing; username and password go together",
                     )

@@ -4,15 +4,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from .report import Evidence, Finding, Health, Verdict, conclude, seconds
+from .report import CheckFinding, Evidence, Health, Verdict, conclude, seconds
 from .wording import agree, counted
 
 __all__ = [
+    "CheckpointTracker",
     "CheckpointsObservation",
+    "GroupOffsets",
     "GroupPlace",
-    "Overdue",
-    "Reading",
-    "Watch",
+    "StaleCheckpoint",
     "judge_checkpoints",
 ]
 
@@ -27,7 +27,7 @@ GroupPlace = tuple[str, str, int]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Reading:
+class GroupOffsets:
     """One group on one partition, at one moment."""
 
     place: GroupPlace
@@ -44,7 +44,7 @@ class Reading:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Overdue:
+class StaleCheckpoint:
     """A group that went on, and whose checkpoint did not."""
 
     place: GroupPlace
@@ -86,7 +86,7 @@ class CheckpointsObservation:
     unasked: int = 0
     """More groups with checkpoints, which were not asked for."""
 
-    overdue: tuple[Overdue, ...] = ()
+    overdue: tuple[StaleCheckpoint, ...] = ()
     """Those whose checkpoints are stale."""
 
     absent: str | None = None
@@ -106,7 +106,7 @@ class _Due:
     """Where the group was then."""
 
 
-class Watch:
+class CheckpointTracker:
     """Tells which checkpoints are due.
 
     Notes
@@ -125,19 +125,22 @@ class Watch:
         self._due: dict[GroupPlace, _Due] = {}
 
     def look(
-        self, readings: Iterable[Reading], patience: timedelta, now: datetime
-    ) -> tuple[Overdue, ...]:
+        self,
+        readings: Iterable[GroupOffsets],
+        patience: timedelta,
+        now: datetime,
+    ) -> tuple[StaleCheckpoint, ...]:
         """Return what is due for longer than one is patient."""
         before, self._due = self._due, {}
         return tuple(self._judge(readings, before, patience, now))
 
     def _judge(
         self,
-        readings: Iterable[Reading],
+        readings: Iterable[GroupOffsets],
         before: Mapping[GroupPlace, _Due],
         patience: timedelta,
         now: datetime,
-    ) -> Iterator[Overdue]:
+    ) -> Iterator[StaleCheckpoint]:
         for found in readings:
             due = before.get(found.place)
             if due is None or due.checkpoint != found.checkpoint:
@@ -146,7 +149,7 @@ class Watch:
                 due = _Due(found.checkpoint, now, found.committed)
             self._due[found.place] = due
             if now - due.since > patience and found.committed > due.committed:
-                yield Overdue(
+                yield StaleCheckpoint(
                     place=found.place,
                     committed=found.committed,
                     checkpoint=found.checkpoint,
@@ -154,7 +157,7 @@ class Watch:
                 )
 
 
-def _translated(found: Reading) -> int:
+def _translated(found: GroupOffsets) -> int:
     """Return the least source offset that a checkpoint must stand for now."""
     if found.sync is None:
         return found.checkpoint
@@ -196,28 +199,28 @@ def judge_checkpoints(
 
 def _find(
     seen: CheckpointsObservation | None, now: datetime
-) -> Iterator[Finding]:
+) -> Iterator[CheckFinding]:
     if seen is None:
-        yield Finding(
+        yield CheckFinding(
             Health.UNKNOWN, "The checkpoints have not been looked at yet"
         )
         return
     if seen.absent is not None:
-        yield Finding(Health.OFF, seen.absent)
+        yield CheckFinding(Health.OFF, seen.absent)
         return
     if now - seen.at > STALE:
-        yield Finding(
+        yield CheckFinding(
             Health.UNKNOWN,
             f"The consumer groups were last asked for {seconds(now - seen.at)}"
             " ago: the source does not answer, or the agent hangs",
         )
         return
     for problem in seen.problems:
-        yield Finding(Health.UNKNOWN, problem)
+        yield CheckFinding(Health.UNKNOWN, problem)
     if seen.overdue:
         count = len(seen.overdue)
         oldest = min(seen.overdue, key=lambda found: found.since)
-        yield Finding(
+        yield CheckFinding(
             Health.WARNING,
             f"{counted(count, 'checkpoint')} {agree(count, 'have been')} "
             f"stale for up to {seconds(now - oldest.since)}: {oldest}. After "
@@ -230,13 +233,13 @@ def _find(
             if seen.unasked
             else ""
         )
-        yield Finding(
+        yield CheckFinding(
             Health.OK,
             f"Checkpoints follow the {counted(seen.groups, 'group')} that "
             f"{agree(seen.groups, 'have any')}{more}",
         )
     elif not seen.problems:
-        yield Finding(
+        yield CheckFinding(
             Health.OFF, "No consumer group of this flow has a checkpoint"
         )
 

@@ -31,7 +31,7 @@ from .skips.model import SkipsObservation
 from .tasks.check import TasksLimits, judge_tasks
 from .tasks.model import TasksObservation
 
-__all__ = ["CHECKS", "Facts", "FlowLimits", "judge"]
+__all__ = ["CHECKS", "FlowFacts", "FlowLimits", "judge"]
 
 
 T = TypeVar("T")
@@ -55,7 +55,7 @@ class FlowLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class FlowFacts:
     """What is known of one flow at one time."""
 
     flow: str
@@ -73,7 +73,7 @@ class Facts:
         return found if isinstance(found, kind) else None
 
 
-CHECKS: Mapping[str, Callable[[Facts, FlowLimits], Verdict]] = {
+CHECKS: Mapping[str, Callable[[FlowFacts, FlowLimits], Verdict]] = {
     "canary": lambda facts, limits: judge_canary(
         facts.flow, facts.get(CanaryObservation), limits.canary, facts.now
     ),
@@ -144,7 +144,7 @@ def judge(
     for observation in observations:
         seen.setdefault(observation.flow, {})[type(observation)] = observation
     return tuple(
-        check(Facts(flow, seen[flow], now), own)
+        check(FlowFacts(flow, seen[flow], now), own)
         for flow, own in limits.items()
         for check in CHECKS.values()
     )

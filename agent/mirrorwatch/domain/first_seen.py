@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-__all__ = ["Changes", "Condition", "Standing"]
+__all__ = ["Condition", "FirstSeen", "FirstSeenChanges"]
 
 
 Condition = str
@@ -12,14 +12,14 @@ Condition = str
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class FirstSeenChanges:
     """What an update changed, to be written down."""
 
     began: Mapping[Condition, datetime]
     ended: frozenset[Condition]
 
 
-class Standing:
+class FirstSeen:
     """Remembers when each condition was first seen.
 
     Parameters
@@ -37,7 +37,9 @@ class Standing:
     def __init__(self, since: Mapping[Condition, datetime]) -> None:
         self._since = dict(since)
 
-    def update(self, found: Iterable[Condition], at: datetime) -> Changes:
+    def update(
+        self, found: Iterable[Condition], at: datetime
+    ) -> FirstSeenChanges:
         """Take all conditions that hold now."""
         found = set(found)
         began = dict.fromkeys(found - self._since.keys(), at)
@@ -45,7 +47,7 @@ class Standing:
         self._since.update(began)
         for condition in ended:
             del self._since[condition]
-        return Changes(began, ended)
+        return FirstSeenChanges(began, ended)
 
     def since(self, condition: Condition) -> datetime:
         """Return when a condition that holds was first seen."""

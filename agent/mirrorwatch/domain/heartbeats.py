@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from .mirror_records import Heartbeat
-from .report import Evidence, Finding, Health, Verdict, conclude, seconds
+from .report import CheckFinding, Evidence, Health, Verdict, conclude, seconds
 
 __all__ = [
-    "Beat",
-    "BeatBook",
+    "HeartbeatTracker",
     "HeartbeatsLimits",
     "HeartbeatsObservation",
+    "LastHeartbeat",
     "judge_heartbeats",
 ]
 
@@ -21,7 +21,7 @@ Pair = tuple[str, str, str]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Beat:
+class LastHeartbeat:
     """The newest heartbeat of one pair in one topic."""
 
     beat_at: datetime
@@ -32,16 +32,16 @@ class Beat:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Carried:
+class HeartbeatLatency:
     """Heartbeats that wait at the source, and their copies."""
 
     pair: tuple[str, str]
     """Aliases that they name."""
 
-    source: Beat
+    source: LastHeartbeat
     """The newest one at the source."""
 
-    target: Beat
+    target: LastHeartbeat
     """The newest one that was copied."""
 
 
@@ -59,20 +59,20 @@ class HeartbeatsObservation:
     """How often a worker of this mirror writes one at the target; `None` if
     it writes none."""
 
-    worker: Beat | None = None
+    worker: LastHeartbeat | None = None
     """The newest one that it wrote."""
 
     expected_since: datetime | None = None
     """Since when it is known to write them."""
 
-    carried: tuple[Carried, ...] = ()
+    carried: tuple[HeartbeatLatency, ...] = ()
     """Those that are copied from the source."""
 
     problems: tuple[str, ...] = ()
     """What keeps them from being known, in sentences."""
 
 
-class BeatBook:
+class HeartbeatTracker:
     """Remembers when each heartbeat was seen.
 
     Notes
@@ -83,7 +83,7 @@ class BeatBook:
     """
 
     def __init__(self) -> None:
-        self._beats: dict[Pair, Beat] = {}
+        self._beats: dict[Pair, LastHeartbeat] = {}
 
     def note(self, beats: Iterable[Heartbeat], now: datetime) -> None:
         """Take the newest heartbeat of each pair."""
@@ -91,27 +91,29 @@ class BeatBook:
             key = (found.place, found.source, found.target)
             known = self._beats.get(key)
             if known is None:
-                self._beats[key] = Beat(
+                self._beats[key] = LastHeartbeat(
                     beat_at=found.beat_at,
                     seen_at=min(found.written_at, now),
                 )
             elif known.beat_at != found.beat_at:
-                self._beats[key] = Beat(beat_at=found.beat_at, seen_at=now)
+                self._beats[key] = LastHeartbeat(
+                    beat_at=found.beat_at, seen_at=now
+                )
 
-    def worker(self, pair: tuple[str, str]) -> Beat | None:
+    def worker(self, pair: tuple[str, str]) -> LastHeartbeat | None:
         """Return the newest one that a worker wrote at the target."""
         return self._beats.get(("target", *pair))
 
-    def carried(self) -> tuple[Carried, ...]:
+    def carried(self) -> tuple[HeartbeatLatency, ...]:
         """Return those that were copied at least once."""
         return tuple(
-            Carried(pair=(source, target), source=beat, target=copy)
+            HeartbeatLatency(pair=(source, target), source=beat, target=copy)
             for (place, source, target), beat in self._by_pair().items()
             if place == "source"
             and (copy := self._beats.get(("carried", source, target)))
         )
 
-    def _by_pair(self) -> Mapping[Pair, Beat]:
+    def _by_pair(self) -> Mapping[Pair, LastHeartbeat]:
         return dict(sorted(self._beats.items()))
 
 
@@ -159,35 +161,35 @@ def _find(
     seen: HeartbeatsObservation | None,
     limits: HeartbeatsLimits,
     now: datetime,
-) -> Iterator[Finding]:
+) -> Iterator[CheckFinding]:
     if seen is None:
-        yield Finding(
+        yield CheckFinding(
             Health.UNKNOWN, "The heartbeats have not been looked at yet"
         )
         return
     for problem in seen.problems:
-        yield Finding(Health.UNKNOWN, problem)
+        yield CheckFinding(Health.UNKNOWN, problem)
     yield from _judge_worker(seen, limits, now)
     for pair in seen.carried:
         late = pair.source.beat_at - pair.target.beat_at
         waits = now - pair.source.seen_at <= limits.stale
         if waits and late > limits.stale:
-            yield Finding(
+            yield CheckFinding(
                 Health.WARNING,
                 f"Heartbeats of {pair.pair[0]}->{pair.pair[1]} that wait at "
                 f"the source are copied {seconds(late)} late: the mirror is "
                 "behind on their topic, or does not copy it any more",
             )
     if seen.carried:
-        yield Finding(Health.OK, "Heartbeats are made and copied in time")
+        yield CheckFinding(Health.OK, "Heartbeats are made and copied in time")
     elif seen.interval is not None:
-        yield Finding(
+        yield CheckFinding(
             Health.OK,
             "Heartbeats are made in time; none come from the source, so they "
             "prove that a worker lives, and not that it copies",
         )
     elif not seen.problems:
-        yield Finding(
+        yield CheckFinding(
             Health.OFF,
             "There are no heartbeats: the mirror has no heartbeat connector, "
             "or emits none, and none come from the source",
@@ -196,13 +198,13 @@ def _find(
 
 def _judge_worker(
     seen: HeartbeatsObservation, limits: HeartbeatsLimits, now: datetime
-) -> Iterator[Finding]:
+) -> Iterator[CheckFinding]:
     if seen.interval is None or seen.problems:
         return
     since = seen.worker.seen_at if seen.worker else seen.expected_since
     patience = max(limits.stale, MISSED * seen.interval)
     if since is not None and now - since > patience:
-        yield Finding(
+        yield CheckFinding(
             Health.WARNING,
             f"The mirror has written no heartbeat for {seconds(now - since)}, "
             f"and should write one every {seconds(seen.interval)}: is its "

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from .observations import LatencyObservation
-from .report import Finding, Health, Verdict, conclude
+from .report import CheckFinding, Health, Verdict, conclude
 
 __all__ = ["LatencyLimits", "judge_latency"]
 
@@ -66,12 +66,12 @@ def judge_latency(
 
 def _find(
     seen: LatencyObservation | None, limits: LatencyLimits
-) -> Iterator[Finding]:
+) -> Iterator[CheckFinding]:
     if not limits.enabled:
-        yield Finding(Health.OFF, "canary.enabled is off")
+        yield CheckFinding(Health.OFF, "canary.enabled is off")
         return
     if seen is None or seen.p99 is None:
-        yield Finding(
+        yield CheckFinding(
             Health.UNKNOWN, "No probe has arrived in the last five minutes"
         )
         return
@@ -92,9 +92,9 @@ def _find(
         if seen.p99 > least and unusual:
             # Slow, but nobody knows whether more than usual: no alarm.
             known = seen.usual is not None
-            yield Finding(health if known else Health.WARNING, reason)
+            yield CheckFinding(health if known else Health.WARNING, reason)
             return
-    yield Finding(Health.OK, reason)
+    yield CheckFinding(Health.OK, reason)
 
 
 def _rounded(duration: timedelta | None) -> float | None:

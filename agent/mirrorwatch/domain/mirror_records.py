@@ -15,7 +15,7 @@ __all__ = [
     "Committed",
     "Companion",
     "Connector",
-    "Habits",
+    "ConnectorSettings",
     "Heartbeat",
     "MirrorFact",
     "Sync",
@@ -230,7 +230,7 @@ USUAL = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Habits:
+class ConnectorSettings:
     """What all source connectors of a flow do; MirrorMaker 2's defaults
     where that is not known.
     """
@@ -251,7 +251,7 @@ class Habits:
     """Whether a connector was seen at all."""
 
     @classmethod
-    def of(cls, connectors: Iterable[Connector]) -> "Habits":
+    def of(cls, connectors: Iterable[Connector]) -> "ConnectorSettings":
         """Return the habits of a flow's connectors."""
         connectors = tuple(connectors)
         if not connectors:

@@ -6,12 +6,12 @@ from datetime import datetime, timedelta
 from enum import IntEnum
 
 __all__ = [
+    "CheckFinding",
     "Evidence",
-    "Finding",
     "Flow",
     "Health",
+    "MaintenanceWindow",
     "Verdict",
-    "Window",
     "conclude",
     "keep_since",
     "seconds",
@@ -115,7 +115,7 @@ def keep_since(
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Window:
+class MaintenanceWindow:
     """A stretch of time in which nobody is to be told of a flow."""
 
     flow: str
@@ -136,7 +136,7 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckFinding:
     """One thing that is so."""
 
     health: Health
@@ -147,7 +147,7 @@ class Finding:
 
 
 def conclude(
-    findings: Iterable[Finding],
+    findings: Iterable[CheckFinding],
     *,
     flow: str,
     check: str,

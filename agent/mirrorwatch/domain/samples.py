@@ -18,7 +18,7 @@ from .parity.configs import ConfigsObservation
 from .parity.topics import TopicsObservation
 from .position import metrics as position
 from .position.model import PositionObservation
-from .report import Flow, Health, Verdict, Window, worst
+from .report import Flow, Health, MaintenanceWindow, Verdict, worst
 from .skips import metrics as skips
 from .skips.model import SkipsObservation
 from .tasks import metrics as tasks
@@ -36,8 +36,8 @@ __all__ = [
     "SINK_UP",
     "SOURCE_UP",
     "TICK_SECONDS",
-    "AgentFigures",
-    "Figures",
+    "AgentFacts",
+    "ReportFacts",
     "Sample",
     "agent_figures",
     "health_figures",
@@ -86,7 +86,7 @@ AGENT_METRICS = (
 )
 
 
-class AgentFigures(Protocol):
+class AgentFacts(Protocol):
     """What is read of the agent's own state."""
 
     @property
@@ -105,7 +105,7 @@ class AgentFigures(Protocol):
     def last_tick(self) -> timedelta | None: ...
 
 
-def agent_figures(agent: AgentFigures, at: datetime) -> Iterator[Sample]:
+def agent_figures(agent: AgentFacts, at: datetime) -> Iterator[Sample]:
     """Yield how the agent itself is doing."""
     for source, up in sorted(agent.sources_up.items()):
         yield Sample(SOURCE_UP, (source,), int(up))
@@ -148,7 +148,7 @@ HEALTH_METRICS = (HEALTH, CHECK_HEALTH, MAINTENANCE)
 def health_figures(
     flows: Iterable[Flow],
     verdicts: Iterable[Verdict],
-    maintenance: Iterable[Window],
+    maintenance: Iterable[MaintenanceWindow],
 ) -> Iterator[Sample]:
     """Yield the health of every flow, and of each of its checks."""
     judged, named = list(verdicts), list(flows)
@@ -164,7 +164,7 @@ def health_figures(
         yield Sample(MAINTENANCE, (flow.name,), int(flow.name in held))
 
 
-class Figures(Protocol):
+class ReportFacts(Protocol):
     """What is read of a report; `mirrorwatch.ports.Report` is one."""
 
     @property
@@ -180,10 +180,10 @@ class Figures(Protocol):
     def verdicts(self) -> tuple[Verdict, ...]: ...
 
     @property
-    def maintenance(self) -> tuple[Window, ...]: ...
+    def maintenance(self) -> tuple[MaintenanceWindow, ...]: ...
 
     @property
-    def agent(self) -> AgentFigures: ...
+    def agent(self) -> AgentFacts: ...
 
 
 OF: Mapping[type, Callable[[Any, datetime], Iterator[Sample]]] = {
@@ -200,7 +200,7 @@ OF: Mapping[type, Callable[[Any, datetime], Iterator[Sample]]] = {
 """How the figures of each kind of observation are made."""
 
 
-def samples(report: Figures) -> Iterator[Sample]:
+def samples(report: ReportFacts) -> Iterator[Sample]:
     """Yield every figure of a report, each series once.
 
     Notes

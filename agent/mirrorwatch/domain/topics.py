@@ -9,12 +9,12 @@ from functools import cached_property
 __all__ = [
     "MM2_EXCLUDED",
     "TOPIC_PLACEHOLDER",
-    "Carriage",
     "DefaultNaming",
     "FormatNaming",
     "IdentityNaming",
     "Naming",
     "PatternError",
+    "ReplicatedTopics",
     "Selection",
     "compile_pattern",
     "split_patterns",
@@ -281,7 +281,7 @@ _INTERNAL = re.compile(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Carriage:
+class ReplicatedTopics:
     """The topics of one flow."""
 
     selection: Selection

@@ -31,10 +31,10 @@ from ..exceptions import SourceError, SourceUnavailableError
 from .errors import QUIET, answer_of, denial, to_source_error
 
 __all__ = [
+    "BestEffortQueries",
     "Brokers",
     "Cluster",
     "Described",
-    "Inquiry",
     "Topic",
     "concerns_all",
     "describe",
@@ -432,7 +432,7 @@ def concerns_all(error: SourceError) -> bool:
     return bool(found.code() < 0 and found.code() != NO_LEADER)
 
 
-class Inquiry:
+class BestEffortQueries:
     """Asks, and keeps what went wrong.
 
     Notes

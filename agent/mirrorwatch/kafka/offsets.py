@@ -16,7 +16,7 @@ from ..domain.cluster_view import TopicPartition as Place
 from .admin import TIMEOUT, Cluster, read_ends, read_starts
 from .errors import reading
 
-__all__ = ["Ends", "read_first_since", "to_time"]
+__all__ = ["EndOffsets", "read_first_since", "to_time"]
 
 
 LATEST, EARLIEST = -1, -2
@@ -29,7 +29,7 @@ took 0.48 s of processor time at once and 0.16 s in four batches. Smaller ones
 would save little more, and each costs a round trip."""
 
 
-class Ends:
+class EndOffsets:
     """Reads ends and starts of the partitions of one cluster.
 
     Parameters
@@ -142,7 +142,7 @@ def _batches(places: Sequence[Place]) -> Iterator[Sequence[Place]]:
 
 
 PARTITIONS_AT_ONCE = 2000
-"""Partitions that are asked for at once, as in `Ends`."""
+"""Partitions that are asked for at once, as in `EndOffsets`."""
 
 EPOCH = datetime.fromtimestamp(0, UTC)
 
@@ -153,7 +153,7 @@ NEWEST_TIMESTAMP = (datetime.max.replace(tzinfo=UTC) - EPOCH) // timedelta(
 producer that takes microseconds for milliseconds writes them."""
 
 
-class FirstRecord(NamedTuple):
+class RecordAtTime(NamedTuple):
     """The first record that is not older than a time."""
 
     offset: int | None
@@ -165,7 +165,7 @@ class FirstRecord(NamedTuple):
 
 def read_first_since(
     cluster: Cluster, wanted: Mapping[Place, datetime]
-) -> dict[Place, FirstRecord]:
+) -> dict[Place, RecordAtTime]:
     """Look for the first record of each partition not older than a time.
 
     Parameters
@@ -190,7 +190,7 @@ def read_first_since(
     It is the first by offset. What follows may be older, what is before it is
     not younger. Records of unfinished transactions count.
     """
-    found: dict[Place, FirstRecord] = {}
+    found: dict[Place, RecordAtTime] = {}
     for batch in _in_batches(sorted(wanted.items())):
         specs = {
             TopicPartition(*place): OffsetSpec.for_timestamp(_to_ms(time))
@@ -210,7 +210,7 @@ def read_first_since(
                 future, f"DESCRIBE (READ includes it) on topic {key.topic}"
             )
             offset = int(answer.offset)
-            found[key.topic, key.partition] = FirstRecord(
+            found[key.topic, key.partition] = RecordAtTime(
                 None if offset < 0 else offset, to_time(int(answer.timestamp))
             )
     return found

@@ -17,13 +17,19 @@ from confluent_kafka import (
 )
 
 from ..domain.cluster_view import TopicPartition as Place
-from ..domain.lag.model import Head, Wanted
-from ..domain.skips.model import Span
+from ..domain.lag.model import FirstRecord, ReadAt
+from ..domain.skips.model import OffsetRange
 from ..exceptions import SourceUnavailableError
 from .admin import Cluster
 from .errors import is_about_groups, reading, to_source_error
 
-__all__ = ["Look", "Stretches", "read_heads", "read_span", "read_whole"]
+__all__ = [
+    "RangeReader",
+    "RecordFingerprint",
+    "read_all",
+    "read_first_records",
+    "read_range",
+]
 
 
 RANGE_BATCH = 1000
@@ -38,7 +44,7 @@ RANGE_PATIENCE = 10
 END = KafkaError._PARTITION_EOF  # noqa: SLF001 - how the library names it
 
 
-def read_span(
+def read_range(
     properties: Mapping[str, str],
     *,
     cluster: str,
@@ -111,7 +117,7 @@ TOPIC_PATIENCE = 20
 """Empty polls in a row after which the cluster is called unavailable."""
 
 
-def read_whole(
+def read_all(
     cluster: Cluster, properties: Mapping[str, str], topic: str
 ) -> Iterator[Message]:
     """Read a topic up to the ends that it has at first, read committed.
@@ -209,13 +215,13 @@ SMALL: Mapping[str, Any] = {
 }
 
 
-def read_heads(
+def read_first_records(
     properties: Mapping[str, str],
     *,
     cluster: str,
-    wanted: Sequence[Wanted],
+    wanted: Sequence[ReadAt],
     isolation: str,
-) -> list[Head]:
+) -> list[FirstRecord]:
     """Read the first data record at or after each position.
 
     Parameters
@@ -236,7 +242,7 @@ def read_heads(
     """
     own = {**reading(properties), **SMALL, "isolation.level": isolation}
     open_ = {w.place: w for w in wanted}
-    found: list[Head] = []
+    found: list[FirstRecord] = []
     consumer = Consumer(own)
     try:
         consumer.assign([TopicPartition(*w.place, w.position) for w in wanted])
@@ -255,9 +261,9 @@ def read_heads(
 
 def _heads(
     messages: Sequence[Message],
-    open_: dict[tuple[str, int], Wanted],
+    open_: dict[tuple[str, int], ReadAt],
     cluster: str,
-) -> Iterator[Head]:
+) -> Iterator[FirstRecord]:
     for message in messages:
         place = (message.topic() or "", message.partition() or 0)
         error = message.error()
@@ -273,9 +279,9 @@ def _heads(
         if asked is None:
             continue
         if error is not None:
-            yield Head(asked, None)
+            yield FirstRecord(asked, None)
         else:
-            yield Head(asked, message.offset(), _written_at(message))
+            yield FirstRecord(asked, message.offset(), _written_at(message))
 
 
 def _written_at(message: Message) -> datetime | None:
@@ -286,7 +292,7 @@ def _written_at(message: Message) -> datetime | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class RecordFingerprint:
     """One record."""
 
     content: int
@@ -309,7 +315,7 @@ class Look:
         return hash((self.content, self.timestamp if timed else None))
 
 
-def look_of(message: Message) -> Look:
+def fingerprint_of(message: Message) -> RecordFingerprint:
     """Return how a record looks.
 
     Headers are left out: transforms add and remove them, and nothing else
@@ -321,7 +327,7 @@ def look_of(message: Message) -> Look:
         digest.update(b"-" if part is None else b"%d:" % len(content))
         digest.update(content)
     kind, milliseconds = message.timestamp()
-    return Look(
+    return RecordFingerprint(
         content=int.from_bytes(digest.digest(), "big"),
         timestamp=int(milliseconds),
         by_broker=kind == TIMESTAMP_LOG_APPEND_TIME,
@@ -343,12 +349,14 @@ class _Left:
     """What is still to be read."""
 
     ends: dict[Place, int]
-    found: dict[Place, dict[int, Look]] = field(default_factory=dict)
+    found: dict[Place, dict[int, RecordFingerprint]] = field(
+        default_factory=dict
+    )
     held: set[Place] = field(default_factory=set)
     """Partitions that end before the span does, as far as may be read."""
 
 
-class Stretches:
+class RangeReader:
     """Reads stretches of partitions of one cluster.
 
     Parameters
@@ -364,8 +372,8 @@ class Stretches:
         self._cluster = cluster
 
     def read(
-        self, wanted: Iterable[tuple[Place, Span]], *, committed: bool
-    ) -> dict[Place, dict[int, Look] | None]:
+        self, wanted: Iterable[tuple[Place, OffsetRange]], *, committed: bool
+    ) -> dict[Place, dict[int, RecordFingerprint] | None]:
         """Read the records of some spans.
 
         Parameters
@@ -388,8 +396,8 @@ class Stretches:
         SourceError
             Raised if a cluster does not answer, or refuses.
         """
-        rounds: list[dict[Place, Span]] = []
-        found: dict[Place, dict[int, Look]] = {}
+        rounds: list[dict[Place, OffsetRange]] = []
+        found: dict[Place, dict[int, RecordFingerprint]] = {}
         for place, span in wanted:
             found.setdefault(place, {})
             if not len(span):
@@ -425,7 +433,9 @@ class Stretches:
             for place, records in found.items()
         }
 
-    def _read(self, consumer: Consumer, spans: Mapping[Place, Span]) -> _Left:
+    def _read(
+        self, consumer: Consumer, spans: Mapping[Place, OffsetRange]
+    ) -> _Left:
         left = _Left({place: span.end for place, span in spans.items()})
         try:
             consumer.assign(
@@ -471,6 +481,6 @@ class Stretches:
         if end is None:
             return
         if offset < end:
-            left.found.setdefault(place, {})[offset] = look_of(message)
+            left.found.setdefault(place, {})[offset] = fingerprint_of(message)
         if offset + 1 >= end:
             del left.ends[place]

@@ -11,13 +11,13 @@ from ..domain.bottleneck.model import (
     ConsumerMetrics,
     IoMetrics,
     MBean,
+    MBeanQuery,
     MirrorMetrics,
     ProducerMetrics,
     Rebalances,
     TaskErrors,
     TaskMetrics,
-    TaskState,
-    Wanted,
+    WorkerTask,
 )
 from ..domain.topics import Naming, Selection
 
@@ -206,8 +206,8 @@ _REBALANCES = (
 )
 
 
-def _connect(kind: str, numbers: tuple[str, ...], *texts: str) -> Wanted:
-    return Wanted(
+def _connect(kind: str, numbers: tuple[str, ...], *texts: str) -> MBeanQuery:
+    return MBeanQuery(
         domain="kafka.connect",
         type=kind,
         keys=_TASK,
@@ -216,21 +216,21 @@ def _connect(kind: str, numbers: tuple[str, ...], *texts: str) -> Wanted:
     )
 
 
-def _of_mirror() -> Iterator[Wanted]:
+def _of_mirror() -> Iterator[MBeanQuery]:
     for kind, keys, numbers in (
         ("MirrorSourceConnector", _RECORDS, _COPIED),
         ("MirrorCheckpointConnector", _GROUPS, _CHECKPOINTS),
     ):
         # Until Kafka 4.0 the source is named only if that is asked for.
         for more in ({}, _SOURCE):
-            yield Wanted(
+            yield MBeanQuery(
                 domain="kafka.connect.mirror",
                 type=kind,
                 keys={**more, **keys},
                 numbers=numbers,
             )
         # The new format of Kafka 4.3.
-        yield Wanted(
+        yield MBeanQuery(
             domain="kafka.connect",
             type="plugins",
             keys={**_PLUGIN, **_SOURCE, **keys},
@@ -238,29 +238,29 @@ def _of_mirror() -> Iterator[Wanted]:
         )
 
 
-def _of_clients() -> Iterator[Wanted]:
+def _of_clients() -> Iterator[MBeanQuery]:
     for client in _CONSUMERS:
         fetches = "consumer-fetch-manager-metrics"
-        yield Wanted(
+        yield MBeanQuery(
             domain="kafka.consumer",
             type=fetches,
             keys={"client-id": client},
             numbers=_FETCHES,
         )
-        yield Wanted(
+        yield MBeanQuery(
             domain="kafka.consumer",
             type=fetches,
             keys={"client-id": client, "topic": "*", "partition": "*"},
             numbers=("records-lag",),
         )
-        yield Wanted(
+        yield MBeanQuery(
             domain="kafka.consumer",
             type="consumer-metrics",
             keys={"client-id": client},
             numbers=_IO,
         )
     for client in _PRODUCERS:
-        yield Wanted(
+        yield MBeanQuery(
             domain="kafka.producer",
             type="producer-metrics",
             keys={"client-id": client},
@@ -274,13 +274,13 @@ WANTED = (
     _connect("connector-task-metrics", _COMMITS, "status"),
     _connect("task-error-metrics", _ERROR_ATTRIBUTES),
     _connect("source-task-metrics", ("source-record-active-count",)),
-    Wanted(
+    MBeanQuery(
         domain="kafka.connect",
         type="connector-metrics",
         keys={"connector": "*"},
         texts=("status",),
     ),
-    Wanted(
+    MBeanQuery(
         domain="kafka.connect",
         type="connect-worker-rebalance-metrics",
         numbers=_REBALANCES,
@@ -687,14 +687,14 @@ def _last_error(tasks: Iterable[MBean]) -> datetime | None:
     return datetime.fromtimestamp(newest / 1000, UTC) if newest else None
 
 
-def _states(tasks: Iterable[MBean]) -> tuple[TaskState, ...]:
+def _states(tasks: Iterable[MBean]) -> tuple[WorkerTask, ...]:
     states = set()
     for mbean in tasks:
         state = mbean.attributes.get("status")
         if isinstance(state, str):
             task = mbean.properties.get("task")
             states.add(
-                TaskState(
+                WorkerTask(
                     connector=mbean.properties["connector"],
                     task=None if task is None else int(task),
                     state=state.lower(),

@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 from structlog.typing import FilteringBoundLogger
 
 from ..domain.notices.maintenance import (
-    Latency,
-    Outcome,
-    Snapshot,
+    FlowSnapshot,
+    LatencySummary,
+    MaintenanceOutcome,
     take_snapshot,
     to_document,
     to_message,
@@ -117,7 +117,7 @@ class MaintenanceSink:
 
     def _finish(self, over: Sequence[Open], report: Report) -> None:
         outcomes = [
-            Outcome(
+            MaintenanceOutcome(
                 window=ended.window,
                 before=ended.before,
                 after=self._snapshot(report, ended.window.flow),
@@ -133,9 +133,9 @@ class MaintenanceSink:
         for outcome in outcomes:
             self._logger.info("Maintenance is over", **to_document(outcome))
 
-    def _snapshot(self, report: Report, flow: str) -> Snapshot:
+    def _snapshot(self, report: Report, flow: str) -> FlowSnapshot:
         recent = self._history.summary(flow, report.at - RECENT, report.at)
-        latency = Latency(
+        latency = LatencySummary(
             median=recent.quantile(0.5), p99=recent.quantile(0.99)
         )
         return take_snapshot(report, flow, latency)

@@ -14,19 +14,19 @@ import httpx
 from structlog.typing import FilteringBoundLogger
 
 from ..clock import utc_now
-from ..domain.notices.model import Books, Line, Message
+from ..domain.notices.model import Line, NoticeMessage, NotificationState
 from ..domain.notices.notifier import Notifier
 from ..domain.notices.text import Links, to_message
 from ..exceptions import ConfigError, SinkError, SinkRejectedError, StateError
 from ..ports import Report
 from ..state.notices import NoticeStore, Outbox
-from .queued import Backoff, Troubles
+from .queued import Backoff, LogOnce
 
 __all__ = [
     "FORMS",
-    "Delivery",
+    "NoticeDelivery",
     "NotifySink",
-    "Receiver",
+    "WebhookReceiver",
     "to_slack",
     "to_webhook",
 ]
@@ -35,10 +35,10 @@ __all__ = [
 LONGEST_BLOCK = 2900
 """Characters of a block: Slack refuses a message with one above 3000."""
 
-Form = Callable[[Message], Mapping[str, Any]]
+Form = Callable[[NoticeMessage], Mapping[str, Any]]
 
 
-def to_slack(message: Message) -> dict[str, Any]:
+def to_slack(message: NoticeMessage) -> dict[str, Any]:
     """Return a message as Slack's incoming webhooks take it.
 
     Notes
@@ -60,7 +60,7 @@ def to_slack(message: Message) -> dict[str, Any]:
     }
 
 
-def to_webhook(message: Message) -> dict[str, Any]:
+def to_webhook(message: NoticeMessage) -> dict[str, Any]:
     """Return a message as JSON for programs, as in docs/notifications.md."""
     return {
         **message.document,
@@ -116,7 +116,7 @@ SHORTEST_SECRET = 6
 are words such as ``api``."""
 
 
-class Receiver:
+class WebhookReceiver:
     """Sends messages to one webhook.
 
     Parameters
@@ -176,7 +176,7 @@ class Receiver:
             follow_redirects=False,
         )
 
-    def send(self, message: Message) -> None:
+    def send(self, message: NoticeMessage) -> None:
         """Send a message.
 
         Raises
@@ -274,7 +274,7 @@ STEP_SECONDS = 0.5
 """How long one step waits for something to do."""
 
 
-class Delivery:
+class NoticeDelivery:
     """Brings what waits in the outbox to one receiver.
 
     A receiver that refuses, hangs or is away keeps its messages waiting and
@@ -297,7 +297,7 @@ class Delivery:
 
     def __init__(
         self,
-        receiver: Receiver,
+        receiver: WebhookReceiver,
         outbox: Outbox,
         *,
         backoff: Backoff | None = None,
@@ -308,7 +308,7 @@ class Delivery:
         self._outbox = outbox
         self._backoff = backoff or Backoff()
         self._logger = logger.bind(receiver=receiver.name)
-        self._troubles = Troubles(self._logger)
+        self._troubles = LogOnce(self._logger)
         self._closing = Event()
         self._settled = 0
         self.up: bool | None = None
@@ -397,7 +397,7 @@ class NotifySink:
         *,
         store: NoticeStore,
         outbox: Outbox,
-        deliveries: Sequence[Delivery],
+        deliveries: Sequence[NoticeDelivery],
         links: Links,
         logger: FilteringBoundLogger,
     ) -> None:
@@ -407,7 +407,7 @@ class NotifySink:
         self.deliveries = tuple(deliveries)
         self._links = links
         self._logger = logger
-        self._books: Books = store.load()
+        self._books: NotificationState = store.load()
 
     @property
     def up(self) -> bool | None:

@@ -12,7 +12,7 @@ from typing import Protocol
 from ..ports import Report
 from ..state import Database
 
-__all__ = ["Backlog", "Batch", "Outlet", "Rows", "Spool"]
+__all__ = ["Batch", "Outlet", "PointQueue", "Rows", "Spool"]
 
 
 NAMED = 200
@@ -251,7 +251,7 @@ hour at a tick of 5 s, and at about 10 kB a batch less than 10 MB. While it
 can, at most one does."""
 
 
-class Backlog:
+class PointQueue:
     """Batches that wait: the newest in memory, all others in the spool.
 
     Parameters

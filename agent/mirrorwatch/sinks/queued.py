@@ -16,7 +16,7 @@ from ..exceptions import (
     StateError,
 )
 from ..ports import Report
-from .queue import Backlog, Batch, Outlet
+from .queue import Batch, Outlet, PointQueue
 
 __all__ = [
     "LEAST_POINTS",
@@ -25,10 +25,10 @@ __all__ = [
     "MOST_SPLITS",
     "QUICK",
     "Backoff",
-    "IsolatedSink",
-    "Pace",
-    "Troubles",
-    "deliver",
+    "BatchSize",
+    "LogOnce",
+    "QueuedSink",
+    "split_and_retry",
 ]
 
 
@@ -108,7 +108,7 @@ QUICK = timedelta(milliseconds=500)
 points of a tick never wait for those of the past."""
 
 
-class Pace:
+class BatchSize:
     """Grows while the server is quick, and shrinks when it is not."""
 
     def __init__(self) -> None:
@@ -145,7 +145,7 @@ it gets is not asked thousands of times."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Refusal:
+class RefusedPoints:
     """Points that a server will never take."""
 
     points: int
@@ -158,9 +158,9 @@ class Refusal:
     """Why."""
 
 
-def deliver(
+def split_and_retry(
     outlet: Outlet, batch: Batch, timeout: timedelta
-) -> tuple[Refusal, ...]:
+) -> tuple[RefusedPoints, ...]:
     """Send a batch; return what was refused for good.
 
     Parameters
@@ -186,7 +186,7 @@ def deliver(
     another type than before, or a point is too old, both take the rest and
     say how many they dropped, but not which.
     """
-    refused: list[Refusal] = []
+    refused: list[RefusedPoints] = []
     splits = 0
     waiting = [batch]
     while waiting:
@@ -201,7 +201,9 @@ def deliver(
                 continue
             # Nought is what 1.8 says of lines that it cannot parse.
             points = part.points if all_of_it else e.points or part.points
-            refused.append(Refusal(points=points, name=part.name, error=e))
+            refused.append(
+                RefusedPoints(points=points, name=part.name, error=e)
+            )
     return tuple(refused)
 
 
@@ -214,7 +216,7 @@ TOLD_POINTS = 100
 may have the same bad ones."""
 
 
-class Troubles:
+class LogOnce:
     """Tells each trouble of an outage once.
 
     Parameters
@@ -246,7 +248,7 @@ class Troubles:
                 spooled_points=spooled_points,
             )
 
-    def tell_refused(self, refused: tuple[Refusal, ...]) -> None:
+    def tell_refused(self, refused: tuple[RefusedPoints, ...]) -> None:
         """Name points that will never be taken."""
         for refusal in refused:
             series = refusal.name.partition(" ")[0]
@@ -290,7 +292,7 @@ STEP_SECONDS = 0.5
 """How long one step waits for something to do."""
 
 
-class IsolatedSink:
+class QueuedSink:
     """Keeps points for a server and sends them from a thread of its own.
 
     `publish` only queues: in memory while the server takes what it gets, in
@@ -323,7 +325,7 @@ class IsolatedSink:
         self,
         outlet: Outlet,
         *,
-        backlog: Backlog,
+        backlog: PointQueue,
         backoff: Backoff | None = None,
         send_timeout: timedelta = SEND_TIMEOUT,
         flush_timeout: timedelta = FLUSH_TIMEOUT,
@@ -334,11 +336,11 @@ class IsolatedSink:
         self._outlet = outlet
         self._backlog = backlog
         self._backoff = backoff or Backoff()
-        self._pace = Pace()
+        self._pace = BatchSize()
         self._send_timeout = send_timeout
         self._flush_timeout = flush_timeout
         self._clock = clock
-        self._troubles = Troubles(logger.bind(sink=outlet.name))
+        self._troubles = LogOnce(logger.bind(sink=outlet.name))
         self._closing = Event()
         self._sending = Lock()
         self._given_up = 0
@@ -440,7 +442,7 @@ class IsolatedSink:
             return
         began = self._clock()
         try:
-            refused = deliver(self._outlet, batch, self._send_timeout)
+            refused = split_and_retry(self._outlet, batch, self._send_timeout)
         except SinkError as e:
             self._up, self._away = False, True
             self._backoff.fail(e.retry_after)
@@ -460,7 +462,7 @@ class IsolatedSink:
         self._backlog.done()
         self._settle(batch.points, refused)
 
-    def _settle(self, points: int, refused: tuple[Refusal, ...]) -> None:
+    def _settle(self, points: int, refused: tuple[RefusedPoints, ...]) -> None:
         lost = sum(refusal.points for refusal in refused)
         self._given_up += lost
         self._up = lost < points

@@ -11,14 +11,14 @@ from confluent_kafka.admin import AdminClient
 
 from ..domain.checkpoints import (
     CheckpointsObservation,
+    CheckpointTracker,
+    GroupOffsets,
     GroupPlace,
-    Reading,
-    Watch,
 )
 from ..domain.topics import Naming
 from ..exceptions import SourceDeniedError, SourceError
 from ..kafka.admin import TIMEOUT, Cluster
-from .mirror_state import Positions
+from .mirror_state import MirrorState
 
 __all__ = ["CheckpointsWorker"]
 
@@ -68,7 +68,7 @@ class CheckpointsWorker:
         flow: str,
         source: Cluster,
         naming: Naming,
-        positions: Positions,
+        positions: MirrorState,
         clock: Callable[[], datetime],
     ) -> None:
         self.name = f"checkpoints {flow}"
@@ -77,7 +77,7 @@ class CheckpointsWorker:
         self._naming = naming
         self._positions = positions
         self._clock = clock
-        self._watch = Watch()
+        self._watch = CheckpointTracker()
         self._lock = Lock()
         self._seen: CheckpointsObservation | None = None
 
@@ -167,7 +167,7 @@ class CheckpointsWorker:
             if place.offset >= 0
         }
 
-    def _read(self, committed: dict[GroupPlace, int]) -> list[Reading]:
+    def _read(self, committed: dict[GroupPlace, int]) -> list[GroupOffsets]:
         syncs = self._positions.all_syncs()
         checkpoints = {
             (c.group, c.topic, c.partition): c.upstream
@@ -182,7 +182,7 @@ class CheckpointsWorker:
                 continue
             sync = syncs.get((topic, partition))
             found.append(
-                Reading(
+                GroupOffsets(
                     place=place,
                     committed=offset,
                     checkpoint=checkpoint,

@@ -22,13 +22,13 @@ from ..domain.tasks.model import Restart, RestartRules, Restarts, may_restart
 from ..exceptions import SourceDeniedError, SourceError, SourceUnavailableError
 from ..state.documents import DocumentStore
 from .http import HttpAddress, open_client, tell_failure
-from .mirror_state import Positions
-from .tasks import Answer, TaskFacts, TasksBoard
+from .mirror_state import MirrorState
+from .tasks import ConnectAnswer, TaskFacts, TasksState
 
 __all__ = [
     "ConnectApi",
     "ConnectWorker",
-    "Restarter",
+    "TaskRestarter",
     "to_committed",
     "to_states",
 ]
@@ -257,7 +257,7 @@ SHOWN = 20
 """Restarts that are shown; there are at most that many of one task an hour."""
 
 
-class Restarting(Protocol):
+class TaskRestarts(Protocol):
     """Can start tasks again."""
 
     def restart(self, connector: str, task: int | None) -> None:
@@ -271,7 +271,7 @@ class Restarting(Protocol):
         ...
 
 
-class Restarter:
+class TaskRestarter:
     """Restarts failed tasks of one flow, within bounds.
 
     Parameters
@@ -289,7 +289,7 @@ class Restarter:
 
     def __init__(
         self,
-        api: Restarting,
+        api: TaskRestarts,
         rules: RestartRules,
         store: DocumentStore[Restarts],
         logger: FilteringBoundLogger,
@@ -374,7 +374,7 @@ DETAILS_EVERY = timedelta(seconds=30)
 the offsets move once a minute."""
 
 
-class ConnectMirror(Protocol):
+class ConnectDecoder(Protocol):
     """What is known of one flow's mirror on Connect."""
 
     @property
@@ -431,11 +431,11 @@ class ConnectWorker:
         *,
         flow: str,
         api: ConnectApi,
-        mirror: ConnectMirror,
-        positions: Positions,
-        board: TasksBoard,
+        mirror: ConnectDecoder,
+        positions: MirrorState,
+        board: TasksState,
         facts: TaskFacts,
-        restarter: Restarter,
+        restarter: TaskRestarter,
         clock: Callable[[], datetime],
         logger: FilteringBoundLogger,
     ) -> None:
@@ -464,11 +464,11 @@ class ConnectWorker:
                 self._ask_details(at)
         except SourceError as e:
             self._board.note_answer(
-                Answer(at=self._answered_at, problem=str(e))
+                ConnectAnswer(at=self._answered_at, problem=str(e))
             )
             raise
         self._answered_at = at
-        self._board.note_answer(Answer(at=at, version=self._version))
+        self._board.note_answer(ConnectAnswer(at=at, version=self._version))
         self._restart(at)
 
     def close(self) -> None:

@@ -19,10 +19,10 @@ from ..domain.topics import Naming
 from ..exceptions import SourceError
 from ..kafka.admin import Cluster, read_ends, read_starts
 from ..kafka.errors import is_about_groups, reading, to_source_error
-from .mirror_state import Positions
-from .tasks import TaskFacts, TasksBoard
+from .mirror_state import MirrorState
+from .tasks import TaskFacts, TasksState
 
-__all__ = ["Inspector"]
+__all__ = ["FailedTaskInspector"]
 
 
 Limit = tuple[int, str]
@@ -48,7 +48,7 @@ RECORD_OVERHEAD = 7
 END = KafkaError._PARTITION_EOF  # noqa: SLF001 - how the library names it
 
 
-class Search:
+class RecordSearch:
     """Reads partitions from the mirror's positions on, a little at a time.
 
     Parameters
@@ -179,7 +179,7 @@ MAX_REQUEST = 1024 * 1024
 Key = tuple[str, int, datetime]
 
 
-class Inspector:
+class FailedTaskInspector:
     """Inspects failed tasks of one flow, one after the other.
 
     Parameters
@@ -212,9 +212,9 @@ class Inspector:
         target: Cluster,
         properties: Mapping[str, str],
         naming: Naming,
-        positions: Positions,
+        positions: MirrorState,
         facts: TaskFacts,
-        board: TasksBoard,
+        board: TasksState,
         clock: Callable[[], datetime],
     ) -> None:
         self.name = f"inspector {flow}"
@@ -228,7 +228,7 @@ class Inspector:
         self._clock = clock
         self._done: set[Key] = set()
         self._obstacle = ""
-        self._current: tuple[Key, Stopped, Search] | None = None
+        self._current: tuple[Key, Stopped, RecordSearch] | None = None
 
     def step(self) -> None:
         failed = self._failed()
@@ -289,7 +289,9 @@ class Inspector:
         self._current = (key, stopped, search)
         self._go_on(key, stopped, search)
 
-    def _search(self, assignment: Assignment, connector: Connector) -> Search:
+    def _search(
+        self, assignment: Assignment, connector: Connector
+    ) -> RecordSearch:
         places = assignment.partitions
         self._obstacle = ""
         committed = self._positions.all_committed()
@@ -311,7 +313,7 @@ class Inspector:
                 known.append(syncs[place].upstream + 1)
             if max(known) < ends[place]:
                 at[place] = max(known)
-        return Search(
+        return RecordSearch(
             self._properties,
             cluster=self._source.alias,
             starts=at,
@@ -335,7 +337,7 @@ class Inspector:
         where = f"the max.message.bytes of {remote} at {self._target.alias},"
         return min(own, (taken, where))
 
-    def _go_on(self, key: Key, stopped: Stopped, search: Search) -> None:
+    def _go_on(self, key: Key, stopped: Stopped, search: RecordSearch) -> None:
         try:
             if not search.finished:
                 search.step()
@@ -364,7 +366,7 @@ def _not_read(error: SourceError) -> str:
     return f"The record could not be looked for: {error}"
 
 
-def _why(search: Search) -> str:
+def _why(search: RecordSearch) -> str:
     if search.complete:
         return "No record that is too large was found after its positions"
     return "The record that is too large was not found within 30 s"

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from ..domain.heartbeats import BeatBook, HeartbeatsObservation
-from .mirror_state import Positions
+from ..domain.heartbeats import HeartbeatsObservation, HeartbeatTracker
+from .mirror_state import MirrorState
 
 __all__ = ["HeartbeatsSource"]
 
@@ -26,13 +26,13 @@ class HeartbeatsSource:
     """
 
     def __init__(
-        self, flow: str, positions: Positions, aliases: tuple[str, str]
+        self, flow: str, positions: MirrorState, aliases: tuple[str, str]
     ) -> None:
         self.name = f"heartbeats {flow}"
         self._flow = flow
         self._positions = positions
         self._aliases = aliases
-        self._book = BeatBook()
+        self._book = HeartbeatTracker()
         self._expected_since: datetime | None = None
         self._begun = False
 

@@ -13,10 +13,10 @@ from ..domain.lag.model import LagObservation
 from ..domain.lag.tracker import LagTracker
 from ..exceptions import SourceDeniedError, SourceError
 from ..kafka.admin import TIMEOUT, Cluster
-from ..kafka.reader import read_heads
-from .mirror_state import Positions
+from ..kafka.reader import read_first_records
+from .mirror_state import MirrorState
 
-__all__ = ["LagWatch"]
+__all__ = ["LagWorker"]
 
 
 LOOK_AGAIN = timedelta(seconds=30)
@@ -102,7 +102,7 @@ READ_AT_ONCE = 200
 and the rest is read in the next ones."""
 
 
-class LagWatch:
+class LagWorker:
     """Reads surveys, reads records where these leave a doubt, and reports.
 
     Parameters
@@ -130,7 +130,7 @@ class LagWatch:
         *,
         flow: str,
         tracker: LagTracker,
-        positions: Positions,
+        positions: MirrorState,
         source: Cluster,
         properties: Mapping[str, str],
         carries: Callable[[str], bool],
@@ -185,7 +185,7 @@ class LagWatch:
         committed = bool(connectors) and all(
             c.read_committed for c in connectors
         )
-        heads = read_heads(
+        heads = read_first_records(
             self._properties,
             cluster=self._source.alias,
             wanted=wanted,

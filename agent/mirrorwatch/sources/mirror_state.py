@@ -18,7 +18,7 @@ from ..domain.mirror_records import (
     TaskState,
 )
 
-__all__ = ["Positions"]
+__all__ = ["MirrorState"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,7 +70,7 @@ class OptionalTopics:
             self._found[kind] = replace(found, unread=unread)
 
 
-class SyncStream:
+class SyncQueue:
     """Keeps what one thread puts until another one takes it."""
 
     def __init__(self) -> None:
@@ -95,7 +95,7 @@ HISTORY = 2000
 time."""
 
 
-class Positions:
+class MirrorState:
     """The newest fact of each kind of one flow.
 
     Written by the tails, read by everyone; no method waits for I/O, and each
@@ -108,8 +108,8 @@ class Positions:
         self._committed: dict[tuple[str, int], Committed] = {}
         self._syncs: dict[tuple[str, int], Sync] = {}
         self._homes: dict[str, str | None] = {}
-        self._streams: list[SyncStream] = []
-        self._unbooked: SyncStream | None = None
+        self._streams: list[SyncQueue] = []
+        self._unbooked: SyncQueue | None = None
         self._connectors: dict[str, Connector] = {}
         self._companions: dict[str, Companion] = {}
         self._counts: dict[str, int] = {}
@@ -186,9 +186,9 @@ class Positions:
         with self._lock:
             return dict(self._syncs)
 
-    def follow_syncs(self) -> SyncStream:
+    def follow_syncs(self) -> SyncQueue:
         """Return a stream of every sync from now on, for one reader."""
-        stream = SyncStream()
+        stream = SyncQueue()
         with self._lock:
             self._streams.append(stream)
         return stream

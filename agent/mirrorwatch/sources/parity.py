@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from threading import Lock
 
 from ..domain.cluster_view import ClusterView, FlowView, TopicConfigs
-from ..domain.first_seen import Standing
-from ..domain.mirror_records import Connector, Habits
+from ..domain.first_seen import FirstSeen
+from ..domain.mirror_records import Connector, ConnectorSettings
 from ..domain.parity.configs import (
     MATTERS,
     ConfigDrift,
@@ -23,12 +23,12 @@ from ..domain.parity.topics import (
     compare_sides,
 )
 from ..domain.report import Flow
-from ..domain.topics import Carriage
+from ..domain.topics import ReplicatedTopics
 from ..kafka.admin import Cluster
 from ..kafka.errors import denial
 from ..kafka.topic_configs import find_hidden, read_configs
 from ..state.documents import StandingStore
-from .mirror_state import Positions
+from .mirror_state import MirrorState
 
 __all__ = [
     "ConfigReader",
@@ -95,8 +95,8 @@ class Parity:
         self,
         *,
         flow: Flow,
-        carriage: Carriage,
-        positions: Positions,
+        carriage: ReplicatedTopics,
+        positions: MirrorState,
         store: StandingStore,
         settings: ParitySettings,
         interval: timedelta,
@@ -107,10 +107,10 @@ class Parity:
         self._store = store
         self._settings = settings
         self._patience = max(LEAST_PATIENCE, 3 * interval)
-        self._standing = Standing(store.load())
+        self._standing = FirstSeen(store.load())
         self._names = Names(carriage)
         self._connectors: tuple[Connector, ...] = ()
-        self._habits = Habits()
+        self._habits = ConnectorSettings()
         self._lock = Lock()
         self._seen: TopicsObservation | None = None
         self._sides: _Sides | None = None
@@ -171,7 +171,7 @@ class Parity:
         with self._lock:
             self._hidden = hidden
 
-    def habits(self) -> Habits:
+    def habits(self) -> ConnectorSettings:
         """Return how the mirror goes about topics."""
         return self._habits
 
@@ -181,7 +181,10 @@ class Parity:
         """
         connectors = self._positions.connectors() if view.caught_up else ()
         if connectors != self._connectors:
-            self._connectors, self._habits = connectors, Habits.of(connectors)
+            self._connectors, self._habits = (
+                connectors,
+                ConnectorSettings.of(connectors),
+            )
 
     def _blank(self, view: FlowView) -> TopicsObservation:
         return TopicsObservation(
@@ -347,7 +350,7 @@ class ConfigReader:
         self._store = store
         self._settings = settings
         self._clock = clock
-        self._standing = Standing(store.load())
+        self._standing = FirstSeen(store.load())
         self._read_at: datetime | None = None
         self._denied: dict[str, list[str]] = {}
         self._lock = Lock()
@@ -474,5 +477,5 @@ class ConfigReader:
         ]
 
 
-def _matters(drift: ConfigDrift, habits: Habits) -> bool:
+def _matters(drift: ConfigDrift, habits: ConnectorSettings) -> bool:
     return drift.name in MATTERS and not habits.excludes(drift.name)

@@ -5,11 +5,11 @@ from datetime import datetime, timedelta
 
 from ..domain.cluster_view import FlowView, TopicPartition
 from ..domain.position.model import PositionObservation
-from ..domain.position.tracker import News, ResetWatch
+from ..domain.position.tracker import PositionInputs, PositionTracker
 from ..state.position import ResetStore
-from .mirror_state import Positions
+from .mirror_state import MirrorState
 
-__all__ = ["ResetReader"]
+__all__ = ["PositionWorker"]
 
 
 SAVE_EVERY = timedelta(seconds=30)
@@ -17,7 +17,7 @@ SAVE_EVERY = timedelta(seconds=30)
 after a restart tells the rest."""
 
 
-class ResetReader:
+class PositionWorker:
     """Reads surveys, and reports what they say of positions.
 
     Parameters
@@ -38,9 +38,9 @@ class ResetReader:
         self,
         *,
         flow: str,
-        watch: ResetWatch,
+        watch: PositionTracker,
         store: ResetStore,
-        positions: Positions,
+        positions: MirrorState,
         empty_until: Callable[[], Mapping[TopicPartition, int]],
     ) -> None:
         self.name = f"position {flow}"
@@ -61,7 +61,7 @@ class ResetReader:
             Raised if the books cannot be kept; they are with the next one.
         """
         connectors = self._positions.connectors()
-        news = News(
+        news = PositionInputs(
             syncs=self._syncs.take(),
             homes=self._positions.homes(),
             empty_until=self._empty_until(),

@@ -9,26 +9,26 @@ from threading import Lock
 from ..domain.cluster_view import FlowView, TopicPartition
 from ..domain.cluster_view import TopicPartition as Place
 from ..domain.mirror_records import Assignment, Connector, Sync
-from ..domain.skips.matching import Reading
+from ..domain.skips.matching import RangeContent
 from ..domain.skips.model import (
-    Happening,
-    Inquiry,
+    DroppedTailDetector,
+    OffsetRange,
+    PendingReads,
+    RangeRequest,
+    SkipCounters,
+    SkipEvent,
     SkipsObservation,
-    Span,
-    Suspicion,
-    Suspicions,
-    Tally,
-    Unread,
+    SuspectedDrop,
 )
-from ..domain.skips.tracker import Books
+from ..domain.skips.tracker import SkipTracker
 from ..exceptions import SourceError, StateError
 from ..kafka.admin import Cluster, read_starts
-from ..kafka.reader import Look, Stretches
+from ..kafka.reader import RangeReader, RecordFingerprint
 from ..state.skips import SkipsStore
-from .mirror_state import Positions
+from .mirror_state import MirrorState
 from .parity import Configs
 
-__all__ = ["Inquirer", "SkipsWatch"]
+__all__ = ["RangeExaminer", "SkipsWorker"]
 
 
 _TOGETHER = 64
@@ -46,20 +46,22 @@ _AGAIN = timedelta(seconds=15)
 """How long a stretch that could not be read is left alone."""
 
 
-class Batches:
+class RangeQueue:
     """Puts together what is read next, and remembers what cannot be read."""
 
     def __init__(self) -> None:
-        self.too_large: list[Inquiry] = []
+        self.too_large: list[RangeRequest] = []
         """Those of the last call that will never be read."""
 
         self._since: dict[TopicPartition, datetime] = {}
         self._failed: dict[TopicPartition, tuple[datetime, str]] = {}
         self._alone: set[TopicPartition] = set()
 
-    def next(self, wanted: Iterable[Inquiry], now: datetime) -> list[Inquiry]:
+    def next(
+        self, wanted: Iterable[RangeRequest], now: datetime
+    ) -> list[RangeRequest]:
         """Return what to read now, one about each partition at most."""
-        batch: dict[TopicPartition, Inquiry] = {}
+        batch: dict[TopicPartition, RangeRequest] = {}
         self.too_large = []
         size = 0
         keys, asked = set(), set()
@@ -89,7 +91,7 @@ class Batches:
         return list(batch.values())
 
     def fail(
-        self, batch: Sequence[Inquiry], error: SourceError, now: datetime
+        self, batch: Sequence[RangeRequest], error: SourceError, now: datetime
     ) -> None:
         """Note that a batch could not be read.
 
@@ -101,7 +103,7 @@ class Batches:
         else:
             self._alone.update(keys)
 
-    def hold(self, inquiry: Inquiry, now: datetime) -> None:
+    def hold(self, inquiry: RangeRequest, now: datetime) -> None:
         """Note that a stretch cannot be read to its end yet."""
         problem = (
             f"{inquiry.topic}[{inquiry.partition}], or its copy, cannot be "
@@ -110,26 +112,26 @@ class Batches:
         )
         self._failed[inquiry.place] = (now, problem)
 
-    def succeed(self, inquiry: Inquiry) -> None:
+    def succeed(self, inquiry: RangeRequest) -> None:
         """Note that a stretch was read."""
         key = inquiry.place
         self._alone.discard(key)
         self._failed.pop(key, None)
         self._since.pop(key, None)
 
-    def unread(self) -> Unread | None:
+    def unread(self) -> PendingReads | None:
         """Return what waits to be read."""
         if not self._since:
             return None
         problems = [text for _, text in self._failed.values()]
-        return Unread(
+        return PendingReads(
             partitions=len(self._since),
             since=min(self._since.values()),
             problem=problems[0] if problems else None,
         )
 
 
-class Inquirer:
+class RangeExaminer:
     """Reads both sides of the stretches that inquiries are about.
 
     Parameters
@@ -152,16 +154,16 @@ class Inquirer:
     ) -> None:
         self._source, self._target = source, target
         self._configs = configs
-        self._there = Stretches(properties[source.alias], source.alias)
-        self._here = Stretches(properties[target.alias], target.alias)
+        self._there = RangeReader(properties[source.alias], source.alias)
+        self._here = RangeReader(properties[target.alias], target.alias)
 
     def answer(
         self,
-        inquiries: Sequence[Inquiry],
+        inquiries: Sequence[RangeRequest],
         *,
         committed: bool,
         transactional: bool,
-    ) -> list[Reading | None]:
+    ) -> list[RangeContent | None]:
         """Read what inquiries ask for; one about each partition at most.
 
         Parameters
@@ -214,11 +216,11 @@ class Inquirer:
 
     def _reading(
         self,
-        inquiry: Inquiry,
-        source: Mapping[int, Look] | None,
-        target: Mapping[int, Look] | None,
+        inquiry: RangeRequest,
+        source: Mapping[int, RecordFingerprint] | None,
+        target: Mapping[int, RecordFingerprint] | None,
         starts: tuple[int, int],
-    ) -> Reading | None:
+    ) -> RangeContent | None:
         if source is None or target is None:
             return None
         # A target that sets timestamps itself has others than the source.
@@ -227,7 +229,7 @@ class Inquirer:
             self._configs.source(inquiry.topic),
             self._configs.target(inquiry.remote),
         )
-        return Reading(
+        return RangeContent(
             source=_numbers(source, starts[0], timed=timed),
             target=_numbers(target, 0, timed=timed),
             source_start=starts[0],
@@ -239,7 +241,7 @@ class Inquirer:
 
 
 def _numbers(
-    looks: Mapping[int, Look], start: int, *, timed: bool
+    looks: Mapping[int, RecordFingerprint], start: int, *, timed: bool
 ) -> dict[int, int]:
     return {
         offset: look.number(timed=timed)
@@ -248,7 +250,7 @@ def _numbers(
     }
 
 
-def _here(inquiry: Inquiry) -> Place:
+def _here(inquiry: RangeRequest) -> Place:
     return inquiry.remote, inquiry.partition
 
 
@@ -258,7 +260,7 @@ copy them: what it left out before must not seem to be dropped. Every position
 is told several times within it."""
 
 
-class Isolation:
+class MirrorIsolation:
     """Follows whether the mirror leaves out aborted records."""
 
     def __init__(self) -> None:
@@ -279,7 +281,7 @@ _TOLD = 200
 """Happenings that are reported by name, the newest."""
 
 
-class Journal:
+class SkipJournal:
     """Keeps what happened for as long as it is reported.
 
     Parameters
@@ -291,18 +293,18 @@ class Journal:
     """
 
     def __init__(
-        self, happenings: Iterable[Happening], memory: timedelta
+        self, happenings: Iterable[SkipEvent], memory: timedelta
     ) -> None:
         self._happenings = list(happenings)
         self._memory = memory
 
-    def add(self, happenings: Iterable[Happening]) -> None:
+    def add(self, happenings: Iterable[SkipEvent]) -> None:
         """Take what was found out just now, and is written down."""
         self._happenings += happenings
 
     def recent(
-        self, books: Books, now: datetime
-    ) -> tuple[tuple[Happening, int], ...]:
+        self, books: SkipTracker, now: datetime
+    ) -> tuple[tuple[SkipEvent, int], ...]:
         """Return what happened lately, with how many are still missing."""
         self._happenings = [
             x for x in self._happenings if now - x.at <= self._memory
@@ -310,11 +312,11 @@ class Journal:
         return tuple((x, books.missing(x)) for x in self._happenings[-_TOLD:])
 
     def tallies(
-        self, topics: Iterable[str], books: Books
-    ) -> tuple[tuple[str, Tally], ...]:
+        self, topics: Iterable[str], books: SkipTracker
+    ) -> tuple[tuple[str, SkipCounters], ...]:
         """Return a copy of the counters of topics, 0 where nothing was."""
         return tuple(
-            (topic, replace(books.tallies.get(topic, Tally())))
+            (topic, replace(books.tallies.get(topic, SkipCounters())))
             for topic in sorted(topics)
         )
 
@@ -324,7 +326,7 @@ _LARGEST_RANGE = 50_000
 offsets are told: nobody counts on the last digit of so many."""
 
 
-class Suspects:
+class SuspectedDrops:
     """Finds them, and has their records counted.
 
     Parameters
@@ -334,15 +336,17 @@ class Suspects:
     """
 
     def __init__(self, patience: timedelta) -> None:
-        self._suspicions = Suspicions(patience=patience)
-        self._wanted: dict[TopicPartition, tuple[Inquiry, Span]] = {}
-        self._found: dict[TopicPartition, Suspicion] = {}
-        self._counted: dict[TopicPartition, tuple[Span, int]] = {}
+        self._suspicions = DroppedTailDetector(patience=patience)
+        self._wanted: dict[
+            TopicPartition, tuple[RangeRequest, OffsetRange]
+        ] = {}
+        self._found: dict[TopicPartition, SuspectedDrop] = {}
+        self._counted: dict[TopicPartition, tuple[OffsetRange, int]] = {}
 
     def look(
         self,
         view: FlowView,
-        books: Books,
+        books: SkipTracker,
         assignments: Iterable[Assignment],
     ) -> None:
         """Take a survey that the books have taken."""
@@ -371,11 +375,11 @@ class Suspects:
             k: v for k, v in self._counted.items() if k in suspected
         }
 
-    def wanted(self) -> list[Inquiry]:
+    def wanted(self) -> list[RangeRequest]:
         """Return which records to count."""
         return [inquiry for inquiry, _ in self._wanted.values()]
 
-    def count(self, inquiry: Inquiry, records: int) -> None:
+    def count(self, inquiry: RangeRequest, records: int) -> None:
         """Take how many records there are."""
         place = inquiry.place
         asked, span = self._wanted.get(place, (None, None))
@@ -390,15 +394,17 @@ class Suspects:
         """Partitions that are under suspicion, or will soon be."""
         return self._suspicions.left_behind
 
-    def found(self) -> tuple[Suspicion, ...]:
+    def found(self) -> tuple[SuspectedDrop, ...]:
         """Return the partitions under suspicion that hold records."""
         return tuple(s for _, s in sorted(self._found.items()))
 
-    def _note(self, place: TopicPartition, span: Span, records: int) -> None:
+    def _note(
+        self, place: TopicPartition, span: OffsetRange, records: int
+    ) -> None:
         if not records:
             return  # only marks of transactions, or what was compacted
         topic, partition = place
-        self._found[place] = Suspicion(
+        self._found[place] = SuspectedDrop(
             topic=topic,
             partition=partition,
             first=span.first,
@@ -413,7 +419,7 @@ VIEWS_KEPT = 20
 next: only the newest ends count, and all pairs."""
 
 
-class SkipsWatch:
+class SkipsWorker:
     """Watches what the mirror of one flow skips and repeats.
 
     Parameters
@@ -449,9 +455,9 @@ class SkipsWatch:
         self,
         *,
         flow: str,
-        positions: Positions,
+        positions: MirrorState,
         store: SkipsStore,
-        inquirer: Inquirer,
+        inquirer: RangeExaminer,
         merged: Callable[[str], bool],
         exactly_once: bool,
         patience: timedelta,
@@ -468,10 +474,10 @@ class SkipsWatch:
         self._exactly_once = exactly_once
         self._clock = clock
         self._books = self._load()
-        self._journal = Journal(store.happenings(), memory)
-        self._batches = Batches()
-        self._isolation = Isolation()
-        self._suspects = Suspects(patience)
+        self._journal = SkipJournal(store.happenings(), memory)
+        self._batches = RangeQueue()
+        self._isolation = MirrorIsolation()
+        self._suspects = SuspectedDrops(patience)
         self._views: deque[tuple[FlowView, tuple[Sync, ...]]] = deque()
         self._view: FlowView | None = None
         self._lock = Lock()
@@ -505,7 +511,7 @@ class SkipsWatch:
         with self._lock:
             return [] if self._seen is None else [self._seen]
 
-    def _load(self) -> Books:
+    def _load(self) -> SkipTracker:
         books = self._store.load()
         books.marked = books.marked or self._exactly_once
         return books

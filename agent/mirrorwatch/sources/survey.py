@@ -14,20 +14,26 @@ from ..domain.cluster_view import (
 )
 from ..domain.mirror_records import Committed, Sync
 from ..domain.report import Flow
-from ..domain.topics import Carriage
+from ..domain.topics import ReplicatedTopics
 from ..exceptions import MirrorwatchError, SourceError
 from ..kafka.admin import Cluster, Described, describe_topics, list_topics
-from ..kafka.offsets import Ends
-from .mirror_state import Positions
+from ..kafka.offsets import EndOffsets
+from .mirror_state import MirrorState
 
-__all__ = ["DESCRIBE_EVERY", "STARTS_EVERY", "Reader", "Survey", "Surveyed"]
+__all__ = [
+    "DESCRIBE_EVERY",
+    "STARTS_EVERY",
+    "SurveyWorker",
+    "SurveyedFlow",
+    "ViewReader",
+]
 
 
 DESCRIBE_EVERY = timedelta(minutes=1)
 """How old what is known of a topic may be on which nothing moves."""
 
 
-class Topics:
+class TopicCatalogue:
     """Knows the topics of one cluster.
 
     Parameters
@@ -141,7 +147,7 @@ class _Asked:
             yield from _moved(self.starts, before.starts)
 
 
-class Side:
+class ClusterSurvey:
     """Asks one cluster for its topics and their ends, survey by survey.
 
     Parameters
@@ -160,11 +166,11 @@ class Side:
         self,
         alias: str,
         cluster: Cluster,
-        ends: Ends,
+        ends: EndOffsets,
         clock: Callable[[], datetime],
     ) -> None:
         self._alias = alias
-        self._topics = Topics(cluster)
+        self._topics = TopicCatalogue(cluster)
         self._ends = ends
         self._clock = clock
         self._starts: _Starts | None = None
@@ -265,7 +271,7 @@ def _moved(
     )
 
 
-class Reader(Protocol):
+class ViewReader(Protocol):
     """Takes every view of one flow, in order."""
 
     def take(self, view: FlowView) -> None:
@@ -280,13 +286,13 @@ class Reader(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Surveyed:
+class SurveyedFlow:
     """One flow that is surveyed."""
 
     flow: Flow
-    carriage: Carriage
-    positions: Positions
-    readers: Sequence[Reader]
+    carriage: ReplicatedTopics
+    positions: MirrorState
+    readers: Sequence[ViewReader]
     """Who learns from the views, in this order."""
 
 
@@ -302,7 +308,7 @@ class _Said:
     syncs: Mapping[TopicPartition, Sync] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, positions: Positions) -> Self:
+    def of(cls, positions: MirrorState) -> Self:
         return cls(
             # Caught up first: what it covers was read before the positions.
             positions.behind() == 0,
@@ -318,7 +324,7 @@ class _Said:
         }
 
 
-class Survey:
+class SurveyWorker:
     """Surveys all clusters for all flows, so that each is asked once.
 
     Parameters
@@ -345,16 +351,16 @@ class Survey:
     def __init__(
         self,
         *,
-        flows: Sequence[Surveyed],
+        flows: Sequence[SurveyedFlow],
         clusters: Mapping[str, Cluster],
-        ends: Mapping[str, Ends],
+        ends: Mapping[str, EndOffsets],
         interval: timedelta,
         clock: Callable[[], datetime],
     ) -> None:
         self.interval = interval
         self._flows = flows
         self._sides = {
-            alias: Side(alias, clusters[alias], ends[alias], clock)
+            alias: ClusterSurvey(alias, clusters[alias], ends[alias], clock)
             for alias in sorted({a for f in flows for a in _aliases(f)})
         }
         self._clock = clock
@@ -469,7 +475,7 @@ class Survey:
         return wanted
 
 
-def _aliases(flow: Surveyed) -> tuple[str, str]:
+def _aliases(flow: SurveyedFlow) -> tuple[str, str]:
     return flow.flow.source, flow.flow.target
 
 
@@ -477,7 +483,7 @@ def _range(topic: TopicFacts) -> range:
     return range(topic.partitions)
 
 
-def _reads_committed(flow: Surveyed) -> bool:
+def _reads_committed(flow: SurveyedFlow) -> bool:
     connectors = flow.positions.connectors()
     return bool(connectors) and all(c.read_committed for c in connectors)
 

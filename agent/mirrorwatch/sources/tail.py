@@ -18,7 +18,7 @@ from ..exceptions import SourceError
 from ..kafka.admin import Cluster, Topic
 from ..kafka.errors import denial, is_about_groups, reading, to_source_error
 from ..ports import InternalTopic, Mirror
-from .mirror_state import Positions
+from .mirror_state import MirrorState
 
 __all__ = ["Route", "Tail"]
 
@@ -45,7 +45,7 @@ class Route:
     mirror: Mirror
     """Knows what its records mean."""
 
-    positions: Positions
+    positions: MirrorState
     """Where facts go."""
 
 

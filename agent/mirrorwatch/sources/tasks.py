@@ -16,16 +16,22 @@ from ..domain.tasks.model import (
     find_cause,
     fold,
 )
-from .mirror_state import Positions
+from .mirror_state import MirrorState
 
-__all__ = ["Answer", "TaskFacts", "TasksBoard", "TasksSource", "Unassigned"]
+__all__ = [
+    "ConnectAnswer",
+    "TaskFacts",
+    "TasksSource",
+    "TasksState",
+    "UnassignedPartitions",
+]
 
 
 TaskKey = tuple[str, int]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Answer:
+class ConnectAnswer:
     """What Connect's REST API said."""
 
     at: datetime | None
@@ -38,14 +44,14 @@ class Answer:
     """Of the worker that answered."""
 
 
-class TasksBoard:
+class TasksState:
     """Written by workers, read by the tick; no method waits for I/O."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._stopped: dict[TaskKey, Stopped] = {}
         self._unassigned: frozenset[tuple[str, int]] = frozenset()
-        self._answer: Answer | None = None
+        self._answer: ConnectAnswer | None = None
         self._restarts: tuple[str, ...] = ()
 
     def note_stopped(self, stopped: Stopped) -> None:
@@ -77,12 +83,12 @@ class TasksBoard:
         with self._lock:
             return self._unassigned
 
-    def note_answer(self, answer: Answer) -> None:
+    def note_answer(self, answer: ConnectAnswer) -> None:
         """Note what Connect's REST API said."""
         with self._lock:
             self._answer = answer
 
-    def answer(self) -> Answer | None:
+    def answer(self) -> ConnectAnswer | None:
         """Return what Connect's REST API said last."""
         with self._lock:
             return self._answer
@@ -157,8 +163,8 @@ class TaskFacts:
     def __init__(
         self,
         *,
-        positions: Positions,
-        board: TasksBoard,
+        positions: MirrorState,
+        board: TasksState,
         status: str | None,
         cluster: str,
         has_rest: bool,
@@ -239,9 +245,9 @@ class TasksSource:
         self,
         *,
         flow: str,
-        positions: Positions,
+        positions: MirrorState,
         facts: TaskFacts,
-        board: TasksBoard,
+        board: TasksState,
     ) -> None:
         self.name = f"tasks {flow}"
         self.up = False
@@ -338,7 +344,7 @@ LOOKS = 2
 just have been missed."""
 
 
-class Unassigned:
+class UnassignedPartitions:
     """Learns from each survey which partitions belong to no task.
 
     Parameters
@@ -349,7 +355,7 @@ class Unassigned:
         Where the partitions go that have waited for too long.
     """
 
-    def __init__(self, positions: Positions, board: TasksBoard) -> None:
+    def __init__(self, positions: MirrorState, board: TasksState) -> None:
         self._positions = positions
         self._board = board
         self._missed_since: dict[tuple[str, int], datetime] = {}

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Generic, TypeVar
 
-from ..domain.first_seen import Changes
+from ..domain.first_seen import FirstSeenChanges
 from ..domain.report import Verdict
 from .codec import from_json, to_json
 from .database import Database
@@ -114,7 +114,7 @@ class StandingStore:
             for condition, since in rows
         }
 
-    def save(self, changes: Changes) -> None:
+    def save(self, changes: FirstSeenChanges) -> None:
         """Write what began and what ended; nothing if nothing did.
 
         What could not be written is written with the next changes.

@@ -417,7 +417,7 @@ MOST_POINTS = 1000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Point:
+class HistoryPoint:
     """One stretch of time on a chart."""
 
     at: datetime
@@ -434,7 +434,7 @@ class Series:
     step: timedelta
     """Width of a point."""
 
-    points: tuple[Point, ...]
+    points: tuple[HistoryPoint, ...]
     """Every point without a break, also where nothing was seen."""
 
 
@@ -519,7 +519,7 @@ class History:
         return Series(
             step=timedelta(seconds=step),
             points=tuple(
-                Point(at=datetime.fromtimestamp(at, UTC), bucket=bucket)
+                HistoryPoint(at=datetime.fromtimestamp(at, UTC), bucket=bucket)
                 for at, bucket in buckets.items()
             ),
         )

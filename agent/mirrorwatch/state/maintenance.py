@@ -6,9 +6,9 @@ from datetime import datetime
 from sqlite3 import Connection
 from typing import Any
 
-from ..domain.notices.maintenance import Outcome, Snapshot
-from ..domain.notices.model import Message
-from ..domain.report import Window
+from ..domain.notices.maintenance import FlowSnapshot, MaintenanceOutcome
+from ..domain.notices.model import NoticeMessage
+from ..domain.report import MaintenanceWindow
 from .codec import from_json, to_json
 from .database import Database
 from .notices import Outbox
@@ -35,10 +35,10 @@ class Open:
     number: int
     """Its number in the state file."""
 
-    window: Window
+    window: MaintenanceWindow
     """When notices are held."""
 
-    before: Snapshot | None
+    before: FlowSnapshot | None
     """How the flow was before, once that was noted."""
 
 
@@ -67,7 +67,7 @@ class MaintenanceStore:
 
     def announce(
         self, flows: Iterable[str], since: datetime, until: datetime, why: str
-    ) -> tuple[Window, ...]:
+    ) -> tuple[MaintenanceWindow, ...]:
         """Hold the notices of flows.
 
         One that is in maintenance already stays so from its own beginning,
@@ -91,7 +91,9 @@ class MaintenanceStore:
                 windows.append(_to_window(flow, began, until.isoformat(), why))
         return tuple(windows)
 
-    def end(self, flows: Iterable[str], now: datetime) -> tuple[Window, ...]:
+    def end(
+        self, flows: Iterable[str], now: datetime
+    ) -> tuple[MaintenanceWindow, ...]:
         """End the maintenance of flows; return what was in force."""
         wanted = set(flows)
         with self._database.transaction() as sql:
@@ -103,7 +105,7 @@ class MaintenanceStore:
             )
         return tuple(ended)
 
-    def in_force(self, now: datetime) -> tuple[Window, ...]:
+    def in_force(self, now: datetime) -> tuple[MaintenanceWindow, ...]:
         """Return the windows in which notices are held now."""
         with self._database.transaction() as sql:
             return tuple(_in_force(sql, now))
@@ -124,7 +126,7 @@ class MaintenanceStore:
             for number, before, *window in rows
         )
 
-    def begin(self, number: int, before: Snapshot) -> None:
+    def begin(self, number: int, before: FlowSnapshot) -> None:
         """Note how a flow was before its maintenance."""
         with self._database.transaction() as sql:
             sql.execute(
@@ -134,8 +136,8 @@ class MaintenanceStore:
 
     def finish(
         self,
-        afters: Iterable[tuple[int, Snapshot]],
-        messages: Sequence[Message],
+        afters: Iterable[tuple[int, FlowSnapshot]],
+        messages: Sequence[NoticeMessage],
         outbox: Outbox | None,
     ) -> None:
         """Note how flows are after it, with the messages that tell it."""
@@ -154,7 +156,7 @@ class MaintenanceStore:
         if outbox is not None:
             outbox.tell()
 
-    def last(self, flows: Iterable[str]) -> tuple[Outcome, ...]:
+    def last(self, flows: Iterable[str]) -> tuple[MaintenanceOutcome, ...]:
         """Return what the last maintenance of each flow changed."""
         outcomes = []
         with self._database.transaction() as sql:
@@ -168,16 +170,16 @@ class MaintenanceStore:
                 if row is not None:
                     before, after, *window = row
                     outcomes.append(
-                        Outcome(
+                        MaintenanceOutcome(
                             window=_to_window(*window),
                             before=_to_snapshot(before),
-                            after=from_json(Snapshot, after),
+                            after=from_json(FlowSnapshot, after),
                         )
                     )
         return tuple(outcomes)
 
 
-def _in_force(sql: Connection, now: datetime) -> list[Window]:
+def _in_force(sql: Connection, now: datetime) -> list[MaintenanceWindow]:
     rows = sql.execute(
         f"SELECT {_COLUMNS} FROM maintenance "  # noqa: S608 - only columns
         "WHERE after IS NULL AND since <= ? AND until > ? ORDER BY id",
@@ -186,8 +188,10 @@ def _in_force(sql: Connection, now: datetime) -> list[Window]:
     return [_to_window(*row) for row in rows]
 
 
-def _to_window(flow: str, since: str, until: str, reason: str) -> Window:
-    return Window(
+def _to_window(
+    flow: str, since: str, until: str, reason: str
+) -> MaintenanceWindow:
+    return MaintenanceWindow(
         flow=flow,
         since=datetime.fromisoformat(since),
         until=datetime.fromisoformat(until),
@@ -195,5 +199,5 @@ def _to_window(flow: str, since: str, until: str, reason: str) -> Window:
     )
 
 
-def _to_snapshot(text: Any) -> Snapshot | None:
-    return None if text is None else from_json(Snapshot, text)
+def _to_snapshot(text: Any) -> FlowSnapshot | None:
+    return None if text is None else from_json(FlowSnapshot, text)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from sqlite3 import Connection
 from threading import Condition
 
-from ..domain.notices.model import Books, Message
+from ..domain.notices.model import NoticeMessage, NotificationState
 from .codec import from_json, to_json
 from .database import Database
 
@@ -69,7 +69,7 @@ class Outbox:
         """How many were given up because too many waited."""
         return self._dropped
 
-    def put(self, sql: Connection, messages: Sequence[Message]) -> None:
+    def put(self, sql: Connection, messages: Sequence[NoticeMessage]) -> None:
         """Add messages for every receiver, in a transaction of the caller's.
 
         `tell` is to follow when it is committed.
@@ -101,7 +101,7 @@ class Outbox:
                 lambda: self._waiting.get(receiver, 0) > 0, timeout_seconds
             )
 
-    def oldest(self, receiver: str) -> tuple[int, Message] | None:
+    def oldest(self, receiver: str) -> tuple[int, NoticeMessage] | None:
         """Return the number of the next message, and the message."""
         with self._database.transaction() as sql:
             row = sql.execute(
@@ -109,7 +109,9 @@ class Outbox:
                 "ORDER BY id LIMIT 1",
                 (receiver,),
             ).fetchone()
-        return None if row is None else (row[0], from_json(Message, row[1]))
+        return (
+            None if row is None else (row[0], from_json(NoticeMessage, row[1]))
+        )
 
     def remove(self, number: int) -> None:
         """Forget a message that its receiver has settled."""
@@ -154,13 +156,19 @@ class NoticeStore:
         with database.transaction() as sql:
             sql.execute(_TABLE)
 
-    def load(self) -> Books:
+    def load(self) -> NotificationState:
         """Read what was told."""
         with self._database.transaction() as sql:
             row = sql.execute("SELECT body FROM notice_books").fetchone()
-        return from_json(Books, row[0]) if row else Books()
+        return (
+            from_json(NotificationState, row[0])
+            if row
+            else NotificationState()
+        )
 
-    def save(self, books: Books, messages: Sequence[Message]) -> None:
+    def save(
+        self, books: NotificationState, messages: Sequence[NoticeMessage]
+    ) -> None:
         """Write what was told and the messages, all or nothing."""
         with self._database.transaction() as sql:
             sql.execute(

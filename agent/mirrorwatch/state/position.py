@@ -6,7 +6,7 @@ from sqlite3 import Connection
 from typing import Any
 
 from ..domain.cluster_view import TopicPartition
-from ..domain.position.model import Place, Reset, ResetBooks
+from ..domain.position.model import PartitionPosition, PositionState, Reset
 from .codec import from_json, to_json
 from .database import Database
 
@@ -67,7 +67,7 @@ class ResetStore:
             for table in _TABLES:
                 sql.execute(table)
 
-    def load(self) -> ResetBooks:
+    def load(self) -> PositionState:
         """Read the books."""
         with self._database.transaction() as sql:
             pins = self._select(sql, "kind, name, id", "reset_pin")
@@ -80,7 +80,7 @@ class ResetStore:
             bodies = self._select(sql, "body", "reset_event")
             counts = self._select(sql, "topic, resets", "reset_count")
         resets = [from_json(Reset, body) for (body,) in bodies]
-        return ResetBooks(
+        return PositionState(
             pins={(kind, name): id_ for kind, name, id_ in pins},
             places={
                 (topic, number): _to_place(*row)
@@ -92,7 +92,7 @@ class ResetStore:
         )
 
     def save(
-        self, books: ResetBooks, places: Iterable[TopicPartition]
+        self, books: PositionState, places: Iterable[TopicPartition]
     ) -> None:
         """Write the books: some places, and all else if it is urgent."""
         with self._database.transaction() as sql:
@@ -107,7 +107,7 @@ class ResetStore:
             if books.urgent:
                 self._save_rest(sql, books)
 
-    def _save_rest(self, sql: Connection, books: ResetBooks) -> None:
+    def _save_rest(self, sql: Connection, books: PositionState) -> None:
         flow = self._flow
         for table, marks, rows in (
             (
@@ -138,7 +138,7 @@ class ResetStore:
         ).fetchall()
 
 
-def _to_row(place: Place) -> tuple[int | str | None, ...]:
+def _to_row(place: PartitionPosition) -> tuple[int | str | None, ...]:
     return (
         place.reached,
         place.committed,
@@ -158,8 +158,8 @@ def _to_place(  # noqa: PLR0917 - the columns of a row
     downstream: int | None,
     synced_at: str | None,
     empty_until: int,
-) -> Place:
-    return Place(
+) -> PartitionPosition:
+    return PartitionPosition(
         reached=reached,
         committed=committed,
         committed_at=_to_time(committed_at),

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, replace
 
-from ..domain.skips.model import Happening, Tally
-from ..domain.skips.partition import Epoch
-from ..domain.skips.tracker import Books
+from ..domain.skips.model import SkipCounters, SkipEvent
+from ..domain.skips.partition import PartitionState
+from ..domain.skips.tracker import SkipTracker
 from .codec import from_json, to_json
 from .database import Database
 
@@ -57,7 +57,7 @@ class SkipsStore:
             for statement in _TABLES.split(";"):
                 sql.execute(statement)
 
-    def load(self) -> Books:
+    def load(self) -> SkipTracker:
         """Read the books; empty ones if there are none."""
         flow = (self._flow,)
         with self._database.transaction() as sql:
@@ -73,26 +73,28 @@ class SkipsStore:
                 "SELECT topic, body FROM skips_topic WHERE flow = ?", flow
             ).fetchall()
         known = from_json(_Flow, row[0]) if row else None
-        return Books(
+        return SkipTracker(
             epochs={
-                (topic, partition): from_json(Epoch, body)
+                (topic, partition): from_json(PartitionState, body)
                 for topic, partition, body in partitions
             },
-            tallies={topic: from_json(Tally, body) for topic, body in topics},
+            tallies={
+                topic: from_json(SkipCounters, body) for topic, body in topics
+            },
             begun=known is not None and known.begun,
             marked=known is not None and known.marked,
         )
 
-    def happenings(self) -> list[Happening]:
+    def happenings(self) -> list[SkipEvent]:
         """Read the newest happenings, oldest first."""
         with self._database.transaction() as sql:
             rows = sql.execute(
                 "SELECT body FROM skips_happening WHERE flow = ? ORDER BY id",
                 (self._flow,),
             ).fetchall()
-        return [from_json(Happening, body) for (body,) in rows]
+        return [from_json(SkipEvent, body) for (body,) in rows]
 
-    def save(self, books: Books) -> None:
+    def save(self, books: SkipTracker) -> None:
         """Store what changed in one transaction.
 
         Counters and the place that they are counted to go together, so a
@@ -136,5 +138,5 @@ class SkipsStore:
         books.happenings.clear()
 
 
-def _to_row(epoch: Epoch) -> str:
+def _to_row(epoch: PartitionState) -> str:
     return to_json(replace(epoch, ahead=[]))

@@ -20,7 +20,7 @@ from ..exceptions import StateError, WebError
 from ..ports import Report
 from ..state.history import Bucket, History
 from .audits import AuditNights, AuditReports
-from .board import Board, Freshness
+from .board import Freshness, LatestReport
 from .documents import details_document, status_document
 from .history import HistoryQuery, history_document
 from .runbook import Runbook
@@ -39,7 +39,7 @@ Exposition = Callable[[str | None], tuple[bytes, str]]
 
 
 def create_app(
-    board: Board,
+    board: LatestReport,
     history: History,
     exposition: Exposition,
     *,
@@ -97,7 +97,7 @@ class _Pages:
 
     def __init__(
         self,
-        board: Board,
+        board: LatestReport,
         history: History,
         exposition: Exposition,
         interval: timedelta,

@@ -12,11 +12,11 @@ from starlette.responses import (
     Response,
 )
 
-from ..domain.audit.flow_result import AuditObservation, night_of
+from ..domain.audit.flow_result import AuditObservation, flow_result_of
 from ..exceptions import AuditError, WebError
 from ..ports import Report
 from ..state.audits import read_audit
-from .board import Board
+from .board import LatestReport
 from .documents import night_document
 
 __all__ = ["AuditNights", "AuditReports"]
@@ -39,7 +39,7 @@ class AuditReports:
         Where audits leave their results; `None` if nowhere.
     """
 
-    def __init__(self, board: Board, folder: Path | None) -> None:
+    def __init__(self, board: LatestReport, folder: Path | None) -> None:
         self._board = board
         self._folder = folder
 
@@ -169,5 +169,5 @@ def _read(folder: Path, run: str) -> Nights:
         }
         | night_document(night)
         for flow in sorted(flows)
-        if (night := night_of(result, flow)) is not None
+        if (night := flow_result_of(result, flow)) is not None
     )

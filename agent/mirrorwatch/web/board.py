@@ -5,10 +5,10 @@ from datetime import datetime, timedelta
 
 from ..ports import Report
 
-__all__ = ["Board", "Freshness"]
+__all__ = ["Freshness", "LatestReport"]
 
 
-class Board:
+class LatestReport:
     """A sink that holds the last report in memory.
 
     Notes

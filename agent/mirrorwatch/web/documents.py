@@ -6,7 +6,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from .. import __version__
-from ..domain.audit.flow_result import KINDS, Attempt, AuditObservation, Night
+from ..domain.audit.flow_result import (
+    KINDS,
+    Attempt,
+    AuditObservation,
+    FlowResult,
+)
 from ..domain.audit.result import AuditFinding, OffsetRanges
 from ..domain.lag.model import FirstLoss, TopicLag, first_loss
 from ..domain.observations import CanaryPartition, Observation, canaries
@@ -236,7 +241,7 @@ def audit_document(seen: AuditObservation) -> dict[str, Any]:
     }
 
 
-def night_document(night: Night) -> dict[str, Any]:
+def night_document(night: FlowResult) -> dict[str, Any]:
     """Return the sums of an audit.
 
     Parameters
@@ -260,7 +265,7 @@ def night_document(night: Night) -> dict[str, Any]:
     }
 
 
-def _details(night: Night) -> dict[str, Any]:
+def _details(night: FlowResult) -> dict[str, Any]:
     doubtful = [t for t in night.topics if t.found or t.unverifiable]
     return {
         "findings": [_finding(f) for f in night.findings[:MOST_FINDINGS]],

@@ -13,9 +13,9 @@ from typing import Self
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from ..bundled_files import bundled_folder
 from ..domain.wording import alike
 from ..exceptions import WebError
-from ..shipped import shipped
 
 __all__ = ["Phrase", "Runbook"]
 
@@ -98,7 +98,7 @@ class Heading:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Place:
+class RunbookPlace:
     """A paragraph or a row that says what to do about a reason."""
 
     section: str
@@ -116,7 +116,7 @@ def make_parser() -> MarkdownIt:
     return MarkdownIt("commonmark", {"html": False}).enable("table")
 
 
-def mark(tokens: Sequence[Token]) -> tuple[list[Heading], list[Place]]:
+def mark(tokens: Sequence[Token]) -> tuple[list[Heading], list[RunbookPlace]]:
     """Give every heading, and every block about a reason, its anchor.
 
     Parameters
@@ -130,7 +130,7 @@ def mark(tokens: Sequence[Token]) -> tuple[list[Heading], list[Place]]:
     the runbook work in both places.
     """
     headings: list[Heading] = []
-    places: list[Place] = []
+    places: list[RunbookPlace] = []
     used: Counter[str] = Counter()
     section, block = "", None
     for opening, inline in pairwise(tokens):
@@ -161,7 +161,9 @@ def mark(tokens: Sequence[Token]) -> tuple[list[Heading], list[Place]]:
             anchor = _unique(f"{section}-{'-'.join(short)}", used)
             block.attrSet("id", anchor)
         places += [
-            Place(section=section, anchor=str(block.attrGet("id")), phrase=p)
+            RunbookPlace(
+                section=section, anchor=str(block.attrGet("id")), phrase=p
+            )
             for p in phrases
         ]
     return headings, places
@@ -227,7 +229,7 @@ class Runbook:
         WebError
             Raised if it cannot be read.
         """
-        file = shipped("docs") / "runbook.md"
+        file = bundled_folder("docs") / "runbook.md"
         try:
             return cls(file.read_text("utf-8"))
         except OSError as e:
@@ -256,7 +258,7 @@ class Runbook:
         return f"{ADDRESS}#{check}" if check in self._sections else ADDRESS
 
 
-def _weight(place: Place) -> int:
+def _weight(place: RunbookPlace) -> int:
     return place.phrase.weight
 
 

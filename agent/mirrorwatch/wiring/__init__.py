@@ -1,10 +1,10 @@
 """Configuration -> what watches: one file for each area of a flow."""
 
 from .audit import wire_audit
-from .context import Surroundings, Wired, to_mirror
+from .context import WiredParts, WiringContext, to_mirror
 from .flows import wire_flows
 from .limits import to_limits
 from .sinks import to_receivers, wire_notify
 
-__all__ = ["Surroundings", "Wired", "to_limits", "to_mirror"]
+__all__ = ["WiredParts", "WiringContext", "to_limits", "to_mirror"]
 __all__ += ["to_receivers", "wire_audit", "wire_flows", "wire_notify"]

@@ -14,15 +14,15 @@ from ..sources.audit.job import (
     why_not_start,
 )
 from ..sources.audit.worker import (
+    AuditAttempts,
+    AuditStarter,
     AuditWorker,
-    Diary,
     FlowAudits,
     Schedule,
-    Starter,
 )
 from ..state.audits import local_path
 from ..state.documents import DocumentStore
-from .context import Surroundings, Wired
+from .context import WiredParts, WiringContext
 
 __all__ = ["wire_audit"]
 
@@ -31,8 +31,8 @@ BESIDE_HEAP = 2048
 
 
 def wire_audit(
-    config: Config, around: Surroundings, *, starts: bool = True
-) -> Wired:
+    config: Config, around: WiringContext, *, starts: bool = True
+) -> WiredParts:
     """Wire what starts audits and reads their results.
 
     Parameters
@@ -51,7 +51,7 @@ def wire_audit(
     """
     audit, out = config.audit, config.audit_out
     if audit is None:
-        return Wired()
+        return WiredParts()
     folder = local_path(out)
     schedule = Schedule(to_trigger(audit.schedule), ZoneInfo(audit.timezone))
     problems = [why_not_read(out, is_local=folder is not None)]
@@ -74,18 +74,18 @@ def wire_audit(
         problems=[problem for problem in problems if problem],
         clock=around.clock,
     )
-    return Wired(workers=(worker,), sources=(worker,))
+    return WiredParts(workers=(worker,), sources=(worker,))
 
 
 def _wire_starter(
     config: Config,
     audit: AuditConfig,
     schedule: Schedule,
-    around: Surroundings,
-) -> Starter:
+    around: WiringContext,
+) -> AuditStarter:
     file = str(config.file.absolute()) if config.file is not None else ""
     command = [sys.executable, "-m", "mirrorwatch", "audit", "run"]
-    return Starter(
+    return AuditStarter(
         settings=JobSettings(
             command=[*command, "--config", file, "--json"],
             memory=to_mebibytes(audit.memory) + BESIDE_HEAP,
@@ -94,7 +94,7 @@ def _wire_starter(
         schedule=schedule,
         timeout=audit.timeout,
         grace=audit.grace,
-        store=DocumentStore(around.database, "", "audit_diary", Diary),
+        store=DocumentStore(around.database, "", "audit_diary", AuditAttempts),
         clock=around.clock,
         logger=around.logger,
     )

@@ -7,23 +7,29 @@ from datetime import datetime, timedelta
 from structlog.typing import FilteringBoundLogger
 
 from ..config import FlowConfig, HttpServer, SchemaRegistryConfig
-from ..domain.topics import Carriage
+from ..domain.topics import ReplicatedTopics
 from ..kafka.admin import Cluster
 from ..mirrors import MirrorMaker2
 from ..ports import Source, Worker
 from ..sources.canary.source import Headers, no_headers
 from ..sources.http import HttpAddress
-from ..sources.mirror_state import Positions
+from ..sources.mirror_state import MirrorState
 from ..sources.parity import Configs
-from ..sources.survey import Reader
+from ..sources.survey import ViewReader
 from ..state import Database
 from ..state.history import History
 
-__all__ = ["FlowParts", "Surroundings", "Wired", "to_address", "to_mirror"]
+__all__ = [
+    "FlowParts",
+    "WiredParts",
+    "WiringContext",
+    "to_address",
+    "to_mirror",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Surroundings:
+class WiringContext:
     """What all flows of an agent share."""
 
     clusters: Mapping[str, Cluster]
@@ -55,19 +61,19 @@ class FlowParts:
 
     config: FlowConfig
     mirror: MirrorMaker2
-    positions: Positions
+    positions: MirrorState
     """What the mirror's internal topics said; the tails write it."""
 
     configs: Configs = field(default_factory=Configs)
     """How the topics are configured on both sides."""
 
-    readers: list[Reader] = field(default_factory=list)
+    readers: list[ViewReader] = field(default_factory=list)
     """Who learns from the surveys of both sides; each area adds its own."""
 
     @property
-    def carriage(self) -> Carriage:
+    def carriage(self) -> ReplicatedTopics:
         """Which topics the flow carries."""
-        return Carriage(
+        return ReplicatedTopics(
             selection=self.config.selection,
             naming=self.config.topic_naming,
             target_alias=self.config.mirror.target_alias,
@@ -75,14 +81,14 @@ class FlowParts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wired:
+class WiredParts:
     """What watches something."""
 
     workers: tuple[Worker, ...] = ()
     sources: tuple[Source, ...] = ()
 
     @classmethod
-    def of(cls, parts: Iterable["Wired"]) -> "Wired":
+    def of(cls, parts: Iterable["WiredParts"]) -> "WiredParts":
         """Return several as one, in their order."""
         parts = list(parts)
         return cls(

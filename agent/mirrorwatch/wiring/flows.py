@@ -6,21 +6,21 @@ from datetime import timedelta
 
 from ..config import FlowConfig
 from ..config.flows import JmxConfig
-from ..domain.bottleneck.model import ErrorBooks
+from ..domain.bottleneck.model import ErrorCounters
 from ..domain.cluster_view import TopicPartition
 from ..domain.lag.tracker import LagTracker
-from ..domain.position.tracker import ResetWatch
+from ..domain.position.tracker import PositionTracker
 from ..domain.tasks.model import RestartRules, Restarts
 from ..domain.topics import Selection, compile_pattern
-from ..kafka.offsets import Ends
+from ..kafka.offsets import EndOffsets
 from ..mirrors.mirrormaker2_jmx import WANTED, MirrorMaker2Jmx, Ownership
 from ..ports import InternalTopic, Worker
-from ..sources.canary.source import Board, CanarySettings, CanarySource
-from ..sources.canary.surveyor import Settler, Surveyor
-from ..sources.canary.worker import Canary
+from ..sources.canary.source import CanarySettings, CanarySource, CanaryState
+from ..sources.canary.surveyor import CanarySurveyor, ProbeSettler
+from ..sources.canary.worker import CanaryWorker
 from ..sources.checkpoints import CheckpointsWorker
-from ..sources.connect import ConnectApi, ConnectWorker, Restarter
-from ..sources.failed_tasks import Inspector
+from ..sources.connect import ConnectApi, ConnectWorker, TaskRestarter
+from ..sources.failed_tasks import FailedTaskInspector
 from ..sources.heartbeats import HeartbeatsSource
 from ..sources.jmx.readers import (
     JmxAddress,
@@ -29,31 +29,42 @@ from ..sources.jmx.readers import (
     PrometheusReader,
 )
 from ..sources.jmx.rmi import RmiReader
-from ..sources.jmx.source import JmxBoard, JmxSource, JmxWorker
-from ..sources.lag import LagWatch
+from ..sources.jmx.source import JmxSource, JmxState, JmxWorker
+from ..sources.lag import LagWorker
 from ..sources.latency import LatencySource
-from ..sources.mirror_state import Positions
+from ..sources.mirror_state import MirrorState
 from ..sources.parity import (
     ConfigReader,
     ConfigSettings,
     Parity,
     ParitySettings,
 )
-from ..sources.position import ResetReader
-from ..sources.skips import Inquirer, SkipsWatch
-from ..sources.survey import Survey, Surveyed
+from ..sources.position import PositionWorker
+from ..sources.skips import RangeExaminer, SkipsWorker
+from ..sources.survey import SurveyedFlow, SurveyWorker
 from ..sources.tail import Route, Tail
-from ..sources.tasks import TaskFacts, TasksBoard, TasksSource, Unassigned
+from ..sources.tasks import (
+    TaskFacts,
+    TasksSource,
+    TasksState,
+    UnassignedPartitions,
+)
 from ..state.canary import CanaryStore
 from ..state.documents import DocumentStore, StandingStore
 from ..state.position import ResetStore
 from ..state.skips import SkipsStore
-from .context import FlowParts, Surroundings, Wired, to_address, to_mirror
+from .context import (
+    FlowParts,
+    WiredParts,
+    WiringContext,
+    to_address,
+    to_mirror,
+)
 
 __all__ = ["to_interpreter", "wire_flows", "wire_position"]
 
 
-def wire_canary(parts: FlowParts, around: Surroundings) -> Wired:
+def wire_canary(parts: FlowParts, around: WiringContext) -> WiredParts:
     """Wire a flow's canary, and what judges its latency.
 
     Raises
@@ -65,24 +76,24 @@ def wire_canary(parts: FlowParts, around: Surroundings) -> Wired:
     """
     flow, positions = parts.config, parts.positions
     if not flow.canary.enabled:
-        return Wired()
+        return WiredParts()
     settings = _to_settings(flow, around)
     store = CanaryStore(around.database, flow.name)
-    board = Board(store.losses())
+    board = CanaryState(store.losses())
     registrars: list[Worker] = []
     if flow.canary.format == "avro":
         from .registrar import wire_registrar  # noqa: PLC0415
 
         settings, registrar = wire_registrar(flow, around, settings, board)
         registrars.append(registrar)
-    settler = Settler(
+    settler = ProbeSettler(
         cluster=around.clusters[flow.source],
         properties=around.properties[flow.source],
         settings=settings,
         run=store.run,
         clock=around.clock,
     )
-    surveyor = Surveyor(
+    surveyor = CanarySurveyor(
         settings=settings,
         source=around.clusters[flow.source],
         target=around.clusters[flow.target],
@@ -92,7 +103,7 @@ def wire_canary(parts: FlowParts, around: Surroundings) -> Wired:
         interval=around.interval,
         clock=around.clock,
     )
-    canary = Canary(
+    canary = CanaryWorker(
         settings=settings,
         source=around.properties[flow.source],
         target=around.properties[flow.target],
@@ -100,7 +111,7 @@ def wire_canary(parts: FlowParts, around: Surroundings) -> Wired:
         board=board,
         clock=around.clock,
     )
-    return Wired(
+    return WiredParts(
         workers=(*registrars, surveyor, canary),
         sources=(
             CanarySource(
@@ -113,7 +124,7 @@ def wire_canary(parts: FlowParts, around: Surroundings) -> Wired:
     )
 
 
-def _to_settings(flow: FlowConfig, around: Surroundings) -> CanarySettings:
+def _to_settings(flow: FlowConfig, around: WiringContext) -> CanarySettings:
     canary, sized = flow.canary, flow.canary.sized
     settings = CanarySettings(
         flow=flow.flow,
@@ -147,7 +158,7 @@ exporter with many partitions on a busy machine; a longer one would not make
 an answer likelier."""
 
 
-def wire_jmx(flows: Iterable[FlowParts], around: Surroundings) -> Wired:
+def wire_jmx(flows: Iterable[FlowParts], around: WiringContext) -> WiredParts:
     """Wire what reads the mirrors' figures, each process once.
 
     Raises
@@ -157,7 +168,7 @@ def wire_jmx(flows: Iterable[FlowParts], around: Surroundings) -> Wired:
     StateError
         Raised if the state file cannot be used.
     """
-    board = JmxBoard()
+    board = JmxState()
     workers: dict[str, JmxWorker] = {}
     sources = []
     for parts in flows:
@@ -185,11 +196,11 @@ def wire_jmx(flows: Iterable[FlowParts], around: Surroundings) -> Wired:
                 board=board,
                 interpret=to_interpreter(flow).metrics,
                 store=DocumentStore(
-                    around.database, flow.name, "mirror_errors", ErrorBooks
+                    around.database, flow.name, "mirror_errors", ErrorCounters
                 ),
             )
         )
-    return Wired(workers=tuple(workers.values()), sources=tuple(sources))
+    return WiredParts(workers=tuple(workers.values()), sources=tuple(sources))
 
 
 def _to_address(
@@ -234,10 +245,10 @@ def to_interpreter(flow: FlowConfig) -> MirrorMaker2Jmx:
     )
 
 
-def wire_lag(parts: FlowParts, around: Surroundings) -> Wired:
+def wire_lag(parts: FlowParts, around: WiringContext) -> WiredParts:
     """Wire what follows the lag of a flow."""
     flow = parts.config
-    watch = LagWatch(
+    watch = LagWorker(
         flow=flow.name,
         tracker=LagTracker(
             flow=flow.name,
@@ -252,7 +263,7 @@ def wire_lag(parts: FlowParts, around: Surroundings) -> Wired:
         clock=around.clock,
     )
     parts.readers.append(watch)
-    return Wired(workers=(watch,), sources=(watch,))
+    return WiredParts(workers=(watch,), sources=(watch,))
 
 
 class _Classes:
@@ -271,7 +282,7 @@ class _Classes:
         return self._known[topic]
 
 
-def wire_parity(parts: FlowParts, around: Surroundings) -> Wired:
+def wire_parity(parts: FlowParts, around: WiringContext) -> WiredParts:
     """Wire what compares topics and their configurations.
 
     Raises
@@ -303,10 +314,10 @@ def wire_parity(parts: FlowParts, around: Surroundings) -> Wired:
         interval=around.interval,
         clock=around.clock,
     )
-    return Wired(workers=(reader,), sources=(parity, reader))
+    return WiredParts(workers=(reader,), sources=(parity, reader))
 
 
-def wire_position(parts: FlowParts, around: Surroundings) -> Wired:
+def wire_position(parts: FlowParts, around: WiringContext) -> WiredParts:
     """Wire what finds resets of a flow's positions.
 
     Its lag must have been wired before: that reads the records which tell
@@ -322,9 +333,9 @@ def wire_position(parts: FlowParts, around: Surroundings) -> Wired:
     flow = parts.config
     store = ResetStore(around.database, flow.name)
     limits = flow.limits.position
-    reader = ResetReader(
+    reader = PositionWorker(
         flow=flow.name,
-        watch=ResetWatch(
+        watch=PositionTracker(
             flow=flow.name,
             source=flow.source,
             target=flow.target,
@@ -341,17 +352,17 @@ def wire_position(parts: FlowParts, around: Surroundings) -> Wired:
         store=store,
         positions=parts.positions,
         empty_until=_Tails(
-            [r for r in parts.readers if isinstance(r, LagWatch)]
+            [r for r in parts.readers if isinstance(r, LagWorker)]
         ),
     )
     parts.readers.append(reader)
-    return Wired(sources=(reader,))
+    return WiredParts(sources=(reader,))
 
 
 class _Tails:
     """Tells what the lag found out of positions that no data follows."""
 
-    def __init__(self, watches: list[LagWatch]) -> None:
+    def __init__(self, watches: list[LagWorker]) -> None:
         self._watches = watches
 
     def __call__(self) -> Mapping[TopicPartition, int]:
@@ -362,7 +373,7 @@ class _Tails:
         }
 
 
-def wire_signs(parts: FlowParts, around: Surroundings) -> Wired:
+def wire_signs(parts: FlowParts, around: WiringContext) -> WiredParts:
     """Wire what reads a flow's heartbeats and checkpoints."""
     flow = parts.config
     aliases = (flow.mirror.source_alias, flow.mirror.target_alias)
@@ -374,10 +385,12 @@ def wire_signs(parts: FlowParts, around: Surroundings) -> Wired:
         positions=parts.positions,
         clock=around.clock,
     )
-    return Wired(workers=(checkpoints,), sources=(heartbeats, checkpoints))
+    return WiredParts(
+        workers=(checkpoints,), sources=(heartbeats, checkpoints)
+    )
 
 
-def wire_skips(parts: FlowParts, around: Surroundings) -> Wired:
+def wire_skips(parts: FlowParts, around: WiringContext) -> WiredParts:
     """Wire what keeps the books of a flow.
 
     Raises
@@ -387,11 +400,11 @@ def wire_skips(parts: FlowParts, around: Surroundings) -> Wired:
     """
     flow = parts.config
     limits = flow.limits.skips
-    watch = SkipsWatch(
+    watch = SkipsWorker(
         flow=flow.name,
         positions=parts.positions,
         store=SkipsStore(around.database, flow.name),
-        inquirer=Inquirer(
+        inquirer=RangeExaminer(
             source=around.clusters[flow.source],
             target=around.clusters[flow.target],
             properties=around.properties,
@@ -404,18 +417,20 @@ def wire_skips(parts: FlowParts, around: Surroundings) -> Wired:
         clock=around.clock,
     )
     parts.readers.append(watch)
-    return Wired(workers=(watch,), sources=(watch,))
+    return WiredParts(workers=(watch,), sources=(watch,))
 
 
-def wire_survey(flows: Iterable[FlowParts], around: Surroundings) -> Wired:
+def wire_survey(
+    flows: Iterable[FlowParts], around: WiringContext
+) -> WiredParts:
     """Wire what asks the clusters how far every topic is.
 
     The areas of the flows must have been wired before: their readers are
     taken now.
     """
-    survey = Survey(
+    survey = SurveyWorker(
         flows=[
-            Surveyed(
+            SurveyedFlow(
                 flow=flow.config.flow,
                 carriage=flow.carriage,
                 positions=flow.positions,
@@ -426,16 +441,18 @@ def wire_survey(flows: Iterable[FlowParts], around: Surroundings) -> Wired:
         ],
         clusters=around.clusters,
         ends={
-            alias: Ends(cluster, around.properties[alias])
+            alias: EndOffsets(cluster, around.properties[alias])
             for alias, cluster in around.clusters.items()
         },
         interval=around.interval,
         clock=around.clock,
     )
-    return Wired(workers=(survey,))
+    return WiredParts(workers=(survey,))
 
 
-def wire_tails(flows: Iterable[FlowParts], around: Surroundings) -> Wired:
+def wire_tails(
+    flows: Iterable[FlowParts], around: WiringContext
+) -> WiredParts:
     """Wire what follows the internal topics of all mirrors.
 
     Raises
@@ -448,7 +465,7 @@ def wire_tails(flows: Iterable[FlowParts], around: Surroundings) -> Wired:
         for alias, topic in _places(flow):
             route = Route(topic, flow.mirror, flow.positions)
             routes.setdefault(alias, []).append(route)
-    return Wired(
+    return WiredParts(
         workers=tuple(
             Tail(
                 cluster=around.clusters[alias],
@@ -468,7 +485,7 @@ def _places(flow: FlowParts) -> Iterator[tuple[str, InternalTopic]]:
         yield sides[topic.side], topic
 
 
-def wire_tasks(parts: FlowParts, around: Surroundings) -> Wired:
+def wire_tasks(parts: FlowParts, around: WiringContext) -> WiredParts:
     """Wire what watches the connectors and tasks of a flow's mirror.
 
     Raises
@@ -480,7 +497,7 @@ def wire_tasks(parts: FlowParts, around: Surroundings) -> Wired:
     """
     flow, positions = parts.config, parts.positions
     topics = {t.kind: t.name for t in parts.mirror.internal_topics()}
-    board = TasksBoard()
+    board = TasksState()
     facts = TaskFacts(
         positions=positions,
         board=board,
@@ -488,8 +505,8 @@ def wire_tasks(parts: FlowParts, around: Surroundings) -> Wired:
         cluster=flow.target,
         has_rest=flow.mirror.connect is not None,
     )
-    parts.readers.append(Unassigned(positions, board))
-    inspector = Inspector(
+    parts.readers.append(UnassignedPartitions(positions, board))
+    inspector = FailedTaskInspector(
         flow=flow.name,
         source=around.clusters[flow.source],
         target=around.clusters[flow.target],
@@ -507,11 +524,14 @@ def wire_tasks(parts: FlowParts, around: Surroundings) -> Wired:
     if flow.mirror.connect is not None:
         worker = _wire_connect(parts, around, board, facts)
         workers = (inspector, worker)
-    return Wired(workers=workers, sources=(source,))
+    return WiredParts(workers=workers, sources=(source,))
 
 
 def _wire_connect(
-    parts: FlowParts, around: Surroundings, board: TasksBoard, facts: TaskFacts
+    parts: FlowParts,
+    around: WiringContext,
+    board: TasksState,
+    facts: TaskFacts,
 ) -> ConnectWorker:
     flow, connect = parts.config, parts.config.mirror.connect
     assert connect is not None  # noqa: S101 - asked before
@@ -525,7 +545,7 @@ def _wire_connect(
         positions=parts.positions,
         board=board,
         facts=facts,
-        restarter=Restarter(
+        restarter=TaskRestarter(
             api,
             rules,
             DocumentStore(around.database, flow.name, "restarts", Restarts),
@@ -536,7 +556,7 @@ def _wire_connect(
     )
 
 
-AREAS: tuple[Callable[[FlowParts, Surroundings], Wired], ...] = (
+AREAS: tuple[Callable[[FlowParts, WiringContext], WiredParts], ...] = (
     wire_canary,
     wire_lag,
     wire_position,
@@ -548,7 +568,9 @@ AREAS: tuple[Callable[[FlowParts, Surroundings], Wired], ...] = (
 """Everything that watches one flow by itself."""
 
 
-def wire_flows(flows: Iterable[FlowConfig], around: Surroundings) -> Wired:
+def wire_flows(
+    flows: Iterable[FlowConfig], around: WiringContext
+) -> WiredParts:
     """Wire what watches all flows.
 
     Raises
@@ -559,9 +581,9 @@ def wire_flows(flows: Iterable[FlowConfig], around: Surroundings) -> Wired:
         Raised if the state file cannot be used.
     """
     parts = [
-        FlowParts(config=flow, mirror=to_mirror(flow), positions=Positions())
+        FlowParts(config=flow, mirror=to_mirror(flow), positions=MirrorState())
         for flow in flows
     ]
     areas = [area(flow, around) for flow in parts for area in AREAS]
     tails, survey = wire_tails(parts, around), wire_survey(parts, around)
-    return Wired.of([tails, *areas, survey, wire_jmx(parts, around)])
+    return WiredParts.of([tails, *areas, survey, wire_jmx(parts, around)])

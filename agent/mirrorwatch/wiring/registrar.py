@@ -7,18 +7,18 @@ from dataclasses import replace
 
 from ..config import FlowConfig
 from ..sources.canary.avro import Avro, Registrar
-from ..sources.canary.source import Board, CanarySettings
+from ..sources.canary.source import CanarySettings, CanaryState
 from ..sources.registry import Registry
-from .context import Surroundings, to_address
+from .context import WiringContext, to_address
 
 __all__ = ["wire_registrar"]
 
 
 def wire_registrar(
     flow: FlowConfig,
-    around: Surroundings,
+    around: WiringContext,
     settings: CanarySettings,
-    board: Board,
+    board: CanaryState,
 ) -> tuple[CanarySettings, Registrar]:
     """Return settings that write Avro, and what registers its schema.
 
@@ -38,5 +38,5 @@ def wire_registrar(
     )
 
 
-def _to_registry(alias: str, around: Surroundings) -> Registry:
+def _to_registry(alias: str, around: WiringContext) -> Registry:
     return Registry(alias, to_address(around.registries[alias]))

@@ -3,7 +3,7 @@
 from structlog.typing import FilteringBoundLogger
 
 from ..config import InfluxDBConfig, NotifyConfig
-from ..domain.notices.notifier import Notifier, Policy
+from ..domain.notices.notifier import NotificationPolicy, Notifier
 from ..domain.notices.text import Links
 from ..sinks.influxdb import (
     InfluxDbAccess,
@@ -11,9 +11,9 @@ from ..sinks.influxdb import (
     password_access,
     token_access,
 )
-from ..sinks.notify import FORMS, Delivery, NotifySink, Receiver
-from ..sinks.queue import Backlog, Spool
-from ..sinks.queued import IsolatedSink
+from ..sinks.notify import FORMS, NoticeDelivery, NotifySink, WebhookReceiver
+from ..sinks.queue import PointQueue, Spool
+from ..sinks.queued import QueuedSink
 from ..state import Database
 from ..state.notices import NoticeStore, Outbox
 
@@ -39,7 +39,7 @@ def wire_notify(
     outbox = Outbox(database, [receiver.name for receiver in receivers])
     return NotifySink(
         Notifier(
-            Policy(
+            NotificationPolicy(
                 minimum=config.minimum,
                 hold=config.hold,
                 recovery=config.recovery,
@@ -50,14 +50,15 @@ def wire_notify(
         store=NoticeStore(database, outbox),
         outbox=outbox,
         deliveries=[
-            Delivery(receiver, outbox, logger=logger) for receiver in receivers
+            NoticeDelivery(receiver, outbox, logger=logger)
+            for receiver in receivers
         ],
         links=links,
         logger=logger,
     )
 
 
-def to_receivers(config: NotifyConfig) -> list[Receiver]:
+def to_receivers(config: NotifyConfig) -> list[WebhookReceiver]:
     """Return everybody who is told.
 
     Raises
@@ -66,7 +67,7 @@ def to_receivers(config: NotifyConfig) -> list[Receiver]:
         Raised if a receiver cannot be used as it is configured.
     """
     return [
-        Receiver(
+        WebhookReceiver(
             receiver.name,
             url=receiver.url.get_secret_value(),
             form=FORMS[receiver.kind],
@@ -81,7 +82,7 @@ def to_receivers(config: NotifyConfig) -> list[Receiver]:
 
 def make_influxdb_sink(
     config: InfluxDBConfig, database: Database, logger: FilteringBoundLogger
-) -> IsolatedSink:
+) -> QueuedSink:
     """Return a sink with a spool and a thread of its own.
 
     Raises
@@ -93,7 +94,7 @@ def make_influxdb_sink(
     """
     outlet = InfluxDbOutlet(to_access(config))
     spool = Spool(database, outlet.name, limit_bytes=config.spool.limit)
-    return IsolatedSink(outlet, backlog=Backlog(spool), logger=logger)
+    return QueuedSink(outlet, backlog=PointQueue(spool), logger=logger)
 
 
 def to_access(influxdb: InfluxDBConfig) -> InfluxDbAccess:

@@ -10,14 +10,14 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as sf
 
 from mirrorwatch.domain.audit.plan import (
-    Ends,
+    AuditedEnds,
+    AuditSpan,
     Lane,
     Plan,
     Side,
-    Span,
     Stated,
+    TimeWindow,
     Unverifiable,
-    Window,
 )
 from mirrorwatch.domain.audit.result import (
     AuditFinding,
@@ -30,7 +30,7 @@ from mirrorwatch.domain.audit.result import (
 
 from ..digest.digest import (
     LANE,
-    Reading,
+    DigestSummary,
     digest,
     hours_of,
     prepared,
@@ -47,11 +47,11 @@ from ..digest.records import (
     streams,
 )
 from ..drill.compacted import drill_compacted
-from ..drill.drill import Suspicion, drill
+from ..drill.drill import SuspectBuckets, drill
 from ..drill.explain import no_outcomes
 from ..drill.findings import (
     FINDINGS,
-    Tally,
+    OutcomeCounts,
     findings_of,
     offset_ranges,
     stated_of,
@@ -63,12 +63,18 @@ from ..drill.outside import SIDES
 from ..session import translated
 from ..store.carry import WAITING, carried, carry_out, no_carry
 from ..tools import Tools
-from .digests import Comparison, bucket_length, compared, hulls, matched_ends
+from .digests import (
+    DigestComparison,
+    bucket_length,
+    compared,
+    hulls,
+    matched_ends,
+)
 
-__all__ = ["Judged", "audit", "digest_side", "judge"]
+__all__ = ["JudgedAudit", "audit", "digest_side", "judge"]
 
 
-_Hulls = dict[LaneName, dict[tuple[str, str], Span]]
+_Hulls = dict[LaneName, dict[tuple[str, str], AuditSpan]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -112,7 +118,7 @@ class Sides:
 
 
 def look_into(
-    read: Read, sides: Sides, window: Window | None
+    read: Read, sides: Sides, window: TimeWindow | None
 ) -> DataFrame | None:
     """Return what became of records without a counterpart, if there are any.
 
@@ -137,7 +143,7 @@ def look_into(
     source, target = (
         _hulls(hulls(side, differing)) for side in (sides.source, sides.target)
     )
-    case = Suspicion(
+    case = SuspectBuckets(
         lanes=tuple(lanes),
         narrowed=tuple(
             narrowed(
@@ -161,7 +167,7 @@ def look_into(
 def _hulls(table: DataFrame) -> _Hulls:
     found: _Hulls = {}
     for row in table.collect():
-        stretch = Span(row["first_offset"], row["last_offset"] + 1)
+        stretch = AuditSpan(row["first_offset"], row["last_offset"] + 1)
         place = found.setdefault(_lane(row), {})
         place[row["origin"], row["topic"]] = stretch
     return found
@@ -179,7 +185,9 @@ _Sums = dict[LaneName, tuple[int, int]]
 
 
 def count_topics(
-    cases: Sequence[Sides], tallies: Iterable[Tally], lanes: Iterable[Lane]
+    cases: Sequence[Sides],
+    tallies: Iterable[OutcomeCounts],
+    lanes: Iterable[Lane],
 ) -> tuple[TopicCount, ...]:
     """Return the records and bytes that were compared, by topic.
 
@@ -231,7 +239,7 @@ def _of_digests(cases: Sequence[Sides], side: Side) -> _Sums:
     return sums
 
 
-def _of_tallies(tallies: Iterable[Tally], side: Side) -> _Sums:
+def _of_tallies(tallies: Iterable[OutcomeCounts], side: Side) -> _Sums:
     sums: _Sums = {}
     for tally in tallies:
         lane, _, _, kind = tally.place
@@ -251,7 +259,7 @@ def audit(
     bucket: timedelta,
     carry: DataFrame | None = None,
     keys: int = 0,
-) -> Comparison:
+) -> DigestComparison:
     """Digest both sides, compare them, and look into what differs.
 
     Parameters
@@ -314,7 +322,7 @@ def compare(
     *,
     carry: DataFrame | None = None,
     keys: int = 0,
-) -> Comparison:
+) -> DigestComparison:
     """Compare two digests, and look into what differs.
 
     Parameters
@@ -362,7 +370,7 @@ def compare(
     findings = findings_of(tallies, ranges, plan.lanes)
     if findings and keys:
         findings = with_keys(read, findings, plan.lanes, keys)
-    return Comparison(
+    return DigestComparison(
         topics=count_topics(cases, tallies, plan.lanes),
         findings=findings,
         stated=stated_of(tallies, plan.lanes),
@@ -373,11 +381,11 @@ def compare(
     )
 
 
-NOTHING = Ends()
+NOTHING = AuditedEnds()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Judged:
+class JudgedAudit:
     """What two digests say."""
 
     audit: FinishedAudit
@@ -397,9 +405,9 @@ def judge(
     target: DataFrame,
     *,
     began: datetime,
-    before: Ends = NOTHING,
+    before: AuditedEnds = NOTHING,
     carry: DataFrame | None = None,
-) -> Judged:
+) -> JudgedAudit:
     """Compare two digests.
 
     Parameters
@@ -451,14 +459,14 @@ def judge(
     )
     result = _result(plan, found, gone, readings, began=began, ended=ended)
     audit = FinishedAudit(result=result, speed=speed)
-    return Judged(audit=audit, hours=hours, carry=found.carry)
+    return JudgedAudit(audit=audit, hours=hours, carry=found.carry)
 
 
 def _result(
     plan: Plan,
-    found: Comparison,
+    found: DigestComparison,
     gone: Sequence[Unverifiable],
-    readings: Sequence[Reading],
+    readings: Sequence[DigestSummary],
     *,
     began: datetime,
     ended: datetime,
@@ -486,7 +494,7 @@ def _result(
 
 
 def _covered(
-    plan: Plan, before: Ends, readings: Sequence[Reading]
+    plan: Plan, before: AuditedEnds, readings: Sequence[DigestSummary]
 ) -> timedelta:
     """Return in how much time the records that were read were written."""
     if plan.window is not None:

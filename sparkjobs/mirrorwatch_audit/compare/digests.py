@@ -14,7 +14,7 @@ from ..digest.digest import LANE, SCHEMA_VERSION, SUMS
 from ..digest.records import name
 
 __all__ = [
-    "Comparison",
+    "DigestComparison",
     "bucket_length",
     "comparable",
     "compared",
@@ -215,7 +215,7 @@ def comparable(plan: Plan, source: Plan, target: Plan) -> Plan:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Comparison:
+class DigestComparison:
     """What comparing both sides gave."""
 
     topics: tuple[TopicCount, ...]

@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql import functions as sf
 
-from mirrorwatch.domain.audit.plan import Plan, Window
+from mirrorwatch.domain.audit.plan import Plan, TimeWindow
 from mirrorwatch.domain.audit.result import HourCount, Hours
 
 __all__ = [
@@ -18,7 +18,7 @@ __all__ = [
     "LANE",
     "SCHEMA_VERSION",
     "SUMS",
-    "Reading",
+    "DigestSummary",
     "digest",
     "hashed",
     "hours_of",
@@ -252,7 +252,7 @@ def prepared(
     records: DataFrame,
     *,
     timestamps: bool,
-    window: Window | None,
+    window: TimeWindow | None,
     bucket: timedelta,
 ) -> DataFrame:
     """Return the records that count, hashed and in buckets.
@@ -276,7 +276,7 @@ def prepared(
     )
 
 
-def in_window(window: Window) -> Column:
+def in_window(window: TimeWindow) -> Column:
     """Return whether a record's timestamp lies in a window."""
     when = sf.col("timestamp")
     return (when >= to_millis(window.start)) & (when < to_millis(window.end))
@@ -292,7 +292,7 @@ _HOUR_MS = 3_600_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Reading:
+class DigestSummary:
     """What was read to make a digest."""
 
     records: int
@@ -305,13 +305,13 @@ class Reading:
     """Earliest timestamp; `None` if no record has one."""
 
 
-def reading_of(digest: DataFrame) -> Reading:
+def reading_of(digest: DataFrame) -> DigestSummary:
     """Return what was read to make a digest."""
     sums = digest.agg(
         F.sum("records_read"), F.sum("bytes"), F.min("first_timestamp")
     )
     records, size, earliest = sums.collect()[0]
-    return Reading(
+    return DigestSummary(
         records=int(records or 0),
         bytes=int(size or 0),
         earliest=None if earliest is None else _time(earliest),

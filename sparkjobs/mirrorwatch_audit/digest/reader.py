@@ -11,7 +11,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from mirrorwatch.domain.audit.plan import Lane, Side, Span
+from mirrorwatch.domain.audit.plan import AuditSpan, Lane, Side
 from mirrorwatch.exceptions import ConfigError
 
 from .records import RECORDS, renamed, small_table
@@ -202,7 +202,7 @@ class _Stretch:
     topic: str
     partition: int
     target_topic: str
-    span: Span
+    span: AuditSpan
 
 
 class KafkaReader:

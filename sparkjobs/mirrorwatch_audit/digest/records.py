@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import ArrayType, StructType
 
-from mirrorwatch.domain.audit.plan import Lane, Side, SourceRange, Span
+from mirrorwatch.domain.audit.plan import AuditSpan, Lane, Side, SourceRange
 
 __all__ = [
     "NAMES",
@@ -204,7 +204,9 @@ def named(session: SparkSession, lanes: Iterable[Lane]) -> DataFrame:
     return small_table(session, map(name, lanes), NAMES)
 
 
-def spanned(lane: Lane, span: Callable[[Lane | SourceRange], Span]) -> Lane:
+def spanned(
+    lane: Lane, span: Callable[[Lane | SourceRange], AuditSpan]
+) -> Lane:
     """Return the lane with other spans on both sides."""
     sources = tuple(replace(s, span=span(s)) for s in lane.sources)
     return replace(lane, span=span(lane), sources=sources)
@@ -212,8 +214,8 @@ def spanned(lane: Lane, span: Callable[[Lane | SourceRange], Span]) -> Lane:
 
 def narrowed(
     lane: Lane,
-    source: Mapping[tuple[str, str], Span],
-    target: Span | None,
+    source: Mapping[tuple[str, str], AuditSpan],
+    target: AuditSpan | None,
 ) -> Lane:
     """Return the lane with no more than some stretches of its spans.
 
@@ -233,20 +235,21 @@ def narrowed(
     return replace(lane, span=_within(lane.span, target), sources=sources)
 
 
-def _within(span: Span, stretch: Span | None) -> Span:
+def _within(span: AuditSpan, stretch: AuditSpan | None) -> AuditSpan:
     if stretch is None:
-        return Span(span.start, span.start)
+        return AuditSpan(span.start, span.start)
     start, end = max(span.start, stretch.start), min(span.end, stretch.end)
-    return Span(start, max(start, end))
+    return AuditSpan(start, max(start, end))
 
 
 def after(lane: Lane) -> Lane:
     """Return the lane with what comes after its spans."""
-    return spanned(lane, lambda x: Span(x.span.end, x.retained.end))
+    return spanned(lane, lambda x: AuditSpan(x.span.end, x.retained.end))
 
 
 def before(lane: Lane) -> Lane:
     """Return the lane with what is still there from before its spans."""
     return spanned(
-        lane, lambda x: Span(x.retained.start, min(x.span.start, x.span.end))
+        lane,
+        lambda x: AuditSpan(x.retained.start, min(x.span.start, x.span.end)),
     )

@@ -9,7 +9,7 @@ from mirrorwatch.domain.audit.plan import Lane, Side
 
 from ..digest.digest import LANE, hashed, to_millis
 from ..digest.records import NAMES, Read, name, small_table, spanned
-from .drill import Suspicion
+from .drill import SuspectBuckets
 from .explain import OUTCOME
 from .outside import SIDES, is_untold, with_aborted
 from .pairs import PLACE, bounds, positions
@@ -21,7 +21,7 @@ _KEY = (*LANE, "k1", "k2")
 _NEWEST = ("h1", "h2", "offset", "timestamp", "bytes", "origin", "topic")
 
 
-def drill_compacted(read: Read, case: Suspicion) -> DataFrame:
+def drill_compacted(read: Read, case: SuspectBuckets) -> DataFrame:
     """Return what became of keys whose newest records differ.
 
     Parameters
@@ -64,7 +64,7 @@ def drill_compacted(read: Read, case: Suspicion) -> DataFrame:
     return explained.select(*_outcome()).localCheckpoint()
 
 
-def _retained(read: Read, case: Suspicion, side: Side) -> DataFrame:
+def _retained(read: Read, case: SuspectBuckets, side: Side) -> DataFrame:
     lanes = [spanned(lane, lambda x: x.retained) for lane in case.lanes]
     spans = sf.broadcast(_spans(case.carry.sparkSession, case.lanes, side))
     records = with_aborted(
@@ -103,7 +103,7 @@ def _spans(
 
 
 def _differing(
-    source: DataFrame, target: DataFrame, case: Suspicion
+    source: DataFrame, target: DataFrame, case: SuspectBuckets
 ) -> DataFrame:
     """Return the keys whose newest record in the spans is not the same."""
     newest = [

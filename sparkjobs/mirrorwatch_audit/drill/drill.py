@@ -6,7 +6,7 @@ from datetime import timedelta
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from mirrorwatch.domain.audit.plan import Lane, Side, Window
+from mirrorwatch.domain.audit.plan import Lane, Side, TimeWindow
 
 from ..digest.digest import LANE, prepared
 from ..digest.records import Read, name
@@ -24,11 +24,11 @@ from .outside import (
 )
 from .pairs import HASH, bounds, paired, positions
 
-__all__ = ["Suspicion", "drill"]
+__all__ = ["SuspectBuckets", "drill"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Suspicion:
+class SuspectBuckets:
     """What is to be looked into, of lanes that are hashed alike."""
 
     lanes: tuple[Lane, ...]
@@ -49,14 +49,14 @@ class Suspicion:
     timestamps: bool
     """Whether timestamps count."""
 
-    window: Window | None
+    window: TimeWindow | None
     """Which timestamps are asked for."""
 
     bucket: timedelta
     """Length of a bucket."""
 
 
-def drill(read: Read, case: Suspicion) -> DataFrame:
+def drill(read: Read, case: SuspectBuckets) -> DataFrame:
     """Return what became of each record without a counterpart.
 
     Parameters
@@ -105,7 +105,7 @@ def drill(read: Read, case: Suspicion) -> DataFrame:
     return with_corrupted(outcomes, pairs, lanes, case.bucket)
 
 
-def _records(read: Read, case: Suspicion, side: Side) -> DataFrame:
+def _records(read: Read, case: SuspectBuckets, side: Side) -> DataFrame:
     found = prepared(
         read(case.narrowed, side),
         timestamps=case.timestamps,

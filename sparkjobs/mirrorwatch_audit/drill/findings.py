@@ -10,9 +10,9 @@ from pyspark.sql import DataFrame, Row, Window
 from pyspark.sql import functions as sf
 
 from mirrorwatch.domain.audit.plan import (
+    AuditSpan,
     Lane,
     Side,
-    Span,
     Stated,
     StatedKind,
     Unverifiable,
@@ -25,7 +25,7 @@ from .outside import SIDES
 
 __all__ = [
     "FINDINGS",
-    "Tally",
+    "OutcomeCounts",
     "findings_of",
     "offset_ranges",
     "stated_of",
@@ -40,7 +40,7 @@ Place = tuple[LaneName, str | None, str | None, str]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Tally:
+class OutcomeCounts:
     """How many records of one place had one outcome."""
 
     place: Place
@@ -62,7 +62,7 @@ class Tally:
     """Latest timestamp."""
 
 
-def tallied(outcomes: DataFrame) -> list[Tally]:
+def tallied(outcomes: DataFrame) -> list[OutcomeCounts]:
     """Return the outcomes, counted.
 
     Parameters
@@ -80,9 +80,9 @@ def tallied(outcomes: DataFrame) -> list[Tally]:
     return [_tally(row) for row in rows.collect()]
 
 
-def _tally(row: Row) -> Tally:
+def _tally(row: Row) -> OutcomeCounts:
     lane = (row["flow"], row["target_topic"], row["partition"])
-    return Tally(
+    return OutcomeCounts(
         place=(lane, row["origin"], row["topic"], row["kind"]),
         side=row["side"],
         count=row["records"],
@@ -179,7 +179,7 @@ _REASONS = {
 
 
 def findings_of(
-    tallies: Iterable[Tally],
+    tallies: Iterable[OutcomeCounts],
     ranges: Mapping[tuple[Place, Side], OffsetRanges],
     lanes: Iterable[Lane],
 ) -> tuple[AuditFinding, ...]:
@@ -195,7 +195,7 @@ def findings_of(
         The lanes they are of.
     """
     known = {name(lane): lane for lane in lanes}
-    wrong: dict[Place, list[Tally]] = defaultdict(list)
+    wrong: dict[Place, list[OutcomeCounts]] = defaultdict(list)
     for tally in tallies:
         if tally.place[3] in FINDINGS:
             wrong[tally.place].append(tally)
@@ -207,7 +207,7 @@ def findings_of(
 
 
 def stated_of(
-    tallies: Iterable[Tally], lanes: Iterable[Lane]
+    tallies: Iterable[OutcomeCounts], lanes: Iterable[Lane]
 ) -> tuple[Stated, ...]:
     """Return how many records differ for which known reason."""
     known = {name(lane): lane for lane in lanes}
@@ -224,7 +224,7 @@ def stated_of(
 
 
 def unverifiable_of(
-    tallies: Iterable[Tally], lanes: Iterable[Lane]
+    tallies: Iterable[OutcomeCounts], lanes: Iterable[Lane]
 ) -> tuple[Unverifiable, ...]:
     """Return what differs, and nobody can say why."""
     known = {name(lane): lane for lane in lanes}
@@ -249,7 +249,7 @@ def unverifiable_of(
 def _finding(
     lane: Lane,
     place: Place,
-    parts: Sequence[Tally],
+    parts: Sequence[OutcomeCounts],
     ranges: Mapping[tuple[Place, Side], OffsetRanges],
 ) -> AuditFinding:
     flow, topic = _names(lane, place)
@@ -376,10 +376,10 @@ def _keys(
 
 
 def _narrow(lane: Lane, side: Side, spots: Sequence[_Spot]) -> Lane:
-    stretches: dict[tuple[str, str], Span] = {}
+    stretches: dict[tuple[str, str], AuditSpan] = {}
     for _, flow, topic, offset in spots:
-        old = stretches.get((flow, topic), Span(offset, offset + 1))
-        stretches[flow, topic] = Span(
+        old = stretches.get((flow, topic), AuditSpan(offset, offset + 1))
+        stretches[flow, topic] = AuditSpan(
             min(old.start, offset), max(old.end, offset + 1)
         )
     whole = next(iter(stretches.values())) if side == "target" else None

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from mirrorwatch.domain.audit.plan import Lane, Side, SourceRange, Span
+from mirrorwatch.domain.audit.plan import AuditSpan, Lane, Side, SourceRange
 
 from ..digest.digest import LANE, hashed
 from ..digest.records import NAMES, Read, after, before, name, small_table
@@ -93,27 +93,27 @@ def _place(lane: Lane, source: SourceRange) -> _Place:
 
 def _hulls(
     records: DataFrame, places: Collection[_Place]
-) -> Mapping[_Place, Span]:
+) -> Mapping[_Place, AuditSpan]:
     """Return between which offsets the records of some places are."""
     first, last = sf.min("offset"), sf.max("offset") + 1
     rows = records.groupBy(*PLACE).agg(first, last).collect()
     return {
-        place: Span(row[5], row[6])
+        place: AuditSpan(row[5], row[6])
         for row in rows
         if (place := (row[0], row[1], row[2], row[3], row[4])) in places
     }
 
 
-def _committed(lane: Lane, hulls: Mapping[_Place, Span]) -> Lane:
+def _committed(lane: Lane, hulls: Mapping[_Place, AuditSpan]) -> Lane:
     """Return the lane as one that is read committed, as far as it can be."""
     sources = []
     for source in lane.sources:
-        hull = hulls.get(_place(lane, source), Span(0, 0))
+        hull = hulls.get(_place(lane, source), AuditSpan(0, 0))
         # A reader would wait for the end of a transaction that is open.
         end = source.retained.end
         if source.decided is not None:
             end = min(end, source.decided)
-        span = Span(hull.start, max(hull.start, min(hull.end, end)))
+        span = AuditSpan(hull.start, max(hull.start, min(hull.end, end)))
         sources.append(replace(source, span=span, read_committed=True))
     return replace(lane, sources=tuple(sources))
 

@@ -45,7 +45,7 @@ _Place = tuple[str, str]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Cell:
+class HeatCell:
     """One topic in one step of time."""
 
     at: datetime
@@ -74,7 +74,7 @@ class HeatMap:
     columns: tuple[datetime, ...]
     """Begin of each column, in UTC."""
 
-    rows: tuple[tuple[_Place, tuple[Cell, ...]], ...]
+    rows: tuple[tuple[_Place, tuple[HeatCell, ...]], ...]
     """Flows and topics, each with a cell for each column."""
 
     left_out: int
@@ -149,9 +149,9 @@ def _chosen(
 
 def _cell(
     counts: Mapping[datetime, HourCount], at: datetime, step: timedelta
-) -> Cell:
+) -> HeatCell:
     found = [c for hour, c in counts.items() if at <= hour < at + step]
-    return Cell(
+    return HeatCell(
         at=at,
         source_count=sum(count.source_count for count in found),
         target_count=sum(count.target_count for count in found),
@@ -159,7 +159,7 @@ def _cell(
     )
 
 
-def _shaded(cell: Cell, most: int) -> Cell:
+def _shaded(cell: HeatCell, most: int) -> HeatCell:
     if not cell.source_count:
         return cell
     share = log(cell.source_count + 1) / log(most + 1)

@@ -8,8 +8,8 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql import functions as sf
 
 from mirrorwatch.domain.audit.plan import (
-    End,
-    Ends,
+    AuditedEnd,
+    AuditedEnds,
     Lane,
     Plan,
     Side,
@@ -121,7 +121,7 @@ BROKEN = (
 
 
 def usable_carry(
-    carry: DataFrame, plan: Plan, before: Ends
+    carry: DataFrame, plan: Plan, before: AuditedEnds
 ) -> tuple[DataFrame, tuple[Unverifiable, ...]]:
     """Leave out what was left for ranges that do not go on.
 
@@ -168,7 +168,7 @@ def usable_carry(
     return carry.join(names, [*LANE], "left_anti"), gaps
 
 
-def _goes_on(lane: Lane, known: Mapping[Place, End]) -> bool:
+def _goes_on(lane: Lane, known: Mapping[Place, AuditedEnd]) -> bool:
     """Tell whether a lane begins where it was audited up to."""
     ends = [
         (source, end)

@@ -7,7 +7,7 @@ from datetime import date
 from itertools import count
 from typing import Protocol
 
-from mirrorwatch.domain.audit.plan import Ends, Request, ends_after
+from mirrorwatch.domain.audit.plan import AuditedEnds, Request, ends_after
 from mirrorwatch.exceptions import AuditError
 
 from ..tools import Freezer
@@ -94,8 +94,8 @@ class Nights:
         name = asked.run_id(self._today)
         last = self._store.last_night()
         if last is None:
-            plan = self._planner.freeze(asked, Ends())
-            return FrozenRun(plan=replace(plan, id=name), before=Ends())
+            plan = self._planner.freeze(asked, AuditedEnds())
+            return FrozenRun(plan=replace(plan, id=name), before=AuditedEnds())
         if self._is_past(asked, last):
             if asked.piece > 1:
                 return None

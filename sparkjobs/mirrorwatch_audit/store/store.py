@@ -27,7 +27,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
-from mirrorwatch.domain.audit.plan import Ends, Plan, Side
+from mirrorwatch.domain.audit.plan import AuditedEnds, Plan, Side
 from mirrorwatch.domain.audit.result import FinishedAudit, Hours
 from mirrorwatch.exceptions import AuditError
 from mirrorwatch.state.audits import (
@@ -44,14 +44,14 @@ from mirrorwatch.state.audits import (
 from ..digest.digest import SCHEMA_VERSION
 from ..session import is_missing_path, translated
 
-__all__ = ["Folder", "FrozenRun", "Store", "only_one"]
+__all__ = ["FrozenRun", "HadoopFolder", "RunStore", "only_one"]
 
 
 VERSION = "schema_version"
 """Column of every table."""
 
 
-class Folder:
+class HadoopFolder:
     """Texts and tables, written and read by Spark.
 
     Parameters
@@ -187,7 +187,7 @@ class FrozenRun:
     plan: Plan
     """What is compared."""
 
-    before: Ends
+    before: AuditedEnds
     """Up to where partitions were audited before it."""
 
     carried_from: str | None = None
@@ -195,7 +195,7 @@ class FrozenRun:
     an ad hoc audit."""
 
 
-class Store:
+class RunStore:
     """Keeps runs in a folder.
 
     Parameters
@@ -213,7 +213,7 @@ class Store:
     """
 
     def __init__(self, session: SparkSession, folder: str) -> None:
-        self._folder = Folder(session, folder)
+        self._folder = HadoopFolder(session, folder)
         self._local = local_path(folder)
 
     def save_plan(self, run: FrozenRun) -> None:

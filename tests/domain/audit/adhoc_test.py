@@ -5,15 +5,15 @@ from datetime import timedelta
 
 import pytest
 
-from mirrorwatch.domain.audit.facts import LaneFacts, Retention, converse
-from mirrorwatch.domain.audit.plan import Span, Window
-from mirrorwatch.domain.audit.ranges import Outcome
+from mirrorwatch.domain.audit.facts import LaneFacts, Retention, run_batched
+from mirrorwatch.domain.audit.plan import AuditSpan, TimeWindow
+from mirrorwatch.domain.audit.ranges import PlanningOutcome
 from mirrorwatch.domain.audit.window import AdHoc, plan_window
 from tests.support.audit_world import SLACK, World, lane_of
 from tests.support.builders import NOON
 
 HOUR = timedelta(hours=1)
-WINDOW = Window(NOON + 10 * HOUR, NOON + 12 * HOUR)
+WINDOW = TimeWindow(NOON + 10 * HOUR, NOON + 12 * HOUR)
 
 
 def a_world(**settings: object) -> World:
@@ -27,16 +27,16 @@ def a_world(**settings: object) -> World:
     return world
 
 
-def plan(world: World, facts: LaneFacts | None = None) -> Outcome:
+def plan(world: World, facts: LaneFacts | None = None) -> PlanningOutcome:
     adhoc = AdHoc(now=world.now, window=WINDOW, slack=SLACK)
     lane = facts or world.freeze()
-    return converse([plan_window(lane, adhoc)], world.answer)[0]
+    return run_batched([plan_window(lane, adhoc)], world.answer)[0]
 
 
 def test_a_window_begins_exactly_and_ends_a_slack_later() -> None:
     outcome = plan(a_world())
     lane = lane_of(outcome)
-    assert lane.sources[0].span == lane.span == Span(10, 18)
+    assert lane.sources[0].span == lane.span == AuditSpan(10, 18)
     assert (lane.cut, outcome.unverifiable) == ("window", ())
 
 
@@ -46,7 +46,7 @@ def test_a_window_that_is_not_over_ends_with_the_log() -> None:
     world.copy(5)
     world.now += 20 * HOUR
     lane = lane_of(plan(world))
-    assert lane.sources[0].span == lane.span == Span(5, 5)
+    assert lane.sources[0].span == lane.span == AuditSpan(5, 5)
 
 
 @pytest.mark.parametrize("side", ["source", "target"])
@@ -81,9 +81,9 @@ def test_an_idle_topic_is_judged_where_nothing_expires_so_early() -> None:
 
 def test_without_timestamps_a_window_lies_between_syncs() -> None:
     lane = lane_of(plan(a_world(timestamps=False)))
-    assert lane.sources[0].span == lane.span == Span(9, 18)
+    assert lane.sources[0].span == lane.span == AuditSpan(9, 18)
     lane = lane_of(plan(a_world(timestamps=False, syncs_every=None)))
-    assert lane.sources[0].span == lane.span == Span(0, 48)
+    assert lane.sources[0].span == lane.span == AuditSpan(0, 48)
     world = a_world(timestamps=False, syncs_every=None)
     world.write(1)
     outcome = plan(world)
@@ -95,7 +95,10 @@ def test_without_a_target_only_what_was_read_is_compared() -> None:
     world = a_world()
     facts = replace(world.freeze(), goal=None)
     lane = lane_of(plan(world, facts))
-    assert (lane.sources[0].span, lane.span) == (Span(10, 18), Span(0, 0))
+    assert (lane.sources[0].span, lane.span) == (
+        AuditSpan(10, 18),
+        AuditSpan(0, 0),
+    )
     world.committed, world.syncs = None, []
     outcome = plan(world, replace(world.freeze(), goal=None))
     assert outcome.lane is None

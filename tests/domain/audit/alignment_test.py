@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from mirrorwatch.domain.audit.facts import LaneFacts, converse
+from mirrorwatch.domain.audit.facts import LaneFacts, run_batched
 from mirrorwatch.domain.audit.ranges import Pairing, align
 from tests.support.audit_world import SLACK, World
 
@@ -34,7 +34,7 @@ def aligned(
     lane = replace(lane, **changes)  # type: ignore[arg-type]
     assert lane.goal is not None
     talk = align(lane, lane.goal, SLACK, floor=floor)
-    return converse([talk], world.answer)[0]
+    return run_batched([talk], world.answer)[0]
 
 
 def at(offset: int) -> Pairing:

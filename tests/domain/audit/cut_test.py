@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from mirrorwatch.domain.audit.facts import Found, Question, RecordAt
-from mirrorwatch.domain.audit.plan import End, Span
+from mirrorwatch.domain.audit.facts import AuditFound, Question, RecordAt
+from mirrorwatch.domain.audit.plan import AuditedEnd, AuditSpan
 from tests.domain.audit.merged_test import minutes, plan
 from tests.support.audit_world import SETTLE, World, a_copied_world, lane_of
 from tests.support.builders import NOON
@@ -21,15 +21,15 @@ def test_a_sync_of_a_record_that_is_young_is_no_cut() -> None:
     assert at is not None
     settled = sum(t is not None and t < at for t in world.source)
     assert 0 < settled < 30
-    assert lane.sources[0].span == lane.span == Span(0, settled)
+    assert lane.sources[0].span == lane.span == AuditSpan(0, settled)
 
 
 class Mute(World):
     """One whose record at the position cannot be read."""
 
-    def _answer(self, question: Question) -> Found:
+    def _answer(self, question: Question) -> AuditFound:
         if isinstance(question, RecordAt):
-            return Found(None, failed=True)
+            return AuditFound(None, failed=True)
         return super()._answer(question)
 
 
@@ -46,8 +46,8 @@ def test_nothing_is_cut_by_time_where_it_is_not_known_what_waits() -> None:
     assert "no place is known" in gap.reason
 
 
-def an_end(flow: str, source_end: int, target_end: int) -> End:
-    return End(
+def an_end(flow: str, source_end: int, target_end: int) -> AuditedEnd:
+    return AuditedEnd(
         flow=flow,
         topic="t",
         partition=0,
@@ -81,8 +81,8 @@ def test_a_side_that_was_cut_later_does_not_go_back(target_end: int) -> None:
     )
     # What waits of b has minute 4, and of a minute 5 was audited.
     lane = lane_of(outcome)
-    assert [s.span for s in lane.sources] == [Span(3, 3), Span(1, 1)]
-    assert lane.span == Span(target_end, target_end)
+    assert [s.span for s in lane.sources] == [AuditSpan(3, 3), AuditSpan(1, 1)]
+    assert lane.span == AuditSpan(target_end, target_end)
 
 
 def test_a_time_before_the_range_of_all_sources_cuts_nothing() -> None:
@@ -93,4 +93,4 @@ def test_a_time_before_the_range_of_all_sources_cuts_nothing() -> None:
         ends=[an_end("a->hub", 2, 2)],
     )
     lane = lane_of(outcome)
-    assert lane.sources[0].span == lane.span == Span(2, 2)
+    assert lane.sources[0].span == lane.span == AuditSpan(2, 2)

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 
-from mirrorwatch.domain.audit.facts import Drafts, FlowTopics, draft_lanes
+from mirrorwatch.domain.audit.facts import FlowTopics, PairBuilder, draft_lanes
 from mirrorwatch.domain.audit.plan import Request
 from mirrorwatch.domain.cluster_view import TopicFacts
 from mirrorwatch.domain.report import Flow
 from mirrorwatch.domain.topics import (
-    Carriage,
     IdentityNaming,
     Naming,
+    ReplicatedTopics,
     Selection,
 )
 
@@ -23,7 +23,7 @@ def a_flow(
 ) -> FlowTopics:
     return FlowTopics(
         flow=Flow(name=f"{source}->hub", source=source, target="hub"),
-        carriage=Carriage(
+        carriage=ReplicatedTopics(
             selection=Selection(include=(include,)),
             naming=naming or IdentityNaming(alias=source),
             target_alias="hub",
@@ -43,7 +43,7 @@ def draft(
     *flows: FlowTopics,
     request: Request | None = None,
     **clusters: dict[str, TopicFacts],
-) -> Drafts:
+) -> PairBuilder:
     wants = (request or Request()).wants
     return draft_lanes(flows, clusters, wants)
 

@@ -6,18 +6,18 @@ from datetime import timedelta
 import pytest
 
 from mirrorwatch.domain.audit.facts import Retention
-from mirrorwatch.domain.audit.plan import Ends, Window, ends_after
+from mirrorwatch.domain.audit.plan import AuditedEnds, TimeWindow, ends_after
 from tests.support.builders import NOON
 from tests.support.plans import FROZEN_AT, a_lane, a_plan
 
 DAY = timedelta(days=1)
 
 
-def ends_of(*topics: str) -> Ends:
-    return ends_after(a_plan(*map(a_lane, topics)), Ends())
+def ends_of(*topics: str) -> AuditedEnds:
+    return ends_after(a_plan(*map(a_lane, topics)), AuditedEnds())
 
 
-def named(ends: Ends) -> dict[str, int]:
+def named(ends: AuditedEnds) -> dict[str, int]:
     return {end.topic: end.source_end for end in ends.ends}
 
 
@@ -28,17 +28,17 @@ def test_a_night_moves_its_own_ends_and_leaves_the_others() -> None:
 
 def test_an_end_knows_what_it_is_an_end_of() -> None:
     lane = replace(a_lane("a", target=(0, 12)), cut_at=NOON)
-    (end,) = ends_after(a_plan(lane), Ends()).ends
+    (end,) = ends_after(a_plan(lane), AuditedEnds()).ends
     assert (end.source_id, end.target_id) == ("a at summit", "a at ldf")
     assert (end.source_end, end.target_end) == (10, 12)
     assert (end.position, end.cut_at) == (10, NOON)
-    (end,) = ends_after(a_plan(a_lane("a")), Ends()).ends
+    (end,) = ends_after(a_plan(a_lane("a")), AuditedEnds()).ends
     assert end.cut_at == FROZEN_AT
 
 
 def test_a_window_moves_nothing() -> None:
     before = ends_of("a")
-    window = Window(NOON - DAY, NOON)
+    window = TimeWindow(NOON - DAY, NOON)
     plan = a_plan(a_lane("a", source=(10, 25)), window=window)
     assert ends_after(plan, before) is before
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from mirrorwatch.domain.audit.ranges import Outcome
+from mirrorwatch.domain.audit.ranges import PlanningOutcome
 from tests.support.audit_world import World, a_copied_world
 
 LAST = set(range(30, 35))
@@ -23,7 +23,7 @@ def a_waiting_world(
     return world
 
 
-def second_night(world: World) -> Outcome:
+def second_night(world: World) -> PlanningOutcome:
     world.night()
     return world.night()
 

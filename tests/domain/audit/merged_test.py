@@ -4,17 +4,17 @@ from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 
 from mirrorwatch.domain.audit.facts import (
+    AuditFound,
     Feed,
     FirstSince,
-    Found,
     LaneFacts,
     Log,
     Question,
-    converse,
+    run_batched,
 )
-from mirrorwatch.domain.audit.nightly import Night, plan_night
-from mirrorwatch.domain.audit.plan import End, Side, Span
-from mirrorwatch.domain.audit.ranges import Outcome
+from mirrorwatch.domain.audit.nightly import NightlyInputs, plan_night
+from mirrorwatch.domain.audit.plan import AuditedEnd, AuditSpan, Side
+from mirrorwatch.domain.audit.ranges import PlanningOutcome
 from tests.support.audit_world import lane_of
 from tests.support.builders import NOON
 
@@ -34,7 +34,7 @@ def a_log(
         cluster=cluster,
         place=("t", 0),
         topic_id=f"id {cluster}",
-        retained=Span(start, len(stamps)),
+        retained=AuditSpan(start, len(stamps)),
     )
 
 
@@ -43,14 +43,14 @@ def plan(
     target: list[datetime] | None,
     *,
     positions: Mapping[str, int | None],
-    ends: Collection[End] = (),
+    ends: Collection[AuditedEnd] = (),
     steady: bool = True,
     now: datetime = NOW,
     syncs: tuple[tuple[int, int], ...] = (),
-) -> Outcome:
+) -> PlanningOutcome:
     stamps = {**sources, "hub": target or []}
 
-    def answer(questions: Collection[Question]) -> dict[Question, Found]:
+    def answer(questions: Collection[Question]) -> dict[Question, AuditFound]:
         found = {}
         for question in questions:
             log = stamps[question.log.cluster]
@@ -66,7 +66,7 @@ def plan(
                 ),
                 None,
             )
-            found[question] = Found(at, None if at is None else log[at])
+            found[question] = AuditFound(at, None if at is None else log[at])
         return found
 
     lane = LaneFacts(
@@ -84,13 +84,13 @@ def plan(
         ),
         goal=None if target is None else a_log("hub", target, side="target"),
     )
-    night = Night(
+    night = NightlyInputs(
         now=now,
         settle=15 * MINUTE,
         slack=6 * 60 * MINUTE,
         ends={end.place: end for end in ends},
     )
-    return converse([plan_night(lane, night)], answer)[0]
+    return run_batched([plan_night(lane, night)], answer)[0]
 
 
 def test_sources_at_rest_are_compared_whole() -> None:
@@ -102,9 +102,9 @@ def test_sources_at_rest_are_compared_whole() -> None:
         )
     )
     assert lane.cut == "idle"
-    assert [s.span for s in lane.sources] == [Span(0, 2), Span(0, 3)]
+    assert [s.span for s in lane.sources] == [AuditSpan(0, 2), AuditSpan(0, 3)]
     assert [s.flow for s in lane.sources] == ["a->hub", "b->hub"]
-    assert lane.span == Span(0, 5)
+    assert lane.span == AuditSpan(0, 5)
     assert lane.topic == "t"
 
 
@@ -117,14 +117,14 @@ def test_a_source_that_lags_holds_back_the_cut_of_all() -> None:
     lane = lane_of(outcome)
     assert lane.cut == "timestamp"
     # The first one of b that waits has minute 4.
-    assert [s.span for s in lane.sources] == [Span(0, 2), Span(0, 1)]
-    assert lane.span == Span(0, 3)
+    assert [s.span for s in lane.sources] == [AuditSpan(0, 2), AuditSpan(0, 1)]
+    assert lane.span == AuditSpan(0, 3)
     assert lane.cut_at == NOON + 4 * MINUTE
     assert [(s.flow, s.count) for s in outcome.stated] == [("b->hub", 2)]
 
 
 def test_a_source_that_joined_is_audited_from_its_start() -> None:
-    end = End(
+    end = AuditedEnd(
         flow="a->hub",
         topic="t",
         partition=0,
@@ -142,19 +142,19 @@ def test_a_source_that_joined_is_audited_from_its_start() -> None:
             ends=[end],
         )
     )
-    assert [s.span for s in lane.sources] == [Span(2, 3), Span(0, 2)]
-    assert lane.span == Span(2, 5)
+    assert [s.span for s in lane.sources] == [AuditSpan(2, 3), AuditSpan(0, 2)]
+    assert lane.span == AuditSpan(2, 5)
 
 
 def test_an_empty_source_needs_no_target() -> None:
     outcome = plan({"a": []}, None, positions={"a": None})
-    assert outcome == Outcome()
+    assert outcome == PlanningOutcome()
 
 
 def test_young_records_may_wait_for_their_topic() -> None:
     now = NOON + 10 * MINUTE
     outcome = plan({"a": minutes(1, 9)}, None, positions={"a": None}, now=now)
-    assert outcome == Outcome()
+    assert outcome == PlanningOutcome()
 
 
 def test_records_without_a_topic_are_unverifiable_if_nobody_read_them() -> (
@@ -170,6 +170,9 @@ def test_records_without_a_topic_are_unverifiable_if_nobody_read_them() -> (
 def test_records_without_a_topic_are_missing_if_the_mirror_read_them() -> None:
     outcome = plan({"a": minutes(1, 2, 3)}, None, positions={"a": 2})
     lane = lane_of(outcome)
-    assert (lane.sources[0].span, lane.span) == (Span(0, 2), Span(0, 0))
+    assert (lane.sources[0].span, lane.span) == (
+        AuditSpan(0, 2),
+        AuditSpan(0, 0),
+    )
     assert lane.topic_id == ""
     assert [gap.records for gap in outcome.unverifiable] == [1]

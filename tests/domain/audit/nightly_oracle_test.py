@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorwatch.domain.audit.plan import Lane
-from mirrorwatch.domain.audit.ranges import Outcome
+from mirrorwatch.domain.audit.ranges import PlanningOutcome
 from tests.support.audit_world import World, lane_of
 
 deeds = st.one_of(
@@ -32,7 +32,9 @@ worlds = st.builds(
 )
 
 
-def nights(world: World, history: list[tuple[str, int]]) -> Iterator[Outcome]:
+def nights(
+    world: World, history: list[tuple[str, int]]
+) -> Iterator[PlanningOutcome]:
     """Live through a history; return the nights that compare something."""
     for deed, count in history:
         if deed != "night":

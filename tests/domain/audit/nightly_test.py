@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from mirrorwatch.domain.audit.plan import Span
+from mirrorwatch.domain.audit.plan import AuditSpan
 from tests.support.audit_world import SLACK, World, a_copied_world, lane_of
 
 HOUR = timedelta(hours=1)
@@ -13,8 +13,8 @@ def test_a_partition_at_rest_is_cut_at_both_ends() -> None:
     world = a_copied_world()
     outcome = world.night()
     lane = lane_of(outcome)
-    assert (lane.cut, lane.span) == ("idle", Span(0, 30))
-    assert lane.sources[0].span == Span(0, 30)
+    assert (lane.cut, lane.span) == ("idle", AuditSpan(0, 30))
+    assert lane.sources[0].span == AuditSpan(0, 30)
     assert (outcome.unverifiable, outcome.stated) == ((), ())
     assert len(lane_of(world.night()).span) == 0
 
@@ -31,15 +31,15 @@ def test_a_sync_is_a_cut_up_to_its_own_record() -> None:
     world = a_copied_world()
     world.write(1)
     lane = lane_of(world.night())
-    assert (lane.cut, lane.span) == ("sync", Span(0, 28))
+    assert (lane.cut, lane.span) == ("sync", AuditSpan(0, 28))
 
 
 def test_without_syncs_the_cut_is_by_time() -> None:
     world = a_copied_world(syncs_every=None)
     world.write(3)
     lane = lane_of(world.night())
-    assert (lane.cut, lane.sources[0].span) == ("timestamp", Span(0, 30))
-    assert lane.span == Span(0, 30)
+    assert (lane.cut, lane.sources[0].span) == ("timestamp", AuditSpan(0, 30))
+    assert lane.span == AuditSpan(0, 30)
 
 
 def test_an_old_sync_is_no_cut_where_time_can_be_one() -> None:
@@ -67,7 +67,7 @@ def test_a_marker_at_the_end_is_no_record_in_flight() -> None:
     world.mark()
     outcome = world.night()
     assert (lane_of(outcome).cut, outcome.stated) == ("idle", ())
-    assert lane_of(outcome).sources[0].span == Span(0, 31)
+    assert lane_of(outcome).sources[0].span == AuditSpan(0, 31)
 
 
 def test_a_drop_below_the_position_is_within_the_range() -> None:
@@ -91,7 +91,7 @@ def test_a_record_from_the_future_does_not_stop_the_audit() -> None:
     world = a_copied_world(syncs_every=None)
     world.source[5] = world.stamps[5] = world.now + timedelta(days=30_000)
     world.write(3)
-    assert lane_of(world.night()).sources[0].span == Span(0, 5)
+    assert lane_of(world.night()).sources[0].span == AuditSpan(0, 5)
     world.write(3)
     outcome = world.night()
     assert outcome.lane is None

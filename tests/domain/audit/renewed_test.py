@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from mirrorwatch.domain.audit.plan import End, Span
+from mirrorwatch.domain.audit.plan import AuditedEnd, AuditSpan
 from tests.domain.audit.alignment_test import SLACK_STEPS, a_long_world
 from tests.domain.audit.merged_test import NOW, minutes, plan
 from tests.support.audit_world import World, a_copied_world, lane_of
@@ -46,7 +46,7 @@ def test_syncs_of_another_topic_are_no_begin() -> None:
 
 
 def test_of_several_sources_the_one_that_is_furthest_behind_counts() -> None:
-    end = End(
+    end = AuditedEnd(
         flow="a->hub",
         topic="t",
         partition=0,
@@ -77,7 +77,7 @@ def test_of_several_sources_the_one_that_is_furthest_behind_counts() -> None:
 def test_records_without_a_target_are_missed_once(
     source_id: str, begin: int
 ) -> None:
-    end = End(
+    end = AuditedEnd(
         flow="a->hub",
         topic="t",
         partition=0,
@@ -90,4 +90,4 @@ def test_records_without_a_target_are_missed_once(
     outcome = plan(
         {"a": minutes(1, 2, 3)}, None, positions={"a": 3}, ends=[end]
     )
-    assert lane_of(outcome).sources[0].span == Span(begin, 3)
+    assert lane_of(outcome).sources[0].span == AuditSpan(begin, 3)

@@ -1,6 +1,6 @@
 from datetime import UTC, date, datetime, timedelta, timezone
 
-from mirrorwatch.domain.audit.plan import Request, Window
+from mirrorwatch.domain.audit.plan import Request, TimeWindow
 
 TODAY = date(2026, 11, 21)
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -15,7 +15,7 @@ def test_a_nightly_run_is_named_after_its_night_and_piece() -> None:
 
 def test_an_ad_hoc_run_is_named_after_its_window_in_utc() -> None:
     santiago = timezone(timedelta(hours=-3))
-    window = Window(
+    window = TimeWindow(
         NOON.astimezone(santiago), NOON + timedelta(hours=1, milliseconds=5)
     )
     name = Request(window=window).run_id(TODAY)

@@ -2,7 +2,12 @@
 
 from datetime import timedelta
 
-from mirrorwatch.domain.audit.facts import Found, Question, RecordAt, converse
+from mirrorwatch.domain.audit.facts import (
+    AuditFound,
+    Question,
+    RecordAt,
+    run_batched,
+)
 from mirrorwatch.domain.audit.ranges import settled_of
 from tests.support.audit_world import World, a_copied_world, lane_of
 
@@ -28,7 +33,7 @@ def test_a_position_says_nothing_of_what_was_written_later() -> None:
 class Expired(World):
     """One whose cluster is asked for nothing that it lost."""
 
-    def _answer(self, question: Question) -> Found:
+    def _answer(self, question: Question) -> AuditFound:
         if isinstance(question, RecordAt):
             assert question.offset >= question.log.retained.start
         return super()._answer(question)
@@ -44,5 +49,5 @@ def test_a_position_in_what_expired_is_looked_for_where_the_log_begins() -> (
     world.source_start = 20
     later = world.now + timedelta(hours=1)
     (feed,) = world.freeze().feeds
-    (found,) = converse([settled_of(feed, later, later)], world.answer)
+    (found,) = run_batched([settled_of(feed, later, later)], world.answer)
     assert found.position == 20

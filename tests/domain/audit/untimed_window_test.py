@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from mirrorwatch.domain.audit.plan import Span
+from mirrorwatch.domain.audit.plan import AuditSpan
 from tests.domain.audit.adhoc_test import a_world, plan
 from tests.support.audit_world import World, lane_of
 
@@ -18,7 +18,7 @@ def a_world_with_one_sync() -> World:
 
 def test_a_whole_log_begins_at_its_start() -> None:
     lane = lane_of(plan(a_world_with_one_sync()))
-    assert lane.sources[0].span == lane.span == Span(0, 30)
+    assert lane.sources[0].span == lane.span == AuditSpan(0, 30)
 
 
 @pytest.mark.parametrize("starts_at_end", [True, None])

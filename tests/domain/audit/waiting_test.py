@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from mirrorwatch.domain.audit.facts import Found, Question, RecordAt
+from mirrorwatch.domain.audit.facts import AuditFound, Question, RecordAt
 from tests.support.audit_world import SETTLE, World, a_copied_world, lane_of
 
 HOUR = timedelta(hours=1)
@@ -13,9 +13,9 @@ STEP = timedelta(minutes=10)
 class Mute(World):
     """One whose record at the position cannot be read."""
 
-    def _answer(self, question: Question) -> Found:
+    def _answer(self, question: Question) -> AuditFound:
         if isinstance(question, RecordAt):
-            return Found(None, failed=True)
+            return AuditFound(None, failed=True)
         return super()._answer(question)
 
 

@@ -6,19 +6,24 @@ from datetime import timedelta
 import pytest
 
 from mirrorwatch.domain.canary.model import (
+    CanarySurvey,
     MirrorPosition,
-    Settlement,
-    Survey,
+    SettledProbe,
     TopicState,
     uncovered,
 )
-from mirrorwatch.domain.canary.tracker import Books, Identity, Sighting, arrive
+from mirrorwatch.domain.canary.tracker import (
+    Arrival,
+    CanaryTracker,
+    Identity,
+    arrive,
+)
 from mirrorwatch.domain.report import Flow, Health
 from tests.domain.canary.world import DEADLINE, START
 
 FLOW = Flow(name="f", source="summit", target="ldf")
 TWO = frozenset({0, 1})
-SURVEY = Survey(
+SURVEY = CanarySurvey(
     at=START,
     source=TopicState(id="s1", partitions=TWO),
     target=TopicState(id="t1", partitions=TWO),
@@ -30,8 +35,8 @@ SURVEY = Survey(
 LATER = START + timedelta(minutes=5)
 
 
-def books(**more: int) -> Books:
-    return Books(
+def books(**more: int) -> CanaryTracker:
+    return CanaryTracker(
         flow=FLOW,
         identity=Identity(),
         warmup=timedelta(minutes=10),
@@ -60,7 +65,7 @@ def test_a_partition_that_appears_later_warms_up() -> None:
     assert kept.is_warming(new, LATER)
     assert not kept.is_warming(new, LATER + timedelta(minutes=10))
     probe = new.send(LATER, warming=True)
-    seen = Sighting(
+    seen = Arrival(
         sequence=probe.sequence,
         target_offset=0,
         seen_at=LATER + timedelta(minutes=9),
@@ -91,7 +96,7 @@ def test_a_target_made_anew_is_read_from_its_start() -> None:
     assert [x.next_offset for x in kept.ledgers.values()] == [0, 0]
 
 
-def proving(position: int) -> Survey:
+def proving(position: int) -> CanarySurvey:
     found = MirrorPosition(
         origin="The committed position",
         position=position,
@@ -101,13 +106,13 @@ def proving(position: int) -> Survey:
     return replace(SURVEY, positions={0: (found,)})
 
 
-def lose_one(kept: Books, survey: Survey) -> int:
+def lose_one(kept: CanaryTracker, survey: CanarySurvey) -> int:
     """Send two probes of which only the first arrives; return the losses."""
     kept.follow(SURVEY)
     ledger = kept.ledgers[0]
     for offset in range(2):
         ledger.ack(ledger.send(START).sequence, offset, START)
-    seen = Sighting(
+    seen = Arrival(
         sequence=1, target_offset=10, seen_at=START, absent_until=START
     )
     arrive(ledger, seen, DEADLINE)
@@ -145,7 +150,7 @@ def test_a_doubt_is_settled(
     kept.ledgers[0].send(START)
     kept.ledgers[0].doubt_unacked()
     (doubt,) = kept.doubts()
-    settled = Settlement(
+    settled = SettledProbe(
         partition=0,
         sequence=doubt.sequence,
         source_offset=offset,

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from mirrorwatch.domain.canary.model import Proof
-from mirrorwatch.domain.canary.tracker import Ledger, Sighting, arrive
+from mirrorwatch.domain.canary.tracker import Arrival, Ledger, arrive
 from tests.domain.canary.world import DEADLINE, START
 
 __all__ = ["LATER", "PROOF", "see", "warmed"]
@@ -38,7 +38,7 @@ def see(
     away: float = 0,
 ) -> object:
     seen_at = START + timedelta(seconds=after)
-    seen = Sighting(
+    seen = Arrival(
         sequence=sequence,
         target_offset=at,
         seen_at=seen_at,

@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 
 from mirrorwatch.domain.canary.model import Proof
 from mirrorwatch.domain.canary.tracker import (
+    Arrival,
     Ledger,
-    Sighting,
     arrive,
     prove,
     settle,
@@ -98,7 +98,7 @@ class World:
             if probe is not None:
                 due_from = self.due_from.get(sequence, probe.sent_at)
                 self.expected_late += self.now - due_from > DEADLINE
-            seen = Sighting(
+            seen = Arrival(
                 sequence=sequence,
                 target_offset=offset,
                 seen_at=self.now,

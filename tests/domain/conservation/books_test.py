@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from mirrorwatch.domain.skips.model import Happening, Kind
+from mirrorwatch.domain.skips.model import SkipEvent, SkipKind
 from tests.domain.conservation.mirror import KEY, TOPIC
 from tests.domain.conservation.world import World
 
@@ -12,7 +12,7 @@ from tests.domain.conservation.world import World
 class Told(World):
     """A world that remembers what was told."""
 
-    def save(self) -> list[Happening]:
+    def save(self) -> list[SkipEvent]:
         with self.store._database.transaction():  # noqa: SLF001
             pass
         return self.store.happenings()
@@ -26,7 +26,9 @@ def watched(*actions: str) -> Told:
     return world
 
 
-def told(world: Told) -> list[tuple[Kind, tuple[tuple[int, int], ...], int]]:
+def told(
+    world: Told,
+) -> list[tuple[SkipKind, tuple[tuple[int, int], ...], int]]:
     return [(x.kind, x.ranges, x.count) for x in world.save()]
 
 
@@ -34,7 +36,7 @@ def test_ten_dropped_between_passing_ones_are_named() -> None:
     world = watched("write 5", "copy 5", "write 10", "drop 10", "look", "look")
     assert told(world) == []
     world.do("write", "copy", "look", "look")
-    assert told(world) == [(Kind.SKIPPED, ((25, 34),), 10)]
+    assert told(world) == [(SkipKind.SKIPPED, ((25, 34),), 10)]
     assert world.tally.skipped == 10
 
 
@@ -45,7 +47,7 @@ def test_a_killed_mirror_that_drops_again_counts_each_once() -> None:
     world.do("flush", "look", "look", "look")
     assert world.skipped == {30, 31, 32}
     assert (world.tally.skipped, world.tally.repeated) == (3, 27)
-    assert [kind for kind, _, _ in told(world)].count(Kind.SKIPPED) == 1
+    assert [kind for kind, _, _ in told(world)].count(SkipKind.SKIPPED) == 1
 
 
 def test_drops_of_which_a_killed_mirror_told_nothing_are_found() -> None:
@@ -69,12 +71,12 @@ def test_the_first_records_that_were_never_read_are_named() -> None:
     world = Told().do("look", "write 50", "drop 50", "write 2", "copy 2")
     assert isinstance(world, Told)
     world.do("flush", "look", "look", "look")
-    assert told(world) == [(Kind.HEAD, ((0, 49),), 50)]
+    assert told(world) == [(SkipKind.HEAD, ((0, 49),), 50)]
 
 
 def test_a_position_past_the_target_proves_a_skip_without_a_pair() -> None:
     world = watched("write 4", "fail 4", "flush", "look", "look", "look")
-    assert told(world) == [(Kind.TAIL, ((20, 23),), 4)]
+    assert told(world) == [(SkipKind.TAIL, ((20, 23),), 4)]
     world.do("write 3", "copy 3", "flush", "look", "look", "look")
     assert world.tally.skipped == 4
 
@@ -129,7 +131,7 @@ def test_what_expired_unread_is_left_to_the_position() -> None:
 def test_what_was_dropped_and_expired_since_cannot_be_verified() -> None:
     world = watched("write 9", "drop 3", "copy", "copy 5", "expire 25")
     world.do("flush", "look", "look", "look")
-    assert [(k, n) for k, _, n in told(world)] == [(Kind.UNVERIFIABLE, 3)]
+    assert [(k, n) for k, _, n in told(world)] == [(SkipKind.UNVERIFIABLE, 3)]
 
 
 @pytest.mark.parametrize("side", ["source", "target"])
@@ -167,7 +169,7 @@ def test_a_pair_that_comes_late_changes_nothing() -> None:
 
 def test_a_stretch_that_nobody_can_read_is_unverifiable() -> None:
     world = watched("deny", "write 9", "drop 4", "copy 5", "look", "look")
-    assert [(k, n) for k, _, n in told(world)] == [(Kind.UNVERIFIABLE, 4)]
+    assert [(k, n) for k, _, n in told(world)] == [(SkipKind.UNVERIFIABLE, 4)]
     assert world.tally.skipped == 0
 
 
@@ -188,5 +190,5 @@ def test_a_pair_of_another_topic_makes_no_loss() -> None:
     world.told.append(astray)
     world.unread.append(astray)
     world.do("copy 9", "flush", "look", "look", "look")
-    assert [(kind, n) for kind, _, n in told(world)] == [(Kind.SKIPPED, 1)]
+    assert [(kind, n) for kind, _, n in told(world)] == [(SkipKind.SKIPPED, 1)]
     assert world.skipped == {30}

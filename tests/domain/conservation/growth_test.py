@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 from mirrorwatch.domain.cluster_view import ClusterView, FlowView, TopicFacts
 from mirrorwatch.domain.mirror_records import Sync
-from mirrorwatch.domain.skips.matching import Reading
-from mirrorwatch.domain.skips.model import Happening, Kind
-from mirrorwatch.domain.skips.tracker import Books
+from mirrorwatch.domain.skips.matching import RangeContent
+from mirrorwatch.domain.skips.model import SkipEvent, SkipKind
+from mirrorwatch.domain.skips.tracker import SkipTracker
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -15,7 +15,7 @@ class Growing:
     """A topic of one partition, copied to its end, that gets a second."""
 
     def __init__(self) -> None:
-        self.books = Books()
+        self.books = SkipTracker()
         self.at = START
         self.source, self.target = [20], [20]
         self.starts = [0]
@@ -50,7 +50,7 @@ class Growing:
             written_at=self.at,
         )
 
-    def copy(self, records: int, *, first: int) -> list[Happening]:
+    def copy(self, records: int, *, first: int) -> list[SkipEvent]:
         """Let the mirror begin somewhere in the second partition."""
         self.source[1], self.target[1] = records, records - first
         self.look(self.sync(1, first, 0))
@@ -65,7 +65,9 @@ class Growing:
             target = {n: n + first for n in range(span.first, span.end)}
             start = self.starts[1]
             kept = {n: look for n, look in source.items() if n >= start}
-            reading = Reading(source=kept, target=target, source_start=start)
+            reading = RangeContent(
+                source=kept, target=target, source_start=start
+            )
             self.books.answer(inquiry, reading, self.at)
         return self.books.happenings
 
@@ -89,7 +91,7 @@ def test_a_new_partition_that_is_copied_from_its_start_is_no_loss() -> None:
 
 def test_the_beginning_of_a_new_partition_that_was_missed_is_named() -> None:
     (head,) = Growing().copy(60, first=50)
-    assert (head.kind, head.partition) == (Kind.HEAD, 1)
+    assert (head.kind, head.partition) == (SkipKind.HEAD, 1)
     assert (head.ranges, head.count) == (((0, 49),), 50)
 
 

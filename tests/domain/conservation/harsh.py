@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from mirrorwatch.domain.skips.matching import Reading
-from mirrorwatch.domain.skips.model import Inquiry
+from mirrorwatch.domain.skips.matching import RangeContent
+from mirrorwatch.domain.skips.model import RangeRequest
 from tests.domain.conservation.mirror import KEY, MARK
 from tests.domain.conservation.world import World
 
@@ -77,7 +77,7 @@ class HarshWorld(World):
         self.told = self.told[-1:]
         self.restart()
 
-    def read(self, inquiry: Inquiry) -> Reading | None:
+    def read(self, inquiry: RangeRequest) -> RangeContent | None:
         for happens in self.meanwhile:
             happens()
         self.meanwhile = []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mirrorwatch.domain.skips.model import Kind
+from mirrorwatch.domain.skips.model import SkipKind
 from tests.domain.conservation.harsh import HarshWorld
 
 MOVED = ("write 3", "mark", "write 3", "copy 6")
@@ -17,7 +17,7 @@ def watched(*actions: str) -> HarshWorld:
     return world
 
 
-def kinds(world: HarshWorld) -> list[Kind]:
+def kinds(world: HarshWorld) -> list[SkipKind]:
     return [happening.kind for happening in world.store.happenings()]
 
 
@@ -25,13 +25,13 @@ def kinds(world: HarshWorld) -> list[Kind]:
 def test_a_copy_that_is_gone_is_not_taken_for_dropped(how: str) -> None:
     world = watched(*MOVED, how, *LOOK)
     assert world.tally.skipped == 0
-    assert Kind.SKIPPED not in kinds(world)
+    assert SkipKind.SKIPPED not in kinds(world)
 
 
 def test_copies_that_expired_cannot_be_verified() -> None:
     world = watched(*MOVED, "expire_here 24", *LOOK)
     assert world.tally.unverifiable == 3
-    assert kinds(world) == [Kind.UNVERIFIABLE]
+    assert kinds(world) == [SkipKind.UNVERIFIABLE]
 
 
 def test_what_compaction_took_of_the_target_is_a_sign_of_nothing() -> None:
@@ -52,7 +52,7 @@ def test_records_that_expire_while_they_are_read_are_no_loss() -> None:
     world.do("expire 24", "expire_meanwhile", *LOOK)
     assert world.tally.skipped == 0
     # Two copies of what is gone, too, explain as many of six offsets.
-    assert kinds(world) == [Kind.UNVERIFIABLE]
+    assert kinds(world) == [SkipKind.UNVERIFIABLE]
     assert world.tally.unverifiable == 4
 
 
@@ -61,5 +61,5 @@ def test_an_altered_copy_is_not_taken_for_dropped() -> None:
     world.target[-1] = None
     world.do("copy 4", *LOOK)
     assert world.tally.skipped == 0
-    assert kinds(world) == [Kind.UNVERIFIABLE]
+    assert kinds(world) == [SkipKind.UNVERIFIABLE]
     assert world.tally.unverifiable == 1

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from mirrorwatch.domain.skips.model import Span, Suspicions
+from mirrorwatch.domain.skips.model import DroppedTailDetector, OffsetRange
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 DROPPED, BUSY = ("dropped", 0), ("busy", 0)
@@ -13,12 +13,12 @@ class Flow:
     """Two partitions: one waits, the other is written every ten seconds."""
 
     def __init__(self, tasks: dict[tuple[str, int], int]) -> None:
-        self.suspicions = Suspicions(patience=timedelta(minutes=2))
+        self.suspicions = DroppedTailDetector(patience=timedelta(minutes=2))
         self.tasks = tasks
         self.at = START
         self.ends = {DROPPED: 30, BUSY: 0}
         self.positions = {DROPPED: 20, BUSY: 0}
-        self.spans: dict[tuple[str, int], Span] = {}
+        self.spans: dict[tuple[str, int], OffsetRange] = {}
 
     def go_on(self, seconds: int, *, copying: int) -> set[tuple[str, int]]:
         """Let time pass; the mirror copies so many records each time."""
@@ -88,10 +88,10 @@ def test_what_was_written_since_their_task_stands_is_only_late() -> None:
     assert flow.go_on(300, copying=5) == {DROPPED}
     flow.ends = flow.ends | {DROPPED: 90}
     assert flow.go_on(3600, copying=0) == {DROPPED}
-    assert flow.spans[DROPPED] == Span(20, 30)
+    assert flow.spans[DROPPED] == OffsetRange(20, 30)
     # It goes on: those are left behind in their turn.
     assert flow.go_on(200, copying=2000) == {DROPPED}
-    assert flow.spans[DROPPED] == Span(20, 90)
+    assert flow.spans[DROPPED] == OffsetRange(20, 90)
 
 
 def test_of_many_ends_some_are_remembered() -> None:

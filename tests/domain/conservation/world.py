@@ -11,9 +11,9 @@ from typing import Self
 
 from mirrorwatch.domain.cluster_view import ClusterView, FlowView, TopicFacts
 from mirrorwatch.domain.mirror_records import Committed
-from mirrorwatch.domain.skips.matching import Reading
-from mirrorwatch.domain.skips.model import Inquiry, Tally
-from mirrorwatch.domain.skips.tracker import Books
+from mirrorwatch.domain.skips.matching import RangeContent
+from mirrorwatch.domain.skips.model import RangeRequest, SkipCounters
+from mirrorwatch.domain.skips.tracker import SkipTracker
 from mirrorwatch.state import Database
 from mirrorwatch.state.skips import SkipsStore
 from tests.domain.conservation.mirror import KEY, MARK, TOPIC, Mirror
@@ -25,7 +25,7 @@ __all__ = ["World"]
 class World(Mirror):
     """Truth, and books that follow it."""
 
-    books: Books = field(default_factory=Books)
+    books: SkipTracker = field(default_factory=SkipTracker)
     store: SkipsStore = field(
         default_factory=lambda: SkipsStore(Database(None), "f")
     )
@@ -103,7 +103,7 @@ class World(Mirror):
             names={TOPIC: TOPIC},
         )
 
-    def read(self, inquiry: Inquiry) -> Reading | None:
+    def read(self, inquiry: RangeRequest) -> RangeContent | None:
         if self.refuse:
             return None
         source = {
@@ -117,7 +117,7 @@ class World(Mirror):
             for down in range(inquiry.target.first, inquiry.target.end)
             if self.target[down] != MARK
         }
-        return Reading(
+        return RangeContent(
             source=source,
             target=target,
             source_start=self.start,
@@ -130,8 +130,8 @@ class World(Mirror):
         return -100 - down if up is None else up + 1000
 
     @property
-    def tally(self) -> Tally:
-        return self.books.tallies.get(TOPIC, Tally())
+    def tally(self) -> SkipCounters:
+        return self.books.tallies.get(TOPIC, SkipCounters())
 
     @property
     def skipped(self) -> set[int]:

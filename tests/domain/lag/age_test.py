@@ -5,8 +5,8 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorwatch.domain.lag.model import Head, LagStatus
-from mirrorwatch.domain.lag.tracker import KEPT, Ends
+from mirrorwatch.domain.lag.model import FirstRecord, LagStatus
+from mirrorwatch.domain.lag.tracker import KEPT, EndHistory
 
 from .view import NOON, a_tracker, a_view, only
 
@@ -41,7 +41,7 @@ def test_a_record_older_than_the_agent_is_read_for_its_age() -> None:
     (wanted,) = tracker.wanted()
     assert (wanted.place, wanted.position, wanted.end) == (("t", 0), 90, 100)
     written = NOON - timedelta(hours=2)
-    tracker.resolve([Head(wanted, 90, written)])
+    tracker.resolve([FirstRecord(wanted, 90, written)])
     lag = only(tracker.take(a_view(5, end=100, committed=90)))
     assert (lag.seconds, lag.at_least) == (7205, False)
     assert list(tracker.wanted()) == []
@@ -51,7 +51,7 @@ def test_markers_at_the_end_are_no_lag() -> None:
     tracker = a_tracker()
     tracker.take(a_view(0, end=101, committed=100))
     (wanted,) = tracker.wanted()
-    tracker.resolve([Head(wanted, None)])
+    tracker.resolve([FirstRecord(wanted, None)])
     lag = only(tracker.take(a_view(5, end=101, committed=100)))
     assert (lag.records, lag.seconds) == (0, 0)
     # What comes behind them does wait, and is looked at again.
@@ -66,7 +66,7 @@ def test_offsets_without_data_before_the_next_record_do_not_wait() -> None:
     tracker = a_tracker()
     tracker.take(a_view(0, end=100, committed=50))
     (wanted,) = tracker.wanted()
-    tracker.resolve([Head(wanted, 70, NOON)])
+    tracker.resolve([FirstRecord(wanted, 70, NOON)])
     lag = only(tracker.take(a_view(5, end=100, committed=50)))
     assert (lag.records, lag.position) == (30, 70)
 
@@ -76,7 +76,7 @@ def test_an_answer_is_void_when_the_mirror_moved_meanwhile() -> None:
     tracker.take(a_view(0, end=100, committed=50))
     (wanted,) = tracker.wanted()
     tracker.take(a_view(5, end=100, committed=60))
-    tracker.resolve([Head(wanted, None)])
+    tracker.resolve([FirstRecord(wanted, None)])
     lag = only(tracker.take(a_view(10, end=100, committed=60)))
     assert lag.records == 40
 
@@ -96,7 +96,7 @@ def test_the_age_of_what_waits_is_never_lost(
     written: list[int], position: int
 ) -> None:
     true: dict[int, float] = {}
-    ends, end = Ends(), 0
+    ends, end = EndHistory(), 0
     for second, count in enumerate(written):
         before, end = end, end + count
         ends.see(end, float(second))
@@ -114,7 +114,7 @@ def test_the_age_of_what_waits_is_never_lost(
 
 
 def test_a_record_that_waits_keeps_its_age_however_much_follows() -> None:
-    ends = Ends()
+    ends = EndHistory()
     for second in range(KEPT * 5):
         ends.see(10 * (second + 1), float(second))
     assert ends.written_at(0) == (0.0, True)
@@ -122,14 +122,14 @@ def test_a_record_that_waits_keeps_its_age_however_much_follows() -> None:
 
 
 def test_an_end_that_stands_is_one_entry() -> None:
-    ends = Ends()
+    ends = EndHistory()
     for second in range(9):
         ends.see(10, float(second))
     assert ends.entries == [(10, 0.0)]
 
 
 def test_the_age_of_what_was_passed_before_is_a_lower_bound() -> None:
-    ends = Ends()
+    ends = EndHistory()
     ends.see(100, 0.0)
     ends.see(200, 5.0)
     ends.pass_(100)
@@ -142,6 +142,6 @@ def test_what_comes_while_a_tail_is_read_does_wait() -> None:
     tracker.take(a_view(0, end=101, committed=100))
     (wanted,) = tracker.wanted()
     tracker.take(a_view(5, end=105, committed=100))
-    tracker.resolve([Head(wanted, None)])
+    tracker.resolve([FirstRecord(wanted, None)])
     lag = only(tracker.take(a_view(10, end=105, committed=100)))
     assert lag.records == 4

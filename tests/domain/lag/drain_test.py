@@ -2,11 +2,11 @@
 
 from datetime import timedelta
 
-from mirrorwatch.domain.lag.tracker import Trend
+from mirrorwatch.domain.lag.tracker import LagTrend
 
 
 def test_it_is_estimated_as_soon_as_a_mirror_goes_on() -> None:
-    trend = Trend()
+    trend = LagTrend()
     # It stands for two minutes; 1,200 records are written meanwhile.
     for second in range(120):
         trend.see(second, 0, min(1200, 20 * second), second)
@@ -22,7 +22,7 @@ def test_it_is_estimated_as_soon_as_a_mirror_goes_on() -> None:
 
 
 def test_what_is_written_meanwhile_is_taken_off() -> None:
-    trend = Trend()
+    trend = LagTrend()
     for second in range(90):
         trend.see(second, 30 * second, 1000 + 10 * second, 5)
     assert trend.drain(200) == timedelta(seconds=10)
@@ -31,7 +31,7 @@ def test_what_is_written_meanwhile_is_taken_off() -> None:
 def test_a_mirror_that_stands_again_drains_slower_and_then_not_at_all() -> (
     None
 ):
-    trend = Trend()
+    trend = LagTrend()
     for second in range(31):
         trend.see(second, 30 * second, 2000, 5)
     fast = trend.drain(1000)

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from mirrorwatch.domain.lag.model import Head
+from mirrorwatch.domain.lag.model import FirstRecord
 
 from .view import a_tracker, a_view, only
 
@@ -68,6 +68,6 @@ def test_what_was_read_at_a_position_is_void_when_it_goes_back() -> None:
     tracker = a_tracker()
     tracker.take(a_view(0, end=101, committed=100))
     (wanted,) = tracker.wanted()
-    tracker.resolve([Head(wanted, None)])
+    tracker.resolve([FirstRecord(wanted, None)])
     lag = only(tracker.take(a_view(5, end=101, committed=50)))
     assert lag.records == 51

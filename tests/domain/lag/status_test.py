@@ -5,12 +5,12 @@ from datetime import timedelta
 import pytest
 
 from mirrorwatch.domain.cluster_view import FlowView
-from mirrorwatch.domain.lag.model import LagStatus, Origin, Position
+from mirrorwatch.domain.lag.model import LagStatus, Position, PositionSource
 from mirrorwatch.domain.lag.tracker import (
     BUCKET,
-    Surroundings,
-    Track,
-    Trend,
+    LagContext,
+    LagTrend,
+    PartitionLag,
     summarize,
 )
 
@@ -70,7 +70,7 @@ def test_what_is_not_known_is_not_called_even(view: FlowView) -> None:
 
 
 def test_lag_that_grows_from_stretch_to_stretch_falls_behind() -> None:
-    trend = Trend()
+    trend = LagTrend()
     for n in range(7):
         for burst in (50, 0):
             trend.see(n * BUCKET + burst, 0, 0, 40.0 + n + burst)
@@ -78,7 +78,7 @@ def test_lag_that_grows_from_stretch_to_stretch_falls_behind() -> None:
 
 
 def test_what_has_caught_up_falls_behind_no_more() -> None:
-    trend = Trend()
+    trend = LagTrend()
     for n in range(6):
         trend.see(n * BUCKET, 0, 0, 40.0 + n)
     assert trend.falls_behind()
@@ -87,7 +87,7 @@ def test_what_has_caught_up_falls_behind_no_more() -> None:
 
 
 def test_bursts_do_not_fall_behind() -> None:
-    trend = Trend()
+    trend = LagTrend()
     for n in range(20):
         trend.see(n * BUCKET, 0, 0, 100.0 * n)
         trend.see(n * BUCKET + 60, 0, 0, 0.0)
@@ -101,16 +101,16 @@ def test_bursts_do_not_fall_behind() -> None:
 def test_a_topic_stalls_alone_and_stops_with_all_others(
     others_moved: float, status: LagStatus
 ) -> None:
-    track = Track(epoch=("a", "b"), moved_at=NOON)
-    track.move(Position(5, Origin.SYNC), 9, NOON)
+    track = PartitionLag(epoch=("a", "b"), moved_at=NOON)
+    track.move(Position(5, PositionSource.SYNC), 9, NOON)
     lag = summarize(
         "t",
         {0: track},
-        Surroundings(
+        LagContext(
             now=NOON + timedelta(seconds=60),
             topic_class="",
             configs=None,
-            trend=Trend(),
+            trend=LagTrend(),
             starts={},
             flow_moved_at=NOON + timedelta(seconds=others_moved),
         ),
@@ -122,18 +122,22 @@ def test_an_idle_topic_whose_records_come_after_all_stopped_is_stopped() -> (
     None
 ):
     """Others went on after it had moved last, but not while it had to."""
-    track = Track(epoch=("a", "b"), moved_at=NOON)
-    track.move(Position(9, Origin.SYNC), 9, NOON)
-    track.move(Position(9, Origin.SYNC), 9, NOON + timedelta(seconds=49))
-    track.move(Position(9, Origin.SYNC), 15, NOON + timedelta(seconds=50))
+    track = PartitionLag(epoch=("a", "b"), moved_at=NOON)
+    track.move(Position(9, PositionSource.SYNC), 9, NOON)
+    track.move(
+        Position(9, PositionSource.SYNC), 9, NOON + timedelta(seconds=49)
+    )
+    track.move(
+        Position(9, PositionSource.SYNC), 15, NOON + timedelta(seconds=50)
+    )
     lag = summarize(
         "t",
         {0: track},
-        Surroundings(
+        LagContext(
             now=NOON + timedelta(seconds=100),
             topic_class="",
             configs=None,
-            trend=Trend(),
+            trend=LagTrend(),
             starts={},
             flow_moved_at=NOON + timedelta(seconds=45),
         ),
@@ -143,14 +147,14 @@ def test_an_idle_topic_whose_records_come_after_all_stopped_is_stopped() -> (
 
 
 def test_stretches_that_were_not_seen_make_no_trend() -> None:
-    trend = Trend()
+    trend = LagTrend()
     for n in range(7):
         trend.see(3 * n * BUCKET, 0, 0, 40.0 + n)
     assert not trend.falls_behind()
 
 
 def test_what_grows_does_not_drain() -> None:
-    trend = Trend()
+    trend = LagTrend()
     trend.see(0, 0, 0, 0)
     trend.see(10, 100, 200, 0)
     assert trend.drain(100) is None

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from mirrorwatch.domain.notices.model import Kind
-from mirrorwatch.domain.notices.notifier import Policy
+from mirrorwatch.domain.notices.model import NoticeKind
+from mirrorwatch.domain.notices.notifier import NotificationPolicy
 from mirrorwatch.domain.report import Health
 from tests.support.builders import FLOW
 from tests.support.notices import Telling
@@ -25,12 +25,15 @@ def test_a_fault_is_told_once_it_has_stood_and_so_is_its_end() -> None:
     (recovered,) = telling.last(OK, HOUR)
 
     assert (worse.kind, worse.before, worse.health) == (
-        *(Kind.WORSE, OK),
+        *(NoticeKind.WORSE, OK),
         CRITICAL,
     )
     assert worse.at - began == timedelta(seconds=30)
     assert worse.since == began
-    assert (recovered.kind, recovered.before) == (Kind.RECOVERED, CRITICAL)
+    assert (recovered.kind, recovered.before) == (
+        NoticeKind.RECOVERED,
+        CRITICAL,
+    )
     assert recovered.lasted == 10 * MINUTE
     (change,) = recovered.changes
     assert (change.before, change.verdict.health) == (CRITICAL, OK)
@@ -57,7 +60,7 @@ def test_one_broken_flow_is_one_message() -> None:
     recovered = telling.last(dict.fromkeys(checks, OK), HOUR)
 
     assert [c.verdict.check for c in worse.changes] == ["canary"]
-    assert [n.kind for n in recovered] == [Kind.RECOVERED]
+    assert [n.kind for n in recovered] == [NoticeKind.RECOVERED]
 
 
 def test_a_notice_names_the_worst_check_first() -> None:
@@ -73,7 +76,7 @@ def test_one_more_bad_check_is_told_later() -> None:
     (first,) = telling.last({"canary": CRITICAL, "skips": OK}, 5 * MINUTE)
     both = {"canary": CRITICAL, "skips": CRITICAL}
     (second,) = telling.last(both, HOUR)
-    assert second.kind is Kind.CHANGED
+    assert second.kind is NoticeKind.CHANGED
     assert second.at - first.at == 15 * MINUTE
 
 
@@ -101,21 +104,21 @@ def test_a_flow_that_never_stands_still_is_told_once() -> None:
         telling.last(OK, 10 * SECOND)
     assert [n.health for n in telling.told] == [CRITICAL]
     (recovered,) = telling.last(OK, 10 * MINUTE)
-    assert recovered.kind is Kind.RECOVERED
+    assert recovered.kind is NoticeKind.RECOVERED
 
 
 def test_nobody_can_tell_is_never_told_as_recovered() -> None:
     telling = Telling()
     telling.last(CRITICAL, MINUTE)
     (notice,) = telling.last(UNKNOWN, HOUR)
-    assert (notice.kind, notice.health) == (Kind.UNKNOWN, UNKNOWN)
+    assert (notice.kind, notice.health) == (NoticeKind.UNKNOWN, UNKNOWN)
 
 
 def test_that_nobody_can_tell_is_told_after_two_minutes() -> None:
     telling = Telling()
     assert telling.last(UNKNOWN, 2 * MINUTE) == []
     (notice,) = telling.tick(UNKNOWN)
-    assert (notice.kind, notice.health) == (Kind.UNKNOWN, UNKNOWN)
+    assert (notice.kind, notice.health) == (NoticeKind.UNKNOWN, UNKNOWN)
 
 
 def test_what_is_bad_after_nobody_could_tell_has_to_stand_too() -> None:
@@ -134,32 +137,37 @@ def test_a_flow_of_which_nothing_is_judged_is_not_well() -> None:
 
 
 def test_a_standing_critical_flow_is_reminded_of() -> None:
-    telling = Telling(Policy(remind=4 * HOUR))
+    telling = Telling(NotificationPolicy(remind=4 * HOUR))
     first, *reminders = telling.last(CRITICAL, 12 * HOUR + 2 * MINUTE)
-    assert [n.kind for n in reminders] == [Kind.REMINDER] * 3
+    assert [n.kind for n in reminders] == [NoticeKind.REMINDER] * 3
     assert reminders[-1].at - first.at == 12 * HOUR
 
 
 @pytest.mark.parametrize(
     ("policy", "health"),
-    [(Policy(remind=timedelta()), CRITICAL), (Policy(), WARNING)],
+    [
+        (NotificationPolicy(remind=timedelta()), CRITICAL),
+        (NotificationPolicy(), WARNING),
+    ],
 )
-def test_it_is_not_reminded_of(policy: Policy, health: Health) -> None:
+def test_it_is_not_reminded_of(
+    policy: NotificationPolicy, health: Health
+) -> None:
     telling = Telling(policy)
     assert len(telling.last(health, 24 * HOUR, every=MINUTE)) == 1
 
 
 def test_warnings_are_not_told_where_only_critical_is_wanted() -> None:
-    telling = Telling(Policy(minimum="critical"))
+    telling = Telling(NotificationPolicy(minimum="critical"))
     assert telling.last({"lag": WARNING, "canary": OK}, HOUR) == []
     (critical,) = telling.last({"lag": WARNING, "canary": CRITICAL}, HOUR)
     assert [c.verdict.check for c in critical.changes] == ["canary"]
     (end,) = telling.last({"lag": WARNING, "canary": OK}, HOUR)
-    assert end.kind is Kind.RECOVERED
+    assert end.kind is NoticeKind.RECOVERED
 
 
 def test_a_warning_does_not_hide_that_nobody_can_tell() -> None:
-    telling = Telling(Policy(minimum="critical"))
+    telling = Telling(NotificationPolicy(minimum="critical"))
     (notice,) = telling.last({"lag": WARNING, "canary": UNKNOWN}, HOUR)
     assert notice.health is UNKNOWN
 
@@ -186,11 +194,13 @@ def test_what_recovered_in_maintenance_is_told_after_it() -> None:
     telling.last(CRITICAL, MINUTE)
     assert telling.last(OK, HOUR, held={FLOW.name}) == []
     (notice,) = telling.last(OK, 2 * MINUTE)
-    assert notice.kind is Kind.RECOVERED
+    assert notice.kind is NoticeKind.RECOVERED
 
 
 def test_a_quick_recovery_waits_for_the_hold_down_of_what_was_told() -> None:
-    telling = Telling(Policy(hold=5 * MINUTE, recovery=timedelta()))
+    telling = Telling(
+        NotificationPolicy(hold=5 * MINUTE, recovery=timedelta())
+    )
     (worse,) = telling.last(CRITICAL, 6 * MINUTE)
     (recovered,) = telling.last(OK, HOUR)
     assert recovered.at - worse.at == 5 * MINUTE

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mirrorwatch.domain.notices.model import Books
-from mirrorwatch.domain.notices.notifier import Policy
+from mirrorwatch.domain.notices.model import NotificationState
+from mirrorwatch.domain.notices.notifier import NotificationPolicy
 from mirrorwatch.domain.report import Health
 from mirrorwatch.state.codec import from_json, to_json
 from tests.support.builders import FLOW
@@ -44,7 +44,7 @@ steps = st.lists(
 )
 
 policies = st.builds(
-    Policy,
+    NotificationPolicy,
     minimum=st.sampled_from(["warning", "critical"]),
     hold=st.sampled_from([0, 10, 30, 300]).map(lambda s: s * SECOND),
     recovery=st.sampled_from([0, 60, 300]).map(lambda s: s * SECOND),
@@ -53,13 +53,17 @@ policies = st.builds(
 )
 
 
-def run(policy: Policy, row: list[Step]) -> tuple[Telling, list[str]]:
+def run(
+    policy: NotificationPolicy, row: list[Step]
+) -> tuple[Telling, list[str]]:
     """Tick through a row; say who was told of although they were held."""
     telling = Telling(policy, flows=[FLOW, OTHER])
     wrong = []
     for step in row:
         if step.restarts:
-            telling.books = from_json(Books, to_json(telling.books))
+            telling.books = from_json(
+                NotificationState, to_json(telling.books)
+            )
             telling.restart()
         notices = telling.tick(
             {"canary": step.health, "lag": step.other},
@@ -83,9 +87,9 @@ def settle(telling: Telling) -> None:
 
 
 @given(policies, steps)
-@example(Policy(hold=timedelta()), [])
+@example(NotificationPolicy(hold=timedelta()), [])
 def test_after_quiet_people_believe_what_is_true(
-    policy: Policy, row: list[Step]
+    policy: NotificationPolicy, row: list[Step]
 ) -> None:
     telling, _ = run(policy, row)
     settle(telling)
@@ -100,7 +104,7 @@ def test_after_quiet_people_believe_what_is_true(
 
 @given(policies, steps)
 def test_every_notice_goes_on_from_what_was_told_before(
-    policy: Policy, row: list[Step]
+    policy: NotificationPolicy, row: list[Step]
 ) -> None:
     telling, _ = run(policy, row)
     settle(telling)
@@ -115,7 +119,7 @@ def test_every_notice_goes_on_from_what_was_told_before(
 
 @given(policies, steps)
 def test_no_flow_is_told_of_twice_within_the_hold_down(
-    policy: Policy, row: list[Step]
+    policy: NotificationPolicy, row: list[Step]
 ) -> None:
     telling, _ = run(policy, row)
     for flow in (FLOW.name, OTHER.name):
@@ -126,7 +130,7 @@ def test_no_flow_is_told_of_twice_within_the_hold_down(
 
 @given(policies, steps)
 def test_nothing_is_told_of_a_flow_in_maintenance(
-    policy: Policy, row: list[Step]
+    policy: NotificationPolicy, row: list[Step]
 ) -> None:
     _, wrong = run(policy, row)
     assert wrong == []
@@ -134,7 +138,7 @@ def test_nothing_is_told_of_a_flow_in_maintenance(
 
 @given(policies, steps)
 def test_no_hour_has_more_notices_than_allowed(
-    policy: Policy, row: list[Step]
+    policy: NotificationPolicy, row: list[Step]
 ) -> None:
     telling, _ = run(policy, row)
     times = [n.at for n in telling.told]
@@ -145,7 +149,7 @@ def test_no_hour_has_more_notices_than_allowed(
 
 @given(policies, steps)
 def test_no_number_of_untold_changes_is_negative(
-    policy: Policy, row: list[Step]
+    policy: NotificationPolicy, row: list[Step]
 ) -> None:
     telling, _ = run(policy, row)
     settle(telling)
@@ -155,7 +159,7 @@ def test_no_number_of_untold_changes_is_negative(
 
 @given(steps)
 def test_every_notice_was_true_when_it_was_made(row: list[Step]) -> None:
-    policy = Policy()
+    policy = NotificationPolicy()
     telling, _ = run(policy, row)
     for notice in telling.told:
         named = {c.verdict.health for c in notice.changes}

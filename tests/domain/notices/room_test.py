@@ -2,8 +2,8 @@
 
 from datetime import timedelta
 
-from mirrorwatch.domain.notices.model import Kind
-from mirrorwatch.domain.notices.notifier import Policy
+from mirrorwatch.domain.notices.model import NoticeKind
+from mirrorwatch.domain.notices.notifier import NotificationPolicy
 from mirrorwatch.domain.report import Health
 from tests.support.builders import FLOW
 from tests.support.notices import OTHER, Telling
@@ -14,7 +14,7 @@ MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 
 
 def test_what_found_no_room_is_summed_up_in_the_next_notice() -> None:
-    telling = Telling(Policy(most_per_hour=2))
+    telling = Telling(NotificationPolicy(most_per_hour=2))
     for _ in range(8):
         telling.last(CRITICAL, 2 * MINUTE)
         telling.last(OK, 2 * MINUTE)
@@ -25,12 +25,12 @@ def test_what_found_no_room_is_summed_up_in_the_next_notice() -> None:
     # Four times it was bad and nobody was told; it is well, as was told.
     (after,) = telling.last(CRITICAL, HOUR)
 
-    assert after.kind is Kind.WORSE
+    assert after.kind is NoticeKind.WORSE
     assert after.untold == 7
 
 
 def test_what_still_stands_when_there_is_room_is_told_then() -> None:
-    telling = Telling(Policy(most_per_hour=1))
+    telling = Telling(NotificationPolicy(most_per_hour=1))
     telling.last(WARNING, MINUTE)
     (late,) = telling.last(CRITICAL, HOUR)
     assert (late.before, late.health, late.untold) == (WARNING, CRITICAL, 0)
@@ -38,12 +38,15 @@ def test_what_still_stands_when_there_is_room_is_told_then() -> None:
 
 def test_a_flow_that_broke_goes_before_one_that_is_reminded_of() -> None:
     telling = Telling(
-        Policy(most_per_hour=1, remind=HOUR), flows=[FLOW, OTHER]
+        NotificationPolicy(most_per_hour=1, remind=HOUR), flows=[FLOW, OTHER]
     )
     telling.last(CRITICAL, HOUR)
     for _ in range(20):
         telling.tick(OK, flow=OTHER.name, after=5 * MINUTE)
-    assert [n.kind for n in telling.told] == [Kind.WORSE, *[Kind.REMINDER] * 2]
+    assert [n.kind for n in telling.told] == [
+        NoticeKind.WORSE,
+        *[NoticeKind.REMINDER] * 2,
+    ]
     telling.told.clear()
 
     for _ in range(24):

@@ -4,7 +4,12 @@ import json
 from dataclasses import replace
 from datetime import timedelta
 
-from mirrorwatch.domain.notices.model import Change, Kind, Message, Notice
+from mirrorwatch.domain.notices.model import (
+    CheckChange,
+    Notice,
+    NoticeKind,
+    NoticeMessage,
+)
 from mirrorwatch.domain.notices.text import Links, to_message
 from mirrorwatch.domain.report import Health
 from tests.support.builders import FLOW, NOON, a_verdict
@@ -15,13 +20,13 @@ LINKS = Links("https://watch.example", lambda check, _: f"/runbook#{check}")
 LOST = Notice(
     at=NOON,
     flow=FLOW.name,
-    kind=Kind.WORSE,
+    kind=NoticeKind.WORSE,
     health=Health.CRITICAL,
     before=Health.OK,
     since=NOON - timedelta(minutes=3),
     lasted=timedelta(minutes=3),
     changes=(
-        Change(
+        CheckChange(
             verdict=a_verdict(
                 Health.CRITICAL,
                 reason="1 probe was lost",
@@ -29,7 +34,7 @@ LOST = Notice(
             ),
             before=Health.OK,
         ),
-        Change(
+        CheckChange(
             verdict=a_verdict(Health.OK, check="lag", reason="Nothing waits"),
             before=Health.WARNING,
         ),
@@ -39,7 +44,7 @@ LOST = Notice(
 )
 
 
-def said(notice: Notice) -> Message:
+def said(notice: Notice) -> NoticeMessage:
     return to_message(notice, LINKS)
 
 
@@ -87,15 +92,15 @@ def test_programs_read_the_same() -> None:
 
 
 def test_each_title_says_how_the_flow_is() -> None:
-    def title(kind: Kind, health: Health) -> str:
+    def title(kind: NoticeKind, health: Health) -> str:
         return said(replace(LOST, kind=kind, health=health)).title
 
     assert [
-        title(Kind.UNKNOWN, Health.UNKNOWN),
-        title(Kind.BETTER, Health.WARNING),
-        title(Kind.CHANGED, Health.CRITICAL),
-        title(Kind.REMINDER, Health.CRITICAL),
-        title(Kind.RECOVERED, Health.OK),
+        title(NoticeKind.UNKNOWN, Health.UNKNOWN),
+        title(NoticeKind.BETTER, Health.WARNING),
+        title(NoticeKind.CHANGED, Health.CRITICAL),
+        title(NoticeKind.REMINDER, Health.CRITICAL),
+        title(NoticeKind.RECOVERED, Health.OK),
     ] == [
         "summit->ldf cannot be judged",
         "summit->ldf is better, but has a warning",

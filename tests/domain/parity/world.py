@@ -9,13 +9,13 @@ from mirrorwatch.domain.parity.metrics import topic_figures
 from mirrorwatch.domain.parity.topics import TopicsObservation, judge_topics
 from mirrorwatch.domain.report import Flow, Verdict
 from mirrorwatch.domain.topics import (
-    Carriage,
     DefaultNaming,
     IdentityNaming,
     Naming,
+    ReplicatedTopics,
     Selection,
 )
-from mirrorwatch.sources.mirror_state import Positions
+from mirrorwatch.sources.mirror_state import MirrorState
 from mirrorwatch.sources.parity import Parity, ParitySettings
 from mirrorwatch.state import Database
 from mirrorwatch.state.documents import StandingStore
@@ -61,11 +61,11 @@ class World:
         refresh: timedelta = 10 * MINUTE,
     ) -> None:
         self.database = Database(None)
-        self.carriage = Carriage(
+        self.carriage = ReplicatedTopics(
             selection=Selection(), naming=naming, target_alias="ldf"
         )
         self.settings = ParitySettings(chosen=chosen)
-        self.positions = Positions()
+        self.positions = MirrorState()
         self.now = NOON
         self.refresh = refresh
         if wants is not None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mirrorwatch.domain.position.model import Kind
+from mirrorwatch.domain.position.model import ResetKind
 from mirrorwatch.domain.report import Health
 
 from .world import World
@@ -90,7 +90,10 @@ def test_a_running_mirror_begins_anew_before_the_cut_is_believed(
     world.tick(6)
     assert world.verdict().health is Health.WARNING
     assert "the mirror has begun anew" in world.verdict().reason
-    assert (world.reset().kind, world.reset().harmless) == (Kind.BEYOND, True)
+    assert (world.reset().kind, world.reset().harmless) == (
+        ResetKind.BEYOND,
+        True,
+    )
     # It goes on there as if nothing had been.
     world.source["t"].ends[0] = 90
     world.target["t"].ends[0] = 190

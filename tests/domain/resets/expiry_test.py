@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from mirrorwatch.domain.position.model import Kind
+from mirrorwatch.domain.position.model import ResetKind
 from mirrorwatch.domain.report import Health
 
 from .world import World
@@ -33,7 +33,11 @@ def test_records_that_wait_are_no_reset(world: World) -> None:
 def test_records_that_expire_are_critical_and_counted(world: World) -> None:
     overrun(world, 250)
     reset = world.reset()
-    assert (reset.kind, reset.first, reset.end) == (Kind.EXPIRED, 100, 250)
+    assert (reset.kind, reset.first, reset.end) == (
+        ResetKind.EXPIRED,
+        100,
+        250,
+    )
     assert world.verdict().health is Health.CRITICAL
     assert "150 records expired at summit" in world.verdict().reason
     assert "t[0] offsets [100, 250)" in world.verdict().reason
@@ -165,7 +169,7 @@ def test_another_target_topic_says_nothing_of_the_position(
     overrun(world, 250)
     world.tick(40)
     kinds = {r.kind: r.count for r in world.resets}
-    assert kinds[Kind.EXPIRED] == 150
+    assert kinds[ResetKind.EXPIRED] == 150
 
 
 def test_a_topic_first_seen_with_a_gap_is(world: World) -> None:

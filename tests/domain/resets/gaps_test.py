@@ -2,7 +2,7 @@
 
 import pytest
 
-from mirrorwatch.domain.position.model import Kind
+from mirrorwatch.domain.position.model import ResetKind
 from mirrorwatch.domain.report import Health
 
 from .world import Log, World
@@ -18,7 +18,11 @@ def passed(world: World, start: int, first: int, copies: int) -> None:
 
 def is_told(world: World) -> None:
     reset = world.reset()
-    assert (reset.kind, reset.first, reset.end) == (Kind.EXPIRED, 100, 250)
+    assert (reset.kind, reset.first, reset.end) == (
+        ResetKind.EXPIRED,
+        100,
+        250,
+    )
     assert reset.settled is not None
     assert world.verdict().health is Health.CRITICAL
     assert "150 records expired at summit" in world.verdict().reason

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mirrorwatch.domain.position.model import Kind
+from mirrorwatch.domain.position.model import ResetKind
 from mirrorwatch.domain.report import Health
 
 from .world import World
@@ -28,7 +28,7 @@ def test_another_cluster_is_critical_until_the_right_one_answers(
     )
     world.restart()
     world.tick(3)
-    assert world.reset().kind is Kind.OTHER_CLUSTER
+    assert world.reset().kind is ResetKind.OTHER_CLUSTER
     world.ids["summit"] = "S"
     world.source["t"].id = old
     world.settle()

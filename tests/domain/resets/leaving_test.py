@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from mirrorwatch.domain.position.model import Kind
+from mirrorwatch.domain.position.model import ResetKind
 from mirrorwatch.domain.report import Health
 
 from .world import Log, World
@@ -76,7 +76,7 @@ def test_a_position_beyond_the_end_goes_with_its_log() -> None:
     assert world.resets == ()
     world.source["t"] = log
     world.tick(5)
-    assert world.reset().kind is Kind.BEYOND
+    assert world.reset().kind is ResetKind.BEYOND
 
 
 def test_one_made_again_twice_is_held_to_the_first_position() -> None:

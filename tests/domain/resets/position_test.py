@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from mirrorwatch.domain.position.check import PositionLimits, judge_position
-from mirrorwatch.domain.position.model import Kind
+from mirrorwatch.domain.position.model import ResetKind
 from mirrorwatch.domain.report import Health
 
 from .world import FLOW, World
@@ -46,7 +46,7 @@ def test_an_offsets_topic_that_is_gone_is_critical(world: World) -> None:
     world.homes["offsets"] = None
     world.committed.clear()
     world.tick()
-    assert world.reset().kind is Kind.OFFSETS_GONE
+    assert world.reset().kind is ResetKind.OFFSETS_GONE
     assert "positions of 1 partition" in world.verdict().reason
     assert "everything that the source still holds" in world.verdict().reason
     world.homes["offsets"] = "o2"
@@ -54,7 +54,7 @@ def test_an_offsets_topic_that_is_gone_is_critical(world: World) -> None:
     world.commit(40)
     world.settle()
     kinds = [r.kind for r in world.resets]
-    assert kinds == [Kind.OFFSETS_GONE, Kind.REWIND]
+    assert kinds == [ResetKind.OFFSETS_GONE, ResetKind.REWIND]
     assert "is not the one that it was" in world.verdict().reason
     assert world.seen.counts == {"t": 2}
 

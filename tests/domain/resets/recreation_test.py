@@ -2,7 +2,7 @@
 
 import pytest
 
-from mirrorwatch.domain.position.model import Kind
+from mirrorwatch.domain.position.model import ResetKind
 from mirrorwatch.domain.report import Health
 
 from .world import Log, World
@@ -20,7 +20,7 @@ def test_one_that_grew_past_the_position_is_critical_at_once() -> None:
     world = remade(300)
     reset = world.reset()
     assert (reset.kind, reset.first, reset.end) == (
-        Kind.SOURCE_RECREATED,
+        ResetKind.SOURCE_RECREATED,
         0,
         100,
     )
@@ -62,7 +62,7 @@ def test_a_shorter_one_is_critical_until_the_mirror_begins_anew() -> None:
     world.settle()
     assert world.verdict().health is Health.WARNING
     assert "begun anew with its first record" in world.verdict().reason
-    assert [r.kind for r in world.resets] == [Kind.SOURCE_RECREATED]
+    assert [r.kind for r in world.resets] == [ResetKind.SOURCE_RECREATED]
 
 
 def test_an_empty_one_is_a_warning_until_it_holds_records() -> None:
@@ -127,10 +127,10 @@ def test_commits_of_the_old_topic_are_not_of_the_new_one() -> None:
     world.tick(2)
     world.sync(0, 100)
     world.tick(8)
-    assert Kind.BEYOND not in {r.kind for r in world.resets}
+    assert ResetKind.BEYOND not in {r.kind for r in world.resets}
     world.commit(30)
     world.settle()
-    assert Kind.REWIND not in {r.kind for r in world.resets}
+    assert ResetKind.REWIND not in {r.kind for r in world.resets}
 
 
 def test_what_the_mirror_had_not_copied_of_the_old_one_is_told() -> None:
@@ -191,7 +191,7 @@ def test_a_topic_that_goes_away_is_no_alarm(again: bool) -> None:
     if again:
         world.source["t"] = Log("s2", {0: 300})
         world.tick()
-        assert world.reset().kind is Kind.SOURCE_RECREATED
+        assert world.reset().kind is ResetKind.SOURCE_RECREATED
     else:
         world.source["t"] = log
         world.settle()
@@ -233,6 +233,6 @@ def test_syncs_read_just_before_are_of_the_old_topic() -> None:
     world.target["t"] = Log("t2", {0: 0})
     world.settle()
     source, target = sorted(world.resets, key=lambda r: r.kind)
-    assert (source.kind, source.end) == (Kind.SOURCE_RECREATED, 121)
+    assert (source.kind, source.end) == (ResetKind.SOURCE_RECREATED, 121)
     assert source.settled is None
-    assert target.kind is Kind.TARGET_RECREATED
+    assert target.kind is ResetKind.TARGET_RECREATED

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from mirrorwatch.domain.position.model import Kind
+from mirrorwatch.domain.position.model import ResetKind
 from mirrorwatch.domain.report import Health
 
 from .world import World
@@ -98,7 +98,7 @@ def test_a_commit_that_goes_back_is_a_rewind(world: World) -> None:
     world.commit(20)
     world.settle()
     assert (world.reset().kind, world.reset().first, world.reset().end) == (
-        Kind.REWIND,
+        ResetKind.REWIND,
         20,
         100,
     )

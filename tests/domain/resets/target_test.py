@@ -1,6 +1,6 @@
 """Topics that were made again at the target."""
 
-from mirrorwatch.domain.position.model import Kind
+from mirrorwatch.domain.position.model import ResetKind
 from mirrorwatch.domain.report import Health
 
 from .world import Log, World
@@ -10,7 +10,7 @@ def test_one_made_again_at_the_target_is_critical() -> None:
     world = World.settled()
     world.target["t"] = Log("t2", {0: 0})
     world.tick()
-    assert world.reset().kind is Kind.TARGET_RECREATED
+    assert world.reset().kind is ResetKind.TARGET_RECREATED
     assert world.verdict().health is Health.CRITICAL
     assert "1 partition (100 offsets) is gone there" in world.verdict().reason
     # The mirror goes on, and its offsets say nothing about old copies.

@@ -4,7 +4,7 @@ mirror's transactions leave markers.
 
 import pytest
 
-from mirrorwatch.domain.position.model import Kind
+from mirrorwatch.domain.position.model import ResetKind
 from mirrorwatch.domain.report import Health
 
 from .world import Log, World
@@ -21,7 +21,10 @@ def test_what_others_write_hides_no_loss() -> None:
     assert (world.reset().first, world.reset().end) == (100, 250)
     world.sync(250, 700)
     world.settle()
-    assert (world.reset().kind, world.reset().count) == (Kind.EXPIRED, 150)
+    assert (world.reset().kind, world.reset().count) == (
+        ResetKind.EXPIRED,
+        150,
+    )
 
 
 def test_a_merged_topic_that_goes_on_is_ok() -> None:

@@ -9,10 +9,10 @@ from mirrorwatch.domain.mirror_records import Committed, Sync
 from mirrorwatch.domain.position.check import PositionLimits, judge_position
 from mirrorwatch.domain.position.model import (
     PositionObservation,
+    PositionState,
     Reset,
-    ResetBooks,
 )
-from mirrorwatch.domain.position.tracker import News, ResetWatch
+from mirrorwatch.domain.position.tracker import PositionInputs, PositionTracker
 from mirrorwatch.domain.report import Verdict
 from mirrorwatch.exceptions import StateError
 from mirrorwatch.state import Database
@@ -77,7 +77,7 @@ class World:
 
     def restart(self) -> None:
         """Start the agent, which reads the mirror's topics from the start."""
-        self.watch = ResetWatch(
+        self.watch = PositionTracker(
             flow=FLOW,
             source="summit",
             target="ldf",
@@ -126,7 +126,7 @@ class World:
     def tick(self, times: int = 1) -> None:
         for _ in range(times):
             self.now += TICK
-            news = News(
+            news = PositionInputs(
                 syncs=tuple(self._unread),
                 homes=dict(self.homes),
                 empty_until=self.empty_until,
@@ -165,7 +165,7 @@ class World:
         (found,) = self.resets
         return found
 
-    def books(self) -> ResetBooks:
+    def books(self) -> PositionState:
         return self.store.load()
 
     def _save(self) -> None:

@@ -2,12 +2,12 @@
 
 import json
 
-from mirrorwatch.domain.notices.model import Line, Message
+from mirrorwatch.domain.notices.model import Line, NoticeMessage
 from mirrorwatch.sinks.notify import to_slack, to_webhook
 from tests.support.builders import NOON
 
 PAGE = "https://watch.example"
-MESSAGE = Message(
+MESSAGE = NoticeMessage(
     id="summit->ldf@12:00",
     at=NOON,
     title="summit->ldf is critical",
@@ -36,9 +36,9 @@ def test_slack_gets_text_with_its_own_marks_escaped() -> None:
 
 def test_no_block_is_longer_than_slack_takes() -> None:
     lines = tuple(Line(text="x" * 400) for _ in range(12))
-    blocks = to_slack(Message(id="1", at=NOON, title="t" * 4000, lines=lines))[
-        "blocks"
-    ]
+    blocks = to_slack(
+        NoticeMessage(id="1", at=NOON, title="t" * 4000, lines=lines)
+    )["blocks"]
     assert len(blocks) == 3
     assert all(len(block["text"]["text"]) <= 3000 for block in blocks)
 

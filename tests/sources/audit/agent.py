@@ -12,11 +12,11 @@ from mirrorwatch.domain.audit.flow_result import AuditObservation
 from mirrorwatch.domain.report import Verdict
 from mirrorwatch.sources.audit.job import JobSettings, ResultFolder
 from mirrorwatch.sources.audit.worker import (
+    AuditAttempts,
+    AuditStarter,
     AuditWorker,
-    Diary,
     FlowAudits,
     Schedule,
-    Starter,
 )
 from mirrorwatch.state import Database
 from mirrorwatch.state.documents import DocumentStore
@@ -35,8 +35,8 @@ SCHEDULE = Schedule(to_trigger("0 2 * * *"))
 LIMITS = AuditLimits(timeout=6 * HOUR)
 
 
-def diary_of(database: Database) -> DocumentStore[Diary]:
-    return DocumentStore(database, "", "audit_diary", Diary)
+def diary_of(database: Database) -> DocumentStore[AuditAttempts]:
+    return DocumentStore(database, "", "audit_diary", AuditAttempts)
 
 
 class Agent:
@@ -56,7 +56,7 @@ class Agent:
         self.at(now)
         starter = None
         if act is not None:
-            starter = Starter(
+            starter = AuditStarter(
                 settings=JobSettings(
                     command=audit_command(folder, act),
                     memory=2048,

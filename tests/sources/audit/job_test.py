@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mirrorwatch.sources.audit.job import Job, JobSettings
+from mirrorwatch.sources.audit.job import AuditProcess, JobSettings
 from tests.support.audit_job import audit_command
 from tests.support.watch import wait_until
 
@@ -25,7 +25,7 @@ def settings(
     )
 
 
-def status_of(job: Job) -> int | None:
+def status_of(job: AuditProcess) -> int | None:
     wait_until(lambda: job.poll() is not None, within=SECONDS)
     return job.poll()
 

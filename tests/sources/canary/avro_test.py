@@ -10,12 +10,12 @@ import fastavro
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorwatch.domain.canary.model import PROBE_BYTES, Message
+from mirrorwatch.domain.canary.model import PROBE_BYTES, ProbeMessage
 from mirrorwatch.sources.canary.avro import SCHEMA, Avro, is_same_schema
 from mirrorwatch.sources.canary.encoding import Json, decode
 
 messages = st.builds(
-    Message,
+    ProbeMessage,
     run=st.text(max_size=20),
     flow=st.text(max_size=60),
     partition=st.integers(0, 2**31 - 1),
@@ -36,7 +36,7 @@ def avro(schema_id: int) -> Avro:
 
 @given(messages, ids)
 def test_a_probe_comes_back_as_it_was_sent(
-    message: Message, schema_id: int
+    message: ProbeMessage, schema_id: int
 ) -> None:
     encoding = avro(schema_id)
     value = encoding.encode(message, PROBE_BYTES)
@@ -47,7 +47,7 @@ def test_a_probe_comes_back_as_it_was_sent(
 
 @given(messages, st.integers(0, 70_000))
 def test_a_probe_has_the_size_that_is_asked_for_if_it_fits(
-    message: Message, size: int
+    message: ProbeMessage, size: int
 ) -> None:
     bare = len(avro(1).encode(message, 0))
     written = len(avro(1).encode(message, size))
@@ -59,7 +59,7 @@ def test_a_probe_has_the_size_that_is_asked_for_if_it_fits(
 
 def test_a_plain_reader_finds_id_schema_and_every_field() -> None:
     sent_at = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
-    message = Message(
+    message = ProbeMessage(
         run="r", flow="a->b", partition=3, sequence=7, sent_at=sent_at
     )
     value = avro(260).encode(message, PROBE_BYTES)
@@ -78,7 +78,7 @@ def test_a_plain_reader_finds_id_schema_and_every_field() -> None:
 
 
 @given(messages)
-def test_both_formats_are_always_read(message: Message) -> None:
+def test_both_formats_are_always_read(message: ProbeMessage) -> None:
     assert decode(Json().encode(message, PROBE_BYTES)) == message
     assert decode(avro(1).encode(message, PROBE_BYTES)) == message
 
@@ -92,7 +92,7 @@ def test_whatever_else_is_in_the_topic_is_no_probe_and_no_error(
 
 
 def test_what_is_cut_off_or_empty_is_no_probe() -> None:
-    message = Message(
+    message = ProbeMessage(
         run="r",
         flow="f",
         partition=0,

@@ -13,7 +13,7 @@ from mirrorwatch.sources.canary.avro import (
     Avro,
     Registrar,
 )
-from mirrorwatch.sources.canary.source import Board, CanarySettings
+from mirrorwatch.sources.canary.source import CanarySettings, CanaryState
 from mirrorwatch.sources.registry import Registry
 from tests.support.builders import FLOW
 
@@ -63,7 +63,7 @@ class Stage:
     def __init__(self, *, with_target: bool = True) -> None:
         self.now = 0.0
         self.source, self.target = FakeRegistry("summit"), FakeRegistry("ldf")
-        self.encoding, self.board = Avro(), Board()
+        self.encoding, self.board = Avro(), CanaryState()
         target = cast("Registry", self.target) if with_target else None
         self.registrar = Registrar(
             settings=CanarySettings(

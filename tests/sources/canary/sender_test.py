@@ -8,9 +8,13 @@ from typing import Any, cast
 from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka import Message as KafkaMessage
 
-from mirrorwatch.domain.canary.model import Message
+from mirrorwatch.domain.canary.model import ProbeMessage
 from mirrorwatch.domain.report import Flow
-from mirrorwatch.sources.canary.producer import REPLACE_AFTER, Outcome, Sender
+from mirrorwatch.sources.canary.producer import (
+    REPLACE_AFTER,
+    CanaryProducer,
+    SendResult,
+)
 from mirrorwatch.sources.canary.source import CanarySettings
 
 DENIED = "The agent lacks WRITE on topic canary at summit: grant it"
@@ -72,8 +76,8 @@ class Stage:
     def __init__(self) -> None:
         self.made: list[FakeProducer] = []
         self.now = 0.0
-        self.outcomes: list[Outcome] = []
-        self.sender = Sender(
+        self.outcomes: list[SendResult] = []
+        self.sender = CanaryProducer(
             {"bootstrap.servers": "nowhere"},
             CanarySettings(
                 flow=Flow(name="f", source="summit", target="ldf"),
@@ -92,7 +96,7 @@ class Stage:
     def send(self, *sequences: int) -> None:
         for sequence in sequences:
             self.sender.send(
-                Message(
+                ProbeMessage(
                     run="r",
                     flow="f",
                     partition=0,
@@ -106,7 +110,7 @@ class Stage:
         return [(o.message.sequence, _short(o)) for o in self.outcomes]
 
 
-def _short(outcome: Outcome) -> str:
+def _short(outcome: SendResult) -> str:
     if outcome.source_offset is not None:
         return f"stored at {outcome.source_offset}"
     if outcome.refused is not None:

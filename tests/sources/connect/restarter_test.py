@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 from mirrorwatch.domain.mirror_records import TaskState
 from mirrorwatch.domain.tasks.model import RestartRules, Restarts
 from mirrorwatch.exceptions import SourceError, StateError
-from mirrorwatch.sources.connect import Restarter
+from mirrorwatch.sources.connect import TaskRestarter
 from mirrorwatch.state import Database
 from mirrorwatch.state.documents import DocumentStore
 from tests.support.builders import FLOW, NOON
@@ -49,7 +49,7 @@ class World:
 
     def begin(self) -> None:
         """Start the agent, once more."""
-        self.restarter = Restarter(
+        self.restarter = TaskRestarter(
             self.api,
             self.rules,
             DocumentStore(self.database, FLOW.name, "restarts", Restarts),

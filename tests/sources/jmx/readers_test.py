@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import pytest
 
-from mirrorwatch.domain.bottleneck.model import Wanted
+from mirrorwatch.domain.bottleneck.model import MBeanQuery
 from mirrorwatch.exceptions import ConfigError, SourceUnavailableError
 from mirrorwatch.sources.jmx.readers import (
     JmxAddress,
@@ -20,10 +20,10 @@ from mirrorwatch.sources.jmx.readers import (
 )
 from tests.support.answers import Answer, answering
 
-MANY = Wanted(
+MANY = MBeanQuery(
     domain="d", type="t", keys={"topic": "*"}, numbers=("rate", "x-total")
 )
-ONE = Wanted(domain="d", type="one", numbers=("rate",))
+ONE = MBeanQuery(domain="d", type="one", numbers=("rate",))
 SECRET = "open-sesame"  # noqa: S105
 
 
@@ -90,10 +90,10 @@ d_one_rate 2
 unrelated_rate{topic="a.b"} 3
 kafka_connect_connector_status{connector="c",task="0",status="failed"} 1
 """
-    partitions = Wanted(
+    partitions = MBeanQuery(
         domain="d", type="u", keys={"topic": "*", "partition": "*"}
     )
-    states = Wanted(
+    states = MBeanQuery(
         domain="kafka.connect",
         type="connector-task-metrics",
         keys={"connector": "*", "task": "*"},

@@ -6,14 +6,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mirrorwatch.domain.bottleneck.model import (
-    ErrorBooks,
+    ErrorCounters,
     MBean,
+    MBeanQuery,
     MirrorMetrics,
     TaskErrors,
-    Wanted,
 )
 from mirrorwatch.exceptions import SourceUnavailableError
-from mirrorwatch.sources.jmx.source import JmxBoard, JmxSource, JmxWorker
+from mirrorwatch.sources.jmx.source import JmxSource, JmxState, JmxWorker
 from mirrorwatch.state import Database
 from mirrorwatch.state.documents import DocumentStore
 
@@ -30,7 +30,7 @@ class FakeReader:
         self.closed = False
         self._clock = clock
 
-    def read(self, wanted: Sequence[Wanted]) -> Sequence[MBean]:
+    def read(self, wanted: Sequence[MBeanQuery]) -> Sequence[MBean]:
         self._clock.now += self.takes
         self.busy_seconds += self.costs_seconds
         if self.trouble:
@@ -61,7 +61,7 @@ def interpret(read: Mapping[str, Sequence[MBean]]) -> MirrorMetrics:
 
 class World:
     def __init__(self, database: Database | None = None) -> None:
-        self.clock, self.board = Clock(), JmxBoard()
+        self.clock, self.board = Clock(), JmxState()
         self.reader = FakeReader(self.clock)
         self.worker = JmxWorker(
             url=A,
@@ -79,7 +79,7 @@ class World:
             board=self.board,
             interpret=interpret,
             store=DocumentStore(
-                database or Database(None), "f", "mirror_errors", ErrorBooks
+                database or Database(None), "f", "mirror_errors", ErrorCounters
             ),
         )
 
@@ -117,7 +117,9 @@ def test_it_is_up_while_all_processes_answer() -> None:
         urls=[A],
         board=world.board,
         interpret=interpret,
-        store=DocumentStore(Database(None), "f", "mirror_errors", ErrorBooks),
+        store=DocumentStore(
+            Database(None), "f", "mirror_errors", ErrorCounters
+        ),
     )
     world.worker.step()
     source.observe(NOON + timedelta(seconds=19))

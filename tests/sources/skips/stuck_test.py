@@ -6,17 +6,17 @@ from datetime import timedelta
 import pytest
 
 from mirrorwatch.domain.mirror_records import Assignment, Connector
-from mirrorwatch.domain.skips.matching import Reading
-from mirrorwatch.domain.skips.model import Inquiry, SkipsObservation
+from mirrorwatch.domain.skips.matching import RangeContent
+from mirrorwatch.domain.skips.model import RangeRequest, SkipsObservation
 from mirrorwatch.domain.topics import Selection
-from mirrorwatch.sources.mirror_state import Positions
-from mirrorwatch.sources.skips import Inquirer, SkipsWatch
+from mirrorwatch.sources.mirror_state import MirrorState
+from mirrorwatch.sources.skips import RangeExaminer, SkipsWorker
 from mirrorwatch.state import Database
 from mirrorwatch.state.skips import SkipsStore
 from tests.domain.resets.world import Log, World
 
 
-class NoAnswers(Inquirer):
+class NoAnswers(RangeExaminer):
     """Neither side is read: ends and pairs alone are looked at."""
 
     def __init__(self) -> None:
@@ -24,19 +24,19 @@ class NoAnswers(Inquirer):
 
     def answer(
         self,
-        inquiries: Sequence[Inquiry],
+        inquiries: Sequence[RangeRequest],
         *,
         committed: bool,
         transactional: bool,
-    ) -> list[Reading | None]:
+    ) -> list[RangeContent | None]:
         del committed, transactional
         return [None for _ in inquiries]
 
 
 def seen_of(*connectors: Connector) -> SkipsObservation:
     """Let one topic stand for minutes while its task copies another."""
-    world, positions = World(), Positions()
-    watch = SkipsWatch(
+    world, positions = World(), MirrorState()
+    watch = SkipsWorker(
         flow="summit->ldf",
         positions=positions,
         store=SkipsStore(Database(None), "summit->ldf"),

@@ -9,12 +9,12 @@ import pytest
 from mirrorwatch.domain.mirror_records import Connector
 from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch.domain.skips.check import SkipsLimits, judge_skips
-from mirrorwatch.domain.skips.matching import Reading
-from mirrorwatch.domain.skips.model import Inquiry, SkipsObservation
+from mirrorwatch.domain.skips.matching import RangeContent
+from mirrorwatch.domain.skips.model import RangeRequest, SkipsObservation
 from mirrorwatch.domain.topics import Selection
 from mirrorwatch.exceptions import SourceUnavailableError
-from mirrorwatch.sources.mirror_state import Positions
-from mirrorwatch.sources.skips import Inquirer, SkipsWatch
+from mirrorwatch.sources.mirror_state import MirrorState
+from mirrorwatch.sources.skips import RangeExaminer, SkipsWorker
 from mirrorwatch.state import Database
 from mirrorwatch.state.skips import SkipsStore
 from tests.domain.conservation.mirror import START
@@ -23,7 +23,7 @@ from tests.domain.conservation.world import World
 TOPIC = "t"
 
 
-class Answers(Inquirer):
+class Answers(RangeExaminer):
     """Reads a world instead of two clusters."""
 
     def __init__(self, world: World) -> None:
@@ -35,11 +35,11 @@ class Answers(Inquirer):
 
     def answer(
         self,
-        inquiries: Sequence[Inquiry],
+        inquiries: Sequence[RangeRequest],
         *,
         committed: bool,
         transactional: bool,
-    ) -> list[Reading | None]:
+    ) -> list[RangeContent | None]:
         del transactional  # this world has no such records
         self.levels.append(committed)
         self.asked += 1
@@ -58,10 +58,10 @@ class Watched:
     def __init__(self) -> None:
         self.world = World()
         self.answers = Answers(self.world)
-        self.positions = Positions()
+        self.positions = MirrorState()
         self.now = START
         self.told = 0
-        self.watch = SkipsWatch(
+        self.watch = SkipsWorker(
             flow="f",
             positions=self.positions,
             store=SkipsStore(Database(None), "f"),

@@ -16,13 +16,13 @@ from mirrorwatch.domain.mirror_records import (
 from mirrorwatch.domain.tasks.model import TasksObservation
 from mirrorwatch.domain.topics import Selection
 from mirrorwatch.sources.heartbeats import HeartbeatsSource
-from mirrorwatch.sources.mirror_state import Positions
+from mirrorwatch.sources.mirror_state import MirrorState
 from mirrorwatch.sources.tasks import (
-    Answer,
+    ConnectAnswer,
     TaskFacts,
-    TasksBoard,
     TasksSource,
-    Unassigned,
+    TasksState,
+    UnassignedPartitions,
 )
 from tests.support.builders import FLOW, NOON
 
@@ -62,9 +62,9 @@ def state(
     )
 
 
-def told(*facts: MirrorFact) -> Positions:
+def told(*facts: MirrorFact) -> MirrorState:
     """Return positions that were told facts by topics that are all there."""
-    positions = Positions()
+    positions = MirrorState()
     for fact in facts:
         positions.note(fact)
     for kind in ("status", "heartbeats", "carried", "beats"):
@@ -73,13 +73,13 @@ def told(*facts: MirrorFact) -> Positions:
 
 
 def observed(
-    positions: Positions,
-    board: TasksBoard | None = None,
+    positions: MirrorState,
+    board: TasksState | None = None,
     *,
     status: str | None = "status",
     has_rest: bool = False,
 ) -> TasksObservation:
-    board = board or TasksBoard()
+    board = board or TasksState()
     facts = TaskFacts(
         positions=positions,
         board=board,
@@ -133,14 +133,14 @@ def test_a_task_that_nobody_began_to_run_is_unassigned() -> None:
 
 
 def test_without_a_topic_or_an_api_nothing_is_to_be_known() -> None:
-    assert observed(Positions(), status=None).absent is not None
-    missing = Positions()
+    assert observed(MirrorState(), status=None).absent is not None
+    missing = MirrorState()
     missing.optional.miss("status")
     assert observed(missing).absent is not None
 
 
 def test_what_refuses_is_a_problem_and_no_absence() -> None:
-    positions = Positions()
+    positions = MirrorState()
     (problem,) = observed(positions).problems
     assert "still being read" in problem
     positions.optional.fail("status", "The agent lacks READ")
@@ -150,10 +150,10 @@ def test_what_refuses_is_a_problem_and_no_absence() -> None:
 
 def test_the_api_is_believed_for_half_a_minute() -> None:
     positions = told(connector(), state(0))
-    board = TasksBoard()
+    board = TasksState()
 
     def problems(answered_at: datetime | None) -> Iterable[str]:
-        board.note_answer(Answer(at=answered_at, problem="gone"))
+        board.note_answer(ConnectAnswer(at=answered_at, problem="gone"))
         seen = observed(positions, board, status=None, has_rest=True)
         assert bool(seen.tasks) != bool(seen.problems)
         return seen.problems
@@ -164,17 +164,17 @@ def test_the_api_is_believed_for_half_a_minute() -> None:
 
 
 def test_the_version_is_that_of_the_last_answer() -> None:
-    positions, board = told(connector(), state(0)), TasksBoard()
+    positions, board = told(connector(), state(0)), TasksState()
     assert observed(positions, board).version is None
-    board.note_answer(Answer(at=NOON, version="4.3.0"))
+    board.note_answer(ConnectAnswer(at=NOON, version="4.3.0"))
     assert observed(positions, board).version == "4.3.0"
-    board.note_answer(Answer(at=NOON, problem="gone"))
+    board.note_answer(ConnectAnswer(at=NOON, problem="gone"))
     assert observed(positions, board).version is None
 
 
 def test_the_topic_rules_and_the_silence_of_the_api_is_told() -> None:
-    board = TasksBoard()
-    board.note_answer(Answer(at=None, problem="gone"))
+    board = TasksState()
+    board.note_answer(ConnectAnswer(at=None, problem="gone"))
     seen = observed(told(connector(), state(0)), board, has_rest=True)
     assert seen.origin == "topic status at ldf"
     assert len(seen.tasks) == 1
@@ -200,9 +200,9 @@ def view(at: datetime, **partitions: int) -> FlowView:
 
 
 def test_partitions_without_a_task_are_told_after_two_looks() -> None:
-    board = TasksBoard()
+    board = TasksState()
     positions = told(connector(), given(0, ("t", 0)))
-    unassigned = Unassigned(positions, board)
+    unassigned = UnassignedPartitions(positions, board)
     for minute in (0, 10, 20):
         # What the connector's filter leaves out is not missed.
         unassigned.take(view(NOON + minute * MINUTE, t=2, other=1))

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from ..report import Evidence, Finding, Health, Verdict, conclude, seconds
+from ..report import CheckFinding, Evidence, Health, Verdict, conclude, seconds
 from ..wording import agree, counted
-from .flow_result import KINDS, Attempt, AuditObservation, Night
+from .flow_result import KINDS, Attempt, AuditObservation, FlowResult
 from .plan import Unverifiable
 from .result import AuditFinding
 
@@ -71,7 +71,7 @@ def _show_ranges(ranges: Sequence[tuple[int, int]]) -> str:
     return names + (" and others" if len(ranges) > _RANGES_SHOWN else "")
 
 
-def _show_night(night: Night) -> Facts:
+def _show_night(night: FlowResult) -> Facts:
     yield "run", ", ".join(night.runs)
     yield "from", night.start.isoformat()
     yield "to", night.end.isoformat()
@@ -157,7 +157,7 @@ def judge_audit(
     failed since proves nothing, so it never makes the verdict better.
     """
     if not limits.enabled:
-        off = Finding(
+        off = CheckFinding(
             Health.OFF,
             "Records are not compared: there is no block audit in the "
             "configuration",
@@ -174,9 +174,9 @@ def judge_audit(
 
 def _find(
     seen: AuditObservation | None, limits: AuditLimits, now: datetime
-) -> Iterator[Finding]:
+) -> Iterator[CheckFinding]:
     if seen is None:
-        yield Finding(
+        yield CheckFinding(
             Health.UNKNOWN, "The audit's results have not been looked at yet"
         )
         return
@@ -184,29 +184,29 @@ def _find(
         yield from _judge_night(seen.night)
     yield from _judge_attempt(seen, limits, now)
     if now - seen.at > STALE:
-        yield Finding(
+        yield CheckFinding(
             Health.UNKNOWN,
             "The audit's results were last looked at "
             f"{seconds(now - seen.at)} ago: does the folder audit.out answer?",
         )
     for problem in seen.problems:
-        yield Finding(Health.UNKNOWN, problem)
+        yield CheckFinding(Health.UNKNOWN, problem)
     if seen.night is None:
         when = f" at {time_of(seen.next_due)}" if seen.next_due else ""
-        yield Finding(
+        yield CheckFinding(
             Health.UNKNOWN,
             f"No audit of this flow has run yet, the next one is due{when}",
         )
 
 
-def _judge_night(night: Night) -> Iterator[Finding]:
+def _judge_night(night: FlowResult) -> Iterator[CheckFinding]:
     by = f"by the audit up to {time_of(night.end)}"
     for kind in KINDS:
         total = night.found(kind)
         largest = next((f for f in night.findings if f.kind == kind), None)
         if largest is not None:
             rest = total - largest.count
-            yield Finding(
+            yield CheckFinding(
                 Health.CRITICAL,
                 f"{counted(largest.count, 'record')} of {place_of(largest)} "
                 + agree(largest.count, WORDS[kind])
@@ -216,13 +216,13 @@ def _judge_night(night: Night) -> Iterator[Finding]:
     if night.gaps:
         rest = night.gaps_total - 1
         more = f"; nor could {counted(rest, 'more range')}" if rest else ""
-        yield Finding(
+        yield CheckFinding(
             Health.WARNING,
             f"Not everything could be verified {by}: "
             f"{gap_of(night.gaps[0])}{more}",
         )
     if night.more:
-        yield Finding(
+        yield CheckFinding(
             Health.UNKNOWN,
             f"Only a part was compared so far {by}: the rest comes in another "
             "piece of it",
@@ -231,12 +231,12 @@ def _judge_night(night: Night) -> Iterator[Finding]:
         yield _praise(night, by)
 
 
-def _praise(night: Night, by: str) -> Finding:
+def _praise(night: FlowResult, by: str) -> CheckFinding:
     records = sum(topic.source_records for topic in night.topics)
     stated = sum(night.stated.values())
     differ = f"{stated:,} {agree(stated, 'differ for a reason')}"
     rest = f"; {differ}, see the evidence" if stated else ""
-    return Finding(
+    return CheckFinding(
         Health.OK,
         f"Of {counted(records, 'record')} of "
         f"{counted(len(night.topics), 'topic')} none is missing, "
@@ -246,13 +246,13 @@ def _praise(night: Night, by: str) -> Finding:
 
 def _judge_attempt(
     seen: AuditObservation, limits: AuditLimits, now: datetime
-) -> Iterator[Finding]:
+) -> Iterator[CheckFinding]:
     night, attempt, overdue = seen.night, seen.attempt, seen.overdue
     if attempt is not None and attempt.ended_at is not None:
         # What it had compared by then was kept, the rest was not.
         unfinished = night is None or night.ended_at < attempt.ended_at
         if attempt.outcome != "finished" and unfinished:
-            yield Finding(Health.WARNING, _blame(attempt, limits))
+            yield CheckFinding(Health.WARNING, _blame(attempt, limits))
             return
     if overdue is None:
         return
@@ -261,14 +261,14 @@ def _judge_attempt(
         return
     runs = attempt is not None and attempt.outcome == "running"
     if attempt is not None and runs and attempt.due <= overdue:
-        yield Finding(
+        yield CheckFinding(
             Health.WARNING,
             f"The audit that was due at {time_of(attempt.due)} is late: it "
             f"has run for {seconds(now - attempt.began_at)} and is stopped "
             f"after {seconds(limits.timeout)} (audit.timeout)",
         )
         return
-    yield Finding(
+    yield CheckFinding(
         Health.WARNING,
         f"No audit of this flow has come to its end since the one that was "
         f"due at {time_of(overdue)}: was it started, and is audit.out the "

@@ -8,30 +8,30 @@ from typing import TypeVar
 from ..cluster_view import FOR_EVER, TopicFacts, TopicPartition
 from ..mirror_records import Connector, Sync
 from ..report import Flow
-from ..topics import Carriage
-from .plan import Side, Span, Unverifiable
+from ..topics import ReplicatedTopics
+from .plan import AuditSpan, Side, Unverifiable
 
 __all__ = [
+    "AuditFound",
     "Draft",
-    "Drafts",
     "Feed",
     "FirstSince",
     "FlowTopics",
-    "Found",
     "IsolationHistory",
     "LaneFacts",
     "Log",
-    "Origin",
+    "PairBuilder",
     "Question",
     "RecordAt",
     "Retention",
+    "SourceTopic",
     "SyncHistory",
     "Talk",
     "ask",
-    "converse",
     "draft_lanes",
     "newest_sync",
     "oldest_sync",
+    "run_batched",
 ]
 
 
@@ -85,7 +85,7 @@ class Log:
     topic_id: str
     """Id of the topic."""
 
-    retained: Span
+    retained: AuditSpan
     """Log start and end: at the source the end is as the mirror's consumer
     sees it, at the target it was read after all positions."""
 
@@ -187,7 +187,7 @@ class RecordAt:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class AuditFound:
     """The record that was asked for."""
 
     offset: int | None
@@ -199,7 +199,7 @@ class Found:
     failed: bool = False
     """Whether it could not be looked for."""
 
-    def within(self, span: Span) -> int:
+    def within(self, span: AuditSpan) -> int:
         """Return its offset, or the end of what is looked at."""
         if self.offset is None:
             return span.end
@@ -209,12 +209,12 @@ class Found:
 Question = FirstSince | RecordAt
 """What only a cluster can tell."""
 
-Talk = Generator[Question, Found, T]
+Talk = Generator[Question, AuditFound, T]
 """Works something out, and asks one question after the other: so that the
 questions of all lanes are put at once, and the rules know no Kafka."""
 
 
-def ask(question: Question) -> Talk[Found]:
+def ask(question: Question) -> Talk[AuditFound]:
     """Ask one question."""
     return (yield question)
 
@@ -232,7 +232,7 @@ class FlowTopics:
     flow: Flow
     """The flow."""
 
-    carriage: Carriage
+    carriage: ReplicatedTopics
     """Which topics it carries, and their names at the target."""
 
     merged: Callable[[str], bool]
@@ -240,7 +240,7 @@ class FlowTopics:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Origin:
+class SourceTopic:
     """A source partition of a lane."""
 
     flow: str
@@ -269,7 +269,7 @@ class Draft:
     topic_id: str | None
     """Id of the target topic; `None` if the partition does not exist."""
 
-    origins: tuple[Origin, ...]
+    origins: tuple[SourceTopic, ...]
     """What feeds it; none if it exists at the target only."""
 
     flow: str
@@ -280,7 +280,7 @@ class Draft:
 
 
 @dataclass(slots=True)
-class Drafts:
+class PairBuilder:
     """What an audit is about."""
 
     lanes: list[Draft] = field(default_factory=list)
@@ -301,7 +301,7 @@ def draft_lanes(
     flows: Sequence[FlowTopics],
     topics: Mapping[str, Mapping[str, TopicFacts]],
     wants: Callable[[str, str], bool],
-) -> Drafts:
+) -> PairBuilder:
     """Find out which target partitions are fed by which source partitions.
 
     Parameters
@@ -319,7 +319,7 @@ def draft_lanes(
         names = one.carriage.names(topics[one.flow.source])
         for topic, remote in sorted(names.items()):
             fed.setdefault((one.flow.target, remote), []).append((one, topic))
-    found = Drafts()
+    found = PairBuilder()
     for key, feeders in sorted(fed.items(), key=lambda item: item[0]):
         if not any(wants(one.flow.name, topic) for one, topic in feeders):
             continue
@@ -342,7 +342,7 @@ def _draft(
     key: Key,
     feeders: Sequence[tuple[FlowTopics, str]],
     topics: Mapping[str, Mapping[str, TopicFacts]],
-    found: Drafts,
+    found: PairBuilder,
 ) -> None:
     cluster, remote = key
     there = topics[cluster].get(remote)
@@ -351,7 +351,7 @@ def _draft(
     one, topic = feeders[0]
     for partition in range(max(existing, *(s.partitions for s in sources))):
         origins = tuple(
-            Origin(
+            SourceTopic(
                 flow=feeder.flow.name,
                 cluster=feeder.flow.source,
                 place=(name, partition),
@@ -516,9 +516,9 @@ def _below(one: Pair, other: Pair) -> bool:
     return one[0] <= other[0] and one[1] <= other[1]
 
 
-def converse(
+def run_batched(
     talks: Sequence[Talk[T]],
-    answer: Callable[[Collection[Question]], Mapping[Question, Found]],
+    answer: Callable[[Collection[Question]], Mapping[Question, AuditFound]],
 ) -> list[T]:
     """Have all talks come to their ends, side by side.
 
@@ -538,7 +538,7 @@ def converse(
     results: dict[int, T] = {}
     open_: dict[int, Question] = {}
 
-    def go_on(number: int, found: Found | None) -> None:
+    def go_on(number: int, found: AuditFound | None) -> None:
         try:
             # A generator that has not begun is sent `None`.
             question = talks[number].send(found)  # type: ignore[arg-type]

@@ -13,12 +13,12 @@ __all__ = [
     "KINDS",
     "Attempt",
     "AuditObservation",
-    "Night",
+    "FlowResult",
     "Outcome",
     "TopicTally",
-    "add_night",
+    "add_flow_result",
+    "flow_result_of",
     "join",
-    "night_of",
 ]
 
 
@@ -60,7 +60,7 @@ class TopicTally:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Night:
+class FlowResult:
     """What the last audit, in one run or in several, says of one flow."""
 
     runs: tuple[str, ...]
@@ -104,7 +104,7 @@ class Night:
         return sum(topic.found.get(kind, 0) for topic in self.topics)
 
 
-def night_of(result: AuditResult, flow: str) -> Night | None:
+def flow_result_of(result: AuditResult, flow: str) -> FlowResult | None:
     """Return what a result says of a flow; `None` if nothing."""
     counts = [t for t in result.topics if t.flow == flow]
     findings = [f for f in result.findings if f.flow == flow]
@@ -130,7 +130,7 @@ def night_of(result: AuditResult, flow: str) -> Night | None:
         )
         for count in counts
     }
-    return Night(
+    return FlowResult(
         runs=(result.id,),
         start=result.start,
         end=result.end,
@@ -153,9 +153,9 @@ def night_of(result: AuditResult, flow: str) -> Night | None:
     )
 
 
-def add_night(
-    known: Iterable[Night], new: Night, since: datetime | None
-) -> tuple[Night, ...]:
+def add_flow_result(
+    known: Iterable[FlowResult], new: FlowResult, since: datetime | None
+) -> tuple[FlowResult, ...]:
     """Return the runs that together are the last audit, the oldest first.
 
     Parameters
@@ -178,7 +178,7 @@ def add_night(
     return tuple(recent or ordered[-1:])
 
 
-def join(nights: Sequence[Night]) -> Night | None:
+def join(nights: Sequence[FlowResult]) -> FlowResult | None:
     """Return several runs as one; `None` if there are none."""
     if not nights:
         return None
@@ -192,7 +192,7 @@ def join(nights: Sequence[Night]) -> Night | None:
             topics[tally.topic] = _sum(so_far, tally) if so_far else tally
     wrong = [night for night in nights if night.findings]
     doubtful = [night for night in nights if night.gaps]
-    return Night(
+    return FlowResult(
         runs=tuple(run for night in nights for run in night.runs),
         start=min(night.start for night in nights),
         end=max(night.end for night in nights),
@@ -282,7 +282,7 @@ class AuditObservation:
     since: datetime
     """When the agent was first asked to watch the audits of the flow."""
 
-    night: Night | None = None
+    night: FlowResult | None = None
     """The last audit that came to its end, whoever started it."""
 
     attempt: Attempt | None = None

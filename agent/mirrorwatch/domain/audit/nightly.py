@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from .facts import Feed, LaneFacts, RecordAt, Talk, ask
-from .plan import End, Stated, Unverifiable
+from .plan import AuditedEnd, Stated, Unverifiable
 from .ranges import (
-    Outcome,
     Pairing,
+    PlanningOutcome,
     Settled,
     cut_of,
     limit_of,
@@ -18,7 +18,7 @@ from .ranges import (
     to_lane,
 )
 
-__all__ = ["NOWHERE", "Night", "plan_night"]
+__all__ = ["NOWHERE", "NightlyInputs", "plan_night"]
 
 
 NOWHERE = (
@@ -29,11 +29,11 @@ NOWHERE = (
 
 def plan_untold(
     lane: LaneFacts,
-    ends: Mapping[tuple[str, str, int], End],
+    ends: Mapping[tuple[str, str, int], AuditedEnd],
     *,
     newest: datetime,
     latest: datetime,
-) -> Talk[Outcome]:
+) -> Talk[PlanningOutcome]:
     """Work out what is said of sources whose target does not exist.
 
     Parameters
@@ -71,8 +71,8 @@ def plan_untold(
         lasts.append(last)
         positions.append(found.position)
     if lasts == begins:
-        return Outcome(unverifiable=tuple(gaps))
-    return Outcome(
+        return PlanningOutcome(unverifiable=tuple(gaps))
+    return PlanningOutcome(
         lane=to_lane(
             lane,
             Pairing(sources=tuple(begins), target=0),
@@ -103,7 +103,7 @@ STUCK = (
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Night:
+class NightlyInputs:
     """What is the same for all lanes of a night."""
 
     now: datetime
@@ -115,7 +115,7 @@ class Night:
     slack: timedelta
     """By how much records may be out of time order."""
 
-    ends: Mapping[tuple[str, str, int], End]
+    ends: Mapping[tuple[str, str, int], AuditedEnd]
     """Up to where partitions were audited."""
 
     @property
@@ -129,7 +129,7 @@ class Night:
         return self.now + self.settle
 
 
-def plan_night(lane: LaneFacts, night: Night) -> Talk[Outcome]:
+def plan_night(lane: LaneFacts, night: NightlyInputs) -> Talk[PlanningOutcome]:
     """Work out what a night compares of one lane."""
     if lane.goal is None:
         return (
@@ -143,7 +143,7 @@ def plan_night(lane: LaneFacts, night: Night) -> Talk[Outcome]:
             to_gap(feed, UNPAIRED, len(feed.log.retained))
             for feed in lane.feeds
         )
-        return Outcome(unverifiable=gaps)
+        return PlanningOutcome(unverifiable=gaps)
     limit = limit_of(start.since, night.now, night.settle)
     settled = []
     for feed in lane.feeds:
@@ -151,7 +151,7 @@ def plan_night(lane: LaneFacts, night: Night) -> Talk[Outcome]:
         settled.append(found)
     cut = yield from cut_of(lane, lane.goal, start.pairing, settled, limit)
     if cut is None:
-        return Outcome(
+        return PlanningOutcome(
             unverifiable=(
                 *start.lost,
                 *_uncut(lane, start.pairing, settled),
@@ -160,7 +160,7 @@ def plan_night(lane: LaneFacts, night: Night) -> Talk[Outcome]:
     more = cut.kind != "idle" and cut.at == limit < night.newest
     at = night.newest if cut.kind == "idle" else cut.at
     stuck, stated = yield from _waiting(lane, night, settled)
-    return Outcome(
+    return PlanningOutcome(
         lane=to_lane(
             lane,
             start.pairing,
@@ -176,7 +176,7 @@ def plan_night(lane: LaneFacts, night: Night) -> Talk[Outcome]:
 
 
 def _waiting(
-    lane: LaneFacts, night: Night, settled: Sequence[Settled]
+    lane: LaneFacts, night: NightlyInputs, settled: Sequence[Settled]
 ) -> Talk[tuple[list[Unverifiable], list[Stated]]]:
     """Tell of settled records that the mirror has not copied."""
     stuck: list[Unverifiable] = []

@@ -9,18 +9,18 @@ from typing import Literal
 from ..topics import compile_pattern
 
 __all__ = [
-    "End",
-    "Ends",
+    "AuditSpan",
+    "AuditedEnd",
+    "AuditedEnds",
     "Lane",
     "Plan",
     "Request",
     "Side",
     "SourceRange",
-    "Span",
     "Stated",
     "StatedKind",
+    "TimeWindow",
     "Unverifiable",
-    "Window",
     "ends_after",
 ]
 
@@ -33,7 +33,7 @@ StatedKind = Literal["in_flight", "expired", "compacted", "carried", "aborted"]
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class AuditSpan:
     """Offsets from the first to before the last."""
 
     start: int
@@ -47,7 +47,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class TimeWindow:
     """Record timestamps that an ad hoc audit is about: [start, end)."""
 
     start: datetime
@@ -73,10 +73,10 @@ class SourceRange:
     partition: int
     """Source partition, which is the target's too."""
 
-    span: Span
+    span: AuditSpan
     """Offsets to compare."""
 
-    retained: Span
+    retained: AuditSpan
     """Offsets that were there when the audit froze them: how far a second,
     wider reading may go."""
 
@@ -120,10 +120,10 @@ class Lane:
     sources: tuple[SourceRange, ...]
     """What feeds it; more than one for a merged topic."""
 
-    span: Span
+    span: AuditSpan
     """Target offsets to compare."""
 
-    retained: Span
+    retained: AuditSpan
     """Target offsets that were there when the audit froze them."""
 
     timestamps: bool = True
@@ -206,7 +206,7 @@ class Plan:
     at: datetime
     """When the offsets were frozen."""
 
-    window: Window | None
+    window: TimeWindow | None
     """For an ad hoc audit; `None` for a nightly one, which takes all records
     since the last audited end, whatever their timestamps."""
 
@@ -229,7 +229,7 @@ class Plan:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class End:
+class AuditedEnd:
     """Up to where one source partition was audited."""
 
     flow: str
@@ -266,18 +266,18 @@ class End:
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
+class AuditedEnds:
     """Up to where all partitions were audited; empty before the first."""
 
-    ends: tuple[End, ...] = ()
+    ends: tuple[AuditedEnd, ...] = ()
     """At most one for each flow, source topic and partition."""
 
-    def by_place(self) -> Mapping[tuple[str, str, int], End]:
+    def by_place(self) -> Mapping[tuple[str, str, int], AuditedEnd]:
         """Return them by flow, source topic and partition."""
         return {end.place: end for end in self.ends}
 
 
-def ends_after(plan: Plan, before: Ends) -> Ends:
+def ends_after(plan: Plan, before: AuditedEnds) -> AuditedEnds:
     """Return the ends once a nightly plan was carried out.
 
     Parameters
@@ -297,7 +297,7 @@ def ends_after(plan: Plan, before: Ends) -> Ends:
     }
     for lane in plan.lanes:
         for source in lane.sources:
-            end = End(
+            end = AuditedEnd(
                 flow=source.flow,
                 topic=source.topic,
                 partition=source.partition,
@@ -309,7 +309,7 @@ def ends_after(plan: Plan, before: Ends) -> Ends:
                 position=source.position,
             )
             found[end.place] = end
-    return Ends(tuple(found.values()))
+    return AuditedEnds(tuple(found.values()))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -322,7 +322,7 @@ class Request:
     takes records by their timestamps, and leaves no trace for the next night.
     """
 
-    window: Window | None = None
+    window: TimeWindow | None = None
     """Timestamps of an ad hoc audit; `None` for a nightly one."""
 
     night: date | None = None

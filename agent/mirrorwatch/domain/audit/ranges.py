@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from .facts import (
+    AuditFound,
     Feed,
     FirstSince,
-    Found,
     LaneFacts,
     Log,
     RecordAt,
@@ -17,11 +17,18 @@ from .facts import (
     newest_sync,
     oldest_sync,
 )
-from .plan import End, Lane, SourceRange, Span, Stated, Unverifiable
+from .plan import (
+    AuditedEnd,
+    AuditSpan,
+    Lane,
+    SourceRange,
+    Stated,
+    Unverifiable,
+)
 
 __all__ = [
-    "Outcome",
     "Pairing",
+    "PlanningOutcome",
     "Settled",
     "align",
     "cut_of",
@@ -143,7 +150,7 @@ def _align_by_time(
     return Pairing(sources=tuple(sources), target=there.within(goal.retained))
 
 
-def first_record(log: Log) -> Talk[Found]:
+def first_record(log: Log) -> Talk[AuditFound]:
     """Ask for the first record that is still there."""
     return (yield from ask(FirstSince(log, EPOCH)))
 
@@ -154,7 +161,7 @@ def later(time: datetime, by: timedelta) -> datetime:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Outcome:
+class PlanningOutcome:
     """What comes of planning one lane."""
 
     lane: Lane | None = None
@@ -208,7 +215,7 @@ def to_lane(
                 cluster=feed.log.cluster,
                 topic=feed.log.place[0],
                 partition=feed.log.place[1],
-                span=Span(first, last),
+                span=AuditSpan(first, last),
                 retained=feed.log.retained,
                 position=position,
                 topic_id=feed.log.topic_id,
@@ -219,8 +226,8 @@ def to_lane(
                 facts.feeds, start.sources, end.sources, positions, strict=True
             )
         ),
-        span=Span(start.target, end.target),
-        retained=Span(0, 0) if goal is None else goal.retained,
+        span=AuditSpan(start.target, end.target),
+        retained=AuditSpan(0, 0) if goal is None else goal.retained,
         timestamps=facts.timestamps,
         compacted=facts.compacted,
         cut=cut,
@@ -274,7 +281,7 @@ SKIPPED = (
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Start:
+class RangeStarts:
     """Where the ranges of a lane begin."""
 
     pairing: Pairing | None
@@ -290,9 +297,9 @@ class Start:
 def start_of(
     lane: LaneFacts,
     goal: Log,
-    ends: Mapping[tuple[str, str, int], End],
+    ends: Mapping[tuple[str, str, int], AuditedEnd],
     slack: timedelta,
-) -> Talk[Start]:
+) -> Talk[RangeStarts]:
     """Work out where the ranges of a lane begin on a night.
 
     Parameters
@@ -315,7 +322,7 @@ def start_of(
     known = [ends.get(feed.place) for feed in lane.feeds]
     if not any(known):
         pairing = yield from _begin(lane, goal, slack)
-        return Start(
+        return RangeStarts(
             pairing=pairing,
             since=(yield from _oldest(lane)),
             lost=tuple(_skipped(lane, goal, pairing)),
@@ -333,7 +340,7 @@ def start_of(
         for feed, end in zip(lane.feeds, known, strict=True)
     ]
     if not any(reasons):
-        return Start(pairing=before, since=since)
+        return RangeStarts(pairing=before, since=since)
     renewed = any(
         end is not None and _is_another(feed, end, goal)
         for feed, end in zip(lane.feeds, known, strict=True)
@@ -355,7 +362,7 @@ def start_of(
         )
         if reason is not None
     )
-    return Start(pairing=pairing, since=since, lost=lost)
+    return RangeStarts(pairing=pairing, since=since, lost=lost)
 
 
 def _begin(
@@ -396,14 +403,14 @@ def _oldest(lane: LaneFacts) -> Talk[datetime | None]:
     return min(times, default=None)
 
 
-def _is_another(feed: Feed, end: End, goal: Log) -> bool:
+def _is_another(feed: Feed, end: AuditedEnd, goal: Log) -> bool:
     return end.source_id != feed.log.topic_id or end.target_id not in {
         goal.topic_id,
         "",  # there was none, and nothing was audited of it
     }
 
 
-def _find_loss(feed: Feed, end: End, goal: Log) -> str | None:
+def _find_loss(feed: Feed, end: AuditedEnd, goal: Log) -> str | None:
     """Return why a lane cannot go on where it was audited up to."""
     if end.source_id != feed.log.topic_id:
         return RENEWED.format(side="source")
@@ -532,7 +539,7 @@ def settled_of(feed: Feed, limit: datetime, latest: datetime) -> Talk[Settled]:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Cut:
+class RangeEnds:
     """Where the ranges of a lane end."""
 
     pairing: Pairing
@@ -551,7 +558,7 @@ def cut_of(
     start: Pairing,
     settled: Sequence[Settled],
     limit: datetime,
-) -> Talk[Cut | None]:
+) -> Talk[RangeEnds | None]:
     """Work out where the ranges of a lane end.
 
     Parameters
@@ -592,7 +599,7 @@ def cut_of(
     if _rests(lane, start, settled):
         ends = tuple(feed.log.retained.end for feed in lane.feeds)
         whole = Pairing(sources=ends, target=goal.retained.end)
-        return Cut(pairing=whole, kind="idle", at=limit)
+        return RangeEnds(pairing=whole, kind="idle", at=limit)
     at = min(
         (s.waiting_since for s in settled if s.waiting_since is not None),
         default=limit,
@@ -600,19 +607,19 @@ def cut_of(
     at = min(at, limit)
     pair = _find_sync(lane, goal, start, settled)
     if pair is not None:
-        return Cut(pairing=pair, kind="sync", at=at)
+        return RangeEnds(pairing=pair, kind="sync", at=at)
     waiting = any(
         s.copied > first
         for s, first in zip(settled, start.sources, strict=True)
     )
     if not lane.timestamps or any(map(_hides_its_time, settled)):
-        stay = Cut(pairing=start, kind="timestamp", at=at)
+        stay = RangeEnds(pairing=start, kind="timestamp", at=at)
         return None if waiting else stay
     timed = yield from _cut_by_time(lane, goal, start, settled, at)
     moved = timed.sources != start.sources
     if waiting and not moved and any(s.blocked for s in settled):
         return None
-    return Cut(pairing=timed, kind="timestamp", at=at)
+    return RangeEnds(pairing=timed, kind="timestamp", at=at)
 
 
 def _rests(

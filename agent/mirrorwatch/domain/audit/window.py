@@ -13,8 +13,15 @@ from .facts import (
     oldest_sync,
 )
 from .nightly import NOWHERE
-from .plan import Lane, Span, Window
-from .ranges import Outcome, Pairing, first_record, later, to_gap, to_lane
+from .plan import AuditSpan, Lane, TimeWindow
+from .ranges import (
+    Pairing,
+    PlanningOutcome,
+    first_record,
+    later,
+    to_gap,
+    to_lane,
+)
 
 __all__ = ["AdHoc", "plan_window"]
 
@@ -37,14 +44,14 @@ class AdHoc:
     now: datetime
     """When it is planned."""
 
-    window: Window
+    window: TimeWindow
     """What it is about."""
 
     slack: timedelta
     """By how much records may be out of time order."""
 
 
-def plan_window(lane: LaneFacts, adhoc: AdHoc) -> Talk[Outcome]:
+def plan_window(lane: LaneFacts, adhoc: AdHoc) -> Talk[PlanningOutcome]:
     """Work out what an ad hoc audit compares of one lane.
 
     Notes
@@ -77,21 +84,23 @@ def plan_window(lane: LaneFacts, adhoc: AdHoc) -> Talk[Outcome]:
     if lane.goal is None:
         return _untold(lane, sources)
     if lane.timestamps:
-        return Outcome(lane=_to_lane(lane, sources, spans[-1]))
+        return PlanningOutcome(lane=_to_lane(lane, sources, spans[-1]))
     found = _by_syncs(lane, lane.goal, sources[0])
     if found is None:
         return _give_up(lane, UNTIMED)
     source, target = found
-    return Outcome(lane=_to_lane(lane, [source], target))
+    return PlanningOutcome(lane=_to_lane(lane, [source], target))
 
 
-def _give_up(lane: LaneFacts, reason: str) -> Outcome:
-    return Outcome(
+def _give_up(lane: LaneFacts, reason: str) -> PlanningOutcome:
+    return PlanningOutcome(
         unverifiable=tuple(to_gap(feed, reason) for feed in lane.feeds)
     )
 
 
-def _to_lane(lane: LaneFacts, spans: list[Span], target: Span) -> Lane:
+def _to_lane(
+    lane: LaneFacts, spans: list[AuditSpan], target: AuditSpan
+) -> Lane:
     return to_lane(
         lane,
         Pairing(sources=tuple(s.start for s in spans), target=target.start),
@@ -101,26 +110,26 @@ def _to_lane(lane: LaneFacts, spans: list[Span], target: Span) -> Lane:
     )
 
 
-def _untold(lane: LaneFacts, spans: list[Span]) -> Outcome:
+def _untold(lane: LaneFacts, spans: list[AuditSpan]) -> PlanningOutcome:
     gaps, read = [], []
     for feed, span in zip(lane.feeds, spans, strict=True):
         end = max(span.start, min(span.end, feed.position or 0))
-        read.append(Span(span.start, end))
+        read.append(AuditSpan(span.start, end))
         if end < span.end:
             reason = NOWHERE.format(cluster=lane.cluster)
             gaps.append(to_gap(feed, reason, span.end - end))
     found = any(map(len, read))
-    return Outcome(
-        lane=_to_lane(lane, read, Span(0, 0)) if found else None,
+    return PlanningOutcome(
+        lane=_to_lane(lane, read, AuditSpan(0, 0)) if found else None,
         unverifiable=tuple(gaps),
     )
 
 
-def _span(log: Log, adhoc: AdHoc) -> Talk[Span]:
+def _span(log: Log, adhoc: AdHoc) -> Talk[AuditSpan]:
     first = yield from ask(FirstSince(log, adhoc.window.start))
     end = later(adhoc.window.end, adhoc.slack)
     last = yield from ask(FirstSince(log, end))
-    return Span(first.within(log.retained), last.within(log.retained))
+    return AuditSpan(first.within(log.retained), last.within(log.retained))
 
 
 def _has_expired(log: Log, adhoc: AdHoc) -> Talk[bool]:
@@ -138,8 +147,8 @@ def _keeps(logs: list[Log], adhoc: AdHoc) -> bool:
 
 
 def _by_syncs(
-    lane: LaneFacts, goal: Log, span: Span
-) -> tuple[Span, Span] | None:
+    lane: LaneFacts, goal: Log, span: AuditSpan
+) -> tuple[AuditSpan, AuditSpan] | None:
     """Return the ranges between two syncs around a span of the source."""
     if len(lane.feeds) != 1:
         return None
@@ -156,4 +165,4 @@ def _by_syncs(
         if not feed.at_rest:
             return None
         last = (feed.log.retained.end, end)
-    return Span(first[0], last[0]), Span(first[1], last[1])
+    return AuditSpan(first[0], last[0]), AuditSpan(first[1], last[1])

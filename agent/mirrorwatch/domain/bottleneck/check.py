@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 
-from ..report import Evidence, Finding, Health, Verdict, conclude, seconds
+from ..report import CheckFinding, Evidence, Health, Verdict, conclude, seconds
 from ..wording import agree, counted
 from .model import MirrorMetrics, MirrorObservation
 
@@ -73,7 +73,9 @@ class Slowness:
     """Bytes from which batches are full, on average."""
 
 
-def find_slowness(said: MirrorMetrics, limits: Slowness) -> Iterator[Finding]:
+def find_slowness(
+    said: MirrorMetrics, limits: Slowness
+) -> Iterator[CheckFinding]:
     """Yield at most one finding: what is slow first explains the rest.
 
     A producer that does not get rid of records fills its buffer, and then the
@@ -82,11 +84,11 @@ def find_slowness(said: MirrorMetrics, limits: Slowness) -> Iterator[Finding]:
     """
     consumer, producer = said.consumer, said.producer
     if said.silent:
-        yield Finding(Health.WARNING, _of_silence(said))
+        yield CheckFinding(Health.WARNING, _of_silence(said))
         return
     queued = producer.record_queue_average_seconds or 0
     if queued > limits.queue_time.total_seconds():
-        yield Finding(Health.WARNING, _of_producer(said, queued, limits))
+        yield CheckFinding(Health.WARNING, _of_producer(said, queued, limits))
         return
     waiting = consumer.consumer_lag_max_records or 0
     if waiting <= limits.waiting_records:
@@ -94,14 +96,14 @@ def find_slowness(said: MirrorMetrics, limits: Slowness) -> Iterator[Finding]:
     latency = consumer.fetch_latency_average_seconds or 0
     if latency > limits.fetch_latency.total_seconds():
         size = consumer.fetch_size_average_bytes or 0
-        yield Finding(
+        yield CheckFinding(
             Health.WARNING,
             f"The link from the source holds the mirror up: a fetch of "
             f"{size / 1000:.0f} kB takes {latency:.2g} s, and {waiting:.0f} "
             "records of a partition wait there",
         )
         return
-    yield Finding(
+    yield CheckFinding(
         Health.WARNING,
         f"The mirror's consumer is {waiting:.0f} records behind on a "
         "partition, and neither a quota nor the link nor the producer holds "
@@ -229,23 +231,23 @@ def _evidence(seen: MirrorObservation | None) -> Evidence:
 
 def _find(
     seen: MirrorObservation | None, limits: BottleneckLimits, now: datetime
-) -> Iterator[Finding]:
+) -> Iterator[CheckFinding]:
     if not limits.enabled:
-        yield Finding(Health.OFF, _OFF)
+        yield CheckFinding(Health.OFF, _OFF)
         return
     if seen is None:
-        yield Finding(Health.UNKNOWN, "The mirror was not asked yet")
+        yield CheckFinding(Health.UNKNOWN, "The mirror was not asked yet")
         return
     yield from _lost(seen, limits, now)
     for unread in seen.unread:
-        yield Finding(
+        yield CheckFinding(
             Health.UNKNOWN,
             f"Figures of the mirror do not arrive: {unread.reason}",
         )
     if not seen.answering:
         return
     if seen.metrics.blank:
-        yield Finding(Health.UNKNOWN, _BLANK)
+        yield CheckFinding(Health.UNKNOWN, _BLANK)
         return
     yield from _refused(seen, limits)
     yield from find_slowness(
@@ -261,7 +263,7 @@ def _find(
         copied.records_per_second or 0
         for copied in seen.metrics.classes.values()
     )
-    yield Finding(
+    yield CheckFinding(
         Health.OK,
         f"Nothing holds the mirror up; it copies {rate:.1f} records a second",
     )
@@ -269,11 +271,11 @@ def _find(
 
 def _lost(
     seen: MirrorObservation, limits: BottleneckLimits, now: datetime
-) -> Iterator[Finding]:
+) -> Iterator[CheckFinding]:
     at, lately = seen.last_lost, seen.lately
     if at is None or now - at > limits.lost_window:
         return
-    yield Finding(
+    yield CheckFinding(
         Health.CRITICAL,
         f"The mirror's tasks gave up {counted(lately.lost, 'record')} "
         f"({lately.record_failures} failed, {lately.records_skipped} "
@@ -284,38 +286,38 @@ def _lost(
 
 def _refused(
     seen: MirrorObservation, limits: BottleneckLimits
-) -> Iterator[Finding]:
+) -> Iterator[CheckFinding]:
     consumer, producer = seen.metrics.consumer, seen.metrics.producer
     tasks = seen.metrics.tasks
     throttle = limits.throttle.total_seconds()
     held = consumer.fetch_throttle_max_seconds or 0
     if held > throttle:
-        yield Finding(
+        yield CheckFinding(
             Health.WARNING,
             f"A quota of the source holds the mirror's fetches, up to "
             f"{held:.2g} s each: raise consumer_byte_rate there",
         )
     held = producer.produce_throttle_max_seconds or 0
     if held > throttle:
-        yield Finding(
+        yield CheckFinding(
             Health.WARNING,
             f"A quota of the target holds the mirror's producer, up to "
             f"{held:.2g} s a request: raise producer_byte_rate there",
         )
     if (failed := producer.errors_per_second or 0) > 0:
-        yield Finding(
+        yield CheckFinding(
             Health.WARNING,
             f"The mirror's producer gives up {failed:.2g} records a second "
             "that the target does not take",
         )
     if (again := producer.retries_per_second or 0) > limits.retries_per_second:
-        yield Finding(
+        yield CheckFinding(
             Health.WARNING,
             f"The mirror's producer sends {again:.2g} records a second "
             "again: the target does not answer, or changes leaders",
         )
     if (split := producer.batch_splits_per_second or 0) > 0:
-        yield Finding(
+        yield CheckFinding(
             Health.WARNING,
             f"The target finds batches of the mirror's producer too large "
             f"({split:.2g} a second): compare max.message.bytes of both sides",
@@ -323,14 +325,14 @@ def _refused(
     if (part := tasks.offset_commit_failure_ratio or 0) > (
         limits.commit_failures
     ):
-        yield Finding(
+        yield CheckFinding(
             Health.WARNING,
             f"The mirror fails to commit {part:.0%} of its positions: after "
             "a restart it would copy again what it does not remember",
         )
     took = tasks.offset_commit_max_seconds or 0
     if took > limits.commit_time.total_seconds():
-        yield Finding(
+        yield CheckFinding(
             Health.WARNING,
             f"The mirror took {took:.2g} s to commit positions: beyond "
             "offset.flush.timeout.ms (5 s) it gives up",

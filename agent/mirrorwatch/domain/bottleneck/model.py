@@ -11,18 +11,18 @@ from typing import Any
 __all__ = [
     "ClassMetrics",
     "ConsumerMetrics",
-    "ErrorBooks",
+    "ErrorCounters",
     "IoMetrics",
     "MBean",
+    "MBeanQuery",
     "MirrorMetrics",
     "MirrorObservation",
     "ProducerMetrics",
     "Rebalances",
     "TaskErrors",
     "TaskMetrics",
-    "TaskState",
-    "Unread",
-    "Wanted",
+    "UnreachableProcess",
+    "WorkerTask",
     "parse_name",
     "unquote",
 ]
@@ -238,7 +238,7 @@ class Rebalances:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TaskState:
+class WorkerTask:
     """What a worker says of one of its tasks."""
 
     connector: str
@@ -281,7 +281,7 @@ class MirrorMetrics:
     last_error: datetime | None = None
     """When a task last counted an error."""
 
-    states: tuple[TaskState, ...] = ()
+    states: tuple[WorkerTask, ...] = ()
     """Of the flow's connectors and tasks, one entry for each."""
 
     rebalances: Mapping[str, Rebalances] = field(default_factory=dict)
@@ -294,7 +294,7 @@ class MirrorMetrics:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Unread:
+class UnreachableProcess:
     """A process of the mirror whose figures do not arrive."""
 
     url: str
@@ -324,7 +324,7 @@ class MirrorObservation:
     answering: tuple[str, ...] = ()
     """Addresses of the processes whose figures are fresh."""
 
-    unread: tuple[Unread, ...] = ()
+    unread: tuple[UnreachableProcess, ...] = ()
     """Processes whose figures do not arrive."""
 
     counted: TaskErrors = field(default_factory=TaskErrors)
@@ -362,7 +362,7 @@ class MBean:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Wanted:
+class MBeanQuery:
     """MBeans that are to be read."""
 
     domain: str
@@ -443,7 +443,7 @@ remembered."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ErrorBooks:
+class ErrorCounters:
     """What was counted so far."""
 
     counted: TaskErrors = field(default_factory=TaskErrors)
@@ -463,7 +463,7 @@ class ErrorBooks:
         said: Mapping[tuple[str, str, int], TaskErrors],
         last_error: datetime | None,
         now: datetime,
-    ) -> "ErrorBooks":
+    ) -> "ErrorCounters":
         """Count on.
 
         Parameters
@@ -493,7 +493,7 @@ class ErrorBooks:
             at = min(last_error or now, now)
             together = self.last_lost and at - self.last_lost <= APART
             lately = _add(lately, all_new) if together else all_new
-        return ErrorBooks(
+        return ErrorCounters(
             counted=_add(self.counted, all_new),
             seen=seen,
             last_lost=at,

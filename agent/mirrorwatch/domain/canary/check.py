@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from ..observations import CanaryObservation, CanaryPartition
-from ..report import Finding, Health, Verdict, conclude, seconds
+from ..report import CheckFinding, Health, Verdict, conclude, seconds
 from ..wording import counted, every
 
 __all__ = ["CanaryLimits", "judge_canary"]
@@ -63,25 +63,25 @@ def judge_canary(
 
 def _find(
     seen: CanaryObservation | None, limits: CanaryLimits, now: datetime
-) -> Iterator[Finding]:
+) -> Iterator[CheckFinding]:
     if not limits.enabled:
-        yield Finding(Health.OFF, "canary.enabled is off")
+        yield CheckFinding(Health.OFF, "canary.enabled is off")
         return
     if seen is None:
-        yield Finding(Health.UNKNOWN, "The canary has not begun")
+        yield CheckFinding(Health.UNKNOWN, "The canary has not begun")
         return
     if now - seen.at > STALE:
-        yield Finding(
+        yield CheckFinding(
             Health.UNKNOWN,
             f"The canary has stood still for {seconds(now - seen.at)}: the "
             "agent or its disk is stuck, see its log",
         )
     yield from _find_losses(seen, limits, now)
     yield from _find_overdue(seen, limits, now)
-    yield from (Finding(p.health, p.text) for p in seen.problems)
+    yield from (CheckFinding(p.health, p.text) for p in seen.problems)
     yield from _find_blindness(seen, limits, now)
     yield from _find_trouble(seen, limits, now)
-    yield Finding(
+    yield CheckFinding(
         Health.OK,
         f"Probes arrive on {every(len(seen.partitions), 'partition')}"
         + _warming_note(seen),
@@ -90,13 +90,13 @@ def _find(
 
 def _find_losses(
     seen: CanaryObservation, limits: CanaryLimits, now: datetime
-) -> Iterator[Finding]:
+) -> Iterator[CheckFinding]:
     recent = [
         x for x in seen.losses if now - x.proved_at <= limits.lost_window
     ]
     if recent:
         last = recent[-1]
-        yield Finding(
+        yield CheckFinding(
             Health.CRITICAL,
             f"{counted(len(recent), 'probe')} proved lost in the last "
             f"{seconds(limits.lost_window)}, the last one sequence "
@@ -107,7 +107,7 @@ def _find_losses(
 
 def _find_overdue(
     seen: CanaryObservation, limits: CanaryLimits, now: datetime
-) -> Iterator[Finding]:
+) -> Iterator[CheckFinding]:
     overdue = {
         p.partition: now - p.oldest_outstanding
         for p in seen.partitions
@@ -115,7 +115,7 @@ def _find_overdue(
         and now - p.oldest_outstanding > limits.deadline
     }
     if overdue and not seen.blind:
-        yield Finding(
+        yield CheckFinding(
             Health.CRITICAL,
             f"Probes on {_name(overdue, len(seen.partitions))} are overdue, "
             f"the oldest by {seconds(max(overdue.values()))}: is the mirror "
@@ -125,9 +125,11 @@ def _find_overdue(
 
 def _find_blindness(
     seen: CanaryObservation, limits: CanaryLimits, now: datetime
-) -> Iterator[Finding]:
+) -> Iterator[CheckFinding]:
     if not seen.partitions:
-        yield Finding(Health.UNKNOWN, "No partition is known to probe yet")
+        yield CheckFinding(
+            Health.UNKNOWN, "No partition is known to probe yet"
+        )
         return
     unacked = [
         now - p.oldest_unacked
@@ -136,7 +138,7 @@ def _find_blindness(
         and now - p.oldest_unacked > limits.deadline
     ]
     if unacked:
-        yield Finding(
+        yield CheckFinding(
             Health.UNKNOWN,
             "Probes have not been acknowledged by the source for "
             f"{seconds(max(unacked))}, so nothing is known of the mirror",
@@ -148,14 +150,14 @@ def _find_blindness(
         and (p.last_arrival is None or now - p.last_arrival > limits.deadline)
     ]
     if silent:
-        yield Finding(
+        yield CheckFinding(
             Health.UNKNOWN,
             f"No probe has arrived on {_name(silent, len(seen.partitions))} "
             "for "
             f"{seconds(limits.deadline)} or since the agent began",
         )
     if all(p.warming for p in seen.partitions):
-        yield Finding(
+        yield CheckFinding(
             Health.UNKNOWN,
             "Warming up: the mirror has not had the time to find the topic "
             f"{seen.topic}; it looks for new topics every 10 min by default",
@@ -164,7 +166,7 @@ def _find_blindness(
 
 def _find_trouble(
     seen: CanaryObservation, limits: CanaryLimits, now: datetime
-) -> Iterator[Finding]:
+) -> Iterator[CheckFinding]:
     for what, moments in (
         ("arrived late", [p.last_late for p in seen.partitions]),
         (
@@ -182,7 +184,7 @@ def _find_trouble(
             if m is not None and now - m <= limits.warning_window
         ]
         if recent:
-            yield Finding(
+            yield CheckFinding(
                 Health.WARNING,
                 f"Probes {what}, the last one "
                 f"{seconds(now - max(recent))} ago; none of them is lost",

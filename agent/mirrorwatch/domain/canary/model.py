@@ -10,15 +10,15 @@ from ..observations import Problem
 __all__ = [
     "ORDER_GRACE",
     "PROBE_BYTES",
-    "Doubt",
-    "Gap",
+    "CanarySurvey",
     "Incidents",
-    "Message",
+    "IndeterminateProbe",
     "MirrorPosition",
+    "OffsetGap",
     "Probe",
+    "ProbeMessage",
     "Proof",
-    "Settlement",
-    "Survey",
+    "SettledProbe",
     "TopicState",
     "overtaken",
     "passed",
@@ -35,7 +35,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Message:
+class ProbeMessage:
     """What a probe carries."""
 
     run: str
@@ -71,7 +71,7 @@ class Message:
         return json.dumps(body, separators=(",", ":")).encode().ljust(size)
 
     @classmethod
-    def decode(cls, value: bytes | None) -> "Message | None":
+    def decode(cls, value: bytes | None) -> "ProbeMessage | None":
         """Read a record value, `None` if it is not a probe."""
         try:
             body = json.loads(value or b"")
@@ -223,7 +223,7 @@ class TopicState:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Doubt:
+class IndeterminateProbe:
     """A probe of which nobody knows whether it was written."""
 
     partition: int
@@ -237,7 +237,7 @@ class Doubt:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Settlement:
+class SettledProbe:
     """What reading the source said of a doubtful probe."""
 
     partition: int
@@ -267,7 +267,7 @@ class MirrorPosition:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Survey:
+class CanarySurvey:
     """What was found out, in the order that proofs need.
 
     Positions were read first, then the target's ends, then the source topic:
@@ -292,7 +292,7 @@ class Survey:
     source: TopicState | None = None
     """The topic at the source; `None` if it is absent or not known."""
 
-    settlements: tuple[Settlement, ...] = ()
+    settlements: tuple[SettledProbe, ...] = ()
     """Doubts that were resolved."""
 
     source_cluster: str | None = None
@@ -328,7 +328,7 @@ def uncovered(
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Gap:
+class OffsetGap:
     """Source offsets that somebody else wrote, or a send in doubt did."""
 
     partition: int

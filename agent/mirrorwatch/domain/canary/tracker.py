@@ -15,21 +15,21 @@ from ..observations import (
 from ..offset_ranges import RangeSet
 from ..report import Flow, Health
 from .model import (
-    Doubt,
-    Gap,
+    CanarySurvey,
     Incidents,
+    IndeterminateProbe,
+    OffsetGap,
     Probe,
     Proof,
-    Survey,
     overtaken,
     passed,
 )
 
 __all__ = [
-    "Books",
+    "Arrival",
+    "CanaryTracker",
     "Identity",
     "Ledger",
-    "Sighting",
     "arrive",
     "prove",
     "settle",
@@ -134,7 +134,7 @@ class Ledger:
 
     def ack(
         self, sequence: int, source_offset: int, acked_at: datetime | None
-    ) -> Gap | None:
+    ) -> OffsetGap | None:
         """Note that the source stored a probe.
 
         Parameters
@@ -153,7 +153,7 @@ class Ledger:
         """
         gap = None
         if 0 <= self.last_source_offset < source_offset - 1:
-            gap = Gap(
+            gap = OffsetGap(
                 partition=self.partition,
                 first=self.last_source_offset + 1,
                 last=source_offset - 1,
@@ -365,7 +365,7 @@ class Identity:
 
 
 @dataclass(kw_only=True, slots=True)
-class Books:
+class CanaryTracker:
     """Every ledger of one flow."""
 
     flow: Flow
@@ -386,7 +386,7 @@ class Books:
     accepted: Mapping[str, str] = field(default_factory=dict)
     """Cluster ids that the configuration gives, by alias: they rule."""
 
-    def follow(self, survey: Survey) -> set[int]:
+    def follow(self, survey: CanarySurvey) -> set[int]:
         """Take over what a survey found.
 
         Returns
@@ -409,7 +409,7 @@ class Books:
                 ledger.give_up(settled.sequence)
         return unread
 
-    def mistaken(self, survey: Survey) -> Problem | None:
+    def mistaken(self, survey: CanarySurvey) -> Problem | None:
         """Say if an alias answers as another cluster than it should: the one
         that the configuration gives, else the one that it always was.
         """
@@ -450,10 +450,10 @@ class Books:
             for loss in settle(ledger, now, grace)
         ]
 
-    def doubts(self) -> list[Doubt]:
+    def doubts(self) -> list[IndeterminateProbe]:
         """Return the probes of which nobody knows if they were written."""
         return [
-            Doubt(
+            IndeterminateProbe(
                 partition=ledger.partition,
                 sequence=probe.sequence,
                 floor=probe.floor,
@@ -465,7 +465,7 @@ class Books:
             if probe.doubtful and probe.source_offset is None
         ]
 
-    def due(self, survey: Survey, now: datetime) -> list[int]:
+    def due(self, survey: CanarySurvey, now: datetime) -> list[int]:
         """Return the partitions that get a probe now."""
         if survey.source is None:
             # Naming a topic that may not exist could create it.
@@ -484,7 +484,7 @@ class Books:
             and now - ledger.started_at < self.warmup
         )
 
-    def _follow_source(self, survey: Survey) -> bool:
+    def _follow_source(self, survey: CanarySurvey) -> bool:
         """Tell whether the source topic is still the same one."""
         if survey.source is None:
             return False
@@ -495,7 +495,7 @@ class Books:
                 ledger.renew_source()
         return before == survey.source.id
 
-    def _follow_target(self, survey: Survey) -> set[int]:
+    def _follow_target(self, survey: CanarySurvey) -> set[int]:
         if survey.target is None:
             return set()
         before = self.identity.target_id
@@ -506,7 +506,7 @@ class Books:
             ledger.skip_target(0)
         return self.ledgers.keys() & survey.target.partitions
 
-    def _add_partitions(self, survey: Survey) -> set[int]:
+    def _add_partitions(self, survey: CanarySurvey) -> set[int]:
         if survey.source is None:
             return set()
         first_of_all = not self.ledgers
@@ -529,7 +529,7 @@ class Books:
             added.add(partition)
         return added
 
-    def _take_proofs(self, survey: Survey) -> None:
+    def _take_proofs(self, survey: CanarySurvey) -> None:
         for partition, positions in survey.positions.items():
             ledger = self.ledgers.get(partition)
             end = survey.ends.get(partition)
@@ -555,7 +555,7 @@ def _is_due(ledger: Ledger, now: datetime) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Sighting:
+class Arrival:
     """One probe, read once at the target."""
 
     sequence: int
@@ -573,7 +573,7 @@ class Sighting:
 
 
 def arrive(
-    ledger: Ledger, seen: Sighting, deadline: timedelta
+    ledger: Ledger, seen: Arrival, deadline: timedelta
 ) -> ProbeArrival | None:
     """Account for a probe that was read at the target.
 
@@ -626,7 +626,7 @@ def arrive(
     return arrival
 
 
-def _arrive_again(ledger: Ledger, seen: Sighting) -> None:
+def _arrive_again(ledger: Ledger, seen: Arrival) -> None:
     if seen.sequence in ledger.arrived:
         ledger.counts.duplicates += 1
         ledger.incidents.duplicate = seen.seen_at

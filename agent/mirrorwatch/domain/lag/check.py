@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from ..cluster_view import TopicPartition
-from ..report import Evidence, Finding, Health, Verdict, conclude, seconds
-from ..skips.model import SkipsObservation, Suspicion
+from ..report import CheckFinding, Evidence, Health, Verdict, conclude, seconds
+from ..skips.model import SkipsObservation, SuspectedDrop
 from ..wording import agree, counted
 from .model import LagObservation, LagStatus, TopicLag
 
@@ -59,7 +59,7 @@ def show_lag(
     }
 
 
-def set_apart(
+def split_by_task(
     seen: LagObservation, left_behind: AbstractSet[TopicPartition]
 ) -> LagObservation:
     """Return each topic by the worst partition that is not left behind.
@@ -81,8 +81,10 @@ def set_apart(
 
 
 def find_suspected(
-    seen: LagObservation, suspicions: Iterable[Suspicion], allowed: timedelta
-) -> Iterator[Finding]:
+    seen: LagObservation,
+    suspicions: Iterable[SuspectedDrop],
+    allowed: timedelta,
+) -> Iterator[CheckFinding]:
     """Yield what is suspected in the place of what would be called stuck.
 
     Parameters
@@ -109,7 +111,7 @@ def find_suspected(
         if len(found) > 1
         else ""
     )
-    yield Finding(
+    yield CheckFinding(
         Health.WARNING,
         f"{counted(most.count, 'record')} of {most.topic}[{most.partition}] "
         f"from offset {most.first} on {agree(most.count, 'wait while')} "
@@ -181,11 +183,11 @@ def judge_lag(
         What is known of its skips: records that seem to have been dropped
         wait for nothing, so a position that stands at them is not stuck.
     """
-    suspicions: tuple[Suspicion, ...] = ()
+    suspicions: tuple[SuspectedDrop, ...] = ()
     evidence: Evidence = {}
     if seen is not None:
         if skips is not None and now - skips.at <= STALE:
-            seen = set_apart(seen, skips.left_behind)
+            seen = split_by_task(seen, skips.left_behind)
             suspicions = skips.suspicions
         evidence = show_lag(seen, _patience(seen, limits))
     return conclude(
@@ -200,22 +202,22 @@ def judge_lag(
 def _find(
     flow: str,
     seen: LagObservation | None,
-    suspicions: Iterable[Suspicion],
+    suspicions: Iterable[SuspectedDrop],
     limits: LagLimits,
     now: datetime,
-) -> Iterator[Finding]:
+) -> Iterator[CheckFinding]:
     if seen is None:
-        yield Finding(Health.UNKNOWN, "No topic was surveyed yet")
+        yield CheckFinding(Health.UNKNOWN, "No topic was surveyed yet")
         return
     if now - seen.at > STALE:
-        yield Finding(
+        yield CheckFinding(
             Health.UNKNOWN,
             f"Topics were last surveyed {seconds(now - seen.at)} ago",
         )
     for problem in seen.problems:
-        yield Finding(Health.UNKNOWN, problem)
+        yield CheckFinding(Health.UNKNOWN, problem)
     if unknown := seen.unknown_partitions:
-        yield Finding(
+        yield CheckFinding(
             Health.UNKNOWN,
             f"The lag of {counted(unknown, 'partition')} cannot be said: "
             f"{agree(unknown, 'they')} {agree(unknown, 'have no leader')}, or "
@@ -225,12 +227,12 @@ def _find(
     allowed = _patience(seen, limits)[LagStatus.STALLED]
     yield from find_suspected(seen, suspicions, allowed)
     for topic in _of(seen, LagStatus.FALLING_BEHIND):
-        yield Finding(
+        yield CheckFinding(
             Health.WARNING,
             f"{topic.topic} falls behind: {_waiting(topic.records)}, the "
             f"oldest for {_age(topic)}, and longer from minute to minute",
         )
-    yield Finding(Health.OK, _calm(seen, limits))
+    yield CheckFinding(Health.OK, _calm(seen, limits))
 
 
 def _calm(seen: LagObservation, limits: LagLimits) -> str:
@@ -253,13 +255,13 @@ def _calm(seen: LagObservation, limits: LagLimits) -> str:
 
 def _stuck(
     flow: str, seen: LagObservation, limits: LagLimits
-) -> Iterator[Finding]:
+) -> Iterator[CheckFinding]:
     allowed = _patience(seen, limits)
     stopped = _beyond(_of(seen, LagStatus.STOPPED), allowed[LagStatus.STOPPED])
     if stopped:
         first = stopped[0]
         records = sum(topic.records for topic in stopped)
-        yield Finding(
+        yield CheckFinding(
             Health.CRITICAL,
             f"Nothing of {flow} is copied: {_waiting(records, len(stopped))}, "
             f"{_where(first)}: is the mirror running, and can it reach both "
@@ -268,7 +270,7 @@ def _stuck(
     for topic in _beyond(
         _of(seen, LagStatus.STALLED), allowed[LagStatus.STALLED]
     ):
-        yield Finding(
+        yield CheckFinding(
             Health.CRITICAL,
             f"{topic.topic} is not copied while other topics are: "
             f"{_waiting(topic.records)}, {_where(topic)}: look at the task "
@@ -277,7 +279,7 @@ def _stuck(
     for topic in _beyond(
         _of(seen, LagStatus.NOT_BEGUN), allowed[LagStatus.NOT_BEGUN]
     ):
-        yield Finding(
+        yield CheckFinding(
             Health.CRITICAL,
             f"{topic.topic} was never copied: {_waiting(topic.records)}, "
             f"the oldest for {_age(topic)}: does the mirror's filter match "

@@ -9,17 +9,17 @@ from ..cluster_view import TopicPartition
 from ..mirror_records import Committed, Sync
 
 __all__ = [
-    "Claim",
+    "EstimateBounds",
     "FirstLoss",
-    "Head",
+    "FirstRecord",
     "Headroom",
     "LagObservation",
     "LagStatus",
-    "Origin",
     "Position",
-    "Standing",
+    "PositionSource",
+    "ReadAt",
+    "StalledPartition",
     "TopicLag",
-    "Wanted",
     "first_loss",
     "prove",
 ]
@@ -70,7 +70,7 @@ class Headroom:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Standing:
+class StalledPartition:
     """One partition that has not moved while its records waited."""
 
     partition: int
@@ -124,7 +124,7 @@ class TopicLag:
     stuck: timedelta | None = None
     """How long a partition has not moved while its records waited."""
 
-    standing: tuple[Standing, ...] = ()
+    standing: tuple[StalledPartition, ...] = ()
     """All partitions that do not move while their records wait."""
 
     drain: timedelta | None = None
@@ -206,7 +206,7 @@ def first_loss(topics: Sequence[TopicLag]) -> FirstLoss | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ReadAt:
     """A position at which a record should be read."""
 
     place: TopicPartition
@@ -220,10 +220,10 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class FirstRecord:
     """What was found at a position."""
 
-    wanted: Wanted
+    wanted: ReadAt
     """Where it was looked for."""
 
     offset: int | None
@@ -233,7 +233,7 @@ class Head:
     """Its timestamp."""
 
 
-class Origin(StrEnum):
+class PositionSource(StrEnum):
     """What says where a mirror is."""
 
     COMMITTED = "committed"
@@ -257,7 +257,7 @@ class Position:
     offset: int
     """Next source offset to copy."""
 
-    origin: Origin
+    origin: PositionSource
     """What says so."""
 
 
@@ -265,14 +265,14 @@ def prove(committed: Committed | None, sync: Sync | None) -> Position | None:
     """Return the highest position that is proved, `None` if there is none."""
     found = None
     if committed is not None and committed.position is not None:
-        found = Position(committed.position, Origin.COMMITTED)
+        found = Position(committed.position, PositionSource.COMMITTED)
     if sync is not None and (found is None or sync.upstream >= found.offset):
-        found = Position(sync.upstream + 1, Origin.SYNC)
+        found = Position(sync.upstream + 1, PositionSource.SYNC)
     return found
 
 
 @dataclass(slots=True)
-class Claim:
+class EstimateBounds:
     """What estimates claimed, held against what was proved later.
 
     Notes

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from ..report import Evidence, Finding, Health, Verdict, conclude, seconds
+from ..report import CheckFinding, Evidence, Health, Verdict, conclude, seconds
 from ..wording import agree, counted
 from .model import FirstLoss, Headroom, LagObservation, TopicLag, first_loss
 
@@ -61,14 +61,14 @@ def _find(
     seen: LagObservation | None,
     worst: FirstLoss | None,
     limits: RetentionLimits,
-) -> Iterator[Finding]:
+) -> Iterator[CheckFinding]:
     if seen is None:
-        yield Finding(Health.UNKNOWN, "No topic was surveyed yet")
+        yield CheckFinding(Health.UNKNOWN, "No topic was surveyed yet")
         return
     for problem in seen.problems:
-        yield Finding(Health.UNKNOWN, problem)
+        yield CheckFinding(Health.UNKNOWN, problem)
     if not seen.configs_known:
-        yield Finding(
+        yield CheckFinding(
             Health.UNKNOWN,
             "How long the source keeps its records is not known yet",
         )
@@ -77,9 +77,9 @@ def _find(
         if topic.records and topic.headroom is not None:
             yield from _judge(topic, topic.headroom, limits)
     if worst is None:
-        yield Finding(Health.OK, "The source deletes no record")
+        yield CheckFinding(Health.OK, "The source deletes no record")
     else:
-        yield Finding(
+        yield CheckFinding(
             Health.OK,
             f"Were the mirror to stop now, {worst.topic.topic} would be the "
             f"first to lose records, in {seconds(worst.headroom.remaining)}",
@@ -88,7 +88,7 @@ def _find(
 
 def _judge(
     topic: TopicLag, headroom: Headroom, limits: RetentionLimits
-) -> Iterator[Finding]:
+) -> Iterator[CheckFinding]:
     left, share = headroom.remaining, headroom.share
     drains = topic.drain is not None and topic.drain < left
     about = " (estimated from the size of the log)" * headroom.estimated
@@ -97,15 +97,15 @@ def _judge(
         f"{counted(topic.records, 'record')} {agree(topic.records, 'wait')}"
     )
     if share < limits.critical_share and not drains:
-        yield Finding(
+        yield CheckFinding(
             Health.CRITICAL,
             f"{what}, and will not be copied before: raise the retention at "
             "the source, or mend the mirror, before then",
         )
     elif share < limits.critical_share and left < limits.critical:
-        yield Finding(Health.CRITICAL, f"{what}; {_drain(topic)}")
+        yield CheckFinding(Health.CRITICAL, f"{what}; {_drain(topic)}")
     elif share < limits.warning_share and left < limits.warning:
-        yield Finding(Health.WARNING, f"{what}; {_drain(topic)}")
+        yield CheckFinding(Health.WARNING, f"{what}; {_drain(topic)}")
 
 
 def _drain(topic: TopicLag) -> str:

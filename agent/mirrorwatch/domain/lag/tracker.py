@@ -15,20 +15,27 @@ from ..cluster_view import (
 )
 from ..mirror_records import Connector
 from .model import (
-    Claim,
-    Head,
+    EstimateBounds,
+    FirstRecord,
     Headroom,
     LagObservation,
     LagStatus,
-    Origin,
     Position,
-    Standing,
+    PositionSource,
+    ReadAt,
+    StalledPartition,
     TopicLag,
-    Wanted,
     prove,
 )
 
-__all__ = ["Ends", "LagTracker", "Surroundings", "Track", "Trend", "summarize"]
+__all__ = [
+    "EndHistory",
+    "LagContext",
+    "LagTracker",
+    "LagTrend",
+    "PartitionLag",
+    "summarize",
+]
 
 
 KEPT = 64
@@ -37,7 +44,7 @@ the first, whose record is the one that waits."""
 
 
 @dataclass(slots=True)
-class Ends:
+class EndHistory:
     """The ends of one partition that were seen, and when first."""
 
     entries: list[tuple[int, float]] = field(default_factory=list)
@@ -85,7 +92,7 @@ class Ends:
 
 
 @dataclass(slots=True)
-class Track:
+class PartitionLag:
     """What is kept of one partition between two surveys."""
 
     epoch: tuple[str, str | None]
@@ -100,10 +107,10 @@ class Track:
     end: int = 0
     """End at the source."""
 
-    ends: Ends = field(default_factory=Ends)
+    ends: EndHistory = field(default_factory=EndHistory)
     """Where it was before."""
 
-    claim: Claim = field(default_factory=Claim)
+    claim: EstimateBounds = field(default_factory=EstimateBounds)
     """What estimates still have to prove."""
 
     nothing_until: int = 0
@@ -144,7 +151,7 @@ class Track:
     def begun(self) -> bool:
         """Whether anything of the partition was ever copied."""
         return self.position is not None and (
-            self.position.origin is not Origin.START
+            self.position.origin is not PositionSource.START
         )
 
     def waiting_since(self) -> tuple[float, bool] | None:
@@ -177,7 +184,7 @@ def find_headroom(
     configs: TopicConfigs | None,
     *,
     age: float,
-    tracks: Mapping[int, Track],
+    tracks: Mapping[int, PartitionLag],
     starts: Mapping[int, int],
     rate: float,
 ) -> Headroom | None:
@@ -214,7 +221,7 @@ def _by_time(configs: TopicConfigs, age: float) -> Iterator[Headroom]:
 
 def _by_size(
     configs: TopicConfigs,
-    tracks: Mapping[int, Track],
+    tracks: Mapping[int, PartitionLag],
     starts: Mapping[int, int],
     rate: float,
 ) -> Iterator[Headroom]:
@@ -254,7 +261,7 @@ LEAST = 30.0
 
 
 @dataclass(slots=True)
-class Trend:
+class LagTrend:
     """How one topic did in the last minutes."""
 
     rates: deque[tuple[float, int, int]] = field(default_factory=deque)
@@ -328,20 +335,20 @@ not to move: less is one batch of a busy mirror."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Surroundings:
+class LagContext:
     """What is known beside the partitions."""
 
     now: datetime
     topic_class: str
     configs: TopicConfigs | None
-    trend: Trend
+    trend: LagTrend
     starts: Mapping[int, int]
     flow_moved_at: datetime | None
     """When anything of the flow last went on."""
 
 
 def summarize(
-    topic: str, tracks: Mapping[int, Track], around: Surroundings
+    topic: str, tracks: Mapping[int, PartitionLag], around: LagContext
 ) -> TopicLag:
     """Return the lag of a topic.
 
@@ -391,7 +398,7 @@ def summarize(
         origin=_origin(track),
         stuck=stuck,
         standing=tuple(
-            Standing(
+            StalledPartition(
                 partition=p,
                 position=t.next_offset,
                 origin=_origin(t),
@@ -405,7 +412,9 @@ def summarize(
     )
 
 
-def _age(waiting: Mapping[int, Track], now: datetime) -> tuple[float, bool]:
+def _age(
+    waiting: Mapping[int, PartitionLag], now: datetime
+) -> tuple[float, bool]:
     ages = [
         (max(0.0, now.timestamp() - since[0]), since[1])
         for track in waiting.values()
@@ -414,11 +423,11 @@ def _age(waiting: Mapping[int, Track], now: datetime) -> tuple[float, bool]:
     return max(ages, default=(0.0, False))
 
 
-def _origin(track: Track) -> str:
+def _origin(track: PartitionLag) -> str:
     return track.position.origin if track.position else ""
 
 
-def _stuck(track: Track, now: datetime) -> timedelta:
+def _stuck(track: PartitionLag, now: datetime) -> timedelta:
     """Return how long a partition has not moved while records waited."""
     since = track.waiting_since()
     waited = 0.0 if since is None else now.timestamp() - since[0]
@@ -426,7 +435,9 @@ def _stuck(track: Track, now: datetime) -> timedelta:
     return max(timedelta(), min(stood, timedelta(seconds=waited)))
 
 
-def _status(track: Track, stuck: timedelta, around: Surroundings) -> LagStatus:
+def _status(
+    track: PartitionLag, stuck: timedelta, around: LagContext
+) -> LagStatus:
     if not track.begun:
         return LagStatus.NOT_BEGUN
     if stuck > LOOK_TWICE:
@@ -448,7 +459,7 @@ Marks = tuple[tuple[int, int, int], ...]
 class _Kept:
     """What is kept of one topic."""
 
-    trend: Trend = field(default_factory=Trend)
+    trend: LagTrend = field(default_factory=LagTrend)
     lag: TopicLag | None = None
     marks: Marks = ()
     configs: TopicConfigs | None = None
@@ -469,7 +480,7 @@ class _Kept:
         )
 
 
-class Summaries:
+class TopicSummaries:
     """Summarizes topics, anew only where there is something to tell.
 
     Parameters
@@ -486,7 +497,7 @@ class Summaries:
         self,
         view: FlowView,
         source: ClusterView,
-        tracks: Mapping[TopicPartition, Track],
+        tracks: Mapping[TopicPartition, PartitionLag],
         configs: Mapping[str, TopicConfigs],
     ) -> tuple[TopicLag, ...]:
         """Return the lag of every topic, by name.
@@ -520,7 +531,7 @@ class Summaries:
                 kept.trend.stand(view.at.timestamp())
                 found.append(kept.lag)
                 continue
-            around = Surroundings(
+            around = LagContext(
                 now=view.at,
                 topic_class=self._class_of(topic),
                 configs=configs.get(topic),
@@ -574,8 +585,8 @@ class LagTracker:
         self._flow = flow
         self._configs = configs
         self._estimates = estimates
-        self._tracks: dict[TopicPartition, Track] = {}
-        self._summaries = Summaries(class_of)
+        self._tracks: dict[TopicPartition, PartitionLag] = {}
+        self._summaries = TopicSummaries(class_of)
         self._unknown = 0
         self._at: datetime | None = None
 
@@ -617,7 +628,7 @@ class LagTracker:
             problems=tuple(problems),
         )
 
-    def wanted(self) -> Iterator[Wanted]:
+    def wanted(self) -> Iterator[ReadAt]:
         """Yield where a record should be read, the longest wait first.
 
         It tells whether data waits at all, or only markers, and since when.
@@ -631,9 +642,9 @@ class LagTracker:
             and (track.moved_at != self._at or track.waits_unseen)
         ]
         for _, place, track in sorted(places, key=lambda p: p[:2]):
-            yield Wanted(place, track.next_offset, track.end)
+            yield ReadAt(place, track.next_offset, track.end)
 
-    def resolve(self, heads: Iterable[Head]) -> None:
+    def resolve(self, heads: Iterable[FirstRecord]) -> None:
         """Take what was read; it is void if the mirror moved meanwhile."""
         for head in heads:
             track = self._tracks.get(head.wanted.place)
@@ -679,7 +690,7 @@ class LagTracker:
                 if track is not None and there is None:
                     target_id = track.epoch[1]
                 if track is None or track.epoch != (facts.id, target_id):
-                    track = tracks[place] = Track(
+                    track = tracks[place] = PartitionLag(
                         epoch=(facts.id, target_id), moved_at=view.at
                     )
                 position = self._locate(
@@ -696,7 +707,7 @@ class LagTracker:
         view: FlowView,
         place: TopicPartition,
         remote: TopicPartition,
-        track: Track,
+        track: PartitionLag,
         patience: timedelta,
     ) -> Position | None:
         assert view.source is not None  # noqa: S101 - the caller looked
@@ -705,7 +716,11 @@ class LagTracker:
         end = view.source.ends[place]
         if proved is None:
             start = view.source.starts.get(place)
-            return None if start is None else Position(start, Origin.START)
+            return (
+                None
+                if start is None
+                else Position(start, PositionSource.START)
+            )
         reached = None
         if view.target is not None:
             reached = view.target.ends.get(remote)
@@ -714,5 +729,5 @@ class LagTracker:
         estimate = min(reached + sync.upstream - sync.downstream, end)
         # An end below the sync, of another time, claims less than is proved.
         if track.claim.believe(estimate, proved.offset, view.at, patience):
-            return Position(estimate, Origin.ESTIMATE)
+            return Position(estimate, PositionSource.ESTIMATE)
         return proved

@@ -10,17 +10,17 @@ from ..canary.metrics import COUNTERS
 from ..lag.metrics import LAG_RECORDS, LAG_SECONDS
 from ..observations import Histogram
 from ..position.metrics import RESETS
-from ..report import Health, Verdict, Window, seconds, worst
-from ..samples import Figures, samples
+from ..report import Health, MaintenanceWindow, Verdict, seconds, worst
+from ..samples import ReportFacts, samples
 from ..skips.metrics import RECOVERED, REPEATED, SKIPPED
 from ..tasks.metrics import TASKS
 from ..tasks.model import TasksObservation
-from .model import Line, Message
+from .model import Line, NoticeMessage
 
 __all__ = [
-    "Latency",
-    "Outcome",
-    "Snapshot",
+    "FlowSnapshot",
+    "LatencySummary",
+    "MaintenanceOutcome",
     "take_snapshot",
     "to_document",
     "to_lines",
@@ -44,7 +44,7 @@ NAMES = {metric: name for name, metric in COUNTED.items()}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Latency:
+class LatencySummary:
     """Durations of the canary over the five minutes before."""
 
     median: timedelta | None = None
@@ -55,7 +55,7 @@ class Latency:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Snapshot:
+class FlowSnapshot:
     """How a flow is at one time. What was not known is `None`, or absent."""
 
     at: datetime
@@ -64,7 +64,7 @@ class Snapshot:
     verdicts: tuple[Verdict, ...]
     """What each check said, without its evidence."""
 
-    latency: Latency = field(default_factory=Latency)
+    latency: LatencySummary = field(default_factory=LatencySummary)
     """Of the canary."""
 
     lag_records: int | None = None
@@ -88,7 +88,9 @@ class Snapshot:
         return worst(self.verdicts) if self.verdicts else Health.UNKNOWN
 
 
-def take_snapshot(report: Figures, flow: str, latency: Latency) -> Snapshot:
+def take_snapshot(
+    report: ReportFacts, flow: str, latency: LatencySummary
+) -> FlowSnapshot:
     """Return how a flow is, in the same figures that every sink gets."""
     tasks: Counter[str] = Counter()
     counts: Counter[str] = Counter()
@@ -107,7 +109,7 @@ def take_snapshot(report: Figures, flow: str, latency: Latency) -> Snapshot:
             records.append(value)
         elif metric is LAG_SECONDS:
             ages.append(value)
-    return Snapshot(
+    return FlowSnapshot(
         at=report.at,
         verdicts=tuple(
             replace(verdict, evidence={})
@@ -131,16 +133,16 @@ def take_snapshot(report: Figures, flow: str, latency: Latency) -> Snapshot:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Outcome:
+class MaintenanceOutcome:
     """What maintenance changed on one flow."""
 
-    window: Window
+    window: MaintenanceWindow
     """When it was, as it ended."""
 
-    before: Snapshot | None
+    before: FlowSnapshot | None
     """The last report before it began; `None` if the agent did not run."""
 
-    after: Snapshot
+    after: FlowSnapshot
     """The first report after it ended."""
 
     @property
@@ -170,13 +172,13 @@ UNKNOWN = "not known"
 
 
 def to_message(
-    outcomes: Sequence[Outcome], page: str, at: datetime
-) -> Message:
+    outcomes: Sequence[MaintenanceOutcome], page: str, at: datetime
+) -> NoticeMessage:
     """Return one message for all flows whose maintenance ended together."""
     flows = ", ".join(outcome.window.flow for outcome in outcomes)
     reasons = ", ".join(dict.fromkeys(o.window.reason for o in outcomes))
     lines = [Line(text=t) for o in outcomes for t in to_lines(o)]
-    return Message(
+    return NoticeMessage(
         id=f"maintenance of {flows}@{at.isoformat()}",
         at=at,
         title=f"Maintenance is over on {flows}: {reasons}",
@@ -192,7 +194,7 @@ def to_message(
     )
 
 
-def to_lines(outcome: Outcome) -> Iterator[str]:
+def to_lines(outcome: MaintenanceOutcome) -> Iterator[str]:
     """Yield what a person compares, a line for each subject."""
     window, before, after = outcome.window, outcome.before, outcome.after
     lasted = seconds(window.until - window.since)
@@ -221,7 +223,7 @@ def to_lines(outcome: Outcome) -> Iterator[str]:
     yield "counted meanwhile: " + ", ".join(counted)
 
 
-def to_document(outcome: Outcome) -> dict[str, Any]:
+def to_document(outcome: MaintenanceOutcome) -> dict[str, Any]:
     """Return the same as JSON."""
     window = outcome.window
     return {
@@ -235,7 +237,7 @@ def to_document(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _snapshot(snapshot: Snapshot) -> dict[str, Any]:
+def _snapshot(snapshot: FlowSnapshot) -> dict[str, Any]:
     latency = snapshot.latency
     return {
         "at": snapshot.at.isoformat(),
@@ -268,13 +270,13 @@ def _duration(duration: timedelta | None) -> str:
     return f"{duration.total_seconds() * 1000:,.0f} ms"
 
 
-def _lag(snapshot: Snapshot) -> str:
+def _lag(snapshot: FlowSnapshot) -> str:
     if snapshot.lag_records is None:
         return UNKNOWN
     age = timedelta(seconds=snapshot.lag_seconds or 0)
     return f"{snapshot.lag_records:,} offsets ({seconds(age)})"
 
 
-def _tasks(snapshot: Snapshot) -> str:
+def _tasks(snapshot: FlowSnapshot) -> str:
     counts = [f"{n} {state}" for state, n in sorted(snapshot.tasks.items())]
     return ", ".join(counts) or UNKNOWN

@@ -8,10 +8,18 @@ from typing import Any
 
 from ..report import Health, Verdict
 
-__all__ = ["Books", "Change", "Kind", "Line", "Message", "Notice", "Told"]
+__all__ = [
+    "CheckChange",
+    "LastNotified",
+    "Line",
+    "Notice",
+    "NoticeKind",
+    "NoticeMessage",
+    "NotificationState",
+]
 
 
-class Kind(StrEnum):
+class NoticeKind(StrEnum):
     """Why something is told."""
 
     WORSE = "worse"
@@ -34,7 +42,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Change:
+class CheckChange:
     """One check in a notice."""
 
     verdict: Verdict
@@ -54,7 +62,7 @@ class Notice:
     flow: str
     """Name of the flow."""
 
-    kind: Kind
+    kind: NoticeKind
     """Why it is told."""
 
     health: Health
@@ -69,7 +77,7 @@ class Notice:
     lasted: timedelta
     """How long it has not been well, or had not been until it recovered."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[CheckChange, ...]
     """Every check that is bad or was told to be, worst first."""
 
     untold: int = 0
@@ -85,7 +93,7 @@ class Notice:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Told:
+class LastNotified:
     """What people believe of one flow."""
 
     health: Health = Health.OK
@@ -105,10 +113,10 @@ class Told:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Books:
+class NotificationState:
     """What people believe, and how often they were told."""
 
-    flows: Mapping[str, Told] = field(default_factory=dict)
+    flows: Mapping[str, LastNotified] = field(default_factory=dict)
     """By name of the flow."""
 
     times: tuple[datetime, ...] = ()
@@ -130,7 +138,7 @@ class Line:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Message:
+class NoticeMessage:
     """What is sent to people, ready to be put into any receiver's form."""
 
     id: str

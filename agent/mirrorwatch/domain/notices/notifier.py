@@ -6,16 +6,22 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from ..report import Flow, Health, Verdict
-from .model import Books, Change, Kind, Notice, Told
+from .model import (
+    CheckChange,
+    LastNotified,
+    Notice,
+    NoticeKind,
+    NotificationState,
+)
 
-__all__ = ["Notifier", "Policy"]
+__all__ = ["NotificationPolicy", "Notifier"]
 
 
 UNKNOWN_HOLD = timedelta(minutes=2)
 """How long nobody can tell before that is told: a restart of the agent or of
 a mirror's process takes less, and nothing can be done about it sooner."""
 
-RESTLESS = timedelta(minutes=5)
+FLAPPING = timedelta(minutes=5)
 """A flow that never stood well for the time of a recovery is told after so
 long, although it never stood badly for the time of the hold-down either."""
 
@@ -27,7 +33,7 @@ own."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Policy:
+class NotificationPolicy:
     """When people are told."""
 
     minimum: Literal["warning", "critical"] = "warning"
@@ -63,11 +69,11 @@ class Policy:
 
 HOUR = timedelta(hours=1)
 
-LESSER = {Kind.CHANGED, Kind.REMINDER}
+LESSER = {NoticeKind.CHANGED, NoticeKind.REMINDER}
 """Kinds that say no other health than what was told."""
 
 
-class Room:
+class HourlyLimit:
     """How many notices the hour has room for, and what found none.
 
     What finds no room stays due. If it goes by before it is told, the next
@@ -84,7 +90,7 @@ class Room:
     """
 
     def __init__(
-        self, books: Books, most_per_hour: int, now: datetime
+        self, books: NotificationState, most_per_hour: int, now: datetime
     ) -> None:
         self._most = most_per_hour
         self._now = now
@@ -92,14 +98,14 @@ class Room:
         self.times = [t for t in books.times if timedelta() <= now - t < HOUR]
         self.untold = books.untold
 
-    def settle(self, told: Told, health: Health) -> Told:
+    def settle(self, told: LastNotified, health: Health) -> LastNotified:
         """Count what was withheld of a flow that is again as was told."""
         if told.withheld is None or health is not told.health:
             return told
         self.untold += 1
         return replace(told, withheld=None)
 
-    def admit(self, notice: Notice, told: Told) -> Notice | None:
+    def admit(self, notice: Notice, told: LastNotified) -> Notice | None:
         """Return a notice as it is sent; `None` if there is no room."""
         lesser = notice.kind in LESSER
         if not lesser and told.withheld not in {None, notice.health}:
@@ -112,7 +118,7 @@ class Room:
         self.untold = 0
         return sent
 
-    def withhold(self, notice: Notice, told: Told) -> Told:
+    def withhold(self, notice: Notice, told: LastNotified) -> LastNotified:
         """Remember what found no room."""
         if notice.kind in LESSER:
             return told
@@ -120,7 +126,7 @@ class Room:
 
 
 @dataclass(kw_only=True, slots=True)
-class Standing:
+class PendingChange:
     """How long a flow has stood worse or better than what was told.
 
     Notes
@@ -193,12 +199,12 @@ def _since(
 
 
 URGENCY = (
-    Kind.WORSE,
-    Kind.UNKNOWN,
-    Kind.RECOVERED,
-    Kind.BETTER,
-    Kind.CHANGED,
-    Kind.REMINDER,
+    NoticeKind.WORSE,
+    NoticeKind.UNKNOWN,
+    NoticeKind.RECOVERED,
+    NoticeKind.BETTER,
+    NoticeKind.CHANGED,
+    NoticeKind.REMINDER,
 )
 """Which kind goes first where there is not room for all."""
 
@@ -216,18 +222,18 @@ class Notifier:
         When people are told.
     """
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, policy: NotificationPolicy) -> None:
         self._policy = policy
-        self._standing: dict[str, Standing] = {}
+        self._standing: dict[str, PendingChange] = {}
 
     def see(
         self,
-        books: Books,
+        books: NotificationState,
         flows: Iterable[Flow],
         verdicts: Sequence[Verdict],
         held: Collection[str],
         now: datetime,
-    ) -> tuple[Books, tuple[Notice, ...]]:
+    ) -> tuple[NotificationState, tuple[Notice, ...]]:
         """Take in a report and say what is to be told.
 
         Parameters
@@ -254,7 +260,7 @@ class Notifier:
         for verdict in verdicts:
             if verdict.flow in judged:
                 judged[verdict.flow].append(verdict)
-        told = {name: books.flows.get(name, Told()) for name in names}
+        told = {name: books.flows.get(name, LastNotified()) for name in names}
         due = []
         for name in names:
             if name in held:
@@ -262,7 +268,7 @@ class Notifier:
             elif found := self._due(name, told[name], judged[name], now):
                 due.append(found)
         due.sort(key=lambda n: (URGENCY.index(n.kind), -n.health))
-        room = Room(books, self._policy.most_per_hour, now)
+        room = HourlyLimit(books, self._policy.most_per_hour, now)
         for name in names:
             health = self._policy.weigh_flow(judged[name])
             told[name] = room.settle(told[name], health)
@@ -275,15 +281,21 @@ class Notifier:
             else:
                 sent.append(admitted)
                 told[notice.flow] = self._believed(admitted)
-        books = Books(flows=told, times=tuple(room.times), untold=room.untold)
+        books = NotificationState(
+            flows=told, times=tuple(room.times), untold=room.untold
+        )
         return books, tuple(sent)
 
     def _due(
-        self, flow: str, told: Told, verdicts: list[Verdict], now: datetime
+        self,
+        flow: str,
+        told: LastNotified,
+        verdicts: list[Verdict],
+        now: datetime,
     ) -> Notice | None:
         policy = self._policy
         health = policy.weigh_flow(verdicts)
-        standing = self._standing.setdefault(flow, Standing())
+        standing = self._standing.setdefault(flow, PendingChange())
         standing.see(health, told.health, now, policy.recovery)
         changes = tuple(self._changes(told, verdicts))
         kind = self._kind(health, told, standing, changes, now)
@@ -296,7 +308,7 @@ class Notifier:
         ]
         began = standing.restless_since or now
         since = min(told.bad_since or now, began, *sinces)
-        end = standing.ok_since if kind is Kind.RECOVERED else now
+        end = standing.ok_since if kind is NoticeKind.RECOVERED else now
         return Notice(
             at=now,
             flow=flow,
@@ -311,11 +323,11 @@ class Notifier:
     def _kind(
         self,
         health: Health,
-        told: Told,
-        standing: Standing,
-        changes: tuple[Change, ...],
+        told: LastNotified,
+        standing: PendingChange,
+        changes: tuple[CheckChange, ...],
         now: datetime,
-    ) -> Kind | None:
+    ) -> NoticeKind | None:
         """Return why a notice is due now, if one is."""
         policy = self._policy
 
@@ -332,32 +344,34 @@ class Notifier:
             firm = (
                 stood(standing.bad_since, policy.hold)
                 or stood(standing.worse_since, max(policy.hold, UNKNOWN_HOLD))
-                or stood(standing.restless_since, RESTLESS)
+                or stood(standing.restless_since, FLAPPING)
             )
-            return _towards(health, Kind.WORSE) if firm else None
+            return _towards(health, NoticeKind.WORSE) if firm else None
         if health is Health.OK:
             well = stood(standing.ok_since, policy.recovery)
             known = told.health is Health.OK
-            return Kind.RECOVERED if well and not known else None
+            return NoticeKind.RECOVERED if well and not known else None
         if health < told.health:
             better = stood(standing.better_since, policy.recovery)
             due = better and stood(last, REGROUP)
-            return _towards(health, Kind.BETTER) if due else None
+            return _towards(health, NoticeKind.BETTER) if due else None
         more = any(
             policy.weigh(c.verdict.health) > c.before
             and stood(c.verdict.since, policy.hold)
             for c in changes
         )
         if more and stood(last, REGROUP):
-            return Kind.CHANGED
+            return NoticeKind.CHANGED
         reminds = health is Health.CRITICAL and policy.remind > timedelta()
         return (
-            Kind.REMINDER if reminds and stood(last, policy.remind) else None
+            NoticeKind.REMINDER
+            if reminds and stood(last, policy.remind)
+            else None
         )
 
     def _changes(
-        self, told: Told, verdicts: list[Verdict]
-    ) -> Iterator[Change]:
+        self, told: LastNotified, verdicts: list[Verdict]
+    ) -> Iterator[CheckChange]:
         """Yield every check that is bad or was told to be, worst first."""
         for verdict in sorted(verdicts, key=lambda v: -v.health):
             before = told.checks.get(verdict.check, Health.OK)
@@ -365,11 +379,11 @@ class Notifier:
                 self._policy.weigh(verdict.health) is not Health.OK
                 or before is not Health.OK
             ):
-                yield Change(verdict=verdict, before=before)
+                yield CheckChange(verdict=verdict, before=before)
 
-    def _believed(self, notice: Notice) -> Told:
+    def _believed(self, notice: Notice) -> LastNotified:
         """Return what people believe after a notice."""
-        return Told(
+        return LastNotified(
             health=notice.health,
             at=notice.at,
             bad_since=None if notice.health is Health.OK else notice.since,
@@ -382,6 +396,6 @@ class Notifier:
         )
 
 
-def _towards(health: Health, kind: Kind) -> Kind:
+def _towards(health: Health, kind: NoticeKind) -> NoticeKind:
     """Return why a change is told; that nobody can tell is no direction."""
-    return Kind.UNKNOWN if health is Health.UNKNOWN else kind
+    return NoticeKind.UNKNOWN if health is Health.UNKNOWN else kind

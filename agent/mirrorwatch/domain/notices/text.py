@@ -7,7 +7,7 @@ from typing import Any
 
 from ..report import Evidence, Health, seconds
 from ..wording import counted
-from .model import Change, Kind, Line, Message, Notice
+from .model import CheckChange, Line, Notice, NoticeKind, NoticeMessage
 
 __all__ = ["SCHEMA_VERSION", "Links", "to_document", "to_message"]
 
@@ -47,15 +47,15 @@ class Links:
         self.page = page
         self._explain = explain
 
-    def runbook(self, change: Change) -> str:
+    def runbook(self, change: CheckChange) -> str:
         """Return where it is said what to do about a check."""
         verdict = change.verdict
         return self.page + self._explain(verdict.check, verdict.reason)
 
 
-def to_message(notice: Notice, links: Links) -> Message:
+def to_message(notice: Notice, links: Links) -> NoticeMessage:
     """Return a notice in words."""
-    return Message(
+    return NoticeMessage(
         id=notice.id,
         at=notice.at,
         title=_title(notice),
@@ -68,13 +68,13 @@ def _title(notice: Notice) -> str:
     flow, lasted = notice.flow, seconds(notice.lasted)
     words = WORDS[notice.health]
     match notice.kind:
-        case Kind.RECOVERED:
+        case NoticeKind.RECOVERED:
             return f"{flow} is ok again, after {lasted}"
-        case Kind.REMINDER:
+        case NoticeKind.REMINDER:
             return f"{flow} is still critical, for {lasted}"
-        case Kind.CHANGED:
+        case NoticeKind.CHANGED:
             return f"{flow} {words}, and more is wrong than before"
-        case Kind.BETTER:
+        case NoticeKind.BETTER:
             return f"{flow} is better, but {words}"
         case _:
             return f"{flow} {words}"
@@ -92,7 +92,7 @@ def _lines(notice: Notice, links: Links) -> Iterator[Line]:
     more = len(notice.changes) - MOST_LINES
     if more > 0:
         yield Line(text=f"and {counted(more, 'check')} more")
-    if notice.kind is not Kind.RECOVERED:
+    if notice.kind is not NoticeKind.RECOVERED:
         yield Line(text=f"Not ok since {_minute(notice.since)}")
     if notice.untold:
         changes = counted(notice.untold, "change")

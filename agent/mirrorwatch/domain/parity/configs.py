@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from ..cluster_view import TopicConfigs
-from ..report import Evidence, Finding, Health, Verdict, conclude, seconds
+from ..report import CheckFinding, Evidence, Health, Verdict, conclude, seconds
 from ..wording import agree, counted
 from .topics import names
 
@@ -182,18 +182,18 @@ def judge_configs(
 
 def _find(
     seen: ConfigsObservation | None, limits: ConfigsLimits, now: datetime
-) -> Iterator[Finding]:
+) -> Iterator[CheckFinding]:
     if not limits.enabled:
-        yield Finding(Health.OFF, "limits.configs.enabled is off")
+        yield CheckFinding(Health.OFF, "limits.configs.enabled is off")
         return
     if seen is None:
-        yield Finding(
+        yield CheckFinding(
             Health.UNKNOWN, "How topics are configured is not known yet"
         )
         return
-    yield from (Finding(Health.UNKNOWN, text) for text in seen.problems)
+    yield from (CheckFinding(Health.UNKNOWN, text) for text in seen.problems)
     if not seen.fresh:
-        yield Finding(
+        yield CheckFinding(
             Health.UNKNOWN,
             "How topics are configured was last read "
             f"{seconds(now - seen.at)} ago",
@@ -203,8 +203,8 @@ def _find(
     for name in MATTERS:
         drifts = [d for d in due if d.name == name]
         if drifts:
-            yield Finding(Health.WARNING, _say(drifts, seen))
-    yield Finding(
+            yield CheckFinding(Health.WARNING, _say(drifts, seen))
+    yield CheckFinding(
         Health.OK,
         f"{counted(seen.compared, 'topic')} "
         + agree(seen.compared, "are configured alike where it matters")

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from ..cluster_view import ClusterView, FlowView
-from ..mirror_records import Habits
-from ..report import Evidence, Finding, Health, Verdict, conclude, seconds
-from ..topics import HEARTBEATS, Carriage, DefaultNaming, FormatNaming
+from ..mirror_records import ConnectorSettings
+from ..report import CheckFinding, Evidence, Health, Verdict, conclude, seconds
+from ..topics import HEARTBEATS, DefaultNaming, FormatNaming, ReplicatedTopics
 from ..wording import agree, every
 
 __all__ = [
@@ -159,7 +159,10 @@ class Comparison:
 
 
 def compare_sides(
-    view: FlowView, source: ClusterView, target: ClusterView, habits: Habits
+    view: FlowView,
+    source: ClusterView,
+    target: ClusterView,
+    habits: ConnectorSettings,
 ) -> Comparison:
     """Compare what the flow carries with what is at the target."""
     found = Comparison()
@@ -186,7 +189,7 @@ class Names:
     they told is kept until they do.
     """
 
-    def __init__(self, carriage: Carriage) -> None:
+    def __init__(self, carriage: ReplicatedTopics) -> None:
         self._carriage = carriage
         self._seen: tuple[frozenset[str], frozenset[str]] | None = None
         self.cycles: tuple[str, ...] = ()
@@ -272,9 +275,9 @@ def judge_topics(
     )
 
 
-def _find(seen: TopicsObservation | None) -> Iterator[Finding]:
+def _find(seen: TopicsObservation | None) -> Iterator[CheckFinding]:
     if seen is None:
-        yield Finding(
+        yield CheckFinding(
             Health.UNKNOWN, "The topics of both sides are not known yet"
         )
         return
@@ -282,10 +285,10 @@ def _find(seen: TopicsObservation | None) -> Iterator[Finding]:
         told = seen.problems or (
             "The topics of both sides have not been known for a while",
         )
-        yield from (Finding(Health.UNKNOWN, text) for text in told)
+        yield from (CheckFinding(Health.UNKNOWN, text) for text in told)
         return
     if not seen.carried:
-        yield Finding(
+        yield CheckFinding(
             Health.UNKNOWN,
             f"The agent sees no topic at {seen.source_alias} that the flow "
             "carries: are topics.include and its right DESCRIBE as they "
@@ -298,7 +301,7 @@ def _find(seen: TopicsObservation | None) -> Iterator[Finding]:
     yield from _find_cycles(seen)
     carried = seen.carried - len(seen.unwanted)
     theirs = every(carried, "topic")
-    yield Finding(
+    yield CheckFinding(
         Health.OK,
         f"{theirs[0].upper()}{theirs[1:]} that the mirror carries "
         f"{agree(carried, 'are as')} {agree(carried, 'they should be')} at "
@@ -306,9 +309,9 @@ def _find(seen: TopicsObservation | None) -> Iterator[Finding]:
     )
 
 
-def _find_unwanted(seen: TopicsObservation) -> Iterator[Finding]:
+def _find_unwanted(seen: TopicsObservation) -> Iterator[CheckFinding]:
     if seen.unwanted and seen.chosen:
-        yield Finding(
+        yield CheckFinding(
             Health.CRITICAL,
             f"The mirror's topic filter does not match {names(seen.unwanted)},"
             " which the flow carries, so they are not copied: add them to the "
@@ -316,12 +319,12 @@ def _find_unwanted(seen: TopicsObservation) -> Iterator[Finding]:
         )
 
 
-def _find_missing(seen: TopicsObservation) -> Iterator[Finding]:
+def _find_missing(seen: TopicsObservation) -> Iterator[CheckFinding]:
     there = seen.target_alias
     absent = [m for m in seen.late if m.hidden is False]
     if absent:
         oldest = min(m.since for m in absent)
-        yield Finding(
+        yield CheckFinding(
             Health.CRITICAL,
             f"Missing at {there} for {seconds(seen.at - oldest)}, though the "
             f"mirror looks for new topics every {seconds(seen.refresh)}: "
@@ -330,21 +333,21 @@ def _find_missing(seen: TopicsObservation) -> Iterator[Finding]:
         )
     hidden = [m.remote for m in seen.late if m.hidden]
     if hidden:
-        yield Finding(
+        yield CheckFinding(
             Health.UNKNOWN,
             f"The agent may not see whether these are at {there}: "
             f"{names(hidden)}. Grant it DESCRIBE on them",
         )
 
 
-def _find_mismatches(seen: TopicsObservation) -> Iterator[Finding]:
+def _find_mismatches(seen: TopicsObservation) -> Iterator[CheckFinding]:
     """Say it of one topic in each direction, and name others: there may be
     very many.
     """
     fewer = [m for m in seen.divided if m.source > m.target]
     if fewer:
         first = min(fewer, key=lambda m: (m.since, m.topic))
-        yield Finding(
+        yield CheckFinding(
             Health.WARNING,
             f"{first.topic} has {first.source} partitions at "
             f"{seen.source_alias} and only {first.target} at "
@@ -355,7 +358,7 @@ def _find_mismatches(seen: TopicsObservation) -> Iterator[Finding]:
     more = [m for m in seen.divided if m.source < m.target]
     if more:
         first = min(more, key=lambda m: m.topic)
-        yield Finding(
+        yield CheckFinding(
             Health.WARNING,
             f"{first.topic} has {first.target} partitions at "
             f"{seen.target_alias} and only {first.source} at "
@@ -372,9 +375,9 @@ def _likewise_note(
     return f" (likewise {others})" if others else ""
 
 
-def _find_cycles(seen: TopicsObservation) -> Iterator[Finding]:
+def _find_cycles(seen: TopicsObservation) -> Iterator[CheckFinding]:
     if seen.cycles:
-        yield Finding(
+        yield CheckFinding(
             Health.WARNING,
             f"Topics at {seen.target_alias} came round to where they began: "
             f"{names(seen.cycles)}. Give all mirrors the same aliases of the "

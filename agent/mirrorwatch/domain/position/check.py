@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
 
-from ..report import Evidence, Finding, Health, Verdict, conclude, seconds
+from ..report import CheckFinding, Evidence, Health, Verdict, conclude, seconds
 from ..wording import agree, counted, every
-from .model import Kind, PositionObservation, Reset
+from .model import PositionObservation, Reset, ResetKind
 
 __all__ = ["PositionLimits", "judge_position"]
 
@@ -18,9 +18,12 @@ NAMED = 3
 
 def health_of(reset: Reset) -> Health:
     """Return how bad a reset is."""
-    if reset.harmless or reset.kind in {Kind.REWIND, Kind.SYNCS_GONE}:
+    if reset.harmless or reset.kind in {
+        ResetKind.REWIND,
+        ResetKind.SYNCS_GONE,
+    }:
         return Health.WARNING
-    if reset.kind is Kind.SOURCE_RECREATED and _is_empty(reset):
+    if reset.kind is ResetKind.SOURCE_RECREATED and _is_empty(reset):
         return Health.WARNING
     return Health.CRITICAL
 
@@ -39,20 +42,20 @@ def reason_of(resets: Sequence[Reset], source: str, target: str) -> str:
     """
     first = resets[0]
     match first.kind:
-        case Kind.EXPIRED:
+        case ResetKind.EXPIRED:
             return _expired(resets, source, target)
-        case Kind.BEYOND:
+        case ResetKind.BEYOND:
             return _beyond(resets, source)
-        case Kind.REWIND:
+        case ResetKind.REWIND:
             copies = "copies" if first.settled is None else "copied"
             return (
                 f"The mirror went back and {copies} {_records(resets)} "
                 f"again: {_where(resets)}. Nothing is lost by that, but "
                 f"{target} may hold them twice"
             )
-        case Kind.SOURCE_RECREATED:
+        case ResetKind.SOURCE_RECREATED:
             return _recreated(resets, source)
-        case Kind.TARGET_RECREATED:
+        case ResetKind.TARGET_RECREATED:
             gone = counted(first.gone, "offset")
             copies = f" ({gone})" if first.gone else ""
             return (
@@ -175,25 +178,25 @@ def _of_flow(reset: Reset) -> str:
         "and copies it again"
     )
     match reset.kind:
-        case Kind.OFFSETS_GONE if reset.settled is None:
+        case ResetKind.OFFSETS_GONE if reset.settled is None:
             return (
                 f"The mirror's offsets topic {reset.topic} is gone, and with "
                 "it the positions of "
                 f"{counted(reset.places, 'partition')}: {begins}"
             )
-        case Kind.OFFSETS_GONE:
+        case ResetKind.OFFSETS_GONE:
             return (
                 f"The mirror's offsets topic {reset.topic} is not the one "
                 "that it was, and the positions of "
                 f"{counted(reset.places, 'partition')} are lost: {begins}"
             )
-        case Kind.OFFSETS_DELETED:
+        case ResetKind.OFFSETS_DELETED:
             return (
                 "Committed positions of "
                 f"{counted(reset.places, 'partition')} were deleted, of "
                 f"{reset.topic} among them: where no mirror reads on, {begins}"
             )
-        case Kind.SYNCS_GONE:
+        case ResetKind.SYNCS_GONE:
             return (
                 f"The mirror's offset-syncs topic {reset.topic} is not the "
                 "one that it was: offsets of consumer groups are not "
@@ -287,24 +290,24 @@ def judge_position(
 
 def _find(
     seen: PositionObservation | None, limits: PositionLimits, now: datetime
-) -> Iterator[Finding]:
+) -> Iterator[CheckFinding]:
     if seen is None:
-        yield Finding(Health.UNKNOWN, "No position was looked at yet")
+        yield CheckFinding(Health.UNKNOWN, "No position was looked at yet")
         return
     if now - seen.at > STALE:
-        yield Finding(
+        yield CheckFinding(
             Health.UNKNOWN,
             f"Positions were last looked at {seconds(now - seen.at)} ago",
         )
     yield from islice(_resets(seen, limits, now), SHOWN)
     for problem in seen.problems:
-        yield Finding(Health.UNKNOWN, problem)
+        yield CheckFinding(Health.UNKNOWN, problem)
     if not seen.partitions:
-        yield Finding(
+        yield CheckFinding(
             Health.UNKNOWN,
             "No position of the mirror is known yet: has it copied anything?",
         )
-    yield Finding(
+    yield CheckFinding(
         Health.OK,
         "The mirror kept its place in " + every(seen.partitions, "partition"),
     )
@@ -312,7 +315,7 @@ def _find(
 
 def _resets(
     seen: PositionObservation, limits: PositionLimits, now: datetime
-) -> Iterator[Finding]:
+) -> Iterator[CheckFinding]:
     """Yield what happened, by kind and topic, the worst and newest first."""
     groups: dict[tuple[object, ...], list[Reset]] = {}
     for reset in seen.resets:
@@ -337,7 +340,7 @@ def _resets(
         groups.items(), key=lambda g: (*g[0][:2], -g[1][-1].number)
     )
     for _, resets in ordered:
-        yield Finding(
+        yield CheckFinding(
             health_of(resets[0]), reason_of(resets, seen.source, seen.target)
         )
 

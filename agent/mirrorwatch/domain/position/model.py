@@ -8,10 +8,16 @@ from typing import Any
 
 from ..cluster_view import TopicPartition
 
-__all__ = ["Kind", "Place", "PositionObservation", "Reset", "ResetBooks"]
+__all__ = [
+    "PartitionPosition",
+    "PositionObservation",
+    "PositionState",
+    "Reset",
+    "ResetKind",
+]
 
 
-class Kind(StrEnum):
+class ResetKind(StrEnum):
     """What happened."""
 
     EXPIRED = "expired"
@@ -55,7 +61,7 @@ class Reset:
     number: int
     """Number of the reset, the first one 1."""
 
-    kind: Kind
+    kind: ResetKind
     topic: str
     """Source topic; the internal topic, or the alias of the cluster, where
     these are concerned."""
@@ -113,7 +119,7 @@ class Reset:
 
 
 @dataclass(kw_only=True, slots=True)
-class Place:
+class PartitionPosition:
     """What is proved of one partition of one topic id."""
 
     reached: int | None = None
@@ -169,15 +175,17 @@ and name."""
 KEPT = 1000
 """Resets kept in memory beyond the open ones: more than anybody reads."""
 
-Spot = tuple[Kind, str, int | None]
+Spot = tuple[ResetKind, str, int | None]
 
 
 @dataclass(kw_only=True)
-class ResetBooks:
+class PositionState:
     """Pinned ids, proved positions, and resets, of one flow."""
 
     pins: dict[Pin, str] = field(default_factory=dict)
-    places: dict[TopicPartition, Place] = field(default_factory=dict)
+    places: dict[TopicPartition, PartitionPosition] = field(
+        default_factory=dict
+    )
     resets: dict[int, Reset] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     """Resets by source topic; never forgotten."""
@@ -208,13 +216,13 @@ class ResetBooks:
             self.urgent = True
 
     def newest(
-        self, kind: Kind, topic: str, partition: int | None = None
+        self, kind: ResetKind, topic: str, partition: int | None = None
     ) -> Reset | None:
         """Return the newest reset of a kind at a place, if it is kept."""
         return self.resets.get(self._newest.get((kind, topic, partition), 0))
 
     def open(
-        self, kind: Kind, topic: str, partition: int | None = None
+        self, kind: ResetKind, topic: str, partition: int | None = None
     ) -> Reset | None:
         """Return the reset of a kind that is open at a place."""
         found = self.newest(kind, topic, partition)
@@ -222,7 +230,7 @@ class ResetBooks:
 
     def begin(
         self,
-        kind: Kind,
+        kind: ResetKind,
         topic: str,
         at: datetime,
         *,
@@ -284,7 +292,7 @@ class ResetBooks:
             if n >= KEPT or now - reset.settled > memory:
                 self.drop(reset)
 
-    def places_of(self, topic: str) -> Iterator[tuple[int, Place]]:
+    def places_of(self, topic: str) -> Iterator[tuple[int, PartitionPosition]]:
         """Yield the partitions of a topic of which a position is known."""
         for (name, partition), place in self.places.items():
             if name == topic and place.reached is not None:

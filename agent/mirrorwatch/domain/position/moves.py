@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 
 from ..cluster_view import ClusterView, TopicPartition
 from ..mirror_records import Committed, Sync
-from .model import Kind, Place, Reset, ResetBooks
+from .model import PartitionPosition, PositionState, Reset, ResetKind
 
-__all__ = ["Gaps", "Moves"]
+__all__ = ["PositionMoves", "UnexplainedGaps"]
 
 
 KEPT = timedelta(minutes=2)
@@ -25,7 +25,7 @@ class _Gap:
 
 
 @dataclass(slots=True)
-class Gaps:
+class UnexplainedGaps:
     """What was passed over and had not been seen to expire.
 
     A mirror that is started, or that is overrun while it works, goes on at
@@ -48,7 +48,7 @@ class Gaps:
         self._gaps.append(_Gap(place, first, end, at))
 
     def look(
-        self, books: ResetBooks, source: ClusterView, at: datetime
+        self, books: PositionState, source: ClusterView, at: datetime
     ) -> None:
         """Find those at which the log began when they were passed."""
         kept = []
@@ -56,7 +56,7 @@ class Gaps:
             start = source.starts.get(gap.place, 0)
             if gap.first < start <= gap.end:
                 found = books.begin(
-                    Kind.EXPIRED,
+                    ResetKind.EXPIRED,
                     gap.place[0],
                     at,
                     partition=gap.place[1],
@@ -75,7 +75,7 @@ take turns for minutes."""
 
 
 @dataclass(slots=True)
-class Outcome:
+class ResetRecorder:
     """Opens and settles what a sync or a commit decides.
 
     Parameters
@@ -90,12 +90,14 @@ class Outcome:
         Tells of a source topic whether the target's offsets count its copies.
     """
 
-    books: ResetBooks
+    books: PositionState
     source: ClusterView
     at: datetime
     counted: Callable[[str], bool]
 
-    def decide(self, waiting: Reset, place: Place, sync: Sync) -> bool:
+    def decide(
+        self, waiting: Reset, place: PartitionPosition, sync: Sync
+    ) -> bool:
         """Settle what the mirror made of a topic that was made again."""
         end = self.source.ends.get((sync.topic, sync.partition))
         if end is not None and sync.upstream >= end:
@@ -117,7 +119,7 @@ class Outcome:
         return True
 
     def decide_by_commit(
-        self, waiting: Reset, place: Place, position: int
+        self, waiting: Reset, place: PartitionPosition, position: int
     ) -> None:
         """Settle what the mirror made of another log, if it has no syncs.
 
@@ -136,7 +138,7 @@ class Outcome:
     ) -> None:
         """Note that the mirror copies again from an offset."""
         reached = reached or to
-        known = self.books.newest(Kind.REWIND, topic, partition)
+        known = self.books.newest(ResetKind.REWIND, topic, partition)
         if known is not None and (
             known.settled is None
             # Not one that lies apart: what is between was not copied again.
@@ -152,7 +154,7 @@ class Outcome:
             )
             return
         self.books.begin(
-            Kind.REWIND,
+            ResetKind.REWIND,
             topic,
             self.at,
             partition=partition,
@@ -162,12 +164,12 @@ class Outcome:
 
     def catch_up(self, topic: str, partition: int, position: int) -> None:
         """Note that the mirror is where it had been, if it had gone back."""
-        known = self.books.open(Kind.REWIND, topic, partition)
+        known = self.books.open(ResetKind.REWIND, topic, partition)
         if known is not None and (known.end or 0) <= position:
             self.settle(known)
 
     def note_cut(
-        self, place: Place, topic: str, partition: int, end: int
+        self, place: PartitionPosition, topic: str, partition: int, end: int
     ) -> None:
         """Note that a mirror has begun anew in a log that was cut.
 
@@ -175,7 +177,7 @@ class Outcome:
         is believed.
         """
         cut = self.books.begin(
-            Kind.BEYOND,
+            ResetKind.BEYOND,
             topic,
             self.at,
             partition=partition,
@@ -192,7 +194,7 @@ class Outcome:
 
 
 @dataclass(slots=True)
-class Moves:
+class PositionMoves:
     """Takes syncs and commits in their order.
 
     Parameters
@@ -210,15 +212,17 @@ class Moves:
         Takes what was passed over.
     """
 
-    books: ResetBooks
+    books: PositionState
     source: ClusterView
     at: datetime
     counted: Callable[[str], bool]
-    gaps: Gaps
-    _outcome: Outcome = field(init=False)
+    gaps: UnexplainedGaps
+    _outcome: ResetRecorder = field(init=False)
 
     def __post_init__(self) -> None:
-        self._outcome = Outcome(self.books, self.source, self.at, self.counted)
+        self._outcome = ResetRecorder(
+            self.books, self.source, self.at, self.counted
+        )
 
     def take_syncs(
         self, topic: str, partition: int, syncs: Iterable[Sync]
@@ -226,7 +230,7 @@ class Moves:
         """Take the syncs of one partition, in the topic's order."""
         key = (topic, partition)
         for sync in syncs:
-            place = self.books.places.setdefault(key, Place())
+            place = self.books.places.setdefault(key, PartitionPosition())
             if _is_known(place, sync):
                 continue
             if self._take(place, sync):
@@ -247,7 +251,7 @@ class Moves:
         They were read about when the topic was made again. Those that go on
         from the ones before are of the old topic.
         """
-        waiting = self.books.open(Kind.SOURCE_RECREATED, topic, partition)
+        waiting = self.books.open(ResetKind.SOURCE_RECREATED, topic, partition)
         place = self.books.places.get((topic, partition))
         if waiting is None or place is None:
             return syncs
@@ -268,7 +272,7 @@ class Moves:
         key = (fact.topic, fact.partition)
         place = self.books.places.get(key)
         if place is None:
-            place = Place()
+            place = PartitionPosition()
         elif (
             place.committed_at is not None
             and fact.written_at <= place.committed_at
@@ -280,13 +284,13 @@ class Moves:
         self.books.touched.add(key)
         if fact.position is None:
             return before is not None
-        waiting = self.books.open(Kind.SOURCE_RECREATED, *key)
+        waiting = self.books.open(ResetKind.SOURCE_RECREATED, *key)
         if waiting is not None:
             place.committed = None
             if place.upstream is None:
                 self._outcome.decide_by_commit(waiting, place, fact.position)
             return False
-        beyond = self.books.open(Kind.BEYOND, *key)
+        beyond = self.books.open(ResetKind.BEYOND, *key)
         if beyond is not None and place.upstream is None:
             self._outcome.decide_by_commit(beyond, place, fact.position)
             return False
@@ -297,14 +301,14 @@ class Moves:
             self._outcome.catch_up(*key, fact.position)
         return False
 
-    def _take(self, place: Place, sync: Sync) -> bool:
+    def _take(self, place: PartitionPosition, sync: Sync) -> bool:
         """Take a sync; tell whether it is of the topic that is there."""
         where = (sync.topic, sync.partition)
-        waiting = self.books.open(Kind.SOURCE_RECREATED, *where)
+        waiting = self.books.open(ResetKind.SOURCE_RECREATED, *where)
         if waiting is not None:
             return self._outcome.decide(waiting, place, sync)
         after = sync.upstream + 1
-        beyond = self.books.open(Kind.BEYOND, *where)
+        beyond = self.books.open(ResetKind.BEYOND, *where)
         if beyond is not None:
             reached = beyond.end or 0
             first = min(sync.upstream, reached)
@@ -314,7 +318,7 @@ class Moves:
         if place.reached is None:
             place.reached = after
             return True
-        expired = self.books.open(Kind.EXPIRED, *where)
+        expired = self.books.open(ResetKind.EXPIRED, *where)
         if expired is not None and sync.upstream >= (expired.end or 0):
             self._end_expired(expired, place, sync)
         elif _is_back(place, sync):
@@ -326,7 +330,9 @@ class Moves:
             self._outcome.catch_up(*where, after)
         return True
 
-    def _end_expired(self, expired: Reset, place: Place, sync: Sync) -> None:
+    def _end_expired(
+        self, expired: Reset, place: PartitionPosition, sync: Sync
+    ) -> None:
         origin, reached = place.origin_of(sync.downstream), place.reached or 0
         if origin is None or not reached <= origin:
             origin = max(reached, place.empty_until)
@@ -336,7 +342,7 @@ class Moves:
         else:
             self.books.drop(expired)  # all of it had been copied
 
-    def _go_back(self, place: Place, sync: Sync) -> None:
+    def _go_back(self, place: PartitionPosition, sync: Sync) -> None:
         where, reached = (sync.topic, sync.partition), place.reached or 0
         end = self.source.ends.get(where)
         if end is not None and end < reached:
@@ -348,7 +354,7 @@ class Moves:
         reached = max(reached, min(copied, end or 0))
         self._outcome.go_back(reached, *where, sync.upstream)
 
-    def _go_on(self, place: Place, sync: Sync) -> None:
+    def _go_on(self, place: PartitionPosition, sync: Sync) -> None:
         origin = place.origin_of(sync.downstream)
         if origin is None or origin >= sync.upstream:
             return
@@ -360,14 +366,14 @@ class Moves:
         )
 
 
-def _is_known(place: Place, sync: Sync) -> bool:
+def _is_known(place: PartitionPosition, sync: Sync) -> bool:
     """Tell whether a sync was written again because nothing moved."""
     return sync.upstream == place.upstream and (
         place.downstream in {None, sync.downstream}
     )
 
 
-def _is_back(place: Place, sync: Sync) -> bool:
+def _is_back(place: PartitionPosition, sync: Sync) -> bool:
     """Tell whether a sync is of a record that had been copied before."""
     if place.upstream is None:
         return sync.upstream < (place.reached or 0)
@@ -379,6 +385,6 @@ def _later(before: datetime | None, at: datetime) -> datetime:
     return at if before is None else max(before, at)
 
 
-def _is_newer(fact: Committed, place: Place) -> bool:
+def _is_newer(fact: Committed, place: PartitionPosition) -> bool:
     """Tell whether a commit says more than the last sync."""
     return place.synced_at is None or fact.written_at >= place.synced_at

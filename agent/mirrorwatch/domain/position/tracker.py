@@ -7,14 +7,19 @@ from typing import Any
 
 from ..cluster_view import ClusterView, FlowView, TopicPartition
 from ..mirror_records import Committed, Sync
-from .model import Kind, Place, PositionObservation, ResetBooks
-from .moves import Gaps, Moves
+from .model import (
+    PartitionPosition,
+    PositionObservation,
+    PositionState,
+    ResetKind,
+)
+from .moves import PositionMoves, UnexplainedGaps
 
-__all__ = ["News", "ResetWatch"]
+__all__ = ["PositionInputs", "PositionTracker"]
 
 
 def check_clusters(
-    books: ResetBooks, view: FlowView, accepted: Mapping[str, str]
+    books: PositionState, view: FlowView, accepted: Mapping[str, str]
 ) -> bool:
     """Pin the ids of both clusters; tell whether they are those pinned.
 
@@ -34,14 +39,14 @@ def check_clusters(
         alias = cluster.alias
         pinned = books.pins.get(("cluster", alias))
         wanted = accepted.get(alias) or pinned or cluster.id
-        known = books.open(Kind.OTHER_CLUSTER, alias)
+        known = books.open(ResetKind.OTHER_CLUSTER, alias)
         if wanted != cluster.id:
             same = False
             if known is not None and known.now != cluster.id:
                 books.change(known, now=cluster.id)
             elif known is None:
                 books.begin(
-                    Kind.OTHER_CLUSTER,
+                    ResetKind.OTHER_CLUSTER,
                     alias,
                     view.at,
                     counted=(),
@@ -57,7 +62,7 @@ def check_clusters(
     return same
 
 
-def _begin_anew(books: ResetBooks, side: str) -> None:
+def _begin_anew(books: PositionState, side: str) -> None:
     """Forget what was known of a cluster that another one has replaced."""
     books.unpin(side)
     if side == "source":
@@ -71,7 +76,7 @@ def _begin_anew(books: ResetBooks, side: str) -> None:
 
 
 def check_homes(
-    books: ResetBooks,
+    books: PositionState,
     homes: Mapping[str, str | None],
     view: FlowView,
     internal: Mapping[str, str],
@@ -94,8 +99,8 @@ def check_homes(
         Whether a mirror without a position begins at the end.
     """
     for what, kind in (
-        ("offsets", Kind.OFFSETS_GONE),
-        ("syncs", Kind.SYNCS_GONE),
+        ("offsets", ResetKind.OFFSETS_GONE),
+        ("syncs", ResetKind.SYNCS_GONE),
     ):
         if what not in homes:
             continue
@@ -136,11 +141,11 @@ AWAY_AFTER = timedelta(minutes=1)
 """How long a topic must be away: a cluster that comes up may not know all of
 its topics at once."""
 
-Spot = tuple[Kind, TopicPartition]
+Spot = tuple[ResetKind, TopicPartition]
 
 
 @dataclass(slots=True)
-class Standing:
+class OutOfRangePositions:
     """Looks at every position, survey by survey.
 
     Parameters
@@ -152,7 +157,7 @@ class Standing:
         a mirror writes in transactions.
     """
 
-    books: ResetBooks
+    books: PositionState
     estimates: bool = True
     fresh: set[TopicPartition] = field(default_factory=set)
     """Places that were not known before."""
@@ -194,7 +199,7 @@ class Standing:
                 # Nearly all of them, at every tick.
                 self.fresh.discard(key)
                 continue
-            waiting = self.books.open(Kind.SOURCE_RECREATED, *key)
+            waiting = self.books.open(ResetKind.SOURCE_RECREATED, *key)
             if waiting is not None:
                 self.books.change(waiting, log_end=end)
             if place.reached is None:
@@ -215,18 +220,18 @@ class Standing:
     def _beyond(
         self,
         key: TopicPartition,
-        place: Place,
+        place: PartitionPosition,
         end: int,
         at: datetime,
         since: Mapping[Spot, datetime],
     ) -> None:
-        known = self.books.open(Kind.BEYOND, *key)
+        known = self.books.open(ResetKind.BEYOND, *key)
         if known is not None:
             lowest = min(end, known.first or 0)
             self.books.change(known, first=lowest, log_end=end)
-        elif self._stands((Kind.BEYOND, key), at, since, BEYOND_AFTER):
+        elif self._stands((ResetKind.BEYOND, key), at, since, BEYOND_AFTER):
             self.books.begin(
-                Kind.BEYOND,
+                ResetKind.BEYOND,
                 key[0],
                 at,
                 partition=key[1],
@@ -239,7 +244,7 @@ class Standing:
         self,
         view: FlowView,
         key: TopicPartition,
-        place: Place,
+        place: PartitionPosition,
         log: tuple[int, int],
         since: Mapping[Spot, datetime],
     ) -> None:
@@ -252,7 +257,7 @@ class Standing:
         reached, sure = self._reached(view, key, place)
         if reached >= start:
             return
-        known = self.books.open(Kind.EXPIRED, *key)
+        known = self.books.open(ResetKind.EXPIRED, *key)
         what: dict[str, Any] = {
             "first": reached,
             "end": start,
@@ -263,19 +268,23 @@ class Standing:
             return
         # Once more: the mirror may have gone on between the two questions.
         patience = timedelta() if sure else UNSURE_AFTER
-        if self._stands((Kind.EXPIRED, key), view.at, since, patience):
+        if self._stands((ResetKind.EXPIRED, key), view.at, since, patience):
             self.books.begin(
-                Kind.EXPIRED, key[0], view.at, partition=key[1], **what
+                ResetKind.EXPIRED, key[0], view.at, partition=key[1], **what
             )
 
     def _over(
-        self, key: TopicPartition, place: Place, end: int, at: datetime
+        self,
+        key: TopicPartition,
+        place: PartitionPosition,
+        end: int,
+        at: datetime,
     ) -> None:
         """Note what became of a position that lies within the log again."""
-        known = self.books.open(Kind.EXPIRED, *key)
+        known = self.books.open(ResetKind.EXPIRED, *key)
         if known is not None and place.upstream is None:
             self.books.change(known, settled=at)  # no sync will say so
-        passed = self.books.open(Kind.BEYOND, *key)
+        passed = self.books.open(ResetKind.BEYOND, *key)
         if passed is not None:
             self.books.change(passed, log_end=end)
 
@@ -296,15 +305,15 @@ class Standing:
             spot = (reset.kind, (reset.topic, reset.partition))
             if not self._stands(spot, view.at, since, AWAY_AFTER):
                 continue
-            if reset.kind is Kind.BEYOND:
+            if reset.kind is ResetKind.BEYOND:
                 self.books.drop(reset)  # it comes again with the topic
-            elif reset.kind is Kind.SOURCE_RECREATED:
+            elif reset.kind is ResetKind.SOURCE_RECREATED:
                 self.books.change(reset, away=True)
             else:
                 self.books.change(reset, away=True, settled=view.at)
 
     def _reached(
-        self, view: FlowView, key: TopicPartition, place: Place
+        self, view: FlowView, key: TopicPartition, place: PartitionPosition
     ) -> tuple[int, bool]:
         """Return the next offset to copy, and whether that is up to date."""
         proved = max(place.reached or 0, place.empty_until)
@@ -329,14 +338,16 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Before:
+class PreviousSurvey:
     """What both sides said one survey earlier."""
 
     source: ClusterView | None = None
     target: ClusterView | None = None
     names: Mapping[str, str] = field(default_factory=dict)
 
-    def reached(self, place: TopicPartition, known: Place) -> int | None:
+    def reached(
+        self, place: TopicPartition, known: PartitionPosition
+    ) -> int | None:
         """Return the next source offset of a place, as it was then."""
         remote = self.names.get(place[0])
         if self.target is None or remote is None:
@@ -345,9 +356,9 @@ class Before:
 
 
 def check_topics(
-    books: ResetBooks,
+    books: PositionState,
     view: FlowView,
-    before: Before,
+    before: PreviousSurvey,
     newest: Mapping[TopicPartition, Committed],
 ) -> set[str]:
     """Pin the ids of all topics; return those that are new at the source.
@@ -378,9 +389,9 @@ def check_topics(
 
 
 def _replace(
-    books: ResetBooks,
+    books: PositionState,
     view: FlowView,
-    before: Before,
+    before: PreviousSurvey,
     newest: Mapping[TopicPartition, Committed],
     topic: str,
 ) -> None:
@@ -393,15 +404,15 @@ def _replace(
         old_end = None
         if before.source is not None:
             old_end = before.source.ends.get(key)
-        for kind in (Kind.EXPIRED, Kind.BEYOND, Kind.REWIND):
+        for kind in (ResetKind.EXPIRED, ResetKind.BEYOND, ResetKind.REWIND):
             known = books.open(kind, topic, partition)
             if known is not None:
                 books.change(known, settled=view.at)
-        waiting = books.open(Kind.SOURCE_RECREATED, topic, partition)
+        waiting = books.open(ResetKind.SOURCE_RECREATED, topic, partition)
         if waiting is not None:
             books.change(waiting, settled=view.at)
         books.begin(
-            Kind.SOURCE_RECREATED,
+            ResetKind.SOURCE_RECREATED,
             topic,
             view.at,
             partition=partition,
@@ -412,7 +423,7 @@ def _replace(
             gone=max(0, (old_end or 0) - reached),
         )
         fact = newest.get(key)
-        books.places[key] = Place(
+        books.places[key] = PartitionPosition(
             committed_at=fact.written_at if fact else place.committed_at,
             # Syncs that go on from there are still of the old topic.
             upstream=place.upstream,
@@ -428,7 +439,9 @@ def _target_end(view: FlowView, place: TopicPartition) -> int | None:
     return view.target.ends.get((view.names[place[0]], place[1]))
 
 
-def _check_target(books: ResetBooks, view: FlowView, before: Before) -> None:
+def _check_target(
+    books: PositionState, view: FlowView, before: PreviousSurvey
+) -> None:
     if view.target is None:
         return
     new = set()
@@ -448,7 +461,7 @@ def _check_target(books: ResetBooks, view: FlowView, before: Before) -> None:
             place.downstream = None
             books.touched.add((topic, partition))
         books.begin(
-            Kind.TARGET_RECREATED,
+            ResetKind.TARGET_RECREATED,
             topic,
             view.at,
             settled=view.at,
@@ -473,7 +486,7 @@ READING = "The mirror's own topics are still being read: wait"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class News:
+class PositionInputs:
     """What is known beside a survey."""
 
     syncs: Sequence[Sync] = ()
@@ -501,7 +514,7 @@ class _Held:
     syncs: dict[TopicPartition, list[Sync]] = field(default_factory=dict)
 
 
-class ResetWatch:
+class PositionTracker:
     """Finds resets of the positions of one flow.
 
     Parameters
@@ -540,7 +553,7 @@ class ResetWatch:
         flow: str,
         source: str,
         target: str,
-        books: ResetBooks,
+        books: PositionState,
         accepted: Mapping[str, str] | None = None,
         internal: Mapping[str, str] | None = None,
         estimates: bool = True,
@@ -554,19 +567,21 @@ class ResetWatch:
         self._internal = internal or {}
         self._counted = lambda topic: estimates and not merged(topic)
         self._memory = memory
-        self._standing = Standing(books, estimates)
-        self._gaps = Gaps()
+        self._standing = OutOfRangePositions(books, estimates)
+        self._gaps = UnexplainedGaps()
         self._held = _Held()
-        self._before = Before()
+        self._before = PreviousSurvey()
         self._partitions = len(books.places)
 
-    def take(self, view: FlowView, news: News) -> PositionObservation:
+    def take(
+        self, view: FlowView, news: PositionInputs
+    ) -> PositionObservation:
         """Learn from a survey, and say what is known."""
         problems = [*news.problems, *view.problems]
         same = check_clusters(self.books, view, self._accepted)
         if not same:
             # Whatever it says is of other topics.
-            self._held, self._before = _Held(), Before()
+            self._held, self._before = _Held(), PreviousSurvey()
         elif view.source is None or not self._held.complete:
             self._hold(view, news, self._held.syncs)
             if view.source is not None:
@@ -594,7 +609,7 @@ class ResetWatch:
     def _hold(
         self,
         view: FlowView,
-        news: News,
+        news: PositionInputs,
         syncs: dict[TopicPartition, list[Sync]],
     ) -> None:
         """Keep what came with a survey for the next one."""
@@ -616,16 +631,20 @@ class ResetWatch:
     def _is_awaited(self, place: TopicPartition) -> bool:
         """Tell whether the first sync of a place will decide something."""
         return self._held.complete and bool(
-            self.books.open(Kind.SOURCE_RECREATED, *place)
+            self.books.open(ResetKind.SOURCE_RECREATED, *place)
         )
 
-    def _judge(self, view: FlowView, source: ClusterView, news: News) -> None:
+    def _judge(
+        self, view: FlowView, source: ClusterView, news: PositionInputs
+    ) -> None:
         books, held = self.books, self._held
         check_homes(
             books, news.homes, view, self._internal, from_end=news.from_end
         )
         new = check_topics(books, view, self._before, view.committed)
-        moves = Moves(books, source, view.at, self._counted, self._gaps)
+        moves = PositionMoves(
+            books, source, view.at, self._counted, self._gaps
+        )
         for (topic, partition), syncs in held.syncs.items():
             if topic not in view.names:
                 continue
@@ -638,14 +657,14 @@ class ResetWatch:
         self._gaps.look(books, source, view.at)
         self._take_commits(view, held.committed, moves, news)
         self._standing.look(view, source, news.empty_until)
-        self._before = Before(source, view.target, view.names)
+        self._before = PreviousSurvey(source, view.target, view.names)
 
     def _take_commits(
         self,
         view: FlowView,
         committed: Mapping[TopicPartition, Committed],
-        moves: Moves,
-        news: News,
+        moves: PositionMoves,
+        news: PositionInputs,
     ) -> None:
         deleted = []
         for key, fact in committed.items():
@@ -660,7 +679,7 @@ class ResetWatch:
                 deleted.append(key)
         if deleted:
             self.books.begin(
-                Kind.OFFSETS_DELETED,
+                ResetKind.OFFSETS_DELETED,
                 min(deleted)[0],
                 view.at,
                 counted={topic for topic, _ in deleted},

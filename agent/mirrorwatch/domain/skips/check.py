@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from ..report import Evidence, Finding, Health, Verdict, conclude, seconds
+from ..report import CheckFinding, Evidence, Health, Verdict, conclude, seconds
 from ..wording import agree, counted
-from .model import Happening, Kind, SkipsObservation
+from .model import SkipEvent, SkipKind, SkipsObservation
 
 __all__ = ["SkipsLimits", "judge_skips"]
 
@@ -14,7 +14,7 @@ __all__ = ["SkipsLimits", "judge_skips"]
 _RANGES_SHOWN = 3
 _PLACES_SHOWN = 10
 
-_LOSSES = {Kind.SKIPPED, Kind.HEAD, Kind.TAIL}
+_LOSSES = {SkipKind.SKIPPED, SkipKind.HEAD, SkipKind.TAIL}
 
 
 def show_skips(seen: SkipsObservation | None, since: datetime) -> Evidence:
@@ -32,8 +32,8 @@ def show_skips(seen: SkipsObservation | None, since: datetime) -> Evidence:
     tallies = [tally for _, tally in seen.tallies]
     lost = [(x, n) for x, n in seen.happenings if x.kind in _LOSSES and n]
     recent = [(x, x.count) for x, _ in seen.happenings if x.at >= since]
-    repeats = [(x, n) for x, n in recent if x.kind is Kind.REPEATED]
-    doubts = [(x, n) for x, n in recent if x.kind is Kind.UNVERIFIABLE]
+    repeats = [(x, n) for x, n in recent if x.kind is SkipKind.REPEATED]
+    doubts = [(x, n) for x, n in recent if x.kind is SkipKind.UNVERIFIABLE]
     suspected = [
         f"{s.count} of "
         + place_of(s.topic, s.partition, [(s.first, s.end - 1)])
@@ -64,7 +64,7 @@ def place_of(
     return f"{topic} partition {partition} (source offsets {names}{more})"
 
 
-def _places(happenings: Iterable[tuple[Happening, int]]) -> list[str]:
+def _places(happenings: Iterable[tuple[SkipEvent, int]]) -> list[str]:
     return [
         f"{count} of {place_of(x.topic, x.partition, x.ranges)}"
         for x, count in happenings
@@ -126,9 +126,9 @@ def judge_skips(
 
 def _find(
     seen: SkipsObservation | None, limits: SkipsLimits, now: datetime
-) -> Iterator[Finding]:
+) -> Iterator[CheckFinding]:
     if seen is None:
-        yield Finding(
+        yield CheckFinding(
             Health.UNKNOWN, "The two sides have not been compared yet"
         )
         return
@@ -136,14 +136,14 @@ def _find(
     yield from _find_doubts(seen, limits, now)
     yield from _find_blindness(seen, limits, now)
     if seen.partitions or not seen.merged:
-        yield Finding(
+        yield CheckFinding(
             Health.OK,
             "No record was skipped or doubled on "
             + counted(seen.partitions, "partition")
             + _note_merged(seen),
         )
     else:
-        yield Finding(
+        yield CheckFinding(
             Health.OFF,
             "All topics are merged of several flows: offsets tell nothing "
             "there, the audit compares the records",
@@ -152,21 +152,21 @@ def _find(
 
 def _find_losses(
     seen: SkipsObservation, limits: SkipsLimits, now: datetime
-) -> Iterator[Finding]:
+) -> Iterator[CheckFinding]:
     for kind, what in (
         (
-            Kind.SKIPPED,
+            SkipKind.SKIPPED,
             "were read past and never written between others that were",
         ),
         (
-            Kind.HEAD,
+            SkipKind.HEAD,
             (
                 "were never read, though the partition begins with them: see "
                 "auto.offset.reset of the mirror's consumer"
             ),
         ),
         (
-            Kind.TAIL,
+            SkipKind.TAIL,
             (
                 "lie below the committed position but not at the target: "
                 "see errors.tolerance and the mirror's log"
@@ -181,7 +181,7 @@ def _find_losses(
         if recent:
             last, missing = recent[-1]
             rest = sum(n for _, n in recent) - missing
-            yield Finding(
+            yield CheckFinding(
                 Health.CRITICAL,
                 f"{counted(missing, 'record')} of {_place(last)} "
                 + agree(missing, what)
@@ -191,11 +191,11 @@ def _find_losses(
 
 def _find_doubts(
     seen: SkipsObservation, limits: SkipsLimits, now: datetime
-) -> Iterator[Finding]:
+) -> Iterator[CheckFinding]:
     if seen.suspicions:
         last = max(seen.suspicions, key=lambda s: s.count)
         others = len(seen.suspicions) - 1
-        yield Finding(
+        yield CheckFinding(
             Health.WARNING,
             f"{counted(last.count, 'record')} of {last.topic} partition "
             f"{last.partition} (source offsets {last.first} to "
@@ -214,19 +214,19 @@ def _find_doubts(
     ]
     for kind, what in (
         (
-            Kind.UNVERIFIABLE,
+            SkipKind.UNVERIFIABLE,
             (
                 "cannot be verified: the records, or their copies, are no "
                 "longer there or look otherwise"
             ),
         ),
-        (Kind.REPEATED, "were written again; none of them is lost"),
+        (SkipKind.REPEATED, "were written again; none of them is lost"),
     ):
         those = [x for x in recent if x.kind is kind]
         if those:
             last_one = those[-1]
             rest = sum(x.count for x in those) - last_one.count
-            yield Finding(
+            yield CheckFinding(
                 Health.WARNING,
                 f"{counted(last_one.count, 'record')} of {_place(last_one)} "
                 + agree(last_one.count, what)
@@ -236,17 +236,17 @@ def _find_doubts(
 
 def _find_blindness(
     seen: SkipsObservation, limits: SkipsLimits, now: datetime
-) -> Iterator[Finding]:
+) -> Iterator[CheckFinding]:
     for problem in seen.problems:
-        yield Finding(Health.UNKNOWN, problem)
+        yield CheckFinding(Health.UNKNOWN, problem)
     if now - seen.at > STALE:
-        yield Finding(
+        yield CheckFinding(
             Health.UNKNOWN,
             "The two sides were last compared "
             f"{seconds(now - seen.at)} ago: do both clusters answer?",
         )
     if seen.blind:
-        yield Finding(
+        yield CheckFinding(
             Health.UNKNOWN,
             f"{counted(seen.blind, 'partition')} "
             f"{agree(seen.blind, 'hold copies')}, but the mirror has written "
@@ -255,14 +255,14 @@ def _find_blindness(
     unread = seen.unread
     if unread is not None and now - unread.since > limits.unread_after:
         why = unread.problem or "there is much to read"
-        yield Finding(
+        yield CheckFinding(
             Health.UNKNOWN,
             f"Stretches of {counted(unread.partitions, 'partition')} have "
             f"waited to be read for {seconds(now - unread.since)}: {why}",
         )
 
 
-def _place(happening: Happening) -> str:
+def _place(happening: SkipEvent) -> str:
     return place_of(happening.topic, happening.partition, happening.ranges)
 
 

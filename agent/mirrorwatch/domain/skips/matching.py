@@ -4,9 +4,9 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from .model import Inquiry, Point
+from .model import OffsetPair, RangeRequest
 
-__all__ = ["Reading", "Trace", "has_marks", "has_strangers", "trace"]
+__all__ = ["RangeContent", "Trace", "has_marks", "has_strangers", "trace"]
 
 
 Fingerprint = int
@@ -14,7 +14,7 @@ Fingerprint = int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Reading:
+class RangeContent:
     """The records of a stretch on both sides, without control records."""
 
     source: Mapping[int, Fingerprint] = field(default_factory=dict)
@@ -53,11 +53,11 @@ class Trace:
     highest: int = -1
     """Highest source offset that was copied for sure: others look alike."""
 
-    last: Point | None = None
+    last: OffsetPair | None = None
     """The last copy that is sure."""
 
 
-def trace(inquiry: Inquiry, reading: Reading) -> Trace:
+def trace(inquiry: RangeRequest, reading: RangeContent) -> Trace:
     """Say of every target offset of a stretch what it is a copy of.
 
     Notes
@@ -108,11 +108,11 @@ def trace(inquiry: Inquiry, reading: Reading) -> Trace:
         found.copied.append(at)
         if is_sure:
             found.highest = max(found.highest, at)
-            found.last = Point(at, down)
+            found.last = OffsetPair(at, down)
     return found
 
 
-def has_marks(inquiry: Inquiry, reading: Reading) -> bool:
+def has_marks(inquiry: RangeRequest, reading: RangeContent) -> bool:
     """Tell whether the target holds control records: it is longer than its
     records, and nothing removed any.
     """
@@ -121,7 +121,7 @@ def has_marks(inquiry: Inquiry, reading: Reading) -> bool:
     return not reading.target_compacted and len(inside) > len(reading.target)
 
 
-def has_strangers(inquiry: Inquiry, reading: Reading) -> bool:
+def has_strangers(inquiry: RangeRequest, reading: RangeContent) -> bool:
     """Tell whether the target holds records that are no copy of those read."""
     return trace(inquiry, reading).strangers > 0
 
@@ -134,7 +134,7 @@ def _next(places: Sequence[int], at: int, *, alike: bool) -> int | None:
     return places[0] if places and alike else None
 
 
-def _are_alike(reading: Reading) -> bool:
+def _are_alike(reading: RangeContent) -> bool:
     """Tell whether a copy looks like its record."""
     if not reading.source or not reading.target:
         return True

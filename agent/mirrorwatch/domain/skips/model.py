@@ -8,22 +8,22 @@ from enum import StrEnum
 from ..cluster_view import TopicPartition
 
 __all__ = [
-    "Happening",
-    "Inquiry",
-    "Kind",
-    "Point",
+    "DroppedTailDetector",
+    "OffsetPair",
+    "OffsetRange",
+    "PendingReads",
+    "RangeRequest",
+    "SkipCounters",
+    "SkipEvent",
+    "SkipKind",
     "SkipsObservation",
-    "Span",
-    "Suspicion",
-    "Suspicions",
-    "Tally",
-    "Unread",
+    "SuspectedDrop",
     "is_clean",
     "unite",
 ]
 
 
-class Kind(StrEnum):
+class SkipKind(StrEnum):
     """What was found out."""
 
     SKIPPED = "skipped"
@@ -43,10 +43,10 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Happening:
+class SkipEvent:
     """One thing that was found out about one partition."""
 
-    kind: Kind
+    kind: SkipKind
     """What it is."""
 
     topic: str
@@ -75,7 +75,7 @@ class Happening:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class OffsetPair:
     """One record's offsets on both sides."""
 
     upstream: int
@@ -85,7 +85,7 @@ class Point:
     """Target offset."""
 
 
-def is_clean(before: Point, after: Point) -> bool:
+def is_clean(before: OffsetPair, after: OffsetPair) -> bool:
     """Tell whether both sides went on by the same number of offsets.
 
     Then every source offset between them is a record that was copied, once
@@ -96,7 +96,7 @@ def is_clean(before: Point, after: Point) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class OffsetRange:
     """Offsets of one partition, the end excluded."""
 
     first: int
@@ -106,21 +106,21 @@ class Span:
         return max(0, self.end - self.first)
 
 
-def unite(spans: Iterable[Span]) -> tuple[Span, ...]:
+def unite(spans: Iterable[OffsetRange]) -> tuple[OffsetRange, ...]:
     """Return the same offsets as few spans in order, without empty ones."""
-    found: list[Span] = []
+    found: list[OffsetRange] = []
     for span in sorted(
         (s for s in spans if len(s)), key=lambda span: span.first
     ):
         if found and span.first <= found[-1].end:
             last = found.pop()
-            span = Span(last.first, max(last.end, span.end))  # noqa: PLW2901
+            span = OffsetRange(last.first, max(last.end, span.end))  # noqa: PLW2901
         found.append(span)
     return tuple(found)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Inquiry:
+class RangeRequest:
     """What must be read on both sides before anything is booked."""
 
     topic: str
@@ -136,17 +136,17 @@ class Inquiry:
     target_id: str | None
     """Ids of the topics: an answer about others is of no use."""
 
-    start: Point
+    start: OffsetPair
     """Everything up to here is in the books."""
 
-    points: tuple[Point, ...]
+    points: tuple[OffsetPair, ...]
     """Known pairs behind it, in the order of the target; the last one ends
     the stretch. Empty if it ends at `passed` and the target's end."""
 
-    source: tuple[Span, ...]
+    source: tuple[OffsetRange, ...]
     """What to read at the source, as the mirror reads it."""
 
-    target: Span
+    target: OffsetRange
     """What to read at the target."""
 
     passed: int | None = None
@@ -167,7 +167,7 @@ class Inquiry:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Suspicion:
+class SuspectedDrop:
     """Records at the end of a partition that seem to have been dropped."""
 
     topic: str
@@ -221,7 +221,7 @@ class _Waiting:
 
 
 @dataclass(slots=True)
-class Suspicions:
+class DroppedTailDetector:
     """Finds partitions that wait while their task copies newer records.
 
     Notes
@@ -258,7 +258,7 @@ class Suspicions:
         ends: Mapping[TopicPartition, int],
         positions: Mapping[TopicPartition, int],
         tasks: Mapping[TopicPartition, Hashable],
-    ) -> dict[TopicPartition, Span]:
+    ) -> dict[TopicPartition, OffsetRange]:
         """Return the offsets under suspicion.
 
         Parameters
@@ -296,7 +296,7 @@ class Suspicions:
             and fresh - waits.since >= self.patience / _SOON
         )
         return {
-            place: Span(waits.position, waits.end_at(until))
+            place: OffsetRange(waits.position, waits.end_at(until))
             for place in self.left_behind
             if (until := self.fresh[tasks[place]] - self.patience)
             >= (waits := self.waiting[place]).since
@@ -308,7 +308,7 @@ class Suspicions:
 
 
 @dataclass(kw_only=True, slots=True)
-class Tally:
+class SkipCounters:
     """Records of one topic since the state file was made."""
 
     skipped: int = 0
@@ -328,7 +328,7 @@ class Tally:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Unread:
+class PendingReads:
     """Stretches that must be read before anything is said of them."""
 
     partitions: int
@@ -354,21 +354,21 @@ class SkipsObservation:
     partitions: int
     """Partitions whose books are kept."""
 
-    tallies: tuple[tuple[str, Tally], ...] = ()
+    tallies: tuple[tuple[str, SkipCounters], ...] = ()
     """Counters of every topic that the flow carries, in order."""
 
-    happenings: tuple[tuple[Happening, int], ...] = ()
+    happenings: tuple[tuple[SkipEvent, int], ...] = ()
     """What happened lately, the newest last, and how many of the records are
     still missing."""
 
-    suspicions: tuple[Suspicion, ...] = ()
+    suspicions: tuple[SuspectedDrop, ...] = ()
     """Ends of partitions that seem to have been dropped."""
 
     left_behind: frozenset[TopicPartition] = frozenset()
     """Partitions whose task copies newer records of others: they are under
     suspicion, or will soon be."""
 
-    unread: Unread | None = None
+    unread: PendingReads | None = None
     """What is not yet known."""
 
     blind: int = 0

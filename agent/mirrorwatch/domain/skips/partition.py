@@ -7,13 +7,20 @@ from datetime import datetime
 from ..cluster_view import TopicPartition
 from ..mirror_records import Committed, Sync
 from ..offset_ranges import RangeSet, discard, newest
-from .model import Inquiry, Point, Span, Tally, is_clean, unite
+from .model import (
+    OffsetPair,
+    OffsetRange,
+    RangeRequest,
+    SkipCounters,
+    is_clean,
+    unite,
+)
 
 __all__ = [
-    "Commits",
-    "Ends",
-    "Epoch",
-    "Starts",
+    "BelievedCommits",
+    "PartitionEnds",
+    "PartitionState",
+    "PastLogStarts",
     "begin",
     "is_another",
     "is_within",
@@ -43,7 +50,7 @@ when a frozen mirror thaws; more than three never were seen."""
 
 
 @dataclass(kw_only=True)
-class Epoch:
+class PartitionState:
     """The books of one partition, for one incarnation of both topics.
 
     Notes
@@ -95,22 +102,22 @@ class Epoch:
     """Where writers were when another one took over, until one alone has
     gone on."""
 
-    ahead: list[Point] = field(default_factory=list)
+    ahead: list[OffsetPair] = field(default_factory=list)
     """Pairs not yet in the books, in the order of the target."""
 
     @property
-    def cursor(self) -> Point | None:
+    def cursor(self) -> OffsetPair | None:
         """Where the books end."""
         if self.upstream is None:
             return None
-        return Point(self.upstream, self.downstream)
+        return OffsetPair(self.upstream, self.downstream)
 
     def begin(self, upstream: int, downstream: int) -> None:
         """Begin the books at a pair; what was before is not judged."""
         self.upstream, self.downstream = upstream, downstream
         self.frontier = upstream
 
-    def queue(self, point: Point) -> None:
+    def queue(self, point: OffsetPair) -> None:
         """Take a pair. One from behind the books' end is late: a stretch that
         was booked without it was read, or had no room for it.
         """
@@ -123,11 +130,11 @@ class Epoch:
         if len(self.ahead) > _AHEAD_KEPT:
             self.ahead = [*self.ahead[1:-1:2], self.ahead[-1]]
 
-    def go_on(self, tally: Tally) -> bool:
+    def go_on(self, tally: SkipCounters) -> bool:
         """Book what needs no reading; tell whether anything was."""
         went = False
         while self.ahead and self.upstream is not None:
-            before = Point(self.upstream, self.downstream)
+            before = OffsetPair(self.upstream, self.downstream)
             after = self.ahead[0]
             if not self.explains(before, after):
                 break
@@ -138,7 +145,7 @@ class Epoch:
             went = True
         return went
 
-    def explains(self, before: Point, after: Point) -> bool:
+    def explains(self, before: OffsetPair, after: OffsetPair) -> bool:
         """Tell whether two pairs need no reading.
 
         Notes
@@ -153,20 +160,20 @@ class Epoch:
         hides = has_others and 1 < length < _CADENCE
         return is_clean(before, after) and not hides
 
-    def move(self, to: Point) -> None:
+    def move(self, to: OffsetPair) -> None:
         """Set the cursor, and let go of the pairs up to it."""
         self.upstream, self.downstream = to.upstream, to.downstream
         self.is_head = False
         self.ahead = [p for p in self.ahead if p.downstream > to.downstream]
 
-    def copy_run(self, first: int, last: int, tally: Tally) -> None:
+    def copy_run(self, first: int, last: int, tally: SkipCounters) -> None:
         """Book that each offset from first to last was copied once more."""
         again = min(last, self.frontier)
         if first <= again:
             tally.repeated += self.copy_again(first, again, tally)
         self.frontier = max(self.frontier, last)
 
-    def copy_again(self, first: int, last: int, tally: Tally) -> int:
+    def copy_again(self, first: int, last: int, tally: SkipCounters) -> int:
         """Book copies of offsets that were passed before; return how many of
         them are repeats.
         """
@@ -188,7 +195,7 @@ class Epoch:
             self.doubtful.add(first, last)
         self.doubtful = newest(self.doubtful, _RANGES_KEPT)
 
-    def skip(self, ranges: RangeSet, tally: Tally) -> None:
+    def skip(self, ranges: RangeSet, tally: SkipCounters) -> None:
         """Book offsets as passed over."""
         tally.skipped += len(ranges)
         for first, last in ranges:
@@ -212,7 +219,7 @@ a time make such rows, and each look costs the same whatever its size."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
+class PartitionEnds:
     """What a survey saw of one partition."""
 
     source: int
@@ -228,7 +235,9 @@ class Ends:
     """Name of the topic at the target."""
 
 
-def plan_gap(epoch: Epoch, ends: Ends) -> Inquiry | None:
+def plan_gap(
+    epoch: PartitionState, ends: PartitionEnds
+) -> RangeRequest | None:
     """Return what to read before the next pair can be booked."""
     start = epoch.cursor
     if start is None or not epoch.ahead:
@@ -242,7 +251,9 @@ def plan_gap(epoch: Epoch, ends: Ends) -> Inquiry | None:
     return _inquiry(epoch, ends, start, tuple(points))
 
 
-def plan_tail(epoch: Epoch, ends: Ends, position: int) -> Inquiry | None:
+def plan_tail(
+    epoch: PartitionState, ends: PartitionEnds, position: int
+) -> RangeRequest | None:
     """Return what to read before a committed position is believed.
 
     Parameters
@@ -264,7 +275,7 @@ def plan_tail(epoch: Epoch, ends: Ends, position: int) -> Inquiry | None:
     return _inquiry(epoch, ends, start, (), position)
 
 
-def position_of(epoch: Epoch, ends: Ends) -> int | None:
+def position_of(epoch: PartitionState, ends: PartitionEnds) -> int | None:
     """Return where the mirror is; `None` while pairs wait."""
     if epoch.upstream is None or epoch.ahead:
         return None
@@ -273,32 +284,34 @@ def position_of(epoch: Epoch, ends: Ends) -> int | None:
     return max(epoch.upstream + room, epoch.frontier) + 1
 
 
-def plan_count(epoch: Epoch, ends: Ends, span: Span) -> Inquiry:
+def plan_count(
+    epoch: PartitionState, ends: PartitionEnds, span: OffsetRange
+) -> RangeRequest:
     """Return what to read to know how many records a span holds."""
     first = max(span.first, ends.source_start)
-    return Inquiry(
+    return RangeRequest(
         topic=epoch.topic,
         partition=epoch.partition,
         remote=ends.remote,
         source_id=epoch.source_id,
         target_id=epoch.target_id,
-        start=Point(span.first - 1, ends.target - 1),
+        start=OffsetPair(span.first - 1, ends.target - 1),
         points=(),
-        source=(Span(first, min(span.end, ends.source)),),
-        target=Span(ends.target, ends.target),
+        source=(OffsetRange(first, min(span.end, ends.source)),),
+        target=OffsetRange(ends.target, ends.target),
         only_count=True,
     )
 
 
 def _inquiry(
-    epoch: Epoch,
-    ends: Ends,
-    start: Point,
-    points: tuple[Point, ...],
+    epoch: PartitionState,
+    ends: PartitionEnds,
+    start: OffsetPair,
+    points: tuple[OffsetPair, ...],
     passed: int | None = None,
-) -> Inquiry:
+) -> RangeRequest:
     end = ends.target if passed is not None else points[-1].downstream + 1
-    target = Span(start.downstream + 1, end)
+    target = OffsetRange(start.downstream + 1, end)
     room = len(target)
     if epoch.widened:
         room = _WIDE * room + 1000
@@ -310,11 +323,11 @@ def _inquiry(
         if passed is None
         else [start.upstream + room, passed - 1 + room]
     )
-    spans = [Span(epoch.frontier + 1, highest + 1)]
+    spans = [OffsetRange(epoch.frontier + 1, highest + 1)]
     # Every writer goes on behind where it was, and was before where it is.
-    spans += [Span(tip + 1, tip + room + 1) for tip in tips]
-    spans += [Span(place - room, place + 1) for place in known]
-    return Inquiry(
+    spans += [OffsetRange(tip + 1, tip + room + 1) for tip in tips]
+    spans += [OffsetRange(place - room, place + 1) for place in known]
+    return RangeRequest(
         topic=epoch.topic,
         partition=epoch.partition,
         remote=ends.remote,
@@ -323,7 +336,9 @@ def _inquiry(
         start=start,
         points=points,
         source=unite(
-            Span(max(ends.source_start, s.first), min(s.end, ends.source))
+            OffsetRange(
+                max(ends.source_start, s.first), min(s.end, ends.source)
+            )
             for s in spans
         ),
         target=target,
@@ -337,8 +352,8 @@ from its start, both sides at once."""
 
 
 def begin(
-    epoch: Epoch,
-    ends: Ends,
+    epoch: PartitionState,
+    ends: PartitionEnds,
     sync: Sync | None,
     *,
     appeared: bool,
@@ -378,7 +393,10 @@ def begin(
 
 
 def is_another(
-    epoch: Epoch, source_id: str, target_id: str | None, ends: Ends
+    epoch: PartitionState,
+    source_id: str,
+    target_id: str | None,
+    ends: PartitionEnds,
 ) -> bool:
     """Tell whether a topic was made again, or a log lost its end."""
     if epoch.source_id != source_id:
@@ -392,7 +410,7 @@ def is_another(
     )
 
 
-def is_within(sync: Sync, ends: Ends) -> bool:
+def is_within(sync: Sync, ends: PartitionEnds) -> bool:
     """Tell whether both logs hold what a pair speaks of; else it speaks of
     another incarnation, or of a log that lost its end.
     """
@@ -400,7 +418,7 @@ def is_within(sync: Sync, ends: Ends) -> bool:
 
 
 @dataclass(slots=True)
-class Commits:
+class BelievedCommits:
     """Committed positions beyond what the pairs tell.
 
     Notes
@@ -410,14 +428,14 @@ class Commits:
     """
 
     believed: dict[TopicPartition, int] = field(default_factory=dict)
-    _seen: dict[TopicPartition, tuple[int, Point | None]] = field(
+    _seen: dict[TopicPartition, tuple[int, OffsetPair | None]] = field(
         default_factory=dict
     )
 
     def look(
         self,
         committed: Mapping[TopicPartition, Committed],
-        epochs: Mapping[TopicPartition, Epoch],
+        epochs: Mapping[TopicPartition, PartitionState],
         moving: Container[TopicPartition],
     ) -> None:
         """Compare what was committed with the survey before.
@@ -452,7 +470,7 @@ read before the one before it, so it was written after the one before that."""
 
 
 @dataclass(slots=True)
-class Starts:
+class PastLogStarts:
     """Log starts that have moved and do not count yet.
 
     Notes
@@ -470,7 +488,7 @@ class Starts:
 
     def apply(
         self,
-        epochs: Mapping[TopicPartition, Epoch],
+        epochs: Mapping[TopicPartition, PartitionState],
         changed: set[TopicPartition],
     ) -> None:
         """Put into the books what counts by now; one survey has passed."""

@@ -6,25 +6,28 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ..offset_ranges import RangeSet, newest, to_ranges
-from .matching import Reading, Trace, trace
-from .model import Happening, Inquiry, Kind, Point, Tally
-from .partition import Epoch
+from .matching import RangeContent, Trace, trace
+from .model import OffsetPair, RangeRequest, SkipCounters, SkipEvent, SkipKind
+from .partition import PartitionState
 
 __all__ = ["settle", "settle_unread", "still_missing", "tell"]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SettledRange:
     """Something that a stretch held."""
 
-    kind: Kind
+    kind: SkipKind
     ranges: RangeSet
     count: int
 
 
 def settle(
-    epoch: Epoch, inquiry: Inquiry, reading: Reading, tally: Tally
-) -> list[Found]:
+    epoch: PartitionState,
+    inquiry: RangeRequest,
+    reading: RangeContent,
+    tally: SkipCounters,
+) -> list[SettledRange]:
     """Book a stretch by what both sides hold.
 
     Parameters
@@ -56,8 +59,10 @@ def settle(
         epoch.doubt(to_ranges(unsure))
     if repeated:
         found.append(
-            Found(
-                Kind.REPEATED, to_ranges(sorted(set(repeated))), len(repeated)
+            SettledRange(
+                SkipKind.REPEATED,
+                to_ranges(sorted(set(repeated))),
+                len(repeated),
             )
         )
     if reading.source_compacted or reading.target_compacted:
@@ -67,8 +72,12 @@ def settle(
 
 
 def settle_unread(
-    epoch: Epoch, inquiry: Inquiry, tally: Tally, *, is_marked: bool
-) -> list[Found]:
+    epoch: PartitionState,
+    inquiry: RangeRequest,
+    tally: SkipCounters,
+    *,
+    is_marked: bool,
+) -> list[SettledRange]:
     """Book a stretch that nobody can read: only the net is known.
 
     Parameters
@@ -87,7 +96,7 @@ def settle_unread(
     end = (
         inquiry.points[-1]
         if inquiry.points
-        else Point((inquiry.passed or 0) - 1, inquiry.target.end - 1)
+        else OffsetPair((inquiry.passed or 0) - 1, inquiry.target.end - 1)
     )
     net = (end.upstream - start.upstream) - (end.downstream - start.downstream)
     first = min(start.upstream, end.upstream) + 1
@@ -100,7 +109,7 @@ def settle_unread(
     _finish(epoch, inquiry, end)
     if net == 0 or (net < 0 and is_marked):
         return []
-    found = Found(Kind.UNVERIFIABLE, ranges, abs(net))
+    found = SettledRange(SkipKind.UNVERIFIABLE, ranges, abs(net))
     _count(epoch, found, tally)
     return [found]
 
@@ -115,7 +124,7 @@ class _Passed:
 
 
 def _replay(
-    epoch: Epoch, path: Trace, tally: Tally
+    epoch: PartitionState, path: Trace, tally: SkipCounters
 ) -> tuple[set[int], list[int]]:
     """Return what was copied for the first time, and what again."""
     fresh: set[int] = set()
@@ -130,7 +139,9 @@ def _replay(
     return fresh, repeated
 
 
-def _remember_heads(epoch: Epoch, inquiry: Inquiry, path: Trace) -> None:
+def _remember_heads(
+    epoch: PartitionState, inquiry: RangeRequest, path: Trace
+) -> None:
     last, falls = inquiry.start.upstream, 0
     for offset in path.copied:
         if offset <= last:
@@ -142,8 +153,11 @@ def _remember_heads(epoch: Epoch, inquiry: Inquiry, path: Trace) -> None:
 
 
 def _pass_over(
-    epoch: Epoch, inquiry: Inquiry, reading: Reading, passed: _Passed
-) -> Iterator[Found]:
+    epoch: PartitionState,
+    inquiry: RangeRequest,
+    reading: RangeContent,
+    passed: _Passed,
+) -> Iterator[SettledRange]:
     """Judge the offsets between the old frontier and the new one that were
     not copied.
     """
@@ -163,21 +177,27 @@ def _pass_over(
         unexplained -= explained
         if lacking > explained:
             ranges = RangeSet([(gone.start, gone.stop - 1)])
-            yield Found(Kind.UNVERIFIABLE, ranges, lacking - explained)
+            yield SettledRange(
+                SkipKind.UNVERIFIABLE, ranges, lacking - explained
+            )
     proved = present[unexplained:]
     if proved:
-        kind = Kind.SKIPPED if inquiry.passed is None else Kind.TAIL
+        kind = SkipKind.SKIPPED if inquiry.passed is None else SkipKind.TAIL
         if epoch.is_head and proved[0] == present[0]:
-            kind = Kind.HEAD
-        yield Found(kind, to_ranges(proved), len(proved))
+            kind = SkipKind.HEAD
+        yield SettledRange(kind, to_ranges(proved), len(proved))
     doubtful = present[:unexplained]
     # Compaction removes copies as it likes: that is no sign of anything.
     epoch.doubt(to_ranges(doubtful))
     if doubtful and not reading.target_compacted:
-        yield Found(Kind.UNVERIFIABLE, to_ranges(doubtful), len(doubtful))
+        yield SettledRange(
+            SkipKind.UNVERIFIABLE, to_ranges(doubtful), len(doubtful)
+        )
 
 
-def _lacking(reading: Reading, offsets: range, copied: set[int]) -> list[int]:
+def _lacking(
+    reading: RangeContent, offsets: range, copied: set[int]
+) -> list[int]:
     """Return the records that have no copy.
 
     Of those that look alike no more are said to lack one than there are
@@ -196,7 +216,10 @@ def _lacking(reading: Reading, offsets: range, copied: set[int]) -> list[int]:
 
 
 def _is_reset(
-    epoch: Epoch, reading: Reading, passed: _Passed, present: list[int]
+    epoch: PartitionState,
+    reading: RangeContent,
+    passed: _Passed,
+    present: list[int],
 ) -> bool:
     """Tell whether what is gone had expired before the mirror came to it.
 
@@ -215,7 +238,7 @@ def _is_reset(
 
 
 def _absent(
-    epoch: Epoch, reading: Reading, before: int, fresh: set[int]
+    epoch: PartitionState, reading: RangeContent, before: int, fresh: set[int]
 ) -> int:
     """Count the offsets that were passed over and hold no record now."""
     first = max(before + 1, reading.source_start)
@@ -224,14 +247,18 @@ def _absent(
     return max(0, epoch.frontier - first + 1 - present - copied)
 
 
-def _count(epoch: Epoch, found: Found, tally: Tally) -> None:
-    if found.kind is Kind.UNVERIFIABLE:
+def _count(
+    epoch: PartitionState, found: SettledRange, tally: SkipCounters
+) -> None:
+    if found.kind is SkipKind.UNVERIFIABLE:
         tally.unverifiable += found.count
     else:
         epoch.skip(found.ranges, tally)
 
 
-def _finish(epoch: Epoch, inquiry: Inquiry, last: Point | None) -> None:
+def _finish(
+    epoch: PartitionState, inquiry: RangeRequest, last: OffsetPair | None
+) -> None:
     # What follows the last copy of a tail may be copies that could not be
     # recognised yet: it is left for the next stretch.
     end = inquiry.points[-1] if inquiry.points else last
@@ -243,9 +270,11 @@ _RANGES_TOLD = 20
 """Ranges that one happening names."""
 
 
-def tell(epoch: Epoch, found: Found, now: datetime) -> Happening:
+def tell(
+    epoch: PartitionState, found: SettledRange, now: datetime
+) -> SkipEvent:
     """Return what a stretch held as something that happened."""
-    return Happening(
+    return SkipEvent(
         kind=found.kind,
         topic=epoch.topic,
         partition=epoch.partition,
@@ -256,7 +285,7 @@ def tell(epoch: Epoch, found: Found, now: datetime) -> Happening:
     )
 
 
-def still_missing(happening: Happening, epoch: Epoch | None) -> int:
+def still_missing(happening: SkipEvent, epoch: PartitionState | None) -> int:
     """Return how many of its records are in the books as skipped.
 
     All of them, if the topic has been made again: they will not come.

@@ -6,13 +6,19 @@ from datetime import datetime
 
 from ..cluster_view import ClusterView, FlowView, TopicPartition
 from ..mirror_records import Sync
-from .matching import Reading, has_marks, has_strangers
-from .model import Happening, Inquiry, Point, Span, Tally
+from .matching import RangeContent, has_marks, has_strangers
+from .model import (
+    OffsetPair,
+    OffsetRange,
+    RangeRequest,
+    SkipCounters,
+    SkipEvent,
+)
 from .partition import (
-    Commits,
-    Ends,
-    Epoch,
-    Starts,
+    BelievedCommits,
+    PartitionEnds,
+    PartitionState,
+    PastLogStarts,
     begin,
     is_another,
     is_within,
@@ -23,7 +29,7 @@ from .partition import (
 )
 from .settle import settle, settle_unread, still_missing, tell
 
-__all__ = ["Books"]
+__all__ = ["SkipTracker"]
 
 
 _UNSURE_KEPT = 100_000
@@ -31,7 +37,7 @@ _UNSURE_KEPT = 100_000
 
 
 @dataclass(kw_only=True)
-class Books:
+class SkipTracker:
     """The books of one flow.
 
     Notes
@@ -41,8 +47,8 @@ class Books:
     books that it goes into.
     """
 
-    epochs: dict[TopicPartition, Epoch] = field(default_factory=dict)
-    tallies: dict[str, Tally] = field(default_factory=dict)
+    epochs: dict[TopicPartition, PartitionState] = field(default_factory=dict)
+    tallies: dict[str, SkipCounters] = field(default_factory=dict)
     begun: bool = False
     """Whether the flow was surveyed before: what appears now is new."""
 
@@ -52,10 +58,10 @@ class Books:
     changed: set[TopicPartition] = field(default_factory=set)
     """Partitions whose books changed since they were written down."""
 
-    happenings: list[Happening] = field(default_factory=list)
+    happenings: list[SkipEvent] = field(default_factory=list)
     """Found out since the books were written down."""
 
-    ends: dict[TopicPartition, Ends] = field(default_factory=dict)
+    ends: dict[TopicPartition, PartitionEnds] = field(default_factory=dict)
     blind: int = 0
     """Partitions that hold copies of which the mirror tells no offsets."""
 
@@ -66,8 +72,8 @@ class Books:
     _partitions: dict[str, int] = field(default_factory=dict)
     """Partitions of each topic of the source, in the survey before."""
 
-    _commits: Commits = field(default_factory=Commits)
-    _starts: Starts = field(default_factory=Starts)
+    _commits: BelievedCommits = field(default_factory=BelievedCommits)
+    _starts: PastLogStarts = field(default_factory=PastLogStarts)
 
     def follow(self, view: FlowView, syncs: Iterable[Sync]) -> None:
         """Take a survey, and what the mirror wrote since the one before."""
@@ -88,7 +94,7 @@ class Books:
         self.begun = True
         self._partitions = {t: f.partitions for t, f in source.topics.items()}
 
-    def inquiries(self) -> list[Inquiry]:
+    def inquiries(self) -> list[RangeRequest]:
         """Return what must be read now, at most one for each partition."""
         found = []
         for key in [*self._waiting, *self._commits.believed]:
@@ -105,7 +111,10 @@ class Books:
         return found
 
     def answer(
-        self, inquiry: Inquiry, reading: Reading | None, now: datetime
+        self,
+        inquiry: RangeRequest,
+        reading: RangeContent | None,
+        now: datetime,
     ) -> None:
         """Book what was asked; without a reading, what the net says."""
         key = inquiry.place
@@ -138,7 +147,9 @@ class Books:
         if not epoch.ahead:
             self._waiting.discard(key)
 
-    def count(self, key: TopicPartition, span: Span) -> Inquiry | None:
+    def count(
+        self, key: TopicPartition, span: OffsetRange
+    ) -> RangeRequest | None:
         """Return what to read to know how many records wait there."""
         ends, epoch = self.ends.get(key), self.epochs.get(key)
         if ends is None or epoch is None:
@@ -153,7 +164,7 @@ class Books:
             if (position := position_of(self.epochs[key], ends)) is not None
         }
 
-    def missing(self, happening: Happening) -> int:
+    def missing(self, happening: SkipEvent) -> int:
         """Return how many of the skipped records are still not copied."""
         return still_missing(happening, self.epochs.get(happening.place))
 
@@ -176,7 +187,7 @@ class Books:
                     self._begin(key, source.topics[topic].id)
                 continue
             start = source.starts.get(key, 0)
-            self.ends[key] = Ends(
+            self.ends[key] = PartitionEnds(
                 source=end,
                 source_start=start,
                 target=end_there,
@@ -195,7 +206,7 @@ class Books:
         key: TopicPartition,
         ids: tuple[str, str | None],
         start: int,
-    ) -> Epoch:
+    ) -> PartitionState:
         """Return the books of a partition, new ones if it is another."""
         source_id, target_id = ids
         ends = self.ends[key]
@@ -220,8 +231,10 @@ class Books:
             self.changed.add(key)
         return epoch
 
-    def _begin(self, key: TopicPartition, source_id: str) -> Epoch:
-        epoch = Epoch(topic=key[0], partition=key[1], source_id=source_id)
+    def _begin(self, key: TopicPartition, source_id: str) -> PartitionState:
+        epoch = PartitionState(
+            topic=key[0], partition=key[1], source_id=source_id
+        )
         epoch.noisy = self.marked
         self.epochs[key] = epoch
         self.changed.add(key)
@@ -240,14 +253,14 @@ class Books:
             epoch.begin(sync.upstream, sync.downstream)
             self.changed.add(key)
         else:
-            epoch.queue(Point(sync.upstream, sync.downstream))
+            epoch.queue(OffsetPair(sync.upstream, sync.downstream))
             self._waiting.add(key)
 
-    def _tally(self, epoch: Epoch) -> Tally:
-        return self.tallies.setdefault(epoch.topic, Tally())
+    def _tally(self, epoch: PartitionState) -> SkipCounters:
+        return self.tallies.setdefault(epoch.topic, SkipCounters())
 
 
-def _is_about(inquiry: Inquiry, epoch: Epoch) -> bool:
+def _is_about(inquiry: RangeRequest, epoch: PartitionState) -> bool:
     """Tell whether an answer still fits to the books."""
     return (
         epoch.source_id == inquiry.source_id

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from ..report import Evidence, Finding, Health, Verdict, conclude, seconds
+from ..report import CheckFinding, Evidence, Health, Verdict, conclude, seconds
 from ..wording import agree, counted
 from .model import MirrorTask, Stopped, TasksObservation, name_partitions
 
@@ -89,7 +89,7 @@ class TasksLimits:
 
 def find_idle(
     ours: Sequence[MirrorTask], limits: TasksLimits, now: datetime
-) -> Iterator[Finding]:
+) -> Iterator[CheckFinding]:
     """Find what neither runs nor failed, for longer than between two runs."""
     for name in dict.fromkeys(task.connector for task in ours):
         members = [task for task in ours if task.connector == name]
@@ -108,7 +108,7 @@ def _judge_tasks(
     tasks: Sequence[MirrorTask],
     limits: TasksLimits,
     now: datetime,
-) -> Finding | None:
+) -> CheckFinding | None:
     idle = [t for t in tasks if t.state not in {"RUNNING", "FAILED"}]
     if not idle:
         return None
@@ -119,7 +119,7 @@ def _judge_tasks(
     copies = tasks[0].role == "source"
     states = ", ".join(sorted({task.state for task in idle}))
     paused = all(task.state in {"PAUSED", "STOPPED"} for task in idle)
-    return Finding(
+    return CheckFinding(
         Health.CRITICAL if copies and not running else Health.WARNING,
         f"{len(idle)} of {counted(len(tasks), 'task')} of {name} "
         f"{agree(len(tasks), 'do not run')} for {seconds(now - since)} "
@@ -129,7 +129,7 @@ def _judge_tasks(
 
 def _judge_connector(
     connector: MirrorTask, limits: TasksLimits, now: datetime
-) -> Finding | None:
+) -> CheckFinding | None:
     copies = connector.role == "source"
     if (
         connector.state == "FAILED"
@@ -138,7 +138,7 @@ def _judge_connector(
         or now - connector.since < limits.grace
     ):
         return None
-    return Finding(
+    return CheckFinding(
         Health.CRITICAL if copies else Health.WARNING,
         f"{connector} has had no task for {seconds(now - connector.since)} "
         f"({connector.state}): it copies nothing while it is paused or "
@@ -148,7 +148,7 @@ def _judge_connector(
 
 def find_flapping(
     ours: Sequence[MirrorTask], seen: TasksObservation, limits: TasksLimits
-) -> Iterator[Finding]:
+) -> Iterator[CheckFinding]:
     """Find what is started again and again."""
     window = seconds(seen.window)
     # Each look for new topics may be a reason to give tasks out anew.
@@ -157,19 +157,19 @@ def find_flapping(
         usual += int(seen.window / seen.refresh)
     for task in ours:
         if task.state != "FAILED" and task.failures >= limits.failures:
-            yield Finding(
+            yield CheckFinding(
                 Health.WARNING,
                 f"{task} has failed {counted(task.failures, 'time')} in the "
                 f"last {window} and was started again: it is flapping",
             )
         elif task.starts > usual:
-            yield Finding(
+            yield CheckFinding(
                 Health.WARNING,
                 f"{task} was started {counted(task.starts, 'time')} in the "
                 f"last {window}: it is flapping",
             )
     if seen.rebalances > usual:
-        yield Finding(
+        yield CheckFinding(
             Health.WARNING,
             "Tasks were given out anew "
             f"{counted(seen.rebalances, 'time')} in the last {window}: "
@@ -211,14 +211,14 @@ def judge_tasks(
 
 def _find(
     seen: TasksObservation | None, limits: TasksLimits, now: datetime
-) -> Iterator[Finding]:
+) -> Iterator[CheckFinding]:
     if seen is None:
-        yield Finding(
+        yield CheckFinding(
             Health.UNKNOWN, "The mirror's tasks have not been looked at yet"
         )
         return
     if seen.absent is not None:
-        yield Finding(Health.OFF, seen.absent)
+        yield CheckFinding(Health.OFF, seen.absent)
         return
     ours = [task for task in seen.tasks if task.role != "neighbour"]
     yield from _find_failed(ours, seen)
@@ -226,28 +226,28 @@ def _find(
     yield from find_flapping(ours, seen, limits)
     yield from _find_unassigned(seen)
     for problem in seen.problems:
-        yield Finding(Health.UNKNOWN, problem)
+        yield CheckFinding(Health.UNKNOWN, problem)
     copying = [t for t in ours if t.role == "source" and t.number is not None]
     count = len(copying)
     running = sum(task.state == "RUNNING" for task in copying)
     if running:
-        yield Finding(
+        yield CheckFinding(
             Health.OK,
             f"{running} of {counted(count, 'task')} that "
             f"{agree(count, 'copy')} {agree(count, 'run')}",
         )
     elif copying:
         # Whatever is worse was found above.
-        yield Finding(Health.OK, "Tasks that copy are about to run")
+        yield CheckFinding(Health.OK, "Tasks that copy are about to run")
     elif not seen.problems:
-        yield Finding(
+        yield CheckFinding(
             Health.UNKNOWN, "No task that copies has been seen to run yet"
         )
 
 
 def _find_failed(
     ours: Sequence[MirrorTask], seen: TasksObservation
-) -> Iterator[Finding]:
+) -> Iterator[CheckFinding]:
     stopped = {(s.connector, s.task): s for s in seen.stopped}
     for task in ours:
         if task.state != "FAILED":
@@ -256,7 +256,7 @@ def _find_failed(
         if task.number is not None:
             found = stopped.get((task.connector, task.number))
             effect = _effect(found) if found else ""
-        yield Finding(
+        yield CheckFinding(
             Health.CRITICAL,
             f"{task} has failed: {task.cause or 'no cause is told'}{effect}",
         )
@@ -280,10 +280,10 @@ def _effect(stopped: Stopped) -> str:
     return "".join(f". {part}" for part in parts)
 
 
-def _find_unassigned(seen: TasksObservation) -> Iterator[Finding]:
+def _find_unassigned(seen: TasksObservation) -> Iterator[CheckFinding]:
     if seen.unassigned:
         count = len(seen.unassigned)
-        yield Finding(
+        yield CheckFinding(
             Health.WARNING,
             f"{counted(count, 'partition')} "
             f"{agree(count, 'have been')} given to no task for two of the "

@@ -15,10 +15,10 @@ from ...exceptions import AuditError
 from ...state.audits import read_audit
 
 __all__ = [
-    "Job",
+    "AuditProcess",
     "JobSettings",
-    "Look",
     "ResultFolder",
+    "ResultsSeen",
     "why_not_read",
     "why_not_start",
 ]
@@ -52,7 +52,7 @@ class JobSettings:
     """What must not be told, wherever its output says it."""
 
 
-class Job:
+class AuditProcess:
     """Starts the command and watches over it.
 
     Parameters
@@ -207,7 +207,7 @@ Version = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ResultsSeen:
     """What was new in the folder."""
 
     results: tuple[AuditResult, ...] = ()
@@ -236,7 +236,7 @@ class ResultFolder:
         self._known: dict[str, Version] | None = None
         self._problem: str | None = None
 
-    def look(self) -> Look:
+    def look(self) -> ResultsSeen:
         """Return what is new.
 
         Raises
@@ -266,7 +266,7 @@ class ResultFolder:
                 continue
             if audit is not None and audit.result.nightly:
                 results.append(audit.result)
-        return Look(tuple(results), self._problem)
+        return ResultsSeen(tuple(results), self._problem)
 
     def has_report(self, run: str) -> bool:
         """Tell whether a run left a report for people."""

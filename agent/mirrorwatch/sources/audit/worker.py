@@ -11,18 +11,24 @@ from structlog.typing import FilteringBoundLogger
 from ...domain.audit.flow_result import (
     Attempt,
     AuditObservation,
-    Night,
+    FlowResult,
     Outcome,
-    add_night,
+    add_flow_result,
+    flow_result_of,
     join,
-    night_of,
 )
 from ...domain.audit.result import AuditResult
 from ...exceptions import AuditError
 from ...state.documents import DocumentStore
-from .job import Job, JobSettings, Look, ResultFolder
+from .job import AuditProcess, JobSettings, ResultFolder, ResultsSeen
 
-__all__ = ["AuditWorker", "Diary", "FlowAudits", "Schedule", "Starter"]
+__all__ = [
+    "AuditAttempts",
+    "AuditStarter",
+    "AuditWorker",
+    "FlowAudits",
+    "Schedule",
+]
 
 
 WINDOWS = (
@@ -117,7 +123,7 @@ KILLED = 128 + 9
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Diary:
+class AuditAttempts:
     """What the agent remembers of the audits that it started."""
 
     since: datetime | None = None
@@ -127,7 +133,7 @@ class Diary:
     """The last one."""
 
 
-class Starter:
+class AuditStarter:
     """Starts, watches and stops audits.
 
     Parameters
@@ -160,7 +166,7 @@ class Starter:
         schedule: Schedule,
         timeout: timedelta,
         grace: timedelta,
-        store: DocumentStore[Diary],
+        store: DocumentStore[AuditAttempts],
         clock: Callable[[], datetime],
         logger: FilteringBoundLogger,
     ) -> None:
@@ -171,8 +177,8 @@ class Starter:
         self._store = store
         self._clock = clock
         self._logger = logger
-        self._diary: Diary | None = None
-        self._job: Job | None = None
+        self._diary: AuditAttempts | None = None
+        self._job: AuditProcess | None = None
         self._timed_out = False
 
     @property
@@ -235,7 +241,7 @@ class Starter:
             self._job.stop()
             self._end("stopped", self._job.output)
 
-    def _open(self, now: datetime) -> Diary:
+    def _open(self, now: datetime) -> AuditAttempts:
         diary = self._store.load()
         attempt = diary.attempt
         if attempt is not None and attempt.outcome == "running":
@@ -245,7 +251,9 @@ class Starter:
         self._diary = diary
         return diary
 
-    def _is_wanted(self, due: datetime, diary: Diary, now: datetime) -> bool:
+    def _is_wanted(
+        self, due: datetime, diary: AuditAttempts, now: datetime
+    ) -> bool:
         last = diary.attempt
         if diary.since is None or due < diary.since:
             return False
@@ -254,7 +262,9 @@ class Starter:
         again = last is not None and last.outcome == "stopped"
         return last is None or last.due < due or (last.due == due and again)
 
-    def _start(self, diary: Diary, due: datetime, now: datetime) -> None:
+    def _start(
+        self, diary: AuditAttempts, due: datetime, now: datetime
+    ) -> None:
         # Written first: one that takes the agent with it is not tried again.
         begun = replace(diary, attempt=Attempt(due=due, began_at=now))
         self._store.save(begun)
@@ -264,7 +274,7 @@ class Starter:
         # even if midnight is over.
         night = ("--date", f"{due:%Y-%m-%d}")
         try:
-            self._job = Job(self._settings, night)
+            self._job = AuditProcess(self._settings, night)
         except AuditError as e:
             self._end("failed", (), str(e))
             raise
@@ -315,7 +325,7 @@ class FlowAudits:
     since: datetime | None = None
     """When the agent was first asked to watch them."""
 
-    nights: tuple[Night, ...] = ()
+    nights: tuple[FlowResult, ...] = ()
     """The runs that are its last audit, the oldest first."""
 
 
@@ -349,7 +359,7 @@ class AuditWorker:
         *,
         stores: Mapping[str, DocumentStore[FlowAudits]],
         folder: ResultFolder | None,
-        starter: Starter | None,
+        starter: AuditStarter | None,
         schedule: Schedule,
         grace: timedelta,
         problems: Sequence[str] = (),
@@ -364,9 +374,9 @@ class AuditWorker:
         self._clock = clock
         self._flows: dict[str, FlowAudits] = {}
         self._looked_at: datetime | None = None
-        self._look = Look()
+        self._look = ResultsSeen()
         self._news: tuple[AuditResult, ...] = ()
-        self._nights: dict[str, Night | None] = {}
+        self._nights: dict[str, FlowResult | None] = {}
         self._reports: dict[str, str | None] = {}
         # Replaced as a whole: the tick reads it in another thread.
         self._published: tuple[AuditObservation, ...] = ()
@@ -417,21 +427,21 @@ class AuditWorker:
         try:
             self._look = self._folder.look()
         except AuditError as e:
-            self._look = Look(problem=str(e))
+            self._look = ResultsSeen(problem=str(e))
         # Kept until it is written down: the folder tells news only once.
         self._news += self._look.results
         for result in sorted(self._news, key=lambda r: r.began_at):
             for flow in self._stores:
-                night = night_of(result, flow)
+                night = flow_result_of(result, flow)
                 if night is not None:
                     self._take(flow, night)
         self._news = ()
 
-    def _take(self, flow: str, night: Night) -> None:
+    def _take(self, flow: str, night: FlowResult) -> None:
         known = self._flows[flow]
         newest = max(n.began_at for n in (*known.nights, night))
         since = self._schedule.last(newest + CLOCKS)
-        nights = add_night(known.nights, night, since)
+        nights = add_flow_result(known.nights, night, since)
         if nights != known.nights:
             new = replace(known, nights=nights)
             self._stores[flow].save(new)

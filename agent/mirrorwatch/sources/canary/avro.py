@@ -12,13 +12,13 @@ from typing import Any
 from fastavro import parse_schema, schemaless_reader, schemaless_writer
 from fastavro.schema import SchemaParseException, to_parsing_canonical_form
 
-from ...domain.canary.model import Message
+from ...domain.canary.model import ProbeMessage
 from ...domain.observations import Problem
 from ...domain.report import Health
 from ...exceptions import SourceError
 from ..registry import Registry
 from .encoding import AVRO_MAGIC
-from .source import Board, CanarySettings
+from .source import CanarySettings, CanaryState
 
 __all__ = ["SCHEMA", "Avro", "Registrar", "decode_avro", "is_same_schema"]
 
@@ -55,7 +55,7 @@ class Avro:
         """Whether the schema has an id."""
         return self.schema_id is not None
 
-    def encode(self, message: Message, size: int) -> bytes:
+    def encode(self, message: ProbeMessage, size: int) -> bytes:
         """Return the record value, padded to a size in bytes.
 
         Raises
@@ -80,7 +80,7 @@ class Avro:
             (self.arrived_id,) = _ID.unpack_from(value, len(AVRO_MAGIC))
 
 
-def decode_avro(value: bytes) -> Message | None:
+def decode_avro(value: bytes) -> ProbeMessage | None:
     """Read a record value, `None` if it is not a probe."""
     try:
         body: Any = schemaless_reader(
@@ -88,7 +88,7 @@ def decode_avro(value: bytes) -> Message | None:
         )
     except (EOFError, IndexError, OverflowError, ValueError):
         return None
-    return Message(
+    return ProbeMessage(
         run=body["run"],
         flow=body["flow"],
         partition=body["partition"],
@@ -109,7 +109,7 @@ def is_same_schema(text: str) -> bool:
         return False
 
 
-def _write(message: Message, padding: int) -> bytes:
+def _write(message: ProbeMessage, padding: int) -> bytes:
     out = BytesIO()
     schemaless_writer(
         out,
@@ -172,7 +172,7 @@ class Registrar:
         encoding: Avro,
         source: Registry,
         target: Registry | None,
-        board: Board,
+        board: CanaryState,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.name = f"registrar {settings.flow.name}"

@@ -14,11 +14,11 @@ from confluent_kafka import Message as KafkaMessage
 
 from ...kafka.errors import is_about_groups, reading, to_source_error
 
-__all__ = ["Arrived", "AtEnd", "Receiver", "Unreadable"]
+__all__ = ["AtEnd", "CanaryConsumer", "ReadProbe", "Unreadable"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Arrived:
+class ReadProbe:
     """A record of the canary topic."""
 
     partition: int
@@ -68,7 +68,7 @@ OUT_OF_RANGE = {
 END = KafkaError._PARTITION_EOF  # noqa: SLF001 - how the library names it
 
 
-class Receiver:
+class CanaryConsumer:
     """Reads the target's canary topic by explicit offsets.
 
     Parameters
@@ -151,7 +151,7 @@ class Receiver:
 
     def receive(
         self, timeout: float
-    ) -> Iterator[Arrived | AtEnd | Unreadable]:
+    ) -> Iterator[ReadProbe | AtEnd | Unreadable]:
         """Wait some seconds for records; yield what came."""
         self._try_again()
         first = self._consumer.poll(timeout)
@@ -193,7 +193,7 @@ class Receiver:
 
     def _translate(
         self, message: KafkaMessage, seen_at: datetime
-    ) -> Iterator[Arrived | AtEnd | Unreadable]:
+    ) -> Iterator[ReadProbe | AtEnd | Unreadable]:
         partition, offset = message.partition(), message.offset()
         error = message.error()
         if error is not None:
@@ -207,7 +207,7 @@ class Receiver:
             return
         self._problems.pop(partition, None)
         self._next[partition] = offset + 1
-        yield Arrived(
+        yield ReadProbe(
             partition=partition,
             offset=offset,
             value=message.value(),

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from ...domain.canary.model import Message
+from ...domain.canary.model import ProbeMessage
 
 __all__ = ["AVRO_MAGIC", "Encoding", "Json", "decode"]
 
@@ -19,7 +19,7 @@ class Encoding(Protocol):
         """Whether a probe can be written now."""
         ...
 
-    def encode(self, message: Message, size: int) -> bytes:
+    def encode(self, message: ProbeMessage, size: int) -> bytes:
         """Return the record value, padded to a size in bytes."""
         ...
 
@@ -33,7 +33,7 @@ class Json:
 
     ready = True
 
-    def encode(self, message: Message, size: int) -> bytes:
+    def encode(self, message: ProbeMessage, size: int) -> bytes:
         """Return the record value, padded to a size in bytes."""
         return message.encode(size)
 
@@ -41,14 +41,14 @@ class Json:
         """Do nothing: whoever can read the record can read JSON."""
 
 
-def decode(value: bytes | None) -> Message | None:
+def decode(value: bytes | None) -> ProbeMessage | None:
     """Read a record value, `None` if it is not a probe.
 
     Both formats are always read: after a change of the format the topic
     holds the other one too.
     """
     if value is None or not value.startswith(AVRO_MAGIC):
-        return Message.decode(value)
+        return ProbeMessage.decode(value)
     # Loaded by the first record that needs it: most agents never see one.
     from .avro import decode_avro  # noqa: PLC0415
 

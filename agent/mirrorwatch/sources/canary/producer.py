@@ -12,11 +12,11 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka import Message as KafkaMessage
 
-from ...domain.canary.model import PROBE_BYTES, Message
+from ...domain.canary.model import PROBE_BYTES, ProbeMessage
 from ...kafka.errors import DENIED, QUIET, denial
 from .source import CanarySettings
 
-__all__ = ["Outcome", "Sender", "send_timeout"]
+__all__ = ["CanaryProducer", "SendResult", "send_timeout"]
 
 
 NEVER_WRITTEN = {
@@ -36,10 +36,10 @@ After any other one nobody knows whether it was written."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Outcome:
+class SendResult:
     """What became of a send."""
 
-    message: Message
+    message: ProbeMessage
     """The probe."""
 
     source_offset: int | None = None
@@ -77,7 +77,7 @@ SILENT = logging.Logger("mirrorwatch.silent")  # noqa: LOG001 - in no tree
 SILENT.addHandler(logging.NullHandler())
 
 
-Told = tuple[Message, KafkaError | None, KafkaMessage]
+Told = tuple[ProbeMessage, KafkaError | None, KafkaMessage]
 """A probe, and what the library said of it."""
 
 
@@ -90,7 +90,7 @@ ASKING = 2.0
 """Seconds that asking for partitions may hold up the canary."""
 
 
-class Sender:
+class CanaryProducer:
     """Sends probes to explicit partitions, idempotently.
 
     Every probe handed to `send` has exactly one outcome, except those still
@@ -125,7 +125,7 @@ class Sender:
         self,
         properties: Mapping[str, str],
         settings: CanarySettings,
-        on_outcome: Callable[[Outcome], None],
+        on_outcome: Callable[[SendResult], None],
         *,
         make_producer: Callable[[dict[str, Any]], Producer] = Producer,
         clock: Callable[[], float] = time.monotonic,
@@ -149,16 +149,16 @@ class Sender:
         self._make_producer = make_producer
         self._clock = clock
         self._told: deque[Told] = deque()
-        self._waiting: dict[tuple[int, int], Message] = {}
+        self._waiting: dict[tuple[int, int], ProbeMessage] = {}
         self._fatal: str | None = None
         self._make()
 
-    def send(self, message: Message, size: int = PROBE_BYTES) -> None:
+    def send(self, message: ProbeMessage, size: int = PROBE_BYTES) -> None:
         """Hand a probe to the producer."""
         if self._fatal is not None:
             if self._clock() < self._made_at + REPLACE_AFTER:
                 refused = self._fatal
-                self._on_outcome(Outcome(message=message, refused=refused))
+                self._on_outcome(SendResult(message=message, refused=refused))
                 return
             self._make()
 
@@ -184,7 +184,7 @@ class Sender:
         else:
             self._waiting[_key(message)] = message
             return
-        self._on_outcome(Outcome(message=message, refused=refused))
+        self._on_outcome(SendResult(message=message, refused=refused))
 
     def learn_partitions(self) -> None:
         """Ask for the topic's partitions now.
@@ -235,29 +235,32 @@ class Sender:
                 self._fatal = self._explain(_cause(e) or found)
             self._tell()
         for message in list(self._waiting.values()):
-            self._finish(Outcome(message=message, error=self._fatal))
+            self._finish(SendResult(message=message, error=self._fatal))
 
     def _tell(self) -> None:
         while self._told:
             self._finish(self._to_outcome(*self._told.popleft()))
 
-    def _finish(self, outcome: Outcome) -> None:
+    def _finish(self, outcome: SendResult) -> None:
         if self._waiting.pop(_key(outcome.message), None) is not None:
             self._on_outcome(outcome)
 
     def _to_outcome(
-        self, message: Message, error: KafkaError | None, sent: KafkaMessage
-    ) -> Outcome:
+        self,
+        message: ProbeMessage,
+        error: KafkaError | None,
+        sent: KafkaMessage,
+    ) -> SendResult:
         if error is None:
             # The library's own stopwatch: exact however late we hear of it.
             took = timedelta(seconds=sent.latency() or 0.0)
-            return Outcome(
+            return SendResult(
                 message=message, source_offset=sent.offset(), took=took
             )
         if error.code() in NEVER_WRITTEN:
             why = self._fatal or self._explain(error)
-            return Outcome(message=message, refused=why)
-        return Outcome(message=message, error=error.str())
+            return SendResult(message=message, refused=why)
+        return SendResult(message=message, error=error.str())
 
     def _explain(self, error: KafkaError | None) -> str:
         if error is None:
@@ -268,7 +271,7 @@ class Sender:
         return denial(right, self._settings.flow.source)
 
 
-def _key(message: Message) -> tuple[int, int]:
+def _key(message: ProbeMessage) -> tuple[int, int]:
     return message.partition, message.sequence
 
 

@@ -6,7 +6,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from threading import Lock
 
-from ...domain.canary.model import Doubt, Gap, Message, Survey
+from ...domain.canary.model import (
+    CanarySurvey,
+    IndeterminateProbe,
+    OffsetGap,
+    ProbeMessage,
+)
 from ...domain.observations import (
     CanaryObservation,
     CanaryPartition,
@@ -18,11 +23,11 @@ from ...domain.report import Flow
 from .encoding import Encoding, Json
 
 __all__ = [
-    "Board",
     "CanarySettings",
+    "CanarySnapshot",
     "CanarySource",
+    "CanaryState",
     "Headers",
-    "Seen",
     "no_headers",
 ]
 
@@ -35,48 +40,48 @@ GAPS_KEPT = 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Seen:
+class CanarySnapshot:
     """What the canary knew when it last wrote its books."""
 
     at: datetime
     partitions: tuple[CanaryPartition, ...]
-    doubts: tuple[Doubt, ...]
+    doubts: tuple[IndeterminateProbe, ...]
     problems: tuple[Problem, ...]
     blind: bool
 
 
-class Board:
+class CanaryState:
     """Holds what passes between the canary, the surveyor and the tick."""
 
     def __init__(self, losses: Iterable[Loss] = ()) -> None:
         self._lock = Lock()
-        self._seen: Seen | None = None
-        self._surveys: list[Survey] = []
-        self._survey: Survey | None = None
-        self._gaps: deque[Gap] = deque(maxlen=GAPS_KEPT)
+        self._seen: CanarySnapshot | None = None
+        self._surveys: list[CanarySurvey] = []
+        self._survey: CanarySurvey | None = None
+        self._gaps: deque[OffsetGap] = deque(maxlen=GAPS_KEPT)
         self._arrivals: deque[ProbeArrival] = deque(maxlen=ARRIVALS_KEPT)
         self._losses = list(losses)
         self._send_trouble: Problem | None = None
         self._schema_problems: tuple[Problem, ...] = ()
 
-    def tell(self, survey: Survey) -> None:
+    def tell(self, survey: CanarySurvey) -> None:
         """Hand a survey to the canary."""
         with self._lock:
             self._surveys.append(survey)
             self._survey = survey
 
-    def take_surveys(self) -> list[Survey]:
+    def take_surveys(self) -> list[CanarySurvey]:
         """Take the surveys that came since the last call."""
         with self._lock:
             taken, self._surveys = self._surveys, []
             return taken
 
-    def note_gap(self, gap: Gap) -> None:
+    def note_gap(self, gap: OffsetGap) -> None:
         """Ask for a look at source offsets that the canary did not write."""
         with self._lock:
             self._gaps.append(gap)
 
-    def take_gaps(self) -> list[Gap]:
+    def take_gaps(self) -> list[OffsetGap]:
         """Take the gaps that came since the last call."""
         with self._lock:
             taken = list(self._gaps)
@@ -95,7 +100,7 @@ class Board:
 
     def publish(
         self,
-        seen: Seen,
+        seen: CanarySnapshot,
         arrivals: Iterable[ProbeArrival],
         losses: Iterable[Loss],
     ) -> None:
@@ -105,12 +110,12 @@ class Board:
             self._arrivals.extend(arrivals)
             self._losses.extend(losses)
 
-    def seen(self) -> Seen | None:
+    def seen(self) -> CanarySnapshot | None:
         """Return what the canary knows, `None` if it has not begun."""
         with self._lock:
             return self._seen
 
-    def survey(self) -> Survey | None:
+    def survey(self) -> CanarySurvey | None:
         """Return the last survey."""
         with self._lock:
             return self._survey
@@ -139,11 +144,11 @@ class Board:
             return tuple(self._losses)
 
 
-Headers = Callable[[Message], list[tuple[str, str | bytes | None]]]
+Headers = Callable[[ProbeMessage], list[tuple[str, str | bytes | None]]]
 """Gives the headers of a probe."""
 
 
-def no_headers(_message: Message) -> list[tuple[str, str | bytes | None]]:
+def no_headers(_message: ProbeMessage) -> list[tuple[str, str | bytes | None]]:
     """Return no headers: a probe in service has none."""
     return []
 
@@ -215,7 +220,7 @@ class CanarySource:
         self,
         *,
         settings: CanarySettings,
-        board: Board,
+        board: CanaryState,
         lost_window: timedelta,
     ) -> None:
         self.name = f"canary {settings.flow.name}"

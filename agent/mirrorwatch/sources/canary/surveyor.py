@@ -7,25 +7,25 @@ from confluent_kafka import TopicPartition
 
 from ...domain.canary.model import (
     ORDER_GRACE,
-    Doubt,
-    Gap,
+    CanarySurvey,
+    IndeterminateProbe,
     MirrorPosition,
-    Settlement,
-    Survey,
+    OffsetGap,
+    SettledProbe,
     TopicState,
     uncovered,
 )
 from ...domain.mirror_records import Connector
 from ...domain.observations import Problem
 from ...domain.report import Health
-from ...kafka.admin import Brokers, Cluster, Inquiry, Topic
-from ...kafka.reader import read_span
-from ..mirror_state import Positions
+from ...kafka.admin import BestEffortQueries, Brokers, Cluster, Topic
+from ...kafka.reader import read_range
+from ..mirror_state import MirrorState
 from .encoding import decode
 from .producer import send_timeout
-from .source import Board, CanarySettings
+from .source import CanarySettings, CanaryState
 
-__all__ = ["Settler", "Surveyor"]
+__all__ = ["CanarySurveyor", "ProbeSettler"]
 
 
 IN_THE_BROKER = timedelta(seconds=30)
@@ -38,7 +38,7 @@ REMEMBERED = timedelta(minutes=10)
 after this long without one it has been broken."""
 
 
-class Settler:
+class ProbeSettler:
     """Settles doubts, and looks who else writes the canary topic.
 
     Parameters
@@ -72,7 +72,9 @@ class Settler:
         self._circle: tuple[datetime, Problem] | None = None
         self._after = send_timeout(settings.deadline) + IN_THE_BROKER
 
-    def settle(self, doubts: Iterable[Doubt]) -> list[Settlement]:
+    def settle(
+        self, doubts: Iterable[IndeterminateProbe]
+    ) -> list[SettledProbe]:
         """Resolve the doubts that are old enough to be resolved.
 
         Raises
@@ -81,8 +83,8 @@ class Settler:
             Raised if the source cannot be read.
         """
         now = self._clock()
-        by_partition: dict[int, list[Doubt]] = {}
-        settled: list[Settlement] = []
+        by_partition: dict[int, list[IndeterminateProbe]] = {}
+        settled: list[SettledProbe] = []
         for doubt in doubts:
             if not doubt.current:
                 settled.append(_settlement(doubt, None, readable=False))
@@ -108,7 +110,7 @@ class Settler:
             ]
         return settled
 
-    def look_into(self, gaps: Iterable[Gap]) -> list[Problem]:
+    def look_into(self, gaps: Iterable[OffsetGap]) -> list[Problem]:
         """Look who wrote source offsets that the canary did not.
 
         Returns
@@ -146,7 +148,7 @@ class Settler:
     ) -> dict[int, list[int]]:
         """Find the offsets of each of our probes in a stretch."""
         found: dict[int, list[int]] = {}
-        for message in read_span(
+        for message in read_range(
             self._properties,
             cluster=self._cluster.alias,
             where=TopicPartition(self._settings.topic, partition, first),
@@ -161,9 +163,9 @@ class Settler:
 
 
 def _settlement(
-    doubt: Doubt, source_offset: int | None, *, readable: bool
-) -> Settlement:
-    return Settlement(
+    doubt: IndeterminateProbe, source_offset: int | None, *, readable: bool
+) -> SettledProbe:
+    return SettledProbe(
         partition=doubt.partition,
         sequence=doubt.sequence,
         source_offset=source_offset,
@@ -235,7 +237,7 @@ def read_size_limit(
     return limit - OVERHEAD_BYTES
 
 
-class Surveyor:
+class CanarySurveyor:
     """Surveys the surroundings of one flow's canary.
 
     Parameters
@@ -262,9 +264,9 @@ class Surveyor:
         settings: CanarySettings,
         source: Cluster,
         target: Cluster,
-        positions: Positions,
-        settler: Settler,
-        board: Board,
+        positions: MirrorState,
+        settler: ProbeSettler,
+        board: CanaryState,
         interval: timedelta,
         clock: Callable[[], datetime],
     ) -> None:
@@ -279,7 +281,7 @@ class Surveyor:
         self._clock = clock
 
     def step(self) -> None:
-        at, inquiry = self._clock(), Inquiry()
+        at, inquiry = self._clock(), BestEffortQueries()
         connectors = self._positions.connectors()
         ordered = bool(connectors) and all(
             c.max_in_flight == 1 for c in connectors
@@ -310,7 +312,7 @@ class Surveyor:
             if brokers is not None and topic is not None:
                 missed = uncovered(brokers.ids, topic.leaders)
                 inquiry.problems += _uncovered(cluster.alias, missed, topic)
-        survey = Survey(
+        survey = CanarySurvey(
             at=at,
             positions=positions,
             target=_state(target),
@@ -329,7 +331,7 @@ class Surveyor:
     def close(self) -> None:
         """Do nothing: the clusters' connections end with the process."""
 
-    def _find_source(self, inquiry: Inquiry) -> Topic | None:
+    def _find_source(self, inquiry: BestEffortQueries) -> Topic | None:
         name, settings = self._settings.topic, self._settings
         found = inquiry.find_topic(self._source, name, "WRITE", "READ")
         if found is None and inquiry.reached(self._source):
@@ -385,8 +387,8 @@ class Surveyor:
         ]
 
     def _settle(
-        self, inquiry: Inquiry, source: Topic | None
-    ) -> Iterator[Settlement]:
+        self, inquiry: BestEffortQueries, source: Topic | None
+    ) -> Iterator[SettledProbe]:
         seen = self._board.seen()
         if source is None or seen is None:
             return
@@ -404,7 +406,10 @@ class Surveyor:
         )
 
     def _read_size_limit(
-        self, inquiry: Inquiry, source: Topic | None, target: Topic | None
+        self,
+        inquiry: BestEffortQueries,
+        source: Topic | None,
+        target: Topic | None,
     ) -> int | None:
         settings = self._settings
         if settings.sized_bytes is None or source is None or target is None:

@@ -3,21 +3,26 @@
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 
-from ...domain.canary.model import PROBE_BYTES, Gap, Message, Survey
-from ...domain.canary.tracker import Books, Sighting, arrive
+from ...domain.canary.model import (
+    PROBE_BYTES,
+    CanarySurvey,
+    OffsetGap,
+    ProbeMessage,
+)
+from ...domain.canary.tracker import Arrival, CanaryTracker, arrive
 from ...domain.observations import Loss, ProbeArrival, Problem
 from ...domain.report import Health
 from ...exceptions import StateError
 from ...state.canary import CanaryStore
-from .consumer import Arrived, AtEnd, Receiver, Unreadable
+from .consumer import AtEnd, CanaryConsumer, ReadProbe, Unreadable
 from .encoding import decode
-from .producer import Outcome, Sender
-from .source import Board, CanarySettings, Seen
+from .producer import CanaryProducer, SendResult
+from .source import CanarySettings, CanarySnapshot, CanaryState
 
-__all__ = ["Canary"]
+__all__ = ["CanaryWorker"]
 
 
-class Bookkeeper:
+class LedgerKeeper:
     """Keeps one flow's books in step with its state file.
 
     Parameters
@@ -39,14 +44,14 @@ class Bookkeeper:
         self._changed: set[int] = set()
         self._arrivals: list[ProbeArrival] = []
         self._losses: list[Loss] = []
-        self.books: Books = self.reload()
+        self.books: CanaryTracker = self.reload()
 
     @property
     def has_changes(self) -> bool:
         """Whether there is anything to write down."""
         return bool(self._changed)
 
-    def reload(self) -> Books:
+    def reload(self) -> CanaryTracker:
         """Go back to what the file says.
 
         Sends that were under way are in doubt: nobody hears of them any more.
@@ -54,7 +59,7 @@ class Bookkeeper:
         self._changed.clear()
         self._arrivals, self._losses = [], []
         ledgers = self._store.load()
-        self.books = Books(
+        self.books = CanaryTracker(
             flow=self._settings.flow,
             identity=self._store.identity,
             ledgers=ledgers,
@@ -67,7 +72,7 @@ class Bookkeeper:
             self._changed.add(ledger.partition)
         return self.books
 
-    def follow(self, survey: Survey) -> set[int]:
+    def follow(self, survey: CanarySurvey) -> set[int]:
         """Take over a survey; return the partitions to be read anew."""
         if survey.refresh is not None:
             slow = survey.refresh + self._settings.deadline
@@ -77,12 +82,12 @@ class Bookkeeper:
         self._changed |= self.books.ledgers.keys()
         return unread
 
-    def make_probe(self, partition: int, now: datetime) -> Message:
+    def make_probe(self, partition: int, now: datetime) -> ProbeMessage:
         """Make the next probe of a partition."""
         ledger = self.books.ledgers[partition]
         warming = self.books.is_warming(ledger, now)
         self._changed.add(partition)
-        return Message(
+        return ProbeMessage(
             run=self._store.run,
             flow=self._settings.flow.name,
             partition=partition,
@@ -90,7 +95,7 @@ class Bookkeeper:
             sent_at=now,
         )
 
-    def hear(self, outcome: Outcome, now: datetime) -> Gap | None:
+    def hear(self, outcome: SendResult, now: datetime) -> OffsetGap | None:
         """Write down what became of a send."""
         message = outcome.message
         ledger = self.books.ledgers[message.partition]
@@ -106,7 +111,7 @@ class Bookkeeper:
             ledger.doubt(message.sequence)
         return None
 
-    def read(self, event: Arrived | AtEnd) -> None:
+    def read(self, event: ReadProbe | AtEnd) -> None:
         """Write down what was read at the target."""
         ledger = self.books.ledgers[event.partition]
         if isinstance(event, AtEnd):
@@ -122,7 +127,7 @@ class Bookkeeper:
             return
         if event.value is not None:
             self._settings.encoding.note_arrival(event.value)
-        sighting = Sighting(
+        sighting = Arrival(
             sequence=probe.sequence,
             target_offset=event.offset,
             seen_at=event.seen_at,
@@ -186,7 +191,7 @@ CLOSING = 3.0
 """Seconds to wait for acknowledgements at the end."""
 
 
-class Canary:
+class CanaryWorker:
     """Runs the canary of one flow.
 
     Parameters
@@ -218,23 +223,23 @@ class Canary:
         source: Mapping[str, str],
         target: Mapping[str, str],
         store: CanaryStore,
-        board: Board,
+        board: CanaryState,
         clock: Callable[[], datetime],
     ) -> None:
         self.name = f"canary {settings.flow.name}"
         self._settings = settings
         self._board = board
         self._clock = clock
-        self._keeper = Bookkeeper(settings, store)
-        self._sender = Sender(source, settings, self._hear)
-        self._receiver = Receiver(
+        self._keeper = LedgerKeeper(settings, store)
+        self._sender = CanaryProducer(source, settings, self._hear)
+        self._receiver = CanaryConsumer(
             target,
             cluster=settings.flow.target,
             topic=settings.remote_topic,
             clock=clock,
         )
         self._reading: set[int] = set()
-        self._survey: Survey | None = None
+        self._survey: CanarySurvey | None = None
         self._mistaken: Problem | None = None
         now = clock()
         self._send_at = self._sized_at = self._settle_at = now
@@ -289,7 +294,7 @@ class Canary:
         # One that is overdue waits for something else.
         return min(due, LOOK) if due > 0 else LOOK
 
-    def _follow(self, survey: Survey) -> None:
+    def _follow(self, survey: CanarySurvey) -> None:
         self._mistaken = self._keeper.books.mistaken(survey)
         self._survey = None if self._mistaken else survey
         if self._mistaken is not None:
@@ -335,7 +340,7 @@ class Canary:
         limit = None if self._survey is None else self._survey.size_limit
         return limit is not None and size <= limit and now >= self._sized_at
 
-    def _hear(self, outcome: Outcome) -> None:
+    def _hear(self, outcome: SendResult) -> None:
         self._board.note_send(_to_problem(outcome, self._settings))
         gap = self._keeper.hear(outcome, self._clock())
         if gap is not None:
@@ -357,7 +362,7 @@ class Canary:
         if self._receiver.problem is not None:
             problems.append(Problem.unknown(self._receiver.problem))
         books = self._keeper.books
-        seen = Seen(
+        seen = CanarySnapshot(
             at=now,
             partitions=tuple(
                 ledger.snapshot(warming=books.is_warming(ledger, now))
@@ -370,7 +375,9 @@ class Canary:
         self._board.publish(seen, arrivals, losses)
 
 
-def _to_problem(outcome: Outcome, settings: CanarySettings) -> Problem | None:
+def _to_problem(
+    outcome: SendResult, settings: CanarySettings
+) -> Problem | None:
     error = outcome.refused or outcome.error
     if error is None:
         return None

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
-from ...domain.bottleneck.model import MBean, Wanted, parse_name, unquote
+from ...domain.bottleneck.model import MBean, MBeanQuery, parse_name, unquote
 from ...exceptions import SourceUnavailableError
 from ..http import HttpAddress, open_client
 
@@ -59,7 +59,7 @@ class JmxAddress:
 class JmxReader(Protocol):
     """Reads the MBeans of one process."""
 
-    def read(self, wanted: Sequence[Wanted]) -> Sequence[MBean]:
+    def read(self, wanted: Sequence[MBeanQuery]) -> Sequence[MBean]:
         """Return those MBeans that there are, with what they say.
 
         Raises
@@ -158,7 +158,7 @@ class PrometheusReader:
         self._address = address
         self._http = open_reader(address)
 
-    def read(self, wanted: Sequence[Wanted]) -> Sequence[MBean]:
+    def read(self, wanted: Sequence[MBeanQuery]) -> Sequence[MBean]:
         try:
             # The old format: only there all names are as the rules say.
             answer = self._http.get(
@@ -180,7 +180,7 @@ class PrometheusReader:
         self._http.close()
 
 
-def parse(text: str, wanted: Sequence[Wanted]) -> list[MBean]:
+def parse(text: str, wanted: Sequence[MBeanQuery]) -> list[MBean]:
     """Read an exposition.
 
     Raises
@@ -191,11 +191,11 @@ def parse(text: str, wanted: Sequence[Wanted]) -> list[MBean]:
     if "# TYPE " not in text:
         raise ValueError("no types")
     names = _names(wanted)
-    wants: dict[tuple[str, str], list[Wanted]] = {}
+    wants: dict[tuple[str, str], list[MBeanQuery]] = {}
     for want in wanted:
         wants.setdefault((want.domain, want.type), []).append(want)
     known = {key for want in wanted for key in want.keys}
-    found: dict[_Name, tuple[Wanted, dict[str, object]]] = {}
+    found: dict[_Name, tuple[MBeanQuery, dict[str, object]]] = {}
     # An exporter tells far more than is wanted; only that is parsed.
     for family in text_string_to_metric_families(_relevant(text, names)):
         for sample in family.samples:
@@ -234,7 +234,7 @@ _Names = Mapping[str, Sequence[tuple[str, str, str]]]
 """What each name stands for: domain, type and attribute."""
 
 
-def _names(wanted: Sequence[Wanted]) -> _Names:
+def _names(wanted: Sequence[MBeanQuery]) -> _Names:
     names: dict[str, list[tuple[str, str, str]]] = {}
     for want in wanted:
         # The exporter's own names say all; Strimzi's leave out what repeats.
@@ -308,7 +308,7 @@ class JolokiaReader:
         self._address = address
         self._http = open_reader(address)
 
-    def read(self, wanted: Sequence[Wanted]) -> Sequence[MBean]:
+    def read(self, wanted: Sequence[MBeanQuery]) -> Sequence[MBean]:
         asked = [
             {
                 "type": "read",
@@ -338,7 +338,7 @@ class JolokiaReader:
     def close(self) -> None:
         self._http.close()
 
-    def _take(self, want: Wanted, part: Any) -> Iterator[MBean]:
+    def _take(self, want: MBeanQuery, part: Any) -> Iterator[MBean]:
         if not isinstance(part, dict):
             raise self._strange()
         status = part.get("status")

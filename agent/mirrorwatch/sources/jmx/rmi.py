@@ -6,7 +6,7 @@ from threading import Lock
 from types import ModuleType
 from typing import Any
 
-from ...domain.bottleneck.model import MBean, Wanted, unquote
+from ...domain.bottleneck.model import MBean, MBeanQuery, unquote
 from ...exceptions import ConfigError
 from .readers import JmxAddress
 
@@ -43,7 +43,7 @@ _DENIED = (
 )
 
 
-class Java:
+class JmxJvm:
     """What is used of a JVM.
 
     Parameters
@@ -124,7 +124,7 @@ class Java:
         return str(error.toString())
 
 
-def start_java(timeout: timedelta) -> Java:
+def start_java(timeout: timedelta) -> JmxJvm:
     """Return the JVM of this process; the first caller starts it.
 
     Parameters
@@ -145,7 +145,7 @@ def start_java(timeout: timedelta) -> Java:
     with _START:
         if not jpype.isJVMStarted():
             _start(jpype, timeout)
-    return Java(jpype)
+    return JmxJvm(jpype)
 
 
 def _start(jpype: ModuleType, timeout: timedelta) -> None:
@@ -192,7 +192,7 @@ class RmiReader:
         self._java = start_java(address.timeout)
         self._connector: Any = None
 
-    def read(self, wanted: Sequence[Wanted]) -> Sequence[MBean]:
+    def read(self, wanted: Sequence[MBeanQuery]) -> Sequence[MBean]:
         try:
             connection = self._connect().getMBeanServerConnection()
             return [
@@ -217,7 +217,7 @@ class RmiReader:
             )
         return self._connector
 
-    def _read(self, connection: Any, want: Wanted) -> Iterator[MBean]:
+    def _read(self, connection: Any, want: MBeanQuery) -> Iterator[MBean]:
         java = self._java
         attributes = java.strings(want.attributes)
         for name in connection.queryNames(java.name(want.pattern), None):

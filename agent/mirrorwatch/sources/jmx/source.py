@@ -7,18 +7,18 @@ from datetime import datetime, timedelta
 from threading import Lock
 
 from ...domain.bottleneck.model import (
-    ErrorBooks,
+    ErrorCounters,
     MBean,
+    MBeanQuery,
     MirrorMetrics,
     MirrorObservation,
-    Unread,
-    Wanted,
+    UnreachableProcess,
 )
 from ...exceptions import SourceUnavailableError, StateError
 from ...state.documents import DocumentStore
 from .readers import JmxReader
 
-__all__ = ["JmxBoard", "JmxSource", "JmxWorker"]
+__all__ = ["JmxSource", "JmxState", "JmxWorker"]
 
 
 _TOO_MANY = 2
@@ -27,7 +27,7 @@ one can be a pause of Java's garbage collector."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Reading:
+class JmxReading:
     """The last of one process."""
 
     mbeans: Sequence[MBean] = ()
@@ -54,12 +54,12 @@ class Reading:
         )
 
 
-class JmxBoard:
+class JmxState:
     """Keeps readings by address; the workers write it, the tick reads it."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._readings: dict[str, Reading] = {}
+        self._readings: dict[str, JmxReading] = {}
 
     def put(
         self,
@@ -70,20 +70,20 @@ class JmxBoard:
     ) -> None:
         """Keep what a process said."""
         with self._lock:
-            self._readings[url] = Reading(mbeans=mbeans, at=at, lasts=lasts)
+            self._readings[url] = JmxReading(mbeans=mbeans, at=at, lasts=lasts)
 
     def fail(self, url: str, trouble: str) -> None:
         """Keep why a process could not be read, beside what it last said."""
         with self._lock:
-            before = self._readings.get(url, Reading())
+            before = self._readings.get(url, JmxReading())
             self._readings[url] = replace(
                 before, trouble=trouble, failures=before.failures + 1
             )
 
-    def get(self, url: str) -> Reading:
+    def get(self, url: str) -> JmxReading:
         """Return the last of a process."""
         with self._lock:
-            return self._readings.get(url, Reading())
+            return self._readings.get(url, JmxReading())
 
 
 _WAITING = "no answer yet"
@@ -114,9 +114,9 @@ class JmxSource:
         *,
         flow: str,
         urls: Sequence[str],
-        board: JmxBoard,
+        board: JmxState,
         interpret: Interpret,
-        store: DocumentStore[ErrorBooks],
+        store: DocumentStore[ErrorCounters],
     ) -> None:
         self.name = f"jmx {flow}"
         self.up = False
@@ -147,7 +147,7 @@ class JmxSource:
                 metrics=metrics,
                 answering=tuple(fresh),
                 unread=tuple(
-                    Unread(
+                    UnreachableProcess(
                         url=url,
                         reason=reading.trouble or f"{url}: {_why(reading)}",
                         since=reading.at,
@@ -173,7 +173,7 @@ class JmxSource:
             return
 
 
-def _why(reading: Reading) -> str:
+def _why(reading: JmxReading) -> str:
     if reading.at is None:
         return _WAITING
     return (
@@ -223,8 +223,8 @@ class JmxWorker:
         *,
         url: str,
         reader: JmxReader,
-        wanted: Sequence[Wanted],
-        board: JmxBoard,
+        wanted: Sequence[MBeanQuery],
+        board: JmxState,
         interval: timedelta,
         timeout: timedelta,
         clock: Callable[[], datetime],

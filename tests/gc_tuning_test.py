@@ -5,7 +5,7 @@ import sys
 
 LOOK = """
 import gc
-from mirrorwatch.garbage import calm_collector
+from mirrorwatch.gc_tuning import calm_collector
 
 class Cycle:
     gone = 0

@@ -4,21 +4,21 @@ from pathlib import Path
 
 import pytest
 
+from mirrorwatch.bundled_files import bundled_folder
 from mirrorwatch.exceptions import ConfigError
-from mirrorwatch.shipped import shipped
 
 ROOT = Path(__file__).parent.parent
 
 
 @pytest.mark.parametrize("kind", ["alerts", "dashboards"])
 def test_a_checkout_ships_what_is_kept_at_its_top(kind: str) -> None:
-    assert shipped(kind) == ROOT / kind
+    assert bundled_folder(kind) == ROOT / kind
 
 
 def test_an_installed_package_ships_its_own(tmp_path: Path) -> None:
     for parent in ("share", "checkout"):
         (tmp_path / parent / "alerts").mkdir(parents=True)
-    found = shipped(
+    found = bundled_folder(
         "alerts",
         installed=tmp_path / "share",
         checkout=tmp_path / "checkout",
@@ -28,4 +28,6 @@ def test_an_installed_package_ships_its_own(tmp_path: Path) -> None:
 
 def test_an_installation_without_them_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="Install mirrorwatch from its"):
-        shipped("alerts", installed=tmp_path / "a", checkout=tmp_path / "b")
+        bundled_folder(
+            "alerts", installed=tmp_path / "a", checkout=tmp_path / "b"
+        )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from .exceptions import ConfigError
 
-__all__ = ["shipped"]
+__all__ = ["bundled_folder"]
 
 PACKAGE = Path(__file__).parent
 
@@ -15,7 +15,7 @@ CHECKOUT = PACKAGE.parent.parent
 """Where they are kept in git, at the top, for people to find them."""
 
 
-def shipped(
+def bundled_folder(
     kind: str, *, installed: Path = INSTALLED, checkout: Path = CHECKOUT
 ) -> Path:
     """Return the folder of what is shipped of one kind.
