@@ -19,7 +19,7 @@ from mirrorwatch.daemon import Daemon
 from mirrorwatch.factory import build_agent
 from mirrorwatch.state import Database
 from tests.support.agent_process import AgentProcess
-from tests.support.plain_http import HTTP
+from tests.support.http import HTTP
 from tests.support.watch import wait_until
 
 pytestmark = pytest.mark.slow

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.alert_scene import alert_scene
+from tests.support.alerts import alert_scene
 from tests.support.watch import FLOW, wait_until
 
 pytestmark = pytest.mark.slow

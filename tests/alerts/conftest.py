@@ -5,8 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from mirrorwatch_alerting.kapacitor import scripts
-from tests.support.kapacitor_alerts import AlertingKapacitor
-from tests.support.kapacitor_stories import HURRIED
+from tests.support.kapacitor import HURRIED, AlertingKapacitor
 
 FLOW = "mirrorwatch-flow"
 

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.cases import Audited, Cases
+from tests.support.audit_spark import SPARK, Audited, Cases, small_spark
 from tests.support.logs import Record, millis
-from tests.support.spark import SPARK, small_spark
 
 pytestmark = SPARK
 

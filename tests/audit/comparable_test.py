@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from mirrorwatch.domain.audit.plan import Lane
 from mirrorwatch_audit.compare.digests import comparable
-from tests.support.plans import a_lane, a_plan
+from tests.support.audit import a_lane, a_plan
 
 
 def committed(lane: Lane) -> Lane:

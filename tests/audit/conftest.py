@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.spark import end_spark
+from tests.support.audit_spark import end_spark
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -9,8 +9,8 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as sf
 
 from mirrorwatch_audit.digest.digest import SUMS, digest, hashed, prepared
+from tests.support.audit_spark import SPARK, small_spark
 from tests.support.logs import BUCKET, Logs, Record, make_lane
-from tests.support.spark import SPARK, small_spark
 
 pytestmark = SPARK
 

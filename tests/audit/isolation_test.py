@@ -5,9 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.cases import Audited, Cases, records
+from tests.support.audit_spark import (
+    SPARK,
+    Audited,
+    Cases,
+    records,
+    small_spark,
+)
 from tests.support.logs import Record, millis
-from tests.support.spark import SPARK, small_spark
 
 pytestmark = SPARK
 
@@ -201,3 +206,90 @@ def test_where_it_is_known_records_are_read_as_the_mirror_reads_them(
     assert night.found(READS_ALL) == [("dropped", 1, ((3, 3),), ())]
     assert (night.found(COMMITTED), night.stated(COMMITTED)) == ([], {})
     assert night.counts(COMMITTED) == (9, 9)
+
+
+UNKNOWN_COMPACTED = {"read_committed": None, "compacted": True}
+
+
+def record(number: int, *, aborted: bool = False) -> Record:
+    """Return one of the records of a key."""
+    return Record(
+        key=b"k",
+        value=b"v%d" % number,
+        timestamp=millis(9999 - number),
+        aborted=aborted,
+    )
+
+
+OTHER = Record(key=b"other", value=b"v", timestamp=millis(5000))
+BOTH = [record(0), record(1, aborted=True), OTHER]
+
+LEFT_OUT_COMPACTED = CASES.add(
+    "left out", BOTH, [record(0), OTHER], UNKNOWN_COMPACTED
+)
+COPIED_COMPACTED = CASES.add(
+    "copied", BOTH, [record(0), record(1), OTHER], UNKNOWN_COMPACTED
+)
+
+
+@pytest.mark.parametrize("topic", [LEFT_OUT_COMPACTED, COPIED_COMPACTED])
+def test_either_newest_record_of_a_key_is_right(
+    nights: list[Audited], topic: str
+) -> None:
+    night = nights[0]
+    assert (night.found(topic), night.unverifiable(topic)) == ([], [])
+    assert night.counts(topic) == (2, 2)
+
+
+NEITHER = CASES.add("neither", BOTH, [OTHER], UNKNOWN_COMPACTED)
+TOMBSTONE = CASES.add(
+    "tombstone",
+    [record(0), replace(record(1, aborted=True), value=None), OTHER],
+    [OTHER],
+    UNKNOWN_COMPACTED,
+)
+
+
+@pytest.mark.parametrize("topic", [NEITHER, TOMBSTONE])
+def test_a_key_that_has_neither_is_not_passed_over(
+    nights: list[Audited], topic: str
+) -> None:
+    night = nights[0]
+    assert night.found(topic) == []
+    assert night.unverifiable(topic) == [1]
+
+
+DROPPED_COMPACTED = CASES.add("dropped", BOTH, [record(0)], UNKNOWN_COMPACTED)
+
+
+def test_a_key_without_aborted_records_is_judged(
+    nights: list[Audited],
+) -> None:
+    night = nights[0]
+    assert night.found(DROPPED_COMPACTED) == [("dropped", 1, ((2, 2),), ())]
+    assert night.unverifiable(DROPPED_COMPACTED) == []
+
+
+OPEN_COMPACTED = CASES.add(
+    "open",
+    [record(0), record(1)],
+    [record(0)],
+    {**UNKNOWN_COMPACTED, "decided": 1},
+    {
+        **UNKNOWN_COMPACTED,
+        "source": (2, 2),
+        "target": (1, 1),
+        "retained": ((0, 2), (0, 1)),
+        "decided": 2,
+    },
+)
+
+
+def test_a_key_of_an_open_transaction_is_looked_at_again(
+    nights: list[Audited],
+) -> None:
+    first, second = nights
+    assert first.found(OPEN_COMPACTED) == []
+    assert first.unverifiable(OPEN_COMPACTED) == [1]
+    assert first.carry(OPEN_COMPACTED) == [("source", 1)]
+    assert second.found(OPEN_COMPACTED) == [("dropped", 1, ((1, 1),), ())]

@@ -22,9 +22,9 @@ from mirrorwatch.state.audits import latest_audit
 from mirrorwatch_audit.job import AuditJob
 from mirrorwatch_audit.store.store import RunStore
 from mirrorwatch_audit.tools import Quiet, Settings, Tools
+from tests.support.audit import a_plan
+from tests.support.audit_spark import SPARK, small_spark
 from tests.support.logs import AT, FLOW, Logs, Record, make_lane, millis
-from tests.support.plans import a_plan
-from tests.support.spark import SPARK, small_spark
 
 pytestmark = SPARK
 

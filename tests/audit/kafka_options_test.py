@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+import pyspark
 import pytest
 
 from mirrorwatch.exceptions import ConfigError
+from mirrorwatch_audit.connector import has_connector, pinned
 from mirrorwatch_audit.digest.reader import to_spark_options
 
 PLAIN = {"bootstrap.servers": "kafka.summit:9092"}
@@ -108,3 +110,27 @@ def test_an_old_form_of_key_is_refused_with_the_remedy() -> None:
     old = {"ssl.key.pem": "-----BEGIN RSA PRIVATE KEY-----"}
     with pytest.raises(ConfigError, match="openssl pkcs8"):
         options(TLS | old | {"ssl.certificate.pem": "x"})
+
+
+def test_a_connector_among_sparks_own_jars_is_not_fetched_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in an image, into which it was copied."""
+    jars = tmp_path / "jars"
+    jars.mkdir()
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    assert not has_connector()
+    for artifact in pinned(pyspark.__version__):
+        (jars / artifact.file_name).touch()
+    assert has_connector()
+
+
+def test_a_connector_under_its_plain_name_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Spark's own distributions for Kafka have it."""
+    jars = tmp_path / "jars"
+    jars.mkdir()
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    (jars / "spark-sql-kafka-0-10_2.13-4.0.0.jar").touch()
+    assert has_connector()

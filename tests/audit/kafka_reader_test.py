@@ -12,7 +12,7 @@ from mirrorwatch.domain.acls import Right
 from mirrorwatch.domain.audit.plan import AuditSpan, Lane, SourceRange
 from mirrorwatch_audit.digest.reader import KafkaReader
 from mirrorwatch_lab import Lab, LabSettings
-from tests.support.spark import SPARK, small_spark
+from tests.support.audit_spark import SPARK, small_spark
 
 pytestmark = [*SPARK, pytest.mark.lab]
 

@@ -6,16 +6,24 @@ from dataclasses import replace
 import pytest
 
 from mirrorwatch.audit.offsets import Offsets, freeze_offsets
+from mirrorwatch.audit.planner import AuditedTopics, join_lanes
 from mirrorwatch.domain.audit.facts import IsolationHistory, PairBuilder
 from mirrorwatch.domain.audit.plan import Lane
 from mirrorwatch.domain.mirror_records import Connector
 from mirrorwatch.mirrors.mirrormaker2 import MirrorMaker2
 from mirrorwatch_audit.compare.digests import comparable
-from tests.audit.lanes_test import DRAFT, HERE, OFFSETS, FakeMirror, Joined
-from tests.audit.offsets_test import FakeMirror as AskedMirror
-from tests.audit.offsets_test import FakeSite
+from tests.audit.planner_test import (
+    DRAFT,
+    HERE,
+    OFFSETS,
+    THERE,
+    FakeMirror,
+    FakeSite,
+    Joined,
+)
+from tests.audit.planner_test import FakeAskedMirror as AskedMirror
+from tests.support.audit import a_lane, a_plan
 from tests.support.builders import NOON
-from tests.support.plans import a_lane, a_plan
 
 SOURCE = "org.apache.kafka.connect.mirror.MirrorSourceConnector"
 
@@ -135,3 +143,23 @@ def test_where_it_is_not_known_a_digest_must_have_all() -> None:
     assert found.lanes == ()
     (gap,) = found.unverifiable
     assert "--isolation read_uncommitted" in gap.reason
+
+
+@pytest.mark.parametrize(("end", "told"), [(9, True), (1, False)])
+def test_a_partition_that_only_the_target_has_is_told_if_it_is_not_empty(
+    *, end: int, told: bool
+) -> None:
+    drafts = PairBuilder(surplus=[replace(DRAFT, origins=())])
+    topics = AuditedTopics(drafts=drafts, configs={})
+    offsets = replace(OFFSETS, targets={THERE: end})
+    lanes, gaps = join_lanes(topics, offsets, {}, {})
+    assert lanes == []
+    assert ["8 offsets" in gap.reason for gap in gaps] == [True] * told
+
+
+@pytest.mark.parametrize("starts_at_end", [True, False, None])
+def test_where_a_mirror_begins_is_passed_on_as_it_is_known(
+    *, starts_at_end: bool | None
+) -> None:
+    mirror = FakeMirror(starts_at_end=starts_at_end)
+    assert Joined(mirror=mirror).lane().starts_at_end is starts_at_end

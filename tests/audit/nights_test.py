@@ -14,7 +14,7 @@ from mirrorwatch.domain.audit.plan import (
 from mirrorwatch.exceptions import AuditError
 from mirrorwatch_audit.store.nights import Nights
 from mirrorwatch_audit.store.store import FrozenRun
-from tests.support.plans import FROZEN_AT, a_lane, a_plan
+from tests.support.audit import FROZEN_AT, a_lane, a_plan
 
 TODAY = date(2026, 11, 21)
 

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from mirrorwatch.domain.audit.result import AuditFinding
-from tests.support.cases import Audited, Cases
+from tests.support.audit_spark import SPARK, Audited, Cases, small_spark
 from tests.support.mirrored import Mirrored, mirrored
 from tests.support.oracle import expect
-from tests.support.spark import SPARK, small_spark
 
 pytestmark = SPARK
 

@@ -1,29 +1,31 @@
 """Runs in a folder, by real Spark."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from mirrorwatch.domain.audit.plan import AuditedEnds, ends_after
+from mirrorwatch.domain.audit.plan import AuditedEnds, TimeWindow, ends_after
 from mirrorwatch.domain.audit.result import Hours
 from mirrorwatch.exceptions import AuditError
 from mirrorwatch.state.audits import latest_audit, read_audit, read_hours
 from mirrorwatch_audit.digest.digest import SCHEMA_VERSION
 from mirrorwatch_audit.session import translated
 from mirrorwatch_audit.store.store import FrozenRun, HadoopFolder, RunStore
-from tests.support.audits import (
+from tests.support.audit import (
     NIGHT,
     a_finding,
     a_finished,
+    a_lane,
+    a_plan,
     a_result,
     an_hour,
 )
-from tests.support.plans import a_lane, a_plan
-from tests.support.spark import SPARK, small_spark
+from tests.support.audit_spark import SPARK, small_spark
 
 pytestmark = SPARK
 
@@ -221,3 +223,87 @@ def test_what_spark_says_is_told_in_a_sentence(spark: SparkSession) -> None:
         spark.sql("SELECT 1 / id FROM range(2)").collect()
     assert "\n" not in str(e.value)
     assert "at org.apache" not in str(e.value)
+
+
+DAY = timedelta(days=1)
+
+OLD = NIGHT - 10 * DAY
+"""What ended before is deleted."""
+
+
+class Runs:
+    """Runs in a folder, by how many days before `NIGHT` they were."""
+
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
+        self.store = RunStore(spark, str(folder))
+        self.folder = folder / "runs"
+
+    def begin(self, name: str, days: int, *, adhoc: bool = False) -> datetime:
+        at = NIGHT - days * DAY
+        window = TimeWindow(at - DAY, at) if adhoc else None
+        plan = a_plan(run=name, at=at, window=window)
+        self.store.save_plan(FrozenRun(plan=plan, before=AuditedEnds()))
+        return at
+
+    def finish(self, name: str, days: int, *, adhoc: bool = False) -> None:
+        at = self.begin(name, days, adhoc=adhoc)
+        result = replace(a_result(at=at, nightly=not adhoc), id=name)
+        self.store.save_result(a_finished(result))
+
+    def kept(self) -> set[str]:
+        self.store.forget(OLD)
+        return {folder.name for folder in self.folder.iterdir()}
+
+
+@pytest.fixture
+def runs(spark: SparkSession, tmp_path: Path) -> Runs:
+    return Runs(spark, tmp_path)
+
+
+def test_an_unfinished_run_goes_once_a_later_night_took_its_records(
+    runs: Runs,
+) -> None:
+    runs.begin("killed", 20)
+    runs.begin("window", 20, adhoc=True)
+    runs.begin("young", 5)
+    runs.begin("young window", 5, adhoc=True)
+    runs.finish("last", 1)
+    assert runs.kept() == {"young", "young window", "last"}
+
+
+def test_a_night_that_may_be_gone_on_with_stays_however_old(
+    runs: Runs,
+) -> None:
+    runs.finish("before", 30)
+    runs.begin("killed", 20)
+    runs.begin("window", 20, adhoc=True)
+    runs.finish("newer window", 1, adhoc=True)
+    assert runs.kept() == {"before", "killed", "newer window"}
+
+
+def test_each_night_that_stays_has_the_one_that_it_goes_on_from(
+    runs: Runs,
+) -> None:
+    for days in (13, 12, 11, 9, 1):
+        runs.finish(f"night {days}", days)
+    runs.finish("window", 12, adhoc=True)
+    assert runs.kept() == {"night 11", "night 9", "night 1"}
+
+
+def test_a_run_without_ranges_goes_when_nobody_wrote_to_it_for_long(
+    runs: Runs,
+) -> None:
+    runs.finish("last", 1)
+    for name, days in (("killed", 11), ("begins", 9)):
+        half = runs.folder / name / "plan" / "_temporary"
+        half.mkdir(parents=True)
+        at = (NIGHT - days * DAY).timestamp()
+        os.utime(runs.folder / name, (at, at))
+    assert runs.kept() == {"begins", "last"}
+
+
+def test_an_empty_folder_has_nothing_to_forget(
+    runs: Runs, spark: SparkSession, tmp_path: Path
+) -> None:
+    runs.store.forget(OLD)
+    assert HadoopFolder(spark, str(tmp_path)).folders("runs") == {}

@@ -15,7 +15,7 @@ from mirrorwatch.domain.audit.plan import (
 )
 from mirrorwatch_audit.compare.audit import audit
 from mirrorwatch_audit.compare.digests import DigestComparison
-from tests.support.cases import records
+from tests.support.audit_spark import SPARK, records, small_spark
 from tests.support.logs import (
     AT,
     BUCKET,
@@ -26,7 +26,6 @@ from tests.support.logs import (
     make_plan,
     millis,
 )
-from tests.support.spark import SPARK, small_spark
 
 pytestmark = SPARK
 

@@ -14,13 +14,14 @@ from pathlib import Path
 from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
 from mirrorwatch_lab.traffic import TRAFFIC_TOPICS, Traffic
 from tests.support.agent_process import AgentProcess
-from tests.support.clean_run import CleanRun, run_cleanly
-from tests.support.footprint import Cost, Footprint, describe_machine
-from tests.support.mixed_traffic import (
+from tests.support.clean_run import (
     MIXED_CONFIGS,
     MIXED_TOPICS,
+    CleanRun,
     MixedTraffic,
+    run_cleanly,
 )
+from tests.support.footprint import Cost, Footprint, describe_machine
 
 PARTITIONS = 6
 

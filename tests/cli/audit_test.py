@@ -5,25 +5,22 @@ import os
 import subprocess
 import sys
 from datetime import timedelta
+from io import StringIO
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from rich.console import Console
 
 from mirrorwatch.cli.audit import as_request, require
+from mirrorwatch.cli.audit_page import print_crossing
 from mirrorwatch.cli.root import main
 from mirrorwatch.config import Config
 from mirrorwatch.domain.audit.plan import Unverifiable
-from mirrorwatch.domain.audit.result import Hours
+from mirrorwatch.domain.audit.result import Crossing, Hours
 from mirrorwatch.exceptions import AuditError
 from mirrorwatch.state.audits import write_audit, write_hours
-from tests.support.audits import (
-    NIGHT,
-    a_finding,
-    a_finished,
-    a_result,
-    an_hour,
-)
+from tests.support.audit import NIGHT, a_finding, a_finished, a_result, an_hour
 
 WINDOW = ["--from", "2026-11-20T00:00Z", "--to", "2026-11-21T00:00Z"]
 
@@ -243,3 +240,21 @@ def test_a_topic_cannot_steer_the_terminal(
 
     assert "\x1b[2J" not in result.stdout
     assert "[bold]" in result.stdout
+
+
+def test_a_sentence_is_one_line_for_the_program_that_reads_it() -> None:
+    narrow = Console(file=StringIO(), width=40)
+    crossing = Crossing(
+        side="source",
+        records=1_000_000,
+        read_bytes=250_000_000,
+        digest_bytes=12_345,
+    )
+
+    print_crossing(crossing, narrow)
+
+    assert isinstance(narrow.file, StringIO)
+    assert narrow.file.getvalue() == (
+        "Digest of the source: 12.3 kB for 1,000,000 records of 250 MB, "
+        "0.00494 % of what was read\n"
+    )

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from mirrorwatch.cli.root import main
 from tests.support.agent_process import AgentProcess
-from tests.support.plain_http import HTTP
+from tests.support.http import HTTP
 from tests.support.watch import wait_until
 from tests.support.webhook import Webhook, serve_webhook
 

@@ -10,24 +10,20 @@ from mirrorwatch.clock import utc_now
 from mirrorwatch_dashboards import flux, influxql, promql
 from mirrorwatch_dashboards.boards import BOARDS
 from mirrorwatch_dashboards.panels import Gauge, Panel
-from tests.support.dashboard_asking import (
+from tests.support.dashboards import (
     ASK,
-    ask_flux,
-    ask_influxql,
-    series_of,
-    values_of,
-)
-from tests.support.dashboard_stores import (
     LAB,
     REPORTED,
-    Stores,
-    filled_stores,
-)
-from tests.support.dashboards import (
     Asked,
+    Stores,
+    ask_flux,
+    ask_influxql,
     asked,
     fill_chronograf,
     fill_grafana,
+    filled_stores,
+    series_of,
+    values_of,
 )
 from tests.support.influx import POLICY
 from tests.support.tick_site import Chronograf

@@ -33,7 +33,7 @@ from tests.support.builders import (
     a_window,
 )
 from tests.support.full_report import a_full_report
-from tests.support.report_strategies import reports
+from tests.support.reports import reports
 
 PARTITION = (FLOW.name, "0")
 

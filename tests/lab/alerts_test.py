@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mirrorwatch_lab import Lab, LabSettings
-from tests.support.alert_scene import alert_scene
+from tests.support.alerts import alert_scene
 from tests.support.watch import FLOW, describe, wait_until
 
 pytestmark = pytest.mark.lab

@@ -18,7 +18,7 @@ from mirrorwatch.domain.audit.plan import (
 )
 from mirrorwatch.exceptions import SourceUnavailableError
 from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
-from tests.support.audit_plans import (
+from tests.support.audit import (
     at_rest,
     audited_up_to,
     both_sides,

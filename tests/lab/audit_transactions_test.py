@@ -15,9 +15,9 @@ from mirrorwatch_audit.tools import Quiet
 from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
 from mirrorwatch_lab.cli import describe_agent
 from mirrorwatch_lab.faults import MARK, drop_marked, exactly_once
-from tests.support.audit_plans import at_rest
+from tests.support.audit import at_rest
+from tests.support.audit_spark import SPARK, small_spark
 from tests.support.lab import FLUSH_SECONDS, copied
-from tests.support.spark import SPARK, small_spark
 
 pytestmark = [*SPARK, pytest.mark.lab]
 

@@ -20,15 +20,16 @@ from mirrorwatch.domain.canary.model import ProbeMessage
 from mirrorwatch.domain.checks import CHECKS
 from mirrorwatch.domain.observations import CanaryCounts
 from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
-from tests.support.clean_alerts import check_alerts, told_by_kapacitor
-from tests.support.clean_run import CleanRun, run_cleanly
-from tests.support.footprint import describe_machine
-from tests.support.influx import Influx1, Influx2, InfluxServer
-from tests.support.mixed_traffic import (
+from tests.support.alerts import check_alerts, told_by_kapacitor
+from tests.support.clean_run import (
     MIXED_CONFIGS,
     MIXED_TOPICS,
+    CleanRun,
     MixedTraffic,
+    run_cleanly,
 )
+from tests.support.footprint import describe_machine
+from tests.support.influx import Influx1, Influx2, InfluxServer
 from tests.support.same_figures import check_figures
 from tests.support.watch import wait_until
 

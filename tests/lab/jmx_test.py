@@ -18,17 +18,15 @@ from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
 from mirrorwatch_lab.traffic import TRAFFIC_TOPICS, Traffic
 from tests.support.group import Group
 from tests.support.jmx import (
+    Comparison,
+    assert_that_only_jmx_suffers,
+    follow,
     interpreter,
     metrics,
     mirror_seen,
     missing,
     read,
     readers,
-)
-from tests.support.jmx_comparison import Comparison
-from tests.support.jmx_watch import (
-    assert_that_only_jmx_suffers,
-    follow,
     urls_of,
     wait_for,
     wait_until_well,

@@ -13,9 +13,13 @@ from mirrorwatch_alerting import ALERTS
 from mirrorwatch_alerting.kapacitor import scripts
 from mirrorwatch_lab import Lab, LabSettings
 from tests.support.agent_process import AgentProcess
-from tests.support.influx import POLICY, Influx1
-from tests.support.influx_config import influx_config, influx_environment
-from tests.support.kapacitor_alerts import AlertingKapacitor
+from tests.support.influx import (
+    POLICY,
+    Influx1,
+    influx_config,
+    influx_environment,
+)
+from tests.support.kapacitor import AlertingKapacitor
 from tests.support.watch import FLOW, describe, wait_until
 
 pytestmark = [pytest.mark.lab, pytest.mark.kapacitor]

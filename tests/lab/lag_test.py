@@ -11,7 +11,7 @@ from mirrorwatch.domain.lag.model import LagObservation, LagStatus, TopicLag
 from mirrorwatch.domain.report import Health
 from mirrorwatch_lab import Lab, LabSettings
 from tests.support.lab import FLUSH_SECONDS, produce
-from tests.support.lags import lag_in, lag_of, lags_of, wait_until_copied
+from tests.support.reports import lag_in, lag_of, lags_of, wait_until_copied
 from tests.support.resets import await_health, numbers
 from tests.support.watch import Watch, wait_until
 

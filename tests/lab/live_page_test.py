@@ -10,11 +10,12 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 from mirrorwatch.domain.report import Health
 from mirrorwatch_lab import Lab
-from tests.support.browser import open_browser, require_browser
 from tests.support.page import (
     PATIENCE,
     colours,
     complaints,
+    open_browser,
+    require_browser,
     text,
     wait_for,
     wait_for_charts,

@@ -15,7 +15,6 @@ from mirrorwatch.kafka.admin import Cluster
 from mirrorwatch.kafka.reader import read_range
 from mirrorwatch.sources.canary.consumer import CanaryConsumer
 from mirrorwatch_lab import CANARY_TOPIC, Lab
-from tests.support.outputs import everything_said
 from tests.support.rights import (
     CONFIGS,
     DENIED,
@@ -35,6 +34,7 @@ from tests.support.secured import (
     watching,
     write_config,
 )
+from tests.support.sink_process import everything_said
 from tests.support.truth import Truth
 from tests.support.watch import Watch, describe, wait_until
 

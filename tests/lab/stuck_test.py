@@ -10,12 +10,12 @@ from mirrorwatch.domain.report import Health
 from mirrorwatch.domain.tasks.model import TasksObservation
 from mirrorwatch_lab import Lab, LabSettings
 from tests.support.lab import produce
-from tests.support.lags import lag_of, wait_until_copied
 from tests.support.oversized import (
     UNSYNCED,
     lower_limit,
     produce_among_others,
 )
+from tests.support.reports import lag_of, wait_until_copied
 from tests.support.watch import Watch
 
 pytestmark = pytest.mark.lab

@@ -4,11 +4,19 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mirrorwatch.domain.bottleneck.model import MBean, TaskErrors
-from mirrorwatch.domain.topics import Naming
+from mirrorwatch.domain.bottleneck.model import (
+    ConsumerMetrics,
+    MBean,
+    ProducerMetrics,
+    TaskErrors,
+)
+from mirrorwatch.domain.topics import Naming, Selection
 from tests.mirrors.mbeans import (
     DEFAULT,
     IDENTITY,
+    OURS,
+    a_flow,
+    consumer,
     exporter,
     jolokia,
     of,
@@ -126,3 +134,99 @@ def test_a_worker_without_a_rebalance_says_nothing_of_the_last() -> None:
     assert isinstance(
         of([mbean], DEFAULT).rebalances["worker"].last, timedelta
     )
+
+
+def only(pattern: str) -> Selection:
+    return Selection(include=(pattern,))
+
+
+@pytest.mark.parametrize("alias", ["source_alias", "target_alias"])
+def test_figures_of_another_pair_are_left_alone(alias: str) -> None:
+    told = of(jolokia("4.3.1"), DEFAULT, **{alias: "elsewhere"})
+    assert told.blank
+    assert told.lags == {}
+    assert told.producer.sends_per_second  # its name says no pair
+
+
+def test_flows_of_one_pair_are_told_apart_by_topics_and_connectors() -> None:
+    mbeans = jolokia("4.3.1")
+    assert of(mbeans, DEFAULT, selection=only("nothing")).classes == {}
+    assert set(of(mbeans, DEFAULT, selection=only("lsst.*")).classes) == {
+        "mount"
+    }
+    other = of(mbeans, DEFAULT, connectors=("another",))
+    assert other.consumer == ConsumerMetrics()
+    assert other.producer == ProducerMetrics()
+    assert other.states == ()
+
+
+def test_an_own_client_id_stands_before_the_flow() -> None:
+    told = of([consumer(f"mine|{OURS.format(3)}", fetch_rate=2)], DEFAULT)
+    assert told.consumer.fetches_per_second == 2
+
+
+def test_old_names_of_consumers_count_only_where_one_flow_runs() -> None:
+    mbeans = [consumer("consumer-null-3", fetch_rate=2)]
+    assert of(mbeans, DEFAULT).consumer.fetches_per_second == 2
+    foreign = MBean(
+        domain="kafka.connect.mirror",
+        properties={
+            "type": "MirrorSourceConnector",
+            "target": "elsewhere",
+            "topic": "summit.t",
+            "partition": "0",
+        },
+        attributes={"record-rate": 1.0},
+    )
+    assert of([*mbeans, foreign], DEFAULT).consumer == ConsumerMetrics()
+
+
+def test_a_mean_is_weighted_and_a_maximum_is_one() -> None:
+    mbeans = [
+        consumer(
+            OURS.format(n),
+            fetch_size_avg=size,
+            fetch_size_max=size * 2,
+            fetch_rate=rate,
+            records_lead_min=size,
+        )
+        for n, (size, rate) in enumerate([(100, 9), (1000, 1)])
+    ]
+    told = of(mbeans, DEFAULT).consumer
+    assert told.fetch_size_average_bytes == pytest.approx(190)
+    assert told.fetch_size_max_bytes == 2000
+    assert told.fetches_per_second == 10
+    assert told.consumer_lead_min_records == 100
+    unweighted = [without(m, "fetch-rate") for m in mbeans]
+    told = of(unweighted, DEFAULT).consumer
+    assert told.fetch_size_average_bytes == 1000
+
+
+def test_who_got_no_answer_is_silent_and_who_begins_is_not() -> None:
+    told = of(
+        [
+            consumer(OURS.format(0), fetch_rate=0.0, fetch_total=12),
+            consumer(OURS.format(1), fetch_rate=0.0, fetch_total=0.0),
+            consumer(OURS.format(2), fetch_rate=1.0, fetch_total=12),
+        ],
+        DEFAULT,
+    )
+    assert told.silent == (OURS.format(0),)
+
+
+def test_workers_are_added_up() -> None:
+    mbeans = jolokia("4.3.1")
+    one = a_flow(DEFAULT).metrics({"a": mbeans})
+    two = a_flow(DEFAULT).metrics({"a": mbeans, "b": mbeans})
+    assert two.producer.sends_per_second == pytest.approx(
+        2 * (one.producer.sends_per_second or 0)
+    )
+    assert two.classes["mount"].bytes_per_second == pytest.approx(
+        2 * (one.classes["mount"].bytes_per_second or 0)
+    )
+    assert two.tasks.offset_commit_success_ratio == 1
+    assert two.consumer.fetch_latency_max_seconds == (
+        one.consumer.fetch_latency_max_seconds
+    )
+    assert len(two.errors) == 2 * len(one.errors)
+    assert two.states == one.states

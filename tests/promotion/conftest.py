@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.grafanas import Grafanas, three_grafanas
+from tests.support.grafana import Grafanas, three_grafanas
 from tests.support.two_sites import RealSite, TwoSites
 
 __all__ = ["grafanas", "two_sites"]

@@ -5,7 +5,7 @@ import copy
 import yaml
 
 from mirrorwatch_promotion.grafana import MARK
-from tests.support.grafanas import MODEL, TOKEN, Grafanas
+from tests.support.grafana import MODEL, TOKEN, Grafanas
 
 
 def test_a_dashboard_arrives_in_its_folder_under_the_other_sites_names(

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.breaking_proxy import BreakingProxy
 from tests.support.influx import START_SECONDS
+from tests.support.tcp import BreakingProxy
 from tests.support.two_sites import TwoSites
 
 pytestmark = [pytest.mark.kapacitor, pytest.mark.chronograf]

@@ -1,5 +1,6 @@
 """All changes at a site are made, or none."""
 
+import copy
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from mirrorwatch.exceptions import PromotionError
+from mirrorwatch_promotion.chronograf import from_chronograf
 from mirrorwatch_promotion.item import Item
 from mirrorwatch_promotion.push import (
     PlannedChange,
@@ -17,6 +19,7 @@ from mirrorwatch_promotion.push import (
     render_change,
     roll_back,
 )
+from tests.support.grafana import MODEL, Grafanas
 from tests.support.memory_product import MemoryProduct, task
 
 PATIENCE = timedelta(seconds=10)
@@ -217,3 +220,118 @@ def state(server: MemoryProduct) -> dict[str, tuple[str, bool]]:
         return item.content["script"], item.marked
 
     return {item.name: describe(item) for item in server.items}
+
+
+def test_several_sites_are_copied_to_at_once(grafanas: Grafanas) -> None:
+    pushed = grafanas.run("push", "--to", "ldf")
+    assert pushed.exit_code == 0, pushed.output
+    there = (grafanas.summit, grafanas.ldf)
+    sources = [
+        g.dashboards["dome"]["model"]["panels"][0]["datasource"]["uid"]
+        for g in there
+    ]
+    assert sources == ["summit-uid", "ldf-uid"]
+
+
+def test_what_stops_one_site_stops_all_before_anything_is_written(
+    grafanas: Grafanas,
+) -> None:
+    own = {**MODEL, "tags": []}
+    grafanas.ldf.dashboards["dome"] = {"model": own, "folder": ""}
+    refused = grafanas.run("push", "--to", "ldf")
+    assert refused.exit_code == 1
+    assert "Nothing was copied to ldf" in refused.output
+    assert grafanas.summit.writes == grafanas.ldf.writes == 0
+
+
+def test_a_site_that_fails_leaves_those_before_done_and_says_so(
+    grafanas: Grafanas,
+) -> None:
+    grafanas.ldf.may_write = False
+    before = copy.deepcopy(grafanas.ldf.dashboards)
+    failed = grafanas.run("push", "--to", "ldf")
+    assert failed.exit_code == 1
+    told = " ".join(failed.output.split())
+    assert "All there is as it was before. Done before, and kept so: sum" in (
+        told
+    )
+    assert grafanas.ldf.dashboards == before
+    assert "dome" in grafanas.summit.dashboards
+    # The second attempt does the rest, and nothing twice.
+    writes = grafanas.summit.writes
+    grafanas.ldf.may_write = True
+    assert grafanas.run("push", "--to", "ldf").exit_code == 0
+    assert "dome" in grafanas.ldf.dashboards
+    assert grafanas.summit.writes == writes
+
+
+def test_sites_that_were_not_begun_are_named(grafanas: Grafanas) -> None:
+    grafanas.summit.may_write = False
+    failed = grafanas.run("push", "--to", "ldf")
+    assert "All there is as it was before. Not begun: ldf." in " ".join(
+        failed.output.split()
+    )
+    assert grafanas.ldf.writes == 0
+
+
+def test_a_dry_run_leaves_nothing_behind(grafanas: Grafanas) -> None:
+    tried = grafanas.run("push", "--dry-run")
+    assert tried.output.endswith("1 to change\n")
+    assert not (grafanas.file.parent / "journal").exists()
+    assert grafanas.summit.writes == 0
+
+
+EMPTY = {"base": "", "scale": "", "label": ""}
+SET = {"base": "10", "scale": "linear", "label": ""}
+
+
+def test_a_dashboard_of_a_file_is_as_the_server_has_it_that_was_given_it() -> (
+    None
+):
+    in_a_file = {
+        "id": "7000",
+        "name": "Dome",
+        "cells": [
+            {
+                "i": "a",
+                "w": 4,
+                "type": "",
+                "axes": {"x": EMPTY},
+                "queries": [{"query": "SELECT x FROM m"}],
+                "fieldOptions": None,
+            }
+        ],
+        "templates": [{"tempVar": ":a:", "type": "csv"}],
+    }
+    given = {
+        "id": "1",
+        "name": "Dome",
+        "cells": [
+            {
+                "i": "b",
+                "w": 4,
+                "type": "line",
+                "axes": {"x": SET},
+                "queries": [
+                    {
+                        "query": "SELECT x FROM m",
+                        "source": "",
+                        "type": "influxql",
+                        "queryConfig": {"raw": ""},
+                    }
+                ],
+                "fieldOptions": [],
+                "colors": [],
+                "note": "",
+                "noteVisibility": "default",
+                "links": {},
+            }
+        ],
+        "templates": [
+            {"tempVar": ":a:", "type": "csv", "values": []}
+            | {"sourceID": "dynamic", "links": {}}
+        ],
+    }
+    one, other = from_chronograf(in_a_file), from_chronograf(given)
+    assert one.content == other.content
+    assert one.ref != other.ref

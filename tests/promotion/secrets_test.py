@@ -1,13 +1,19 @@
 """What opens a door at one site does not reach another one unseen."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
+from mirrorwatch.exceptions import PromotionError, ServerLostError
+from mirrorwatch_promotion.config import ServerConfig
+from mirrorwatch_promotion.http import Api
 from mirrorwatch_promotion.item import Item
 from mirrorwatch_promotion.kapacitor import rewrite_handler, rewrite_task
 from mirrorwatch_promotion.push import PlannedChange, render_change
 from mirrorwatch_promotion.values import Rewriter, Translation, ValueKind
+from tests.support.http import Answer, answering, certified
 
 OLD, NEW = "Bearer of-the-stand", "Bearer of-the-summit"
 UNKNOWN = Translation({}, {})
@@ -84,3 +90,65 @@ def test_a_known_secret_is_hidden_as_it_stands_in_json() -> None:
     item = Item(kind="task", name="a", title="a", content={"note": secret})
     lines = render_change(PlannedChange(item, None), "summit", [secret])
     assert "word" not in "\n".join(lines)
+
+
+PASSWORD = "pass-word-9"  # noqa: S105
+
+
+def ask(url: str, ca: Path | None = None) -> None:
+    server = ServerConfig(
+        url=url, username="u", password=SecretStr(PASSWORD), ca=ca
+    )
+    api = Api("summit", "chronograf", server, [PASSWORD])
+    try:
+        api.ask("GET", "/dashboards")
+    finally:
+        api.close()
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (
+            Answer(401),
+            "refuses the login (status 401): see username and password",
+        ),
+        (
+            Answer(403, b'{"message": "viewers only"}'),
+            "does not allow it (viewers only): see the rights of the user",
+        ),
+        (
+            Answer(302, headers={"Location": f"/login?{PASSWORD}"}),
+            "sends on to /login?**********, where no secret is sent: see",
+        ),
+        (
+            Answer(404, b'{"message": "what?"}'),
+            "has nothing at /dashboards (what?): see sites.summit.chronograf",
+        ),
+        (Answer(200, b"<html>"), "does not speak its API: see sites.summit"),
+        (Answer(422, b'{"message": "no name"}'), "refuses: no name"),
+        (Answer(500), "refuses: status 500"),
+        (Answer(400, f'{{"error": "{PASSWORD}"}}'.encode()), "refuses: ****"),
+        (Answer(503), "is away (status 503)"),
+    ],
+)
+def test_an_answer_is_told_with_what_to_mend(
+    answer: Answer, told: str
+) -> None:
+    with answering(answer), pytest.raises(PromotionError) as refused:
+        ask(answer.url)
+    assert told in str(refused.value)
+    assert f"chronograf of summit ({answer.url})" in str(refused.value)
+    assert PASSWORD not in str(refused.value)
+
+
+def test_a_certificate_is_trusted_if_the_sites_file_says_so(
+    tmp_path: Path,
+) -> None:
+    ca = tmp_path / "ca.pem"
+    with answering(Answer(200, b"[]"), tls=certified(ca)) as server:
+        ask(server.url, ca)
+        with pytest.raises(ServerLostError) as refused:
+            ask(server.url)
+    assert "is not trusted" in str(refused.value)
+    assert "see sites.summit.chronograf.ca" in str(refused.value)

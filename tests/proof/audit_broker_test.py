@@ -8,8 +8,14 @@ import pytest
 
 from mirrorwatch.clock import utc_now
 from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
-from tests.support.audit_command import SECONDS, AuditCommand, Ran, write
-from tests.support.audit_faults import last_value, records
+from tests.support.audit_run import (
+    SECONDS,
+    AuditCommand,
+    Ran,
+    last_value,
+    records,
+    write,
+)
 from tests.support.lab import copied
 from tests.support.watch import wait_until
 

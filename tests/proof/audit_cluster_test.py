@@ -14,10 +14,17 @@ import pytest
 from mirrorwatch.clock import utc_now
 from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
 from mirrorwatch_lab.faults import drop_marked
-from tests.support.audit_command import SECONDS, AuditCommand, write
-from tests.support.audit_faults import FAULTS, inject, last_value, records
+from tests.support.audit_run import (
+    FAULTS,
+    SECONDS,
+    AuditCommand,
+    inject,
+    last_value,
+    records,
+    write,
+)
+from tests.support.audit_spark import SPARK_HOME, SparkCluster
 from tests.support.lab import copied
-from tests.support.spark_cluster import SPARK_HOME, SparkCluster
 
 pytestmark = [pytest.mark.lab, pytest.mark.spark, pytest.mark.timeout(2400)]
 

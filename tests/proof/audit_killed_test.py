@@ -11,14 +11,16 @@ import pytest
 from mirrorwatch.clock import utc_now
 from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
 from mirrorwatch_lab.faults import drop_marked
-from tests.support.audit_command import SECONDS, AuditCommand, write
-from tests.support.audit_faults import (
+from tests.support.audit_run import (
     FAULTS,
+    SECONDS,
+    AuditCommand,
     counts,
     found,
     inject,
     last_value,
     records,
+    write,
 )
 from tests.support.lab import copied
 from tests.support.watch import wait_until

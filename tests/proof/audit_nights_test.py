@@ -10,14 +10,8 @@ import pytest
 
 from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
 from mirrorwatch_lab.faults import MARK, drop_marked
-from tests.support.audit_command import AuditCommand, Ran
-from tests.support.audit_records import (
-    CONFIGS,
-    KEYS,
-    PARTITIONS,
-    SHARES,
-    fill,
-)
+from tests.support.audit_run import AuditCommand, Ran
+from tests.support.audit_spark import CONFIGS, KEYS, PARTITIONS, SHARES, fill
 from tests.support.lab import produce
 from tests.support.watch import wait_until
 

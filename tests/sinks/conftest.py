@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.influx import SERVERS, InfluxServer
+from tests.support.webhook import Webhook, serve_webhook
 
 
 @pytest.fixture(params=SERVERS, ids=lambda kind: kind.program)
@@ -20,3 +21,20 @@ def influx(
         yield server
     finally:
         server.kill()
+
+
+@pytest.fixture
+def webhook() -> Iterator[Webhook]:
+    with serve_webhook() as served:
+        yield served
+
+
+@pytest.fixture
+def other() -> Iterator[Webhook]:
+    with serve_webhook() as served:
+        yield served
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    return tmp_path / "state.db"

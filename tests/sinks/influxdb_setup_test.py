@@ -17,9 +17,14 @@ from mirrorwatch.cli.root import main
 from mirrorwatch.clock import utc_now
 from mirrorwatch.sinks.influxdb import InfluxDbOutlet
 from mirrorwatch.sinks.queue import Batch
-from tests.support.influx import TOKEN, Influx1, InfluxServer
-from tests.support.influx_config import influx_config, influx_environment
-from tests.support.plain_http import HTTP
+from tests.support.http import HTTP
+from tests.support.influx import (
+    TOKEN,
+    Influx1,
+    InfluxServer,
+    influx_config,
+    influx_environment,
+)
 
 FLOWS = {
     "clusters": {

@@ -20,8 +20,8 @@ from mirrorwatch.state import Database
 from tests.support.builders import NOON, a_report
 from tests.support.full_report import a_full_report
 from tests.support.influx import InfluxServer
-from tests.support.outlets import stepping
 from tests.support.series import influx_series, prometheus_series
+from tests.support.sink_process import stepping
 
 pytestmark = pytest.mark.influx
 

@@ -17,7 +17,7 @@ from mirrorwatch.ports import Report
 from mirrorwatch.sinks.prometheus import PrometheusSink
 from tests.support.builders import FLOW, NOON, a_canary, a_report
 from tests.support.full_report import ODD_FLOW, a_full_report
-from tests.support.report_strategies import reports
+from tests.support.reports import reports
 from tests.support.series import prometheus_series
 
 GOLDEN = Path(__file__).parents[1] / "data" / "full_report.prom"

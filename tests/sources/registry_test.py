@@ -15,7 +15,7 @@ from mirrorwatch.exceptions import (
 )
 from mirrorwatch.sources.http import HttpAddress
 from mirrorwatch.sources.registry import Registry
-from tests.support.answers import Answer, answering, certified
+from tests.support.http import Answer, answering, certified
 
 PASSWORD = "hunter2"  # noqa: S105 - looked for in all that is said
 

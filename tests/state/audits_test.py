@@ -10,21 +10,17 @@ from mirrorwatch.exceptions import AuditError
 from mirrorwatch.state.audits import (
     from_versioned,
     latest_audit,
+    local_path,
     read_audit,
     read_audits,
     read_hours,
+    to_url,
     to_versioned,
     write_audit,
     write_hours,
     write_report,
 )
-from tests.support.audits import (
-    NIGHT,
-    a_finding,
-    a_finished,
-    a_result,
-    an_hour,
-)
+from tests.support.audit import NIGHT, a_finding, a_finished, a_result, an_hour
 
 FULL = a_finished(
     a_result(
@@ -119,3 +115,24 @@ def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "runs").write_text("in the way")
     with pytest.raises(AuditError, match="Cannot write"):
         write_audit(tmp_path, FULL)
+
+
+def test_a_path_is_a_folder_of_this_machine(tmp_path: Path) -> None:
+    folder = tmp_path / "a b"
+    assert to_url(str(folder)) == f"file://{tmp_path}/a%20b"
+    assert local_path(str(folder)) == folder
+    assert local_path(to_url(str(folder))) == folder
+
+
+def test_a_relative_path_is_taken_from_where_one_stands() -> None:
+    assert local_path("audit") == Path.cwd() / "audit"
+
+
+@pytest.mark.parametrize("url", ["hdfs://name/a", "s3a://bucket/a"])
+def test_a_url_stays_what_it_is_and_is_elsewhere(url: str) -> None:
+    assert to_url(url) == url
+    assert local_path(url) is None
+
+
+def test_a_file_url_may_have_one_slash(tmp_path: Path) -> None:
+    assert local_path(f"file:{tmp_path}") == tmp_path

@@ -1,15 +1,27 @@
 """What the history keeps of each tick, and for how long."""
 
+import math
 import sqlite3
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mirrorwatch.domain.report import Flow, Health
 from mirrorwatch.state import Database
-from mirrorwatch.state.history import History
+from mirrorwatch.state.history import Bucket, History, LatencySketch
 from tests.support.builders import FLOW, NOON, a_canary, a_report, an_arrival
-from tests.support.ticks import HOUR, MS, SECOND, a_tick, milliseconds, only
+from tests.support.ticks import (
+    HOUR,
+    MINUTE,
+    MS,
+    SECOND,
+    a_tick,
+    milliseconds,
+    only,
+)
 
 
 def test_a_bucket_holds_what_its_ticks_saw(history: History) -> None:
@@ -134,3 +146,188 @@ def test_it_is_bounded_by_age_also_for_flows_that_are_gone(
     assert min(at for _, at in coarse) == last - 30 * 86400
     assert len(fine) == 13
     assert len(coarse) == 30 * 12 + 1
+
+
+def test_time_without_ticks_is_a_gap(history: History) -> None:
+    history.record(a_tick(NOON, 10 * MS))
+    history.record(a_tick(NOON + MINUTE, 10 * MS))
+
+    series = history.series(FLOW.name, NOON, NOON + 70 * SECOND, 7)
+
+    healths = [p.bucket.health for p in series.points]
+    assert healths == [Health.OK, *[None] * 5, Health.OK]
+
+
+def test_what_fine_buckets_no_longer_reach_is_told_from_coarse_ones(
+    history: History,
+) -> None:
+    history.record(a_tick(NOON, 10 * MS, delivered=1))
+    history.record(a_tick(NOON + 48 * HOUR, 10 * MS, delivered=2))
+
+    series = history.series(FLOW.name, NOON, NOON + 10 * MINUTE, 60)
+
+    assert series.step == 5 * MINUTE
+    assert [p.bucket.delivered for p in series.points] == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("span", "points", "step"),
+    [
+        (15 * MINUTE, 90, 10 * SECOND),
+        (HOUR, 180, 20 * SECOND),
+        (24 * HOUR, 288, 5 * MINUTE),
+        (24 * HOUR, 100_000, 2 * MINUTE),
+        (30 * 24 * HOUR, 300, 3 * HOUR),
+        (30 * 24 * HOUR, 1, 30 * 24 * HOUR),
+    ],
+)
+def test_points_have_round_widths_that_stay_when_only_the_end_is_asked_for(
+    history: History, span: timedelta, points: int, step: timedelta
+) -> None:
+    series = history.series(FLOW.name, NOON - span, NOON, points)
+    last = series.points[-1].at
+    newest = history.series(FLOW.name, last, last + step, 1)
+
+    assert series.step == step
+    assert newest.step == step
+    assert [p.at for p in newest.points] == [last]
+
+
+def test_points_are_never_narrower_than_two_ticks() -> None:
+    history = History(Database(None), interval=30 * SECOND)
+
+    series = history.series(FLOW.name, NOON - 15 * MINUTE, NOON, 900)
+
+    assert series.step == MINUTE
+
+
+TICKS = st.lists(
+    st.tuples(
+        st.integers(min_value=1, max_value=600).map(lambda s: s * SECOND),
+        st.lists(st.timedeltas(min_value=-SECOND, max_value=HOUR), max_size=4),
+        st.integers(min_value=0, max_value=9),
+        st.sampled_from(Health),
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(TICKS)
+def test_a_roll_up_says_the_same_as_its_ticks(
+    ticks: list[tuple[timedelta, list[timedelta], int, Health]],
+) -> None:
+    history = History(Database(None))
+    truth = Bucket()
+    at, delivered = NOON, 0
+    for pause, latencies, outstanding, health in ticks:
+        at += pause
+        delivered += len(latencies)
+        tick = a_tick(
+            at,
+            *latencies,
+            health=health,
+            outstanding=outstanding,
+            delivered=delivered,
+        )
+        history.record(tick)
+        alone = History(Database(None))
+        alone.record(tick)
+        truth.add(only(alone, at, SECOND))
+    truth.delivered = delivered
+
+    for points in (1, 2, 24, 720):
+        rolled = Bucket()
+        series = history.series(FLOW.name, NOON, NOON + 2 * HOUR, points)
+        for point in series.points:
+            rolled.add(point.bucket)
+        assert rolled.latencies.cells == truth.latencies.cells
+        assert rolled.worst == truth.worst
+        assert rolled.delivered == truth.delivered
+        assert rolled.outstanding == truth.outstanding
+        assert rolled.health == truth.health
+
+
+def test_usual_is_the_middle_of_the_past_day(history: History) -> None:
+    end = NOON
+    for minutes in range(0, 60, 5):
+        slow = 5000 if minutes in (10, 20) else 20
+        history.record(a_tick(end - HOUR + minutes * MINUTE, slow * MS))
+
+    usual = history.usual_p99(FLOW.name, end)
+
+    assert milliseconds(usual) == pytest.approx(20, rel=0.01)
+
+
+def test_usual_leaves_out_the_last_five_minutes_and_what_is_old(
+    history: History,
+) -> None:
+    old = NOON - 26 * HOUR
+    for minutes in range(0, 60, 5):
+        history.record(a_tick(old + minutes * MINUTE, 9000 * MS))
+    for minutes in range(30, 0, -5):
+        history.record(a_tick(NOON - minutes * MINUTE, 20 * MS))
+
+    assert history.usual_p99(FLOW.name, NOON) is None
+    assert milliseconds(
+        history.usual_p99(FLOW.name, NOON + 5 * MINUTE)
+    ) == pytest.approx(20, rel=0.01)
+
+
+def test_usual_is_read_again_when_a_bucket_is_complete(
+    history: History,
+) -> None:
+    for minutes in range(0, 30, 5):
+        history.record(a_tick(NOON + minutes * MINUTE, 20 * MS))
+    before = history.usual_p99(FLOW.name, NOON + 35 * MINUTE)
+    for minutes in range(30, 80, 5):
+        history.record(a_tick(NOON + minutes * MINUTE, 50 * MS))
+    after = history.usual_p99(FLOW.name, NOON + 85 * MINUTE)
+
+    assert milliseconds(before) == pytest.approx(20, rel=0.01)
+    assert milliseconds(after) == pytest.approx(50, rel=0.01)
+
+
+DURATIONS = st.lists(
+    st.timedeltas(min_value=-timedelta(hours=2), max_value=timedelta(days=30)),
+    min_size=1,
+)
+
+
+def nearest_rank(durations: list[timedelta], share: float) -> timedelta:
+    return sorted(durations)[max(1, math.ceil(share * len(durations))) - 1]
+
+
+@given(DURATIONS, st.sampled_from([0.5, 0.9, 0.99, 1.0]))
+def test_a_quantile_is_within_one_percent_of_the_true_one(
+    durations: list[timedelta], share: float
+) -> None:
+    told = LatencySketch.of(durations).quantile(share)
+
+    assert told is not None
+    true = nearest_rank(durations, share)
+    assert told.total_seconds() == pytest.approx(
+        true.total_seconds(), rel=0.0101, abs=2e-6
+    )
+
+
+@given(DURATIONS, DURATIONS)
+def test_adding_up_two_stretches_equals_counting_both_at_once(
+    first: list[timedelta], second: list[timedelta]
+) -> None:
+    summed = LatencySketch.of(first)
+    summed.add(LatencySketch.of(second))
+
+    assert summed.cells == LatencySketch.of(first + second).cells
+
+
+@given(DURATIONS)
+def test_a_stored_sketch_comes_back_whole(durations: list[timedelta]) -> None:
+    sketch = LatencySketch.of(durations)
+
+    assert LatencySketch.decode(sketch.encode()).cells == sketch.cells
+
+
+def test_nothing_counted_has_no_quantile() -> None:
+    assert LatencySketch().quantile(0.5) is None

@@ -19,6 +19,7 @@ from mirrorwatch.domain.report import (
     MaintenanceWindow,
     Verdict,
 )
+from mirrorwatch.domain.tasks.model import MirrorTask, TasksObservation
 from mirrorwatch.ports import AgentState, Report
 
 __all__ = [
@@ -30,7 +31,9 @@ __all__ = [
     "a_verdict",
     "a_window",
     "an_arrival",
+    "some_tasks",
 ]
+
 
 NOON = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
 FLOW = Flow(name="summit->ldf", source="summit", target="ldf")
@@ -149,4 +152,23 @@ def a_report(
         verdicts=tuple(verdicts),
         agent=agent or AgentState(),
         maintenance=tuple(maintenance),
+    )
+
+
+def some_tasks(at: datetime) -> TasksObservation:
+    """Return a connector with one task that runs and one that failed."""
+    states = {None: "RUNNING", 0: "RUNNING", 1: "FAILED"}
+    return TasksObservation(
+        flow=FLOW.name,
+        at=at,
+        tasks=tuple(
+            MirrorTask(
+                connector="MirrorSourceConnector",
+                role="source",
+                number=number,
+                state=state,
+                since=at,
+            )
+            for number, state in states.items()
+        ),
     )

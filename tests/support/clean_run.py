@@ -2,30 +2,132 @@
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import count
 from pathlib import Path
-from typing import Any
+from statistics import median
+from threading import Event, Thread
+from types import TracebackType
+from typing import Any, Self
 
 import httpx
+from confluent_kafka import (
+    OFFSET_END,
+    Consumer,
+    KafkaException,
+    Producer,
+    TopicPartition,
+)
 
+from mirrorwatch.clock import utc_now
+from mirrorwatch.domain.canary.model import ProbeMessage
 from mirrorwatch.domain.canary.tracker import Ledger
 from mirrorwatch.state import Database
 from mirrorwatch.state.canary import CanaryStore
-from mirrorwatch_lab import Lab
+from mirrorwatch_lab import CANARY_TOPIC, Lab
 
 from .agent_process import AgentProcess
-from .alerting_servers import ruling
+from .alert_servers import ruling
 from .footprint import Cost, Footprint
-from .influx import InfluxServer, Rows
-from .influx_config import influx_config, influx_environment
+from .influx import InfluxServer, Rows, influx_config, influx_environment
+from .lab import FLUSH_SECONDS
 from .looks import Figures, Look, look, take_figures
-from .onlooker import Onlooker
 from .stalls import Stalls
 from .watch import FLOW, describe, wait_until
 
-__all__ = ["CleanRun", "run_cleanly"]
+__all__ = [
+    "MIXED_CONFIGS",
+    "MIXED_TOPICS",
+    "CleanRun",
+    "MixedTraffic",
+    "run_cleanly",
+]
+
+
+POLL_SECONDS = 0.2
+"""How long one poll waits; it returns as soon as there is a record."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """One probe that was seen."""
+
+    probe: ProbeMessage
+    seen_at: datetime
+
+    @property
+    def seconds(self) -> float:
+        return (self.seen_at - self.probe.sent_at).total_seconds()
+
+
+class Onlooker(AbstractContextManager["Onlooker"]):
+    """Reads the canary topic at the target from its end on, plainly.
+
+    It shares nothing with the agent but the clock of the machine and the
+    layout of a probe.
+    """
+
+    def __init__(self, lab: Lab) -> None:
+        self.seen: list[Timed] = []
+        self._topic = lab.target_name(CANARY_TOPIC)
+        self._partitions = lab.target.topics.names()[self._topic]
+        self._consumer = Consumer(
+            {
+                "bootstrap.servers": lab.target.bootstrap,
+                "group.id": "onlooker",
+                "enable.auto.commit": False,
+                "enable.auto.offset.store": False,
+                "allow.auto.create.topics": False,
+                "isolation.level": "read_uncommitted",
+            }
+        )
+        self._stopping = Event()
+        self._thread = Thread(target=self._run, name="onlooker", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._consumer.assign(
+            [
+                TopicPartition(self._topic, p, OFFSET_END)
+                for p in range(self._partitions)
+            ]
+        )
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stopping.set()
+        self._thread.join()
+        self._consumer.close()
+
+    def median_seconds(self, begin: datetime, end: datetime) -> float:
+        """Return the median of what was seen between two times."""
+        return median(self._seconds(begin, end))
+
+    def worst_percent_seconds(self, begin: datetime, end: datetime) -> float:
+        """Return what one of a hundred exceeded, 0 if none was seen."""
+        slowest = sorted(self._seconds(begin, end), reverse=True)
+        return slowest[len(slowest) // 100] if slowest else 0.0
+
+    def _seconds(self, begin: datetime, end: datetime) -> list[float]:
+        return [t.seconds for t in self.seen if begin <= t.seen_at <= end]
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            message = self._consumer.poll(POLL_SECONDS)
+            now = utc_now()
+            if message is None or message.error() is not None:
+                continue
+            probe = ProbeMessage.decode(message.value())
+            if probe is not None:
+                self.seen.append(Timed(probe, now))
+
 
 START_SECONDS = 600.0
 """Until everything is ok: the mirror has to make the canary topic first, and
@@ -202,3 +304,158 @@ def _seconds(seconds: float) -> Iterator[float]:
     while (passed := time.monotonic() - begin) < seconds:
         yield passed
         time.sleep(1)  # the pace of the looks, and nothing waits for it
+
+
+IDLE = "mixed.idle"
+BURSTS = "mixed.bursts"
+TRANSACTIONS = "mixed.transactions"
+COMPACTED = "mixed.compacted"
+EXPIRING = "mixed.expiring"
+GROWING = "mixed.growing"
+NEW = "mixed.new"
+
+MIXED_TOPICS = {
+    IDLE: 2,
+    BURSTS: 3,
+    TRANSACTIONS: 2,
+    COMPACTED: 2,
+    EXPIRING: 1,
+    GROWING: 1,
+}
+"""Topics that exist before the mirror starts, and their partitions."""
+
+MIXED_CONFIGS = {
+    # A segment is closed by the next record after this time; only closed
+    # ones are compacted or expire.
+    COMPACTED: {
+        "cleanup.policy": "compact",
+        "segment.ms": "5000",
+        "min.cleanable.dirty.ratio": "0.01",
+    },
+    EXPIRING: {"retention.ms": "120000", "segment.ms": "10000"},
+}
+"""Their configuration."""
+
+BURST = 3000
+"""Records at once, every 20 s: seconds of work for no mirror."""
+
+KEYS = 5
+"""Of the compacted topic: few, so that most of its records go."""
+
+
+class MixedTraffic:
+    """A thread that writes to all of them, and makes more topics.
+
+    A transaction is committed or aborted in turn, every fifth record of the
+    compacted topic is a tombstone, a topic is made every 100 s and another
+    grows by a partition every 150 s.
+    """
+
+    def __init__(self, lab: Lab) -> None:
+        self._lab = lab
+        self._client = {"bootstrap.servers": lab.source.bootstrap}
+        self._stopping = Event()
+        self._failed: list[str] = []
+        self._thread = Thread(target=self._run, name="mixed", daemon=True)
+        self._grown = MIXED_TOPICS[GROWING]
+        self.rounds = 0
+        """Seconds of work done."""
+
+    def __enter__(self) -> Self:
+        self._plain = Producer({**self._client, "linger.ms": 5})
+        self._transactional = Producer(
+            {**self._client, "transactional.id": "mixed-traffic"}
+        )
+        self._transactional.init_transactions(FLUSH_SECONDS)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stopping.set()
+        self._thread.join()
+        assert self._plain.flush(FLUSH_SECONDS) == 0
+        assert self._failed == []
+
+    def _run(self) -> None:
+        """Do what is due, second by second."""
+        begin = time.monotonic()
+        for second, deeds in enumerate(self._due()):
+            for deed in deeds:
+                deed()
+            self._plain.poll(0)
+            self.rounds = second + 1
+            pause = begin + second + 1 - time.monotonic()
+            if self._stopping.wait(max(0.0, pause)):
+                return
+
+    def _due(self) -> Iterator[list[Callable[[], None]]]:
+        deeds = {
+            self._compact: 1,
+            self._transact: 2,
+            self._sample: 3,
+            self._burst: 20,
+            self._make: 100,
+            self._grow: 150,
+        }
+        for second in count(1):
+            yield [
+                deed for deed, every in deeds.items() if second % every == 0
+            ]
+
+    def _write(
+        self, topic: str, partition: int, value: bytes | None, key: str = ""
+    ) -> None:
+        self._plain.produce(
+            topic,
+            value,
+            key or None,
+            partition=partition,
+            on_delivery=lambda error, _: (
+                self._failed.append(str(error)) if error else None
+            ),
+        )
+
+    def _compact(self) -> None:
+        for partition in range(MIXED_TOPICS[COMPACTED]):
+            n = self.rounds
+            value = None if n % 5 == 0 else f"state {n}".encode()
+            self._write(COMPACTED, partition, value, f"key {n % KEYS}")
+
+    def _transact(self) -> None:
+        producer = self._transactional
+        producer.begin_transaction()
+        for n in range(7):
+            producer.produce(TRANSACTIONS, f"{self.rounds}/{n}")
+        if self.rounds % 4 == 1:
+            # Aborted with records in the log, not only in the producer.
+            producer.flush(FLUSH_SECONDS)
+            producer.abort_transaction(FLUSH_SECONDS)
+        else:
+            producer.commit_transaction(FLUSH_SECONDS)
+
+    def _sample(self) -> None:
+        self._write(EXPIRING, 0, f"sample {self.rounds}".encode())
+        found = self._plain.list_topics(GROWING, timeout=FLUSH_SECONDS)
+        for partition in found.topics[GROWING].partitions:
+            # The producer knows what it was just told of a moment later.
+            with suppress(KafkaException):
+                self._write(GROWING, partition, f"n {self.rounds}".encode())
+
+    def _burst(self) -> None:
+        for n in range(BURST):
+            self._write(BURSTS, n % MIXED_TOPICS[BURSTS], b"x" * 200)
+
+    def _make(self) -> None:
+        name = f"{NEW}.{self.rounds}"
+        self._lab.source.topics.create(name, 2, {})
+        for n in range(20):
+            self._write(name, n % 2, f"first {n}".encode())
+
+    def _grow(self) -> None:
+        self._grown += 1
+        self._lab.source.topics.grow(GROWING, self._grown)

@@ -13,7 +13,7 @@ from mirrorwatch.domain.position.model import PositionObservation
 from mirrorwatch.domain.report import Flow, Health
 from mirrorwatch.ports import AgentState, Report
 
-from .audit_report import an_audit
+from .audit import an_audit
 from .builders import (
     FLOW,
     NOON,
@@ -23,13 +23,16 @@ from .builders import (
     a_verdict,
     a_window,
     an_arrival,
+    some_tasks,
 )
-from .builders_tasks import some_tasks
-from .mirror_report import a_mirror
-from .parity_report import some_configs, some_topics
-from .skips_report import some_skips
-from .topics_report import a_lag
-from .topics_report import some_topics as some_lags
+from .reports import (
+    a_lag,
+    a_mirror,
+    some_compared_topics,
+    some_configs,
+    some_skips,
+)
+from .reports import some_topic_lags as some_lags
 
 __all__ = ["ODD_FLOW", "a_full_report"]
 
@@ -67,7 +70,7 @@ def a_full_report(at: datetime = NOON) -> Report:
             ),
             a_lag(some_lags(), at),
             some_skips(at),
-            some_topics(at),
+            some_compared_topics(at),
             some_configs(at),
             some_tasks(at),
             a_mirror(at),

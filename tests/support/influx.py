@@ -20,10 +20,20 @@ from mirrorwatch.sinks.influxdb import (
     token_access,
 )
 from mirrorwatch_lab.link import Ports
-from tests.support.plain_http import HTTP
+from tests.support.http import HTTP
 
-__all__ = ["SERVERS", "Influx1", "Influx2", "InfluxServer", "Rows", "Tags"]
-__all__ += ["dies_with_parent"]
+__all__ = [
+    "SERVERS",
+    "Influx1",
+    "Influx2",
+    "InfluxServer",
+    "Rows",
+    "Tags",
+    "dies_with_parent",
+    "influx_config",
+    "influx_environment",
+]
+
 
 START_SECONDS = 240.0
 """Both are ready in less than a second; the rest is for a busy machine."""
@@ -227,3 +237,31 @@ def dies_with_parent() -> list[str]:
     """Even when the tests are killed, nothing may be left running."""
     setpriv = shutil.which("setpriv")
     return [setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []
+
+
+SECRET = "MIRRORWATCH_TESTS_INFLUXDB"  # noqa: S105
+"""Variable that holds the secret: it is written in no file."""
+
+
+def influx_config(server: InfluxServer) -> dict[str, str]:
+    """Return the block ``sinks.influxdb``."""
+    secret = f"${{env:{SECRET}}}"
+    if isinstance(server, Influx1):
+        return {
+            "url": server.url,
+            "database": DATABASE,
+            "retention_policy": POLICY,
+            "username": ADMIN,
+            "password": secret,
+        }
+    return {
+        "url": server.url,
+        "org": "efd",
+        "bucket": DATABASE,
+        "token": secret,
+    }
+
+
+def influx_environment(server: InfluxServer) -> dict[str, str]:
+    """Return the variables that the block refers to."""
+    return {SECRET: PASSWORD if isinstance(server, Influx1) else TOKEN}

@@ -16,7 +16,7 @@ from mirrorwatch.sinks.queued import Backoff, QueuedSink
 from mirrorwatch.state import Database
 
 from .builders import NOON, a_report
-from .outlets import FakeOutlet
+from .sink_process import FakeOutlet
 
 __all__ = ["Bench", "BrokenDatabase", "FakeClock", "kept_bytes"]
 

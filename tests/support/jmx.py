@@ -1,8 +1,10 @@
 """The three ways to a lab's figures, and what a reader makes of them."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from datetime import timedelta
+from datetime import datetime, timedelta
+from statistics import median
 from typing import Any
 
 from mirrorwatch.clock import utc_now
@@ -17,6 +19,7 @@ from mirrorwatch.domain.bottleneck.model import (
     ProducerMetrics,
     TaskMetrics,
 )
+from mirrorwatch.domain.report import Health
 from mirrorwatch.mirrors.mirrormaker2_jmx import WANTED, MirrorMaker2Jmx
 from mirrorwatch.ports import Report
 from mirrorwatch.sources.jmx.readers import (
@@ -29,10 +32,25 @@ from mirrorwatch.sources.jmx.rmi import RmiReader
 from mirrorwatch.wiring.flows import to_interpreter
 from mirrorwatch_lab import Lab
 
-from .watch import FLOW, Watch, describe
+from .watch import FLOW, PATIENT, Watch, describe, wait_until
 
-__all__ = ["Said", "interpreter", "last", "metrics", "mirror_seen"]
-__all__ += ["missing", "read", "readers", "said"]
+__all__ = [
+    "Comparison",
+    "assert_that_only_jmx_suffers",
+    "follow",
+    "interpreter",
+    "last",
+    "metrics",
+    "mirror_seen",
+    "missing",
+    "read",
+    "readers",
+    "urls_of",
+    "wait_for",
+    "wait_until_well",
+    "watching",
+]
+
 
 Said = dict[tuple[str, frozenset[tuple[str, str]]], Mapping[str, float | str]]
 """Attributes by domain and properties."""
@@ -117,3 +135,133 @@ def missing(told: MirrorMetrics) -> set[str]:
         for figure in fields(of)
         if getattr(of, figure.name) is None
     }
+
+
+MOMENTARY = {
+    "buffer-available-bytes",
+    "requests-in-flight",
+    "records-lag",
+    "source-record-active-count",
+}
+"""Attributes of this very moment: two readers can see two of them."""
+
+
+class Comparison:
+    """What Jolokia says alike before and after must be said alike by others;
+    what moves must be between, or as near as a window moves meanwhile.
+    """
+
+    def __init__(self, ways: dict[str, JmxReader]) -> None:
+        self.compared: Counter[tuple[str, str]] = Counter()
+        self.differences: list[object] = []
+        self._before = read(ways["jolokia"])
+        others = {way: read(ways[way]) for way in ("prometheus", "rmi")}
+        self._after = read(ways["jolokia"])
+        for way, told in others.items():
+            self._compare(way, told)
+
+    def _compare(self, way: str, told: Said) -> None:
+        for name in self._before.keys() & self._after.keys():
+            kind = dict(name[1])["type"]
+            if way == "prometheus" and kind == "connector-metrics":
+                continue  # words only, which its own rules do not export
+            for attribute, first in self._before[name].items():
+                value = told.get(name, {}).get(attribute)
+                last = self._after[name].get(attribute)
+                if not self._agree(way, attribute, value, (first, last)):
+                    self.differences.append(
+                        (way, dict(name[1]), attribute, first, value, last)
+                    )
+
+    def _agree(
+        self, way: str, attribute: str, value: Any, around: tuple[Any, Any]
+    ) -> bool:
+        first, last = around
+        if isinstance(first, str):
+            return way == "prometheus" or value == first
+        if attribute in MOMENTARY or last is None:
+            return way == "prometheus" or value is not None
+        if first == last:
+            self.compared[way, "exactly"] += 1
+            return bool(value == first)
+        self.compared[way, "nearly"] += 1
+        slack = max(0.3 * max(abs(first), abs(last)), 0.05)
+        return value is not None and bool(
+            min(first, last) - slack <= value <= max(first, last) + slack
+        )
+
+
+JMX = f"jmx {FLOW}"
+"""Name of the source of the figures."""
+
+
+def watching(
+    lab: Lab, way: str, urls: Sequence[str], classes: Mapping[str, str]
+) -> Watch:
+    """Return an agent that reads the figures in one way."""
+    jmx = {"format": way, "urls": list(urls)}
+    flow = {"mirror": {"jmx": jmx}, "classes": dict(classes)}
+    return Watch(lab, flow=flow, canary={"enabled": False})
+
+
+def urls_of(lab: Lab) -> dict[str, str]:
+    """Return where the figures are, by the way to read them."""
+    mirror = lab.mirror
+    return {
+        "jolokia": mirror.jolokia_url,
+        "prometheus": mirror.jmx.prometheus_url,
+        "rmi": mirror.jmx.rmi_url,
+    }
+
+
+def wait_for(watch: Watch, health: Health, saying: str) -> None:
+    """Wait for what the check says."""
+    wait_until(
+        lambda: health_of(last(watch)) is health and saying in said(watch),
+        what=lambda: (watch.verdict("bottleneck"), saying),
+    )
+
+
+def wait_until_well(watch: Watch) -> None:
+    """Wait until the figures arrive and are in order."""
+    wait_for(watch, Health.OK, "Nothing holds the mirror up")
+    wait_until(lambda: last(watch).agent.sources_up[JMX])
+
+
+def health_of(report: Report) -> Health | None:
+    judged = [v for v in report.verdicts if v.check == "bottleneck"]
+    return judged[0].health if judged else None
+
+
+def follow(watch: Watch, seconds: float) -> list[Report]:
+    """Return every report that is made in the next seconds."""
+    until = utc_now() + timedelta(seconds=seconds)
+    reports: dict[datetime, Report] = {}
+
+    def take() -> bool:
+        report = last(watch)
+        reports[report.at] = report
+        return report.at >= until
+
+    wait_until(take, within=seconds + PATIENT)
+    return list(reports.values())
+
+
+def assert_that_only_jmx_suffers(reports: Sequence[Report]) -> None:
+    """Hold reports of an agent to what a process that hangs may do to it."""
+    assert {health_of(report) for report in reports} == {Health.UNKNOWN}
+    down = Counter(
+        name
+        for report in reports
+        for name, is_up in report.agent.sources_up.items()
+        if not is_up
+    )
+    assert down.pop(JMX) == len(reports)
+    # One that waited for the figures would be down most of the time; what a
+    # busy machine does to one lasts a moment.
+    assert all(times <= len(reports) / 3 for times in down.values()), down
+    ticks = [r.agent.last_tick for r in reports if r.agent.last_tick]
+    seconds = median(tick.total_seconds() for tick in ticks)
+    print(f"{len(ticks)} ticks of {seconds * 1000:.1f} ms meanwhile")
+    # One that waited for an answer would wait for all of 5 s.
+    assert seconds < 1

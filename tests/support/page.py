@@ -1,18 +1,22 @@
 """What tests of the page feed it with, and how they read it."""
 
 import base64
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from selenium.common.exceptions import TimeoutException
-from selenium.webdriver import Chrome
+from selenium.webdriver import Chrome, ChromeOptions, ChromeService
 from selenium.webdriver.support.wait import WebDriverWait
 
 from mirrorwatch.clock import utc_now
-from mirrorwatch.domain.observations import CanaryCounts
-from mirrorwatch.domain.report import Flow, Health
+from mirrorwatch.domain.lag.model import TopicLag
+from mirrorwatch.domain.observations import CanaryCounts, Observation
+from mirrorwatch.domain.report import Flow, Health, Verdict
 from mirrorwatch.ports import Report
 from tests.support.builders import (
     FLOW,
@@ -22,25 +26,34 @@ from tests.support.builders import (
     a_verdict,
     an_arrival,
 )
+from tests.support.reports import a_lag, some_topic_skips
 
 __all__ = [
     "MS",
+    "OFF",
+    "OK",
     "PATIENCE",
     "SECOND",
     "TICKS",
+    "WRONG",
     "a_tick",
+    "a_tick_with_topics",
     "colours",
     "come_back",
     "complaints",
     "content_width",
     "emulate",
     "lines",
+    "open_browser",
+    "require_browser",
+    "rows",
     "screenshot",
     "text",
     "until",
     "wait_for",
     "wait_for_charts",
 ]
+
 
 MS = timedelta(milliseconds=1)
 SECOND = timedelta(seconds=1)
@@ -197,3 +210,115 @@ def complaints(browser: Chrome) -> list[str]:
     log = browser.get_log("browser")  # type: ignore[no-untyped-call]
     told = [entry["message"] for entry in log]
     return [message for message in told if "timed out" not in message]
+
+
+OK = ("latency", "lag", "skips", "position", "retention", "topics", "configs")
+WRONG = {"lag": Health.CRITICAL, "retention": Health.WARNING}
+OFF = ("heartbeats", "checkpoints", "bottleneck")
+
+
+def a_tick_with_topics(
+    topics: list[TopicLag],
+    wrong: dict[str, Health] | None = None,
+    *,
+    age: timedelta = timedelta(),
+    skips: bool = False,
+) -> Report:
+    """Return a tick of which some checks are wrong, the others fine."""
+    tick = a_tick(age)
+    wrong = wrong or {}
+    seen: list[Observation] = [*tick.observations, a_lag(topics, tick.at)]
+    if skips:
+        seen.append(some_topic_skips(tick.at))
+    return replace(
+        tick,
+        observations=tuple(seen),
+        verdicts=(
+            *tick.verdicts,
+            *(_verdict(check, wrong.get(check), tick) for check in OK),
+            *(
+                a_verdict(
+                    Health.OFF,
+                    check=check,
+                    reason=f"Nothing tells {check}",
+                    since=tick.at,
+                )
+                for check in OFF
+            ),
+        ),
+    )
+
+
+def _verdict(check: str, health: Health | None, tick: Report) -> Verdict:
+    return a_verdict(
+        health or Health.OK,
+        check=check,
+        reason=f"Something is wrong with {check}"
+        if health
+        else f"Nothing is wrong with {check}",
+        since=tick.at - 300 * SECOND,
+        evidence={"lag_records": 12_352},
+    )
+
+
+def rows(browser: Chrome) -> int:
+    """Return how many topics the table shows."""
+    found = browser.execute_script(
+        "return document.querySelectorAll('.topics-table tbody tr').length"
+    )
+    return int(found)
+
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+DRIVER = "chromedriver"
+
+FLAGS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--force-color-profile=srgb",
+    "--hide-scrollbars",
+)
+"""No sandbox, because tests may run as root in a container; nothing is asked
+of the network but the page."""
+
+
+def require_browser() -> tuple[str, str]:
+    """Return the browser and its driver, or skip with how to get them."""
+    driver = shutil.which(DRIVER)
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None or driver is None:
+        pytest.skip(
+            "chromium and chromedriver are not on PATH: "
+            "apt-get install chromium chromium-driver"
+        )
+    return browser, driver
+
+
+@contextmanager
+def open_browser(profile: Path) -> Iterator[Chrome]:
+    """Open a browser with an empty profile; its console is kept.
+
+    Parameters
+    ----------
+    profile
+        Empty folder for the profile.
+    """
+    browser, driver = require_browser()
+    options = ChromeOptions()
+    options.binary_location = browser
+    for flag in (*FLAGS, f"--user-data-dir={profile}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    # Given the driver's path, selenium looks for none and fetches none.
+    chrome = Chrome(options=options, service=ChromeService(driver))
+    try:
+        yield chrome
+    finally:
+        chrome.quit()

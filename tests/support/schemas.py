@@ -9,7 +9,7 @@ import fastavro
 
 from mirrorwatch.domain.canary.model import ProbeMessage
 from mirrorwatch_lab.registry import SchemaRegistry
-from tests.support.plain_http import HTTP
+from tests.support.http import HTTP
 
 __all__ = ["PlainReader", "find_schema", "register", "subjects"]
 

@@ -10,26 +10,125 @@ import os
 import subprocess
 import sys
 import time
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
+import httpx
 import structlog
 
 from mirrorwatch.config import InfluxDBConfig
-from mirrorwatch.ports import Report
+from mirrorwatch.exceptions import SinkError, SinkRejectedError
+from mirrorwatch.ports import Report, Worker
+from mirrorwatch.sinks.queue import Batch
 from mirrorwatch.state import Database
 from mirrorwatch.wiring.sinks import make_influxdb_sink
+from tests.support.http import HTTP
 
 from .builders import NOON, a_canary, a_partition, a_report, an_arrival
-from .influx import InfluxServer, dies_with_parent
-from .influx_config import influx_config, influx_environment
-from .outlets import stepping
+from .influx import (
+    InfluxServer,
+    dies_with_parent,
+    influx_config,
+    influx_environment,
+)
 
-__all__ = ["SinkProcess", "report_of"]
+__all__ = [
+    "FakeOutlet",
+    "HangingOutlet",
+    "SinkProcess",
+    "everything_said",
+    "report_of",
+    "stepping",
+]
+
+
+class FakeOutlet:
+    """Takes what it is sent, unless it is told to fail."""
+
+    name = "fake"
+
+    def __init__(self, *, points: int = 1) -> None:
+        self.points = points
+        self.error: Exception | None = None
+        self.bad: set[str] = set()
+        """Points that are refused."""
+
+        self.strict = False
+        """Whether it takes nothing of a body with a bad point, as InfluxDB
+        2.x does with lines that it cannot parse. Else it takes the rest and
+        says how many it dropped."""
+
+        self.sent: list[str] = []
+        self.requests: list[int] = []
+        """How many points each request had."""
+
+        self.timeouts: list[timedelta] = []
+        self.closed = 0
+
+    def encode(self, report: Report) -> Batch:
+        """Name each point after the second of its tick."""
+        second = f"{report.at:%M%S}"
+        more = [f"{second}.{n}" for n in range(1, self.points)]
+        return Batch("\n".join([second, *more]).encode(), self.points)
+
+    def send(self, batch: Batch, timeout: timedelta) -> None:
+        self.timeouts.append(timeout)
+        self.requests.append(batch.points)
+        if self.error is not None:
+            raise self.error
+        points = batch.body.decode().split("\n")
+        assert len(points) == batch.points
+        good = [point for point in points if point not in self.bad]
+        dropped = len(points) - len(good)
+        if not (dropped and self.strict):
+            self.sent += good
+        if dropped:
+            raise SinkRejectedError(
+                "bad point",
+                sink=self.name,
+                points=None if self.strict else dropped,
+            )
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+class HangingOutlet(FakeOutlet):
+    """Does not answer until it is released; then says that it is away."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.entered = Event()
+        self.release = Event()
+
+    def send(self, batch: Batch, timeout: timedelta) -> None:
+        self.entered.set()
+        self.release.wait()
+        raise SinkError("no answer in time", sink=self.name)
+
+
+@contextmanager
+def stepping(worker: Worker) -> Iterator[Thread]:
+    """Step a worker in a thread, as the daemon does."""
+    stop = Event()
+
+    def loop() -> None:
+        while not stop.is_set():
+            worker.step()
+
+    thread = Thread(target=loop, daemon=True)
+    thread.start()
+    try:
+        yield thread
+    finally:
+        stop.set()
+        thread.join(timeout=120)
+
 
 ROOT = Path(__file__).parents[2]
 PARTITIONS = 10
@@ -165,3 +264,104 @@ def main(state: str, begin: str) -> None:
 
 if __name__ == "__main__":
     main(*sys.argv[1:])
+
+
+T = TypeVar("T")
+
+_PATHS = ("/", "/api/status", "/api/history", "/metrics", "/healthz")
+
+_SECONDS = 240
+"""Longest wait for the agent to begin, or to end, on a slow machine."""
+
+_COMMAND = (sys.executable, "-m", "mirrorwatch")
+
+
+def everything_said(
+    config: Path, state: Path, environment: Mapping[str, str], until: str
+) -> dict[str, bytes]:
+    """Run the agent and its commands; return what each one said.
+
+    Parameters
+    ----------
+    config
+        Its configuration file; the page shall have a free port.
+    state
+        Its state file.
+    environment
+        More environment variables.
+    until
+        What ``/api/status`` shall say before all is collected.
+    """
+    said = {}
+    log = config.with_suffix(".log")
+    with (
+        log.open("wb") as stderr,
+        subprocess.Popen(
+            [*_COMMAND, "run", "--config", config, "--log-level", "debug"],
+            env={**os.environ, **environment},
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+        ) as process,
+    ):
+        try:
+            url = _wait(lambda: _served_at(log), log)
+            status = f"{url}/api/status"
+            _wait(lambda: until in _get(status).text, log)
+            for path in _PATHS:
+                said[path] = _get(url + path).content
+            cmdline = Path(f"/proc/{process.pid}/cmdline")
+            said["process list"] = cmdline.read_bytes()
+            said["state in use"] = _bytes_of(state)
+            for name, arguments in {
+                "check-config": ["--config", str(config)],
+                "once": ["--config", str(config), "--for", "4s"],
+                "once --json": ["--config", str(config), "--for", "4s"],
+                "status": ["--url", str(url)],
+                "status --json": ["--url", str(url)],
+            }.items():
+                said[name] = _run(name, arguments, environment)
+        finally:
+            process.terminate()
+            said["stdout"], _ = process.communicate(timeout=_SECONDS)
+    said["log"] = log.read_bytes()
+    said["state"] = _bytes_of(state)
+    return said
+
+
+def _get(url: str) -> httpx.Response:
+    return HTTP.get(url, timeout=_SECONDS)
+
+
+def _run(
+    name: str, arguments: list[str], environment: Mapping[str, str]
+) -> bytes:
+    return subprocess.run(
+        [*_COMMAND, *name.split(), *arguments],
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=_SECONDS,
+        check=False,  # the exit status says how the flow is
+    ).stdout
+
+
+def _served_at(log: Path) -> str | None:
+    for line in log.read_text().splitlines():
+        if line.startswith("{"):
+            url = json.loads(line).get("url")
+            if url is not None:
+                return str(url)
+    return None
+
+
+def _bytes_of(state: Path) -> bytes:
+    files = sorted(state.parent.glob(f"{state.name}*"))
+    return b"".join(path.read_bytes() for path in files)
+
+
+def _wait(look: Callable[[], T | None], log: Path) -> T:
+    end = time.monotonic() + _SECONDS
+    while not (found := look()):
+        assert time.monotonic() < end, log.read_text()
+        time.sleep(0.1)  # between looks; the deadline decides
+    return found

@@ -14,6 +14,7 @@ import httpx
 import pytest
 
 from mirrorwatch_lab.link import Ports
+from tests.support.http import HTTP
 from tests.support.influx import (
     ADMIN,
     PASSWORD,
@@ -21,7 +22,6 @@ from tests.support.influx import (
     Influx1,
     dies_with_parent,
 )
-from tests.support.plain_http import HTTP
 
 __all__ = ["Chronograf", "Kapacitor", "Server"]
 

@@ -11,8 +11,8 @@ import yaml
 from click.testing import CliRunner, Result
 
 from mirrorwatch.cli import main
+from tests.support.http import HTTP
 from tests.support.influx import ADMIN, PASSWORD, Influx1
-from tests.support.plain_http import HTTP
 from tests.support.tick_site import Chronograf, Kapacitor
 
 __all__ = ["SECRET", "RealSite", "TwoSites"]

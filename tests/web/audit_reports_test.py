@@ -12,10 +12,10 @@ from selenium.webdriver.common.by import By
 
 from mirrorwatch.domain.report import Health
 from mirrorwatch.web.server import Server
-from tests.support.audit_report import an_audit
+from tests.support.audit import an_audit
 from tests.support.builders import NOON, a_report, a_verdict
+from tests.support.http import HTTP
 from tests.support.page import a_tick, wait_for
-from tests.support.plain_http import HTTP
 from tests.support.stage import SetClock, Stage, serve_stage
 
 RUN = "nightly-2026-01-02"

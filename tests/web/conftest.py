@@ -5,9 +5,15 @@ import pytest
 from selenium.webdriver import Chrome
 
 from mirrorwatch.web.server import Server
-from tests.support.browser import open_browser
 from tests.support.builders import NOON
-from tests.support.page import MS, SECOND, TICKS, a_tick, complaints
+from tests.support.page import (
+    MS,
+    SECOND,
+    TICKS,
+    a_tick,
+    complaints,
+    open_browser,
+)
 from tests.support.stage import SetClock, Stage, serve_stage
 
 

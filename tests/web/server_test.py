@@ -2,7 +2,7 @@ import pytest
 
 from mirrorwatch.exceptions import WebError
 from mirrorwatch.web.server import Server
-from tests.support.plain_http import HTTP
+from tests.support.http import HTTP
 from tests.support.stage import Stage, serve_stage
 
 

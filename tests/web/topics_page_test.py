@@ -1,29 +1,44 @@
 """What the page says of topics and of many checks, in a real browser."""
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 import pytest
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.ui import Select
 
+from mirrorwatch.clock import utc_now
+from mirrorwatch.domain.audit.flow_result import TopicTally
 from mirrorwatch.domain.lag.model import LagStatus
+from mirrorwatch.ports import AgentState
+from tests.support.audit import a_night, an_audit
+from tests.support.builders import FLOW, a_canary, a_partition, a_report
 from tests.support.page import (
+    WRONG,
+    a_tick_with_topics,
     come_back,
     complaints,
     content_width,
     emulate,
     lines,
+    rows,
     text,
     until,
     wait_for,
 )
-from tests.support.stage import Stage, serve_stage
-from tests.support.topics_page import WRONG, a_tick_with_topics, rows
-from tests.support.topics_report import (
+from tests.support.page_scenes import all_topics, tasks_in
+from tests.support.reports import (
     MANY,
+    a_lag,
     a_topic,
     many_topics,
-    some_topics,
+    some_configs,
+    some_topic_lags,
 )
+from tests.support.stage import Stage, serve_stage
 
 pytestmark = pytest.mark.browser
 
@@ -37,7 +52,7 @@ def test_topics_are_told_by_how_long_until_loss_and_what_waits(
     browser: Chrome,
 ) -> None:
     stage = Stage()
-    stage.tick(a_tick_with_topics(some_topics(), WRONG, skips=True))
+    stage.tick(a_tick_with_topics(some_topic_lags(), WRONG, skips=True))
     with serve_stage(stage) as server:
         browser.get(server.url)
 
@@ -95,7 +110,7 @@ def test_the_first_lines_say_which_topics_are_late_and_when_they_lose(
             f"{MANY:,} topics keep up · 3 d until loss, were the mirror to",
         )
 
-        stage.tick(a_tick_with_topics(some_topics(), WRONG, skips=True))
+        stage.tick(a_tick_with_topics(some_topic_lags(), WRONG, skips=True))
         come_back(browser)
 
         wait_for(
@@ -166,7 +181,7 @@ def test_all_topics_are_shown_when_the_keyboard_asks_for_them(
 
 def test_a_refresh_changes_words_and_no_elements(browser: Chrome) -> None:
     stage = Stage()
-    stage.tick(a_tick_with_topics(some_topics()))
+    stage.tick(a_tick_with_topics(some_topic_lags()))
     with serve_stage(stage) as server:
         browser.get(server.url)
         wait_for(browser, ".topics-table", "12,345")
@@ -178,7 +193,7 @@ def test_a_refresh_changes_words_and_no_elements(browser: Chrome) -> None:
             a_topic(t.topic, records=t.records + 1, seconds=t.seconds)
             if t.records
             else t
-            for t in some_topics()
+            for t in some_topic_lags()
         ]
 
         stage.tick(a_tick_with_topics(topics))
@@ -227,7 +242,7 @@ def test_a_phone_shows_topics_without_scrolling_sideways(
 ) -> None:
     name = "lsst.sal.MTMount.logevent_" * 4
     topics = [
-        *some_topics(),
+        *some_topic_lags(),
         a_topic(name, records=123_456_789, seconds=9e5, topic_class="x" * 30),
     ]
     stage = Stage()
@@ -245,3 +260,135 @@ def test_a_phone_shows_topics_without_scrolling_sideways(
         assert "elevation\ntelemetry\nstalled" in text(
             browser, ".topics-table"
         )
+
+
+@pytest.fixture
+def page(browser: Chrome) -> Iterator[Chrome]:
+    stage = Stage()
+    stage.tick(a_tick_with_topics(many_topics(behind=80)))
+    with serve_stage(stage) as server:
+        browser.get(server.url)
+        wait_for(browser, ".topics-note", "The worst 10")
+        yield browser
+
+
+def control(page: Chrome, name: str) -> WebElement:
+    return page.find_element(By.CSS_SELECTOR, f".topic-query [id$='{name}']")
+
+
+def header(page: Chrome, number: int) -> WebElement:
+    place = f".topics-table thead th:nth-child({number})"
+    return page.find_element(By.CSS_SELECTOR, place)
+
+
+def wait_for_first(page: Chrome, name: str) -> None:
+    wait_for(page, ".topics-table tbody tr:first-child", name)
+
+
+def test_a_topic_is_found_by_a_part_of_its_name(page: Chrome) -> None:
+    control(page, "search").send_keys("TOPIC_117")
+
+    wait_for(page, ".found", f"2 of {MANY:,} topics")
+    assert [
+        line.split("\t")[0] for line in lines(page, ".topics-table tbody")
+    ] == ["lsst.sal.Subsystem58.topic_1170", "lsst.sal.Subsystem58.topic_1171"]
+    assert complaints(page) == []
+
+
+def test_topics_are_chosen_by_class_and_status(page: Chrome) -> None:
+    Select(control(page, "class")).select_by_visible_text("events")
+
+    wait_for(page, ".found", f"390 of {MANY:,} topics")
+    Select(control(page, "status")).select_by_value("moving")
+    wait_for(page, ".found", f"26 of {MANY:,} topics")
+    # One click leads back.
+    more = page.find_element(By.CSS_SELECTOR, ".topics-more")
+    assert more.text == "Show only the worst"
+    more.send_keys(Keys.ENTER)
+    wait_for(page, ".topics-note", "The worst 10")
+    assert text(page, ".found") == ""
+    assert Select(control(page, "class")).first_selected_option.text == (
+        "every class"
+    )
+
+
+def test_a_column_sorts_by_keyboard_and_says_so(page: Chrome) -> None:
+    topic = header(page, 1).find_element(By.TAG_NAME, "button")
+
+    topic.send_keys(Keys.ENTER)
+
+    wait_for_first(page, "topic_0000")
+    assert header(page, 1).get_attribute("aria-sort") == "ascending"
+    topic.send_keys(Keys.SPACE)
+    wait_for_first(page, "Subsystem9.topic_0199")
+    assert header(page, 1).get_attribute("aria-sort") == "descending"
+    assert page.switch_to.active_element == topic
+    records = header(page, 4).find_element(By.TAG_NAME, "button")
+    assert records.text == "Records"
+    records.send_keys(Keys.ENTER)
+    wait_for_first(page, "topic_0079")
+    assert header(page, 1).get_attribute("aria-sort") is None
+    assert header(page, 4).get_attribute("aria-sort") == "descending"
+
+
+def test_only_the_last_answer_counts_while_somebody_types(
+    page: Chrome,
+) -> None:
+    search = control(page, "search")
+    for letter in "topic_0003":
+        search.send_keys(letter)
+
+    until(page, lambda b: text(b, ".found") == f"1 of {MANY:,} topics")
+    wait_for_first(page, "topic_0003")
+
+
+ONE = AgentState(spooled_points={"influxdb": 1}, lost_points={"influxdb": 1})
+
+
+def test_one_of_everything_is_told_in_the_singular(browser: Chrome) -> None:
+    at = utc_now()
+    topic = a_topic("t", records=1, seconds=90, status=LagStatus.STALLED)
+    configs = some_configs(at)
+    night = a_night(
+        at,
+        topics=(TopicTally(topic="t", source_records=1, target_records=1),),
+    )
+    stage = Stage()
+    stage.tick(
+        a_report(
+            at,
+            flows=[FLOW],
+            observations=[
+                a_canary(at, partitions=[a_partition(last_arrival=at)]),
+                replace(a_lag([topic], at), unknown_partitions=1),
+                replace(all_topics(at), carried=1),
+                replace(configs, compared=1, drifts=configs.drifts[:1]),
+                replace(
+                    tasks_in(at, ["RUNNING"]), unassigned=frozenset({("t", 0)})
+                ),
+                replace(an_audit(at), night=night),
+            ],
+            agent=ONE,
+        )
+    )
+    with serve_stage(stage) as server:
+        browser.get(server.url)
+        wait_for(
+            browser,
+            ".lead-topics",
+            "1 of 1 topic behind, the oldest record waits 1 min 30 s (t) · "
+            "1 partition not known",
+        )
+        for name, told in (
+            ("tasks", "1 partition given to no task"),
+            ("parity", "1 topic · all there, divided alike · "),
+            ("parity", "1 setting differs"),
+            ("audit", "1 record compared up to"),
+        ):
+            wait_for(browser, f".part[data-part='{name}']", told)
+        assert text(browser, ".topics-more") == "Show the topic"
+        fold = text(browser, ".partitions-fold > summary")
+        assert fold.startswith("Canary on 1 partition of ")
+        state = text(browser, "#agent-state")
+        assert "1 point waits to be written · 1 point lost" in state
+        assert complaints(browser) == []

@@ -17,7 +17,7 @@ from mirrorwatch.state import Database
 from mirrorwatch.state.history import History
 from mirrorwatch.wiring.context import FlowParts, WiringContext, to_mirror
 from mirrorwatch.wiring.flows import wire_position
-from tests.domain.resets.world import TICK, World
+from tests.domain.position.world import TICK, World
 from tests.support.builders import NOON
 
 OLD = NOON - timedelta(minutes=1)

@@ -1,10 +1,16 @@
 """Where the ranges of a night begin and end."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 
-from mirrorwatch.domain.audit.plan import AuditSpan
-from tests.support.audit_world import SLACK, World, a_copied_world, lane_of
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mirrorwatch.domain.audit.plan import AuditSpan, Lane
+from mirrorwatch.domain.audit.ranges import PlanningOutcome
+from tests.support.audit_spark import SLACK, World, a_copied_world, lane_of
 
 HOUR = timedelta(hours=1)
 
@@ -144,3 +150,159 @@ def test_records_of_years_ago_do_not_make_thousands_of_nights() -> None:
     while world.night().more:
         pieces += 1
     assert pieces < 60
+
+
+def test_without_timestamps_and_syncs_nothing_is_cut() -> None:
+    world = a_copied_world(syncs_every=None, timestamps=False)
+    world.write(3)
+    outcome = world.night()
+    assert outcome.lane is None
+    (gap,) = outcome.unverifiable
+    assert gap.records == 30
+    assert "no place is known" in gap.reason
+
+
+def test_what_is_still_behind_it_on_the_next_night_is_unverifiable() -> None:
+    world = a_copied_world()
+    world.write(10)
+    world.now += HOUR
+    world.night()
+    world.night()
+    outcome = world.night()
+    assert outcome.stated == ()
+    assert [gap.records for gap in outcome.unverifiable] == [10]
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_what_expired_before_it_was_audited_is_unverifiable(
+    side: str,
+) -> None:
+    world = a_copied_world(20)
+    world.night()
+    world.write(40)
+    world.copy(40)
+    world.commit()
+    world.now += HOUR
+    setattr(world, f"{side}_start", 31)
+    outcome = world.night()
+    (gap,) = outcome.unverifiable
+    assert gap.reason == f"expired at the {side} before it was audited"
+    source, target = world.sides(lane_of(outcome))
+    assert source == target == list(range(33, 60))
+    assert gap.records == 13
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_another_topic_is_audited_anew(number: int) -> None:
+    world = a_copied_world()
+    world.night()
+    ids = list(world.ids)
+    ids[number] = "another"
+    world.ids = (ids[0], ids[1])
+    outcome = world.night()
+    (gap,) = outcome.unverifiable
+    side = ("source", "target")[number]
+    assert f"topic at the {side} was deleted and made again" in gap.reason
+    assert gap.records is None
+
+
+def test_a_log_that_became_shorter_is_told() -> None:
+    world = a_copied_world()
+    world.night()
+    del world.source[20:], world.target[20:], world.stamps[20:]
+    world.syncs = [s for s in world.syncs if s[0] < 20]
+    world.committed = world.position = 20
+    assert "has become shorter" in world.night().unverifiable[0].reason
+
+
+deeds = st.one_of(
+    st.tuples(st.just("write"), st.integers(1, 12)),
+    st.tuples(st.just("late"), st.integers(1, 300)),
+    st.tuples(st.just("copy"), st.integers(1, 12)),
+    st.tuples(st.just("mark"), st.just(0)),
+    st.tuples(st.just("commit"), st.just(0)),
+    st.tuples(st.just("wait"), st.integers(1, 2000)),
+    st.tuples(st.just("expire source"), st.integers(1, 5)),
+    st.tuples(st.just("expire target"), st.integers(1, 5)),
+    st.tuples(st.just("night"), st.integers(0, 3)),
+)
+faults = st.one_of(
+    deeds,
+    st.tuples(st.just("drop"), st.integers(1, 5)),
+    st.tuples(st.just("rewind"), st.integers(1, 9)),
+)
+worlds = st.builds(
+    World,
+    timestamps=st.booleans(),
+    syncs_every=st.sampled_from([None, 1, 2, 7]),
+)
+
+
+def nights(
+    world: World, history: list[tuple[str, int]]
+) -> Iterator[PlanningOutcome]:
+    """Live through a history; return the nights that compare something."""
+    for deed, count in history:
+        if deed != "night":
+            world.do(deed, count)
+            continue
+        outcome = world.night(write=count, copy=count)
+        if outcome.lane is not None:
+            yield outcome
+
+
+@given(st.lists(deeds, max_size=60), worlds)
+def test_a_faithful_mirror_always_gives_two_equal_ranges(
+    history: list[tuple[str, int]], world: World
+) -> None:
+    audited: Lane | None = None
+    sent: list[int] = []
+    arrived: list[int] = []
+    known = True
+    for outcome in nights(world, history):
+        lane = lane_of(outcome)
+        feed = lane.sources[0]
+        if (
+            audited is None
+            or feed.span.start != audited.sources[0].span.end
+            or lane.span.start != audited.span.end
+        ):
+            assert audited is None or outcome.unverifiable
+            sent, arrived, known = [], [], True
+        source, target = world.sides(lane)
+        sent += source
+        arrived += target
+        known = known and (feed.position is not None or not sent)
+        # What waits while no position is known is carried, and found later.
+        waiting = sent[len(arrived) :]
+        assert arrived == sent[: len(arrived)]
+        assert not (known and waiting)
+        beyond = world.target[lane.span.end :]
+        assert all(
+            feed.position is None
+            or offset >= feed.position
+            or offset in beyond
+            for offset in waiting
+        )
+        audited = lane
+
+
+@given(st.lists(faults, max_size=60), worlds)
+def test_only_what_was_dropped_is_missing_below_a_position(
+    history: list[tuple[str, int]], world: World
+) -> None:
+    audited = 0
+    for outcome in nights(world, history):
+        lane = lane_of(outcome)
+        (feed,) = lane.sources
+        assert feed.span.start >= audited
+        assert feed.span.end >= feed.span.start
+        assert lane.span.end >= lane.span.start
+        audited = feed.span.end
+        there = set(world.target[: lane.retained.end])
+        missing = {
+            offset
+            for offset in world.sides(lane)[0]
+            if offset < (feed.position or 0)
+        } - there
+        assert missing <= world.dropped

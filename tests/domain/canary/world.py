@@ -16,6 +16,9 @@ from mirrorwatch.domain.canary.tracker import (
     settle,
 )
 
+__all__ = ["LATER", "PROOF", "see", "warmed"]
+
+
 START = datetime(2026, 1, 1, tzinfo=UTC)
 DEADLINE = timedelta(seconds=30)
 GRACE = timedelta(seconds=10)
@@ -130,3 +133,42 @@ class World:
     def _advance(self) -> None:
         self.at += 1
         self.furthest = max(self.furthest, self.at)
+
+
+PROOF = Proof(
+    origin="Committed offset",
+    position=2,
+    seen_at=START + timedelta(seconds=60),
+    counts_at=START + timedelta(seconds=60),
+    end=1,
+    incarnation=1,
+)
+LATER = START + timedelta(hours=1)
+
+
+def warmed(*, sent: int = 2) -> Ledger:
+    """Return a ledger whose probes are acked, the first one arrived."""
+    ledger = Ledger(flow="f", partition=0)
+    for offset in range(sent):
+        probe = ledger.send(START)
+        ledger.ack(probe.sequence, offset, START)
+    see(ledger, 1, at=0)
+    return ledger
+
+
+def see(
+    ledger: Ledger,
+    sequence: int,
+    *,
+    at: int,
+    after: float = 1,
+    away: float = 0,
+) -> object:
+    seen_at = START + timedelta(seconds=after)
+    seen = Arrival(
+        sequence=sequence,
+        target_offset=at,
+        seen_at=seen_at,
+        absent_until=seen_at - timedelta(seconds=away),
+    )
+    return arrive(ledger, seen, DEADLINE)

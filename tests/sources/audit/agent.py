@@ -20,8 +20,8 @@ from mirrorwatch.sources.audit.worker import (
 )
 from mirrorwatch.state import Database
 from mirrorwatch.state.documents import DocumentStore
-from tests.support.audit_job import audit_command
-from tests.support.audits import NIGHT
+from tests.support.audit import NIGHT
+from tests.support.audit_run import audit_command
 from tests.support.stage import SetClock
 from tests.support.watch import wait_until
 

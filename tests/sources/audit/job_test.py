@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mirrorwatch.sources.audit.job import AuditProcess, JobSettings
-from tests.support.audit_job import audit_command
+from tests.support.audit_run import audit_command
 from tests.support.watch import wait_until
 
 SECONDS = 60.0

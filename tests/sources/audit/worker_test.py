@@ -1,14 +1,24 @@
 """When audits are started, and what becomes of them."""
 
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from mirrorwatch.config.types import to_trigger
 from mirrorwatch.domain.report import Health
+from mirrorwatch.exceptions import StateError
+from mirrorwatch.sources.audit.worker import Schedule
 from mirrorwatch.state import Database
 from mirrorwatch.state.audits import write_audit
-from tests.sources.audit.agent import DAY, HOUR, Agent
-from tests.support.audits import NIGHT, a_finished, a_result
+from tests.sources.audit.agent import DAY, HOUR, MINUTE, Agent, diary_of
+from tests.support.audit import NIGHT, a_count, a_finding, a_finished, a_result
+from tests.support.watch import wait_until
 
 
 def test_an_audit_is_started_when_it_is_due_and_read_when_it_is_over(
@@ -95,3 +105,238 @@ def test_one_that_hangs_is_late_then_stopped_and_no_second_starts_beside_it(
     assert agent.outcome == "timeout"
     assert agent.verdict().health is Health.WARNING
     assert "had not ended after 6 h" in agent.verdict().reason
+
+
+AT = datetime(2026, 11, 21, 12, 30, 15, tzinfo=UTC)
+ONE_MINUTE = timedelta(minutes=1)
+SANTIAGO = ZoneInfo("America/Santiago")
+
+
+def utc(*when: int) -> datetime:
+    return datetime(*when, tzinfo=UTC)  # type: ignore[arg-type, misc]
+
+
+@pytest.mark.parametrize(
+    ("crontab", "last", "following"),
+    [
+        ("0 2 * * *", utc(2026, 11, 21, 2), utc(2026, 11, 22, 2)),
+        ("* * * * *", utc(2026, 11, 21, 12, 30), utc(2026, 11, 21, 12, 31)),
+        ("0 0 29 2 *", utc(2024, 2, 29), utc(2028, 2, 29)),
+        ("0 3 * * 1", utc(2026, 11, 16, 3), utc(2026, 11, 23, 3)),
+    ],
+)
+def test_the_last_and_the_next_time(
+    crontab: str, last: datetime, following: datetime
+) -> None:
+    schedule = Schedule(to_trigger(crontab))
+    assert schedule.last(AT) == last
+    assert schedule.next(AT) == following
+
+
+def test_an_audit_is_due_at_its_minute_and_not_before() -> None:
+    schedule = Schedule(to_trigger("0 2 * * *"), SANTIAGO)
+    due = utc(2026, 11, 21, 5)
+    assert schedule.last(due) == due
+    assert schedule.next(due) == due + timedelta(days=1)
+    assert schedule.last(due - timedelta(seconds=1)) == due - timedelta(days=1)
+    # The day that it is named after is that of its own zone.
+    late = Schedule(to_trigger("30 23 * * *"), SANTIAGO)
+    last = late.last(utc(2026, 11, 21, 2, 45))
+    assert last is not None
+    assert f"{last:%Y-%m-%d}" == "2026-11-20"
+
+
+@given(
+    st.sampled_from(["0 2 * * *", "30 2 * * *", "0 0 * * *", "15 4 * * mon"]),
+    st.sampled_from(["UTC", "Europe/Berlin", "America/Santiago"]),
+    st.integers(0, 3 * 366 * 24 * 60),
+)
+def test_no_time_lies_between_the_last_and_the_next(
+    crontab: str, zone: str, minutes: int
+) -> None:
+    schedule = Schedule(to_trigger(crontab), ZoneInfo(zone))
+    at = utc(2024, 1, 1, 12) + minutes * ONE_MINUTE
+    last, following = schedule.last(at), schedule.next(at)
+    assert last is not None
+    assert following is not None
+    assert last <= at < following
+    assert schedule.next(last) == following
+
+
+@pytest.mark.parametrize("crontab", ["0 0 * * *", "30 2 * * *", "0 3 * * *"])
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/Santiago"])
+def test_every_day_of_a_year_has_its_night(crontab: str, zone: str) -> None:
+    schedule = Schedule(to_trigger(crontab), ZoneInfo(zone))
+    at = utc(2024, 1, 1, 12)
+    days: list[date] = []
+    while len(days) < 366:
+        following = schedule.next(at)
+        assert following is not None
+        at = following
+        days.append(at.date())
+        assert schedule.last(at + ONE_MINUTE / 2) == at
+    first = days[0]
+    assert days == [first + timedelta(days=n) for n in range(366)]
+
+
+def test_an_agent_that_starts_none_judges_those_of_others(
+    tmp_path: Path, database: Database
+) -> None:
+    agent = Agent(tmp_path, database, act=None, now=NIGHT + HOUR)
+    assert agent.verdict().health is Health.UNKNOWN
+    write_audit(tmp_path / "out", a_finished(a_result(at=NIGHT)))
+    agent.look(NIGHT + HOUR + MINUTE)
+    assert agent.verdict().health is Health.OK
+    agent.look(NIGHT + DAY + 3 * HOUR)
+    assert agent.verdict().health is Health.WARNING
+    # One who comes later must not take the old night for the last one.
+    late = Agent(tmp_path, Database(None), act=None, now=agent.clock.now)
+    assert late.verdict().health is Health.WARNING
+
+
+def test_an_ad_hoc_audit_changes_nothing(
+    tmp_path: Path, database: Database
+) -> None:
+    agent = Agent(tmp_path, database)
+    agent.run(NIGHT)
+    asked = a_result(a_finding(), at=NIGHT + HOUR, nightly=False)
+    write_audit(tmp_path / "out", a_finished(asked))
+    agent.look(NIGHT + 2 * HOUR)
+    assert agent.verdict().health is Health.OK
+
+
+def test_a_broken_result_is_unknown_until_a_good_one_comes(
+    tmp_path: Path, database: Database
+) -> None:
+    agent = Agent(tmp_path, database)
+    agent.run(NIGHT)
+    broken = tmp_path / "out" / "runs" / "nightly-2026-11-22"
+    broken.mkdir()
+    (broken / "result.json").write_text("{")
+    agent.look(NIGHT + HOUR)
+    verdict = agent.verdict()
+    assert verdict.health is Health.UNKNOWN
+    assert "The newest audit cannot be read: " in verdict.reason
+    agent.look(NIGHT + 2 * HOUR)
+    assert agent.verdict().health is Health.UNKNOWN
+    assert agent.run(NIGHT + DAY) == "finished"
+    assert agent.verdict().health is Health.OK
+
+
+def test_a_result_that_could_not_be_written_down_is_not_forgotten(
+    tmp_path: Path, database: Database
+) -> None:
+    agent = Agent(tmp_path, database, act=None)
+    write_audit(tmp_path / "out", a_finished(a_result(a_finding(), at=NIGHT)))
+    agent.at(NIGHT + MINUTE)
+    with database.transaction() as sql:
+        sql.execute("ALTER TABLE document RENAME TO gone")
+    with pytest.raises(StateError):
+        agent.worker.step()
+    with database.transaction() as sql:
+        sql.execute("ALTER TABLE gone RENAME TO document")
+    agent.worker.step()
+    assert agent.verdict().health is Health.CRITICAL
+    later = Agent(tmp_path, database, act=None, now=NIGHT + HOUR)
+    assert later.verdict().health is Health.CRITICAL
+
+
+def test_what_keeps_it_from_starting_is_unknown(
+    tmp_path: Path, database: Database
+) -> None:
+    write_audit(tmp_path / "out", a_finished(a_result(at=NIGHT)))
+    now = NIGHT + HOUR
+    agent = Agent(
+        tmp_path, database, act=None, now=now, problems=("No PySpark",)
+    )
+    assert agent.verdict().health is Health.UNKNOWN
+    assert agent.verdict().reason == "No PySpark"
+
+
+def test_the_report_is_offered_once_it_is_there(
+    tmp_path: Path, database: Database
+) -> None:
+    result = a_result(at=NIGHT, topics=(a_count("t"),))
+    write_audit(tmp_path / "out", a_finished(result))
+    agent = Agent(tmp_path, database, act=None, now=NIGHT + HOUR)
+    assert "report" not in agent.verdict().evidence
+    run = tmp_path / "out" / "runs" / result.id
+    (run / "report.html").write_text("<p>")
+    agent.look(NIGHT + HOUR + MINUTE)
+    assert agent.seen.report == result.id
+    assert agent.verdict().evidence["report"] == f"/audit/{result.id}"
+
+
+def is_gone(pid: int) -> bool:
+    """Tell whether a process has ended, though nobody may have looked."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    return text.rpartition(")")[2].split()[0] == "Z"
+
+
+def leave(folder: Path, database: Database, **attempt: Any) -> None:
+    """Leave an attempt in the diary as an earlier agent would have."""
+    Agent(folder, database, act="nothing").run(NIGHT)
+    diary = diary_of(database)
+    kept = diary.load()
+    assert kept.attempt is not None
+    diary.save(replace(kept, attempt=replace(kept.attempt, **attempt)))
+
+
+@pytest.mark.slow
+def test_one_that_was_stopped_with_the_agent_is_started_again_in_time(
+    tmp_path: Path, database: Database
+) -> None:
+    agent = Agent(tmp_path, database, act="hang")
+    agent.at(NIGHT)
+    agent.step_until((tmp_path / "pids").exists)
+    agent.worker.close()
+    for pid in (tmp_path / "pids").read_text().split():
+        wait_until(lambda: is_gone(int(pid)))  # noqa: B023
+    again = Agent(tmp_path, database, now=NIGHT + HOUR)
+    again.step_until(lambda: again.outcome == "finished")
+    assert again.verdict().health is Health.OK
+
+
+def test_one_that_was_stopped_is_not_started_again_too_late(
+    tmp_path: Path, database: Database
+) -> None:
+    leave(tmp_path, database, outcome="stopped")
+    agent = Agent(tmp_path, database, now=NIGHT + 3.1 * HOUR)
+    assert agent.outcome == "stopped"
+    assert "was stopped together with the agent" in agent.verdict().reason
+
+
+def test_one_whose_agent_was_killed_is_not_tried_again(
+    tmp_path: Path, database: Database
+) -> None:
+    leave(tmp_path, database, outcome="running", ended_at=None)
+    agent = Agent(tmp_path, database, now=NIGHT + MINUTE)
+    assert agent.outcome == "abandoned"
+    assert "was cut short when the agent was killed" in agent.verdict().reason
+    # The next night is another matter.
+    assert agent.run(NIGHT + DAY) == "finished"
+    assert agent.verdict().health is Health.OK
+
+
+def test_a_night_on_which_the_agent_was_down_is_missed(
+    tmp_path: Path, database: Database
+) -> None:
+    agent = Agent(tmp_path, database)
+    agent.run(NIGHT)
+    agent.worker.close()
+    later = Agent(tmp_path, database, now=NIGHT + DAY + 4 * HOUR)
+    assert later.outcome == "finished"
+    verdict = later.verdict()
+    assert verdict.health is Health.WARNING
+    assert "since the one that was due at 2026-11-22 02:00" in verdict.reason
+
+
+def test_a_new_agent_misses_nothing_of_the_time_before_it(
+    tmp_path: Path, database: Database
+) -> None:
+    agent = Agent(tmp_path, database, now=NIGHT + 4 * HOUR)
+    assert agent.outcome is None
+    assert "No audit of this flow has run yet" in agent.verdict().reason

@@ -4,15 +4,29 @@ import json
 import struct
 from datetime import UTC, datetime
 from io import BytesIO
-from typing import Any
+from typing import Any, cast
 
 import fastavro
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorwatch.domain.canary.model import PROBE_BYTES, ProbeMessage
-from mirrorwatch.sources.canary.avro import SCHEMA, Avro, is_same_schema
+from mirrorwatch.domain.observations import Problem
+from mirrorwatch.domain.report import Health
+from mirrorwatch.exceptions import SourceUnavailableError
+from mirrorwatch.sources.canary.avro import (
+    AGAIN,
+    PROVED,
+    SCHEMA,
+    WAITING,
+    Avro,
+    Registrar,
+    is_same_schema,
+)
 from mirrorwatch.sources.canary.encoding import Json, decode
+from mirrorwatch.sources.canary.source import CanarySettings, CanaryState
+from mirrorwatch.sources.registry import Registry
+from tests.support.builders import FLOW
 
 messages = st.builds(
     ProbeMessage,
@@ -118,3 +132,169 @@ def test_another_schema_is_not_the_same() -> None:
     assert not is_same_schema(json.dumps(schema))
     for text in ("", "{", "[]", "{}", '"string"', '{"type": "record"}', "7"):
         assert not is_same_schema(text)
+
+
+SUBJECT = "canary-value"
+
+
+class FakeRegistry:
+    """Has schemas, and may be away or not be written to."""
+
+    def __init__(self, cluster: str) -> None:
+        self.cluster = cluster
+        self.schemas: dict[int, str] = {}
+        self.next_id = 1
+        self.away = self.read_only = False
+        self.asked = 0
+
+    def _answer(self) -> None:
+        self.asked += 1
+        if self.away:
+            raise SourceUnavailableError(
+                f"{self.cluster} is away", source="r", cluster=self.cluster
+            )
+
+    def find(self, subject: str, schema: str) -> int | None:
+        self._answer()
+        assert subject == SUBJECT
+        found = [i for i, text in self.schemas.items() if text == schema]
+        return found[0] if found else None
+
+    def register(self, subject: str, schema: str) -> int:
+        self._answer()
+        assert (subject, self.read_only) == (SUBJECT, False)
+        self.schemas[self.next_id] = schema
+        return self.next_id
+
+    def schema(self, schema_id: int) -> str | None:
+        self._answer()
+        return self.schemas.get(schema_id)
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class Stage:
+    """A registrar between two registries, and a clock."""
+
+    def __init__(self, *, with_target: bool = True) -> None:
+        self.now = 0.0
+        self.source, self.target = FakeRegistry("summit"), FakeRegistry("ldf")
+        self.encoding, self.board = Avro(), CanaryState()
+        target = cast("Registry", self.target) if with_target else None
+        self.registrar = Registrar(
+            settings=CanarySettings(
+                flow=FLOW, topic="canary", remote_topic="canary"
+            ),
+            encoding=self.encoding,
+            source=cast("Registry", self.source),
+            target=target,
+            board=self.board,
+            clock=lambda: self.now,
+        )
+
+    def after(self, seconds: float) -> tuple[Problem, ...]:
+        self.now += seconds
+        self.registrar.step()
+        return self.board.schema_problems()
+
+
+def test_the_schema_is_registered_once_and_then_only_looked_at() -> None:
+    stage = Stage()
+    assert not stage.encoding.ready
+    assert stage.after(0) == ()
+    assert stage.encoding.schema_id == 1
+    assert stage.source.schemas == {1: SCHEMA}
+    asked = stage.source.asked
+    assert stage.after(AGAIN - 1) == ()
+    assert stage.source.asked == asked
+    stage.source.read_only = True
+    assert stage.after(1) == ()
+    assert stage.source.asked == asked + 1
+
+
+def test_a_schema_that_another_registered_needs_no_right_to_write() -> None:
+    stage = Stage()
+    stage.source.schemas, stage.source.read_only = {9: SCHEMA}, True
+    assert stage.after(0) == ()
+    assert stage.encoding.schema_id == 9
+
+
+def test_no_probe_can_be_written_until_the_registry_has_the_schema() -> None:
+    stage = Stage()
+    stage.source.away = True
+    (problem,) = stage.after(0)
+    assert problem == Problem(
+        Health.UNKNOWN,
+        "summit is away. No probe is sent until the registry has the schema "
+        "canary-value",
+    )
+    assert not stage.encoding.ready
+    stage.source.away = False
+    assert stage.after(WAITING) == ()
+    assert stage.encoding.ready
+
+
+def test_probes_go_on_while_a_known_registry_is_away() -> None:
+    stage = Stage()
+    stage.after(0)
+    stage.source.away = True
+    (problem,) = stage.after(AGAIN)
+    assert problem.health is Health.UNKNOWN
+    assert problem.text.endswith("Probes go on with schema id 1")
+    assert stage.encoding.ready
+
+
+def test_a_registry_that_lost_the_schema_gets_it_again() -> None:
+    stage = Stage()
+    stage.after(0)
+    stage.source.schemas, stage.source.next_id = {}, 5
+    assert stage.after(AGAIN) == ()
+    assert stage.encoding.schema_id == 5
+
+
+def test_what_readers_cannot_resolve_is_told_until_they_can() -> None:
+    stage = Stage()
+    stage.after(0)
+    assert stage.target.asked == 0
+    stage.encoding.arrived_id = 1
+    (problem,) = stage.after(1)
+    assert problem.health is Health.WARNING
+    assert "readers at ldf cannot decode" in problem.text
+    assert "schema id 1 is unknown at its registry" in problem.text
+    stage.target.schemas[1] = '{"type": "record", "name": "x", "fields": []}'
+    (problem,) = stage.after(AGAIN)
+    assert "schema id 1 is another schema at its registry" in problem.text
+    stage.target.schemas[1] = SCHEMA
+    assert stage.after(AGAIN - 1) == (problem,)
+    assert stage.after(1) == ()
+
+
+def test_what_is_proved_is_seldom_asked_for_but_a_new_id_at_once() -> None:
+    stage = Stage()
+    stage.target.schemas[1] = SCHEMA
+    stage.encoding.arrived_id = 1
+    assert stage.after(0) == ()
+    assert stage.after(PROVED - 1) == ()
+    assert stage.target.asked == 1
+    stage.encoding.arrived_id = 2
+    (problem,) = stage.after(0)
+    assert "schema id 2 is unknown" in problem.text
+    stage.encoding.arrived_id = 1
+    assert stage.after(0) == ()
+
+
+def test_a_target_registry_that_is_away_leaves_the_question_open() -> None:
+    stage = Stage()
+    stage.target.away = True
+    stage.encoding.arrived_id = 1
+    (problem,) = stage.after(0)
+    assert problem.health is Health.UNKNOWN
+    assert "Whether readers at ldf can decode" in problem.text
+    assert stage.encoding.ready
+
+
+def test_without_a_registry_at_the_target_nothing_is_asked_there() -> None:
+    stage = Stage(with_target=False)
+    stage.encoding.arrived_id = 1
+    assert stage.after(0) == ()

@@ -1,0 +1,410 @@
+"""Every rule fires for its fault and for no other, played by promtool."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from mirrorwatch.bundled_files import bundled_folder
+from mirrorwatch.domain.checks import CHECKS
+from mirrorwatch.domain.report import Health
+from mirrorwatch_alerting import ALERTS, Alert
+from mirrorwatch_alerting.alerts import (
+    Above,
+    Grows,
+    Old,
+    Silent,
+    Vanished,
+    WhenHealth,
+)
+from tests.support.alert_servers import (
+    FLOW,
+    OTHER,
+    Story,
+    check_stories,
+    health_of,
+)
+from tests.support.alerts import (
+    AFTER,
+    BEGIN,
+    BY_NAME,
+    LONG_STEP,
+    ONCE,
+    STEP,
+    at,
+    expected,
+    fault_of,
+    steps_of,
+)
+
+pytestmark = pytest.mark.slow
+
+RULES = bundled_folder("alerts") / "prometheus" / "mirrorwatch.yaml"
+MAINTENANCE = f'mirrorwatch_maintenance{{flow="{FLOW}"}}'
+LAST_TICK = "mirrorwatch_last_tick_timestamp_seconds"
+BAD = (Health.CRITICAL, Health.WARNING, Health.UNKNOWN)
+
+FAULTS = [fault_of(check, health) for check in CHECKS for health in BAD]
+
+
+@pytest.mark.parametrize("step", [STEP, LONG_STEP])
+def test_each_check_fires_for_its_fault_only_and_resolves(
+    step: timedelta, tmp_path: Path
+) -> None:
+    stories = [story for story in FAULTS if story.step == step]
+    assert stories
+    check_stories(RULES, tmp_path, stories)
+
+
+def test_every_alert_of_a_check_is_fired_by_one_of_these_faults() -> None:
+    judged = {a.name for a in ALERTS if isinstance(a.when, WhenHealth)}
+    assert set().union(*(story.ever for story in FAULTS)) == judged
+
+
+def test_maintenance_holds_new_alerts_and_lets_go_of_none(
+    tmp_path: Path,
+) -> None:
+    check_stories(RULES, tmp_path, [s for h in BAD for s in held(h)])
+
+
+def held(health: Health) -> Iterator[Story]:
+    """Tell what maintenance does before alerts of all checks fire, and
+    afterwards.
+    """
+    names = set().union(*(expected(check, health) for check in CHECKS))
+    soon = {n for n in names if BY_NAME[n].hold < timedelta(hours=1)}
+    assert soon
+    long = max(steps_of(n) for n in soon) + 10
+    ended = BEGIN + long
+    bad = health.value
+    yield Story(
+        name=f"{health.label} is not told in maintenance",
+        step=STEP,
+        steps=ended + long,
+        series={
+            MAINTENANCE: f"1x{ended - 1} 0x{long}",
+            **{
+                health_of(c): f"0x{BEGIN - 1} {bad}x{2 * long}" for c in CHECKS
+            },
+        },
+        fires={
+            ended: set(),
+            # It has to hold from the end of maintenance on.
+            ended + min(map(steps_of, soon)) - 1: set(),
+            ended + long - 1: at(soon),
+        },
+        ever=soon,
+    )
+    mended = ended + long
+    yield Story(
+        name=f"{health.label} stays told through maintenance",
+        step=STEP,
+        steps=mended + AFTER,
+        series={
+            MAINTENANCE: f"0x{ended - 1} 1x{long + AFTER}",
+            **{
+                health_of(c): f"0x{BEGIN - 1} {bad}x{2 * long - 1} 0x{AFTER}"
+                for c in CHECKS
+            },
+        },
+        fires={mended - 1: at(soon), mended + 1: set()},
+        ever=soon,
+    )
+
+
+def test_an_alert_stays_when_its_data_stop_and_the_silence_is_told(
+    tmp_path: Path,
+) -> None:
+    told = expected("lag", Health.CRITICAL)
+    gone, back, steps = 50, 80, 100
+    silence = f"stale _x{back - gone - 1} 0x{steps - back}"
+    series = {
+        **{health_of(c, f): "0" for c in CHECKS for f in (FLOW, OTHER)},
+        **{
+            f'mirrorwatch_{what}{{flow="{flow}"}}': "0"
+            for what in ("health", "maintenance")
+            for flow in (FLOW, OTHER)
+        },
+    }
+    data = dict.fromkeys(series, f"0x{gone - 1} {silence}")
+    lag = f"0x{BEGIN - 1} 3x{gone - BEGIN - 1} {silence}"
+    ticks = f"0+60x{gone - 1} stale _x{back - gone - 1} {60 * back}+60x20"
+    story = Story(
+        name="the agent dies while an alert fires",
+        step=STEP,
+        steps=steps,
+        series=data | {health_of("lag"): lag, LAST_TICK: ticks},
+        fires={
+            gone: at(told),
+            gone + 4: at(told),
+            gone + 6: at(told) | {("MirrorwatchAgentSilent", "")},
+            back - 1: at(told) | {("MirrorwatchAgentSilent", "")},
+            back + 1: set(),
+        },
+        ever=told | {"MirrorwatchAgentSilent"},
+    )
+    check_stories(RULES, tmp_path, [story])
+
+
+def test_the_agents_own_alerts_fire_for_their_faults_only(
+    tmp_path: Path,
+) -> None:
+    own = [a for a in ALERTS if not isinstance(a.when, WhenHealth)]
+    check_stories(RULES, tmp_path, [own_fault(alert) for alert in own])
+
+
+def own_fault(alert: Alert) -> Story:
+    """One bad sample where there is such a thing, a fault, its end."""
+    hold, flow, delay = steps_of(alert.name), "", 0
+    mended = BEGIN + hold + 10
+    bad = mended - BEGIN - 1
+    match alert.when:
+        case Silent():
+            # A site that never had an agent; see above for one that dies.
+            fires = {hold - 1: set(), hold + 1: at({alert.name}, flow)}
+            return Story(
+                name=alert.name,
+                step=STEP,
+                steps=hold + 10,
+                series={LAST_TICK: "_"},
+                fires=fires,
+                ever={alert.name},
+            )
+        case Vanished(metric=metric):
+            flow = FLOW
+            name = f'{metric.name}{{flow="{FLOW}"}}'
+            values = f"0x{BEGIN - 1} stale _x{bad} 0x{AFTER}"
+        case Old(metric=metric, age=age):
+            name = metric.name
+            delay = age // STEP
+            values = (
+                f"0+60x{BEGIN - 1} {BEGIN * 60}x{bad} {mended * 60}+60x{AFTER}"
+            )
+        case Above(metric=metric, bound=bound, below=below):
+            name = f'{metric.name}{{sink="influxdb"}}'
+            well, ill = (bound, 0) if below else (0, 100)
+            values = (
+                f"{well}x{ONCE - 1} {ill} {well}x{BEGIN - ONCE - 2} "
+                f"{ill}x{bad} {well}x{AFTER}"
+            )
+        case Grows(metric=metric, within=within):
+            name = f'{metric.name}{{sink="influxdb"}}'
+            values = f"7x{BEGIN - 1} 9x60"
+            mended = BEGIN + within // STEP
+        case WhenHealth():
+            raise AssertionError(alert)
+    return Story(
+        name=alert.name,
+        step=STEP,
+        steps=mended + AFTER,
+        series={name: values},
+        fires={
+            BEGIN + delay + hold - 1: set(),
+            BEGIN + delay + hold + 1: at({alert.name}, flow),
+            mended + 2: set(),
+        },
+        ever={alert.name},
+    )
+
+
+SCRAPE = timedelta(seconds=15)
+MINUTE = 4
+"""In scrapes."""
+
+MISSED = "stale"
+"""What Prometheus writes for each series of a scrape that failed."""
+
+LOST = 'mirrorwatch_sink_lost_points_total{sink="influxdb"}'
+
+
+def series(*runs: tuple[int, str]) -> str:
+    """Return values in promtool's notation: patterns, by their scrapes."""
+    return " ".join(
+        values[n % len(values)]
+        for length, pattern in runs
+        for values in [pattern.split()]
+        for n in range(length)
+    )
+
+
+def ticks(*runs: tuple[int, str]) -> str:
+    """Return times of the last tick where there are any in a pattern."""
+    values = series(*runs).split()
+    seconds = int(SCRAPE.total_seconds())
+    return " ".join(
+        v if v == MISSED else str(n * seconds) for n, v in enumerate(values)
+    )
+
+
+def test_neither_not_knowing_nor_a_good_moment_ends_an_alert(
+    tmp_path: Path,
+) -> None:
+    told = expected("lag", Health.CRITICAL)
+    blind = told | expected("lag", Health.UNKNOWN)
+    minutes = [(4, "0"), (20, "3"), (20, "1"), (10, "3")]
+    runs = [(n * MINUTE, value) for n, value in minutes]
+    runs += [(2, "0"), (5 * MINUTE, "3"), (5 * MINUTE, "0")]
+    story = Story(
+        name="critical, not known for long, well for a moment, well",
+        step=SCRAPE,
+        steps=sum(n for n, _ in runs),
+        series={health_of("lag"): series(*runs)},
+        fires={
+            25 * MINUTE: at(told),
+            43 * MINUTE: at(blind),
+            # What cannot be told is over, the rest is not.
+            46 * MINUTE: at(told),
+            54 * MINUTE + 1: at(told),
+            58 * MINUTE: at(told),
+            62 * MINUTE: set(),
+        },
+        ever=blind,
+    )
+    check_stories(RULES, tmp_path, [story])
+
+
+@pytest.mark.parametrize("check", ["canary", "audit"])
+def test_a_check_that_is_bad_and_not_known_by_turns_makes_a_ticket(
+    check: str, tmp_path: Path
+) -> None:
+    told = {f"Mirrorwatch{check.capitalize()}Warning"}
+    runs = [(8, "0"), (20 * MINUTE, "3 3 1 1 1 1"), (4 * MINUTE, "0")]
+    story = Story(
+        name=f"{check}: never well and never critical for long",
+        step=SCRAPE,
+        steps=sum(n for n, _ in runs),
+        series={health_of(check): series(*runs)},
+        fires={20 * MINUTE: at(told), 25 * MINUTE: set()},
+        ever=told,
+    )
+    check_stories(RULES, tmp_path, [story])
+
+
+def test_a_single_bad_sample_is_nothing_whatever_is_missing_or_unknown(
+    tmp_path: Path,
+) -> None:
+    stories = [
+        Story(
+            name=f"one bad sample, then {then}",
+            step=SCRAPE,
+            steps=sum(n for n, _ in runs),
+            series={
+                health_of(check): series(*runs) for check in ("skips", "tasks")
+            },
+            fires={},
+        )
+        for then in (MISSED, "1")
+        for runs in [
+            [(8, "0"), (1, "3"), (14 * MINUTE, then), (4 * MINUTE, "0")]
+        ]
+    ]
+    check_stories(RULES, tmp_path, stories)
+
+
+def test_scrapes_that_fail_now_and_then_do_not_silence_an_alert(
+    tmp_path: Path,
+) -> None:
+    critical = expected("lag", Health.CRITICAL)
+    every = [(8, "0"), (20 * MINUTE, f"3 3 {MISSED}"), (4 * MINUTE, "0")]
+    # It dies soon after each start, before it knows anything.
+    loop = [(8, "0"), (20 * MINUTE, f"1 {' '.join([MISSED] * 5)}"), (16, "0")]
+    restless = {
+        name for c in CHECKS for name in expected(c, Health.UNKNOWN)
+    } - {"MirrorwatchAuditUnknown"}
+    stories = [
+        Story(
+            name="each third scrape fails",
+            step=SCRAPE,
+            steps=sum(n for n, _ in every),
+            series={
+                health_of("lag"): series(*every),
+                LAST_TICK: ticks(*every),
+                'mirrorwatch_sink_up{sink="influxdb"}': series(
+                    (8, "1"), (20 * MINUTE, f"0 0 {MISSED}"), (16, "1")
+                ),
+            },
+            fires={
+                20 * MINUTE: at(critical) | at({"MirrorwatchSinkDown"}, ""),
+                25 * MINUTE: set(),
+            },
+            ever=critical | {"MirrorwatchSinkDown"},
+        ),
+        Story(
+            name="the agent dies and is started again and again",
+            step=SCRAPE,
+            steps=sum(n for n, _ in loop),
+            series={
+                **{health_of(check): series(*loop) for check in CHECKS},
+                LAST_TICK: ticks(*loop),
+            },
+            fires={20 * MINUTE: at(restless), 25 * MINUTE: set()},
+            ever=restless,
+        ),
+    ]
+    check_stories(RULES, tmp_path, stories)
+
+
+def test_an_agent_that_dies_beside_another_is_told_by_its_flows(
+    tmp_path: Path,
+) -> None:
+    well, gone = 10 * MINUTE, 20 * MINUTE
+    dies = series((well, "0"), (gone, MISSED))
+    none = f"_x{well + gone}"
+    other = f'mirrorwatch_health{{flow="{OTHER}"}}'
+    unwatched = {"MirrorwatchFlowUnwatched"}
+    story = Story(
+        name="one of two agents dies",
+        step=SCRAPE,
+        steps=well + gone,
+        series={
+            **{health_of(c): dies for c in CHECKS},
+            f'mirrorwatch_health{{flow="{FLOW}"}}': dies,
+            f'mirrorwatch_maintenance{{flow="{FLOW}"}}': dies,
+            other: none,
+            f'mirrorwatch_health{{flow="{OTHER}", instance="b"}}': series(
+                (well + gone, "0")
+            ),
+        },
+        fires={well + 4 * MINUTE: set(), well + 6 * MINUTE: at(unwatched)},
+        ever=unwatched,
+    )
+    check_stories(RULES, tmp_path, [story])
+
+
+def test_an_agent_that_moves_takes_its_alerts_along(tmp_path: Path) -> None:
+    told = expected("lag", Health.CRITICAL)
+    before, after = 20 * MINUTE, 10 * MINUTE
+    lag = health_of("lag").removesuffix("}")
+    story = Story(
+        name="from one machine to another",
+        step=SCRAPE,
+        steps=before + after,
+        series={
+            health_of("lag"): f"_x{before}",
+            f'{lag}, instance="a"}}': series((before, "3"), (after, MISSED)),
+            f'{lag}, instance="b"}}': series((before + 6, "_"), (after, "3")),
+        },
+        fires={n: at(told) for n in range(before, before + 12, 3)},
+        ever=told,
+    )
+    check_stories(RULES, tmp_path, [story])
+
+
+def test_a_counter_that_begins_again_is_no_loss_but_what_it_counts_is(
+    tmp_path: Path,
+) -> None:
+    name = "MirrorwatchSinkLosesPoints"
+    half = 10 * MINUTE
+    again = [
+        Story(
+            name=f"an agent is started again and has lost {lost}",
+            step=SCRAPE,
+            steps=3 * half,
+            series={LOST: series((half, "7"), (half, "0"), (half, lost))},
+            fires={half + 8: set(), 2 * half + 8: at(fired, "")},
+            ever=fired,
+        )
+        for lost, fired in (("0", set[str]()), ("2", {name}))
+    ]
+    check_stories(RULES, tmp_path, again)

@@ -1,0 +1,410 @@
+"""The verdict on what an audit found, and on what it could not."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mirrorwatch.domain.audit import metrics as audit
+from mirrorwatch.domain.audit.check import AuditLimits, judge_audit
+from mirrorwatch.domain.audit.flow_result import (
+    MOST_FINDINGS,
+    Attempt,
+    FlowResult,
+    Outcome,
+    TopicTally,
+    add_flow_result,
+    flow_result_of,
+    join,
+)
+from mirrorwatch.domain.audit.plan import Stated, Unverifiable
+from mirrorwatch.domain.audit.result import AuditResult, FindingKind
+from mirrorwatch.domain.report import Health
+from mirrorwatch.state.codec import from_json, to_json
+from tests.support.audit import (
+    CALM,
+    DUE,
+    GAP,
+    HOUR,
+    NIGHT,
+    a_count,
+    a_days_finding,
+    a_finding,
+    a_night,
+    a_result,
+    an_attempt,
+    judged,
+    with_findings,
+)
+from tests.support.builders import FLOW, NOON
+
+
+def test_without_an_audit_in_the_configuration_it_is_off() -> None:
+    off = AuditLimits(enabled=False)
+    verdict = judge_audit(FLOW.name, None, off, NOON)
+    assert verdict.health is Health.OFF
+    assert judged(None).health is Health.UNKNOWN
+
+
+def test_before_the_first_night_nobody_knows() -> None:
+    verdict = judged(night=None, overdue=None)
+    assert verdict.health is Health.UNKNOWN
+    assert verdict.reason == (
+        "No audit of this flow has run yet, the next one is due at "
+        "2026-01-03 02:00 UTC"
+    )
+
+
+def test_a_clean_night_is_ok_and_says_of_what() -> None:
+    verdict = judged()
+    assert verdict.health is Health.OK
+    assert verdict.reason == (
+        "Of 1,000 records of 2 topics none is missing, doubled or altered, by "
+        "the audit up to 2026-01-02 02:00 UTC"
+    )
+    assert verdict.evidence["source_records"] == 1000
+    assert verdict.evidence["dropped_records"] == 0
+    assert verdict.evidence["next_due"] == "2026-01-03T02:00:00+00:00"
+
+
+def test_records_that_differ_for_a_reason_are_stated() -> None:
+    verdict = judged(night=a_night(stated={"in_flight": 3, "expired": 9}))
+    assert verdict.health is Health.OK
+    assert verdict.reason.endswith(
+        "; 12 differ for a reason, see the evidence"
+    )
+    assert verdict.evidence["in_flight_records"] == 3
+    assert verdict.evidence["expired_records"] == 9
+
+
+def test_findings_are_named_with_kind_count_and_place() -> None:
+    verdict = judged(
+        with_findings(a_days_finding(), a_days_finding(count=2, partition=1))
+    )
+    assert verdict.health is Health.CRITICAL
+    assert verdict.reason == (
+        "17 records of events partition 3 (source offsets 42 to 57, 99) are "
+        "missing at the target; with them 2 more elsewhere, by the audit up "
+        "to 2026-01-02 02:00 UTC"
+    )
+    assert verdict.evidence["dropped_records"] == 19
+    assert verdict.evidence["finding_2"] == (
+        "2 dropped: events partition 1 (source offsets 42 to 57, 99)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("dropped", "are missing at the target"),
+        ("corrupted", "are not the same at the target"),
+        ("extra", "are at the target and not at the source"),
+        ("duplicated", "are at the target more than once"),
+    ],
+)
+def test_every_kind_is_critical(kind: FindingKind, words: str) -> None:
+    verdict = judged(with_findings(a_days_finding(kind, 2)))
+    assert verdict.health is Health.CRITICAL
+    assert words in verdict.reason
+
+
+def test_what_is_lost_is_told_before_what_is_doubled() -> None:
+    verdict = judged(
+        with_findings(
+            a_days_finding("dropped", 1), a_days_finding("duplicated", 99)
+        )
+    )
+    assert "missing" in verdict.reason
+    assert "(and 1 more, see the evidence)" in verdict.reason
+    assert "more than once" in str(verdict.evidence["also_1"])
+
+
+def test_what_could_not_be_verified_is_a_warning_with_its_reason() -> None:
+    night = a_night(gaps=(GAP, GAP), gaps_total=70)
+    verdict = judged(night=night)
+    assert verdict.health is Health.WARNING
+    assert "events partition 1: expired" in verdict.reason
+    assert "nor could 69 more ranges" in verdict.reason
+
+
+def test_a_part_of_a_night_is_not_yet_ok() -> None:
+    night = a_night(more=True)
+    assert judged(night=night, overdue=None).health is Health.UNKNOWN
+    assert judged(night=night).health is Health.WARNING
+
+
+def test_a_night_that_was_missed_is_a_warning() -> None:
+    missed = judged(overdue=DUE + 2 * HOUR)
+    assert missed.health is Health.WARNING
+    assert "since the one that was due at 2026-01-02 04:00" in missed.reason
+    first = judged(night=None)
+    assert first.health is Health.WARNING
+    assert judged(overdue=DUE).health is Health.OK
+
+
+def test_one_that_still_runs_after_its_grace_is_late() -> None:
+    late = an_attempt("running", began=4 * HOUR)
+    verdict = judged(attempt=late, overdue=late.due)
+    assert verdict.health is Health.WARNING
+    assert "is late: it has run for 4 h" in verdict.reason
+    # Within the grace nothing is overdue but the audit that was in time.
+    assert judged(attempt=late).health is Health.OK
+
+
+def test_a_new_one_that_runs_does_not_excuse_one_that_was_missed() -> None:
+    newer = an_attempt("running")
+    verdict = judged(attempt=newer, overdue=newer.due - 5 * HOUR)
+    assert "No audit of this flow has come to its end" in verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("outcome", "words"),
+    [
+        ("failed", "failed: no broker answers"),
+        ("timeout", "had not ended after 6 h (audit.timeout)"),
+        ("stopped", "was stopped together with the agent"),
+        ("abandoned", "was cut short when the agent was killed"),
+    ],
+)
+def test_one_that_did_not_come_to_its_end_is_a_warning(
+    outcome: Outcome, words: str
+) -> None:
+    attempt = an_attempt(outcome, error="no broker answers")
+    verdict = judged(attempt=attempt)
+    assert verdict.health is Health.WARNING
+    assert words in verdict.reason
+    assert verdict.evidence["attempt_output_2"] == "Error: no broker answers"
+    assert judged(attempt=attempt, night=None).health is Health.WARNING
+
+
+def test_a_later_failure_never_makes_findings_better() -> None:
+    verdict = judged(
+        with_findings(a_days_finding()),
+        attempt=an_attempt("failed", error="x"),
+    )
+    assert verdict.health is Health.CRITICAL
+    assert "failed: x" in str(verdict.evidence["also_1"])
+
+
+def test_a_failure_is_forgiven_once_another_came_to_its_end() -> None:
+    attempt = an_attempt("failed", began=11 * HOUR)
+    assert judged(attempt=attempt).health is Health.OK
+    # One that kept a part of what it compared has not come to its end.
+    partly = an_attempt("failed", began=9.6 * HOUR)
+    assert judged(attempt=partly).health is Health.WARNING
+
+
+def test_what_keeps_it_from_knowing_is_never_ok() -> None:
+    assert judged(problems=("no right",)).health is Health.UNKNOWN
+    assert judged(at=NOON - 4 * HOUR / 60).health is Health.OK
+    stale = judged(at=NOON - 6 * HOUR / 60)
+    assert stale.health is Health.UNKNOWN
+    assert "last looked at 6 min ago" in stale.reason
+
+
+maybe = st.none() | st.sampled_from([DUE, DUE + HOUR, NOON])
+
+
+@given(
+    night=st.sampled_from(
+        [
+            None,
+            a_night(),
+            with_findings(a_days_finding()).night,
+            a_night(gaps=(GAP,), gaps_total=1),
+            a_night(more=True),
+        ]
+    ),
+    attempt=st.none()
+    | st.builds(
+        an_attempt,
+        st.sampled_from(
+            ["running", "finished", "failed", "timeout", "abandoned"]
+        ),
+        began=st.integers(1, 20).map(lambda hours: hours * HOUR),
+    ),
+    overdue=maybe,
+    problems=st.sampled_from([(), ("blind",)]),
+    at=st.sampled_from([NOON, NOON - HOUR]),
+)
+def test_ok_means_that_the_last_audit_due_was_clean(
+    night: Any,
+    attempt: Attempt | None,
+    overdue: datetime | None,
+    problems: tuple[str, ...],
+    at: datetime,
+) -> None:
+    verdict = judged(
+        night=night, attempt=attempt, overdue=overdue, problems=problems, at=at
+    )
+    if night is not None and night.findings:
+        assert verdict.health is Health.CRITICAL
+    if verdict.health is Health.OK:
+        assert night is not None
+        assert (night.findings, night.gaps, night.more) == ((), (), False)
+        assert not problems
+        assert overdue is None or night.began_at >= overdue
+        assert at == NOON
+        assert (
+            attempt is None
+            or attempt.outcome in {"running", "finished"}
+            or (attempt.ended_at or NOON) <= night.ended_at
+        )
+
+
+FLOW_NAME = CALM.flow
+
+
+def told(*topics: TopicTally) -> dict[tuple[str, ...], object]:
+    assert CALM.night is not None
+    seen = replace(CALM, night=replace(CALM.night, topics=topics))
+    later = CALM.at + timedelta(minutes=1)
+    return {
+        (sample.metric.name, *sample.labels): sample.value
+        for sample in audit.figures(seen, later)
+        if sample.metric is not audit.LAST_SUCCESS
+    }
+
+
+def in_all(**found: int) -> dict[tuple[str, ...], object]:
+    kinds = (*audit.FOUND, audit.UNJUDGED)
+    return {(audit.IN_ALL.name, FLOW_NAME, k): found.get(k, 0) for k in kinds}
+
+
+def test_a_clean_night_is_five_zeros_however_many_topics_there_are() -> None:
+    topics = [TopicTally(topic=f"t{n}", source_records=9) for n in range(1000)]
+    assert told(*topics) == in_all()
+
+
+def test_topics_that_are_concerned_are_told_and_summed_up() -> None:
+    figures = told(
+        TopicTally(topic="clean", source_records=9),
+        TopicTally(topic="lossy", found={"dropped": 3, "extra": 1}),
+        TopicTally(topic="unclear", found={"dropped": 2}, unverifiable=40),
+        TopicTally(topic="expired", unverifiable=2),
+    )
+    sums = in_all(dropped=5, extra=1, unverifiable=42)
+    assert sums.items() <= figures.items()
+    topics = {labels[2] for labels in figures if labels not in sums}
+    assert topics == {"lossy", "unclear", "expired"}
+    assert figures[audit.FOUND["dropped"].name, FLOW_NAME, "lossy"] == 3
+    assert figures[audit.FOUND["corrupted"].name, FLOW_NAME, "lossy"] == 0
+    assert figures[audit.UNVERIFIABLE.name, FLOW_NAME, "expired"] == 2
+
+
+AUDITED_FLOW = "summit->ldf"
+ONE_HOUR = timedelta(hours=1)
+DAY = timedelta(days=1)
+
+
+def of(result: AuditResult) -> FlowResult:
+    night = flow_result_of(result, AUDITED_FLOW)
+    assert night is not None
+    return night
+
+
+def a_gap(topic: str, records: int | None) -> Unverifiable:
+    return Unverifiable(
+        flow=AUDITED_FLOW,
+        topic=topic,
+        partition=0,
+        reason="expired",
+        records=records,
+    )
+
+
+def test_a_flow_that_the_result_does_not_name_has_no_night() -> None:
+    assert flow_result_of(a_result(), "other") is None
+    assert flow_result_of(a_result(a_finding()), "other") is None
+
+
+def test_sums_are_by_topic_and_count_what_is_not_kept() -> None:
+    findings = [
+        a_finding(first=10 * n, last=10 * n) for n in range(MOST_FINDINGS + 20)
+    ]
+    night = of(
+        a_result(
+            *findings,
+            a_finding("duplicated", topic="gone", last=44),
+            stated=(
+                Stated(
+                    flow=AUDITED_FLOW,
+                    topic="events",
+                    partition=0,
+                    kind="in_flight",
+                    count=5,
+                ),
+            ),
+            unverifiable=(a_gap("events", 7), a_gap("events", None)),
+        )
+    )
+    events, gone = night.topics
+    assert events.found == {"dropped": MOST_FINDINGS + 20}
+    assert events.unverifiable == 8
+    assert (gone.topic, gone.found) == ("gone", {"duplicated": 3})
+    assert night.found("dropped") == MOST_FINDINGS + 20
+    assert len(night.findings) == MOST_FINDINGS + 1
+    assert night.stated == {"in_flight": 5}
+    assert night.gaps_total == 2
+
+
+def test_a_night_survives_the_state_file() -> None:
+    night = of(a_result(a_finding(), unverifiable=(a_gap("events", None),)))
+    assert from_json(FlowResult, to_json(night)) == night
+
+
+def test_pieces_of_one_night_are_one_audit() -> None:
+    first = of(replace(a_result(a_finding(), at=NIGHT), more=True))
+    second = of(a_result(at=NIGHT + ONE_HOUR / 2))
+    assert first.more
+    second = replace(second, runs=("nightly-2026-11-21-2",))
+    nights = add_flow_result(add_flow_result((), first, NIGHT), second, NIGHT)
+    both = join(nights)
+    assert both is not None
+    # The second piece found nothing; the first one still did.
+    assert both.found("dropped") == 1
+    assert both.shown == first.shown
+    assert both.end == second.end
+    assert not both.more
+    assert both.topics[0].source_records == 2000
+    assert add_flow_result((first,), second, None) == (second,)
+
+
+def test_the_next_night_takes_the_place_of_the_last() -> None:
+    first = of(a_result(a_finding(), at=NIGHT - DAY))
+    second = of(a_result(at=NIGHT))
+    assert add_flow_result((first,), second, NIGHT) == (second,)
+    # In whatever order they are read.
+    assert add_flow_result((second,), first, NIGHT) == (second,)
+
+
+def test_a_run_that_was_run_again_counts_once() -> None:
+    first = of(a_result(a_finding(), at=NIGHT))
+    again = of(a_result(at=NIGHT))
+    assert add_flow_result((first,), again, NIGHT) == (again,)
+
+
+def test_nothing_is_joined_to_nothing() -> None:
+    assert join(()) is None
+
+
+@given(st.lists(st.lists(st.integers(0, 3), max_size=4), min_size=1))
+def test_no_finding_is_forgotten_by_joining(found: list[list[int]]) -> None:
+    nights: tuple[FlowResult, ...] = ()
+    for number, counts in enumerate(found):
+        at = NIGHT + number * ONE_HOUR / 60
+        findings = [
+            a_finding(first=n, last=n + count)
+            for n, count in enumerate(counts)
+        ]
+        result = a_result(*findings, at=at, topics=(a_count(f"t{number}"),))
+        night = replace(of(result), runs=(f"nightly-{number}",))
+        nights = add_flow_result(nights, night, NIGHT)
+    joined = join(nights)
+    assert joined is not None
+    assert len(joined.runs) == len(found)
+    total = sum(count + 1 for counts in found for count in counts)
+    assert joined.found("dropped") == total

@@ -1,0 +1,457 @@
+"""Which target partitions are fed by which source partitions."""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta, timezone
+
+import pytest
+
+from mirrorwatch.domain.audit.facts import (
+    AuditFound,
+    Feed,
+    FirstSince,
+    FlowTopics,
+    LaneFacts,
+    Log,
+    PairBuilder,
+    Question,
+    Retention,
+    draft_lanes,
+    run_batched,
+)
+from mirrorwatch.domain.audit.nightly import NightlyInputs, plan_night
+from mirrorwatch.domain.audit.plan import (
+    AuditedEnd,
+    AuditSpan,
+    Request,
+    Side,
+    TimeWindow,
+)
+from mirrorwatch.domain.audit.ranges import PlanningOutcome
+from mirrorwatch.domain.audit.window import AdHoc, plan_window
+from mirrorwatch.domain.cluster_view import TopicFacts
+from mirrorwatch.domain.report import Flow
+from mirrorwatch.domain.topics import (
+    IdentityNaming,
+    Naming,
+    ReplicatedTopics,
+    Selection,
+)
+from tests.support.audit_spark import SLACK, World, lane_of
+from tests.support.builders import NOON
+
+
+def a_flow(
+    source: str = "a",
+    include: str = ".*",
+    *,
+    merged: Callable[[str], bool] = lambda _: False,
+    naming: Naming | None = None,
+) -> FlowTopics:
+    return FlowTopics(
+        flow=Flow(name=f"{source}->hub", source=source, target="hub"),
+        carriage=ReplicatedTopics(
+            selection=Selection(include=(include,)),
+            naming=naming or IdentityNaming(alias=source),
+            target_alias="hub",
+        ),
+        merged=merged,
+    )
+
+
+def topics(**partitions: int) -> dict[str, TopicFacts]:
+    return {
+        name: TopicFacts(id=f"id {name}", partitions=n, replication_factor=1)
+        for name, n in partitions.items()
+    }
+
+
+def draft(
+    *flows: FlowTopics,
+    request: Request | None = None,
+    **clusters: dict[str, TopicFacts],
+) -> PairBuilder:
+    wants = (request or Request()).wants
+    return draft_lanes(flows, clusters, wants)
+
+
+def test_each_partition_of_a_carried_topic_is_a_lane() -> None:
+    found = draft(a_flow(), a=topics(t=2, __x=1), hub=topics(t=2))
+    assert [d.place for d in found.lanes] == [("t", 0), ("t", 1)]
+    assert [d.topic_id for d in found.lanes] == ["id t", "id t"]
+    assert found.lanes[0].origins[0].topic_id == "id t"
+    assert (found.surplus, found.unverifiable) == ([], [])
+
+
+def test_what_is_missing_at_the_target_has_no_id_there() -> None:
+    found = draft(a_flow(), a=topics(t=3, u=1), hub=topics(t=2))
+    ids = {d.place: d.topic_id for d in found.lanes}
+    assert ids[("t", 1)] == "id t"
+    assert ids[("t", 2)] is None
+    assert ids[("u", 0)] is None
+
+
+def test_partitions_that_only_the_target_has_are_apart() -> None:
+    found = draft(a_flow(), a=topics(t=1), hub=topics(t=3))
+    assert [d.place for d in found.lanes] == [("t", 0)]
+    assert [d.place for d in found.surplus] == [("t", 1), ("t", 2)]
+
+
+def test_a_merged_topic_has_one_lane_fed_by_all_flows() -> None:
+    flows = [a_flow(s, merged=lambda _: True) for s in ("a", "b")]
+    found = draft(
+        *flows,
+        request=Request(flow="b->hub"),
+        a=topics(t=1),
+        b=topics(t=2),
+        hub=topics(t=2),
+    )
+    fed = [[o.flow for o in d.origins] for d in found.lanes]
+    assert fed == [["a->hub", "b->hub"], ["b->hub"]]
+
+
+def test_a_merged_topic_of_strangers_is_unverifiable() -> None:
+    found = draft(
+        a_flow(merged=lambda t: t == "t"),
+        a=topics(t=1, u=1),
+        hub=topics(t=1, u=1),
+    )
+    assert [d.topic for d in found.lanes] == ["u"]
+    (gap,) = found.unverifiable
+    assert (gap.topic, gap.partition) == ("t", None)
+
+
+def test_only_what_is_asked_for_is_drafted() -> None:
+    known = {"a": topics(t=1, u=1, tu=1), "hub": topics()}
+    found = draft(a_flow(), request=Request(topics="t"), **known)
+    assert [d.topic for d in found.lanes] == ["t"]
+    found = draft(a_flow(), request=Request(flow="other"), **known)
+    assert found.lanes == []
+
+
+HOUR = timedelta(hours=1)
+WINDOW = TimeWindow(NOON + 10 * HOUR, NOON + 12 * HOUR)
+
+
+def a_world(**settings: object) -> World:
+    """Return a world with a record each hour for two days."""
+    world = World(**settings)  # type: ignore[arg-type]
+    for _ in range(48):
+        world.write(1, early=timedelta(seconds=1))
+        world.copy(1)
+        world.now += HOUR - timedelta(seconds=1)
+    world.commit()
+    return world
+
+
+def plan(world: World, facts: LaneFacts | None = None) -> PlanningOutcome:
+    adhoc = AdHoc(now=world.now, window=WINDOW, slack=SLACK)
+    lane = facts or world.freeze()
+    return run_batched([plan_window(lane, adhoc)], world.answer)[0]
+
+
+def test_a_window_begins_exactly_and_ends_a_slack_later() -> None:
+    outcome = plan(a_world())
+    lane = lane_of(outcome)
+    assert lane.sources[0].span == lane.span == AuditSpan(10, 18)
+    assert (lane.cut, outcome.unverifiable) == ("window", ())
+
+
+def test_a_window_that_is_not_over_ends_with_the_log() -> None:
+    world = World()
+    world.write(5)
+    world.copy(5)
+    world.now += 20 * HOUR
+    lane = lane_of(plan(world))
+    assert lane.sources[0].span == lane.span == AuditSpan(5, 5)
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_a_window_of_which_something_may_be_gone_is_unverifiable(
+    side: str,
+) -> None:
+    world = a_world()
+    setattr(world, f"{side}_start", 11)
+    outcome = plan(world)
+    assert outcome.lane is None
+    assert f"expired at the {side}" in outcome.unverifiable[0].reason
+    # The record before the window is still there: nothing of it is gone.
+    setattr(world, f"{side}_start", 10)
+    assert plan(world).lane is not None
+
+
+def test_an_idle_topic_is_judged_where_nothing_expires_so_early() -> None:
+    world = a_world()
+    world.source_start = world.target_start = 48
+    facts = world.freeze()
+    assert plan(world, facts).lane is None
+    week = Retention.of(7 * 86_400_000, -1)
+    (feed,) = facts.feeds
+    assert facts.goal is not None
+    kept = replace(
+        facts,
+        feeds=(replace(feed, log=replace(feed.log, retention=week)),),
+        goal=replace(facts.goal, retention=week),
+    )
+    assert len(lane_of(plan(world, kept)).span) == 0
+
+
+def test_without_timestamps_a_window_lies_between_syncs() -> None:
+    lane = lane_of(plan(a_world(timestamps=False)))
+    assert lane.sources[0].span == lane.span == AuditSpan(9, 18)
+    lane = lane_of(plan(a_world(timestamps=False, syncs_every=None)))
+    assert lane.sources[0].span == lane.span == AuditSpan(0, 48)
+    world = a_world(timestamps=False, syncs_every=None)
+    world.write(1)
+    outcome = plan(world)
+    assert outcome.lane is None
+    assert "timestamps of its own" in outcome.unverifiable[0].reason
+
+
+def test_without_a_target_only_what_was_read_is_compared() -> None:
+    world = a_world()
+    facts = replace(world.freeze(), goal=None)
+    lane = lane_of(plan(world, facts))
+    assert (lane.sources[0].span, lane.span) == (
+        AuditSpan(10, 18),
+        AuditSpan(0, 0),
+    )
+    world.committed, world.syncs = None, []
+    outcome = plan(world, replace(world.freeze(), goal=None))
+    assert outcome.lane is None
+    assert [gap.records for gap in outcome.unverifiable] == [8]
+
+
+TODAY = date(2026, 11, 21)
+LOCAL_NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+def test_a_nightly_run_is_named_after_its_night_and_piece() -> None:
+    assert Request().run_id(TODAY) == "nightly-2026-11-21"
+    assert Request(piece=2).run_id(TODAY) == "nightly-2026-11-21-2"
+    night = date(2026, 11, 3)
+    assert Request(night=night).run_id(TODAY) == "nightly-2026-11-03"
+
+
+def test_an_ad_hoc_run_is_named_after_its_window_in_utc() -> None:
+    santiago = timezone(timedelta(hours=-3))
+    window = TimeWindow(
+        LOCAL_NOON.astimezone(santiago),
+        LOCAL_NOON + timedelta(hours=1, milliseconds=5),
+    )
+    name = Request(window=window).run_id(TODAY)
+    assert name == "adhoc-20261120T120000Z-20261120T130000.005000Z"
+
+
+def test_a_part_of_the_topics_is_another_run() -> None:
+    names = {
+        request.run_id(TODAY)
+        for request in (
+            Request(),
+            Request(flow="a"),
+            Request(topics="a"),
+            Request(flow="a", topics="b"),
+        )
+    }
+    assert len(names) == 4
+    assert all(name.startswith("nightly-2026-11-21") for name in names)
+
+
+def a_world_with_one_sync() -> World:
+    """Return one whose only pair lies behind the window."""
+    world = a_world(timestamps=False, syncs_every=None)
+    world.syncs = [(30, 30)]
+    return world
+
+
+def test_a_whole_log_begins_at_its_start() -> None:
+    lane = lane_of(plan(a_world_with_one_sync()))
+    assert lane.sources[0].span == lane.span == AuditSpan(0, 30)
+
+
+@pytest.mark.parametrize("starts_at_end", [True, None])
+def test_one_whose_mirror_may_have_begun_later_does_not(
+    *, starts_at_end: bool | None
+) -> None:
+    world = a_world_with_one_sync()
+    world.starts_at_end = starts_at_end
+    outcome = plan(world)
+    assert outcome.lane is None
+    assert "no syncs are known" in outcome.unverifiable[0].reason
+
+
+def test_one_that_is_not_whole_does_not() -> None:
+    world = a_world_with_one_sync()
+    world.source_start = 5
+    outcome = plan(world)
+    assert outcome.lane is None
+    assert "no syncs are known" in outcome.unverifiable[0].reason
+
+
+def test_syncs_of_one_of_several_sources_are_none() -> None:
+    facts = a_world(timestamps=False).freeze()
+    outcome = plan(a_world(), replace(facts, feeds=facts.feeds * 2))
+    assert outcome.lane is None
+    assert len(outcome.unverifiable) == 2
+
+
+MINUTE = timedelta(minutes=1)
+NOW = NOON + 10 * 60 * MINUTE
+
+
+def minutes(*numbers: int) -> list[datetime]:
+    return [NOON + number * MINUTE for number in numbers]
+
+
+def a_log(
+    cluster: str, stamps: list[datetime], *, start: int = 0, side: Side
+) -> Log:
+    return Log(
+        side=side,
+        cluster=cluster,
+        place=("t", 0),
+        topic_id=f"id {cluster}",
+        retained=AuditSpan(start, len(stamps)),
+    )
+
+
+def merged_plan(
+    sources: Mapping[str, list[datetime]],
+    target: list[datetime] | None,
+    *,
+    positions: Mapping[str, int | None],
+    ends: Collection[AuditedEnd] = (),
+    steady: bool = True,
+    now: datetime = NOW,
+    syncs: tuple[tuple[int, int], ...] = (),
+) -> PlanningOutcome:
+    stamps = {**sources, "hub": target or []}
+
+    def answer(questions: Collection[Question]) -> dict[Question, AuditFound]:
+        found = {}
+        for question in questions:
+            log = stamps[question.log.cluster]
+            at = next(
+                (
+                    offset
+                    for offset, time in enumerate(log)
+                    if (
+                        time >= question.time
+                        if isinstance(question, FirstSince)
+                        else offset >= question.offset
+                    )
+                ),
+                None,
+            )
+            found[question] = AuditFound(at, None if at is None else log[at])
+        return found
+
+    lane = LaneFacts(
+        cluster="hub",
+        place=("t", 0),
+        feeds=tuple(
+            Feed(
+                flow=f"{name}->hub",
+                log=a_log(name, times, side="source"),
+                steady=steady,
+                position=positions[name],
+                syncs=syncs,
+            )
+            for name, times in sources.items()
+        ),
+        goal=None if target is None else a_log("hub", target, side="target"),
+    )
+    night = NightlyInputs(
+        now=now,
+        settle=15 * MINUTE,
+        slack=6 * 60 * MINUTE,
+        ends={end.place: end for end in ends},
+    )
+    return run_batched([plan_night(lane, night)], answer)[0]
+
+
+def test_sources_at_rest_are_compared_whole() -> None:
+    lane = lane_of(
+        merged_plan(
+            {"a": minutes(1, 3), "b": minutes(2, 4, 6)},
+            minutes(1, 2, 3, 4, 6),
+            positions={"a": 2, "b": 3},
+        )
+    )
+    assert lane.cut == "idle"
+    assert [s.span for s in lane.sources] == [AuditSpan(0, 2), AuditSpan(0, 3)]
+    assert [s.flow for s in lane.sources] == ["a->hub", "b->hub"]
+    assert lane.span == AuditSpan(0, 5)
+    assert lane.topic == "t"
+
+
+def test_a_source_that_lags_holds_back_the_cut_of_all() -> None:
+    outcome = merged_plan(
+        {"a": minutes(1, 3, 5, 7), "b": minutes(2, 4, 6)},
+        minutes(1, 2, 3, 5, 7),
+        positions={"a": 4, "b": 1},
+    )
+    lane = lane_of(outcome)
+    assert lane.cut == "timestamp"
+    # The first one of b that waits has minute 4.
+    assert [s.span for s in lane.sources] == [AuditSpan(0, 2), AuditSpan(0, 1)]
+    assert lane.span == AuditSpan(0, 3)
+    assert lane.cut_at == NOON + 4 * MINUTE
+    assert [(s.flow, s.count) for s in outcome.stated] == [("b->hub", 2)]
+
+
+def test_a_source_that_joined_is_audited_from_its_start() -> None:
+    end = AuditedEnd(
+        flow="a->hub",
+        topic="t",
+        partition=0,
+        source_end=2,
+        target_end=2,
+        source_id="id a",
+        target_id="id hub",
+        cut_at=NOON + 5 * MINUTE,
+    )
+    lane = lane_of(
+        merged_plan(
+            {"a": minutes(1, 3, 6), "b": minutes(7, 8)},
+            minutes(1, 3, 6, 7, 8),
+            positions={"a": 3, "b": 2},
+            ends=[end],
+        )
+    )
+    assert [s.span for s in lane.sources] == [AuditSpan(2, 3), AuditSpan(0, 2)]
+    assert lane.span == AuditSpan(2, 5)
+
+
+def test_an_empty_source_needs_no_target() -> None:
+    outcome = merged_plan({"a": []}, None, positions={"a": None})
+    assert outcome == PlanningOutcome()
+
+
+def test_young_records_may_wait_for_their_topic() -> None:
+    now = NOON + 10 * MINUTE
+    outcome = merged_plan(
+        {"a": minutes(1, 9)}, None, positions={"a": None}, now=now
+    )
+    assert outcome == PlanningOutcome()
+
+
+def test_records_without_a_topic_are_unverifiable_if_nobody_read_them() -> (
+    None
+):
+    outcome = merged_plan({"a": minutes(1, 2)}, None, positions={"a": None})
+    assert outcome.lane is None
+    (gap,) = outcome.unverifiable
+    assert gap.records == 2
+    assert "not at the target hub" in gap.reason
+
+
+def test_records_without_a_topic_are_missing_if_the_mirror_read_them() -> None:
+    outcome = merged_plan({"a": minutes(1, 2, 3)}, None, positions={"a": 2})
+    lane = lane_of(outcome)
+    assert (lane.sources[0].span, lane.span) == (
+        AuditSpan(0, 2),
+        AuditSpan(0, 0),
+    )
+    assert lane.topic_id == ""
+    assert [gap.records for gap in outcome.unverifiable] == [1]

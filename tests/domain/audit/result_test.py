@@ -1,0 +1,233 @@
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from mirrorwatch.domain.audit.plan import Unverifiable
+from mirrorwatch.domain.audit.ranges import PlanningOutcome
+from mirrorwatch.domain.audit.result import (
+    Speed,
+    answer,
+    combined,
+    result_document,
+)
+from mirrorwatch.domain.wording import as_duration, as_ranges, as_size, counted
+from tests.support.audit import NIGHT, a_count, a_finding, a_result
+from tests.support.audit_spark import World, a_copied_world
+
+GAP = Unverifiable(flow="f", topic="t", partition=None, reason="gone")
+
+
+def test_the_document_has_exactly_these_keys() -> None:
+    result = a_result(a_finding(), unverifiable=(GAP,))
+    assert result_document(result) == {
+        "from": "2026-11-20T02:00:00+00:00",
+        "to": "2026-11-21T02:00:00+00:00",
+        "clean": False,
+        "topics": [
+            {
+                "flow": "summit->ldf",
+                "topic": "events",
+                "source_count": 1000,
+                "target_count": 1000,
+            }
+        ],
+        "findings": [
+            {
+                "flow": "summit->ldf",
+                "topic": "events",
+                "partition": 0,
+                "kind": "dropped",
+                "count": 1,
+                "source_offsets": [[42, 42]],
+                "target_offsets": [],
+                "from": "2026-11-20T23:00:00+00:00",
+                "to": "2026-11-20T23:00:02+00:00",
+            }
+        ],
+        "unverifiable": [
+            {"flow": "f", "topic": "t", "partition": None, "reason": "gone"}
+        ],
+    }
+
+
+def test_a_finding_without_timestamps_has_null_times() -> None:
+    finding = replace(a_finding(), start=None, end=None)
+    document = result_document(a_result(finding))["findings"][0]
+    assert (document["from"], document["to"]) == (None, None)
+
+
+def test_only_a_result_that_knows_everything_is_clean() -> None:
+    assert result_document(a_result())["clean"]
+    assert not result_document(a_result(unverifiable=(GAP,)))["clean"]
+
+
+def test_nights_made_up_for_are_one_result() -> None:
+    before = a_result(
+        a_finding(),
+        at=NIGHT - timedelta(days=1),
+        topics=(a_count("b", 5, 4), a_count("a", 1)),
+        unverifiable=(GAP,),
+    )
+    after = a_result(a_finding("extra"), topics=(a_count("b", 10),))
+    both = combined([before, after])
+    assert (both.id, both.start, both.end) == (
+        after.id,
+        before.start,
+        after.end,
+    )
+    assert [
+        (t.topic, t.source_count, t.target_count) for t in both.topics
+    ] == [
+        ("a", 1, 1),
+        ("b", 15, 14),
+    ]
+    assert [finding.kind for finding in both.findings] == ["dropped", "extra"]
+    assert both.unverifiable == (GAP,)
+    assert combined([after]) is after
+
+
+def test_a_day_is_forecast_from_what_was_covered() -> None:
+    speed = Speed(
+        records=1_000_000,
+        bytes=250_000_000,
+        reading=timedelta(seconds=10),
+        total=timedelta(seconds=30),
+        covered=timedelta(hours=1),
+    )
+    assert speed.records_per_second == 100_000
+    assert speed.bytes_per_second == 25_000_000
+    assert speed.forecast == timedelta(seconds=260)
+    assert replace(speed, covered=timedelta(seconds=5)).forecast is None
+    assert replace(speed, reading=timedelta()).records_per_second is None
+
+
+def gap(topic: str, records: int | None = None) -> Unverifiable:
+    return Unverifiable(
+        flow="f", topic=topic, partition=0, reason="gone", records=records
+    )
+
+
+def test_a_clean_night_says_how_much_was_proved() -> None:
+    result = a_result(topics=(a_count("a", 1_000_000), a_count("b", 1)))
+    assert answer(result) == (
+        "Clean: 1,000,001 records of 2 topics arrived once and unaltered"
+    )
+    assert answer(a_result(topics=(a_count("a", 0),))) == (
+        "Clean: nothing was written"
+    )
+
+
+def test_losses_come_first_with_where_they_are() -> None:
+    result = a_result(
+        a_finding("extra", topic="b"),
+        a_finding("dropped", topic="a", first=1, last=17),
+        a_finding("duplicated", topic="a"),
+    )
+    assert answer(result) == (
+        "17 records dropped, 1 doubled and 1 that nobody wrote at the source "
+        "in a and b"
+    )
+    assert answer(a_result(a_finding())) == "1 record dropped in events"
+
+
+def test_what_is_not_known_is_never_called_clean() -> None:
+    assert answer(a_result(unverifiable=(gap("a", 5), gap("a")))) == (
+        "Nothing wrong found, but could not verify a (at least 5 records)"
+    )
+    many = tuple(gap(name, 1) for name in "abc")
+    assert answer(a_result(a_finding(), unverifiable=many)) == (
+        "1 record dropped in events; could not verify 3 topics (3 records)"
+    )
+
+
+LAST = set(range(30, 35))
+"""Source offsets of the last five records."""
+
+
+def a_waiting_world(
+    aborted: set[int], *, read_committed: bool | None
+) -> World:
+    """Return one whose last five records were not copied, for hours."""
+    world = a_copied_world()
+    world.read_committed = read_committed
+    world.aborted = aborted
+    world.write(5)
+    world.now += timedelta(hours=1)
+    return world
+
+
+def second_night(world: World) -> PlanningOutcome:
+    world.night()
+    return world.night()
+
+
+@pytest.mark.parametrize("read_committed", [None, True])
+def test_aborted_records_at_the_end_may_wait_for_ever(
+    read_committed: bool | None,
+) -> None:
+    world = a_waiting_world(LAST, read_committed=read_committed)
+    assert second_night(world).unverifiable == ()
+
+
+@pytest.mark.parametrize(
+    ("read_committed", "aborted"),
+    [(None, {30, 31, 32, 34}), (None, set()), (False, LAST)],
+)
+def test_a_record_that_the_mirror_should_read_may_not(
+    read_committed: bool | None, aborted: set[int]
+) -> None:
+    world = a_waiting_world(aborted, read_committed=read_committed)
+    (gap,) = second_night(world).unverifiable
+    assert gap.records == 5
+    assert "has not moved" in gap.reason
+
+
+def test_nor_may_one_of_a_transaction_that_is_open() -> None:
+    world = a_waiting_world(LAST, read_committed=None)
+    world.decided = 32
+    (gap,) = second_night(world).unverifiable
+    assert gap.records == 5
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.25, "250 ms"),
+        (1, "1 s"),
+        (59, "59 s"),
+        (90, "1.5 min"),
+        (4000, "1.1 h"),
+        (86_400, "1 d"),
+    ],
+)
+def test_durations_have_the_unit_that_suits(
+    seconds: float, words: str
+) -> None:
+    assert as_duration(timedelta(seconds=seconds)) == words
+
+
+@pytest.mark.parametrize(
+    ("size", "words"),
+    [
+        (0, "0 bytes"),
+        (999, "999 bytes"),
+        (1500, "1.5 kB"),
+        (12_300_000, "12.3 MB"),
+        (999_999, "1 MB"),
+        (2e17, "200 PB"),
+    ],
+)
+def test_sizes_have_the_unit_that_suits(size: float, words: str) -> None:
+    assert as_size(size) == words
+
+
+def test_one_is_singular() -> None:
+    assert counted(1, "record") == "1 record"
+    assert counted(1234, "record") == "1,234 records"
+
+
+def test_many_ranges_are_cut_short() -> None:
+    assert as_ranges(((1, 1), (3, 5))) == "1, 3-5"
+    many = tuple((n * 2, n * 2) for n in range(10))
+    assert as_ranges(many) == "0, 2, 4, 6, 8, 10, 12, 14, and 2 more"

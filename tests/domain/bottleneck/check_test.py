@@ -1,0 +1,352 @@
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from math import inf, nan
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mirrorwatch.domain.bottleneck.check import (
+    BottleneckLimits,
+    judge_bottleneck,
+)
+from mirrorwatch.domain.bottleneck.model import (
+    ClassMetrics,
+    ConsumerMetrics,
+    ErrorCounters,
+    MBeanQuery,
+    MirrorMetrics,
+    MirrorObservation,
+    ProducerMetrics,
+    TaskErrors,
+    TaskMetrics,
+    UnreachableProcess,
+    parse_name,
+)
+from mirrorwatch.domain.report import Health, Verdict
+from mirrorwatch.state import Database
+from mirrorwatch.state.documents import DocumentStore
+
+NOON = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
+URL = "http://mm2:8778/jolokia"
+
+CALM = MirrorMetrics(
+    consumer=ConsumerMetrics(
+        fetch_latency_average_seconds=0.5,
+        fetch_throttle_max_seconds=0.0,
+        consumer_lag_max_records=0.0,
+    ),
+    producer=ProducerMetrics(
+        retries_per_second=0.0, record_queue_average_seconds=0.01
+    ),
+    tasks=TaskMetrics(
+        offset_commit_success_ratio=1.0, offset_commit_failure_ratio=0.0
+    ),
+    classes={
+        "a": ClassMetrics(records_per_second=10.25),
+        "b": ClassMetrics(records_per_second=2.0),
+    },
+)
+
+
+def judged(
+    metrics: MirrorMetrics = CALM, *, enabled: bool = True, **more: Any
+) -> Verdict:
+    seen = MirrorObservation(
+        flow="f",
+        at=NOON,
+        metrics=metrics,
+        **({"answering": (URL,)} | more),
+    )
+    return judge_bottleneck("f", seen, BottleneckLimits(enabled=enabled), NOON)
+
+
+def consumer(**figures: float) -> MirrorMetrics:
+    return replace(CALM, consumer=replace(CALM.consumer, **figures))
+
+
+def producer(**figures: float) -> MirrorMetrics:
+    return replace(CALM, producer=replace(CALM.producer, **figures))
+
+
+def tasks(**figures: float) -> MirrorMetrics:
+    return replace(CALM, tasks=replace(CALM.tasks, **figures))
+
+
+def test_without_jmx_it_is_off_and_says_how_to_have_it() -> None:
+    verdict = judged(enabled=False)
+    assert verdict.health is Health.OFF
+    assert verdict.reason.startswith("mirror.jmx is not configured")
+
+
+def test_a_calm_mirror_is_ok() -> None:
+    verdict = judged()
+    assert verdict.health is Health.OK
+    assert "copies 12.2 records a second" in verdict.reason
+
+
+def test_an_idle_mirror_is_ok() -> None:
+    idle = MirrorMetrics(
+        consumer=ConsumerMetrics(fetch_throttle_max_seconds=0.0),
+        classes={"other": ClassMetrics(records_per_second=0.0)},
+    )
+    assert judged(idle).health is Health.OK
+
+
+def test_nothing_seen_is_unknown() -> None:
+    verdict = judge_bottleneck("f", None, BottleneckLimits(), NOON)
+    assert verdict.health is Health.UNKNOWN
+
+
+def test_a_mirror_that_says_nothing_of_the_flow_is_unknown() -> None:
+    verdict = judged(MirrorMetrics())
+    assert verdict.health is Health.UNKNOWN
+    assert "mirror.source_alias" in verdict.reason
+
+
+def test_an_address_that_does_not_answer_is_named() -> None:
+    unread = (
+        UnreachableProcess(url="u", reason=f"{URL}: no answer", since=None),
+    )
+    verdict = judged(MirrorMetrics(), answering=(), unread=unread)
+    assert verdict.health is Health.UNKNOWN
+    assert f"do not arrive: {URL}: no answer" in verdict.reason
+    assert "also_1" not in verdict.evidence
+    # What the others say counts all the same.
+    busy = judged(consumer(fetch_throttle_max_seconds=2.0), unread=unread)
+    assert busy.health is Health.WARNING
+    assert "no answer" in str(busy.evidence["also_1"])
+
+
+def test_records_given_up_are_critical_for_an_hour() -> None:
+    lost: dict[str, Any] = {
+        # Others were long ago.
+        "counted": TaskErrors(record_failures=1000),
+        "lately": TaskErrors(record_failures=7, records_skipped=2),
+        "last_lost": NOON - timedelta(minutes=5),
+    }
+    verdict = judged(**lost)
+    assert verdict.health is Health.CRITICAL
+    assert "gave up 9 records (7 failed, 2 skipped)" in verdict.reason
+    assert "5 min ago" in verdict.reason
+    # Even while nobody answers.
+    assert judged(answering=(), **lost).health is Health.CRITICAL
+    lost["last_lost"] = NOON - timedelta(minutes=61)
+    assert judged(**lost).health is Health.OK
+
+
+def test_retries_that_lost_nothing_are_not_critical() -> None:
+    counted = TaskErrors(record_errors=4, retries=9)
+    assert judged(counted=counted).health is Health.OK
+
+
+@pytest.mark.parametrize(
+    ("metrics", "saying"),
+    [
+        (
+            consumer(fetch_throttle_max_seconds=1.25),
+            "A quota of the source holds the mirror's fetches, up to 1.2 s",
+        ),
+        (
+            producer(produce_throttle_max_seconds=0.2),
+            "A quota of the target holds the mirror's producer, up to 0.2 s",
+        ),
+        (producer(retries_per_second=0.5), "sends 0.5 records a second again"),
+        (producer(errors_per_second=0.02), "gives up 0.02 records a second"),
+        (producer(batch_splits_per_second=3.0), "too large (3 a second)"),
+        (tasks(offset_commit_failure_ratio=0.5), "fails to commit 50%"),
+        (tasks(offset_commit_max_seconds=4.5), "took 4.5 s to commit"),
+        (
+            producer(
+                record_queue_average_seconds=3.0,
+                batch_size_average_bytes=16_000.0,
+            ),
+            "batches are full (16 kB on average) and wait 3 s",
+        ),
+        (
+            producer(
+                record_queue_average_seconds=3.0,
+                batch_size_average_bytes=900.0,
+                request_latency_average_seconds=1.5,
+            ),
+            "batches wait 3 s to be sent, and the target answers in 1.5 s",
+        ),
+        (
+            consumer(
+                consumer_lag_max_records=20_000.0,
+                fetch_latency_average_seconds=8.0,
+                fetch_size_average_bytes=1_000_000.0,
+            ),
+            "The link from the source holds the mirror up: a fetch of 1000 kB",
+        ),
+        (
+            consumer(consumer_lag_max_records=20_000.0),
+            "The mirror's consumer is 20000 records behind",
+        ),
+        (
+            replace(CALM, silent=("a", "b")),
+            "answered no fetch of the mirror for a minute (a and 1 more)",
+        ),
+        (
+            replace(
+                CALM, silent=("a",), tasks=TaskMetrics(active_records=40.0)
+            ),
+            "for a minute (a), and 40 records that it read are not written",
+        ),
+    ],
+)
+def test_what_holds_a_mirror_up_is_a_warning_with_figures(
+    metrics: MirrorMetrics, saying: str
+) -> None:
+    verdict = judged(metrics)
+    assert verdict.health is Health.WARNING
+    assert saying in verdict.reason
+
+
+@pytest.mark.parametrize(
+    "metrics",
+    [
+        consumer(fetch_throttle_max_seconds=0.1),
+        producer(retries_per_second=0.1),
+        tasks(offset_commit_failure_ratio=0.1),
+        tasks(offset_commit_max_seconds=4.0),
+        producer(record_queue_average_seconds=1.0),
+        producer(batch_size_average_bytes=16_384.0),
+        # Slow, but nobody waits; behind, but by little.
+        consumer(fetch_latency_average_seconds=30.0),
+        consumer(consumer_lag_max_records=10_000.0),
+    ],
+)
+def test_at_its_limits_a_mirror_is_ok(metrics: MirrorMetrics) -> None:
+    assert judged(metrics).health is Health.OK
+
+
+def test_the_evidence_names_the_partition_that_is_most_behind() -> None:
+    lags = {("a", 0): 3.0, ("b", 1): 7.0, ("c", 2): 0.0}
+    evidence = judged(replace(CALM, lags=lags)).evidence
+    assert evidence["most_behind"] == "b[1]"
+    assert evidence["answering"] == URL
+    assert "fetch_size_average_bytes" not in evidence
+
+
+WANTED = MBeanQuery(
+    domain="kafka.consumer",
+    type="fetches",
+    keys={"client-id": '"*|replication-consumer"', "topic": "*"},
+    numbers=("rate", "age"),
+    texts=("status",),
+)
+
+
+def test_names_are_read_in_any_order_and_without_quotes() -> None:
+    name = 'd.e:client-id="a->b|c,d=\\"x\\"",type=t,topic=a.b'
+    expected = {"client-id": 'a->b|c,d="x"', "type": "t", "topic": "a.b"}
+    assert parse_name(name) == ("d.e", expected)
+    assert parse_name("d:source=,type=t")[1] == {"source": "", "type": "t"}
+
+
+@given(st.text(min_size=1))
+def test_any_quoted_value_is_read_back(value: str) -> None:
+    quoted = value
+    for char in '\\"*?':
+        quoted = quoted.replace(char, f"\\{char}")
+    quoted = quoted.replace("\n", "\\n")
+    _, properties = parse_name(f'd:a="{quoted}",b=c')
+    assert properties == {"a": value, "b": "c"}
+
+
+def test_a_pattern_names_every_property() -> None:
+    assert WANTED.pattern == (
+        'kafka.consumer:type=fetches,client-id="*|replication-consumer",topic=*'
+    )
+    assert WANTED.covers(
+        {"client-id": "a->b|c-0|replication-consumer", "topic": "t"}
+    )
+    assert not WANTED.covers({"client-id": "x", "topic": "t"})
+    assert not WANTED.covers({"client-id": "a|replication-consumer"})
+
+
+@pytest.mark.parametrize("nothing", [nan, inf, -inf, None, "NaN", "ERROR: x"])
+def test_what_is_no_number_is_absent_and_not_zero(nothing: object) -> None:
+    assert WANTED.take({"rate": nothing, "age": 0}) == {"age": 0.0}
+
+
+def test_nothing_is_taken_that_was_not_wanted() -> None:
+    found = {"rate": 1, "status": "running", "secret": "x", "age": "old"}
+    assert WANTED.take(found) == {"rate": 1.0, "status": "running"}
+
+
+EARLIER = NOON - timedelta(minutes=20)
+ONE = ("http://a", "MirrorSourceConnector", 0)
+TWO = ("http://b", "MirrorSourceConnector", 1)
+
+
+def failed(count: int, retries: int = 0) -> TaskErrors:
+    return TaskErrors(
+        record_failures=count, record_errors=count, retries=retries
+    )
+
+
+def test_errors_of_all_tasks_are_counted_once() -> None:
+    books = ErrorCounters()
+    for _ in range(3):
+        books = books.count({ONE: failed(3), TWO: failed(4)}, EARLIER, NOON)
+    assert books.counted == failed(7)
+    assert books.last_lost == EARLIER
+
+
+def test_a_task_that_starts_anew_counts_from_zero() -> None:
+    books = ErrorCounters().count({ONE: failed(3)}, EARLIER, NOON)
+    books = books.count({ONE: failed(2)}, None, NOON)
+    assert books.counted.record_failures == 5
+    assert books.last_lost == NOON
+
+
+def test_a_worker_that_was_away_does_not_count_again() -> None:
+    books = ErrorCounters().count({ONE: failed(3)}, EARLIER, NOON)
+    books = books.count({}, None, NOON).count({ONE: failed(3)}, EARLIER, NOON)
+    assert books.counted.record_failures == 3
+
+
+def test_losses_of_long_ago_are_told_apart_from_those_of_now() -> None:
+    books = ErrorCounters().count({ONE: failed(3)}, EARLIER, NOON)
+    books = books.count({ONE: failed(5)}, NOON, NOON)
+    # Errors that lose nothing are no part of it.
+    books = books.count({ONE: failed(5, retries=9)}, NOON, NOON)
+    assert books.lately == failed(5)
+    later = NOON + timedelta(minutes=61)
+    books = books.count({ONE: failed(12, retries=9)}, later, later)
+    assert books.lately == failed(7)
+    assert books.counted == failed(12, retries=9)
+
+
+def test_retries_lose_nothing() -> None:
+    books = ErrorCounters().count({ONE: failed(0, retries=5)}, EARLIER, NOON)
+    assert books.counted.retries == 5
+    assert books.last_lost is None
+
+
+def test_an_error_of_the_future_is_of_now() -> None:
+    later = NOON + timedelta(hours=1)
+    books = ErrorCounters().count({ONE: failed(1)}, later, NOON)
+    assert books.last_lost == NOON
+
+
+def test_nothing_new_changes_nothing() -> None:
+    books = ErrorCounters().count({ONE: failed(1)}, EARLIER, NOON)
+    assert books.count({ONE: failed(1)}, EARLIER, NOON) is books
+
+
+def test_counters_survive_a_restart() -> None:
+    database = Database(None)
+    books = ErrorCounters().count({ONE: failed(3)}, EARLIER, NOON)
+    DocumentStore(database, "a", "mirror_errors", ErrorCounters).save(books)
+    assert (
+        DocumentStore(database, "a", "mirror_errors", ErrorCounters).load()
+        == books
+    )
+    assert (
+        DocumentStore(database, "b", "mirror_errors", ErrorCounters).load()
+        == ErrorCounters()
+    )

@@ -1,0 +1,511 @@
+"""How a topic is doing."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mirrorwatch.domain.cluster_view import FlowView, TopicConfigs
+from mirrorwatch.domain.lag.model import (
+    FirstRecord,
+    LagStatus,
+    Position,
+    PositionSource,
+)
+from mirrorwatch.domain.lag.tracker import (
+    BUCKET,
+    KEPT,
+    EndHistory,
+    LagContext,
+    LagTracker,
+    LagTrend,
+    PartitionLag,
+    summarize,
+)
+
+from .view import HOUR_MS, NOON, a_tracker, a_view, only
+
+
+def test_a_position_that_stands_is_stopped() -> None:
+    tracker = a_tracker()
+    tracker.take(a_view(0, end=100, committed=100))
+    tracker.take(a_view(5, end=110, committed=100))
+    lag = only(tracker.take(a_view(65, end=110, committed=100)))
+    assert lag.status is LagStatus.STOPPED
+    assert lag.stuck == timedelta(seconds=60)
+
+
+def test_a_topic_that_was_idle_for_long_is_not_stuck_at_once() -> None:
+    tracker = a_tracker()
+    tracker.take(a_view(0, end=100, committed=100))
+    lag = only(tracker.take(a_view(9999, end=110, committed=100)))
+    assert lag.status is LagStatus.MOVING
+    assert lag.stuck == timedelta()
+
+
+def test_a_topic_that_was_never_copied_says_so() -> None:
+    lag = only(a_tracker().take(a_view(0, end=100, start=40)))
+    assert lag.status is LagStatus.NOT_BEGUN
+    assert (lag.records, lag.origin) == (60, "start")
+
+
+def test_another_topic_of_the_same_name_begins_anew() -> None:
+    tracker = a_tracker()
+    tracker.take(a_view(0, end=100, committed=100))
+    tracker.take(a_view(5, end=110, committed=100))
+    lag = only(tracker.take(a_view(10, end=110, committed=100, id_="other")))
+    assert lag.stuck == timedelta()
+
+
+def test_a_target_that_does_not_answer_is_not_another_one() -> None:
+    tracker = a_tracker()
+    tracker.take(a_view(0, end=110, committed=100, copied=100))
+    lag = only(tracker.take(a_view(60, end=110, committed=100, target=False)))
+    assert lag.stuck is not None
+    assert lag.stuck > timedelta(seconds=30)
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        a_view(0, end=50, committed=100),
+        a_view(0, end=100, committed=100, caught_up=False),
+    ],
+    ids=["beyond the end", "unread"],
+)
+def test_what_is_not_known_is_not_called_even(view: FlowView) -> None:
+    seen = a_tracker().take(view)
+    assert seen.unknown_partitions or seen.problems
+
+
+def test_lag_that_grows_from_stretch_to_stretch_falls_behind() -> None:
+    trend = LagTrend()
+    for n in range(7):
+        for burst in (50, 0):
+            trend.see(n * BUCKET + burst, 0, 0, 40.0 + n + burst)
+    assert trend.falls_behind()
+
+
+def test_what_has_caught_up_falls_behind_no_more() -> None:
+    trend = LagTrend()
+    for n in range(6):
+        trend.see(n * BUCKET, 0, 0, 40.0 + n)
+    assert trend.falls_behind()
+    trend.see(5 * BUCKET + 10, 0, 0, 0.0)
+    assert not trend.falls_behind()
+
+
+def test_bursts_do_not_fall_behind() -> None:
+    trend = LagTrend()
+    for n in range(20):
+        trend.see(n * BUCKET, 0, 0, 100.0 * n)
+        trend.see(n * BUCKET + 60, 0, 0, 0.0)
+    assert not trend.falls_behind()
+
+
+@pytest.mark.parametrize(
+    ("others_moved", "status"),
+    [(0, LagStatus.STOPPED), (30, LagStatus.STALLED)],
+)
+def test_a_topic_stalls_alone_and_stops_with_all_others(
+    others_moved: float, status: LagStatus
+) -> None:
+    track = PartitionLag(epoch=("a", "b"), moved_at=NOON)
+    track.move(Position(5, PositionSource.SYNC), 9, NOON)
+    lag = summarize(
+        "t",
+        {0: track},
+        LagContext(
+            now=NOON + timedelta(seconds=60),
+            topic_class="",
+            configs=None,
+            trend=LagTrend(),
+            starts={},
+            flow_moved_at=NOON + timedelta(seconds=others_moved),
+        ),
+    )
+    assert lag.status is status
+
+
+def test_an_idle_topic_whose_records_come_after_all_stopped_is_stopped() -> (
+    None
+):
+    """Others went on after it had moved last, but not while it had to."""
+    track = PartitionLag(epoch=("a", "b"), moved_at=NOON)
+    track.move(Position(9, PositionSource.SYNC), 9, NOON)
+    track.move(
+        Position(9, PositionSource.SYNC), 9, NOON + timedelta(seconds=49)
+    )
+    track.move(
+        Position(9, PositionSource.SYNC), 15, NOON + timedelta(seconds=50)
+    )
+    lag = summarize(
+        "t",
+        {0: track},
+        LagContext(
+            now=NOON + timedelta(seconds=100),
+            topic_class="",
+            configs=None,
+            trend=LagTrend(),
+            starts={},
+            flow_moved_at=NOON + timedelta(seconds=45),
+        ),
+    )
+    assert lag.stuck == timedelta(seconds=50)
+    assert lag.status is LagStatus.STOPPED
+
+
+def test_stretches_that_were_not_seen_make_no_trend() -> None:
+    trend = LagTrend()
+    for n in range(7):
+        trend.see(3 * n * BUCKET, 0, 0, 40.0 + n)
+    assert not trend.falls_behind()
+
+
+def test_what_grows_does_not_drain() -> None:
+    trend = LagTrend()
+    trend.see(0, 0, 0, 0)
+    trend.see(10, 100, 200, 0)
+    assert trend.drain(100) is None
+
+
+def test_nothing_that_waits_is_zero_and_even() -> None:
+    lag = only(a_tracker().take(a_view(0, end=100, committed=100)))
+    assert (lag.records, lag.seconds) == (0, 0)
+    assert lag.status is LagStatus.EVEN
+
+
+def test_seconds_count_from_when_the_record_was_first_seen() -> None:
+    tracker = a_tracker()
+    tracker.take(a_view(0, end=100, committed=100))
+    tracker.take(a_view(5, end=110, committed=100))
+    lag = only(tracker.take(a_view(30, end=200, committed=100)))
+    assert (lag.seconds, lag.at_least) == (25, False)
+    lag = only(tracker.take(a_view(31, end=200, committed=110)))
+    assert (lag.seconds, lag.at_least) == (1, False)
+
+
+def test_an_idle_topic_does_not_age() -> None:
+    tracker = a_tracker()
+    for seconds in (0, 1000, 9999):
+        lag = only(tracker.take(a_view(seconds, end=100, committed=100)))
+        assert lag.seconds == 0
+
+
+def test_a_record_older_than_the_agent_is_read_for_its_age() -> None:
+    tracker = a_tracker()
+    lag = only(tracker.take(a_view(0, end=100, committed=90)))
+    assert (lag.seconds, lag.at_least) == (0, True)
+    (wanted,) = tracker.wanted()
+    assert (wanted.place, wanted.position, wanted.end) == (("t", 0), 90, 100)
+    written = NOON - timedelta(hours=2)
+    tracker.resolve([FirstRecord(wanted, 90, written)])
+    lag = only(tracker.take(a_view(5, end=100, committed=90)))
+    assert (lag.seconds, lag.at_least) == (7205, False)
+    assert list(tracker.wanted()) == []
+
+
+def test_markers_at_the_end_are_no_lag() -> None:
+    tracker = a_tracker()
+    tracker.take(a_view(0, end=101, committed=100))
+    (wanted,) = tracker.wanted()
+    tracker.resolve([FirstRecord(wanted, None)])
+    lag = only(tracker.take(a_view(5, end=101, committed=100)))
+    assert (lag.records, lag.seconds) == (0, 0)
+    # What comes behind them does wait, and is looked at again.
+    lag = only(tracker.take(a_view(10, end=103, committed=100)))
+    assert lag.records == 2
+    tracker.take(a_view(15, end=103, committed=100))
+    (wanted,) = tracker.wanted()
+    assert (wanted.position, wanted.end) == (101, 103)
+
+
+def test_offsets_without_data_before_the_next_record_do_not_wait() -> None:
+    tracker = a_tracker()
+    tracker.take(a_view(0, end=100, committed=50))
+    (wanted,) = tracker.wanted()
+    tracker.resolve([FirstRecord(wanted, 70, NOON)])
+    lag = only(tracker.take(a_view(5, end=100, committed=50)))
+    assert (lag.records, lag.position) == (30, 70)
+
+
+def test_an_answer_is_void_when_the_mirror_moved_meanwhile() -> None:
+    tracker = a_tracker()
+    tracker.take(a_view(0, end=100, committed=50))
+    (wanted,) = tracker.wanted()
+    tracker.take(a_view(5, end=100, committed=60))
+    tracker.resolve([FirstRecord(wanted, None)])
+    lag = only(tracker.take(a_view(10, end=100, committed=60)))
+    assert lag.records == 40
+
+
+def test_a_mirror_that_goes_on_is_not_read_after() -> None:
+    tracker = a_tracker()
+    tracker.take(a_view(0, end=100, committed=100))
+    tracker.take(a_view(5, end=120, committed=110))
+    assert list(tracker.wanted()) == []
+
+
+@given(
+    st.lists(st.integers(0, 40), min_size=1, max_size=300),
+    st.integers(0, 2000),
+)
+def test_the_age_of_what_waits_is_never_lost(
+    written: list[int], position: int
+) -> None:
+    true: dict[int, float] = {}
+    ends, end = EndHistory(), 0
+    for second, count in enumerate(written):
+        before, end = end, end + count
+        ends.see(end, float(second))
+        true.update(dict.fromkeys(range(before, end), float(second)))
+        position_now = min(position, end)
+        ends.pass_(position_now)
+        assert len(ends.entries) <= KEPT
+        if position_now < end:
+            found = ends.written_at(position_now)
+            assert found is not None
+            # Thinned out, it may only be said to be younger, never older.
+            assert found[0] >= true[position_now]
+            if position_now == position and second < KEPT:
+                assert found[0] == true[position_now]
+
+
+def test_a_record_that_waits_keeps_its_age_however_much_follows() -> None:
+    ends = EndHistory()
+    for second in range(KEPT * 5):
+        ends.see(10 * (second + 1), float(second))
+    assert ends.written_at(0) == (0.0, True)
+    assert len(ends.entries) <= KEPT
+
+
+def test_an_end_that_stands_is_one_entry() -> None:
+    ends = EndHistory()
+    for second in range(9):
+        ends.see(10, float(second))
+    assert ends.entries == [(10, 0.0)]
+
+
+def test_the_age_of_what_was_passed_before_is_a_lower_bound() -> None:
+    ends = EndHistory()
+    ends.see(100, 0.0)
+    ends.see(200, 5.0)
+    ends.pass_(100)
+    assert ends.written_at(100) == (5.0, False)
+    assert ends.written_at(50) == (5.0, True)
+
+
+def test_what_comes_while_a_tail_is_read_does_wait() -> None:
+    tracker = a_tracker()
+    tracker.take(a_view(0, end=101, committed=100))
+    (wanted,) = tracker.wanted()
+    tracker.take(a_view(5, end=105, committed=100))
+    tracker.resolve([FirstRecord(wanted, None)])
+    lag = only(tracker.take(a_view(10, end=105, committed=100)))
+    assert lag.records == 4
+
+
+def test_it_is_estimated_as_soon_as_a_mirror_goes_on() -> None:
+    trend = LagTrend()
+    # It stands for two minutes; 1,200 records are written meanwhile.
+    for second in range(120):
+        trend.see(second, 0, min(1200, 20 * second), second)
+        assert trend.drain(1200) is None
+    for second in range(120, 140):
+        copied = 30 * (second - 119)
+        trend.see(second, copied, 1200, second)
+        estimate = trend.drain(1200 - copied)
+        if second < 129:
+            assert estimate is None  # perhaps it is one batch
+        else:
+            assert estimate == timedelta(seconds=(1200 - copied) / 30)
+
+
+def test_what_is_written_meanwhile_is_taken_off() -> None:
+    trend = LagTrend()
+    for second in range(90):
+        trend.see(second, 30 * second, 1000 + 10 * second, 5)
+    assert trend.drain(200) == timedelta(seconds=10)
+
+
+def test_a_mirror_that_stands_again_drains_slower_and_then_not_at_all() -> (
+    None
+):
+    trend = LagTrend()
+    for second in range(31):
+        trend.see(second, 30 * second, 2000, 5)
+    fast = trend.drain(1000)
+    for second in range(31, 60):
+        trend.see(second, 900, 2000, 5)
+    slow = trend.drain(1000)
+    assert fast is not None
+    assert slow is not None
+    assert slow > fast
+    for second in range(60, 120):
+        trend.see(second, 900, 2000, 5)
+    assert trend.drain(1000) is None
+
+
+def test_it_drains_as_fast_as_in_the_last_minute() -> None:
+    tracker = a_tracker()
+    tracker.take(a_view(0, end=1000, committed=100))
+    lag = only(tracker.take(a_view(10, end=1010, committed=210)))
+    # 11 records a second copied, 1 written: 800 are gone in 80 s.
+    assert lag.drain == timedelta(seconds=80)
+    lag = only(tracker.take(a_view(90, end=1010, committed=210)))
+    lag = only(tracker.take(a_view(95, end=1010, committed=210)))
+    assert lag.drain is None
+
+
+def test_headroom_by_time_is_what_the_oldest_has_left() -> None:
+    configs = TopicConfigs(retention_ms=HOUR_MS, retention_bytes=-1)
+    tracker = a_tracker(configs)
+    headroom = only(tracker.take(a_view(0, end=100, committed=100))).headroom
+    assert headroom is not None
+    assert (headroom.remaining, headroom.share) == (timedelta(hours=1), 1)
+    tracker.take(a_view(5, end=110, committed=100))
+    headroom = only(
+        tracker.take(a_view(1805, end=110, committed=100))
+    ).headroom
+    assert headroom is not None
+    assert headroom.remaining == timedelta(minutes=30)
+    assert headroom.share == 0.5
+
+
+def test_headroom_by_size_is_an_estimate() -> None:
+    configs = TopicConfigs(retention_ms=-1, retention_bytes=1000)
+    tracker = a_tracker(configs)
+    tracker.take(a_view(0, end=1000, committed=1000, start=500))
+    lag = only(tracker.take(a_view(10, end=1100, committed=1000, start=600)))
+    assert lag.headroom is not None
+    assert lag.headroom.estimated
+    # 10 a second are written; the log start is 400 behind the position.
+    assert lag.headroom.remaining == timedelta(seconds=40)
+    assert lag.headroom.share == 0.8
+
+
+@pytest.mark.parametrize(
+    "configs",
+    [
+        TopicConfigs(retention_ms=-1, retention_bytes=-1),
+        TopicConfigs(
+            retention_ms=HOUR_MS, cleanup_policy=frozenset({"compact"})
+        ),
+        None,
+    ],
+)
+def test_what_is_never_deleted_has_no_headroom(
+    configs: TopicConfigs | None,
+) -> None:
+    lag = only(a_tracker(configs).take(a_view(0, end=9, committed=1)))
+    assert lag.headroom is None
+
+
+def test_the_committed_position_counts_where_it_is_ahead() -> None:
+    lag = only(a_tracker().take(a_view(0, end=100, committed=90)))
+    assert (lag.records, lag.position, lag.origin) == (10, 90, "committed")
+
+
+def test_a_sync_is_ahead_of_an_old_commit() -> None:
+    view = a_view(0, end=100, committed=50, sync=(79, 79))
+    lag = only(a_tracker().take(view))
+    assert (lag.records, lag.origin) == (20, "sync")
+
+
+def test_the_targets_end_tells_what_was_copied_since() -> None:
+    # Ten were dropped before the sync: offsets differ by ten.
+    view = a_view(0, end=100, sync=(79, 69), copied=85)
+    lag = only(a_tracker().take(view))
+    assert (lag.records, lag.position, lag.origin) == (5, 95, "estimate")
+
+
+def test_an_estimate_never_passes_the_sources_end() -> None:
+    view = a_view(0, end=100, sync=(79, 79), copied=500)
+    assert only(a_tracker().take(view)).records == 0
+
+
+def test_an_estimate_that_is_never_proved_is_not_believed() -> None:
+    tracker = a_tracker()
+    for seconds in range(0, 180, 10):
+        view = a_view(seconds, end=100, sync=(79, 79), copied=500)
+        assert only(tracker.take(view)).records == 0
+    lag = only(tracker.take(a_view(190, end=100, sync=(79, 79), copied=500)))
+    assert (lag.records, lag.origin) == (20, "sync")
+
+
+def test_an_estimate_that_is_proved_again_and_again_is_believed() -> None:
+    tracker = a_tracker()
+    for seconds in range(0, 1000, 10):
+        copied = 100 + seconds
+        proved = 60 * ((copied - 1) // 60)
+        view = a_view(
+            seconds, end=copied + 5, sync=(proved, proved), copied=copied
+        )
+        assert only(tracker.take(view)).records == 5
+
+
+def test_a_transactional_mirror_is_not_counted_back() -> None:
+    view = a_view(0, end=100, sync=(79, 79), copied=95)
+    lag = only(a_tracker(estimates=False).take(view))
+    assert (lag.records, lag.origin) == (20, "sync")
+
+
+def test_a_mirror_that_goes_back_has_not_gone_on() -> None:
+    tracker = a_tracker()
+    tracker.take(a_view(0, end=110, committed=100))
+    tracker.take(a_view(60, end=110, committed=90))
+    lag = only(tracker.take(a_view(120, end=110, committed=90)))
+    assert lag.stuck == timedelta(seconds=120)
+
+
+def test_what_was_read_at_a_position_is_void_when_it_goes_back() -> None:
+    tracker = a_tracker()
+    tracker.take(a_view(0, end=101, committed=100))
+    (wanted,) = tracker.wanted()
+    tracker.resolve([FirstRecord(wanted, None)])
+    lag = only(tracker.take(a_view(5, end=101, committed=50)))
+    assert lag.records == 51
+
+
+CONFIGS = TopicConfigs(retention_ms=HOUR_MS, retention_bytes=1000)
+
+steps = st.tuples(
+    st.sampled_from([5, 15, 61, 300]),  # seconds that pass
+    st.sampled_from([0, 0, 0, 7, 400]),  # records written
+    st.sampled_from([0, 1, 1, 1]),  # whether the mirror is at the end
+    st.sampled_from([0, 0, 0, 5]),  # records deleted
+)
+
+
+def a_forgetful_tracker() -> LagTracker:
+    """Return one to which configurations look new at every survey."""
+    return LagTracker(
+        flow="f",
+        class_of=lambda _: "telemetry",
+        configs=lambda: {"t": replace(CONFIGS)},
+    )
+
+
+@settings(deadline=None)
+@given(st.lists(steps, max_size=20))
+def test_lag_that_is_kept_is_the_lag_that_would_be_found(
+    steps: list[tuple[int, int, int, int]],
+) -> None:
+    keeps, forgets = a_tracker(CONFIGS), a_forgetful_tracker()
+    at = end = committed = start = 0
+    for seconds, written, copies, deleted in steps:
+        at, end = at + seconds, end + written
+        committed = end if copies else committed
+        start = min(start + deleted, committed)
+        view = a_view(at, end=end, committed=committed, start=start)
+        assert keeps.take(view) == forgets.take(view)
+
+
+def test_a_topic_on_which_nothing_moves_is_not_summarized_again() -> None:
+    tracker = a_tracker(CONFIGS)
+    view = a_view(0, end=9, committed=9)
+    first = only(tracker.take(view))
+    again = replace(view, at=view.at + timedelta(seconds=5))
+    assert only(tracker.take(again)) is first

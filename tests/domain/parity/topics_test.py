@@ -1,0 +1,198 @@
+"""Topics that the target lacks, compared over time and over restarts."""
+
+from datetime import timedelta
+
+from mirrorwatch.domain.report import Health
+
+from .world import DEFAULT, MINUTE, World, facts
+
+
+def test_nothing_is_said_before_both_sides_are_known() -> None:
+    world = World()
+    assert world.verdict().health is Health.UNKNOWN
+    verdict = world.survey({"a": 1}, None)
+    assert verdict.health is Health.UNKNOWN
+    assert verdict.reason == "ldf does not answer the agent"
+    assert world.figures() == []
+    verdict = world.survey({"a": 1}, {"a": 1})
+    assert verdict.health is Health.OK
+    assert verdict.reason.startswith("The one topic that the mirror carries ")
+    assert verdict.reason.endswith(" is as it should be at ldf")
+
+
+def test_a_new_topic_is_missed_after_two_refreshes_until_it_is_there() -> None:
+    world = World()
+    assert world.survey({"a": 1, "b": 1}, {"a": 1}).health is Health.OK
+    assert "1 of them is new" in world.verdict().reason
+    world.now += 20 * MINUTE
+    assert world.survey({"a": 1, "b": 1}, {"a": 1}).health is Health.OK
+    assert world.figures() == [0, 0]
+    world.now += timedelta(seconds=5)
+    verdict = world.survey({"a": 1, "b": 1}, {"a": 1})
+    assert verdict.health is Health.CRITICAL
+    assert verdict.reason.startswith("Missing at ldf for 20 min, though the")
+    assert "10 min: b." in verdict.reason
+    assert world.figures() == [1, 0]
+    assert world.survey({"a": 1, "b": 1}, {"a": 1, "b": 1}).health is Health.OK
+    assert world.figures() == [0, 0]
+
+
+def test_a_topic_is_not_missed_before_the_target_was_asked_for_it() -> None:
+    world = World()
+    world.survey({"a": 1, "b": 1}, {"a": 1})
+    world.now += 30 * MINUTE
+    world.survey({"a": 1, "b": 1}, {"a": 1})
+    world.parity.note_hidden({})
+    assert world.verdict().health is Health.OK
+    world.parity.note_hidden({"b": True})
+    verdict = world.verdict()
+    assert verdict.health is Health.UNKNOWN
+    assert "may not see whether these are at ldf: b." in verdict.reason
+    assert world.figures() == [0, 0]
+
+
+def test_a_restart_forgets_nothing_and_makes_nothing_older() -> None:
+    world = World()
+    world.survey({"a": 1, "b": 1}, {"a": 1})
+    world.now += 15 * MINUTE
+    world.start()
+    verdict = world.survey({"a": 1, "b": 1, "c": 1}, {"a": 1})
+    assert verdict.health is Health.OK
+    world.now += 6 * MINUTE
+    verdict = world.survey({"a": 1, "b": 1, "c": 1}, {"a": 1})
+    assert verdict.health is Health.CRITICAL
+    assert ": b. Does" in verdict.reason
+
+
+def test_a_topic_that_was_made_anew_is_a_new_one() -> None:
+    world = World()
+    world.survey({"b": facts(1, topic_id="old"), "a": 1}, {"a": 1})
+    world.now += 15 * MINUTE
+    world.survey({"b": facts(1, topic_id="new"), "a": 1}, {"a": 1})
+    world.now += 6 * MINUTE
+    verdict = world.survey({"b": facts(1, topic_id="new"), "a": 1}, {"a": 1})
+    assert verdict.health is Health.OK
+
+
+def test_what_the_mirror_does_not_want_is_told_at_once_and_once() -> None:
+    world = World(wants="a.*")
+    verdict = world.survey({"a": 1, "b": 1, "heartbeats": 1}, {"a": 1})
+    assert verdict.health is Health.CRITICAL
+    assert verdict.reason.startswith(
+        "The mirror's topic filter does not match b,"
+    )
+    assert "also_1" not in verdict.evidence
+    assert world.figures() == [1, 0]
+    world.configure("a.*|b")
+    verdict = world.survey({"a": 1, "b": 1}, {"a": 1, "b": 1})
+    assert verdict.health is Health.OK
+
+
+def test_a_filter_is_believed_only_once_all_of_it_was_read() -> None:
+    world = World(wants="older")
+    verdict = world.survey({"a": 1}, {"a": 1}, caught_up=False)
+    assert verdict.health is Health.OK
+
+
+def test_a_flow_without_topics_carries_what_its_mirror_wants() -> None:
+    world = World(wants="a.*", chosen=False)
+    world.survey({"a": 1, "b": 1}, {"a": 1})
+    world.now += 60 * MINUTE
+    verdict = world.survey({"a": 1, "b": 1}, {"a": 1})
+    assert verdict.health is Health.OK
+    assert verdict.evidence["not_wanted_topics"] == "b"
+    assert world.figures() == [0, 0]
+
+
+def test_a_short_silence_of_a_cluster_changes_nothing_a_long_one_does() -> (
+    None
+):
+    world = World()
+    world.survey({"a": 1}, {"a": 1})
+    world.now += timedelta(seconds=30)
+    assert world.survey({"a": 1}, None).health is Health.OK
+    world.now += MINUTE
+    assert world.survey({"a": 1}, None).health is Health.UNKNOWN
+
+
+def test_a_filter_that_only_java_reads_is_taken_for_unknown() -> None:
+    verdict = World(wants=r"\Qa\E").survey({"b": 1}, {"b": 1})
+    assert verdict.health is Health.OK
+
+
+def test_partitions_that_the_mirror_should_have_added_are_a_warning() -> None:
+    world = World(refresh=MINUTE)
+    assert world.survey({"a": 3}, {"a": 2}).health is Health.OK
+    world.now += timedelta(seconds=121)
+    verdict = world.survey({"a": 3}, {"a": 2})
+    assert verdict.health is Health.WARNING
+    assert verdict.reason.startswith(
+        "a has 3 partitions at summit and only 2 at ldf for 2 min"
+    )
+    assert world.figures() == [0, 1]
+    # Another growth is another wait.
+    assert world.survey({"a": 4}, {"a": 3}).health is Health.OK
+
+
+def test_partitions_that_only_the_target_has_are_told_at_once() -> None:
+    verdict = World().survey({"a": 2}, {"a": 4})
+    assert verdict.health is Health.WARNING
+    assert verdict.reason.startswith("a has 4 partitions at ldf and only 2 at")
+
+
+def test_many_topics_that_are_divided_otherwise_are_told_in_one_sentence() -> (
+    None
+):
+    world = World(refresh=MINUTE)
+    here = {f"t{n}": 3 for n in range(9)}
+    there = dict.fromkeys(here, 2) | {"t7": 5, "t8": 5}
+    world.survey(here, there)
+    world.now += timedelta(seconds=121)
+    verdict = world.survey(here, there)
+    assert verdict.reason.startswith("t0 has 3 partitions at summit and only ")
+    assert "ALTER the topic? (likewise t1, t2, t3 and 3 more)" in (
+        verdict.reason
+    )
+    also = {k: v for k, v in verdict.evidence.items() if k.startswith("also")}
+    assert str(also.pop("also_1")).endswith("anew with fewer (likewise t8)")
+    assert also == {}
+    assert verdict.evidence["partition_mismatches"] == 9
+
+
+def test_a_topic_that_the_mirror_leaves_alone_is_no_copy() -> None:
+    for topics in ({"a": 1, "own": 2}, {"a": 1, "own": 9}):
+        world = World(wants="a", chosen=False, refresh=MINUTE)
+        world.survey({"a": 1, "own": 3}, topics)
+        world.now += 60 * MINUTE
+        verdict = world.survey({"a": 1, "own": 3}, topics)
+        assert verdict.health is Health.OK
+        assert world.figures() == [0, 0]
+
+
+def test_what_is_left_over_or_replicated_otherwise_is_information() -> None:
+    verdict = World().survey(
+        {"a": facts(1, replicas=3)}, {"a": facts(1, replicas=2), "gone": 1}
+    )
+    assert verdict.health is Health.OK
+    assert verdict.evidence["only_at_target_topics"] == "gone"
+    assert verdict.evidence["other_replication_factor_topics"] == "a"
+
+
+def test_active_active_with_default_naming_is_no_cycle() -> None:
+    world = World(DEFAULT)
+    verdict = world.survey(
+        dict.fromkeys(("x", "heartbeats", "ldf.x", "ldf.heartbeats"), 1),
+        dict.fromkeys(("x", "summit.x", "heartbeats", "ldf"), 1)
+        | dict.fromkeys(("summit.heartbeats", "summit.ldf"), 1),
+    )
+    assert verdict.health is Health.OK
+    assert verdict.evidence["topics"] == 2
+
+
+def test_names_that_came_round_are_a_warning() -> None:
+    topics = {"x": 1, "heartbeats": 1}
+    there = {"x": 1, "summit.x": 1, "summit.heartbeats": 1}
+    for name in ("summit.ldf.x", "summit.summit.heartbeats"):
+        verdict = World(DEFAULT).survey(topics, {**there, name: 1})
+        assert verdict.health is Health.WARNING
+        assert f"came round to where they began: {name}." in verdict.reason

@@ -1,0 +1,177 @@
+"""Any history of a mirror: the books say what is so, and never more."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.domain.skips.world import (
+    AlikeWorld,
+    AlteredWorld,
+    HarshWorld,
+    World,
+)
+
+COPYING = ["write", "write", "write", "copy", "copy 3", "flush", "look"]
+TWO = ["takeover", "copy_other 2", "copy_other 2", "fence"]
+ONE = ["drop", "drop 3", "crash", "fail", "restart", "die"]
+FAULTS = [*ONE, *TWO]
+NOISE = ["mark", "commit_target"]
+
+
+def histories(*actions: str) -> st.SearchStrategy[list[str]]:
+    return st.lists(st.sampled_from(actions), max_size=60)
+
+
+@given(histories(*COPYING, *ONE, "mark"))
+@settings(max_examples=200, deadline=None)
+def test_every_skip_and_every_repeat_is_counted(actions: list[str]) -> None:
+    world = World().do("look", *actions)
+    world.finish()
+    assert world.skipped == world.missing
+    assert world.tally.repeated == world.repeated
+    assert world.tally.unverifiable == 0
+
+
+@given(histories(*COPYING, *TWO, "crash", "restart"))
+@settings(max_examples=200, deadline=None)
+def test_two_writers_at_once_make_repeats_and_no_skip(
+    actions: list[str],
+) -> None:
+    world = World().do("look", *actions)
+    world.finish()
+    assert world.tally.skipped == 0
+    assert world.tally.repeated == world.repeated
+    assert world.tally.unverifiable == 0
+
+
+@given(histories(*COPYING, *FAULTS, *NOISE, "commit_target"))
+@settings(max_examples=200, deadline=None)
+def test_so_it_is_where_the_mirror_writes_in_transactions(
+    actions: list[str],
+) -> None:
+    world = World()
+    world.books.marked = True
+    world.do("look", *actions)
+    world.finish()
+    assert world.skipped == world.missing
+    assert world.tally.repeated == world.repeated
+    assert world.tally.unverifiable == 0
+
+
+@given(histories(*COPYING, *FAULTS, *NOISE, "forget", "crash_hard"))
+@settings(max_examples=200, deadline=None)
+def test_of_what_was_compacted_the_net_is_left(actions: list[str]) -> None:
+    world = World()
+    world.books.marked = True
+    world.do("look", *actions)
+    world.finish()
+    net = len(world.missing) - world.repeated
+    assert len(world.skipped) - world.tally.repeated == net
+
+
+@given(histories(*COPYING, *FAULTS, "mark", "stranger"))
+@settings(max_examples=200, deadline=None)
+def test_a_foreign_writer_is_no_repeat_and_no_loss_is_hidden(
+    actions: list[str],
+) -> None:
+    world = World()
+    world.do("look", "stranger", "write", "copy", "look", "look", *actions)
+    world.finish()
+    assert world.tally.repeated == world.repeated
+    doubtful = world.tally.unverifiable
+    assert len(world.missing - world.skipped) <= doubtful
+    assert doubtful <= world.target.count(None)
+
+
+@given(
+    histories(*COPYING, *FAULTS, "expire", "remove", "remove_ahead", "mark")
+)
+@settings(max_examples=200, deadline=None)
+def test_what_expires_or_is_compacted_is_no_loss(actions: list[str]) -> None:
+    world = World().do("look", *actions)
+    world.finish()
+    known = {n for n in world.skipped if n >= world.start}
+    known = {n for n in known if world.source[n] is not None}
+    assert known <= world.missing
+    assert len(world.missing - known) <= world.tally.unverifiable
+
+
+@given(
+    histories(
+        *COPYING, *FAULTS, *NOISE, "stranger", "forget", "deny", "crash_hard"
+    )
+)
+@settings(max_examples=200, deadline=None)
+def test_what_cannot_be_read_is_never_called_a_loss(
+    actions: list[str],
+) -> None:
+    World().do("look", *actions).finish()
+
+
+@given(histories(*COPYING, "retry", "retry", "crash", "restart", "die"))
+@settings(max_examples=200, deadline=None)
+def test_copies_that_a_producer_tried_twice_are_repeats(
+    actions: list[str],
+) -> None:
+    world = HarshWorld().do("look", *actions)
+    world.finish()
+    assert world.tally.skipped == 0
+    assert world.tally.repeated == world.repeated
+    assert world.tally.unverifiable == 0
+
+
+@given(histories(*COPYING, *ONE, "retry"))
+@settings(max_examples=200, deadline=None)
+def test_between_two_pairs_a_retry_can_only_hide_a_drop(
+    actions: list[str],
+) -> None:
+    world = HarshWorld().do("look", *actions)
+    world.finish()
+    assert world.skipped <= world.missing
+    net = len(world.missing) - world.repeated
+    assert len(world.skipped) - world.tally.repeated == net
+
+
+SHRINKING = ["remove", "remove_here", "remove_last_here", "expire"]
+SHRINKING += ["expire_here", "expire_meanwhile", "restart_late"]
+
+
+@given(histories(*COPYING, *FAULTS, *SHRINKING, "retry", "mark"))
+@settings(max_examples=400, deadline=None)
+def test_logs_that_shrink_while_they_are_read_make_no_loss(
+    actions: list[str],
+) -> None:
+    world = HarshWorld().do("look", *actions)
+    world.finish()
+    known = {n for n in world.skipped if n >= world.start}
+    assert {n for n in known if world.source[n] is not None} <= world.missing
+
+
+AGAIN = ["recreate_source", "recreate_target"]
+
+
+@given(histories(*COPYING, *AGAIN, "crash", "restart", "die"))
+@settings(max_examples=400, deadline=None)
+def test_no_record_of_topics_made_again_is_skipped(
+    actions: list[str],
+) -> None:
+    world = HarshWorld().do("look", *actions)
+    world.finish()
+    assert world.tally.skipped == 0
+
+
+@given(histories(*COPYING, *FAULTS, "mark", "crash_hard"))
+@settings(max_examples=400, deadline=None)
+def test_records_that_look_alike_make_no_loss(actions: list[str]) -> None:
+    world = AlikeWorld().do("look", *actions)
+    world.finish()
+    assert len(world.skipped) <= len(world.missing)
+
+
+@given(histories(*COPYING, *ONE, "mark"))
+@settings(max_examples=200, deadline=None)
+def test_of_copies_that_are_altered_the_pairs_tell(
+    actions: list[str],
+) -> None:
+    world = AlteredWorld().do("look", *actions)
+    world.finish()
+    assert len(world.skipped) <= len(world.missing)

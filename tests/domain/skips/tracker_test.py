@@ -1,0 +1,483 @@
+"""What was measured on live mirrors, one case each."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from mirrorwatch.domain.cluster_view import ClusterView, FlowView, TopicFacts
+from mirrorwatch.domain.mirror_records import Sync
+from mirrorwatch.domain.skips.matching import RangeContent
+from mirrorwatch.domain.skips.model import (
+    DroppedTailDetector,
+    OffsetRange,
+    SkipEvent,
+    SkipKind,
+)
+from mirrorwatch.domain.skips.tracker import SkipTracker
+from tests.domain.skips.world import (
+    KEY,
+    TOPIC,
+    AlikeWorld,
+    AlteredWorld,
+    HarshWorld,
+    World,
+)
+
+
+class Told(World):
+    """A world that remembers what was told."""
+
+    def save(self) -> list[SkipEvent]:
+        with self.store._database.transaction():  # noqa: SLF001
+            pass
+        return self.store.happenings()
+
+
+def watched(*actions: str) -> Told:
+    """A mirror that copied for a while, and then what is named."""
+    world = Told()
+    world.do("look", "write 20", "copy 20", "flush", "look", "look", "look")
+    world.do(*actions)
+    return world
+
+
+def told(
+    world: Told,
+) -> list[tuple[SkipKind, tuple[tuple[int, int], ...], int]]:
+    return [(x.kind, x.ranges, x.count) for x in world.save()]
+
+
+def test_ten_dropped_between_passing_ones_are_named() -> None:
+    world = watched("write 5", "copy 5", "write 10", "drop 10", "look", "look")
+    assert told(world) == []
+    world.do("write", "copy", "look", "look")
+    assert told(world) == [(SkipKind.SKIPPED, ((25, 34),), 10)]
+    assert world.tally.skipped == 10
+
+
+def test_a_killed_mirror_that_drops_again_counts_each_once() -> None:
+    world = watched("write 30", "copy 10", "drop 3", "copy 17", "look")
+    # Committed was 20; the same three are dropped again.
+    world.do("crash", "copy 10", "drop 3", "copy 17", "write", "copy")
+    world.do("flush", "look", "look", "look")
+    assert world.skipped == {30, 31, 32}
+    assert (world.tally.skipped, world.tally.repeated) == (3, 27)
+    assert [kind for kind, _, _ in told(world)].count(SkipKind.SKIPPED) == 1
+
+
+def test_drops_of_which_a_killed_mirror_told_nothing_are_found() -> None:
+    world = watched("write 9", "copy 2", "drop 3", "copy", "crash_hard")
+    world.do("write 20", "copy 2", "drop 3", "copy 24", "flush")
+    world.do("look", "look", "look")
+    assert world.skipped == {22, 23, 24}
+    assert (world.tally.skipped, world.tally.repeated) == (3, 3)
+
+
+def test_copies_that_lie_far_ahead_are_found_by_reading_more() -> None:
+    world = watched("write 9", "drop 6", "copy 3", "crash_hard", "write 20")
+    world.do("drop 6", "copy 2", "crash_hard", "drop 6", "copy 23", "flush")
+    world.do("look", "look", "look")
+    assert world.skipped == set(range(20, 26))
+    assert world.tally.unverifiable == 0
+    assert world.tally.repeated == world.repeated == 5
+
+
+def test_the_first_records_that_were_never_read_are_named() -> None:
+    world = Told().do("look", "write 50", "drop 50", "write 2", "copy 2")
+    assert isinstance(world, Told)
+    world.do("flush", "look", "look", "look")
+    assert told(world) == [(SkipKind.HEAD, ((0, 49),), 50)]
+
+
+def test_a_position_past_the_target_proves_a_skip_without_a_pair() -> None:
+    world = watched("write 4", "fail 4", "flush", "look", "look", "look")
+    assert told(world) == [(SkipKind.TAIL, ((20, 23),), 4)]
+    world.do("write 3", "copy 3", "flush", "look", "look", "look")
+    assert world.tally.skipped == 4
+
+
+def test_a_copy_takes_a_skip_back() -> None:
+    world = watched("write 4", "drop 2", "copy 2", "look", "look")
+    (skip,) = world.save()
+    assert world.books.missing(skip) == 2
+    world.do("crash", "copy 4", "write", "copy", "flush", "look", "look")
+    assert world.skipped == set()
+    assert world.books.missing(skip) == 0
+    tally = world.tally
+    assert (tally.skipped, tally.recovered, tally.repeated) == (2, 2, 2)
+
+
+def test_what_is_compacted_before_it_is_copied_is_no_loss() -> None:
+    world = watched("write 495", *["remove_ahead"] * 494)
+    world.do("copy 495", "flush", "look", "look", "look")
+    assert told(world) == []
+    assert world.tally.compacted == 494
+    assert world.tally.unverifiable == 0
+
+
+def test_marks_of_transactions_are_no_loss() -> None:
+    world = watched(*["write 3", "mark"] * 5, "copy 15", "write", "copy")
+    world.do("flush", "look", "look", "look")
+    assert told(world) == []
+    assert world.tally == type(world.tally)()
+
+
+def test_own_marks_of_an_exactly_once_mirror_are_no_repeats() -> None:
+    world = watched(*["write 3", "copy 3", "commit_target"] * 6)
+    world.do("write", "copy", "flush", "look", "look", "look")
+    assert told(world) == []
+    assert world.books.marked
+
+
+def test_records_of_others_are_no_repeats() -> None:
+    world = watched("stranger 3", "write 9", "copy 9", "flush")
+    world.do("look", "look", "look")
+    assert told(world) == []
+    assert world.tally.repeated == 0
+
+
+def test_what_expired_unread_is_left_to_the_position() -> None:
+    world = watched("write 9", "expire 26", "look", "look", "copy 3")
+    world.do("flush", "look", "look", "look")
+    assert told(world) == []
+    assert world.tally.unverifiable == 0
+
+
+def test_what_was_dropped_and_expired_since_cannot_be_verified() -> None:
+    world = watched("write 9", "drop 3", "copy", "copy 5", "expire 25")
+    world.do("flush", "look", "look", "look")
+    assert [(k, n) for k, _, n in told(world)] == [(SkipKind.UNVERIFIABLE, 3)]
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_a_topic_made_again_begins_new_books(side: str) -> None:
+    world = watched(f"recreate_{side}", "write 15", "copy 10", "flush")
+    # Pairs of before and after, in one look.
+    world.do("look", "copy 5", "write 30", "copy 30", "flush")
+    world.do("look", "look", "look")
+    assert told(world) == []
+    tally = world.tally
+    assert (tally.skipped, tally.repeated, tally.unverifiable) == (0, 0, 0)
+    # The new books judge what comes from then on.
+    world.do("write 5", "drop 2", "copy 3", "flush", "look", "look", "look")
+    assert world.tally.skipped == 2
+
+
+def test_the_past_of_a_mirror_is_not_judged() -> None:
+    world = Told().do("write 20", "copy 5", "drop 5", "copy 10", "flush")
+    assert isinstance(world, Told)
+    world.do("look", "look", "look")
+    assert told(world) == []
+    world.do("write 5", "copy 2", "drop", "copy 2", "flush", "look", "look")
+    assert world.skipped == {22}
+
+
+def test_a_pair_that_comes_late_changes_nothing() -> None:
+    world = watched("write 9", "copy 9", "flush")
+    late = world.unread.pop(0)
+    world.do("look", "look")
+    world.unread.append(late)
+    world.do("look", "look", "look")
+    assert told(world) == []
+    assert world.tally.repeated == 0
+
+
+def test_a_stretch_that_nobody_can_read_is_unverifiable() -> None:
+    world = watched("deny", "write 9", "drop 4", "copy 5", "look", "look")
+    assert [(k, n) for k, _, n in told(world)] == [(SkipKind.UNVERIFIABLE, 4)]
+    assert world.tally.skipped == 0
+
+
+def test_only_the_newest_ranges_are_kept_by_name() -> None:
+    world = watched()
+    for _ in range(300):
+        world.do("write 2", "drop", "copy")
+    world.do("flush", "look", "look", "look")
+    epoch = world.books.epochs[KEY]
+    assert len(list(epoch.skipped)) == 200
+    assert world.books.tallies[TOPIC].skipped == 300
+
+
+def test_a_pair_of_another_topic_makes_no_loss() -> None:
+    world = watched("write 30", "copy 10", "drop", "copy 10")
+    # A transform sent record 30 elsewhere, where it is the thirtieth.
+    astray = replace(world.told[-1], upstream=30, downstream=33)
+    world.told.append(astray)
+    world.unread.append(astray)
+    world.do("copy 9", "flush", "look", "look", "look")
+    assert [(kind, n) for kind, _, n in told(world)] == [(SkipKind.SKIPPED, 1)]
+    assert world.skipped == {30}
+
+
+@pytest.mark.parametrize("world", [AlikeWorld(), AlteredWorld()])
+def test_a_mirror_that_goes_back_does_not_seem_to_jump_ahead(
+    world: World,
+) -> None:
+    # It dies each time before it has told where it is.
+    world.do("look", "write 30", "copy 3", "crash_hard", "copy 3")
+    world.do("crash_hard", "copy", "look", "look")
+    assert world.tally.skipped == 0
+
+
+@pytest.mark.parametrize("world", [AlikeWorld(), AlteredWorld()])
+def test_what_may_have_been_copied_before_is_not_called_dropped(
+    world: World,
+) -> None:
+    world.do("look", "write 4", "copy 3", "crash", "copy", "look", "drop")
+    world.finish()
+    assert world.missing == set()
+    assert world.tally.skipped == 0
+
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class Growing:
+    """A topic of one partition, copied to its end, that gets a second."""
+
+    def __init__(self) -> None:
+        self.books = SkipTracker()
+        self.at = START
+        self.source, self.target = [20], [20]
+        self.starts = [0]
+        self.look()
+        self.source.append(0)
+        self.starts.append(0)
+        # The mirror gives it to the target only later.
+        self.look()
+        self.target.append(0)
+        self.look()
+
+    def look(self, *syncs: Sync) -> None:
+        self.at += timedelta(seconds=1)
+        view = FlowView(
+            flow="f",
+            at=self.at,
+            committed={},
+            syncs={("t", 0): self.sync(0, 19, 19)},
+            caught_up=True,
+            target=self._cluster("b", self.target),
+            source=self._cluster("a", self.source),
+            names={"t": "t"},
+        )
+        self.books.follow(view, syncs)
+
+    def sync(self, partition: int, upstream: int, downstream: int) -> Sync:
+        return Sync(
+            topic="t",
+            partition=partition,
+            upstream=upstream,
+            downstream=downstream,
+            written_at=self.at,
+        )
+
+    def copy(self, records: int, *, first: int) -> list[SkipEvent]:
+        """Let the mirror begin somewhere in the second partition."""
+        self.source[1], self.target[1] = records, records - first
+        self.look(self.sync(1, first, 0))
+        self.look()
+        for inquiry in self.books.inquiries():
+            source = {
+                n: n
+                for span in inquiry.source
+                for n in range(span.first, span.end)
+            }
+            span = inquiry.target
+            target = {n: n + first for n in range(span.first, span.end)}
+            start = self.starts[1]
+            kept = {n: look for n, look in source.items() if n >= start}
+            reading = RangeContent(
+                source=kept, target=target, source_start=start
+            )
+            self.books.answer(inquiry, reading, self.at)
+        return self.books.happenings
+
+    def _cluster(self, alias: str, ends: list[int]) -> ClusterView:
+        topic = TopicFacts(
+            id=f"id of {alias}", partitions=len(ends), replication_factor=1
+        )
+        return ClusterView(
+            alias=alias,
+            id=alias,
+            at=self.at,
+            topics={"t": topic},
+            ends={("t", p): end for p, end in enumerate(ends)},
+            starts={("t", p): s for p, s in enumerate(self.starts)},
+        )
+
+
+def test_a_new_partition_that_is_copied_from_its_start_is_no_loss() -> None:
+    assert Growing().copy(60, first=0) == []
+
+
+def test_the_beginning_of_a_new_partition_that_was_missed_is_named() -> None:
+    (head,) = Growing().copy(60, first=50)
+    assert (head.kind, head.partition) == (SkipKind.HEAD, 1)
+    assert (head.ranges, head.count) == (((0, 49),), 50)
+
+
+def test_what_expired_of_a_new_partition_before_is_left_to_position() -> None:
+    growing = Growing()
+    growing.starts[1] = 50
+    assert growing.copy(60, first=50) == []
+
+
+MOVED = ("write 3", "mark", "write 3", "copy 6")
+"""A mark of a transaction, so that the stretch must be read."""
+
+LOOK = ("flush", "look", "look", "look")
+
+
+def watched_topics(*actions: str) -> HarshWorld:
+    world = HarshWorld()
+    world.do("look", "write 20", "copy 20", *LOOK, *actions)
+    return world
+
+
+def kinds(world: HarshWorld) -> list[SkipKind]:
+    return [happening.kind for happening in world.store.happenings()]
+
+
+@pytest.mark.parametrize("how", ["remove_last_here", "expire_here 24"])
+def test_a_copy_that_is_gone_is_not_taken_for_dropped(how: str) -> None:
+    world = watched_topics(*MOVED, how, *LOOK)
+    assert world.tally.skipped == 0
+    assert SkipKind.SKIPPED not in kinds(world)
+
+
+def test_copies_that_expired_cannot_be_verified() -> None:
+    world = watched_topics(*MOVED, "expire_here 24", *LOOK)
+    assert world.tally.unverifiable == 3
+    assert kinds(world) == [SkipKind.UNVERIFIABLE]
+
+
+def test_what_compaction_took_of_the_target_is_a_sign_of_nothing() -> None:
+    world = watched_topics(*MOVED, "remove_last_here", *LOOK)
+    assert world.tally.unverifiable == 0
+    assert kinds(world) == []
+
+
+def test_more_missing_than_gone_is_a_loss_by_the_rest() -> None:
+    world = watched_topics(
+        "write 9", "copy 2", "drop 4", "copy 3", "expire_here 21"
+    )
+    world.do(*LOOK)
+    assert world.skipped == {22, 23, 24, 25}
+    assert world.tally.unverifiable == 1
+
+
+def test_records_that_expire_while_they_are_read_are_no_loss() -> None:
+    world = watched_topics("write 9", "copy 2", "drop 4", "copy 3")
+    world.do("expire 24", "expire_meanwhile", *LOOK)
+    assert world.tally.skipped == 0
+    # Two copies of what is gone, too, explain as many of six offsets.
+    assert kinds(world) == [SkipKind.UNVERIFIABLE]
+    assert world.tally.unverifiable == 4
+
+
+def test_an_altered_copy_is_not_taken_for_dropped() -> None:
+    world = watched_topics("write 3", "mark", "write 3", "copy 2")
+    world.target[-1] = None
+    world.do("copy 4", *LOOK)
+    assert world.tally.skipped == 0
+    assert kinds(world) == [SkipKind.UNVERIFIABLE]
+    assert world.tally.unverifiable == 1
+
+
+DROPPED, BUSY = ("dropped", 0), ("busy", 0)
+ONE_TASK = {DROPPED: 0, BUSY: 0}
+
+
+class Flow:
+    """Two partitions: one waits, the other is written every ten seconds."""
+
+    def __init__(self, tasks: dict[tuple[str, int], int]) -> None:
+        self.suspicions = DroppedTailDetector(patience=timedelta(minutes=2))
+        self.tasks = tasks
+        self.at = START
+        self.ends = {DROPPED: 30, BUSY: 0}
+        self.positions = {DROPPED: 20, BUSY: 0}
+        self.spans: dict[tuple[str, int], OffsetRange] = {}
+
+    def go_on(self, seconds: int, *, copying: int) -> set[tuple[str, int]]:
+        """Let time pass; the mirror copies so many records each time."""
+        found: set[tuple[str, int]] = set()
+        for _ in range(seconds // 10):
+            self.at += timedelta(seconds=10)
+            self.ends = self.ends | {BUSY: self.ends[BUSY] + 5}
+            position = min(self.positions[BUSY] + copying, self.ends[BUSY])
+            self.positions = self.positions | {BUSY: position}
+            self.spans = self.suspicions.look(
+                self.at, self.ends, self.positions, self.tasks
+            )
+            found = set(self.spans)
+        return found
+
+
+def test_records_that_their_task_leaves_behind_are_suspected() -> None:
+    flow = Flow(ONE_TASK)
+    assert flow.go_on(120, copying=5) == set()
+    assert flow.go_on(30, copying=5) == {DROPPED}
+    assert flow.suspicions.since(DROPPED) == START + timedelta(seconds=10)
+
+
+def test_a_mirror_that_stands_is_not_suspected() -> None:
+    flow = Flow(ONE_TASK)
+    flow.go_on(60, copying=5)
+    assert flow.go_on(3600, copying=0) == set()
+
+
+def test_a_mirror_that_drains_a_backlog_is_not_suspected() -> None:
+    flow = Flow(ONE_TASK)
+    flow.go_on(600, copying=0)
+    assert flow.go_on(900, copying=4) == set()
+
+
+def test_another_task_that_goes_on_says_nothing() -> None:
+    assert Flow({DROPPED: 0, BUSY: 1}).go_on(3600, copying=5) == set()
+
+
+def test_without_known_tasks_nothing_is_suspected() -> None:
+    assert Flow({}).go_on(3600, copying=5) == set()
+
+
+def test_a_position_that_moves_takes_it_back() -> None:
+    flow = Flow(ONE_TASK)
+    assert flow.go_on(300, copying=5) == {DROPPED}
+    flow.positions = flow.positions | {DROPPED: 25}
+    assert flow.go_on(10, copying=5) == set()
+    assert flow.go_on(300, copying=5) == {DROPPED}
+    flow.positions = flow.positions | {DROPPED: 30}
+    assert flow.go_on(300, copying=5) == set()
+
+
+def test_records_are_left_behind_before_they_are_suspected() -> None:
+    flow = Flow(ONE_TASK)
+    flow.go_on(30, copying=5)
+    assert flow.suspicions.left_behind == set()
+    assert flow.go_on(30, copying=5) == set()
+    assert flow.suspicions.left_behind == {DROPPED}
+    flow.positions = flow.positions | {DROPPED: 30}
+    flow.go_on(10, copying=5)
+    assert flow.suspicions.left_behind == set()
+
+
+def test_what_was_written_since_their_task_stands_is_only_late() -> None:
+    flow = Flow(ONE_TASK)
+    assert flow.go_on(300, copying=5) == {DROPPED}
+    flow.ends = flow.ends | {DROPPED: 90}
+    assert flow.go_on(3600, copying=0) == {DROPPED}
+    assert flow.spans[DROPPED] == OffsetRange(20, 30)
+    # It goes on: those are left behind in their turn.
+    assert flow.go_on(200, copying=2000) == {DROPPED}
+    assert flow.spans[DROPPED] == OffsetRange(20, 90)
+
+
+def test_of_many_ends_some_are_remembered() -> None:
+    flow = Flow(ONE_TASK)
+    for _ in range(500):
+        flow.ends = flow.ends | {DROPPED: flow.ends[DROPPED] + 1}
+        flow.go_on(10, copying=5)
+    assert 500 < flow.spans[DROPPED].end <= flow.ends[DROPPED] - 12
+    assert len(flow.suspicions.waiting[DROPPED].ends) <= 64

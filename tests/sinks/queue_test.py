@@ -1,0 +1,288 @@
+"""What an isolated sink keeps in the state file, and what it does not."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from structlog.testing import capture_logs
+
+from mirrorwatch.exceptions import SinkError
+from mirrorwatch.sinks.queue import Batch, Rows, Spool
+from mirrorwatch.state import Database
+from tests.support.isolation import Bench, kept_bytes
+
+AWAY = SinkError("cannot connect", sink="fake")
+
+
+def changes(bench: Bench) -> int:
+    with bench.database.transaction() as sql:
+        return sql.total_changes
+
+
+def test_at_rest_the_state_file_is_never_touched(tmp_path: Path) -> None:
+    bench = Bench(path=tmp_path / "state.db")
+    wal = tmp_path / "state.db-wal"
+    before = changes(bench), wal.read_bytes()
+    for _ in range(100):
+        bench.publish()
+        bench.step()
+    assert len(bench.outlet.sent) == 100
+    assert (changes(bench), wal.read_bytes()) == before
+    bench.database.close()
+
+
+def test_what_was_not_taken_before_the_next_tick_is_spooled_with_it() -> None:
+    bench = Bench()
+    bench.publish()
+    assert changes(bench) == 0
+    bench.publish()
+    assert changes(bench) == 2
+    bench.publish(3)
+    assert bench.backlog.fresh_points == 1  # the newest of five
+    bench.drain()
+    assert sorted(bench.outlet.sent) == [f"{n:04}" for n in range(5)]
+
+
+def test_what_is_taken_while_it_is_spooled_is_not_sent_again() -> None:
+    bench = Bench()
+    bench.publish()
+    assert bench.backlog.take(1) is not None
+    bench.publish()  # slow, but not away
+    assert bench.sink.spooled_points == 2
+    bench.backlog.done()
+    assert bench.sink.spooled_points == 1
+    bench.drain()
+    assert bench.outlet.sent == ["0001"]
+
+
+def test_while_the_server_is_away_each_tick_is_spooled_at_once() -> None:
+    bench = Bench()
+    bench.outlet.error = AWAY
+    bench.publish()
+    bench.step()
+    for _ in range(3):
+        bench.publish()
+        assert bench.backlog.fresh_points == 0
+    assert changes(bench) == 4
+
+
+def test_a_new_agent_sends_what_one_that_was_killed_had_spooled(
+    tmp_path: Path,
+) -> None:
+    killed = Bench(path=tmp_path / "state.db", points=2)
+    killed.outlet.error = AWAY
+    killed.publish()
+    killed.step()
+    killed.publish(4)
+    killed.database.close()  # a kill would let go of the lock as well
+    after = Bench(path=tmp_path / "state.db", points=2)
+    assert after.sink.spooled_points == 10
+    after.drain()
+    after.database.close()
+    assert after.outlet.sent == [
+        point for n in range(5) for point in (f"{n:04}", f"{n:04}.1")
+    ]
+
+
+def test_what_was_sent_before_a_kill_is_sent_again_if_it_was_not_removed(
+    tmp_path: Path,
+) -> None:
+    killed = Bench(path=tmp_path / "state.db")
+    killed.outlet.error = AWAY
+    killed.publish()
+    killed.step()
+    killed.outlet.error = None
+    assert killed.backlog.take(1) is not None  # sent, and killed here
+    killed.database.close()
+    after = Bench(path=tmp_path / "state.db")
+    after.drain()
+    after.database.close()
+    assert after.outlet.sent == ["0000"]
+
+
+def test_when_the_spool_is_full_the_oldest_go_counted_and_said() -> None:
+    bench = Bench(limit=2)
+    bench.outlet.error = AWAY
+    bench.publish()
+    bench.step()
+    with capture_logs() as logs:
+        bench.publish(4)
+    assert (bench.sink.spooled_points, bench.sink.lost_points) == (2, 3)
+    assert [(log["log_level"], log["event"]) for log in logs] == [
+        ("error", "Spool full, the oldest points are lost")
+    ]
+    bench.outlet.error = None
+    bench.drain()
+    assert bench.outlet.sent == ["0003", "0004"]
+
+
+def test_what_is_under_way_is_never_dropped_so_never_counted_wrongly() -> None:
+    bench = Bench(limit=2)
+    bench.outlet.error = AWAY
+    bench.publish()
+    bench.step()
+    bench.publish()
+    taken = bench.backlog.take(1)
+    bench.publish(3)  # the tick goes on
+    assert taken is not None
+    assert taken.body == b"0000"
+    assert (bench.sink.spooled_points, bench.sink.lost_points) == (2, 3)
+    bench.backlog.done()
+    assert (bench.sink.spooled_points, bench.sink.lost_points) == (1, 3)
+
+
+def test_while_the_state_file_fails_points_wait_in_memory() -> None:
+    bench = Bench(most_fresh=3)
+    bench.outlet.error = AWAY
+    bench.publish()
+    bench.step()
+    bench.database.broken = True
+    with capture_logs() as logs:
+        bench.publish(4)
+    assert [log["event"] for log in logs] == [
+        "Spool unavailable",
+        "Spool full, the oldest points are lost",
+    ]
+    assert (bench.sink.spooled_points, bench.sink.lost_points) == (4, 1)
+    bench.database.broken = False
+    bench.publish()
+    assert (bench.backlog.fresh_points, bench.sink.spooled_points) == (0, 5)
+    bench.outlet.error = None
+    bench.drain()
+    assert bench.outlet.sent == ["0000", "0002", "0003", "0004", "0005"]
+
+
+def test_what_can_neither_be_sent_nor_spooled_at_the_end_is_told() -> None:
+    bench = Bench(points=3)
+    bench.outlet.error = AWAY
+    bench.publish()
+    bench.database.broken = True
+    with capture_logs() as logs:
+        bench.sink.close()
+    assert [log["event"] for log in logs] == [
+        "Spool unavailable",
+        "Points lost at the end",
+    ]
+    assert bench.sink.lost_points == 3
+
+
+@given(
+    st.lists(
+        st.sampled_from(["publish", "sends", "away", "bad", "bug"]),
+        max_size=60,
+    ),
+    st.integers(1, 4),
+    st.booleans(),
+)
+def test_every_point_is_sent_or_lost_or_waits(
+    steps: list[str],
+    limit: int,
+    strict: bool,
+) -> None:
+    bench = Bench(limit=limit)
+    bench.outlet.strict = strict
+    errors = {"away": AWAY, "bug": RuntimeError("bug")}
+    for step in steps:
+        if step == "publish":
+            bench.publish()
+            continue
+        bench.outlet.error = errors.get(step)
+        if step == "bad":
+            bench.outlet.bad.add(f"{bench.published - 1:04}")
+        if not bench.sink.spooled_points:
+            continue  # a step would wait for work in real time
+        if step == "bug":
+            with pytest.raises(RuntimeError):
+                bench.step()
+        else:
+            bench.step()
+        sink = bench.sink
+        settled = len(set(bench.outlet.sent)) + sink.lost_points
+        assert settled + sink.spooled_points == bench.published
+        # One in memory, and one that was kept though it found no room.
+        assert sink.spooled_points <= limit + 2
+    bench.outlet.error = None
+    bench.drain()
+    bench.sink.close()
+    settled = len(set(bench.outlet.sent)) + bench.sink.lost_points
+    assert settled == bench.published
+    bench.database.close()
+
+
+BODIES = st.text("abcdefgh", min_size=1, max_size=40)
+
+
+def a_batch(body: str) -> Batch:
+    return Batch(body.encode(), len(body))
+
+
+def drain(spool: Spool, most_points: int) -> list[str]:
+    bodies = []
+    while (found := spool.oldest(most_points)) is not None:
+        rows, batch = found
+        bodies += batch.body.decode().split("\n")
+        spool.remove(rows)
+    return bodies
+
+
+@given(
+    st.lists(st.lists(BODIES, min_size=1, max_size=3), max_size=20),
+    st.integers(20, 300),
+    st.integers(1, 100),
+)
+def test_what_is_kept_is_the_newest_within_the_limit_in_order(
+    puts: list[list[str]], limit: int, most_points: int
+) -> None:
+    spool = Spool(Database(None), "a", limit_bytes=limit)
+    model: list[str] = []
+    for bodies in puts:
+        _, dropped = spool.append([a_batch(body) for body in bodies])
+        before, model = model, [*model, *bodies]
+        oldest = len(before)
+        lost = 0
+        while sum(map(kept_bytes, model)) > limit and oldest:
+            lost += len(model.pop(0))
+            oldest -= 1
+        assert dropped == lost
+        assert spool.points == sum(map(len, model))
+    assert drain(spool, most_points) == model
+    assert spool.points == 0
+
+
+@given(st.lists(BODIES, min_size=1, max_size=20), st.integers(1, 200))
+def test_pieces_hold_as_much_as_was_asked_for_and_at_least_one(
+    bodies: list[str], most_points: int
+) -> None:
+    spool = Spool(Database(None), "a", limit_bytes=10**6)
+    spool.append([a_batch(body) for body in bodies])
+    while (found := spool.oldest(most_points)) is not None:
+        rows, piece = found
+        alone = rows.first == rows.last
+        assert alone or piece.points <= most_points
+        assert piece.points == len(piece.body.replace(b"\n", b""))
+        spool.remove(rows)
+
+
+def test_rows_under_way_are_spared_wherever_they_stand() -> None:
+    spool = Spool(Database(None), "a", limit_bytes=3 * kept_bytes("a"))
+    spool.append([a_batch(body) for body in "abc"])
+    _, dropped = spool.append(
+        [a_batch("d"), a_batch("e")], under_way=Rows(2, 2)
+    )
+    assert dropped == 2
+    assert "".join(drain(spool, 1)) == "bde"
+
+
+def test_two_sinks_on_one_state_file_do_not_meet() -> None:
+    database = Database(None)
+    one, other = (
+        Spool(database, name, limit_bytes=2 * kept_bytes("a"))
+        for name in ("one", "other")
+    )
+    one.append([a_batch(body) for body in "ab"])
+    other.append([a_batch("z")])
+    one.append([a_batch("c")])
+    assert (one.points, other.points) == (2, 1)
+    assert drain(one, 100) == ["b", "c"]
+    assert drain(other, 100) == ["z"]

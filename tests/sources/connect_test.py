@@ -1,0 +1,277 @@
+"""Connect's REST API, as it answers on a good day and on others."""
+
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+import structlog
+from structlog.testing import capture_logs
+
+from mirrorwatch.domain.mirror_records import TaskState
+from mirrorwatch.domain.tasks.model import RestartRules, Restarts
+from mirrorwatch.exceptions import (
+    SourceDeniedError,
+    SourceError,
+    SourceUnavailableError,
+    StateError,
+)
+from mirrorwatch.sources.connect import (
+    ConnectApi,
+    TaskRestarter,
+    to_committed,
+    to_states,
+)
+from mirrorwatch.sources.http import HttpAddress
+from mirrorwatch.state import Database
+from mirrorwatch.state.documents import DocumentStore
+from tests.support.builders import FLOW, NOON
+
+PASSWORD = "hunter2-of-connect"  # noqa: S105 - of nobody
+
+STATUS = {
+    "connector": {"state": "RUNNING", "worker_id": "w:1"},
+    "tasks": [
+        {"id": 0, "state": "FAILED", "worker_id": "w:1", "trace": "x"},
+    ],
+}
+
+
+class Worker(BaseHTTPRequestHandler):
+    answers: Mapping[str, tuple[int, Any]] = {}
+
+    def do_GET(self) -> None:
+        status, body = self.answers.get(self.path, (404, {}))
+        self.send_response(status)
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    do_POST = do_GET  # noqa: N815 - how the library names it
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def asking(**answers: tuple[int, Any]) -> Iterator[ConnectApi]:
+    handler = type("Given", (Worker,), {"answers": answers})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    api = ask(server.server_address[1])
+    try:
+        yield api
+    finally:
+        api.close()
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def ask(port: int) -> ConnectApi:
+    address = HttpAddress(
+        url=f"http://127.0.0.1:{port}", username="agent", password=PASSWORD
+    )
+    assert PASSWORD not in repr(address)
+    return ConnectApi("summit->ldf", "ldf", address)
+
+
+ALL = "/connectors?expand=status&expand=info"
+
+
+def test_connectors_tasks_and_offsets_are_read() -> None:
+    answers = {
+        ALL: (200, {"a b": {"status": STATUS}}),
+        "/connectors/a%20b/tasks": (200, [{"id": {"task": 0}}]),
+        "/connectors/a%20b/offsets": (200, {"offsets": []}),
+        "/connectors/a%20b/tasks/3/restart": (204, b""),
+    }
+    with asking(**answers) as api:
+        assert set(api.connectors()) == {"a b"}
+        assert len(api.tasks("a b")) == 1
+        assert api.offsets("a b") == []
+        api.restart("a b", 3)
+
+
+@pytest.mark.parametrize(
+    ("answer", "version"),
+    [
+        ((200, {"version": "4.3.0", "commit": "c0ffee"}), "4.3.0"),
+        ((200, []), None),
+        ((200, {}), None),
+        # What a proxy may say that lets only connectors be asked for.
+        ((403, {}), None),
+    ],
+)
+def test_the_version_is_told_where_it_is_known(
+    answer: tuple[int, Any], version: str | None
+) -> None:
+    with asking(**{"/": answer}) as api:
+        assert api.version() == version
+
+
+def test_before_kafka_3_5_nobody_knows_offsets() -> None:
+    with asking() as api:
+        assert api.offsets("a") is None
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind", "said"),
+    [
+        (401, {}, SourceDeniedError, "see username and password"),
+        (409, {}, SourceError, "409 is a rebalance"),
+        (500, {"message": PASSWORD}, SourceError, "status 500"),
+        (200, b"<html>", SourceError, "is none"),
+        (200, [], SourceError, "is none"),
+        (404, {}, SourceError, "status 404"),
+    ],
+)
+def test_what_is_no_answer_is_told_without_what_it_says(
+    status: int, body: Any, kind: type[SourceError], said: str
+) -> None:
+    with asking(**{ALL: (status, body)}) as api:
+        with pytest.raises(kind, match=said) as caught:
+            api.connectors()
+        assert PASSWORD not in str(caught.value)
+
+
+def test_a_worker_that_is_gone_is_unavailable() -> None:
+    with asking() as api:
+        pass
+    gone = ask(1)
+    with pytest.raises(SourceUnavailableError, match="cannot be reached"):
+        gone.connectors()
+    gone.close()
+    assert api is not gone
+
+
+def test_states_are_read_with_their_traces() -> None:
+    connector, task = to_states("c", STATUS, NOON)
+    assert (connector.task, connector.state) == (None, "RUNNING")
+    assert (task.task, task.state, task.trace) == (0, "FAILED", "x")
+    with pytest.raises(ValueError, match="lacks 'tasks'"):
+        list(to_states("c", {"connector": STATUS["connector"]}, NOON))
+
+
+def test_offsets_are_those_after_the_last_that_was_copied() -> None:
+    place = {"cluster": "summit", "topic": "t", "partition": 3}
+    other = {**place, "cluster": "elsewhere"}
+    offsets: list[Mapping[str, Any]] = [
+        {"partition": place, "offset": {"offset": 123}},
+        {"partition": other, "offset": {"offset": 9}},
+        {"partition": {**place, "partition": 4}, "offset": None},
+    ]
+    (fact,) = to_committed(offsets, "summit", NOON)
+    assert (fact.topic, fact.partition, fact.position) == ("t", 3, 124)
+    with pytest.raises(ValueError, match="offsets lack"):
+        list(to_committed([{}], "summit", NOON))
+
+
+RULES = RestartRules(enabled=True, most_per_hour=2)
+MINUTE = timedelta(minutes=1)
+
+
+class FakeApi:
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, int | None]] = []
+        self.refuses = False
+
+    def restart(self, connector: str, task: int | None) -> None:
+        self.asked.append((connector, task))
+        if self.refuses:
+            raise SourceError("status 409", source="connect", cluster="ldf")
+
+
+def failed(task: int | None, at: datetime = NOON) -> TaskState:
+    return TaskState(
+        connector="c",
+        task=task,
+        state="FAILED",
+        worker="w",
+        trace="",
+        generation=1,
+        written_at=at,
+    )
+
+
+class World:
+    def __init__(self, rules: RestartRules = RULES) -> None:
+        self.rules, self.api = rules, FakeApi()
+        self.database = Database(None)
+        self.begin()
+
+    def begin(self) -> None:
+        """Start the agent, once more."""
+        self.restarter = TaskRestarter(
+            self.api,
+            self.rules,
+            DocumentStore(self.database, FLOW.name, "restarts", Restarts),
+            structlog.get_logger(),
+        )
+
+    def at(self, minute: float, *states: TaskState) -> tuple[str, ...]:
+        return self.restarter.restart(states, NOON + minute * MINUTE)
+
+
+def test_a_restart_is_done_after_a_pause_logged_and_shown() -> None:
+    world = World()
+    with capture_logs() as log:
+        assert world.at(0.5, failed(1)) == ()
+        told = world.at(1, failed(1))
+    assert world.api.asked == [("c", 1)]
+    (said,) = told
+    assert said == (
+        "12:01:00 UTC: task 1 of c was started again by the agent "
+        "(1 of 2 within an hour)"
+    )
+    assert [entry["event"] for entry in log] == ["Restarting a failed task"]
+    assert world.at(62) == ()
+
+
+def test_unless_it_is_wanted_nothing_is_done() -> None:
+    world = World(RestartRules())
+    assert not any(world.at(m, failed(1)) for m in range(60))
+    assert world.api.asked == []
+
+
+def test_each_task_has_bounds_of_its_own() -> None:
+    world = World()
+    for minute in range(60):
+        world.at(minute, failed(0), failed(None))
+    assert sorted(world.api.asked, key=str) == [
+        *[("c", 0)] * 2,
+        *[("c", None)] * 2,
+    ]
+
+
+def test_an_agent_that_starts_again_has_done_what_it_did() -> None:
+    world = World()
+    for minute in range(60):
+        world.begin()
+        told = world.at(minute, failed(0))
+    assert world.api.asked == [("c", 0)] * 2
+    assert len(told) == 2
+
+
+def test_one_that_connect_refuses_counts_and_says_so() -> None:
+    world = World()
+    world.api.refuses = True
+    told = world.at(1, failed(0))
+    assert told[0].endswith("an hour), in vain: status 409")
+    for minute in range(2, 60):
+        world.at(minute, failed(0))
+    assert len(world.api.asked) == 2
+
+
+def test_what_cannot_be_kept_is_not_done() -> None:
+    world = World()
+    world.database.close()
+    with pytest.raises(StateError):
+        world.at(1, failed(0))
+    assert world.api.asked == []

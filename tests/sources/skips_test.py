@@ -1,0 +1,159 @@
+"""What keeps the books: what it does about stretches it cannot read."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+
+from mirrorwatch.domain.mirror_records import Connector
+from mirrorwatch.domain.report import Health, Verdict
+from mirrorwatch.domain.skips.check import SkipsLimits, judge_skips
+from mirrorwatch.domain.skips.matching import RangeContent
+from mirrorwatch.domain.skips.model import RangeRequest, SkipsObservation
+from mirrorwatch.domain.topics import Selection
+from mirrorwatch.exceptions import SourceUnavailableError
+from mirrorwatch.sources.mirror_state import MirrorState
+from mirrorwatch.sources.skips import RangeExaminer, SkipsWorker
+from mirrorwatch.state import Database
+from mirrorwatch.state.skips import SkipsStore
+from tests.domain.skips.world import START, World
+
+TOPIC = "t"
+
+
+class Answers(RangeExaminer):
+    """Reads a world instead of two clusters."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.asked = 0
+        self.levels: list[bool] = []
+        self.is_held = False
+        self.is_away = False
+
+    def answer(
+        self,
+        inquiries: Sequence[RangeRequest],
+        *,
+        committed: bool,
+        transactional: bool,
+    ) -> list[RangeContent | None]:
+        del transactional  # this world has no such records
+        self.levels.append(committed)
+        self.asked += 1
+        if self.is_away:
+            raise SourceUnavailableError(
+                "ldf does not answer", source="kafka", cluster="ldf"
+            )
+        if self.is_held:
+            return [None for _ in inquiries]
+        return [self.world.read(inquiry) for inquiry in inquiries]
+
+
+class Watched:
+    """A mirror, and what keeps its books."""
+
+    def __init__(self) -> None:
+        self.world = World()
+        self.answers = Answers(self.world)
+        self.positions = MirrorState()
+        self.now = START
+        self.told = 0
+        self.watch = SkipsWorker(
+            flow="f",
+            positions=self.positions,
+            store=SkipsStore(Database(None), "f"),
+            inquirer=self.answers,
+            merged=lambda _: False,
+            exactly_once=False,
+            patience=timedelta(minutes=2),
+            memory=timedelta(hours=1),
+            clock=self.clock,
+        )
+        self.do("write 20", "copy 20", "flush")
+        self.do("write 20", "copy 5", "drop 10", "copy 5", "flush")
+
+    def clock(self) -> datetime:
+        return self.now
+
+    def do(self, *actions: str) -> None:
+        """Let something happen, and look three times."""
+        self.world.do(*actions)
+        for sync in self.world.told[self.told :]:
+            self.positions.note(sync)
+        self.told = len(self.world.told)
+        self.look()
+
+    def look(self) -> None:
+        for _ in range(3):
+            self.now += timedelta(seconds=1)
+            self.world.now = self.now
+            self.watch.take(self.world.view())
+            self.watch.step()
+
+    def wait(self, seconds: int) -> None:
+        self.now += timedelta(seconds=seconds)
+        self.look()
+
+    @property
+    def seen(self) -> SkipsObservation:
+        (seen,) = self.watch.observe(self.now)
+        return seen
+
+    @property
+    def skipped(self) -> int:
+        return sum(tally.skipped for _, tally in self.seen.tallies)
+
+    @property
+    def verdict(self) -> Verdict:
+        return judge_skips("f", self.seen, SkipsLimits(), self.now)
+
+
+def test_dropped_records_are_in_the_books() -> None:
+    watched = Watched()
+    assert watched.skipped == 10
+    assert watched.verdict.health is Health.CRITICAL
+
+
+@pytest.mark.parametrize("why", ["is_held", "is_away"])
+def test_nothing_is_booked_of_what_cannot_be_read(why: str) -> None:
+    watched = Watched()
+    setattr(watched.answers, why, True)
+    asked = watched.answers.asked
+    watched.do("write 9", "copy 3", "drop 3", "copy 3", "flush")
+    assert watched.skipped == 10
+    # It is left alone for a while, not asked for at every step.
+    assert watched.answers.asked == asked + 1
+    assert watched.seen.unread is not None
+    assert watched.seen.unread.problem
+    watched.wait(130)
+    watched.watch.step()
+    assert watched.skipped == 10
+    found = [watched.verdict.reason, *watched.verdict.evidence.values()]
+    assert any("1 partition have waited" in str(text) for text in found)
+    setattr(watched.answers, why, False)
+    watched.wait(20)
+    assert watched.skipped == 13
+    assert watched.seen.unread is None
+
+
+def test_what_a_mirror_left_out_before_it_was_told_not_to_is_no_loss() -> None:
+    watched = Watched()
+    assert set(watched.answers.levels[-1:]) == {False}
+    connector = Connector(
+        name="c",
+        selection=Selection(include=(".*",)),
+        refresh=timedelta(minutes=10),
+        max_in_flight=1,
+        read_committed=True,
+    )
+    watched.positions.note(connector)
+    watched.look()
+    watched.positions.note(replace(connector, read_committed=False))
+    watched.wait(200)
+    watched.do("write 9", "copy 3", "drop 3", "copy 3", "flush")
+    assert set(watched.answers.levels[-1:]) == {True}
+    watched.wait(100)
+    watched.do("write 9", "copy 3", "drop 3", "copy 3", "flush")
+    assert set(watched.answers.levels[-1:]) == {False}
