@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
-from enum import StrEnum
 
-from mirrorwatch.domain.checks import CHECKS
 from mirrorwatch.domain.metrics import Metric
+from mirrorwatch.domain.notices.policy import ALARMS, GAP, RECOVERY, Severity
 from mirrorwatch.domain.report import Health
 from mirrorwatch.domain.samples import (
     HEALTH,
@@ -26,7 +25,6 @@ __all__ = [
     "Condition",
     "Grows",
     "Old",
-    "Severity",
     "Silent",
     "Vanished",
     "WhenHealth",
@@ -35,26 +33,6 @@ __all__ = [
     "runbook_of",
     "subject_of",
 ]
-
-
-GAP = timedelta(minutes=5)
-"""How long data may be missing without a break: a scrape that failed, or an
-agent that dies and is started again and again, which is never silent for long
-and never without a break. What is silent for longer is told as that."""
-
-RECOVERY = timedelta(minutes=1)
-"""How long it must be better before that is told, as notices wait too: what
-goes to and fro would wake somebody each time."""
-
-
-class Severity(StrEnum):
-    """Whom an alert wakes; the value is what rules and handlers see."""
-
-    PAGE = "critical"
-    """Somebody gets up."""
-
-    TICKET = "warning"
-    """Somebody looks at it in working hours."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -234,26 +212,6 @@ AGENT_ALERTS = (
 """The dead-man alerts, then those of what it writes."""
 
 
-CRITICAL_HOLD = timedelta(minutes=2)
-"""Eight scrapes of 15 s, two of a minute: the agent has waited already, for
-its deadlines, before it says critical."""
-
-WARNING_HOLD = timedelta(minutes=15)
-"""Longer than the agent remembers one late or doubled probe (10 minutes), so
-that only what goes on, or comes again, makes a ticket."""
-
-UNKNOWN_HOLD = timedelta(minutes=15)
-"""A restart of the agent, of a broker or of the mirror is over by then."""
-
-LATENCY_HOLD = timedelta(minutes=10)
-"""Twice the time that `latency` speaks of: a pause of seconds, a rebalance
-for instance, is in its figures for five minutes and needs nobody at night."""
-
-AUDIT_UNKNOWN_HOLD = timedelta(hours=26)
-"""A new site waits up to a day for its first night, and the night takes an
-hour or two."""
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Texts:
     """What the alerts of one check say."""
@@ -265,12 +223,6 @@ class Texts:
     unknown: str
     """Goes after "mirrorwatch cannot tell"."""
 
-    blind: Severity = Severity.TICKET
-    """Whom it wakes that nothing is known for long."""
-
-    critical_hold: timedelta = CRITICAL_HOLD
-    unknown_hold: timedelta = UNKNOWN_HOLD
-
 
 TEXTS = {
     "canary": Texts(
@@ -278,21 +230,16 @@ TEXTS = {
         warning="probes arrive late or twice, cannot be written, or leave a "
         "broker out",
         unknown="whether anything arrives at the target",
-        # Nothing else watches the flow as a whole.
-        blind=Severity.PAGE,
     ),
     "latency": Texts(
         critical="records take many times as long as usual to arrive",
         warning="records take longer than usual to arrive",
         unknown="how long records take to arrive",
-        critical_hold=LATENCY_HOLD,
     ),
     "lag": Texts(
         critical="the mirror stands still while records wait",
         warning="the mirror falls behind: it copies less than is written",
         unknown="how far the mirror is behind",
-        # Records may be running out of time.
-        blind=Severity.PAGE,
     ),
     "skips": Texts(
         critical="the mirror skipped records: they are missing at the target "
@@ -347,7 +294,6 @@ TEXTS = {
         warning="the nightly audit was missed, is late, failed, or could not "
         "verify everything",
         unknown="whether the records of the last days all arrived",
-        unknown_hold=AUDIT_UNKNOWN_HOLD,
     ),
 }
 """By check. What is not here has no alert, which a test does not allow."""
@@ -355,14 +301,14 @@ TEXTS = {
 
 def check_alerts() -> Iterator[Alert]:
     """Yield the alerts of every check, the most severe first."""
-    for check in CHECKS:
+    for check, alarms in ALARMS.items():
         texts = TEXTS[check]
         name = f"Mirrorwatch{check.capitalize()}"
-        if texts.critical is not None:
+        if alarms.critical is not None and texts.critical is not None:
             yield Alert(
                 name=f"{name}Critical",
                 when=WhenHealth(check=check, health=Health.CRITICAL),
-                hold=texts.critical_hold,
+                hold=alarms.critical,
                 severity=Severity.PAGE,
                 summary=texts.critical,
                 section=check,
@@ -370,7 +316,7 @@ def check_alerts() -> Iterator[Alert]:
         yield Alert(
             name=f"{name}Warning",
             when=WhenHealth(check=check, health=Health.WARNING, or_worse=True),
-            hold=WARNING_HOLD,
+            hold=alarms.warning,
             severity=Severity.TICKET,
             summary=texts.warning,
             section=check,
@@ -378,8 +324,8 @@ def check_alerts() -> Iterator[Alert]:
         yield Alert(
             name=f"{name}Unknown",
             when=WhenHealth(check=check, health=Health.UNKNOWN),
-            hold=texts.unknown_hold,
-            severity=texts.blind,
+            hold=alarms.unknown,
+            severity=alarms.unknown_severity,
             summary=f"mirrorwatch cannot tell {texts.unknown}",
             section=check,
         )

@@ -6,6 +6,7 @@ from datetime import timedelta
 from string import Template
 
 from mirrorwatch.domain.checks import CHECKS
+from mirrorwatch.domain.notices.policy import Severity
 from mirrorwatch.domain.report import Health
 from mirrorwatch.domain.samples import CHECK_HEALTH, MAINTENANCE
 
@@ -17,7 +18,6 @@ from .alerts import (
     Alert,
     Grows,
     Old,
-    Severity,
     Silent,
     Vanished,
     WhenHealth,

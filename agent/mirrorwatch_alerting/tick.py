@@ -4,8 +4,9 @@ from datetime import timedelta
 from string import Template
 
 from mirrorwatch.domain.metrics import Metric
+from mirrorwatch.domain.notices.policy import GAP
 
-from .alerts import GAP, PAGE, SERVICE
+from .alerts import PAGE, SERVICE
 
 __all__ = [
     "BARRIER",
