@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["DATA", "facts", "pinned", "plain", "sentences", "to_text"]
-__all__ += ["write"]
+__all__ = ["DATA", "facts", "keep", "pinned", "plain", "sentences", "write"]
 
 DATA = Path(__file__).parents[1] / "data" / "pins"
 
@@ -56,25 +55,23 @@ def write(name: str, document: Any) -> None:
     """Pin a document; its sentences apart, if it has any."""
     document = plain(document)
     found = sentences(document)
-    _write(DATA / f"{name}.json", facts(document))
+    keep(name, facts(document))
     if found:
-        _write(DATA / f"{name}.sentences.json", found)
+        keep(f"{name}.sentences", found)
 
 
-def to_text(document: Any) -> str:
-    """Return a document as it is kept."""
-    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+def keep(name: str, document: Any) -> None:
+    """Write a document as it is."""
+    file = DATA / f"{name}.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(document, indent=1, ensure_ascii=False)
+    file.write_text(f"{text}\n", encoding="utf-8")
 
 
 def _of_any_release(document: dict[str, Any]) -> dict[str, Any]:
     if isinstance(document.get("version"), str):
         document["version"] = "<version>"
     return document
-
-
-def _write(file: Path, document: Any) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(to_text(document), encoding="utf-8")
 
 
 def _find(document: Any, place: str, key: str) -> Iterator[tuple[str, str]]:

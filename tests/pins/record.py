@@ -5,7 +5,9 @@ each line of it is one that somebody's program, panel or alert reads.
 """
 
 import argparse
+import json
 import logging
+from pathlib import Path
 
 import structlog
 
@@ -13,6 +15,7 @@ from .answers import answers
 from .commands import commands
 from .notices import notices
 from .pinned import write
+from .replay import pack, pin_sentences
 
 __all__ = ["main"]
 
@@ -34,20 +37,45 @@ def record_commands() -> None:
     write("commands", commands())
 
 
+def record_sentences() -> None:
+    """Pin what today's code says of the recorded facts."""
+    pin_sentences()
+
+
+def record_run(folder: Path) -> None:
+    """Keep the facts of a recorded story.
+
+    They are of the day of the recording, and are not to be made again to
+    make a test pass.
+    """
+    setting = json.loads((folder / "setting.json").read_text(encoding="utf-8"))
+    pack(setting, folder / "facts.jsonl")
+    pin_sentences()
+
+
 RECORDERS = {
     "answers": record_answers,
     "notices": record_notices,
     "commands": record_commands,
+    "sentences": record_sentences,
 }
 
 
 def main() -> None:
     """Record what is named."""
     parser = argparse.ArgumentParser(prog="python -m tests.pins.record")
-    parser.add_argument("names", nargs="+", choices=RECORDERS)
+    parser.add_argument("names", nargs="*", help=", ".join(RECORDERS))
+    parser.add_argument(
+        "--run", type=Path, help="folder of `python -m tests.pins.story`"
+    )
     level = structlog.make_filtering_bound_logger(logging.WARNING)
     structlog.configure(wrapper_class=level)
-    for name in parser.parse_args().names:
+    chosen = parser.parse_args()
+    if unknown := set(chosen.names) - RECORDERS.keys():
+        parser.error(f"no such pins: {', '.join(sorted(unknown))}")
+    if chosen.run is not None:
+        record_run(chosen.run)
+    for name in chosen.names:
         RECORDERS[name]()
 
 

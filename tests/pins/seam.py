@@ -1,7 +1,9 @@
-"""Everything of the product that the pins touch: their one seam.
+"""What of the product the pins of its outputs touch: their seam.
 
-When code is moved or renamed, this module follows, and nothing else of the
-pins: their data and their tests name no class and no module of the product.
+When code is moved or renamed, the modules `seam*.py` of this folder follow,
+and nothing else of the pins: their data and their tests name no class and no
+module of the product. (The recorder and its story wrap classes of the day of
+the recording, and are of use for another one only.)
 """
 
 import json
@@ -18,7 +20,7 @@ from click.testing import CliRunner
 
 from mirrorwatch.cli import main
 from mirrorwatch.config import NotifyConfig
-from mirrorwatch.domain.audit import Unverifiable
+from mirrorwatch.domain.audit import Hours, Unverifiable
 from mirrorwatch.domain.notices import Links
 from mirrorwatch.domain.verdicts import Health
 from mirrorwatch.ports import Report
@@ -26,12 +28,22 @@ from mirrorwatch.sinks.influxdb_points import to_points
 from mirrorwatch.sinks.maintenance import MaintenanceSink
 from mirrorwatch.sinks.prometheus import PrometheusSink
 from mirrorwatch.state import Database
-from mirrorwatch.state.audits import write_audit, write_report
+from mirrorwatch.state.audits import (
+    write_audit,
+    write_hours,
+    write_report,
+)
 from mirrorwatch.state.history import History
 from mirrorwatch.state.maintenance import MaintenanceStore
 from mirrorwatch.state.verdicts import VerdictStore
 from mirrorwatch.wiring import wire_notify
-from tests.support.audits import NIGHT, a_finding, a_finished, a_result
+from tests.support.audits import (
+    NIGHT,
+    a_finding,
+    a_finished,
+    a_result,
+    an_hour,
+)
 from tests.support.builders import FLOW, NOON, a_report, a_verdict
 from tests.support.full_report import a_full_report
 from tests.support.page_scenes import broken, healthy
@@ -43,36 +55,13 @@ __all__ += ["invoke", "keep_audits", "keep_state", "lines", "serve_scene"]
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "agent" / "config.example.yaml"
 COMMANDS = (
-    "alerts",
-    "alerts diff",
-    "alerts list",
-    "alerts pull",
-    "alerts push",
-    "audit",
-    "audit compare",
-    "audit digest",
-    "audit history",
-    "audit report",
-    "audit run",
-    "check-config",
-    "dashboards",
-    "dashboards diff",
-    "dashboards list",
-    "dashboards pull",
-    "dashboards push",
-    "demo",
-    "influx",
-    "influx setup",
-    "lab",
-    "lab down",
-    "lab faults",
-    "lab status",
-    "lab up",
-    "maintenance",
-    "notify",
-    "once",
-    "run",
-    "status",
+    *("alerts", "alerts diff", "alerts list", "alerts pull", "alerts push"),
+    *("audit", "audit compare", "audit digest", "audit history"),
+    *("audit report", "audit run", "check-config", "dashboards"),
+    *("dashboards diff", "dashboards list", "dashboards pull"),
+    *("dashboards push", "demo", "influx", "influx setup", "lab"),
+    *("lab down", "lab faults", "lab status", "lab up", "maintenance"),
+    *("notify", "once", "run", "status"),
 )
 DAY = timedelta(days=1)
 TICK = timedelta(seconds=30)
@@ -151,6 +140,8 @@ def keep_audits(folder: Path, kind: str = "several") -> None:
         write_audit(folder, a_finished(result))
     if kind == "several":
         write_report(folder, "nightly-2026-11-21", "<!doctype html>")
+        hours = Hours(counts=(an_hour(), an_hour(1, target=99)))
+        write_hours(folder, "nightly-2026-11-21", hours)
 
 
 def keep_state(file: Path) -> None:
