@@ -7,15 +7,21 @@ each line of it is one that somebody's program, panel or alert reads.
 import argparse
 import json
 import logging
+import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import structlog
 
 from .answers import answers
 from .commands import commands
 from .notices import notices
-from .pinned import write
+from .pinned import DATA, keep, write
 from .replay import pack, pin_sentences
+from .seam_agent import complete, counted_on, kept_audits
+from .seam_state import contents
 
 __all__ = ["main"]
 
@@ -43,14 +49,28 @@ def record_sentences() -> None:
 
 
 def record_run(folder: Path) -> None:
-    """Keep the facts of a recorded story.
+    """Keep the facts, the state file and the audits of a recorded story.
 
     They are of the day of the recording, and are not to be made again to
-    make a test pass.
+    make a test pass: a later state file would prove nothing of an older one.
     """
     setting = json.loads((folder / "setting.json").read_text(encoding="utf-8"))
     pack(setting, folder / "facts.jsonl")
     pin_sentences()
+    state, audits = DATA / "state.db", DATA / "audits"
+    shutil.copy(folder / "state.db", state)
+    complete(state)
+    with closing(sqlite3.connect(state)) as sql:
+        sql.execute("VACUUM")
+    shutil.rmtree(audits, ignore_errors=True)
+    shutil.copytree(folder / "audits", audits)
+    with TemporaryDirectory() as temporary:
+        copy = Path(shutil.copy(state, temporary))
+        on = counted_on(copy)
+        copy = Path(shutil.copy(state, temporary))
+        keep("state", {**contents(copy), "counted_on": on})
+    keep("audits", kept_audits(audits))
+    state.with_name("state.db.lock").unlink()
 
 
 RECORDERS = {
