@@ -155,7 +155,12 @@ def keep_state(file: Path) -> None:
 def invoke(arguments: list[str]) -> tuple[int, str, str]:
     """Run a command; return its exit status and both of its outputs."""
     runner = CliRunner()
-    environment = {"MIRRORWATCH_CONFIG": None, "COLUMNS": "100"}
+    environment = {
+        "MIRRORWATCH_CONFIG": None,
+        "COLUMNS": "100",
+        # Where state is kept by default depends on who asks.
+        "XDG_STATE_HOME": "/state",
+    }
     result = runner.invoke(main, arguments, env=environment)
     return result.exit_code, result.stdout, result.stderr
 
