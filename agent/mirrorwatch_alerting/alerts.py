@@ -18,6 +18,7 @@ from mirrorwatch.domain.samples import (
 
 __all__ = [
     "AGENT_ALERTS",
+    "ALERTS",
     "PAGE",
     "SERVICE",
     "Above",
@@ -243,6 +244,9 @@ def check_alerts() -> Iterator[Alert]:
             section=name,
         )
 
+
+ALERTS = (*check_alerts(), *AGENT_ALERTS)
+"""Every alert there is."""
 
 PAGE = "http://mirrorwatch:8080"
 """Address of the agent's page in what is shipped; each site has its own."""

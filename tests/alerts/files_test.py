@@ -13,10 +13,9 @@ from mirrorwatch.domain.canary.check import CanaryLimits
 from mirrorwatch.domain.catalogue import CATALOGUE
 from mirrorwatch.domain.checks import CHECKS
 from mirrorwatch.domain.report import Health
-from mirrorwatch_alerting import ALERTS
-from mirrorwatch_alerting.alerts import WhenHealth
-from mirrorwatch_alerting.files import files
-from mirrorwatch_alerting.tick import FRESH
+from mirrorwatch_alerting.__main__ import files
+from mirrorwatch_alerting.alerts import ALERTS, WhenHealth
+from mirrorwatch_alerting.kapacitor import FRESH
 from tests.support.programs import program
 
 ROOT = Path(__file__).parents[2]
