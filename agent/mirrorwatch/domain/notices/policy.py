@@ -1,4 +1,6 @@
-"""What alarms when: one table, which notices, Prometheus and Kapacitor render.
+"""What alarms when, in notices, Prometheus and Kapacitor alike.
+
+`mirrorwatch.domain.checks.CHECKS` has the alarms of each check.
 
 Notes
 -----
@@ -9,7 +11,7 @@ raise an alert for each check: they wait longer, or one sample would wake
 somebody.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
@@ -18,7 +20,6 @@ from typing import Literal
 from ..report import Health, Verdict
 
 __all__ = [
-    "ALARMS",
     "FLAPPING",
     "GAP",
     "RECOVERY",
@@ -68,47 +69,34 @@ belongs to one fault comes within minutes of its first sign."""
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CheckAlarms:
-    """How long one check must be in a state before rules raise an alert."""
+    """The alerts that rules raise on one check: what they say, and how long
+    the check must be in a state before.
+    """
 
-    critical: timedelta | None = timedelta(minutes=2)
+    critical: str | None = None
+    """Summary of the alert on `Health.CRITICAL`; `None` if the check never
+    is."""
+
+    warning: str
+    """Summary of the alert on `Health.WARNING`."""
+
+    unknown: str
+    """Summary of the alert on `Health.UNKNOWN`; goes after "mirrorwatch
+    cannot tell"."""
+
+    critical_hold: timedelta = timedelta(minutes=2)
     """Eight scrapes of 15 s, two of a minute: the agent has waited for its
-    own deadlines before it says critical. `None` if the check never is."""
+    own deadlines before it says critical."""
 
-    warning: timedelta = timedelta(minutes=15)
+    warning_hold: timedelta = timedelta(minutes=15)
     """Longer than the agent remembers one late or duplicated probe (10
     minutes): only what goes on, or comes again, makes a ticket."""
 
-    unknown: timedelta = timedelta(minutes=15)
+    unknown_hold: timedelta = timedelta(minutes=15)
     """A restart of the agent, of a broker or of the mirror is over by then."""
 
     unknown_severity: Severity = Severity.TICKET
     """Whom it wakes that the check is `unknown` for that long."""
-
-
-_NEVER_CRITICAL = CheckAlarms(critical=None)
-
-ALARMS: Mapping[str, CheckAlarms] = {
-    # Nothing else watches the flow as a whole.
-    "canary": CheckAlarms(unknown_severity=Severity.PAGE),
-    # Twice the window of the check: a pause of seconds, for instance a
-    # rebalance, stays in its p99 for five minutes and needs nobody at night.
-    "latency": CheckAlarms(critical=timedelta(minutes=10)),
-    # Records may be about to expire.
-    "lag": CheckAlarms(unknown_severity=Severity.PAGE),
-    "skips": CheckAlarms(),
-    "retention": CheckAlarms(),
-    "position": CheckAlarms(),
-    "topics": CheckAlarms(),
-    "configs": _NEVER_CRITICAL,
-    "tasks": CheckAlarms(),
-    "heartbeats": _NEVER_CRITICAL,
-    "checkpoints": _NEVER_CRITICAL,
-    "bottleneck": CheckAlarms(),
-    # A new site waits up to a day for its first audit, which takes an hour or
-    # two.
-    "audit": CheckAlarms(unknown=timedelta(hours=26)),
-}
-"""By check, in the order of the checks."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
