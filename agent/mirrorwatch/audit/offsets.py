@@ -423,9 +423,7 @@ class Answers:
                         )
                         for place in sorted(left)
                     ],
-                    isolation="read_committed"
-                    if committed
-                    else "read_uncommitted",
+                    read_committed=committed,
                 )
                 for head in heads:
                     place = head.wanted.place
