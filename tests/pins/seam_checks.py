@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from mirrorwatch.domain.checks import FlowLimits, judge
+from mirrorwatch.domain.checks import CHECKS, FlowLimits, judge
 from mirrorwatch.domain.report import Verdict, keep_since
 
 from .seam_values import CODEC, Json, to_observation
@@ -25,7 +25,11 @@ class Judge:
         self._seen |= event["seen"]
         if "limits" in event:
             self._limits = {
-                flow: CODEC.decode(FlowLimits, limits)
+                flow: {
+                    check.name: CODEC.decode(check.limits, limits[check.name])
+                    for check in CHECKS.values()
+                    if check.limits is not None
+                }
                 for flow, limits in event["limits"].items()
             }
         seen = [

@@ -131,7 +131,7 @@ def history(database: Database) -> Any:
             plain(bucket.worst),
             [bucket.delivered, bucket.late, bucket.lost, bucket.duplicates],
             bucket.outstanding,
-            bucket.health.label if bucket.health is not None else None,
+            bucket.health.label,
         ]
         for part in series
         for point in part.points
