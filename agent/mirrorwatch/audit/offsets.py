@@ -424,9 +424,7 @@ class Answers:
                         )
                         for partition in sorted(left)
                     ],
-                    isolation="read_committed"
-                    if committed
-                    else "read_uncommitted",
+                    read_committed=committed,
                 )
                 for head in heads:
                     partition = head.wanted.place
