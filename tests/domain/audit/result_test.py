@@ -125,8 +125,7 @@ def test_losses_come_first_with_where_they_are() -> None:
         a_finding("duplicated", topic="a"),
     )
     assert answer(result) == (
-        "17 records dropped, 1 doubled and 1 that nobody wrote at the source "
-        "in a and b"
+        "17 records dropped, 1 duplicated and 1 at the target only in a and b"
     )
     assert answer(a_result(a_finding())) == "1 record dropped in events"
 

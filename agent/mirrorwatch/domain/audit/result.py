@@ -135,22 +135,22 @@ class AuditResult:
 
 WORDS = {
     "dropped": "dropped",
-    "duplicated": "doubled",
+    "duplicated": "duplicated",
     "corrupted": "altered",
-    "extra": "that nobody wrote at the source",
+    "extra": "at the target only",
 }
-"""What is told of records, the worst first."""
+"""What a summary calls records, the worst first."""
 
 
 def answer(result: AuditResult) -> str:
     """Return what a person wants to know first."""
-    said = []
+    parts = []
     if result.findings:
-        said.append(_findings(result))
+        parts.append(_findings(result))
     if result.unverifiable:
-        said.append(_gaps(result))
-    if said:
-        return "; ".join(said)
+        parts.append(_gaps(result))
+    if parts:
+        return "; ".join(parts)
     records = sum(topic.source_count for topic in result.topics)
     if not records:
         return "Clean: nothing was written"

@@ -12,6 +12,7 @@ from typing import IO
 
 from ...domain.audit.result import AuditResult
 from ...exceptions import AuditError
+from ...secrets import HIDDEN
 from ...state.audits import read_audit
 
 __all__ = [
@@ -35,8 +36,6 @@ READ = 64 * 1024
 STOP_SECONDS = 7.0
 """A little longer than the guard takes to kill what does not stop."""
 
-HIDDEN = "**********"
-
 
 @dataclass(frozen=True, kw_only=True)
 class JobSettings:
@@ -49,7 +48,7 @@ class JobSettings:
     """Mebibytes that each of its processes may use."""
 
     secrets: Sequence[str] = ()
-    """What must not be told, wherever its output says it."""
+    """What must not be logged, wherever its output has it."""
 
 
 class AuditProcess:
