@@ -21,7 +21,7 @@ from .config.types import format_duration
 from .domain.catalogue import CATALOGUE
 from .exceptions import SinkError
 from .sinks.influxdb import open_client, to_sink_error
-from .wiring.sinks import to_access
+from .wiring.influxdb import to_access
 
 __all__ = ["open_setup"]
 

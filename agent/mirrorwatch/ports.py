@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from .domain.bottleneck.model import MBean, MBeanQuery, MirrorMetrics
 from .domain.mirror_records import MirrorFact
@@ -13,7 +13,8 @@ from .domain.report import Flow, Health, MaintenanceWindow, Verdict, worst
 from .domain.topics import Naming, Selection
 
 __all__ = ["AgentState", "InternalTopic", "Mirror", "MirrorJmx"]
-__all__ += ["MirrorSettings", "Report", "Sink", "Source", "Worker"]
+__all__ += ["MirrorSettings", "QueueingSink", "Report", "Sink", "Source"]
+__all__ += ["WatchedSource", "Worker"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,7 +57,8 @@ class Report:
     """How the agent itself is doing."""
 
     maintenance: tuple[MaintenanceWindow, ...] = ()
-    """Windows in force: notices of these flows are held, verdicts go on."""
+    """Windows in force: notices of these flows are silenced, verdicts are
+    not."""
 
     def health_of(self, flow: str) -> Health:
         """Return a flow's health: its worst check, unknown if it has none."""
@@ -188,8 +190,21 @@ class Source(Protocol):
         ...
 
 
+@runtime_checkable
+class WatchedSource(Source, Protocol):
+    """A source that knows whether its workers succeed.
+
+    Any other is up unless `observe` fails.
+    """
+
+    @property
+    def up(self) -> bool:
+        """Whether what it last returned is fresh."""
+        ...
+
+
 class Sink(Protocol):
-    """Publishes reports to one place."""
+    """Publishes reports to one destination."""
 
     name: str
 
@@ -204,7 +219,30 @@ class Sink(Protocol):
         ...
 
     def close(self) -> None:
-        """Publish what is still held back, and let go of connections."""
+        """Publish what is still held back, and close connections."""
+        ...
+
+
+@runtime_checkable
+class QueueingSink(Sink, Protocol):
+    """A sink that queues reports, and sends them from threads of its own.
+
+    Any other is up unless `publish` fails.
+    """
+
+    @property
+    def up(self) -> bool | None:
+        """Whether the last try to send succeeded; `None` before the first."""
+        ...
+
+    @property
+    def spooled_points(self) -> int:
+        """Points that wait to be written; of notices, messages."""
+        ...
+
+    @property
+    def lost_points(self) -> int:
+        """Points given up since the start."""
         ...
 
 
@@ -227,5 +265,5 @@ class Worker(Protocol):
         ...
 
     def close(self) -> None:
-        """Finish: commit what is held, let go of connections."""
+        """Finish: commit what is held, close connections."""
         ...
