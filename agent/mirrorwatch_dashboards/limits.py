@@ -2,8 +2,7 @@
 
 from datetime import timedelta
 
-from mirrorwatch.config.canary import CanaryConfig
-from mirrorwatch.config.limits import LimitsConfig
+from mirrorwatch.domain.checks import FlowLimits
 
 from .panels import Limits
 
@@ -23,7 +22,7 @@ __all__ = [
 ]
 
 
-_LIMITS = LimitsConfig()
+_LIMITS = FlowLimits()
 _MIRROR = _LIMITS.bottleneck
 
 
@@ -40,7 +39,7 @@ SOME = Limits(warning=1)
 NONE = Limits(critical=1, below=True)
 """None is critical: it should be there."""
 
-OVERDUE = Limits(critical=_seconds(CanaryConfig().deadline))
+OVERDUE = Limits(critical=_seconds(_LIMITS.canary.deadline))
 """The canary's deadline."""
 
 LATENCY = Limits(

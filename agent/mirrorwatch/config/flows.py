@@ -1,6 +1,5 @@
 """The `flows` list: what is replicated, from where to where, by what."""
 
-from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -15,7 +14,9 @@ from pydantic import (
     model_validator,
 )
 
+from ..domain.checks import FlowLimits
 from ..domain.report import Flow
+from ..domain.tasks.model import RestartRules
 from ..domain.topics import (
     MM2_EXCLUDED,
     TOPIC_PLACEHOLDER,
@@ -27,12 +28,16 @@ from ..domain.topics import (
     compile_pattern,
     split_patterns,
 )
-from .base import ConfigProblem, Model, ProblemsError
+from .base import (
+    FROM_DATACLASS,
+    ConfigProblem,
+    Model,
+    ProblemsError,
+    Referenced,
+)
 from .canary import UNKNOWN_LIMIT_BYTES, CanaryConfig
 from .kafka import KafkaProperties
-from .limits import LimitsConfig
-from .references import Referenced
-from .types import Duration, HttpServer, HttpUrl
+from .types import HttpServer, HttpUrl
 
 __all__ = [
     "ClusterConfig",
@@ -47,31 +52,14 @@ __all__ = [
 ]
 
 
-class RestartConfig(Model):
-    """Restarts of failed tasks by the agent."""
-
-    enabled: bool = Field(default=False, title="Restart failed tasks")
-    """Off by default: a monitor that acts may hide what it should show, and
-    a task that failed of its data fails again."""
-
-    most_per_hour: int = Field(3, title="Restarts an hour", ge=1, le=20)
-    """Of each task. What three restarts do not mend needs a person."""
-
-    pause: Duration = Field(
-        timedelta(minutes=1), title="First pause", gt=timedelta()
-    )
-    """From a failure to the first restart; twice as long before the second,
-    and so on. A broker that restarts is back within a minute."""
-
-
 class ConnectConfig(HttpServer):
     """The REST API of Kafka Connect."""
 
     url: HttpUrl = Field(title="Address")
     """Address of any worker."""
 
-    restart_failed: RestartConfig = Field(
-        default_factory=RestartConfig, title="Restarts of failed tasks"
+    restart_failed: Annotated[RestartRules, FROM_DATACLASS] = Field(
+        default_factory=RestartRules, title="Restarts of failed tasks"
     )
     """The only thing that the agent ever does to a mirror."""
 
@@ -332,7 +320,9 @@ class FlowConfig(Model):
     canary: CanaryConfig = Field(default_factory=CanaryConfig, title="Canary")
     """Probes that prove that records arrive."""
 
-    limits: LimitsConfig = Field(default_factory=LimitsConfig, title="Limits")
+    limits: Annotated[FlowLimits, FROM_DATACLASS] = Field(
+        default_factory=FlowLimits, title="Limits"
+    )
     """When a check is not healthy. Every limit has a default."""
 
     @model_validator(mode="before")

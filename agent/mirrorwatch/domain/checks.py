@@ -22,7 +22,7 @@ from .lag.retention import RetentionLimits, judge_retention
 from .latency import LatencyLimits, judge_latency
 from .observations import CanaryObservation, LatencyObservation, Observation
 from .parity.configs import ConfigsLimits, ConfigsObservation, judge_configs
-from .parity.topics import TopicsObservation, judge_topics
+from .parity.topics import TopicsLimits, TopicsObservation, judge_topics
 from .position.check import PositionLimits, judge_position
 from .position.model import PositionObservation
 from .report import Verdict
@@ -39,19 +39,67 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FlowLimits:
-    """Limits of one flow, by check."""
+    """Limits of a flow, by check."""
 
-    canary: CanaryLimits = field(default_factory=CanaryLimits)
-    latency: LatencyLimits = field(default_factory=LatencyLimits)
-    lag: LagLimits = field(default_factory=LagLimits)
-    skips: SkipsLimits = field(default_factory=SkipsLimits)
-    retention: RetentionLimits = field(default_factory=RetentionLimits)
-    position: PositionLimits = field(default_factory=PositionLimits)
-    configs: ConfigsLimits = field(default_factory=ConfigsLimits)
-    tasks: TasksLimits = field(default_factory=TasksLimits)
-    heartbeats: HeartbeatsLimits = field(default_factory=HeartbeatsLimits)
-    bottleneck: BottleneckLimits = field(default_factory=BottleneckLimits)
+    canary: CanaryLimits = field(
+        default_factory=CanaryLimits, metadata={"title": "Canary"}
+    )
+    """When probes make the flow unhealthy."""
+
+    latency: LatencyLimits = field(
+        default_factory=LatencyLimits, metadata={"title": "Latency"}
+    )
+    """When their latency does."""
+
+    lag: LagLimits = field(
+        default_factory=LagLimits, metadata={"title": "Replication lag"}
+    )
+    """When replication lag does."""
+
+    skips: SkipsLimits = field(
+        default_factory=SkipsLimits,
+        metadata={"title": "Skips and duplicates"},
+    )
+    """When skipped or duplicated records do."""
+
+    retention: RetentionLimits = field(
+        default_factory=RetentionLimits, metadata={"title": "Time to loss"}
+    )
+    """When the time until uncopied records expire does."""
+
+    position: PositionLimits = field(
+        default_factory=PositionLimits, metadata={"title": "Position resets"}
+    )
+    """How long a position reset of the mirror does."""
+
+    topics: TopicsLimits = field(
+        default_factory=TopicsLimits, metadata={"title": "Topics"}
+    )
+    """When missing topics or partitions do."""
+
+    configs: ConfigsLimits = field(
+        default_factory=ConfigsLimits,
+        metadata={"title": "Topic configurations"},
+    )
+    """When topics that are configured differently do."""
+
+    tasks: TasksLimits = field(
+        default_factory=TasksLimits, metadata={"title": "Tasks"}
+    )
+    """When the mirror's tasks do."""
+
+    heartbeats: HeartbeatsLimits = field(
+        default_factory=HeartbeatsLimits, metadata={"title": "Heartbeats"}
+    )
+    """When its heartbeats do."""
+
+    bottleneck: BottleneckLimits = field(
+        default_factory=BottleneckLimits, metadata={"title": "Bottleneck"}
+    )
+    """When the mirror's JMX metrics do."""
+
     audit: AuditLimits = field(default_factory=AuditLimits)
+    """When a night that found records lost, or was missed, does."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from ..domain.bottleneck.model import ErrorCounters
 from ..domain.cluster_view import TopicPartition
 from ..domain.lag.tracker import LagTracker
 from ..domain.position.tracker import PositionTracker
-from ..domain.tasks.model import RestartRules, Restarts
+from ..domain.tasks.model import Restarts
 from ..domain.topics import Selection, compile_pattern
 from ..kafka.offsets import EndOffsets
 from ..mirrors.mirrormaker2_jmx import WANTED, MirrorMaker2Jmx, Ownership
@@ -33,12 +33,7 @@ from ..sources.jmx.source import JmxSource, JmxState, JmxWorker
 from ..sources.lag import LagWorker
 from ..sources.latency import LatencySource
 from ..sources.mirror_state import MirrorState
-from ..sources.parity import (
-    ConfigReader,
-    ConfigSettings,
-    Parity,
-    ParitySettings,
-)
+from ..sources.parity import ConfigReader, Parity
 from ..sources.position import PositionWorker
 from ..sources.skips import RangeExaminer, SkipsWorker
 from ..sources.survey import SurveyedFlow, SurveyWorker
@@ -296,10 +291,8 @@ def wire_parity(parts: FlowParts, around: WiringContext) -> WiredParts:
         carriage=parts.carriage,
         positions=parts.positions,
         store=StandingStore(around.database, flow.name, "topics"),
-        settings=ParitySettings(
-            chosen="include" in flow.topics.model_fields_set,
-            **limits.topics.model_dump(),
-        ),
+        limits=limits.topics,
+        chosen="include" in flow.topics.model_fields_set,
         interval=around.interval,
     )
     parts.readers.append(parity)
@@ -310,7 +303,7 @@ def wire_parity(parts: FlowParts, around: WiringContext) -> WiredParts:
         parity=parity,
         configs=parts.configs,
         store=StandingStore(around.database, flow.name, "configs"),
-        settings=ConfigSettings(**limits.configs.model_dump()),
+        limits=limits.configs,
         interval=around.interval,
         clock=around.clock,
     )
@@ -536,7 +529,6 @@ def _wire_connect(
     flow, connect = parts.config, parts.config.mirror.connect
     assert connect is not None  # noqa: S101 - asked before
     api = ConnectApi(flow.name, flow.target, to_address(connect))
-    rules = RestartRules(**connect.restart_failed.model_dump())
     logger = around.logger.bind(flow=flow.name)
     return ConnectWorker(
         flow=flow.name,
@@ -547,7 +539,7 @@ def _wire_connect(
         facts=facts,
         restarter=TaskRestarter(
             api,
-            rules,
+            connect.restart_failed,
             DocumentStore(around.database, flow.name, "restarts", Restarts),
             logger,
         ),
