@@ -42,12 +42,8 @@ def watching(
     own = {"deadline": "5s", "sized": {"bytes": 1000}}
     watch = Watch(lab, canary={**own, **(canary or {})})
     (flow,) = watch.config.flows
-    limits = replace(
-        flow.limits,
-        canary=replace(
-            flow.limits.canary, warning_window=timedelta(seconds=3)
-        ),
-    )
+    soon = replace(flow.limits.canary, warning_window=timedelta(seconds=3))
+    limits = flow.limits.model_copy(update={"canary": soon})
     watch.config = watch.config.model_copy(
         update={"flows": (flow.model_copy(update={"limits": limits}),)}
     )

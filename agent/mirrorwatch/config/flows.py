@@ -14,8 +14,18 @@ from pydantic import (
     model_validator,
 )
 
-from ..domain.checks import FlowLimits
+from ..domain.bottleneck.check import BottleneckLimits
+from ..domain.canary.check import CanaryLimits
+from ..domain.heartbeats import HeartbeatsLimits
+from ..domain.lag.check import LagLimits
+from ..domain.lag.retention import RetentionLimits
+from ..domain.latency import LatencyLimits
+from ..domain.parity.configs import ConfigsLimits
+from ..domain.parity.topics import TopicsLimits
+from ..domain.position.check import PositionLimits
 from ..domain.report import Flow
+from ..domain.skips.check import SkipsLimits
+from ..domain.tasks.check import TasksLimits
 from ..domain.tasks.model import RestartRules
 from ..domain.topics import (
     MM2_EXCLUDED,
@@ -281,6 +291,65 @@ class TopicsConfig(Model):
     counts cannot be told apart by flow, so this must be said."""
 
 
+class LimitsConfig(Model):
+    """Limits of a flow, by check."""
+
+    canary: Annotated[CanaryLimits, FROM_DATACLASS] = Field(
+        default_factory=CanaryLimits, title="Canary"
+    )
+    """When probes make the flow unhealthy."""
+
+    latency: Annotated[LatencyLimits, FROM_DATACLASS] = Field(
+        default_factory=LatencyLimits, title="Latency"
+    )
+    """When their latency does."""
+
+    lag: Annotated[LagLimits, FROM_DATACLASS] = Field(
+        default_factory=LagLimits, title="Replication lag"
+    )
+    """When replication lag does."""
+
+    skips: Annotated[SkipsLimits, FROM_DATACLASS] = Field(
+        default_factory=SkipsLimits, title="Skips and duplicates"
+    )
+    """When skipped or duplicated records do."""
+
+    retention: Annotated[RetentionLimits, FROM_DATACLASS] = Field(
+        default_factory=RetentionLimits, title="Time to loss"
+    )
+    """When the time until uncopied records expire does."""
+
+    position: Annotated[PositionLimits, FROM_DATACLASS] = Field(
+        default_factory=PositionLimits, title="Position resets"
+    )
+    """How long a position reset of the mirror does."""
+
+    topics: Annotated[TopicsLimits, FROM_DATACLASS] = Field(
+        default_factory=TopicsLimits, title="Topics"
+    )
+    """When missing topics or partitions do."""
+
+    configs: Annotated[ConfigsLimits, FROM_DATACLASS] = Field(
+        default_factory=ConfigsLimits, title="Topic configurations"
+    )
+    """When topics that are configured differently do."""
+
+    tasks: Annotated[TasksLimits, FROM_DATACLASS] = Field(
+        default_factory=TasksLimits, title="Tasks"
+    )
+    """When the mirror's tasks do."""
+
+    heartbeats: Annotated[HeartbeatsLimits, FROM_DATACLASS] = Field(
+        default_factory=HeartbeatsLimits, title="Heartbeats"
+    )
+    """When its heartbeats do."""
+
+    bottleneck: Annotated[BottleneckLimits, FROM_DATACLASS] = Field(
+        default_factory=BottleneckLimits, title="Bottleneck"
+    )
+    """When the mirror's JMX metrics do."""
+
+
 class FlowConfig(Model):
     """One-way replication of a set of topics by one mirror."""
 
@@ -320,9 +389,7 @@ class FlowConfig(Model):
     canary: CanaryConfig = Field(default_factory=CanaryConfig, title="Canary")
     """Probes that prove that records arrive."""
 
-    limits: Annotated[FlowLimits, FROM_DATACLASS] = Field(
-        default_factory=FlowLimits, title="Limits"
-    )
+    limits: LimitsConfig = Field(default_factory=LimitsConfig, title="Limits")
     """When a check is not healthy. Every limit has a default."""
 
     @model_validator(mode="before")

@@ -99,22 +99,21 @@ class Config(Model):
     def to_limits(self, flow: FlowConfig) -> FlowLimits:
         """Return the limits of a flow's checks.
 
-        Its block `limits` lacks what is known from other keys.
+        What the block `limits` lacks is known from other keys.
         """
         limits, enabled = flow.limits, flow.canary.enabled
-        return replace(
-            limits,
-            canary=replace(
+        return dict(limits) | {
+            "canary": replace(
                 limits.canary, enabled=enabled, deadline=flow.canary.deadline
             ),
-            latency=replace(limits.latency, enabled=enabled),
-            bottleneck=replace(
+            "latency": replace(limits.latency, enabled=enabled),
+            "bottleneck": replace(
                 limits.bottleneck, enabled=flow.mirror.jmx is not None
             ),
-            audit=AuditLimits(enabled=False)
+            "audit": AuditLimits(enabled=False)
             if self.audit is None
             else AuditLimits(timeout=self.audit.timeout),
-        )
+        }
 
     @model_validator(mode="after")
     def _check_rules(self) -> Self:
