@@ -42,7 +42,7 @@ from .offsets import Answers, AuditedSites, Key, Offsets, freeze_offsets
 __all__ = ["AuditedTopics", "freeze", "join_lanes", "recheck"]
 
 
-GONE = "deleted at the source since it was last audited"
+GONE = "deleted at the source since the last audit"
 
 
 @dataclass(kw_only=True, slots=True)
@@ -228,7 +228,9 @@ FOR_EVER = Retention.of(-1, -1)
 APPENDED = "LogAppendTime"
 """Timestamps are those of the broker, and not of the records."""
 
-LEADERLESS = "a partition of it has no leader, on one side or the other"
+LEADERLESS = (
+    "one of its partitions has no leader, at the source or at the target"
+)
 
 SURPLUS = (
     "the source has no such partition, but the target {cluster} holds "
@@ -534,11 +536,11 @@ def _rules(
     return lambda lane: plan_night(lane, night)
 
 
-EXPIRED = "expired at the {side} while it was audited"
+EXPIRED = "expired at the {side} during the audit"
 
-RENEWED = "the topic at the {side} was deleted while it was audited"
+RENEWED = "the topic at the {side} was deleted during the audit"
 
-LOST_LEADER = "a partition of the {side} lost its leader while it was audited"
+LOST_LEADER = "a partition at the {side} lost its leader during the audit"
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,7 +87,7 @@ def read_range(
             if not patience:
                 raise SourceUnavailableError(
                     f"{where.topic}[{where.partition}] at {cluster} could be "
-                    f"read to offset {at} only, not to {end}",
+                    f"read only to offset {at}, not to {end}",
                     source="kafka",
                     cluster=cluster,
                 )

@@ -220,8 +220,8 @@ def ask(question: Question) -> Talk[AuditFound]:
 
 
 FOREIGN = (
-    "merged with topics that other flows write, none of which is configured "
-    "here: what these wrote cannot be told from what is wrong"
+    "merged with topics of other flows that are not configured here: their "
+    "records cannot be distinguished from errors"
 )
 
 
