@@ -89,7 +89,7 @@ def is_about_groups(error: KafkaError) -> bool:
 
 def denial(right: str, cluster: str) -> str:
     """Say that a right is missing, always in the same words."""
-    return f"mirrorwatch lacks {right} at {cluster}. Grant it"
+    return f"Mirrorwatch lacks {right} at {cluster}. Grant it"
 
 
 def to_source_error(

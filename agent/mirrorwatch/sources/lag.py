@@ -91,7 +91,7 @@ class HiddenTopics:
         first, *others = denied
         more = f" and {len(others)} more" if others else ""
         return (
-            f"mirrorwatch cannot see {first}{more}, which MirrorMaker "
+            f"Mirrorwatch cannot see {first}{more}, which MirrorMaker "
             "copies. Grant it DESCRIBE and READ on every replicated topic "
             f"at {self._cluster.alias}"
         )

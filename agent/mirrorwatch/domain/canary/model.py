@@ -213,7 +213,7 @@ def overtaken(
                 probe,
                 (
                     "A probe sent later on the same partition arrived "
-                    f"{seconds:.0f} s earlier"
+                    f"{seconds:.0f} s before this one was declared lost"
                 ),
             )
 

@@ -290,7 +290,7 @@ def _find(seen: TopicsObservation | None) -> Iterator[CheckFinding]:
     if not seen.carried:
         yield CheckFinding(
             Health.UNKNOWN,
-            f"mirrorwatch sees no topic of this flow at {seen.source_alias}. "
+            f"Mirrorwatch sees no topic of this flow at {seen.source_alias}. "
             "Check topics.include and its permission DESCRIBE",
         )
         return
@@ -334,7 +334,7 @@ def _find_missing(seen: TopicsObservation) -> Iterator[CheckFinding]:
     if hidden:
         yield CheckFinding(
             Health.UNKNOWN,
-            "mirrorwatch cannot verify whether these topics exist at "
+            "Mirrorwatch cannot verify whether these topics exist at "
             f"{there}: {names(hidden)}. Grant it DESCRIBE on them",
         )
 

@@ -259,7 +259,8 @@ def _find_failed(
             effect = _effect(found) if found else ""
         yield CheckFinding(
             Health.CRITICAL,
-            f"{task} has failed: {task.cause or 'Connect reports no cause'}{effect}",
+            f"{task} has failed: {task.cause or 'Connect reports no cause'}"
+            f"{effect}",
         )
 
 

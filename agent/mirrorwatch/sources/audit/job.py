@@ -166,14 +166,14 @@ def why_not_start(*, has_file: bool) -> str | None:
     """
     if not has_file:
         return (
-            "mirrorwatch cannot start the audit: its configuration is not a "
+            "Mirrorwatch cannot start the audit: its configuration is not a "
             "file that another process can read. Start it with --config, or "
             "set audit.start to false and run the audit elsewhere"
         )
     # Asked for, not imported: that would cost the agent 100 MB.
     if find_spec("pyspark") is None:
         return (
-            "mirrorwatch cannot start the audit: PySpark is not installed "
+            "Mirrorwatch cannot start the audit: PySpark is not installed "
             "beside it. Run pip install 'mirrorwatch[spark]' there, or set "
             "audit.start to false and run the audit elsewhere"
         )
@@ -193,7 +193,7 @@ def why_not_read(folder: str, *, is_local: bool) -> str | None:
     if is_local:
         return None
     return (
-        f"mirrorwatch cannot read audit results in {folder}. Set audit.out "
+        f"Mirrorwatch cannot read audit results in {folder}. Set audit.out "
         "to a folder of its machine, such as a mounted one"
     )
 
