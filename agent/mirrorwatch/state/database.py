@@ -140,8 +140,8 @@ class Database:
 def _require(path: Path) -> None:
     if not path.exists():
         raise StateError(
-            f"There is no state file {path}: no agent has run with this "
-            "configuration (state.path) on this machine"
+            f"State file {path} does not exist: mirrorwatch has not run with "
+            "this configuration (state.path) on this machine"
         )
 
 
@@ -157,7 +157,7 @@ def _lock(path: Path) -> TextIO:
     except BlockingIOError as e:
         lock.close()
         raise StateError(
-            f"Another agent uses the state file {path}: stop it, or give "
-            "this one its own state.path"
+            f"Another mirrorwatch uses the state file {path}. Stop it, or "
+            "set another state.path"
         ) from e
     return lock
