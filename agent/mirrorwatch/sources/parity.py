@@ -29,7 +29,7 @@ from ..domain.topics import ReplicatedTopics
 from ..kafka.admin import Cluster
 from ..kafka.errors import denial
 from ..kafka.topic_configs import find_hidden, read_configs
-from ..state.documents import StandingStore
+from ..state.documents import FirstSeenStore
 from .mirror_state import MirrorState
 
 __all__ = [
@@ -81,7 +81,7 @@ class Parity:
         flow: Flow,
         carriage: ReplicatedTopics,
         positions: MirrorState,
-        store: StandingStore,
+        store: FirstSeenStore,
         limits: TopicsLimits,
         chosen: bool,
         interval: timedelta,
@@ -307,7 +307,7 @@ class ConfigReader:
         target: Cluster,
         parity: Parity,
         configs: Configs,
-        store: StandingStore,
+        store: FirstSeenStore,
         limits: ConfigsLimits,
         interval: timedelta,
         clock: Callable[[], datetime],

@@ -22,7 +22,7 @@ from mirrorwatch.domain.topics import (
 from mirrorwatch.sources.mirror_state import MirrorState
 from mirrorwatch.sources.parity import Parity
 from mirrorwatch.state import Database
-from mirrorwatch.state.documents import StandingStore
+from mirrorwatch.state.documents import FirstSeenStore
 from tests.support.builders import NOON
 
 FLOW = Flow(name="summit->ldf", source="summit", target="ldf")
@@ -91,7 +91,7 @@ class World:
             flow=FLOW,
             carriage=self.carriage,
             positions=self.positions,
-            store=StandingStore(self.database, FLOW.name, "topics"),
+            store=FirstSeenStore(self.database, FLOW.name, "topics"),
             limits=TopicsLimits(),
             chosen=self.chosen,
             interval=timedelta(seconds=5),
