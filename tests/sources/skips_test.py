@@ -58,6 +58,7 @@ class Watched:
         self.world = World()
         self.answers = Answers(self.world)
         self.positions = MirrorState()
+        self.positions.keep_every_sync()
         self.now = START
         self.told = 0
         self.watch = SkipsWorker(
@@ -89,7 +90,8 @@ class Watched:
         for _ in range(3):
             self.now += timedelta(seconds=1)
             self.world.now = self.now
-            self.watch.take(self.world.view())
+            new_syncs = self.positions.take_syncs()
+            self.watch.take(replace(self.world.view(), new_syncs=new_syncs))
             self.watch.step()
 
     def wait(self, seconds: int) -> None:

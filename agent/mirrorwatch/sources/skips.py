@@ -8,7 +8,7 @@ from threading import Lock
 
 from ..domain.cluster_view import FlowView, TopicPartition
 from ..domain.cluster_view import TopicPartition as Place
-from ..domain.mirror_records import Assignment, Connector, Sync
+from ..domain.mirror_records import Assignment, Connector
 from ..domain.skips.matching import RangeContent
 from ..domain.skips.model import (
     DroppedTailDetector,
@@ -467,7 +467,6 @@ class SkipsWorker:
         self.name = f"skips {flow}"
         self._flow = flow
         self._positions = positions
-        self._syncs = positions.follow_syncs()
         self._store = store
         self._inquirer = inquirer
         self._merged = merged
@@ -478,19 +477,18 @@ class SkipsWorker:
         self._batches = RangeQueue()
         self._isolation = MirrorIsolation()
         self._suspects = SuspectedDrops(patience)
-        self._views: deque[tuple[FlowView, tuple[Sync, ...]]] = deque()
+        self._views: deque[FlowView] = deque()
         self._view: FlowView | None = None
         self._lock = Lock()
         self._seen: SkipsObservation | None = None
 
     def take(self, view: FlowView) -> None:
-        """Keep a survey, and every pair that was read until now."""
-        syncs = self._syncs.take()
+        """Keep a survey."""
         with self._lock:
             if len(self._views) >= VIEWS_KEPT:
-                _, older = self._views.pop()
-                syncs = older + syncs
-            self._views.append((view, syncs))
+                older = self._views.pop().new_syncs
+                view = replace(view, new_syncs=older + view.new_syncs)
+            self._views.append(view)
 
     def step(self) -> None:
         try:
@@ -521,14 +519,16 @@ class SkipsWorker:
             views = list(self._views)
             self._views.clear()
         self._isolation.note(self._positions.connectors(), self._clock())
-        for view, syncs in views:
+        for view in views:
             self._view = view
             judged = {
                 topic: remote
                 for topic, remote in view.names.items()
                 if not self._merged(topic)
             }
-            self._books.follow(replace(view, names=judged), syncs)
+            # As it is, nearly always: then it has its partitions already.
+            alike = len(judged) == len(view.names)
+            self._books.follow(view if alike else replace(view, names=judged))
             self._suspects.look(view, self._books, self._assignments())
         return bool(views)
 
@@ -594,7 +594,7 @@ class SkipsWorker:
         seen = SkipsObservation(
             flow=self._flow,
             at=view.at,
-            partitions=len(books.ends),
+            partitions=len(books.surveyed),
             tallies=self._journal.tallies(topics, books),
             happenings=self._journal.recent(books, self._clock()),
             suspicions=self._suspects.found(),

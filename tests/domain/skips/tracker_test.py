@@ -260,8 +260,9 @@ class Growing:
             target=self._cluster("b", self.target),
             source=self._cluster("a", self.source),
             names={"t": "t"},
+            new_syncs=syncs,
         )
-        self.books.follow(view, syncs)
+        self.books.follow(view)
 
     def sync(self, partition: int, upstream: int, downstream: int) -> Sync:
         return Sync(

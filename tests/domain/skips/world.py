@@ -268,9 +268,8 @@ class World(Mirror):
 
     def see(self) -> None:
         self.now += timedelta(seconds=1)
-        view = self.view()
-        fresh, self.unread = self.unread, []
-        self.books.follow(view, fresh)
+        self.books.follow(self.view())
+        self.unread = []
         for _ in range(50):
             inquiries = self.books.inquiries()
             if not inquiries:
@@ -309,6 +308,7 @@ class World(Mirror):
                 "a", self.ids[0], self.start, len(self.source), self.now
             ),
             names={TOPIC: TOPIC},
+            new_syncs=tuple(self.unread),
         )
 
     def read(self, inquiry: RangeRequest) -> RangeContent | None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from ..cluster_view import ClusterView, TopicPartition
+from ..cluster_view import FlowView, TopicPartition
 from ..mirror_records import Committed, Sync
 from .model import PartitionPosition, PositionState, Reset, ResetKind
 
@@ -47,13 +47,12 @@ class UnexplainedGaps:
         """Take the source offsets between two copies."""
         self._gaps.append(_Gap(place, first, end, at))
 
-    def look(
-        self, books: PositionState, source: ClusterView, at: datetime
-    ) -> None:
+    def look(self, books: PositionState, view: FlowView) -> None:
         """Find those at which the log began when they were passed."""
-        kept = []
+        at, kept = view.at, []
+        starts = view.source.starts if view.source else {}
         for gap in self._gaps:
-            start = source.starts.get(gap.place, 0)
+            start = starts.get(gap.place, 0)
             if gap.first < start <= gap.end:
                 found = books.begin(
                     ResetKind.EXPIRED,
@@ -82,30 +81,32 @@ class ResetRecorder:
     ----------
     books
         The books.
-    source
-        The source, asked after all of them were read.
-    at
-        The time.
+    view
+        A survey that began after all of them were read.
     counted
         Tells of a source topic whether the target's offsets count its copies.
     """
 
     books: PositionState
-    source: ClusterView
-    at: datetime
+    view: FlowView
     counted: Callable[[str], bool]
+
+    def end_of(self, key: TopicPartition) -> int | None:
+        """Return the end at the source, `None` without a leader."""
+        seen = self.view.partitions.get(key)
+        return None if seen is None else seen.source_end
 
     def decide(
         self, waiting: Reset, place: PartitionPosition, sync: Sync
     ) -> bool:
         """Settle what the mirror made of a topic that was made again."""
-        end = self.source.ends.get((sync.topic, sync.partition))
+        end = self.end_of(sync.key)
         if end is not None and sync.upstream >= end:
             return False  # late, and of the topic that is no more
         old = waiting.end or 0
         copied = sync.downstream - (waiting.target_end or 0)
         if copied < 0 and place.origin_of(sync.downstream) == sync.upstream:
-            end = max(old, sync.upstream + 1)
+            end = max(old, sync.position)
             self.books.change(waiting, end=end)
             return True  # written late, of what was copied before
         counted = waiting.target_end is not None and self.counted(sync.topic)
@@ -115,7 +116,7 @@ class ResetRecorder:
         else:
             first = sync.upstream - copied
         self.settle(waiting, end=first)
-        place.reached = sync.upstream + 1
+        place.reached = sync.position
         return True
 
     def decide_by_commit(
@@ -126,7 +127,7 @@ class ResetRecorder:
         A commit says where the mirror is, not where it began: below the old
         position, it has begun anew.
         """
-        end = self.source.ends.get((waiting.topic, waiting.partition or 0))
+        end = self.end_of((waiting.topic, waiting.partition or 0))
         if end is not None and position > end:
             return  # late, and of the log that is no more
         old = waiting.end or 0
@@ -143,7 +144,8 @@ class ResetRecorder:
             known.settled is None
             # Not one that lies apart: what is between was not copied again.
             or (
-                self.at - known.settled < ONE_REWIND and to <= (known.end or 0)
+                self.view.at - known.settled < ONE_REWIND
+                and to <= (known.end or 0)
             )
         ):
             self.books.change(
@@ -156,7 +158,7 @@ class ResetRecorder:
         self.books.begin(
             ResetKind.REWIND,
             topic,
-            self.at,
+            self.view.at,
             partition=partition,
             first=to,
             end=reached,
@@ -179,7 +181,7 @@ class ResetRecorder:
         cut = self.books.begin(
             ResetKind.BEYOND,
             topic,
-            self.at,
+            self.view.at,
             partition=partition,
             first=end,
             end=place.reached,
@@ -189,7 +191,7 @@ class ResetRecorder:
 
     def settle(self, reset: Reset, **what: int | None) -> None:
         """Close a reset, harmless if it left nothing out."""
-        settled = self.books.change(reset, settled=self.at, **what)
+        settled = self.books.change(reset, settled=self.view.at, **what)
         self.books.change(settled, harmless=settled.count == 0)
 
 
@@ -201,10 +203,8 @@ class PositionMoves:
     ----------
     books
         The books.
-    source
-        The source, asked after all of them were read.
-    at
-        The time.
+    view
+        A survey that began after all of them were read.
     counted
         Tells of a source topic whether the target's offsets count its copies:
         not where others write there, nor where there are markers.
@@ -213,16 +213,13 @@ class PositionMoves:
     """
 
     books: PositionState
-    source: ClusterView
-    at: datetime
+    view: FlowView
     counted: Callable[[str], bool]
     gaps: UnexplainedGaps
     _outcome: ResetRecorder = field(init=False)
 
     def __post_init__(self) -> None:
-        self._outcome = ResetRecorder(
-            self.books, self.source, self.at, self.counted
-        )
+        self._outcome = ResetRecorder(self.books, self.view, self.counted)
 
     def take_syncs(
         self, topic: str, partition: int, syncs: Iterable[Sync]
@@ -263,13 +260,13 @@ class PositionMoves:
                 return syncs[n:]
             last = place.upstream = sync.upstream
             place.synced_at = _later(place.synced_at, sync.written_at)
-            end = max(waiting.end or 0, sync.upstream + 1)
+            end = max(waiting.end or 0, sync.position)
             waiting = self.books.change(waiting, end=end)
         return ()
 
     def take_commit(self, fact: Committed) -> bool:
         """Take a commit; tell whether it deletes the one before."""
-        key = (fact.topic, fact.partition)
+        key = fact.key
         place = self.books.places.get(key)
         if place is None:
             place = PartitionPosition()
@@ -303,11 +300,11 @@ class PositionMoves:
 
     def _take(self, place: PartitionPosition, sync: Sync) -> bool:
         """Take a sync; tell whether it is of the topic that is there."""
-        where = (sync.topic, sync.partition)
+        where = sync.key
         waiting = self.books.open(ResetKind.SOURCE_RECREATED, *where)
         if waiting is not None:
             return self._outcome.decide(waiting, place, sync)
-        after = sync.upstream + 1
+        after = sync.position
         beyond = self.books.open(ResetKind.BEYOND, *where)
         if beyond is not None:
             reached = beyond.end or 0
@@ -343,11 +340,11 @@ class PositionMoves:
             self.books.drop(expired)  # all of it had been copied
 
     def _go_back(self, place: PartitionPosition, sync: Sync) -> None:
-        where, reached = (sync.topic, sync.partition), place.reached or 0
-        end = self.source.ends.get(where)
+        where, reached = sync.key, place.reached or 0
+        end = self._outcome.end_of(where)
         if end is not None and end < reached:
             self._outcome.note_cut(place, *where, end)
-            place.reached = sync.upstream + 1
+            place.reached = sync.position
             return
         # Copies that neither a sync nor a commit told.
         copied = place.origin_of(sync.downstream) or 0
@@ -359,10 +356,10 @@ class PositionMoves:
         if origin is None or origin >= sync.upstream:
             return
         self.gaps.note(
-            (sync.topic, sync.partition),
+            sync.key,
             max(origin, place.reached or 0, place.empty_until),
             sync.upstream,
-            self.at,
+            self.view.at,
         )
 
 

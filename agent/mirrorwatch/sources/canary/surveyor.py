@@ -363,7 +363,7 @@ class CanarySurveyor:
         for partition, sync in self._positions.syncs(topic).items():
             position = MirrorPosition(
                 origin="The mirror's offset sync",
-                position=sync.upstream + 1,
+                position=sync.position,
                 seen_at=sync.written_at,
                 counts_at=sync.written_at + ORDER_GRACE,
             )
