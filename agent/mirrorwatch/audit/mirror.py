@@ -52,7 +52,7 @@ class MirrorReader:
         self._newest: Mapping[TopicPartition, Sync] = {}
 
     @property
-    def carriage(self) -> ReplicatedTopics:
+    def replicated(self) -> ReplicatedTopics:
         """Which topics the flow carries."""
         return ReplicatedTopics(
             selection=self.flow.selection,
@@ -111,14 +111,16 @@ class MirrorReader:
         self._committed = self.positions.all_committed()
         self._newest = self.positions.all_syncs()
 
-    def position(self, place: TopicPartition) -> int | None:
+    def position(self, partition: TopicPartition) -> int | None:
         """Return the next source offset proved copied or passed."""
-        proved = prove(self._committed.get(place), self._newest.get(place))
+        proved = prove(
+            self._committed.get(partition), self._newest.get(partition)
+        )
         return None if proved is None else proved.offset
 
-    def syncs(self, place: TopicPartition) -> tuple[tuple[int, int], ...]:
+    def syncs(self, partition: TopicPartition) -> tuple[tuple[int, int], ...]:
         """Return syncs of a source partition, ascending on both sides."""
-        return self._syncs.of(place)
+        return self._syncs.of(partition)
 
     def _read(self, *kinds: str) -> Iterator[MirrorFact]:
         for topic in self._mirror.internal_topics():

@@ -189,7 +189,7 @@ class LagWorker:
             self._properties,
             cluster=self._source.alias,
             wanted=wanted,
-            isolation="read_committed" if committed else "read_uncommitted",
+            read_committed=committed,
         )
         with self._lock:
             self._tracker.resolve(heads)

@@ -3,8 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from confluent_kafka import TopicPartition
-
 from ...domain.canary.model import (
     ORDER_GRACE,
     CanarySurvey,
@@ -18,6 +16,7 @@ from ...domain.canary.model import (
 from ...domain.mirror_records import Connector
 from ...domain.observations import Problem
 from ...domain.report import Health
+from ...domain.skips.model import OffsetRange
 from ...kafka.admin import BestEffortQueries, Brokers, Cluster, Topic
 from ...kafka.reader import read_range
 from ..mirror_state import MirrorState
@@ -151,8 +150,8 @@ class ProbeSettler:
         for message in read_range(
             self._properties,
             cluster=self._cluster.alias,
-            where=TopicPartition(self._settings.topic, partition, first),
-            end=end,
+            partition=(self._settings.topic, partition),
+            offsets=OffsetRange(first, end),
         ):
             probe = decode(message.value())
             ours = (self._run, self._settings.flow.name)
