@@ -9,8 +9,8 @@ import pytest
 from mirrorwatch.domain.mirror_records import Connector
 from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch.domain.skips.check import SkipsLimits, judge_skips
-from mirrorwatch.domain.skips.matching import RangeContent
 from mirrorwatch.domain.skips.model import RangeRequest, SkipsObservation
+from mirrorwatch.domain.skips.settle import RangeContent
 from mirrorwatch.domain.topics import Selection
 from mirrorwatch.exceptions import SourceUnavailableError
 from mirrorwatch.sources.mirror_state import MirrorState

@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 
 from mirrorwatch.domain.mirror_records import Assignment, Connector
-from mirrorwatch.domain.skips.matching import RangeContent
 from mirrorwatch.domain.skips.model import RangeRequest, SkipsObservation
+from mirrorwatch.domain.skips.settle import RangeContent
 from mirrorwatch.domain.topics import Selection
 from mirrorwatch.sources.mirror_state import MirrorState
 from mirrorwatch.sources.skips import RangeExaminer, SkipsWorker

@@ -299,8 +299,9 @@ class SyncBuffer:
             for key, each in numbers.items()
         }
 
-    def keys(self) -> AbstractSet[TopicPartition]:
-        """Return the source partitions of which anything is held."""
+    @property
+    def partitions(self) -> AbstractSet[TopicPartition]:
+        """Source partitions of which anything is held."""
         return self._numbers.keys()
 
 

@@ -12,8 +12,8 @@ from typing import Self
 
 from mirrorwatch.domain.cluster_view import ClusterView, FlowView, TopicFacts
 from mirrorwatch.domain.mirror_records import Committed, Sync
-from mirrorwatch.domain.skips.matching import RangeContent
 from mirrorwatch.domain.skips.model import RangeRequest, SkipCounters
+from mirrorwatch.domain.skips.settle import RangeContent
 from mirrorwatch.domain.skips.tracker import SkipTracker
 from mirrorwatch.state import Database
 from mirrorwatch.state.skips import SkipsStore

@@ -6,15 +6,8 @@ from datetime import datetime
 
 from ..cluster_view import PartitionView, TopicPartition
 from ..mirror_records import Committed, Sync
-from ..offset_ranges import RangeSet, discard, newest
-from .model import (
-    OffsetPair,
-    OffsetRange,
-    RangeRequest,
-    SkipCounters,
-    is_clean,
-    unite,
-)
+from ..offset_ranges import OffsetRange, RangeSet, discard, newest, unite
+from .model import OffsetPair, RangeRequest, SkipCounters, is_clean
 
 __all__ = [
     "BelievedCommits",

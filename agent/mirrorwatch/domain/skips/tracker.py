@@ -11,14 +11,8 @@ from ..cluster_view import (
     TopicPartition,
 )
 from ..mirror_records import Sync
-from .matching import RangeContent, has_marks, has_strangers
-from .model import (
-    OffsetPair,
-    OffsetRange,
-    RangeRequest,
-    SkipCounters,
-    SkipEvent,
-)
+from ..offset_ranges import OffsetRange
+from .model import OffsetPair, RangeRequest, SkipCounters, SkipEvent
 from .partition import (
     BelievedCommits,
     PartitionState,
@@ -31,7 +25,15 @@ from .partition import (
     plan_tail,
     position_of,
 )
-from .settle import settle, settle_unread, still_missing, tell
+from .settle import (
+    RangeContent,
+    has_marks,
+    has_strangers,
+    settle,
+    settle_unread,
+    still_missing,
+    tell,
+)
 
 __all__ = ["SkipTracker"]
 
@@ -97,7 +99,7 @@ class SkipTracker:
         for key in list(self._waiting):
             self._go_on(key)
         self._starts.apply(self.epochs, self.changed)
-        self._commits.look(view.committed, self.epochs, self._syncs.keys())
+        self._commits.look(view.committed, self.epochs, self._syncs.partitions)
         self.begun = True
         self._partitions = {t: f.partitions for t, f in source.topics.items()}
 
