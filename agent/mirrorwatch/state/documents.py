@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Generic, TypeVar
 
-from ..domain.first_seen import FirstSeenChanges
+from ..domain.parity.tracker import FirstSeenChanges
 from ..domain.report import Verdict
 from .codec import from_json, to_json
 from .database import Database
