@@ -183,7 +183,7 @@ def test_reading_is_told_to_be_well_again_even_if_nothing_comes(
         until(lambda: reads_on(well=True), "The end was not reached")
         with taken(lab, READ_TARGET):
             until(lambda: reads_on(well=False), "Nothing was told")
-            lacks = f"The agent lacks {READ_TARGET} at ldf: grant it"
+            lacks = f"Mirrorwatch lacks {READ_TARGET} at ldf. Grant it"
             assert receiver.problem == lacks
             assert not receiver.caught_up
         until(lambda: reads_on(well=True), "It was not taken back")

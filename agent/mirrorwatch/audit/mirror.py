@@ -1,4 +1,4 @@
-"""What a mirror's internal topics say, read once."""
+"""What a mirror's internal topics hold, read once."""
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
@@ -18,7 +18,7 @@ __all__ = ["MirrorReader"]
 
 
 class MirrorReader:
-    """Reads what the mirror of one flow says of itself.
+    """Reads positions and configuration of one flow's mirror.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class MirrorReader:
 
     Notes
     -----
-    A topic that does not exist says nothing: then a position is not known,
+    Where a topic does not exist, a position is not known,
     and nothing is called dropped.
     """
 
@@ -144,6 +144,6 @@ class MirrorReader:
                         min(written_at, now),
                     )
                 except ValueError:
-                    continue  # the running agent tells of it
+                    continue  # the running agent reports it
                 if fact is not None:
                     yield fact

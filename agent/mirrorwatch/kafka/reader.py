@@ -332,8 +332,8 @@ def read_range(
     if left:
         topic, number = partition
         raise _not_served(
-            f"{topic}[{number}] at {cluster} could be read to offset {at} "
-            f"only, not to {end}",
+            f"{topic}[{number}] at {cluster} could be read only to offset "
+            f"{at}, not to {end}",
             cluster,
         )
 

@@ -55,8 +55,8 @@ from ..sources.tasks import (
     UnassignedPartitions,
 )
 from ..state.canary import CanaryStore
-from ..state.documents import DocumentStore, StandingStore
-from ..state.position import ResetStore
+from ..state.documents import DocumentStore, FirstSeenStore
+from ..state.position import PositionStore
 from ..state.skips import SkipsStore
 from .context import (
     FlowParts,
@@ -283,7 +283,7 @@ def wire_parity(parts: FlowParts, around: WiringContext) -> WiredParts:
         flow=flow.flow,
         carriage=parts.carriage,
         positions=parts.positions,
-        store=StandingStore(around.database, flow.name, "topics"),
+        store=FirstSeenStore(around.database, flow.name, "topics"),
         settings=ParitySettings(
             chosen="include" in flow.topics.model_fields_set,
             **limits.topics.model_dump(),
@@ -297,7 +297,7 @@ def wire_parity(parts: FlowParts, around: WiringContext) -> WiredParts:
         target=around.clusters[flow.target],
         parity=parity,
         configs=parts.configs,
-        store=StandingStore(around.database, flow.name, "configs"),
+        store=FirstSeenStore(around.database, flow.name, "configs"),
         settings=ConfigSettings(**limits.configs.model_dump()),
         interval=around.interval,
         clock=around.clock,
@@ -319,7 +319,7 @@ def wire_position(parts: FlowParts, around: WiringContext) -> WiredParts:
         Raised if the state file cannot be used.
     """
     flow = parts.config
-    store = ResetStore(around.database, flow.name)
+    store = PositionStore(around.database, flow.name)
     limits = flow.limits.position
     reader = PositionWorker(
         flow=flow.name,
