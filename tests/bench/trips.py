@@ -72,9 +72,11 @@ TRIPS = (
             Leg("Canary.step|CanaryWorker.step"),
             Leg("Pipeline.tick"),
             Leg("CanarySource.observe"),
-            Leg("figures.canary.figures|canary.metrics.figures"),
+            Leg(
+                "figures.canary.figures|canary.metrics.figures|canary.metrics.samples"
+            ),
             Leg("IsolatedSink.publish|QueuedSink.publish"),
-            Leg("IsolatedSink.step|QueuedSink.step"),
+            Leg("IsolatedSink.step|QueuedSink.step|DeliveryWorker.step"),
         ),
         # The first asks every source and sink, the other every subject.
         stops=("Pipeline.tick", "domain.samples.samples"),
@@ -89,7 +91,7 @@ TRIPS = (
             Leg("Pipeline.tick"),
             Leg("judge_skips|skips.check.judge"),
             Leg("NotifySink.publish"),
-            Leg("Delivery.step"),
+            Leg("Delivery.step|NoticeDelivery.step|DeliveryWorker.step"),
         ),
         stops=("Pipeline.tick",),
     ),

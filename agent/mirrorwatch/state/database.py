@@ -128,9 +128,9 @@ class Database:
             (layout,) = sql.execute("PRAGMA user_version").fetchone()
             if layout > LAYOUT or (beside and layout < LAYOUT):
                 raise StateError(
-                    f"The state file {self._path} has layout {layout}, and "
-                    f"this mirrorwatch uses {LAYOUT}: use the version of the "
-                    "agent that runs on it"
+                    f"State file {self._path} has layout {layout}, this "
+                    f"mirrorwatch uses {LAYOUT}. Use the version of the agent "
+                    "that runs on it"
                 )
             try:
                 migrate(sql)
@@ -143,8 +143,8 @@ class Database:
 def _require(path: Path) -> None:
     if not path.exists():
         raise StateError(
-            f"There is no state file {path}: no agent has run with this "
-            "configuration (state.path) on this machine"
+            f"State file {path} does not exist: mirrorwatch has not run with "
+            "this configuration (state.path) on this machine"
         )
 
 
@@ -160,7 +160,7 @@ def _lock(path: Path) -> TextIO:
     except BlockingIOError as e:
         lock.close()
         raise StateError(
-            f"Another agent uses the state file {path}: stop it, or give "
-            "this one its own state.path"
+            f"Another mirrorwatch uses the state file {path}. Stop it, or "
+            "set another state.path"
         ) from e
     return lock

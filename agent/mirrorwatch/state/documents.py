@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Generic, TypeVar
 
-from ..domain.first_seen import FirstSeenChanges
+from ..domain.parity.tracker import FirstSeenChanges
 from ..domain.report import Verdict
 from ..exceptions import StateError
 from .codec import from_json, to_json
@@ -70,8 +70,8 @@ class DocumentStore(Generic[T]):
         version, body = row
         if version > len(self._upgrades) + 1:
             raise StateError(
-                f"{self._key[0]} in the state file has version {version}: "
-                "a newer mirrorwatch wrote it, use that one"
+                f"{self._key[0]} in the state file has version {version}. "
+                "Use the newer mirrorwatch that wrote it"
             )
         if upgrades := self._upgrades[version - 1 :]:
             value = json.loads(body)
