@@ -1,4 +1,4 @@
-"""Configuration -> agent: the only place that knows every class."""
+"""Configuration -> agent: the only module that knows every class."""
 
 from collections.abc import Callable
 from datetime import datetime

@@ -197,7 +197,7 @@ class QueueingSink(Sink, Protocol):
 
 
 class Worker(Protocol):
-    """Work that goes on beside the ticks, in a thread of its own."""
+    """Work done beside the ticks, in a thread of its own."""
 
     name: str
 
