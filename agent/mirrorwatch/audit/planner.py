@@ -43,7 +43,7 @@ from .offsets import (
 __all__ = ["AuditedTopics", "freeze", "join_offsets", "recheck"]
 
 
-GONE = "deleted at the source since it was last audited"
+GONE = "deleted at the source since the last audit"
 
 
 @dataclass(kw_only=True, slots=True)
@@ -237,7 +237,9 @@ FOR_EVER = Retention.of(-1, -1)
 APPENDED = "LogAppendTime"
 """Timestamps are those of the broker, and not of the records."""
 
-LEADERLESS = "a partition of it has no leader, on one side or the other"
+LEADERLESS = (
+    "one of its partitions has no leader, at the source or at the target"
+)
 
 SURPLUS = (
     "the source has no such partition, but the target {cluster} holds "
@@ -528,11 +530,11 @@ def _rules(
     return lambda pair: plan_night(pair, night)
 
 
-EXPIRED = "expired at the {side} while it was audited"
+EXPIRED = "expired at the {side} during the audit"
 
-DELETED = "the topic at the {side} was deleted while it was audited"
+DELETED = "the topic at the {side} was deleted during the audit"
 
-LOST_LEADER = "a partition of the {side} lost its leader while it was audited"
+LOST_LEADER = "a partition at the {side} lost its leader during the audit"
 
 
 def recheck(config: Config, plan: Plan) -> tuple[Unverifiable, ...]:

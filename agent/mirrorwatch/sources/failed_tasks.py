@@ -281,8 +281,8 @@ class FailedTaskInspector:
         if hidden := places - ends.keys():
             self._obstacle = (
                 f"{len(hidden)} of its partitions could not be read at "
-                f"{self._source.alias}: either they have no leader, or the "
-                f"agent lacks READ on {name_partitions(hidden, 1)}"
+                f"{self._source.alias}: no leader, or mirrorwatch lacks READ "
+                f"on {name_partitions(hidden, 1)}"
             )
         at = {}
         for place in places & ends.keys() & starts.keys():
@@ -304,7 +304,7 @@ class FailedTaskInspector:
 
     def _limit(self, topic: str, connector: Connector) -> Limit | None:
         request = connector.max_request_bytes or MAX_REQUEST
-        own = (request, "the max.request.size of the mirror's producer,")
+        own = (request, "the max.request.size of MirrorMaker's producer,")
         remote = self._naming.remote(topic)
         try:
             taken = self._target.max_message_bytes(remote)
@@ -341,10 +341,10 @@ class FailedTaskInspector:
 
 
 def _not_read(error: SourceError) -> str:
-    return f"The record could not be looked for: {error}"
+    return f"The oversized record could not be searched for: {error}"
 
 
 def _why(search: RecordSearch) -> str:
     if search.complete:
-        return "No record that is too large was found after its positions"
-    return "The record that is too large was not found within 30 s"
+        return "No oversized record was found after its positions"
+    return "No oversized record was found within 30 s"

@@ -233,8 +233,8 @@ def ask(question: Question) -> PlanSteps[AuditFound]:
 
 
 FOREIGN = (
-    "merged with topics that other flows write, none of which is configured "
-    "here: what these wrote cannot be separated from what is wrong"
+    "merged with topics of other flows that are not configured here: their "
+    "records cannot be distinguished from errors"
 )
 
 

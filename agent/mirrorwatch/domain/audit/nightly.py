@@ -22,8 +22,9 @@ __all__ = ["NOWHERE", "NightlyInputs", "plan_night"]
 
 
 NOWHERE = (
-    "not at the target {cluster}: the mirror has copied nothing of it that is "
-    "known; does its topic filter match, and may it make topics there?"
+    "not at the target {cluster}: no record of it is known to be copied. "
+    "Check that MirrorMaker's topic filter matches it and that MirrorMaker "
+    "may create topics there"
 )
 
 
@@ -86,19 +87,19 @@ def plan_missing_target(
 
 
 UNPAIRED = (
-    "the logs are not whole, and no offsets of both sides are known that "
-    "belong together"
+    "the logs are incomplete, and no pair of source and target offsets is "
+    "known"
 )
 
 UNCUT = (
-    "no offsets are known at which both sides can be cut: timestamps do not "
-    "show it, and the mirror wrote no sync there"
+    "no pair of source and target offsets is known to start from: "
+    "timestamps do not give one, and MirrorMaker wrote no offset sync there"
 )
 
 STUCK = (
-    "the mirror's position has not moved since the last audit, though records "
-    "follow it: they wait, or were dropped at the tail, which only a later "
-    "record can prove"
+    "MirrorMaker's position has not moved since the last audit, though "
+    "records follow it: they are lag, or were dropped at the end of the "
+    "log, which only a later record can show"
 )
 
 

@@ -267,23 +267,20 @@ def to_gap(
     )
 
 
-EXPIRED = "expired at the {side} before it was audited"
+EXPIRED = "expired at the {side} before the audit"
 
 SHORTENED = (
-    "the log at the {side} has become shorter: records that were audited are "
-    "no more"
+    "the log at the {side} was truncated: records audited before are gone"
 )
 
 RECREATED = (
-    "the topic at the {side} was deleted and recreated since it was last "
-    "audited"
+    "the topic at the {side} was deleted and recreated since the last audit"
 )
 
 SKIPPED = (
-    "before the first record that is known to be copied, and whether the "
-    "mirror skips what a partition holds (auto.offset.reset) is not known: "
-    "see that mirror.topics.configs names the configuration topic of its "
-    "Connect workers, and that its connectors are in it"
+    "before the first record known to be copied, and auto.offset.reset of "
+    "MirrorMaker is unknown. Check that mirror.topics.configs names the "
+    "config topic of its Connect workers and that its connectors are in it"
 )
 
 

@@ -27,13 +27,13 @@ __all__ = ["AdHoc", "plan_window", "window_span"]
 
 
 EXPIRED = (
-    "records of the window may have expired at the {side}, whose log begins "
+    "records of the window may have expired at the {side}: its log starts "
     "at offset {start}"
 )
 
 UNTIMED = (
-    "the target puts timestamps of its own on records, and no syncs are known "
-    "on both sides of the window"
+    "the target sets its own timestamps, and no offset syncs are known on "
+    "both sides of the window"
 )
 
 

@@ -230,7 +230,7 @@ class AuditStarter:
         elif status not in FOUND:
             self._end("failed", output, _last_words(status, output))
         elif not has_result:
-            why = "it left no result in audit.out"
+            why = "it wrote no result to audit.out"
             self._end("failed", output, why)
         else:
             self._end("finished", ())
@@ -307,10 +307,10 @@ class AuditStarter:
 def _last_words(status: int, output: Sequence[str]) -> str:
     """Return why it failed, as far as it logged that."""
     if status == KILLED:
-        return "it was killed; was the machine out of memory?"
-    errors = [line for line in output if line.startswith("Error: ")]
-    words = (errors or list(output) or [""])[-1].removeprefix("Error: ")
-    return words or f"it ended with status {status}"
+        return "it was killed. Check whether the machine ran out of memory"
+    said = [line for line in output if line.startswith("Error: ")]
+    words = (said or list(output) or [""])[-1].removeprefix("Error: ")
+    return words or f"it exited with status {status}"
 
 
 LOOK_EVERY = timedelta(seconds=15)
