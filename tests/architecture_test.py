@@ -74,8 +74,7 @@ SEAMS = {
     "sinks.queue.Outlet": "tests have one that fails",
     "sources.audit.worker.Trigger": "APScheduler has them",
     "sources.connect.TaskRestarts": "tests restart no task",
-    "store.nights.Runs": "tests keep runs in memory",
-    "tools.Freezer": "tests plan without clusters",
+    "job.Runs": "tests keep runs in memory",
     "tools.Planner": "tests plan without clusters",
     "link.LinkEnd": "a class of asyncio's, which only has that name",
 }
