@@ -74,7 +74,6 @@ SEAMS = {
     "sources.audit.worker.Trigger": "APScheduler has them",
     "sources.connect.TaskRestarts": "tests restart no task",
     "job.Runs": "tests keep runs in memory",
-    "tools.Freezer": "tests plan without clusters",
     "tools.Planner": "tests plan without clusters",
     "link.LinkEnd": "a class of asyncio's, which only has that name",
 }
