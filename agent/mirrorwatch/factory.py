@@ -21,7 +21,7 @@ from .state.audits import local_path
 from .state.documents import VerdictStore
 from .state.history import History
 from .state.maintenance import MaintenanceStore
-from .state.notices import Outbox
+from .state.queue import Outbox
 from .web.app import create_app
 from .web.board import LatestReport
 from .web.runbook import Runbook

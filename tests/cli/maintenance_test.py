@@ -170,7 +170,7 @@ def test_where_no_agent_has_run_nothing_is_announced(
     arguments = ("maintenance", "--for", "2h", "--reason", REASON)
     result = run(written(tmp_path, config), *arguments)
     assert result.exit_code == 1
-    assert "no agent has run with this configuration" in result.output
+    assert "has not run with this configuration" in result.output
 
 
 def test_a_test_message_reaches_every_receiver(

@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from confluent_kafka import TopicPartition
 
 from mirrorwatch.clock import utc_now
 from mirrorwatch.domain.acls import Right
 from mirrorwatch.domain.report import Health
+from mirrorwatch.domain.skips.model import OffsetRange
 from mirrorwatch.kafka.admin import Cluster
 from mirrorwatch.kafka.reader import read_range
 from mirrorwatch.sources.canary.consumer import CanaryConsumer
@@ -183,7 +183,7 @@ def test_reading_is_told_to_be_well_again_even_if_nothing_comes(
         until(lambda: reads_on(well=True), "The end was not reached")
         with taken(lab, READ_TARGET):
             until(lambda: reads_on(well=False), "Nothing was told")
-            lacks = f"The agent lacks {READ_TARGET} at ldf: grant it"
+            lacks = f"Mirrorwatch lacks {READ_TARGET} at ldf. Grant it"
             assert receiver.problem == lacks
             assert not receiver.caught_up
         until(lambda: reads_on(well=True), "It was not taken back")
@@ -192,9 +192,15 @@ def test_reading_is_told_to_be_well_again_even_if_nothing_comes(
 
 def test_a_stretch_is_read_without_a_right_on_any_group(lab: Lab) -> None:
     client = lab.source.client_properties()
-    where = TopicPartition(CANARY_TOPIC, 0, 0)
     end = Cluster("summit", client).ends(CANARY_TOPIC, [0])[0]
-    found = list(read_range(client, cluster="summit", where=where, end=end))
+    found = list(
+        read_range(
+            client,
+            cluster="summit",
+            partition=(CANARY_TOPIC, 0),
+            offsets=OffsetRange(0, end),
+        )
+    )
     assert len(found) == end > 0
 
 

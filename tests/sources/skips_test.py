@@ -131,7 +131,7 @@ def test_nothing_is_booked_of_what_cannot_be_read(why: str) -> None:
     watched.watch.step()
     assert watched.skipped == 10
     found = [watched.verdict.reason, *watched.verdict.evidence.values()]
-    assert any("1 partition have waited" in str(text) for text in found)
+    assert any("1 partition has been pending" in str(text) for text in found)
     setattr(watched.answers, why, False)
     watched.wait(20)
     assert watched.skipped == 13

@@ -74,12 +74,12 @@ def _send(
     accepted = True
     for receiver in receivers:
         try:
-            receiver.send(message)
+            receiver.post(message)
         except SinkError as e:
             click.echo(f"Error: {e}", err=True)
             accepted = False
         else:
-            click.echo(f"{receiver.name} accepted it")
+            click.echo(f"{receiver.receiver} accepted it")
         finally:
             receiver.close()
     return accepted

@@ -68,21 +68,23 @@ def _find(
     seen: LatencyObservation | None, limits: LatencyLimits
 ) -> Iterator[CheckFinding]:
     if not limits.enabled:
-        yield CheckFinding(Health.OFF, "canary.enabled is off")
+        yield CheckFinding(
+            Health.OFF, "Canary is disabled (canary.enabled is false)"
+        )
         return
     if seen is None or seen.p99 is None:
         yield CheckFinding(
-            Health.UNKNOWN, "No probe has arrived in the last five minutes"
+            Health.UNKNOWN, "No probe has arrived in the last 5 min"
         )
         return
     usual = (
-        "and what is usual is not known yet"
+        "baseline not known yet"
         if seen.usual is None
-        else f"usually {_told(seen.usual)} s"
+        else f"baseline {_told(seen.usual)} s"
     )
     reason = (
-        f"99 of 100 probes took up to {_told(seen.p99)} s in the last "
-        f"five minutes, {usual}"
+        f"p99 end-to-end latency is {_told(seen.p99)} s over the last 5 min, "
+        f"{usual}"
     )
     for health, least, factor in (
         (Health.CRITICAL, limits.critical, limits.critical_factor),

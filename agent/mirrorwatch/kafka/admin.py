@@ -4,7 +4,7 @@ Nothing here names a topic in a plain metadata request: on a broker with
 ``auto.create.topics.enable`` that creates the topic.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -36,6 +36,7 @@ __all__ = [
     "Cluster",
     "Described",
     "Topic",
+    "batched",
     "concerns_all",
     "describe",
     "describe_topics",
@@ -46,6 +47,13 @@ __all__ = [
 
 
 T = TypeVar("T")
+
+
+def batched(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """Yield so many items at a time, for requests of bounded size."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
+
 
 TIMEOUT = 4.0
 """Seconds that one request may take: less than a tick, so that a cluster that
@@ -225,8 +233,8 @@ class Cluster:
             if _code(e) != NO_LEADER:
                 raise
             raise SourceError(
-                f"{self.alias} does not tell the offsets of {topic}: either "
-                f"a partition has no leader, or the agent lacks {right}",
+                f"{self.alias} does not return the offsets of {topic}: a "
+                f"partition has no leader, or mirrorwatch lacks {right}",
                 source="kafka",
                 cluster=self.alias,
             ) from e
@@ -237,8 +245,8 @@ class Cluster:
             found = answer_of(future, TIMEOUT + 1)
         except TimeoutError as e:
             raise SourceUnavailableError(
-                f"{self.alias} has not answered the agent for "
-                f"{TIMEOUT + 1:.0f} s: is it up?",
+                f"{self.alias} has not answered for {TIMEOUT + 1:.0f} s. "
+                "Check that it runs",
                 source="kafka",
                 cluster=self.alias,
             ) from e

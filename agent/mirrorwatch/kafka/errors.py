@@ -15,10 +15,9 @@ __all__ = [
     "DENIED",
     "QUIET",
     "answer_of",
+    "consumer_properties",
     "denial",
     "free_leaked_id",
-    "is_about_groups",
-    "reading",
     "to_source_error",
 ]
 
@@ -60,11 +59,14 @@ UNREACHABLE = {
 """Nobody answered; the next try may succeed."""
 
 
-def reading(properties: Mapping[str, str]) -> dict[str, Any]:
+def consumer_properties(
+    properties: Mapping[str, str], *, read_committed: bool
+) -> dict[str, Any]:
     """Return the properties of a consumer that reads by offset.
 
     It assigns itself, so it needs no right on a group and joins none; the
-    library wants a ``group.id`` all the same.
+    library wants a ``group.id`` all the same. The isolation level is always
+    explicit: the library's default is not MirrorMaker 2's.
     """
     return {
         **properties,
@@ -73,23 +75,15 @@ def reading(properties: Mapping[str, str]) -> dict[str, Any]:
         "enable.auto.commit": "false",
         "enable.auto.offset.store": "false",
         "auto.offset.reset": "earliest",
-        "isolation.level": "read_committed",
-        "enable.partition.eof": "false",
+        "isolation.level": "read_committed"
+        if read_committed
+        else "read_uncommitted",
     }
-
-
-def is_about_groups(error: KafkaError) -> bool:
-    """Whether an error concerns only members of a consumer group.
-
-    The library looks for the coordinator of every ``group.id``, and tells
-    once if that is refused. The agent joins no group: it reads all the same.
-    """
-    return bool(error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED)
 
 
 def denial(right: str, cluster: str) -> str:
     """Say that a right is missing, always in the same words."""
-    return f"The agent lacks {right} at {cluster}: grant it"
+    return f"Mirrorwatch lacks {right} at {cluster}. Grant it"
 
 
 def to_source_error(
@@ -126,21 +120,21 @@ def to_source_error(
         found, code = last, last.code()
     if code in REFUSED:
         return SourceDeniedError(
-            f"{cluster} does not accept the agent's credentials or "
-            f"certificate ({found.str()}): see clusters.{cluster}.kafka",
+            f"{cluster} rejects mirrorwatch's credentials or certificate "
+            f"({found.str()}). Check clusters.{cluster}.kafka",
             source="kafka",
             cluster=cluster,
             right="authentication",
         )
     if code in UNREACHABLE:
         return SourceUnavailableError(
-            f"{cluster} does not answer the agent ({found.str()}): is it up, "
-            f"and are clusters.{cluster}.kafka and the network right?",
+            f"{cluster} does not answer ({found.str()}). Check that it runs, "
+            f"clusters.{cluster}.kafka and the network",
             source="kafka",
             cluster=cluster,
         )
     return SourceError(
-        f"{cluster} cannot be asked for {right}: {found.str()}",
+        f"{cluster} failed a request ({right}): {found.str()}",
         source="kafka",
         cluster=cluster,
     )

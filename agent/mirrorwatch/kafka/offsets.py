@@ -1,6 +1,6 @@
 """Ends of very many partitions, at every tick."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -13,8 +13,8 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from ..domain.cluster_view import TopicPartition as Place
-from .admin import TIMEOUT, Cluster, read_ends, read_starts
-from .errors import reading
+from .admin import TIMEOUT, Cluster, batched, read_ends, read_starts
+from .errors import consumer_properties
 
 __all__ = ["EndOffsets", "read_first_since", "to_time"]
 
@@ -107,7 +107,7 @@ class EndOffsets:
             return None
         found: dict[Place, int] = {}
         # By topic, so that a batch is about as few of them as possible.
-        for batch in _batches(sorted(places)):
+        for batch in batched(sorted(places), BATCH):
             try:
                 answers = self._consumer(
                     read_committed=read_committed
@@ -129,20 +129,13 @@ class EndOffsets:
 
     def _consumer(self, *, read_committed: bool) -> Consumer:
         if read_committed not in self._consumers:
-            level = "read_committed" if read_committed else "read_uncommitted"
             self._consumers[read_committed] = Consumer(
-                reading(self._properties) | {"isolation.level": level}
+                consumer_properties(
+                    self._properties, read_committed=read_committed
+                )
             )
         return self._consumers[read_committed]
 
-
-def _batches(places: Sequence[Place]) -> Iterator[Sequence[Place]]:
-    for start in range(0, len(places), BATCH):
-        yield places[start : start + BATCH]
-
-
-PARTITIONS_AT_ONCE = 2000
-"""Partitions that are asked for at once, as in `EndOffsets`."""
 
 EPOCH = datetime.fromtimestamp(0, UTC)
 
@@ -191,7 +184,7 @@ def read_first_since(
     not younger. Records of unfinished transactions count.
     """
     found: dict[Place, RecordAtTime] = {}
-    for batch in _in_batches(sorted(wanted.items())):
+    for batch in batched(sorted(wanted.items()), BATCH):
         specs = {
             TopicPartition(*place): OffsetSpec.for_timestamp(_to_ms(time))
             for place, time in batch
@@ -231,10 +224,3 @@ def _to_ms(time: datetime) -> int:
     """Return the first whole millisecond that is not before a time."""
     # Below zero they mean something else to Kafka.
     return max(0, -((EPOCH - time) // timedelta(milliseconds=1)))
-
-
-def _in_batches(
-    items: Sequence[tuple[Place, datetime]],
-) -> Iterator[Sequence[tuple[Place, datetime]]]:
-    for start in range(0, len(items), PARTITIONS_AT_ONCE):
-        yield items[start : start + PARTITIONS_AT_ONCE]

@@ -1,10 +1,15 @@
-"""Reads a stretch of one partition, completely or not at all."""
+"""Reads records by offset: ranges of partitions, whole topics, or for ever.
+
+A range is read completely or not at all: a read that did not begin at the
+offset asked for, or stopped before its end, proves nothing about the rest.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import blake2b
-from typing import Any
+from sys import maxsize
+from typing import Any, Self
 
 from confluent_kafka import (
     TIMESTAMP_LOG_APPEND_TIME,
@@ -13,18 +18,21 @@ from confluent_kafka import (
     KafkaError,
     KafkaException,
     Message,
-    TopicPartition,
 )
+from confluent_kafka import TopicPartition as Assignment
 
-from ..domain.cluster_view import TopicPartition as Place
+from ..domain.cluster_view import TopicPartition
 from ..domain.lag.model import FirstRecord, ReadAt
 from ..domain.skips.model import OffsetRange
-from ..exceptions import SourceUnavailableError
-from .admin import Cluster
-from .errors import is_about_groups, reading, to_source_error
+from ..exceptions import SourceError, SourceUnavailableError
+from .admin import TIMEOUT, Cluster
+from .errors import consumer_properties, to_source_error
 
 __all__ = [
+    "OffsetConsumer",
+    "PartitionEnd",
     "RangeReader",
+    "ReadFailure",
     "RecordFingerprint",
     "read_all",
     "read_first_records",
@@ -32,27 +40,43 @@ __all__ = [
 ]
 
 
-RANGE_BATCH = 1000
+BATCH = 1000
 """Records taken at once."""
 
-RANGE_POLL = 0.5
+POLL = 0.25
 """Seconds to wait for records that are known to be there."""
 
-RANGE_PATIENCE = 10
-"""Empty polls in a row after which the cluster is called unavailable."""
+PATIENCE = 10.0
+"""Seconds without a record, after which what is known to be there is given
+up: the cluster does not serve it now."""
 
 END = KafkaError._PARTITION_EOF  # noqa: SLF001 - how the library names it
 
 
-def read_range(
-    properties: Mapping[str, str],
-    *,
-    cluster: str,
-    where: TopicPartition,
-    end: int,
-    isolation: str = "read_uncommitted",
-) -> Iterator[Message]:
-    """Read the records from an offset up to an end.
+@dataclass(frozen=True, slots=True)
+class PartitionEnd:
+    """A partition was read to its end."""
+
+    topic: str
+    partition: int
+    offset: int
+    """The end: of what may be read at this isolation level."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFailure:
+    """A partition, or all of them, cannot be read."""
+
+    error: KafkaError
+    topic: str | None
+    """`None` if it concerns the connection, and so all partitions."""
+
+    partition: int | None
+    offset: int | None
+
+
+class OffsetConsumer:
+    """Consumes partitions from given offsets, and is in no consumer group.
 
     Parameters
     ----------
@@ -60,61 +84,258 @@ def read_range(
         librdkafka properties of the cluster.
     cluster
         Our alias of it.
-    where
-        Topic, partition and first offset.
-    end
-        Offset after the last one; at most the end of the partition.
-    isolation
-        ``isolation.level``; by default as MirrorMaker 2's own.
+    read_committed
+        Its isolation level: whether it leaves out aborted records, and waits
+        for the end of transactions.
+    own
+        librdkafka properties of this consumer alone.
+    """
+
+    def __init__(
+        self,
+        properties: Mapping[str, str],
+        *,
+        cluster: str,
+        read_committed: bool,
+        own: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._cluster = cluster
+        self._topic = ""
+        self._consumer = Consumer(
+            {
+                **consumer_properties(
+                    properties, read_committed=read_committed
+                ),
+                "enable.partition.eof": "true",
+                **(own or {}),
+            }
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._consumer.close()
+
+    def assign(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Read these partitions from these offsets on, and no others.
+
+        Raises
+        ------
+        SourceError
+            Raised if the library refuses.
+        """
+        self.unassign()
+        self.add(offsets)
+
+    def unassign(self) -> None:
+        """Read no partition."""
+        self._consumer.unassign()
+
+    def add(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Read these partitions, too, from these offsets on.
+
+        Raises
+        ------
+        SourceError
+            Raised if the library refuses.
+        """
+        if not offsets:
+            return
+        self._topic = next(iter(offsets))[0]
+        try:
+            self._consumer.incremental_assign(
+                [Assignment(*p, offset) for p, offset in offsets.items()]
+            )
+        except KafkaException as e:
+            raise self.to_error(e.args[0]) from e
+
+    def drop(self, partitions: Iterable[TopicPartition]) -> None:
+        """Read these partitions no longer."""
+        self._consumer.incremental_unassign(
+            [Assignment(*p) for p in partitions]
+        )
+
+    def bounds(self, partition: TopicPartition) -> tuple[int, int]:
+        """Return the start and the end of a partition's log.
+
+        Raises
+        ------
+        KafkaException
+            Raised if the cluster does not answer, or refuses.
+        """
+        return self._consumer.get_watermark_offsets(
+            Assignment(*partition), timeout=TIMEOUT
+        )
+
+    def follow(
+        self, batch: int, seconds: float
+    ) -> Iterator[Message | PartitionEnd | ReadFailure]:
+        """Wait some seconds for so many records; yield what came.
+
+        Raises
+        ------
+        SourceError
+            Raised if the library refuses.
+        """
+        try:
+            messages = self._consumer.consume(batch, seconds)
+        except KafkaException as e:
+            raise self.to_error(e.args[0]) from e
+        for message in messages:
+            error, topic = message.error(), message.topic()
+            if error is None:
+                yield message
+            elif error.code() == END:
+                yield PartitionEnd(*_partition_of(message), _offset(message))
+            # The library looks for the coordinator of every `group.id`, and
+            # reports once if that is refused: it reads all the same.
+            elif error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED:
+                yield ReadFailure(
+                    error, topic, message.partition(), message.offset()
+                )
+
+    def consume(
+        self, batch: int, seconds: float
+    ) -> Iterator[Message | PartitionEnd]:
+        """Wait some seconds for so many records; yield what came.
+
+        Raises
+        ------
+        SourceError
+            Raised if a partition cannot be read.
+        """
+        for event in self.follow(batch, seconds):
+            if isinstance(event, ReadFailure):
+                raise self.to_error(event.error, event.topic)
+            yield event
+
+    def read(
+        self, left: dict[TopicPartition, int], *, patience: float = PATIENCE
+    ) -> Iterator[Message | PartitionEnd]:
+        """Read until nothing is left, or nothing has come for too long.
+
+        What was read to its end is fetched no longer.
+
+        Parameters
+        ----------
+        left
+            Ends by partition. What was read to its end is removed, and the
+            caller may remove more. What is left afterwards is not served now.
+        patience
+            Seconds without a record after which it stops.
+
+        Yields
+        ------
+        Message or PartitionEnd
+            Records below the ends, and where a partition ended before.
+
+        Raises
+        ------
+        SourceError
+            Raised if a partition cannot be read.
+        """
+        idle, fetched = 0.0, set(left)
+        while left and idle < patience:
+            idle += POLL
+            for event in self.consume(BATCH, POLL):
+                idle = 0.0
+                if isinstance(event, PartitionEnd):
+                    partition = event.topic, event.partition
+                    if event.offset < left.pop(partition, event.offset):
+                        yield event
+                    continue
+                partition, offset = _partition_of(event), _offset(event)
+                end = left.get(partition)
+                if end is None:
+                    continue
+                if offset + 1 >= end:
+                    del left[partition]
+                if offset < end:
+                    yield event
+            if left and (done := fetched - left.keys()):
+                self.drop(done)
+                fetched -= done
+
+    def to_error(
+        self, error: KafkaError, topic: str | None = None
+    ) -> SourceError:
+        """Translate what the library says of a topic, or of them all."""
+        return to_source_error(
+            KafkaException(error),
+            cluster=self._cluster,
+            right=f"READ on topic {topic or self._topic}",
+        )
+
+
+def _partition_of(message: Message) -> TopicPartition:
+    return message.topic() or "", message.partition() or 0
+
+
+def _offset(message: Message) -> int:
+    return message.offset() or 0
+
+
+def _not_served(text: str, cluster: str) -> SourceUnavailableError:
+    return SourceUnavailableError(text, source="kafka", cluster=cluster)
+
+
+RANGE_PATIENCE = 5.0
+"""Shorter, as a survey of the clusters waits for it."""
+
+
+def read_range(
+    properties: Mapping[str, str],
+    *,
+    cluster: str,
+    partition: TopicPartition,
+    offsets: OffsetRange,
+) -> Iterator[Message]:
+    """Read the records of a range, read uncommitted as MirrorMaker 2's own.
+
+    Parameters
+    ----------
+    properties
+        librdkafka properties of the cluster.
+    cluster
+        Our alias of it.
+    partition
+        Topic and partition.
+    offsets
+        Which; their end is at most that of the partition.
 
     Raises
     ------
     SourceError
-        Raised if the stretch cannot be read to its end.
+        Raised if the range cannot be read to its end.
     """
-    own: dict[str, Any] = {
-        "enable.partition.eof": "true",
-        "isolation.level": isolation,
-    }
-    consumer = Consumer(reading(properties) | own)
-    right = f"READ on topic {where.topic}"
-    at, patience = where.offset, RANGE_PATIENCE
-    try:
-        consumer.assign([where])
-        while at < end:
-            messages = consumer.consume(RANGE_BATCH, RANGE_POLL)
-            patience = RANGE_PATIENCE if messages else patience - 1
-            if not patience:
-                raise SourceUnavailableError(
-                    f"{where.topic}[{where.partition}] at {cluster} could be "
-                    f"read to offset {at} only, not to {end}",
-                    source="kafka",
-                    cluster=cluster,
-                )
-            for message in messages:
-                error, offset = message.error(), message.offset() or 0
-                if error is None:
-                    at = max(at, offset + 1)
-                    if offset < end:
-                        yield message
-                elif error.code() == END:
-                    at = max(at, offset)
-                elif not is_about_groups(error):
-                    raise to_source_error(
-                        KafkaException(error), cluster=cluster, right=right
-                    )
-    finally:
-        consumer.close()
-
-
-TOPIC_BATCH = 5000
-"""Records taken at once."""
-
-TOPIC_POLL = 0.5
-"""Seconds to wait for records that are known to be there."""
-
-TOPIC_PATIENCE = 20
-"""Empty polls in a row after which the cluster is called unavailable."""
+    at, end = offsets.first, offsets.end
+    if at >= end:
+        return
+    left = {partition: end}
+    with OffsetConsumer(
+        properties, cluster=cluster, read_committed=False
+    ) as consumer:
+        consumer.assign({partition: at})
+        for event in consumer.read(left, patience=RANGE_PATIENCE):
+            if isinstance(event, PartitionEnd):
+                # Of a new leader, which may yet catch up.
+                left[partition] = end
+                at = max(at, event.offset)
+            else:
+                at = _offset(event) + 1
+                yield event
+    if left:
+        topic, number = partition
+        raise _not_served(
+            f"{topic}[{number}] at {cluster} could be read only to offset "
+            f"{at}, not to {end}",
+            cluster,
+        )
 
 
 def read_all(
@@ -146,73 +367,30 @@ def read_all(
         return
     starts = cluster.starts(topic, found.leaders)
     left = {
-        partition: end
-        for partition, end in cluster.ends(topic, found.leaders).items()
+        (topic, partition): end
+        for partition, end in sorted(
+            cluster.ends(topic, found.leaders).items()
+        )
         if end > starts[partition]
     }
     if not left:
         return
-    own: dict[str, Any] = {"enable.partition.eof": "true"}
-    consumer = Consumer(reading(properties) | own)
-    patience = TOPIC_PATIENCE
-    try:
-        consumer.assign(
-            [TopicPartition(topic, p, starts[p]) for p in sorted(left)]
+    with OffsetConsumer(
+        properties, cluster=cluster.alias, read_committed=True
+    ) as consumer:
+        consumer.assign({p: starts[p[1]] for p in left})
+        for event in consumer.read(left):
+            if not isinstance(event, PartitionEnd):
+                yield event
+    if left:
+        raise _not_served(
+            f"{topic} at {cluster.alias} could not be read to its end",
+            cluster.alias,
         )
-        while left:
-            messages = consumer.consume(TOPIC_BATCH, TOPIC_POLL)
-            patience = TOPIC_PATIENCE if messages else patience - 1
-            if not patience:
-                raise SourceUnavailableError(
-                    f"{topic} at {cluster.alias} could not be read to its end",
-                    source="kafka",
-                    cluster=cluster.alias,
-                )
-            for message in messages:
-                if _belongs(message, left, cluster.alias, topic):
-                    yield message
-    finally:
-        consumer.close()
 
 
-def _belongs(
-    message: Message, left: dict[int, int], cluster: str, topic: str
-) -> bool:
-    """Tell whether it is a record below the end; note what is read."""
-    partition = message.partition()
-    error, offset = message.error(), message.offset() or 0
-    if error is not None:
-        if error.code() == END and partition is not None:
-            left.pop(partition, None)
-        elif not is_about_groups(error):
-            raise to_source_error(
-                KafkaException(error),
-                cluster=cluster,
-                right=f"READ on topic {topic}",
-            )
-        return False
-    end = None if partition is None else left.get(partition)
-    if end is None or partition is None:
-        return False
-    if offset + 1 >= end:
-        del left[partition]
-    return offset < end
-
-
-HEADS_POLL = 1.0
-"""Seconds to wait for records before the reading is given up; what is still
-wanted is wanted again."""
-
-HEADS_BATCH = 500
-"""Records taken at once."""
-
-
-SMALL: Mapping[str, Any] = {
-    # One record of each partition is wanted, not what follows it.
-    "fetch.message.max.bytes": 16_384,
-    "queued.min.messages": 1,
-    "enable.partition.eof": "true",
-}
+FIRST_RECORD_PATIENCE = 1.0
+"""What has not come by then is asked for again by whoever wants it."""
 
 
 def read_first_records(
@@ -220,7 +398,7 @@ def read_first_records(
     *,
     cluster: str,
     wanted: Sequence[ReadAt],
-    isolation: str,
+    read_committed: bool,
 ) -> list[FirstRecord]:
     """Read the first data record at or after each position.
 
@@ -232,56 +410,41 @@ def read_first_records(
         Our alias of it.
     wanted
         Where to read.
-    isolation
-        ``isolation.level`` of the mirror's consumer.
+    read_committed
+        Isolation level of the mirror's consumer.
+
+    Returns
+    -------
+    list of FirstRecord
+        Of those partitions that answered in time.
 
     Raises
     ------
     SourceError
         Raised if the records may not be read.
     """
-    own = {**reading(properties), **SMALL, "isolation.level": isolation}
     open_ = {w.place: w for w in wanted}
+    left = dict.fromkeys(open_, maxsize)
     found: list[FirstRecord] = []
-    consumer = Consumer(own)
-    try:
-        consumer.assign([TopicPartition(*w.place, w.position) for w in wanted])
-        while open_ and (
-            messages := consumer.consume(HEADS_BATCH, HEADS_POLL)
-        ):
-            heads = list(_heads(messages, open_, cluster))
-            found += heads
-            consumer.incremental_unassign(
-                [TopicPartition(*head.wanted.place) for head in heads]
-            )
-    finally:
-        consumer.close()
+    with OffsetConsumer(
+        properties,
+        cluster=cluster,
+        read_committed=read_committed,
+        # One record of each partition is wanted, not what follows it.
+        own={"fetch.message.max.bytes": 16_384, "queued.min.messages": 1},
+    ) as consumer:
+        consumer.assign({p: w.position for p, w in open_.items()})
+        for event in consumer.read(left, patience=FIRST_RECORD_PATIENCE):
+            if isinstance(event, PartitionEnd):
+                asked = open_[event.topic, event.partition]
+                found.append(FirstRecord(asked, None))
+            else:
+                asked = open_[_partition_of(event)]
+                found.append(
+                    FirstRecord(asked, event.offset(), _written_at(event))
+                )
+                del left[asked.place]
     return found
-
-
-def _heads(
-    messages: Sequence[Message],
-    open_: dict[tuple[str, int], ReadAt],
-    cluster: str,
-) -> Iterator[FirstRecord]:
-    for message in messages:
-        place = (message.topic() or "", message.partition() or 0)
-        error = message.error()
-        if error is not None and error.code() != END:
-            if is_about_groups(error):
-                continue
-            raise to_source_error(
-                KafkaException(error),
-                cluster=cluster,
-                right=f"READ on topic {place[0]}",
-            )
-        asked = open_.pop(place, None)
-        if asked is None:
-            continue
-        if error is not None:
-            yield FirstRecord(asked, None)
-        else:
-            yield FirstRecord(asked, message.offset(), _written_at(message))
 
 
 def _written_at(message: Message) -> datetime | None:
@@ -314,50 +477,28 @@ class RecordFingerprint:
         """
         return hash((self.content, self.timestamp if timed else None))
 
+    @classmethod
+    def of(cls, message: Message) -> Self:
+        """Return how a record looks.
 
-def fingerprint_of(message: Message) -> RecordFingerprint:
-    """Return how a record looks.
-
-    Headers are left out: transforms add and remove them, and nothing else
-    of a record that MirrorMaker 2 copies can be altered by Connect's own.
-    """
-    digest = blake2b(digest_size=8)
-    for part in (message.key(), message.value()):
-        content = b"" if part is None else bytes(part)
-        digest.update(b"-" if part is None else b"%d:" % len(content))
-        digest.update(content)
-    kind, milliseconds = message.timestamp()
-    return RecordFingerprint(
-        content=int.from_bytes(digest.digest(), "big"),
-        timestamp=int(milliseconds),
-        by_broker=kind == TIMESTAMP_LOG_APPEND_TIME,
-    )
-
-
-MANY_BATCH = 1000
-"""Records taken at once."""
-
-MANY_POLL = 0.25
-"""Seconds to wait for records that are known to be there."""
-
-MANY_PATIENCE = 40
-"""Empty polls in a row after which the cluster is called unavailable."""
-
-
-@dataclass(slots=True)
-class _Left:
-    """What is still to be read."""
-
-    ends: dict[Place, int]
-    found: dict[Place, dict[int, RecordFingerprint]] = field(
-        default_factory=dict
-    )
-    held: set[Place] = field(default_factory=set)
-    """Partitions that end before the span does, as far as may be read."""
+        Headers are left out: transforms add and remove them, and nothing else
+        of a record that MirrorMaker 2 copies can be altered by Connect's own.
+        """
+        digest = blake2b(digest_size=8)
+        for part in (message.key(), message.value()):
+            content = b"" if part is None else bytes(part)
+            digest.update(b"-" if part is None else b"%d:" % len(content))
+            digest.update(content)
+        kind, milliseconds = message.timestamp()
+        return cls(
+            content=int.from_bytes(digest.digest(), "big"),
+            timestamp=int(milliseconds),
+            by_broker=kind == TIMESTAMP_LOG_APPEND_TIME,
+        )
 
 
 class RangeReader:
-    """Reads stretches of partitions of one cluster.
+    """Reads ranges of many partitions of one cluster.
 
     Parameters
     ----------
@@ -372,14 +513,17 @@ class RangeReader:
         self._cluster = cluster
 
     def read(
-        self, wanted: Iterable[tuple[Place, OffsetRange]], *, committed: bool
-    ) -> dict[Place, dict[int, RecordFingerprint] | None]:
-        """Read the records of some spans.
+        self,
+        wanted: Iterable[tuple[TopicPartition, OffsetRange]],
+        *,
+        committed: bool,
+    ) -> dict[TopicPartition, dict[int, RecordFingerprint] | None]:
+        """Read the records of some ranges.
 
         Parameters
         ----------
         wanted
-            Partitions and offsets; a partition may have several spans.
+            Partitions and offsets; a partition may have several ranges.
         committed
             Whether as a reader that leaves out aborted records.
 
@@ -387,7 +531,7 @@ class RangeReader:
         -------
         dict
             Records by offset, ascending; `None` for a partition that cannot
-            be read to the end of a span now. The broker holds records of an
+            be read to the end of a range now. The broker holds records of an
             unfinished transaction back, or the log has become shorter: what
             was not seen may be there.
 
@@ -396,91 +540,50 @@ class RangeReader:
         SourceError
             Raised if a cluster does not answer, or refuses.
         """
-        rounds: list[dict[Place, OffsetRange]] = []
-        found: dict[Place, dict[int, RecordFingerprint]] = {}
-        for place, span in wanted:
-            found.setdefault(place, {})
+        # A consumer reads one range of a partition at a time.
+        rounds: list[dict[TopicPartition, OffsetRange]] = []
+        found: dict[TopicPartition, dict[int, RecordFingerprint]] = {}
+        for partition, span in wanted:
+            found.setdefault(partition, {})
             if not len(span):
                 continue
-            free = next((r for r in rounds if place not in r), None)
+            free = next((r for r in rounds if partition not in r), None)
             if free is None:
-                rounds.append({place: span})
+                rounds.append({partition: span})
             else:
-                free[place] = span
+                free[partition] = span
         if not rounds:
             return {**found}
-        own: dict[str, Any] = {
-            "enable.partition.eof": "true",
-            "isolation.level": "read_committed"
-            if committed
-            else "read_uncommitted",
-            # A stretch is some hundred records: no more is fetched ahead.
-            "queued.max.messages.kbytes": 4096,
-            "fetch.message.max.bytes": 262144,
-        }
-        consumer = Consumer(reading(self._properties) | own)
-        held: set[Place] = set()
-        try:
+        ended_before: set[TopicPartition] = set()
+        with OffsetConsumer(
+            self._properties,
+            cluster=self._cluster,
+            read_committed=committed,
+            # A range is some hundred records: no more is fetched ahead.
+            own={
+                "queued.max.messages.kbytes": 4096,
+                "fetch.message.max.bytes": 262144,
+            },
+        ) as consumer:
             for spans in rounds:
-                left = self._read(consumer, spans)
-                held |= left.held
-                for place, records in left.found.items():
-                    found[place].update(records)
-        finally:
-            consumer.close()
-        return {
-            place: None if place in held else dict(sorted(records.items()))
-            for place, records in found.items()
-        }
-
-    def _read(
-        self, consumer: Consumer, spans: Mapping[Place, OffsetRange]
-    ) -> _Left:
-        left = _Left({place: span.end for place, span in spans.items()})
-        try:
-            consumer.assign(
-                [TopicPartition(*p, span.first) for p, span in spans.items()]
-            )
-            patience = MANY_PATIENCE
-            while left.ends:
-                messages = consumer.consume(MANY_BATCH, MANY_POLL)
-                patience = MANY_PATIENCE if messages else patience - 1
-                if not patience:
-                    topic, partition = next(iter(left.ends))
-                    raise SourceUnavailableError(
-                        f"{topic}[{partition}] at {self._cluster} could not "
-                        f"be read to offset {left.ends[topic, partition]}",
-                        source="kafka",
-                        cluster=self._cluster,
+                left = {p: span.end for p, span in spans.items()}
+                consumer.assign({p: s.first for p, s in spans.items()})
+                for event in consumer.read(left):
+                    if isinstance(event, PartitionEnd):
+                        ended_before.add((event.topic, event.partition))
+                    else:
+                        records = found[_partition_of(event)]
+                        records[_offset(event)] = RecordFingerprint.of(event)
+                if left:
+                    (topic, number), end = next(iter(left.items()))
+                    raise _not_served(
+                        f"{topic}[{number}] at {self._cluster} could not be "
+                        f"read to offset {end}",
+                        self._cluster,
                     )
-                for message in messages:
-                    self._take(message, left)
-            consumer.unassign()
-        except KafkaException as e:
-            topic, _ = next(iter(spans))
-            raise to_source_error(
-                e, cluster=self._cluster, right=f"READ on topic {topic}"
-            ) from e
-        return left
-
-    def _take(self, message: Message, left: _Left) -> None:
-        place = (message.topic() or "", message.partition() or 0)
-        error, offset = message.error(), message.offset() or 0
-        if error is not None:
-            if error.code() == END:
-                if offset < left.ends.pop(place, offset):
-                    left.held.add(place)
-            elif not is_about_groups(error):
-                raise to_source_error(
-                    KafkaException(error),
-                    cluster=self._cluster,
-                    right=f"READ on topic {place[0]}",
-                )
-            return
-        end = left.ends.get(place)
-        if end is None:
-            return
-        if offset < end:
-            left.found.setdefault(place, {})[offset] = fingerprint_of(message)
-        if offset + 1 >= end:
-            del left.ends[place]
+        return {
+            partition: None
+            if partition in ended_before
+            else dict(sorted(records.items()))
+            for partition, records in found.items()
+        }

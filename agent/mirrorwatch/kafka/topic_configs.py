@@ -1,6 +1,6 @@
 """Configurations of many topics: asked for in batches."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from confluent_kafka import TopicCollection
@@ -14,7 +14,7 @@ from confluent_kafka.admin import (
 
 from ..domain.cluster_view import FIELDS, TopicConfigs
 from ..exceptions import SourceDeniedError, SourceError
-from .admin import TIMEOUT, Cluster, concerns_all
+from .admin import TIMEOUT, Cluster, batched, concerns_all
 
 __all__ = ["find_hidden", "read_configs"]
 
@@ -47,7 +47,7 @@ def read_configs(
     denied: list[str] = []
     # Most topics are configured alike: one object for all of them.
     pool: dict[TopicConfigs, TopicConfigs] = {}
-    for batch in _batches(sorted(topics)):
+    for batch in batched(sorted(topics), BATCH):
         resources = [ConfigResource(ResourceType.TOPIC, t) for t in batch]
 
         def ask(
@@ -109,11 +109,6 @@ def find_hidden(cluster: Cluster, topics: Sequence[str]) -> dict[str, bool]:
                 raise
             found[name] = False
     return found
-
-
-def _batches(topics: Sequence[str]) -> Iterator[Sequence[str]]:
-    for start in range(0, len(topics), BATCH):
-        yield topics[start : start + BATCH]
 
 
 def _parse(entries: Mapping[str, ConfigEntry]) -> TopicConfigs:

@@ -5,20 +5,15 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from confluent_kafka import (
-    Consumer,
-    KafkaError,
-    KafkaException,
-    Message,
-    TopicPartition,
-)
+from confluent_kafka import KafkaException, Message
 
+from ..domain.cluster_view import TopicPartition
 from ..domain.mirror_records import Assignment, Connector, TaskState
 from ..domain.tasks.model import Stopped, Stuck, name_partitions
 from ..domain.topics import Naming
 from ..exceptions import SourceError
 from ..kafka.admin import Cluster, read_ends, read_starts
-from ..kafka.errors import is_about_groups, reading, to_source_error
+from ..kafka.reader import OffsetConsumer, PartitionEnd
 from .mirror_state import MirrorState
 from .tasks import TaskFacts, TasksState
 
@@ -27,8 +22,6 @@ __all__ = ["FailedTaskInspector"]
 
 Limit = tuple[int, str]
 """Bytes, and whose limit it is."""
-
-Place = tuple[str, int]
 
 POLL = 0.5
 """Seconds of one step: the agent may be asked to stop in between."""
@@ -45,8 +38,6 @@ BATCH_OVERHEAD = 61
 RECORD_OVERHEAD = 7
 """Fewest bytes of a record beside key, value and headers."""
 
-END = KafkaError._PARTITION_EOF  # noqa: SLF001 - how the library names it
-
 
 class RecordSearch:
     """Reads partitions from the mirror's positions on, a little at a time.
@@ -62,8 +53,8 @@ class RecordSearch:
     limit_of
         Gives the largest record that may be written to a topic, by its name
         at the source; `None` if that is not known.
-    isolation
-        ``isolation.level`` of the mirror.
+    read_committed
+        Isolation level of the mirror.
     clock
         Gives the time.
     """
@@ -73,23 +64,21 @@ class RecordSearch:
         properties: Mapping[str, str],
         *,
         cluster: str,
-        starts: Mapping[Place, int],
+        starts: Mapping[TopicPartition, int],
         limit_of: Callable[[str], Limit | None],
-        isolation: str,
+        read_committed: bool,
         clock: Callable[[], datetime],
     ) -> None:
-        own = {"enable.partition.eof": "true", "isolation.level": isolation}
-        self._cluster = cluster
         self._limit_of = limit_of
         self._limits: dict[str, Limit | None] = {}
         self._clock = clock
         self._end = clock() + PATIENCE
         self._left = set(starts)
         self.found: list[Stuck] = []
-        self._consumer = Consumer(reading(properties) | own)
-        self._consumer.assign(
-            [TopicPartition(*place, at) for place, at in starts.items()]
+        self._consumer = OffsetConsumer(
+            properties, cluster=cluster, read_committed=read_committed
         )
+        self._consumer.assign(starts)
 
     @property
     def finished(self) -> bool:
@@ -109,29 +98,20 @@ class RecordSearch:
         SourceError
             Raised if the source refuses.
         """
-        for message in self._consumer.consume(BATCH, POLL):
-            self._take(message)
+        for event in self._consumer.consume(BATCH, POLL):
+            if isinstance(event, PartitionEnd):
+                self._drop((event.topic, event.partition))
+            else:
+                self._check(event)
 
     def close(self) -> None:
         """Let go of the connection."""
         self._consumer.close()
 
-    def _take(self, message: Message) -> None:
-        error = message.error()
-        place = (message.topic() or "", message.partition() or 0)
-        if error is not None:
-            if error.code() == END:
-                self._leave(place)
-            elif not is_about_groups(error):
-                raise to_source_error(
-                    KafkaException(error),
-                    cluster=self._cluster,
-                    right=f"READ on topic {place[0]}",
-                )
+    def _check(self, message: Message) -> None:
+        topic, partition = message.topic() or "", message.partition() or 0
+        if (topic, partition) not in self._left:
             return
-        if place not in self._left:
-            return
-        topic = place[0]
         if topic not in self._limits:
             self._limits[topic] = self._limit_of(topic)
         limit, size = self._limits[topic], size_of(message)
@@ -139,20 +119,20 @@ class RecordSearch:
             self.found.append(
                 Stuck(
                     topic=topic,
-                    partition=place[1],
+                    partition=partition,
                     offset=message.offset() or 0,
                     size_bytes=size,
                     limit_bytes=limit[0],
                     limit=limit[1],
                 )
             )
-            self._leave(place)
+            self._drop((topic, partition))
 
-    def _leave(self, place: Place) -> None:
-        if place in self._left:
-            self._left.discard(place)
+    def _drop(self, partition: TopicPartition) -> None:
+        if partition in self._left:
+            self._left.discard(partition)
             with suppress(KafkaException):
-                self._consumer.pause([TopicPartition(*place)])
+                self._consumer.drop([partition])
 
 
 def size_of(message: Message) -> int:
@@ -301,8 +281,8 @@ class FailedTaskInspector:
         if hidden := places - ends.keys():
             self._obstacle = (
                 f"{len(hidden)} of its partitions could not be read at "
-                f"{self._source.alias}: either they have no leader, or the "
-                f"agent lacks READ on {name_partitions(hidden, 1)}"
+                f"{self._source.alias}: no leader, or mirrorwatch lacks READ "
+                f"on {name_partitions(hidden, 1)}"
             )
         at = {}
         for place in places & ends.keys() & starts.keys():
@@ -318,15 +298,13 @@ class FailedTaskInspector:
             cluster=self._source.alias,
             starts=at,
             limit_of=lambda topic: self._limit(topic, connector),
-            isolation="read_committed"
-            if connector.read_committed
-            else "read_uncommitted",
+            read_committed=bool(connector.read_committed),
             clock=self._clock,
         )
 
     def _limit(self, topic: str, connector: Connector) -> Limit | None:
         request = connector.max_request_bytes or MAX_REQUEST
-        own = (request, "the max.request.size of the mirror's producer,")
+        own = (request, "the max.request.size of MirrorMaker's producer,")
         remote = self._naming.remote(topic)
         try:
             taken = self._target.max_message_bytes(remote)
@@ -363,10 +341,10 @@ class FailedTaskInspector:
 
 
 def _not_read(error: SourceError) -> str:
-    return f"The record could not be looked for: {error}"
+    return f"The oversized record could not be searched for: {error}"
 
 
 def _why(search: RecordSearch) -> str:
     if search.complete:
-        return "No record that is too large was found after its positions"
-    return "The record that is too large was not found within 30 s"
+        return "No oversized record was found after its positions"
+    return "No oversized record was found within 30 s"

@@ -91,9 +91,9 @@ class HiddenTopics:
         first, *others = denied
         more = f" and {len(others)} more" if others else ""
         return (
-            f"The agent is not shown {first}{more}, which the mirror copies: "
-            "grant it DESCRIBE and READ on every topic that is copied, at "
-            f"{self._cluster.alias}"
+            f"Mirrorwatch cannot see {first}{more}, which MirrorMaker "
+            "copies. Grant it DESCRIBE and READ on every replicated topic "
+            f"at {self._cluster.alias}"
         )
 
 
@@ -189,7 +189,7 @@ class LagWorker:
             self._properties,
             cluster=self._source.alias,
             wanted=wanted,
-            isolation="read_committed" if committed else "read_uncommitted",
+            read_committed=committed,
         )
         with self._lock:
             self._tracker.resolve(heads)

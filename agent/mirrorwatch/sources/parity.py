@@ -27,7 +27,7 @@ from ..domain.topics import ReplicatedTopics
 from ..kafka.admin import Cluster
 from ..kafka.errors import denial
 from ..kafka.topic_configs import find_hidden, read_configs
-from ..state.documents import StandingStore
+from ..state.documents import FirstSeenStore
 from .mirror_state import MirrorState
 
 __all__ = [
@@ -97,7 +97,7 @@ class Parity:
         flow: Flow,
         carriage: ReplicatedTopics,
         positions: MirrorState,
-        store: StandingStore,
+        store: FirstSeenStore,
         settings: ParitySettings,
         interval: timedelta,
     ) -> None:
@@ -335,7 +335,7 @@ class ConfigReader:
         target: Cluster,
         parity: Parity,
         configs: Configs,
-        store: StandingStore,
+        store: FirstSeenStore,
         settings: ConfigSettings,
         interval: timedelta,
         clock: Callable[[], datetime],

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from ..domain.cluster_view import FlowView, TopicPartition
 from ..domain.position.model import PositionObservation
 from ..domain.position.tracker import PositionInputs, PositionTracker
-from ..state.position import ResetStore
+from ..state.position import PositionStore
 from .mirror_state import MirrorState
 
 __all__ = ["PositionWorker"]
@@ -39,7 +39,7 @@ class PositionWorker:
         *,
         flow: str,
         watch: PositionTracker,
-        store: ResetStore,
+        store: PositionStore,
         positions: MirrorState,
         empty_until: Callable[[], Mapping[TopicPartition, int]],
     ) -> None:

@@ -121,7 +121,9 @@ class Registry:
         if answer.status_code == httpx.codes.NOT_FOUND:
             if body.get("error_code") in UNKNOWN:
                 return None
-            raise self._strange("status 404, and not as a registry says it")
+            raise self._strange(
+                "status 404 without a schema registry's error code"
+            )
         if not answer.is_success:
             raise self._refusal(answer.status_code, body)
         return body
@@ -136,7 +138,7 @@ class Registry:
         why = tell_failure(error, PATIENCE_SECONDS)
         return SourceUnavailableError(
             f"The schema registry of {self.cluster} cannot be reached "
-            f"({why}): is it up, and are {self._key} and the network right?",
+            f"({why}). Check that it runs, {self._key} and the network",
             source="registry",
             cluster=self.cluster,
         )
@@ -144,9 +146,9 @@ class Registry:
     def _refusal(self, status: int, body: dict[str, Any]) -> SourceError:
         if status in {httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN}:
             return SourceDeniedError(
-                f"The schema registry of {self.cluster} refuses the agent "
-                f"(status {status}): see username and password of {self._key}"
-                ", and what that user may do",
+                f"The schema registry of {self.cluster} rejects mirrorwatch "
+                f"(status {status}). Check username and password of "
+                f"{self._key}, and the permissions of that user",
                 source="registry",
                 cluster=self.cluster,
                 right="schema registry",
@@ -155,18 +157,18 @@ class Registry:
         if message := str(body.get("message") or ""):
             said += f", {' '.join(message.split())[:SHOWN]}"
         return SourceError(
-            f"The schema registry of {self.cluster} does not do what it is "
-            f"asked ({said}): see its own log, its mode and the "
-            "compatibility that it asks of the subject",
+            f"The schema registry of {self.cluster} returned an error "
+            f"({said}). Check its log, its mode and the compatibility of the "
+            "subject",
             source="registry",
             cluster=self.cluster,
         )
 
     def _strange(self, why: str) -> SourceError:
         return SourceError(
-            f"What answers as the schema registry of {self.cluster} is none "
-            f"({why}): see the path in {self._key}.url, for example "
-            "/apis/ccompat/v7 for Apicurio",
+            f"The address of the schema registry of {self.cluster} leads to "
+            f"another server ({why}). Check the path in {self._key}.url, for "
+            "example /apis/ccompat/v7 for Apicurio",
             source="registry",
             cluster=self.cluster,
         )

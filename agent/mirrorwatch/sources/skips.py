@@ -107,8 +107,8 @@ class RangeQueue:
         """Note that a stretch cannot be read to its end yet."""
         problem = (
             f"{inquiry.topic}[{inquiry.partition}], or its copy, cannot be "
-            "read to the end of a stretch: an unfinished transaction holds "
-            "records back, or a log has become shorter"
+            "read to the end of a range: an open transaction holds records "
+            "back, or a log was truncated"
         )
         self._failed[inquiry.place] = (now, problem)
 
@@ -611,4 +611,4 @@ class SkipsWorker:
 def _problems(view: FlowView) -> tuple[str, ...]:
     if view.problems or view.caught_up:
         return view.problems
-    return ("The mirror's internal topics have not been read to their ends",)
+    return ("MirrorMaker's internal topics have not been read to their ends",)

@@ -4,19 +4,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from confluent_kafka import (
-    OFFSET_BEGINNING,
-    Consumer,
-    KafkaError,
-    KafkaException,
-    Message,
-    TopicPartition,
-)
+from confluent_kafka import OFFSET_BEGINNING, Message
 from structlog.typing import FilteringBoundLogger
 
 from ..exceptions import SourceError
 from ..kafka.admin import Cluster, Topic
-from ..kafka.errors import denial, is_about_groups, reading, to_source_error
+from ..kafka.errors import denial
+from ..kafka.reader import OffsetConsumer, PartitionEnd, ReadFailure
 from ..ports import InternalTopic, Mirror
 from .mirror_state import MirrorState
 
@@ -28,8 +22,6 @@ them when it starts, which may be after the agent."""
 
 BATCH = 500
 """Records taken at once, to catch up quickly with a busy syncs topic."""
-
-END = KafkaError._PARTITION_EOF  # noqa: SLF001 - how the library names it
 
 POLL = 1.0
 """Seconds to wait for records; positions are minutes old by nature."""
@@ -91,9 +83,9 @@ class Tail:
             self._routes.setdefault(route.topic.name, []).append(route)
         self._clock = clock
         self._logger = logger.bind(cluster=cluster.alias)
-        # The end of a partition is told: so it is known what is still unread.
-        own = {"enable.partition.eof": "true"}
-        self._consumer = Consumer(reading(properties) | own)
+        self._consumer = OffsetConsumer(
+            properties, cluster=cluster.alias, read_committed=True
+        )
         self._following: dict[str, tuple[str, set[int]]] = {}
         self._unread: dict[str, set[int]] = {}
         self._look_at: datetime | None = None
@@ -107,12 +99,23 @@ class Tail:
         if self._look_at is None or now >= self._look_at:
             self._look_at = now + LOOK_AGAIN
             self._look()
+        events = self._consumer.follow(BATCH, POLL)
         if not self._following:
             # Nothing to follow yet; the poll is only a pause.
-            self._consumer.poll(POLL)
+            next(events, None)
             return
-        for message in self._consumer.consume(BATCH, POLL):
-            self._take(message)
+        for event in events:
+            if isinstance(event, PartitionEnd):
+                name = event.topic
+                unread = self._unread.get(name, set()) - {event.partition}
+                self._note_unread(name, unread)
+            elif isinstance(event, ReadFailure):
+                # One without a topic concerns the connection: all of them.
+                for name in [event.topic] if event.topic else self._routes:
+                    problem = self._consumer.to_error(event.error, name)
+                    self._fail(name, str(problem))
+            else:
+                self._take(event)
 
     def close(self) -> None:
         self._consumer.close()
@@ -142,9 +145,9 @@ class Tail:
                 continue
             route.positions.fail(
                 topic.name,
-                f"The mirror's {topic.kind} topic {topic.name} does not exist "
-                f"at {self._cluster.alias}: is the mirror running, and "
-                "are the aliases and topics under mirror right?",
+                f"MirrorMaker's {topic.kind} topic {topic.name} does not "
+                f"exist at {self._cluster.alias}. Check that MirrorMaker "
+                "runs, and the aliases and topics under mirror",
             )
 
     def _fail(self, name: str, problem: str | None) -> None:
@@ -160,15 +163,10 @@ class Tail:
         if found is not None and found.id == old_id:
             new = set(found.leaders) - old
         else:
-            self._consumer.incremental_unassign(
-                [TopicPartition(name, p) for p in old]
-            )
+            self._consumer.drop((name, p) for p in old)
             old = set()
             new = set(found.leaders) if found is not None else set[int]()
-        if new:
-            self._consumer.incremental_assign(
-                [TopicPartition(name, p, OFFSET_BEGINNING) for p in new]
-            )
+        self._consumer.add({(name, p): OFFSET_BEGINNING for p in new})
         for route in self._routes[name]:
             home = None if found is None else found.id
             route.positions.move(route.topic.kind, home)
@@ -191,14 +189,6 @@ class Tail:
 
     def _take(self, message: Message) -> None:
         name = message.topic() or ""
-        error = message.error()
-        if error is not None:
-            if error.code() == END:
-                unread = self._unread.get(name, set())
-                self._note_unread(name, unread - {message.partition()})
-            else:
-                self._take_error(error, message.topic())
-            return
         self._fail(name, None)
         _, milliseconds = message.timestamp()
         written_at = datetime.fromtimestamp(milliseconds / 1000, UTC)
@@ -215,18 +205,6 @@ class Tail:
                 return
             if fact is not None:
                 route.positions.note(fact)
-
-    def _take_error(self, error: KafkaError, topic: str | None) -> None:
-        if is_about_groups(error):
-            return
-        # One without a topic concerns the connection, and so all of them.
-        for name in self._routes if topic is None else [topic]:
-            problem = to_source_error(
-                KafkaException(error),
-                cluster=self._cluster.alias,
-                right=f"READ on topic {name}",
-            )
-            self._fail(name, str(problem))
 
     def _complain(self, message: Message, error: ValueError) -> None:
         self.undecodable += 1

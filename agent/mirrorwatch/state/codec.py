@@ -11,6 +11,7 @@ from cattrs.gen import (
     override,
 )
 
+from ..domain.audit.plan import Plan
 from ..domain.canary.tracker import Ledger
 from ..domain.offset_ranges import RangeSet
 
@@ -62,6 +63,15 @@ _converter.register_structure_hook(
         touched=_ELSEWHERE,
     ),
 )
+# Run folders are read across versions, and call pairs of partitions lanes.
+_converter.register_unstructure_hook(
+    Plan,
+    make_dict_unstructure_fn(Plan, _converter, pairs=override(rename="lanes")),
+)
+_converter.register_structure_hook(
+    Plan,
+    make_dict_structure_fn(Plan, _converter, pairs=override(rename="lanes")),
+)
 
 
 def to_json(value: Any) -> str:
@@ -69,7 +79,7 @@ def to_json(value: Any) -> str:
     return json.dumps(_converter.unstructure(value), separators=(",", ":"))
 
 
-def from_json(kind: type[T], text: str) -> T:
+def from_json(kind: type[T], text: str | bytes) -> T:
     """Read a dataclass of the domain.
 
     Fields that the text lacks keep their defaults and fields that it has in

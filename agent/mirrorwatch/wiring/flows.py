@@ -12,14 +12,19 @@ from ..domain.lag.tracker import LagTracker
 from ..domain.position.tracker import PositionTracker
 from ..domain.tasks.model import RestartRules, Restarts
 from ..domain.topics import Selection, compile_pattern
+from ..exceptions import ConfigError
 from ..kafka.offsets import EndOffsets
-from ..mirrors.mirrormaker2_jmx import WANTED, MirrorMaker2Jmx, Ownership
 from ..ports import InternalTopic, Worker
 from ..sources.canary.source import CanarySettings, CanarySource, CanaryState
 from ..sources.canary.surveyor import CanarySurveyor, ProbeSettler
 from ..sources.canary.worker import CanaryWorker
 from ..sources.checkpoints import CheckpointsWorker
-from ..sources.connect import ConnectApi, ConnectWorker, TaskRestarter
+from ..sources.connect import (
+    ConnectApi,
+    ConnectDecoder,
+    ConnectWorker,
+    TaskRestarter,
+)
 from ..sources.failed_tasks import FailedTaskInspector
 from ..sources.heartbeats import HeartbeatsSource
 from ..sources.jmx.readers import (
@@ -50,8 +55,8 @@ from ..sources.tasks import (
     UnassignedPartitions,
 )
 from ..state.canary import CanaryStore
-from ..state.documents import DocumentStore, StandingStore
-from ..state.position import ResetStore
+from ..state.documents import DocumentStore, FirstSeenStore
+from ..state.position import PositionStore
 from ..state.skips import SkipsStore
 from .context import (
     FlowParts,
@@ -59,9 +64,10 @@ from .context import (
     WiringContext,
     to_address,
     to_mirror,
+    to_mirror_jmx,
 )
 
-__all__ = ["to_interpreter", "wire_flows", "wire_position"]
+__all__ = ["wire_flows", "wire_position"]
 
 
 def wire_canary(parts: FlowParts, around: WiringContext) -> WiredParts:
@@ -176,6 +182,7 @@ def wire_jmx(flows: Iterable[FlowParts], around: WiringContext) -> WiredParts:
         jmx = flow.mirror.jmx
         if jmx is None:
             continue
+        mirror = to_mirror_jmx(flow)
         for url in jmx.urls:
             # Flows may share a mirror.
             if url not in workers:
@@ -183,7 +190,7 @@ def wire_jmx(flows: Iterable[FlowParts], around: WiringContext) -> WiredParts:
                 workers[url] = JmxWorker(
                     url=url,
                     reader=_to_reader(jmx, address),
-                    wanted=WANTED,
+                    wanted=mirror.wanted,
                     board=board,
                     interval=around.interval,
                     timeout=address.timeout,
@@ -194,7 +201,7 @@ def wire_jmx(flows: Iterable[FlowParts], around: WiringContext) -> WiredParts:
                 flow=flow.name,
                 urls=jmx.urls,
                 board=board,
-                interpret=to_interpreter(flow).metrics,
+                interpret=mirror.metrics,
                 store=DocumentStore(
                     around.database, flow.name, "mirror_errors", ErrorCounters
                 ),
@@ -224,25 +231,6 @@ def _to_reader(jmx: JmxConfig, address: JmxAddress) -> JmxReader:
             return PrometheusReader(address)
         case "rmi":
             return RmiReader(address)
-
-
-def to_interpreter(flow: FlowConfig) -> MirrorMaker2Jmx:
-    """Return what reads the figures of a flow out of MBeans."""
-    mirror = flow.mirror
-    return MirrorMaker2Jmx(
-        own=Ownership(
-            source_alias=mirror.source_alias,
-            target_alias=mirror.target_alias,
-            naming=flow.topic_naming,
-            selection=flow.selection,
-            connectors=mirror.connectors,
-            dedicated=mirror.mode == "dedicated",
-        ),
-        classes={
-            name: compile_pattern(pattern)
-            for name, pattern in flow.classes.items()
-        },
-    )
 
 
 def wire_lag(parts: FlowParts, around: WiringContext) -> WiredParts:
@@ -295,7 +283,7 @@ def wire_parity(parts: FlowParts, around: WiringContext) -> WiredParts:
         flow=flow.flow,
         carriage=parts.carriage,
         positions=parts.positions,
-        store=StandingStore(around.database, flow.name, "topics"),
+        store=FirstSeenStore(around.database, flow.name, "topics"),
         settings=ParitySettings(
             chosen="include" in flow.topics.model_fields_set,
             **limits.topics.model_dump(),
@@ -309,7 +297,7 @@ def wire_parity(parts: FlowParts, around: WiringContext) -> WiredParts:
         target=around.clusters[flow.target],
         parity=parity,
         configs=parts.configs,
-        store=StandingStore(around.database, flow.name, "configs"),
+        store=FirstSeenStore(around.database, flow.name, "configs"),
         settings=ConfigSettings(**limits.configs.model_dump()),
         interval=around.interval,
         clock=around.clock,
@@ -331,7 +319,7 @@ def wire_position(parts: FlowParts, around: WiringContext) -> WiredParts:
         Raised if the state file cannot be used.
     """
     flow = parts.config
-    store = ResetStore(around.database, flow.name)
+    store = PositionStore(around.database, flow.name)
     limits = flow.limits.position
     reader = PositionWorker(
         flow=flow.name,
@@ -535,6 +523,11 @@ def _wire_connect(
 ) -> ConnectWorker:
     flow, connect = parts.config, parts.config.mirror.connect
     assert connect is not None  # noqa: S101 - asked before
+    if not isinstance(parts.mirror, ConnectDecoder):
+        raise ConfigError(
+            f"mirror.connect: a mirror of kind {flow.mirror.kind} does not "
+            "run on Kafka Connect"
+        )
     api = ConnectApi(flow.name, flow.target, to_address(connect))
     rules = RestartRules(**connect.restart_failed.model_dump())
     logger = around.logger.bind(flow=flow.name)

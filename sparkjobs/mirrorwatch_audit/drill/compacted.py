@@ -1,23 +1,19 @@
 """Topics of which only the newest record of a key is sure to be there."""
 
-from collections.abc import Sequence
-
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from mirrorwatch.domain.audit.plan import Lane, Side
+from mirrorwatch.domain.audit.plan import Side
 
-from ..digest.digest import LANE, hashed, to_millis
-from ..digest.records import NAMES, Read, name, small_table, spanned
-from .drill import SuspectBuckets
-from .explain import OUTCOME
-from .outside import SIDES, is_untold, with_aborted
-from .pairs import PLACE, bounds, positions
+from ..digest.digest import PAIR, hashed, to_millis
+from ..digest.records import SIDES, Read, span_table, spanned
+from .drill import SuspectBuckets, is_isolation_unknown, with_aborted
+from .explain import OUTCOME, SOURCE, bounds, positions
 
 __all__ = ["drill_compacted"]
 
 
-_KEY = (*LANE, "k1", "k2")
+_KEY = (*PAIR, "k1", "k2")
 _NEWEST = ("h1", "h2", "offset", "timestamp", "bytes", "origin", "topic")
 
 
@@ -38,19 +34,19 @@ def drill_compacted(read: Read, case: SuspectBuckets) -> DataFrame:
 
     Notes
     -----
-    All that is retained of these lanes is read. Compared is the newest record
+    All that is retained of these pairs is read. Compared is the newest record
     of each key at the cut, for which either side may have removed older ones,
     tombstones, and what a newer record beyond the cut replaces. Where it is
     not known whether the mirror leaves out aborted records, a key with some
     is the same on both sides if either its newest record is, or its newest
-    committed one; else nobody can say what belongs there.
+    committed one; else what belongs there cannot be verified.
     """
     source, target = (
         _retained(read, case, side).localCheckpoint() for side in SIDES
     )
     keys = _differing(source, target, case).localCheckpoint()
     limits = bounds(
-        positions(source.sparkSession, case.lanes), case.ends, source, target
+        positions(source.sparkSession, case.pairs), case.ends, source, target
     )
     both = _at_cut(source, "s", keys).join(
         _at_cut(target, "t", keys), [*_KEY], "full_outer"
@@ -58,20 +54,20 @@ def drill_compacted(read: Read, case: SuspectBuckets) -> DataFrame:
     limit = sf.broadcast(limits).withColumnsRenamed(
         {"origin": "s_origin", "topic": "s_topic"}
     )
-    both = both.join(limit, [*LANE, "s_origin", "s_topic"], "left")
+    both = both.join(limit, [*PAIR, "s_origin", "s_topic"], "left")
     explained = both.withColumn("kind", _doubted(_kind()))
     explained = explained.where("kind IS NOT NULL")
     return explained.select(*_outcome()).localCheckpoint()
 
 
 def _retained(read: Read, case: SuspectBuckets, side: Side) -> DataFrame:
-    lanes = [spanned(lane, lambda x: x.retained) for lane in case.lanes]
-    spans = sf.broadcast(_spans(case.carry.sparkSession, case.lanes, side))
+    pairs = [spanned(pair, lambda x: x.retained) for pair in case.pairs]
+    spans = sf.broadcast(span_table(case.carry.sparkSession, case.pairs, side))
     records = with_aborted(
         read,
-        hashed(read(lanes, side), timestamps=case.timestamps),
-        lanes if side == "source" else (),
-        doubtful=is_untold,
+        hashed(read(pairs, side), timestamps=case.timestamps),
+        pairs if side == "source" else (),
+        doubtful=is_isolation_unknown,
     )
     late = sf.col("offset") >= sf.col("span_end")
     chosen = (sf.col("offset") >= sf.col("span_start")) & ~late
@@ -80,26 +76,10 @@ def _retained(read: Read, case: SuspectBuckets, side: Side) -> DataFrame:
         under = sf.col("timestamp") < to_millis(case.window.start)
         late, chosen = late | over, chosen & ~over & ~under
     return (
-        records.join(spans, [*PLACE])
+        records.join(spans, [*SOURCE])
         .withColumns({"late": late, "chosen": chosen})
         .drop("span_start", "span_end")
     )
-
-
-def _spans(
-    session: SparkSession, lanes: Sequence[Lane], side: Side
-) -> DataFrame:
-    rows = [
-        (*name(lane), origin, topic, span.start, span.end)
-        for lane in lanes
-        for origin, topic, span in (
-            [(s.flow, s.topic, s.span) for s in lane.sources]
-            if side == "source"
-            else [(lane.flow, lane.target_topic, lane.span)]
-        )
-    ]
-    columns = "origin string, topic string, span_start bigint, span_end bigint"
-    return small_table(session, rows, f"{NAMES}, {columns}")
 
 
 def _differing(
@@ -109,15 +89,15 @@ def _differing(
     newest = [
         rows.where("chosen")
         .groupBy(*_KEY)
-        .agg(sf.max_by(sf.struct("h1", "h2"), "offset").alias(mark))
-        for rows, mark in ((source, "s"), (target, "t"))
+        .agg(sf.max_by(sf.struct("h1", "h2"), "offset").alias(side_prefix))
+        for rows, side_prefix in ((source, "s"), (target, "t"))
     ]
     both = newest[0].join(newest[1], [*_KEY], "full_outer")
     differ = both.where(~sf.col("s").eqNullSafe(sf.col("t"))).select(*_KEY)
     return differ.unionByName(case.carry.select(*_KEY)).distinct()
 
 
-def _at_cut(rows: DataFrame, mark: str, keys: DataFrame) -> DataFrame:
+def _at_cut(rows: DataFrame, side_prefix: str, keys: DataFrame) -> DataFrame:
     early = ~sf.col("late")
     newest = sf.max_by(
         sf.when(early, sf.struct(*_NEWEST, "tombstone")),
@@ -129,18 +109,22 @@ def _at_cut(rows: DataFrame, mark: str, keys: DataFrame) -> DataFrame:
         rows.join(keys, [*_KEY], "left_semi")
         .groupBy(*_KEY)
         .agg(
-            newest.alias(mark),
-            sf.collect_set(sf.when(early, content)).alias(f"{mark}_early"),
-            sf.collect_set(sf.when(~early, content)).alias(f"{mark}_late"),
-            sf.max("aborted").alias(f"{mark}_aborted"),
+            newest.alias(side_prefix),
+            sf.collect_set(sf.when(early, content)).alias(
+                f"{side_prefix}_early"
+            ),
+            sf.collect_set(sf.when(~early, content)).alias(
+                f"{side_prefix}_late"
+            ),
+            sf.max("aborted").alias(f"{side_prefix}_aborted"),
             sf.max_by(
                 sf.when(whole, content), sf.when(whole, sf.col("offset"))
-            ).alias(f"{mark}_committed"),
+            ).alias(f"{side_prefix}_committed"),
         )
         .withColumns(
             {
-                f"{mark}_origin": sf.col(f"{mark}.origin"),
-                f"{mark}_topic": sf.col(f"{mark}.topic"),
+                f"{side_prefix}_origin": sf.col(f"{side_prefix}.origin"),
+                f"{side_prefix}_topic": sf.col(f"{side_prefix}.topic"),
             }
         )
     )
@@ -214,18 +198,18 @@ def _has(column: str, content: Column) -> Column:
 
 def _outcome() -> list[Column]:
     s, t, kind = sf.col("s"), sf.col("t"), sf.col("kind")
-    own = sf.coalesce(s, t)
+    newest = sf.coalesce(s, t)
     at_target = sf.when(s.isNull(), "target").otherwise("source")
     wrong = kind.isin("corrupted", "extra", "compacted")
     columns = {
-        "h1": own["h1"],
-        "h2": own["h2"],
+        "h1": newest["h1"],
+        "h2": newest["h2"],
         "side": at_target,
         "origin": sf.col("s_origin"),
         "topic": sf.col("s_topic"),
         "source_offset": s["offset"],
         "target_offset": sf.when(wrong, t["offset"]),
-        "timestamp": own["timestamp"],
-        "bytes": own["bytes"],
+        "timestamp": newest["timestamp"],
+        "bytes": newest["bytes"],
     }
     return [columns.get(c, sf.col(c)).alias(c) for c in OUTCOME]

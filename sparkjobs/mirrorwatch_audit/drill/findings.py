@@ -11,7 +11,7 @@ from pyspark.sql import functions as sf
 
 from mirrorwatch.domain.audit.plan import (
     AuditSpan,
-    Lane,
+    PartitionPair,
     Side,
     Stated,
     StatedKind,
@@ -19,9 +19,16 @@ from mirrorwatch.domain.audit.plan import (
 )
 from mirrorwatch.domain.audit.result import AuditFinding, FindingKind
 
-from ..digest.digest import LANE
-from ..digest.records import NAMES, LaneName, Read, name, narrowed, small_table
-from .outside import SIDES
+from ..digest.digest import PAIR
+from ..digest.records import (
+    NAMES,
+    SIDES,
+    PairName,
+    Read,
+    name,
+    narrowed,
+    small_table,
+)
 
 __all__ = [
     "FINDINGS",
@@ -35,15 +42,15 @@ __all__ = [
 ]
 
 
-Place = tuple[LaneName, str | None, str | None, str]
-"""Lane, flow and topic at the source (if known), and kind."""
+OutcomeKey = tuple[PairName, str | None, str | None, str]
+"""PartitionPair, flow and topic at the source (if known), and kind."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OutcomeCounts:
-    """How many records of one place had one outcome."""
+    """How many records had one outcome."""
 
-    place: Place
+    key: OutcomeKey
     """Where, and what."""
 
     side: Side
@@ -71,7 +78,7 @@ def tallied(outcomes: DataFrame) -> list[OutcomeCounts]:
         What became of records, as in `OUTCOME`.
     """
     times = sf.when(sf.col("timestamp") >= 0, sf.col("timestamp"))
-    rows = outcomes.groupBy(*LANE, "origin", "topic", "kind", "side").agg(
+    rows = outcomes.groupBy(*PAIR, "origin", "topic", "kind", "side").agg(
         sf.count(sf.lit(1)).alias("records"),
         sf.sum("bytes").alias("bytes"),
         sf.min(times).alias("start"),
@@ -81,9 +88,9 @@ def tallied(outcomes: DataFrame) -> list[OutcomeCounts]:
 
 
 def _tally(row: Row) -> OutcomeCounts:
-    lane = (row["flow"], row["target_topic"], row["partition"])
+    pair = (row["flow"], row["target_topic"], row["partition"])
     return OutcomeCounts(
-        place=(lane, row["origin"], row["topic"], row["kind"]),
+        key=(pair, row["origin"], row["topic"], row["kind"]),
         side=row["side"],
         count=row["records"],
         bytes=row["bytes"],
@@ -101,12 +108,12 @@ def _time(milliseconds: int | None) -> datetime | None:
 OffsetRanges = tuple[tuple[int, int], ...]
 """First and last offset of each stretch, in order."""
 
-_PLACE = (*LANE, "origin", "topic", "kind")
+_OUTCOME_KEY = (*PAIR, "origin", "topic", "kind")
 
 
 def offset_ranges(
     outcomes: DataFrame,
-) -> dict[tuple[Place, Side], OffsetRanges]:
+) -> dict[tuple[OutcomeKey, Side], OffsetRanges]:
     """Return where records are, on each side.
 
     Parameters
@@ -116,7 +123,7 @@ def offset_ranges(
     """
     offsets = [
         outcomes.where(sf.col(f"{side}_offset").isNotNull()).select(
-            *_PLACE,
+            *_OUTCOME_KEY,
             sf.lit(side).alias("at"),
             sf.col(f"{side}_offset").alias("offset"),
         )
@@ -124,13 +131,13 @@ def offset_ranges(
     ]
     both = offsets[0].unionByName(offsets[1]).distinct()
     # Within a stretch offset and number rise alike.
-    order = Window.partitionBy(*_PLACE, "at").orderBy("offset")
+    order = Window.partitionBy(*_OUTCOME_KEY, "at").orderBy("offset")
     stretch = sf.col("offset") - sf.row_number().over(order)
     rows = (
         both.withColumn("stretch", stretch)
-        .groupBy(*_PLACE, "at", "stretch")
+        .groupBy(*_OUTCOME_KEY, "at", "stretch")
         .agg(sf.min("offset").alias("first"), sf.max("offset").alias("last"))
-        .groupBy(*_PLACE, "at")
+        .groupBy(*_OUTCOME_KEY, "at")
         .agg(sf.collect_list(sf.struct("first", "last")).alias("found"))
     )
     return {
@@ -163,8 +170,8 @@ _ISOLATION = (
 
 _REASONS = {
     "unknown": (
-        "records are missing at the target, and nothing tells how far the "
-        "mirror has come: they are lost or on their way"
+        "records are missing at the target, and it is not known how far the "
+        "mirror has come: they are lost or in flight"
     ),
     "open": (
         "records are missing at the target, and at the source a transaction "
@@ -180,10 +187,10 @@ _REASONS = {
 
 def findings_of(
     tallies: Iterable[OutcomeCounts],
-    ranges: Mapping[tuple[Place, Side], OffsetRanges],
-    lanes: Iterable[Lane],
+    ranges: Mapping[tuple[OutcomeKey, Side], OffsetRanges],
+    pairs: Iterable[PartitionPair],
 ) -> tuple[AuditFinding, ...]:
-    """Return one finding for each kind on each source partition of a lane.
+    """Return one finding for each kind on each source partition of a pair.
 
     Parameters
     ----------
@@ -191,32 +198,32 @@ def findings_of(
         Outcomes.
     ranges
         Where they are.
-    lanes
-        The lanes they are of.
+    pairs
+        The pairs they are of.
     """
-    known = {name(lane): lane for lane in lanes}
-    wrong: dict[Place, list[OutcomeCounts]] = defaultdict(list)
+    known = {name(pair): pair for pair in pairs}
+    wrong: dict[OutcomeKey, list[OutcomeCounts]] = defaultdict(list)
     for tally in tallies:
-        if tally.place[3] in FINDINGS:
-            wrong[tally.place].append(tally)
+        if tally.key[3] in FINDINGS:
+            wrong[tally.key].append(tally)
     found = [
-        _finding(known[place[0]], place, parts, ranges)
-        for place, parts in wrong.items()
+        _finding(known[key[0]], key, parts, ranges)
+        for key, parts in wrong.items()
     ]
     return tuple(sorted(found, key=_order))
 
 
 def stated_of(
-    tallies: Iterable[OutcomeCounts], lanes: Iterable[Lane]
+    tallies: Iterable[OutcomeCounts], pairs: Iterable[PartitionPair]
 ) -> tuple[Stated, ...]:
     """Return how many records differ for which known reason."""
-    known = {name(lane): lane for lane in lanes}
+    known = {name(pair): pair for pair in pairs}
     counts: Counter[tuple[str, str, int, StatedKind]] = Counter()
     for tally in tallies:
-        lane, kind = known[tally.place[0]], _STATED.get(tally.place[3])
+        pair, kind = known[tally.key[0]], _STATED.get(tally.key[3])
         if kind is not None:
-            flow, topic = _names(lane, tally.place)
-            counts[flow, topic, lane.partition, kind] += tally.count
+            flow, topic = _names(pair, tally.key)
+            counts[flow, topic, pair.partition, kind] += tally.count
     return tuple(
         Stated(flow=flow, topic=topic, partition=p, kind=kind, count=count)
         for (flow, topic, p, kind), count in sorted(counts.items())
@@ -224,21 +231,21 @@ def stated_of(
 
 
 def unverifiable_of(
-    tallies: Iterable[OutcomeCounts], lanes: Iterable[Lane]
+    tallies: Iterable[OutcomeCounts], pairs: Iterable[PartitionPair]
 ) -> tuple[Unverifiable, ...]:
-    """Return what differs, and nobody can say why."""
-    known = {name(lane): lane for lane in lanes}
+    """Return what differs and cannot be judged."""
+    known = {name(pair): pair for pair in pairs}
     found = []
     for tally in tallies:
-        reason = _REASONS.get(tally.place[3])
+        reason = _REASONS.get(tally.key[3])
         if reason is None:
             continue
-        flow, topic = _names(known[tally.place[0]], tally.place)
+        flow, topic = _names(known[tally.key[0]], tally.key)
         found.append(
             Unverifiable(
                 flow=flow,
                 topic=topic,
-                partition=tally.place[0][2],
+                partition=tally.key[0][2],
                 reason=reason,
                 records=tally.count,
             )
@@ -247,21 +254,21 @@ def unverifiable_of(
 
 
 def _finding(
-    lane: Lane,
-    place: Place,
+    pair: PartitionPair,
+    key: OutcomeKey,
     parts: Sequence[OutcomeCounts],
-    ranges: Mapping[tuple[Place, Side], OffsetRanges],
+    ranges: Mapping[tuple[OutcomeKey, Side], OffsetRanges],
 ) -> AuditFinding:
-    flow, topic = _names(lane, place)
-    (kind,) = (kind for kind in FINDINGS if kind == place[3])
+    flow, topic = _names(pair, key)
+    (kind,) = (kind for kind in FINDINGS if kind == key[3])
     return AuditFinding(
         flow=flow,
         topic=topic,
-        partition=lane.partition,
+        partition=pair.partition,
         kind=kind,
         count=sum(part.count for part in parts),
-        source_offsets=ranges.get((place, "source"), ()),
-        target_offsets=ranges.get((place, "target"), ()),
+        source_offsets=ranges.get((key, "source"), ()),
+        target_offsets=ranges.get((key, "target"), ()),
         start=min(_known(part.start for part in parts), default=None),
         end=max(_known(part.end for part in parts), default=None),
     )
@@ -271,9 +278,9 @@ def _known(times: Iterable[datetime | None]) -> list[datetime]:
     return [time for time in times if time is not None]
 
 
-def _names(lane: Lane, place: Place) -> tuple[str, str]:
-    _, origin, topic, _ = place
-    return origin or lane.flow, topic or lane.topic
+def _names(pair: PartitionPair, key: OutcomeKey) -> tuple[str, str]:
+    _, origin, topic, _ = key
+    return origin or pair.flow, topic or pair.topic
 
 
 def _order(finding: AuditFinding) -> tuple[str, str, int, int]:
@@ -281,8 +288,8 @@ def _order(finding: AuditFinding) -> tuple[str, str, int, int]:
     return finding.flow, finding.topic, finding.partition, kind
 
 
-_Spot = tuple[LaneName, str, str, int]
-"""Lane, flow, topic and offset of a record."""
+_Spot = tuple[PairName, str, str, int]
+"""PartitionPair, flow, topic and offset of a record."""
 
 _MOST = 200
 """Characters of a key that are shown."""
@@ -291,7 +298,7 @@ _MOST = 200
 def with_keys(
     read: Read,
     findings: Sequence[AuditFinding],
-    lanes: Sequence[Lane],
+    pairs: Sequence[PartitionPair],
     most: int,
 ) -> tuple[AuditFinding, ...]:
     """Return the findings with some keys of their records.
@@ -302,20 +309,20 @@ def with_keys(
         Reads records.
     findings
         The findings.
-    lanes
-        The lanes they are of.
+    pairs
+        The pairs they are of.
     most
         Keys of each finding.
     """
     chosen = []
     for finding in findings:
-        (lane, *_) = (x for x in lanes if _is_of(finding, x))
+        (pair, *_) = (x for x in pairs if _is_of(finding, x))
         side: Side = "source" if finding.source_offsets else "target"
-        chosen.append((finding, side, list(_spots(finding, lane, most))))
+        chosen.append((finding, side, list(_spots(finding, pair, most))))
     keys = {
         at: _keys(
             read,
-            lanes,
+            pairs,
             at,
             [x for _, side, spots in chosen if side == at for x in spots],
         )
@@ -331,32 +338,37 @@ def _found(keys: Mapping[_Spot, str], spots: Sequence[_Spot]) -> list[str]:
     return [keys[spot] for spot in spots if spot in keys]
 
 
-def _is_of(finding: AuditFinding, lane: Lane) -> bool:
-    if lane.partition != finding.partition:
+def _is_of(finding: AuditFinding, pair: PartitionPair) -> bool:
+    if pair.partition != finding.partition:
         return False
-    places = {(source.flow, source.topic) for source in lane.sources}
-    places.add((lane.flow, lane.topic))
-    return (finding.flow, finding.topic) in places
+    topics = {(source.flow, source.topic) for source in pair.sources}
+    topics.add((pair.flow, pair.topic))
+    return (finding.flow, finding.topic) in topics
 
 
-def _spots(finding: AuditFinding, lane: Lane, most: int) -> Iterator[_Spot]:
+def _spots(
+    finding: AuditFinding, pair: PartitionPair, most: int
+) -> Iterator[_Spot]:
     at_source = bool(finding.source_offsets)
     ranges = finding.source_offsets or finding.target_offsets
     offsets = (o for first, last in ranges for o in range(first, last + 1))
-    flow = finding.flow if at_source else lane.flow
-    topic = finding.topic if at_source else lane.target_topic
+    flow = finding.flow if at_source else pair.flow
+    topic = finding.topic if at_source else pair.target_topic
     for offset in islice(offsets, most):
-        yield name(lane), flow, topic, offset
+        yield name(pair), flow, topic, offset
 
 
 def _keys(
-    read: Read, lanes: Sequence[Lane], side: Side, spots: Sequence[_Spot]
+    read: Read,
+    pairs: Sequence[PartitionPair],
+    side: Side,
+    spots: Sequence[_Spot],
 ) -> Mapping[_Spot, str]:
     wanted = {spot[0] for spot in spots}
     narrow = [
-        _narrow(lane, side, [s for s in spots if s[0] == name(lane)])
-        for lane in lanes
-        if name(lane) in wanted
+        _narrow(pair, side, [s for s in spots if s[0] == name(pair)])
+        for pair in pairs
+        if name(pair) in wanted
     ]
     records = read(narrow, side)
     rows = [(*spot[0], *spot[1:]) for spot in spots]
@@ -375,7 +387,9 @@ def _keys(
     }
 
 
-def _narrow(lane: Lane, side: Side, spots: Sequence[_Spot]) -> Lane:
+def _narrow(
+    pair: PartitionPair, side: Side, spots: Sequence[_Spot]
+) -> PartitionPair:
     stretches: dict[tuple[str, str], AuditSpan] = {}
     for _, flow, topic, offset in spots:
         old = stretches.get((flow, topic), AuditSpan(offset, offset + 1))
@@ -383,4 +397,4 @@ def _narrow(lane: Lane, side: Side, spots: Sequence[_Spot]) -> Lane:
             min(old.start, offset), max(old.end, offset + 1)
         )
     whole = next(iter(stretches.values())) if side == "target" else None
-    return narrowed(lane, stretches, whole)
+    return narrowed(pair, stretches, whole)

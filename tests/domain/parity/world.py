@@ -18,7 +18,7 @@ from mirrorwatch.domain.topics import (
 from mirrorwatch.sources.mirror_state import MirrorState
 from mirrorwatch.sources.parity import Parity, ParitySettings
 from mirrorwatch.state import Database
-from mirrorwatch.state.documents import StandingStore
+from mirrorwatch.state.documents import FirstSeenStore
 from tests.support.builders import NOON
 
 FLOW = Flow(name="summit->ldf", source="summit", target="ldf")
@@ -87,7 +87,7 @@ class World:
             flow=FLOW,
             carriage=self.carriage,
             positions=self.positions,
-            store=StandingStore(self.database, FLOW.name, "topics"),
+            store=FirstSeenStore(self.database, FLOW.name, "topics"),
             settings=self.settings,
             interval=timedelta(seconds=5),
         )

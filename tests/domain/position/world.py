@@ -16,7 +16,7 @@ from mirrorwatch.domain.position.tracker import PositionInputs, PositionTracker
 from mirrorwatch.domain.report import Verdict
 from mirrorwatch.exceptions import StateError
 from mirrorwatch.state import Database
-from mirrorwatch.state.position import ResetStore
+from mirrorwatch.state.position import PositionStore
 from tests.support.builders import NOON
 
 __all__ = ["FLOW", "TICK", "Log", "World"]
@@ -57,7 +57,7 @@ class World:
         self.empty_until: dict[Place, int] = {}
         self.from_end = False
         self.committed: dict[Place, Committed] = {}
-        self.store = ResetStore(Database(None), FLOW)
+        self.store = PositionStore(Database(None), FLOW)
         self._estimates = estimates
         self._merged = frozenset(merged)
         self._unread: list[Sync] = []

@@ -1,7 +1,7 @@
-"""Figures of the nightly audit: in sum, and of each topic that is concerned.
+"""Metrics of the nightly audit: in sum, and of each topic with findings.
 
-A topic in which nothing was found has no figures: a thousand zeros at every
-tick would tell nobody anything.
+A topic without findings has none: a thousand zeros at every tick would only
+cost.
 """
 
 from collections.abc import Iterator

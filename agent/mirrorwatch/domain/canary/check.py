@@ -65,16 +65,18 @@ def _find(
     seen: CanaryObservation | None, limits: CanaryLimits, now: datetime
 ) -> Iterator[CheckFinding]:
     if not limits.enabled:
-        yield CheckFinding(Health.OFF, "canary.enabled is off")
+        yield CheckFinding(
+            Health.OFF, "Canary is disabled (canary.enabled is false)"
+        )
         return
     if seen is None:
-        yield CheckFinding(Health.UNKNOWN, "The canary has not begun")
+        yield CheckFinding(Health.UNKNOWN, "Canary has not started yet")
         return
     if now - seen.at > STALE:
         yield CheckFinding(
             Health.UNKNOWN,
-            f"The canary has stood still for {seconds(now - seen.at)}: the "
-            "agent or its disk is stuck, see its log",
+            f"Canary has been stuck for {seconds(now - seen.at)}. Check "
+            "mirrorwatch's log and the disk of its state file",
         )
     yield from _find_losses(seen, limits, now)
     yield from _find_overdue(seen, limits, now)
@@ -98,8 +100,8 @@ def _find_losses(
         last = recent[-1]
         yield CheckFinding(
             Health.CRITICAL,
-            f"{counted(len(recent), 'probe')} proved lost in the last "
-            f"{seconds(limits.lost_window)}, the last one sequence "
+            f"{counted(len(recent), 'probe')} confirmed lost in the last "
+            f"{seconds(limits.lost_window)}, most recently sequence "
             f"{last.sequence} on partition {last.partition} (source offset "
             f"{last.source_offset}). {last.proof}",
         )
@@ -118,8 +120,8 @@ def _find_overdue(
         yield CheckFinding(
             Health.CRITICAL,
             f"Probes on {_name(overdue, len(seen.partitions))} are overdue, "
-            f"the oldest by {seconds(max(overdue.values()))}: is the mirror "
-            "running, and does it reach both sites?",
+            f"the oldest outstanding for {seconds(max(overdue.values()))}. "
+            "Check that MirrorMaker runs and reaches both clusters",
         )
 
 
@@ -127,9 +129,7 @@ def _find_blindness(
     seen: CanaryObservation, limits: CanaryLimits, now: datetime
 ) -> Iterator[CheckFinding]:
     if not seen.partitions:
-        yield CheckFinding(
-            Health.UNKNOWN, "No partition is known to probe yet"
-        )
+        yield CheckFinding(Health.UNKNOWN, "No canary partition is known yet")
         return
     unacked = [
         now - p.oldest_unacked
@@ -140,8 +140,8 @@ def _find_blindness(
     if unacked:
         yield CheckFinding(
             Health.UNKNOWN,
-            "Probes have not been acknowledged by the source for "
-            f"{seconds(max(unacked))}, so nothing is known of the mirror",
+            "Source brokers have not acknowledged probes for "
+            f"{seconds(max(unacked))}, so replication cannot be verified",
         )
     silent = [
         p.partition
@@ -153,14 +153,14 @@ def _find_blindness(
         yield CheckFinding(
             Health.UNKNOWN,
             f"No probe has arrived on {_name(silent, len(seen.partitions))} "
-            "for "
-            f"{seconds(limits.deadline)} or since the agent began",
+            f"for {seconds(limits.deadline)} or since mirrorwatch started",
         )
     if all(p.warming for p in seen.partitions):
         yield CheckFinding(
             Health.UNKNOWN,
-            "Warming up: the mirror has not had the time to find the topic "
-            f"{seen.topic}; it looks for new topics every 10 min by default",
+            f"Canary topic {seen.topic} is new: waiting for MirrorMaker to "
+            "discover it (refresh.topics.interval.seconds, 10 min by "
+            "default)",
         )
 
 
@@ -170,11 +170,11 @@ def _find_trouble(
     for what, moments in (
         ("arrived late", [p.last_late for p in seen.partitions]),
         (
-            "arrived more than once",
+            "were duplicated at the target",
             [p.last_duplicate for p in seen.partitions],
         ),
         (
-            "could not be written at the source",
+            "could not be produced to the source",
             [p.last_failed for p in seen.partitions],
         ),
     ):
@@ -186,14 +186,21 @@ def _find_trouble(
         if recent:
             yield CheckFinding(
                 Health.WARNING,
-                f"Probes {what}, the last one "
-                f"{seconds(now - max(recent))} ago; none of them is lost",
+                f"Probes {what}, most recently {seconds(now - max(recent))} "
+                "ago; none was lost",
             )
 
 
 def _warming_note(seen: CanaryObservation) -> str:
     warming = sum(p.warming for p in seen.partitions)
-    return f", {warming} of them new and warming up" if warming else ""
+    return (
+        (
+            f", {warming} of them new and waiting for MirrorMaker to discover "
+            "them"
+        )
+        if warming
+        else ""
+    )
 
 
 def _name(partitions: Collection[int], of: int) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from ..report import CheckFinding, Evidence, Health, Verdict, conclude, seconds
-from ..wording import agree, counted
+from ..wording import counted
 from .model import FirstLoss, Headroom, LagObservation, TopicLag, first_loss
 
 __all__ = ["RetentionLimits", "judge_retention"]
@@ -63,26 +63,26 @@ def _find(
     limits: RetentionLimits,
 ) -> Iterator[CheckFinding]:
     if seen is None:
-        yield CheckFinding(Health.UNKNOWN, "No topic was surveyed yet")
+        yield CheckFinding(Health.UNKNOWN, "Topics have not been listed yet")
         return
     for problem in seen.problems:
         yield CheckFinding(Health.UNKNOWN, problem)
     if not seen.configs_known:
         yield CheckFinding(
             Health.UNKNOWN,
-            "How long the source keeps its records is not known yet",
+            "Retention at the source is not known yet",
         )
         return
     for topic in seen.topics:
         if topic.records and topic.headroom is not None:
             yield from _judge(topic, topic.headroom, limits)
     if worst is None:
-        yield CheckFinding(Health.OK, "The source deletes no record")
+        yield CheckFinding(Health.OK, "No source topic deletes records")
     else:
         yield CheckFinding(
             Health.OK,
-            f"Were the mirror to stop now, {worst.topic.topic} would be the "
-            f"first to lose records, in {seconds(worst.headroom.remaining)}",
+            f"If replication stopped now, {worst.topic.topic} would lose "
+            f"records first, in {seconds(worst.headroom.remaining)}",
         )
 
 
@@ -91,16 +91,16 @@ def _judge(
 ) -> Iterator[CheckFinding]:
     left, share = headroom.remaining, headroom.share
     drains = topic.drain is not None and topic.drain < left
-    about = " (estimated from the size of the log)" * headroom.estimated
+    about = " (estimated from the log size)" * headroom.estimated
     what = (
-        f"{topic.topic} loses records in {seconds(left)}{about}: "
-        f"{counted(topic.records, 'record')} {agree(topic.records, 'wait')}"
+        f"{topic.topic} loses records in {seconds(left)}{about}: lag "
+        f"{counted(topic.records, 'record')}"
     )
     if share < limits.critical_share and not drains:
         yield CheckFinding(
             Health.CRITICAL,
-            f"{what}, and will not be copied before: raise the retention at "
-            "the source, or mend the mirror, before then",
+            f"{what}, not copied in time at the current rate. Raise "
+            "retention at the source or restore MirrorMaker before then",
         )
     elif share < limits.critical_share and left < limits.critical:
         yield CheckFinding(Health.CRITICAL, f"{what}; {_drain(topic)}")
@@ -110,8 +110,8 @@ def _judge(
 
 def _drain(topic: TopicLag) -> str:
     if topic.drain is None:
-        return "the lag does not get smaller"
-    return f"as fast as now, the lag is gone in {seconds(topic.drain)}"
+        return "lag is not shrinking"
+    return f"lag drains in {seconds(topic.drain)} at the current rate"
 
 
 def _worst(seen: LagObservation) -> FirstLoss | None:

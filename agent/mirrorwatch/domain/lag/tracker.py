@@ -608,7 +608,7 @@ class LagTracker:
         problems = [*view.problems]
         if not view.caught_up:
             problems.append(
-                "The mirror's own topics are still being read: wait"
+                "MirrorMaker's internal topics are still being read"
             )
         topics: tuple[TopicLag, ...] = ()
         if view.source is not None and view.caught_up:

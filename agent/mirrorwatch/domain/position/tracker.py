@@ -482,7 +482,7 @@ def _copies(target: ClusterView | None, remote: str) -> int:
     )
 
 
-READING = "The mirror's own topics are still being read: wait"
+READING = "MirrorMaker's internal topics are still being read"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -258,12 +258,12 @@ class Restart:
         if self.task is not None:
             what = f"task {self.task} of {what}"
         text = (
-            f"{self.at:%H:%M:%S} UTC: {what} was started again by the agent "
+            f"{self.at:%H:%M:%S} UTC: {what} was restarted by mirrorwatch "
             f"({self.number} of {most_per_hour} within an hour)"
         )
         if self.problem is None:
             return text
-        return f"{text}, in vain: {self.problem}"
+        return f"{text}, but the restart failed: {self.problem}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -227,7 +227,7 @@ class Registrar:
                 "No probe is sent until the registry has the schema "
                 f"{self._subject}"
                 if known is None
-                else f"Probes go on with schema id {known}"
+                else f"Probes continue with schema id {known}"
             )
             return Problem.unknown(f"{e}. {then}")
         self._encoding.schema_id = found
@@ -238,15 +238,15 @@ class Registrar:
             found = target.schema(schema_id)
         except SourceError as e:
             return Problem.unknown(
-                f"{e}. Whether readers at {target.cluster} can decode what "
-                "arrives is not known"
+                f"{e}. Whether consumers at {target.cluster} can decode "
+                "probes is unknown"
             )
         if found is not None and is_same_schema(found):
             return None
-        wrong = "unknown" if found is None else "another schema"
+        wrong = "unknown" if found is None else "a different schema"
         return Problem(
             Health.WARNING,
-            f"Probes arrive, but readers at {target.cluster} cannot decode "
-            f"them: schema id {schema_id} is {wrong} at its registry: copy "
-            f"the schemas of {self._source.cluster} there with their ids",
+            f"Probes arrive, but consumers at {target.cluster} cannot decode "
+            f"them: schema id {schema_id} is {wrong} in its schema registry. "
+            f"Copy the schemas of {self._source.cluster} there with their ids",
         )

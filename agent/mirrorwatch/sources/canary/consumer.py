@@ -4,17 +4,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from confluent_kafka import (
-    Consumer,
-    KafkaError,
-    KafkaException,
-    TopicPartition,
-)
-from confluent_kafka import Message as KafkaMessage
+from confluent_kafka import KafkaError, KafkaException, Message
 
-from ...kafka.errors import is_about_groups, reading, to_source_error
+from ...kafka.reader import OffsetConsumer, PartitionEnd, ReadFailure
 
-__all__ = ["AtEnd", "CanaryConsumer", "ReadProbe", "Unreadable"]
+__all__ = ["CanaryConsumer", "ReadProbe", "Unreadable"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,14 +21,6 @@ class ReadProbe:
     seen_at: datetime
     absent_until: datetime
     """Until when it is known not to have been there."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class AtEnd:
-    """A partition was read to its end."""
-
-    partition: int
-    offset: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,8 +51,6 @@ OUT_OF_RANGE = {
 }
 """The offset to read next is not in the log."""
 
-END = KafkaError._PARTITION_EOF  # noqa: SLF001 - how the library names it
-
 
 class CanaryConsumer:
     """Reads the target's canary topic by explicit offsets.
@@ -96,15 +80,17 @@ class CanaryConsumer:
         topic: str,
         clock: Callable[[], datetime],
     ) -> None:
-        own = {
-            "auto.offset.reset": "error",
-            "enable.partition.eof": "true",
-            # Answered at once when there is a record, so it costs no latency;
-            # it halves the requests of an idle hour.
-            "fetch.wait.max.ms": 1000,
-        }
-        self._consumer = Consumer(reading(properties) | own)
-        self._cluster = cluster
+        self._consumer = OffsetConsumer(
+            properties,
+            cluster=cluster,
+            read_committed=True,
+            own={
+                "auto.offset.reset": "error",
+                # Answered at once when there is a record, so it costs no
+                # latency; it halves the requests of an idle hour.
+                "fetch.wait.max.ms": 1000,
+            },
+        )
         self._topic = topic
         self._clock = clock
         self._looked_at: datetime | None = None
@@ -151,36 +137,30 @@ class CanaryConsumer:
 
     def receive(
         self, timeout: float
-    ) -> Iterator[ReadProbe | AtEnd | Unreadable]:
+    ) -> Iterator[ReadProbe | PartitionEnd | Unreadable]:
         """Wait some seconds for records; yield what came."""
         self._try_again()
-        first = self._consumer.poll(timeout)
-        seen_at = self._look()
-        if first is None:
-            return
-        yield from self._translate(first, seen_at)
-        rest = self._consumer.consume(BATCH, 0)
-        seen_at = self._look()
-        for message in rest:
-            yield from self._translate(message, seen_at)
+        # The first ends the wait; the rest is there already.
+        for batch, seconds in ((1, timeout), (BATCH, 0.0)):
+            events = list(self._consumer.follow(batch, seconds))
+            now, before = self._clock(), self._looked_at
+            self._before, self._looked_at = before, now
+            if before is not None and now - before > AWAY:
+                for partition in self._next:
+                    self._absent_until.setdefault(partition, before)
+            if not events:
+                return
+            for event in events:
+                yield from self._translate(event, now)
 
     def close(self) -> None:
         """Let go of the connections."""
         self._consumer.close()
 
-    def _look(self) -> datetime:
-        now, before = self._clock(), self._looked_at
-        self._before, self._looked_at = before, now
-        if before is not None and now - before > AWAY:
-            for partition in self._next:
-                self._absent_until.setdefault(partition, before)
-        return now
-
     def _assign(self, partition: int, offset: int) -> None:
-        where = [TopicPartition(self._topic, partition, offset)]
         if partition in self._next:
-            self._consumer.incremental_unassign(where)
-        self._consumer.incremental_assign(where)
+            self._consumer.drop([(self._topic, partition)])
+        self._consumer.add({(self._topic, partition): offset})
         self._next[partition] = offset
 
     def _try_again(self) -> None:
@@ -192,65 +172,50 @@ class CanaryConsumer:
             self._assign(partition, self._next[partition])
 
     def _translate(
-        self, message: KafkaMessage, seen_at: datetime
-    ) -> Iterator[ReadProbe | AtEnd | Unreadable]:
-        partition, offset = message.partition(), message.offset()
-        error = message.error()
-        if error is not None:
-            if message.topic() is None:
-                # It concerns the connection, and so all partitions.
-                self._fail(error, *self._next)
-            elif partition is not None:
-                yield from self._translate_error(error, partition, offset)
-            return
-        if partition is None or offset is None:
-            return
-        self._problems.pop(partition, None)
-        self._next[partition] = offset + 1
-        yield ReadProbe(
-            partition=partition,
-            offset=offset,
-            value=message.value(),
-            seen_at=seen_at,
-            absent_until=self._absent_until.get(partition, seen_at),
-        )
-
-    def _translate_error(
-        self, error: KafkaError, partition: int, offset: int | None
-    ) -> Iterator[AtEnd | Unreadable]:
-        code = error.code()
-        if offset is not None and code == END:
-            self._problems.pop(partition, None)
-            self._absent_until.pop(partition, None)
-            yield AtEnd(partition=partition, offset=offset)
-        elif code in OUT_OF_RANGE:
-            offset = self._nearest(partition, offset)
-            if offset is not None:
-                yield Unreadable(partition=partition, offset=offset)
+        self, event: Message | PartitionEnd | ReadFailure, seen_at: datetime
+    ) -> Iterator[ReadProbe | PartitionEnd | Unreadable]:
+        if isinstance(event, ReadFailure):
+            yield from self._translate_failure(event)
+        elif isinstance(event, PartitionEnd):
+            self._problems.pop(event.partition, None)
+            self._absent_until.pop(event.partition, None)
+            yield event
         else:
-            self._fail(error, partition)
+            partition, offset = event.partition() or 0, event.offset() or 0
+            self._problems.pop(partition, None)
+            self._next[partition] = offset + 1
+            yield ReadProbe(
+                partition=partition,
+                offset=offset,
+                value=event.value(),
+                seen_at=seen_at,
+                absent_until=self._absent_until.get(partition, seen_at),
+            )
+
+    def _translate_failure(self, failure: ReadFailure) -> Iterator[Unreadable]:
+        partition, offset = failure.partition, failure.offset
+        if failure.topic is None:
+            # It concerns the connection, and so all partitions.
+            self._fail(failure.error, *self._next)
+        elif partition is None:
+            return
+        elif failure.error.code() in OUT_OF_RANGE:
+            try:
+                start, end = self._consumer.bounds((self._topic, partition))
+            except KafkaException as e:
+                self._fail(e.args[0], partition)
+                return
+            # The nearest one that the log has.
+            nearest = start if offset is None or offset < start else end
+            yield Unreadable(partition=partition, offset=nearest)
+        else:
+            self._fail(failure.error, partition)
 
     def _fail(self, error: KafkaError, *partitions: int) -> None:
         """Note that partitions are not read, and since when."""
-        if is_about_groups(error):
-            return
-        problem = to_source_error(
-            KafkaException(error),
-            cluster=self._cluster,
-            right=f"READ on topic {self._topic}",
-        )
+        problem = str(self._consumer.to_error(error, self._topic))
         now = self._clock()
         self._again_at = self._again_at or now + AGAIN
         for partition in partitions:
-            self._problems[partition] = str(problem)
+            self._problems[partition] = problem
             self._absent_until.setdefault(partition, self._before or now)
-
-    def _nearest(self, partition: int, offset: int | None) -> int | None:
-        """Find the offset that the log has, nearest to one that it lacks."""
-        where = TopicPartition(self._topic, partition)
-        try:
-            low, high = self._consumer.get_watermark_offsets(where, timeout=4)
-        except KafkaException as e:
-            self._fail(e.args[0], partition)
-            return None
-        return low if offset is None or offset < low else high

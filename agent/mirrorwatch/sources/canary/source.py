@@ -238,9 +238,7 @@ class CanarySource:
             *(survey.problems if survey else ()),
         ]
         if survey is None:
-            problems.append(
-                Problem.unknown("The clusters have not been asked yet")
-            )
+            problems.append(Problem.unknown("Clusters have not been read yet"))
         trouble = self._board.send_trouble()
         if trouble is not None:
             problems.append(trouble)

@@ -3,8 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from confluent_kafka import TopicPartition
-
 from ...domain.canary.model import (
     ORDER_GRACE,
     CanarySurvey,
@@ -18,6 +16,7 @@ from ...domain.canary.model import (
 from ...domain.mirror_records import Connector
 from ...domain.observations import Problem
 from ...domain.report import Health
+from ...domain.skips.model import OffsetRange
 from ...kafka.admin import BestEffortQueries, Brokers, Cluster, Topic
 from ...kafka.reader import read_range
 from ..mirror_state import MirrorState
@@ -137,10 +136,10 @@ class ProbeSettler:
     def _describe_circle(self, where: str) -> Problem:
         return Problem(
             Health.CRITICAL,
-            f"Probes came back to {self._settings.topic} at "
-            f"{self._settings.flow.source} (last seen in {where}): two "
-            "mirrors copy this topic in a circle, which never ends; take it "
-            "out of the topics of one of them",
+            f"Replication loop: probes returned to {self._settings.topic} at "
+            f"{self._settings.flow.source} (last seen in {where}). Two "
+            "mirrors copy this topic in a loop. Remove it from the topics "
+            "of one of them",
         )
 
     def _find(
@@ -151,8 +150,8 @@ class ProbeSettler:
         for message in read_range(
             self._properties,
             cluster=self._cluster.alias,
-            where=TopicPartition(self._settings.topic, partition, first),
-            end=end,
+            partition=(self._settings.topic, partition),
+            offsets=OffsetRange(first, end),
         ):
             probe = decode(message.value())
             ours = (self._run, self._settings.flow.name)
@@ -208,8 +207,8 @@ def missing(settings: CanarySettings) -> Problem:
     """Say that somebody has to create the topic."""
     return Problem.unknown(
         f"Canary topic {settings.topic} does not exist at "
-        f"{settings.flow.source}, and canary.create is off: create it there, "
-        "with a partition or more for each broker"
+        f"{settings.flow.source}, and canary.create is off. Create it there "
+        "with at least one partition per broker"
     )
 
 
@@ -349,7 +348,7 @@ class CanarySurveyor:
         found: dict[int, tuple[MirrorPosition, ...]] = {
             partition: (
                 MirrorPosition(
-                    origin="The mirror's committed position",
+                    origin="MirrorMaker's committed position",
                     position=fact.position,
                     seen_at=fact.written_at,
                     counts_at=at,
@@ -362,7 +361,7 @@ class CanarySurveyor:
             return found
         for partition, sync in self._positions.syncs(topic).items():
             position = MirrorPosition(
-                origin="The mirror's offset sync",
+                origin="MirrorMaker's offset sync",
                 position=sync.upstream + 1,
                 seen_at=sync.written_at,
                 counts_at=sync.written_at + ORDER_GRACE,
@@ -380,9 +379,9 @@ class CanarySurveyor:
         return [
             Problem(
                 Health.CRITICAL,
-                f"The mirror's topic filter ({patterns}) does not match the "
-                f"canary topic {topic}: add it to the connector's topics, or "
-                "name one that it matches in canary.topic",
+                f"MirrorMaker's topic filter ({patterns}) does not match the "
+                f"canary topic {topic}. Add it to the connector's topics, or "
+                "set canary.topic to one that it matches",
             )
         ]
 
@@ -429,7 +428,7 @@ class CanarySurveyor:
                 Problem(
                     Health.WARNING,
                     f"Large probes of {settings.sized_bytes} bytes are not "
-                    f"sent: the smallest limit on the way is {limit} bytes",
+                    f"sent: the smallest limit on the path is {limit} bytes",
                 )
             )
         return limit
@@ -454,7 +453,8 @@ def _uncovered(
     return [
         Problem(
             Health.WARNING,
-            f"Broker {names} of {cluster} leads no partition of {topic.name}, "
-            "so nothing proves that records pass it: add partitions",
+            f"Broker {names} of {cluster} leads no partition of "
+            f"{topic.name}, so no probe verifies that it is replicated. Add "
+            "partitions",
         )
     ]

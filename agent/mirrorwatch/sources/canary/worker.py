@@ -13,8 +13,9 @@ from ...domain.canary.tracker import Arrival, CanaryTracker, arrive
 from ...domain.observations import Loss, ProbeArrival, Problem
 from ...domain.report import Health
 from ...exceptions import StateError
+from ...kafka.reader import PartitionEnd
 from ...state.canary import CanaryStore
-from .consumer import AtEnd, CanaryConsumer, ReadProbe, Unreadable
+from .consumer import CanaryConsumer, ReadProbe, Unreadable
 from .encoding import decode
 from .producer import CanaryProducer, SendResult
 from .source import CanarySettings, CanarySnapshot, CanaryState
@@ -111,10 +112,10 @@ class LedgerKeeper:
             ledger.doubt(message.sequence)
         return None
 
-    def read(self, event: ReadProbe | AtEnd) -> None:
+    def read(self, event: ReadProbe | PartitionEnd) -> None:
         """Write down what was read at the target."""
         ledger = self.books.ledgers[event.partition]
-        if isinstance(event, AtEnd):
+        if isinstance(event, PartitionEnd):
             if event.offset > ledger.next_offset:
                 ledger.read_to(event.offset)
                 self._changed.add(event.partition)
@@ -384,4 +385,4 @@ def _to_problem(
     # A refusal is known to be one; after any other error nothing is.
     health = Health.WARNING if outcome.refused else Health.UNKNOWN
     where = f"{settings.topic} at {settings.flow.source}"
-    return Problem(health, f"Probes cannot be written to {where}: {error}")
+    return Problem(health, f"Probes cannot be produced to {where}: {error}")

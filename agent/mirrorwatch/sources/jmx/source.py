@@ -86,7 +86,7 @@ class JmxState:
             return self._readings.get(url, JmxReading())
 
 
-_WAITING = "no answer yet"
+_WAITING = "no response yet"
 
 Interpret = Callable[[Mapping[str, Sequence[MBean]]], MirrorMetrics]
 """Takes together what all processes say, by their address."""
@@ -177,7 +177,8 @@ def _why(reading: JmxReading) -> str:
     if reading.at is None:
         return _WAITING
     return (
-        f"no answer since {reading.at:%H:%M:%S} UTC: is that process frozen?"
+        f"no response since {reading.at:%H:%M:%S} UTC. Check whether the "
+        "process hangs"
     )
 
 
