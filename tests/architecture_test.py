@@ -57,16 +57,6 @@ CLOCKS |= {"perf_counter", "time_ns", "monotonic_ns"}
 IMPURE = {"time", "threading", "socket", "os", "subprocess", "asyncio"}
 """Modules of the standard library that reach out of the process."""
 
-NAMED_TWICE = {
-    f"{check}Limits"
-    for check in (
-        *("Bottleneck", "Canary", "Configs", "Heartbeats", "Lag", "Latency"),
-        *("Position", "Retention", "Skips", "Tasks"),
-    )
-}
-"""Public classes of one name, to be removed: the limits of each check in the
-configuration and in the domain."""
-
 SHORT = {
     "wiring/registrar.py": "its libraries take 9 MB, for Avro probes only",
     "mirrorwatch_dashboards/files.py": "tests write dashboards by it",
@@ -247,7 +237,7 @@ def _rules() -> dict[str, tuple[str, ...]]:
 
 def test_names_of_public_classes_are_unique() -> None:
     twice = _broken("public class names that are not unique")
-    assert twice.keys() == NAMED_TWICE
+    assert twice == {}
 
 
 def test_a_short_module_with_one_user_has_a_reason() -> None:
@@ -306,3 +296,57 @@ def test_every_module_says_what_it_offers() -> None:
         and "__all__" not in _source(file)
     ]
     assert silent == []
+
+
+def test_each_default_stands_once() -> None:
+    """What a check has a default for, its configuration takes from there."""
+    said = {
+        (owner.removesuffix("Limits"), name): default
+        for file in _files(PACKAGE / "domain")
+        for owner, name, default in _defaults(file)
+        if owner.endswith("Limits")
+    }
+    again = [
+        f"{_name(file)}: {owner}.{name}"
+        for file in _files(PACKAGE / "config")
+        for owner, name, default in _defaults(file)
+        if said.get((owner.removesuffix("Config"), name)) == default
+        # Whether there is a canary at all is no limit.
+        and name != "enabled"
+    ]
+    assert again == []
+
+
+def test_limits_are_the_domains_own() -> None:
+    elsewhere = [
+        f"{_name(file)}: {owner.name}"
+        for file in _files()
+        if not _name(file).startswith("domain/")
+        for owner in _classes(file)
+        if owner.name.endswith("Limits")
+    ]
+    assert elsewhere == []
+
+
+def _classes(file: Path) -> Iterator[ast.ClassDef]:
+    for node in ast.walk(_tree(file)):
+        if isinstance(node, ast.ClassDef):
+            yield node
+
+
+def _defaults(file: Path) -> Iterator[tuple[str, str, str]]:
+    """Yield class, field and default of each field that has one."""
+    for owner in _classes(file):
+        for field in owner.body:
+            if not isinstance(field, ast.AnnAssign) or field.value is None:
+                continue
+            default: ast.expr | None = field.value
+            if isinstance(default, ast.Call) and ast.unparse(default.func) in {
+                "Field",
+                "field",
+            }:
+                named = {k.arg: k.value for k in default.keywords}
+                default = (*default.args, named.get("default"))[0]
+            if default is not None:
+                name = ast.unparse(field.target)
+                yield owner.name, name, ast.unparse(default)

@@ -29,7 +29,6 @@ from .web.server import Server
 from .wiring import (
     WiredParts,
     WiringContext,
-    to_limits,
     wire_audit,
     wire_flows,
     wire_notify,
@@ -147,8 +146,7 @@ def build_agent(
         pipeline=Pipeline(
             flows=[flow.flow for flow in config.flows],
             limits={
-                flow.name: to_limits(flow, config.audit)
-                for flow in config.flows
+                flow.name: config.to_limits(flow) for flow in config.flows
             },
             sources=wired.sources,
             sinks=sinks,

@@ -2,17 +2,18 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Annotated
 
 import pytest
 import structlog
 from pydantic import Field
 
 from mirrorwatch.config import Config
-from mirrorwatch.config.base import Model
-from mirrorwatch.config.limits import LimitsConfig
+from mirrorwatch.config.base import FROM_DATACLASS
+from mirrorwatch.config.flows import LimitsConfig
 from mirrorwatch.domain.checks import CHECKS, Check
 from mirrorwatch.domain.metrics import Sample, gauge
 from mirrorwatch.domain.notices.policy import CheckAlarms
@@ -29,7 +30,6 @@ from mirrorwatch.ports import Report
 from mirrorwatch.sinks.prometheus import PrometheusSink
 from mirrorwatch.state import Database
 from mirrorwatch.state.documents import VerdictStore
-from mirrorwatch.wiring import to_limits
 from mirrorwatch_alerting.alerts import Alert, WhenHealth, check_alerts
 from mirrorwatch_alerting.kapacitor import scripts
 from mirrorwatch_alerting.prometheus import rules
@@ -55,7 +55,9 @@ class ClocksObservation:
 class ClocksLimits:
     """Limits of the check."""
 
-    warning: timedelta = timedelta(seconds=1)
+    warning: timedelta = field(
+        default=timedelta(seconds=1), metadata={"title": "Warning above"}
+    )
     """Above this, latencies between the sites mean nothing."""
 
 
@@ -99,15 +101,13 @@ CLOCKS = Check(
     ),
 )
 
-# 3. config/limits.py: the key of its limits.
-
-
-class ClocksLimitsConfig(Model):
-    warning: timedelta = timedelta(seconds=1)
+# 3. config/flows.py: the key of its limits.
 
 
 class MoreLimitsConfig(LimitsConfig):
-    clocks: ClocksLimitsConfig = Field(default_factory=ClocksLimitsConfig)
+    clocks: Annotated[ClocksLimits, FROM_DATACLASS] = Field(
+        default_factory=ClocksLimits, title="Clocks"
+    )
 
 
 # 4. sources/SUBJECT.py: its source; 5. wiring/flows.py makes it.
@@ -137,7 +137,7 @@ def report(limits: MoreLimitsConfig, *sinks: PrometheusSink) -> Report:
     flow = config.flows[0].model_copy(update={"limits": limits})
     return Pipeline(
         flows=[flow.flow],
-        limits={flow.name: to_limits(flow)},
+        limits={flow.name: config.to_limits(flow)},
         sources=[ClocksSource()],
         sinks=sinks,
         verdicts=VerdictStore(Database(None)),
@@ -158,8 +158,8 @@ def test_its_verdict_is_in_every_report() -> None:
 
 
 def test_its_limits_come_from_the_configuration() -> None:
-    limits = ClocksLimitsConfig(warning=timedelta(minutes=2))
-    assert verdict(MoreLimitsConfig(clocks=limits)).health is Health.OK
+    limits = MoreLimitsConfig.model_validate({"clocks": {"warning": "2m"}})
+    assert verdict(limits).health is Health.OK
 
 
 def test_its_metrics_are_exported() -> None:

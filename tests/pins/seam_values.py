@@ -34,8 +34,8 @@ from mirrorwatch.domain.parity.configs import ConfigsObservation
 from mirrorwatch.domain.parity.topics import TopicsObservation
 from mirrorwatch.domain.position.model import PositionObservation
 from mirrorwatch.domain.report import Health, Observation
-from mirrorwatch.domain.skips.matching import RangeContent
 from mirrorwatch.domain.skips.model import SkipsObservation
+from mirrorwatch.domain.skips.settle import RangeContent
 from mirrorwatch.domain.tasks.model import TasksObservation
 
 from .neutral import Codec, in_order

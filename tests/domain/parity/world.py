@@ -6,7 +6,11 @@ from datetime import datetime, timedelta
 from mirrorwatch.domain.cluster_view import ClusterView, FlowView, TopicFacts
 from mirrorwatch.domain.mirror_records import Connector
 from mirrorwatch.domain.parity.metrics import topics_samples
-from mirrorwatch.domain.parity.topics import TopicsObservation, judge_topics
+from mirrorwatch.domain.parity.topics import (
+    TopicsLimits,
+    TopicsObservation,
+    judge_topics,
+)
 from mirrorwatch.domain.report import Flow, Verdict
 from mirrorwatch.domain.topics import (
     DefaultNaming,
@@ -16,7 +20,7 @@ from mirrorwatch.domain.topics import (
     Selection,
 )
 from mirrorwatch.sources.mirror_state import MirrorState
-from mirrorwatch.sources.parity import Parity, ParitySettings
+from mirrorwatch.sources.parity import Parity
 from mirrorwatch.state import Database
 from mirrorwatch.state.documents import FirstSeenStore
 from tests.support.builders import NOON
@@ -64,7 +68,7 @@ class World:
         self.carriage = ReplicatedTopics(
             selection=Selection(), naming=naming, target_alias="ldf"
         )
-        self.settings = ParitySettings(chosen=chosen)
+        self.chosen = chosen
         self.positions = MirrorState()
         self.now = NOON
         self.refresh = refresh
@@ -88,7 +92,8 @@ class World:
             carriage=self.carriage,
             positions=self.positions,
             store=FirstSeenStore(self.database, FLOW.name, "topics"),
-            settings=self.settings,
+            limits=TopicsLimits(),
+            chosen=self.chosen,
             interval=timedelta(seconds=5),
         )
 

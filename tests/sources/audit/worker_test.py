@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorwatch.config.types import to_trigger
+from mirrorwatch.config.audit import to_trigger
 from mirrorwatch.domain.report import Health
 from mirrorwatch.exceptions import StateError
 from mirrorwatch.sources.audit.worker import Schedule
