@@ -109,7 +109,6 @@ BESIDE_ROLES = {
     "parity/configs": "a check of its own: two checks compare two sides",
     "parity/topics": "a check of its own: two checks compare two sides",
     "position/moves": "which moves of a position are resets",
-    "skips/matching": "pairs of syncs and what lies between them",
     "skips/partition": "the tracker of one partition",
     "skips/settle": "reads ranges that counts do not explain",
 }
