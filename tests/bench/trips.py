@@ -73,7 +73,8 @@ TRIPS = (
             Leg("Pipeline.tick"),
             Leg("CanarySource.observe"),
             Leg(
-                "figures.canary.figures|canary.metrics.figures|canary.metrics.samples"
+                "figures.canary.figures|canary.metrics.figures"
+                "|canary.metrics.samples"
             ),
             Leg("IsolatedSink.publish|QueuedSink.publish"),
             Leg("IsolatedSink.step|QueuedSink.step|DeliveryWorker.step"),
