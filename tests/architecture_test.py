@@ -68,8 +68,6 @@ themselves; by the end of their path."""
 SEAMS = {
     "ports.Mirror": "the second one is tests/examples/new_mirror_test.py",
     "ports.MirrorJmx": "the second one is tests/examples/new_mirror_test.py",
-    "domain.samples.AgentFacts": "the domain does not see ports.AgentState",
-    "domain.samples.ReportFacts": "the domain does not see ports.Report",
     "sources.connect.ConnectDecoder": "a mirror that does not run on Connect "
     "has none of it",
     "audit.offsets.MirrorFacts": "tests plan audits without a mirror",

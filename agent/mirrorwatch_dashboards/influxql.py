@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from mirrorwatch.domain.catalogue import Metric
+from mirrorwatch.domain.metrics import Metric
 
 from .panels import (
     Age,

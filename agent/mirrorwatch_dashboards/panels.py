@@ -8,8 +8,8 @@ from math import ceil
 
 from mirrorwatch.domain.bottleneck import metrics as mirror
 from mirrorwatch.domain.bottleneck.model import ClassMetrics
-from mirrorwatch.domain.catalogue import Metric, MetricType
 from mirrorwatch.domain.lag import metrics as lag
+from mirrorwatch.domain.metrics import Metric, MetricType
 from mirrorwatch.domain.report import Health
 from mirrorwatch.domain.samples import HEALTH
 

@@ -17,10 +17,10 @@ from mirrorwatch.config.flows import LimitsConfig
 from mirrorwatch.domain.checks import CHECKS, Check
 from mirrorwatch.domain.metrics import Sample, gauge
 from mirrorwatch.domain.notices.policy import CheckAlarms
-from mirrorwatch.domain.observations import Observation
 from mirrorwatch.domain.report import (
     CheckFinding,
     Health,
+    Observation,
     Verdict,
     conclude,
     seconds,

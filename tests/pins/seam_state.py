@@ -20,7 +20,7 @@ from mirrorwatch.state.documents import (
 from mirrorwatch.state.history import History
 from mirrorwatch.state.maintenance import MaintenanceStore
 from mirrorwatch.state.position import PositionStore
-from mirrorwatch.state.queue import DurableQueue
+from mirrorwatch.state.queue import DurableQueue, Outbox
 from mirrorwatch.state.skips import SkipsStore
 
 from .neutral import in_order
@@ -202,7 +202,7 @@ def _history(database: Database, newest: datetime) -> list[Json]:
 
 
 def _points(database: Database) -> Json:
-    spool = DurableQueue(database, "influxdb", most_bytes=ALL)
+    spool = DurableQueue(database, "influxdb")
     found = spool.oldest(ALL)
     assert found is not None
     lines = found[1].body.decode().splitlines()
@@ -215,17 +215,18 @@ def _points(database: Database) -> Json:
 
 
 def _notices(database: Database) -> Json:
-    notified = DocumentStore(database, "", "notifications", NotificationState)
-    told = CODEC.encode(notified.load())
+    outbox = Outbox(database, RECEIVERS)
+    told = DocumentStore(
+        database, "", "notifications", NotificationState
+    ).load()
     waiting: dict[str, list[Any]] = {name: [] for name in RECEIVERS}
     for receiver, messages in waiting.items():
-        queue = DurableQueue(database, f"notify {receiver}")
-        while (found := queue.oldest(1)) is not None:
-            rows, batch = found
-            message = from_json(NoticeMessage, batch.body.decode())
+        queue = outbox.queues[receiver]
+        while (next_ := queue.oldest(1)) is not None:
+            message = from_json(NoticeMessage, next_[1].body)
             messages.append(CODEC.encode(message))
-            queue.remove(rows)
-    return {"told": told, "waiting": waiting}
+            queue.remove(next_[0])
+    return {"told": CODEC.encode(told), "waiting": waiting}
 
 
 def _maintenance(database: Database, newest: datetime) -> Json:

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from ..config import FlowConfig
 from ..domain.audit.facts import IsolationHistory, SyncHistory
-from ..domain.cluster_view import TopicPartition
+from ..domain.cluster_view import TopicPartition, prove
 from ..domain.mirror_records import Committed, Connector, MirrorFact, Sync
 from ..domain.topics import ReplicatedTopics
 from ..kafka.offsets import to_time
@@ -113,13 +113,10 @@ class MirrorReader:
 
     def position(self, partition: TopicPartition) -> int | None:
         """Return the next source offset proved copied or passed."""
-        committed = self._committed.get(partition)
-        sync = self._newest.get(partition)
-        known = [
-            None if committed is None else committed.position,
-            None if sync is None else sync.upstream + 1,
-        ]
-        return max((p for p in known if p is not None), default=None)
+        proved = prove(
+            self._committed.get(partition), self._newest.get(partition)
+        )
+        return None if proved is None else proved.offset
 
     def syncs(self, partition: TopicPartition) -> tuple[tuple[int, int], ...]:
         """Return syncs of a source partition, ascending on both sides."""

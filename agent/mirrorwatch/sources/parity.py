@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 from threading import Lock
 
 from ..domain.cluster_view import ClusterView, FlowView, TopicConfigs
-from ..domain.first_seen import FirstSeen
 from ..domain.mirror_records import Connector, ConnectorSettings
 from ..domain.parity.configs import (
     MATTERS,
@@ -24,6 +23,7 @@ from ..domain.parity.topics import (
     TopicsObservation,
     compare_sides,
 )
+from ..domain.parity.tracker import FirstSeen
 from ..domain.report import Flow
 from ..domain.topics import ReplicatedTopics
 from ..kafka.admin import Cluster

@@ -43,6 +43,7 @@ class Database:
         self._lock = RLock()
         self._path = path
         self._owned: TextIO | None = None
+        self._in_transaction = False
         self._after_commit: list[Callable[[], None]] = []
         try:
             if path is not None and beside:
@@ -83,9 +84,10 @@ class Database:
             Raised if the file cannot be read or written.
         """
         with self._lock:
-            if self._connection.in_transaction:
+            if self._in_transaction:
                 yield self._connection
                 return
+            self._in_transaction = True
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
                 try:
@@ -103,6 +105,7 @@ class Database:
                     f"Cannot use the state file {self._path}: {e}"
                 ) from e
             finally:
+                self._in_transaction = False
                 self._after_commit.clear()
 
     def after_commit(self, call: Callable[[], None]) -> None:

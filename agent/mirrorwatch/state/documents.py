@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Generic, TypeVar
 
-from ..domain.first_seen import FirstSeenChanges
+from ..domain.parity.tracker import FirstSeenChanges
 from ..domain.report import Verdict
 from ..exceptions import StateError
 from .codec import from_json, to_json

@@ -3,7 +3,7 @@
 import json
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from sqlite3 import Connection
 from typing import Any
 
@@ -33,30 +33,34 @@ CREATE TABLE IF NOT EXISTS queue (
 def migrate(sql: Connection) -> None:
     """Bring a file to the layout of today, in the caller's transaction."""
     (found,) = sql.execute("PRAGMA user_version").fetchone()
-    for step in _STEPS[found:]:
-        step(sql)
-    sql.execute(f"PRAGMA user_version = {LAYOUT}")
+    if found < LAYOUT:
+        for step in _STEPS[found:]:
+            step(sql)
+        sql.execute(f"PRAGMA user_version = {LAYOUT}")
 
 
 def _to_documents(sql: Connection) -> None:
     """Move what is read and written as a whole to one table, what waits for
     a server to another. A new file has none of the old tables.
     """
-    for table in _TABLES:
-        sql.execute(table)
     old = {
         name
         for (name,) in sql.execute(
             "SELECT name FROM sqlite_master WHERE type = 'table'"
         )
     }
-    for table, move in _MOVES.items():
+    # Tables that may be large are renamed, and their rows not copied.
+    for table, changes in _RENAMED.items():
         if table in old:
-            move(sql)
+            for change in changes:
+                sql.execute(change)
+    for table in _TABLES:
+        sql.execute(table)
+    for table, move in _MOVED.items():
+        if table in old:
+            if move is not None:
+                move(sql)
             sql.execute(f"DROP TABLE {table}")
-    for table, change in _CHANGES.items():
-        if table in old:
-            sql.execute(f"ALTER TABLE {table} RENAME {change}")
 
 
 def _move_document(sql: Connection) -> None:
@@ -132,15 +136,8 @@ def _move_history_seen(sql: Connection) -> None:
         _keep(sql, "history_seen", flow, value)
 
 
-def _move_spool(sql: Connection) -> None:
-    sql.execute(
-        "INSERT INTO queue (name, points, body) "
-        "SELECT sink, points, body FROM spool ORDER BY id"
-    )
-
-
 def _move_notice_outbox(sql: Connection) -> None:
-    rows: Iterable[tuple[str, str]] = sql.execute(
+    rows = sql.execute(
         "SELECT receiver, body FROM notice_outbox ORDER BY id"
     ).fetchall()
     sql.executemany(
@@ -152,30 +149,30 @@ def _move_notice_outbox(sql: Connection) -> None:
     )
 
 
-def _drop_only(sql: Connection) -> None:
-    """Move nothing: another step took it."""
+_RENAMED = {
+    "reset_place": ("ALTER TABLE reset_place RENAME TO position_partition",),
+    "skips_happening": ("ALTER TABLE skips_happening RENAME TO skips_event",),
+    "spool": (
+        "ALTER TABLE spool RENAME TO queue",
+        "ALTER TABLE queue RENAME COLUMN sink TO name",
+    ),
+}
 
-
-_MOVES: dict[str, Callable[[Connection], None]] = {
+_MOVED: dict[str, Callable[[Connection], None] | None] = {
     "document": _move_document,
     "standing": _move_standing,
     "verdict": _move_verdict,
     "notice_books": _move_notice_books,
     "reset_pin": _move_reset_pin,
-    "reset_event": _drop_only,
-    "reset_count": _drop_only,
+    "reset_event": None,
+    "reset_count": None,
     "skips": _move_skips,
     "canary": _move_canary,
     "history_seen": _move_history_seen,
-    "spool": _move_spool,
     "notice_outbox": _move_notice_outbox,
 }
-"""By table, in this order: what takes its content over before it goes."""
-
-_CHANGES = {
-    "reset_place": "TO position_partition",
-    "skips_happening": "TO skips_event",
-}
+"""By table, in this order: what moves its content before it is dropped.
+`None` where the one before took it along."""
 
 _STEPS = (_to_documents,)
 """By the layout that they begin with."""

@@ -7,7 +7,7 @@ from mirrorwatch.domain.bottleneck.model import (
     ProducerMetrics,
     TaskMetrics,
 )
-from mirrorwatch.domain.catalogue import Metric
+from mirrorwatch.domain.metrics import Metric
 from mirrorwatch.domain.samples import (
     LAST_TICK,
     SINK_LOST,

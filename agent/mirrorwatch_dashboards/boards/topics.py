@@ -2,8 +2,8 @@
 
 from mirrorwatch.domain.bottleneck import metrics as mirror
 from mirrorwatch.domain.bottleneck.model import ClassMetrics
-from mirrorwatch.domain.catalogue import Metric
 from mirrorwatch.domain.lag import metrics as lag
+from mirrorwatch.domain.metrics import Metric
 from mirrorwatch.domain.position import metrics as position
 from mirrorwatch.domain.skips import metrics as skips
 

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from mirrorwatch.domain.cluster_view import ClusterView, FlowView, TopicFacts
 from mirrorwatch.domain.mirror_records import Connector
-from mirrorwatch.domain.parity.metrics import topic_figures
+from mirrorwatch.domain.parity.metrics import topics_samples
 from mirrorwatch.domain.parity.topics import (
     TopicsLimits,
     TopicsObservation,
@@ -142,6 +142,6 @@ class World:
         assert seen is not None
         return [
             float(s.value)
-            for s in topic_figures(seen, self.now)
+            for s in topics_samples(seen, self.now)
             if isinstance(s.value, int | float)
         ]

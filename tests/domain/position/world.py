@@ -1,7 +1,7 @@
 """Two clusters and a mirror, as surveys would show them."""
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from mirrorwatch.domain.cluster_view import ClusterView, FlowView, TopicFacts
@@ -128,13 +128,12 @@ class World:
         for _ in range(times):
             self.now += TICK
             news = PositionInputs(
-                syncs=tuple(self._unread),
                 homes=dict(self.homes),
                 empty_until=self.empty_until,
                 from_end=self.from_end,
             )
-            self._unread.clear()
-            self.seen = self.watch.take(self.view(), news)
+            view = replace(self.view(), new_syncs=tuple(self.take_unread()))
+            self.seen = self.watch.take(view, news)
             self._save()
 
     def settle(self) -> None:

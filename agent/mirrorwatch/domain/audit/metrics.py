@@ -17,7 +17,7 @@ __all__ = [
     "METRICS",
     "UNJUDGED",
     "UNVERIFIABLE",
-    "figures",
+    "samples",
 ]
 
 
@@ -69,7 +69,7 @@ LAST_SUCCESS = gauge(
 METRICS = (IN_ALL, *FOUND.values(), UNVERIFIABLE, LAST_SUCCESS)
 
 
-def figures(seen: AuditObservation, _now: datetime) -> Iterator[Sample]:
+def samples(seen: AuditObservation, _now: datetime) -> Iterator[Sample]:
     """Yield what the last audit found; nothing before the first."""
     night = seen.night
     if night is None:
