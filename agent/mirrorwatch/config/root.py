@@ -196,7 +196,7 @@ def describe_example(topic: str, *flows: FlowConfig) -> str:
 
 
 def check_rings(placed: Sequence[Placed]) -> Iterator[ConfigProblem]:
-    """Yield what would go round for ever.
+    """Yield what would replicate in a loop.
 
     Notes
     -----
@@ -239,8 +239,8 @@ def _check_ring(ring: tuple[Placed, ...]) -> Iterator[ConfigProblem]:
     topic = find_proved_topic(*(f.selection for f in flows))
     if topic is not None:
         yield last.problem(
-            f"with {others}, {describe_example(topic, *flows)} goes round "
-            f"for ever, because its name is kept; {advice}",
+            f"with {others}, {describe_example(topic, *flows)} "
+            f"replicates in a loop, because its name is kept; {advice}",
             "topics",
         )
         return
@@ -251,7 +251,7 @@ def _check_ring(ring: tuple[Placed, ...]) -> Iterator[ConfigProblem]:
             for f in flows
         ):
             yield last.problem(
-                f"with {others}, the canary topic goes round for ever, "
+                f"with {others}, the canary topic replicates in a loop, "
                 "because its name is kept; give each flow its own",
                 "canary",
                 "topic",
