@@ -107,7 +107,9 @@ TRIPS = (
             ),
             Leg(
                 "cli.run.command",
-                "checks.lag.LagLimits|lag.check.LagLimits",
+                # What the configuration loads is now what the check takes.
+                "config.root.Config.to_limits|checks.lag.LagLimits"
+                "|lag.check.LagLimits",
             ),
             Leg("cli.run.command", "judge_lag|lag.check.judge"),
             Leg("judge_lag|lag.check.judge"),

@@ -189,6 +189,24 @@ def test_no_error_shows_what_came_from_a_reference(
     assert caught.value.__suppress_context__
 
 
+def test_a_password_in_an_address_of_jmx_is_not_shown() -> None:
+    jmx = {"format": "jolokia", "urls": [f"http://user:{SECRET}@mm2:8778"]}
+    with pytest.raises(ConfigError) as caught:
+        Config.from_mapping(
+            {
+                "clusters": {
+                    alias: {"kafka": {"bootstrap.servers": alias}}
+                    for alias in "ab"
+                },
+                "flows": [
+                    {"source": "a", "target": "b", "mirror": {"jmx": jmx}}
+                ],
+            }
+        )
+    assert "urls[0]: must hold no user, password" in str(caught.value)
+    assert SECRET not in str(caught.value)
+
+
 def test_a_reference_may_stand_inside_of_a_text() -> None:
     environment = {"A": "1", "B": "2", "EMPTY": ""}
     assert resolve("x${env:A}-${env:B}y", environment) == "x1-2y"

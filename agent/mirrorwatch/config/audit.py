@@ -65,7 +65,7 @@ def _name(part: str) -> str:
 
 
 LEAP_YEAR = datetime(2024, 1, 1, tzinfo=UTC)
-"""From here on, every day that there ever is comes round in time."""
+"""From here on, every date of the calendar is reached in time."""
 
 MEMORY = re.compile(r"[1-9]\d{0,5}[mg]", re.ASCII)
 
@@ -92,12 +92,12 @@ def _check_schedule(schedule: str) -> str:
         ) from e
     first = trigger.get_next_fire_time(None, LEAP_YEAR)
     if first is None:
-        raise PydanticCustomError("schedule", "must come round")
+        raise PydanticCustomError("schedule", "must run at least once")
     second = trigger.get_next_fire_time(None, first + timedelta(minutes=1))
     if second is not None and second.date() == first.date():
         raise PydanticCustomError(
             "schedule",
-            "must come round once a day at most: audits are named after days",
+            "must run once a day at most: audits are named after days",
         )
     return schedule
 

@@ -7,31 +7,11 @@ from typing import Any, Literal
 from pydantic import ByteSize, Field
 
 from ..domain.canary.check import CanaryLimits
+from ..domain.canary.model import CREATED_PARTITIONS, PROBE_BYTES
+from ..domain.mirror_records import REFRESH
 from .base import Duration, Model
 
-__all__ = [
-    "UNKNOWN_LIMIT_BYTES",
-    "CanaryConfig",
-    "SizedConfig",
-    "estimate_cost",
-]
-
-
-PROBE_BYTES = 256
-"""Size of a probe's value: small enough to be free (6 partitions, every
-second: 185 MB a day with its overhead), large enough for its fields."""
-
-UNKNOWN_LIMIT_BYTES = 512 * 1024
-"""Largest sized probe where the mirror's `max.request.size` is not known:
-half of the default of 1 MiB, which leaves room for headers and overhead."""
-
-CREATED_PARTITIONS = 6
-"""Partitions of a canary topic that the agent creates: one or two for each
-broker of the clusters that are usual, so that every broker leads one."""
-
-MIRROR_REFRESH = timedelta(minutes=10)
-"""MirrorMaker 2's default `refresh.topics.interval.seconds`: until then it
-does not know of a new topic or partition."""
+__all__ = ["CanaryConfig", "SizedConfig", "estimate_cost"]
 
 
 class SizedConfig(Model):
@@ -54,7 +34,7 @@ class SizedConfig(Model):
 
 def _default_warmup(data: dict[str, Any]) -> timedelta:
     deadline: timedelta = data["deadline"]
-    return MIRROR_REFRESH + deadline
+    return REFRESH + deadline
 
 
 class CanaryConfig(Model):

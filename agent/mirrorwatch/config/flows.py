@@ -1,5 +1,6 @@
 """The `flows` list: what is replicated, from where to where, by what."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -13,9 +14,11 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
+from pydantic_core import PydanticCustomError
 
 from ..domain.bottleneck.check import BottleneckLimits
 from ..domain.canary.check import CanaryLimits
+from ..domain.canary.model import UNKNOWN_REQUEST_BYTES
 from ..domain.heartbeats import HeartbeatsLimits
 from ..domain.lag.check import LagLimits
 from ..domain.lag.retention import RetentionLimits
@@ -34,18 +37,20 @@ from ..domain.topics import (
     FormatNaming,
     IdentityNaming,
     Naming,
+    PatternError,
     Selection,
     compile_pattern,
     split_patterns,
 )
 from .base import (
     FROM_DATACLASS,
+    NEVER_SHOWN,
     ConfigProblem,
     Model,
     ProblemsError,
     Referenced,
 )
-from .canary import UNKNOWN_LIMIT_BYTES, CanaryConfig
+from .canary import CanaryConfig
 from .kafka import KafkaProperties
 from .types import HttpServer, HttpUrl
 
@@ -119,11 +124,9 @@ class JmxConfig(Model):
     def _check_urls(self) -> Self:
         problems = []
         for index, url in enumerate(self.urls):
-            message = self._find_fault(url)
-            if message is not None:
-                problems.append(
-                    ConfigProblem(("urls", index), message, shows_value=False)
-                )
+            problem = self._find_fault(url)
+            if problem is not None:
+                problems.append(replace(problem, path=("urls", index)))
         if self.password is not None and self.user is None:
             problems.append(
                 ConfigProblem(("user",), "is missing beside password")
@@ -138,15 +141,19 @@ class JmxConfig(Model):
             raise ProblemsError(problems)
         return self
 
-    def _find_fault(self, url: str) -> str | None:
+    def _find_fault(self, url: str) -> ConfigProblem | None:
         if self.format == "rmi":
             if url.startswith("service:jmx:rmi:"):
                 return None
-            return "must start with service:jmx:rmi: (as the format is rmi)"
+            return ConfigProblem(
+                (), "must start with service:jmx:rmi: (as the format is rmi)"
+            )
         try:
             TypeAdapter(HttpUrl).validate_python(url)
         except ValidationError as e:
-            return e.errors()[0]["msg"]
+            (fault,) = e.errors()
+            shown = fault["type"] != NEVER_SHOWN
+            return ConfigProblem((), fault["msg"], shows_value=shown)
         return None
 
 
@@ -261,7 +268,12 @@ class NamingConfig(Model):
 
 
 def _check_pattern(pattern: str) -> str:
-    compile_pattern(pattern)
+    try:
+        compile_pattern(pattern)
+    except PatternError as e:
+        raise PydanticCustomError(
+            "pattern", "{reason}", {"reason": str(e)}
+        ) from e
     return pattern
 
 
@@ -428,9 +440,11 @@ class FlowConfig(Model):
                 )
             )
         sized, limit = self.canary.sized, self.mirror.max_request_size
-        if sized is not None and sized.bytes > (limit or UNKNOWN_LIMIT_BYTES):
+        if sized is not None and sized.bytes > (
+            limit or UNKNOWN_REQUEST_BYTES
+        ):
             allowed = (
-                f"at most {UNKNOWN_LIMIT_BYTES} bytes, as the mirror's "
+                f"at most {UNKNOWN_REQUEST_BYTES} bytes, as the mirror's "
                 "max_request_size is not configured"
                 if limit is None
                 else f"at most the mirror's max_request_size, {int(limit)}"

@@ -4,7 +4,7 @@ import difflib
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import NoneType
 from typing import Any, TypeVar, get_args
@@ -13,7 +13,6 @@ import yaml
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from ..domain.topics import PatternError
 from ..exceptions import ConfigError
 from ..secrets import smells_secret
 from .base import (
@@ -273,6 +272,9 @@ MILLISECONDS = re.compile("(?<=[0-9])000 microseconds")
 VALUELESS = {"missing", "extra_forbidden", NEVER_SHOWN}
 """Errors where the value is beside the point, or secret."""
 
+WITHOUT_REASON = {"pattern": "not a usable regex"}
+"""Shown where a value is secret and the reason may quote it."""
+
 FOLLOWING = {"default_factory_not_called"}
 """Errors that only follow from another one."""
 
@@ -297,11 +299,7 @@ def translate(
         inner = detail.get("ctx", {}).get("error")
         if isinstance(inner, ProblemsError):
             problems += [
-                show_value(
-                    ConfigProblem(detail["loc"] + p.path, p.message),
-                    data,
-                    inner,
-                )
+                show_value(replace(p, path=detail["loc"] + p.path), data)
                 for p in inner.problems
             ]
         elif not _follows(detail, details):
@@ -357,18 +355,17 @@ def _translate_one(
     else:
         message = PLAIN.get(kind, detail["msg"])
     problem = ConfigProblem(loc, message, shows_value=kind not in VALUELESS)
-    return show_value(problem, data, inner)
+    return show_value(problem, data, WITHOUT_REASON.get(kind))
 
 
 def show_value(
-    problem: ConfigProblem, data: Any, inner: object = None
+    problem: ConfigProblem, data: Any, if_secret: str | None = None
 ) -> ConfigProblem:
     """Add the value if it is a scalar and no secret."""
     path, value = _find_value(data, problem.path)
     message = problem.message
     if _is_secret(path, value):
-        if isinstance(inner, PatternError):
-            message = "not a usable regex"
+        message = if_secret or message
     elif problem.shows_value and isinstance(value, str | int | float):
         message += f" (is {value!r})"
     return ConfigProblem(path, message)

@@ -69,7 +69,7 @@ Refused, each with the file, the line, the key and what is allowed:
   one canary topic, or where one carries the other's canary topic;
 - a ring of flows that keep names (`identity`, or an empty prefix), such as two
   opposite ones, with a topic that all of them carry, or with one canary topic:
-  records would go round for ever;
+  records would replicate in a loop;
 - flows from different clusters that write to one topic of their target, unless
   both list it under `topics.merged`;
 - `canary.format: avro` where the source has no `schema_registry`;

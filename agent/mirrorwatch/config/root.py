@@ -1,8 +1,8 @@
-"""The whole configuration."""
+"""The whole configuration, and the rules between its flows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Self
@@ -11,14 +11,15 @@ from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
 from ..domain.audit.check import AuditLimits
 from ..domain.checks import FlowLimits
+from ..domain.topics import Selection
 from .audit import AuditConfig
-from .base import ConfigProblem, Duration, Model, ProblemsError
+from .base import ConfigProblem, Duration, Model, ProblemsError, YamlPath
 from .flows import ClusterConfig, FlowConfig
 from .loading import Document, load, read_document
-from .rules import check_ends, check_flows
+from .overlap import UndecidedError, find_common_topic, rename
 from .sinks import SinksConfig, StateConfig, WebConfig
 
-__all__ = ["Config"]
+__all__ = ["Config", "find_undecided"]
 
 
 class Config(Model):
@@ -152,3 +153,249 @@ def _check_parts(data: Any) -> Sequence[ConfigProblem]:
         }
         problems += check_ends(ends, registries)
     return problems
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A flow and its place in the file."""
+
+    index: int
+    """Position in the list, from 0."""
+
+    flow: FlowConfig
+    """The flow."""
+
+    def problem(self, message: str, *keys: str | int) -> ConfigProblem:
+        """Make a problem of this flow, at the given keys below it."""
+        path: YamlPath = ("flows", self.index, *keys)
+        return ConfigProblem(path, message)
+
+    def __str__(self) -> str:
+        return f"flows[{self.index}]"
+
+
+def pair_up(placed: Sequence[Placed]) -> Iterator[tuple[Placed, Placed]]:
+    """Yield every pair of flows once, in the file's order."""
+    for position, second in enumerate(placed):
+        for first in placed[:position]:
+            yield first, second
+
+
+def find_proved_topic(*selections: Selection) -> str | None:
+    """Return a topic that all selections carry, if there provably is one."""
+    try:
+        return find_common_topic(selections)
+    except UndecidedError:
+        return None
+
+
+def describe_example(topic: str, *flows: FlowConfig) -> str:
+    """Name a common topic, unless its pattern came from a reference."""
+    hidden = any(f.topics.is_hidden("include") for f in flows)
+    return "some topic" if hidden else f"a topic such as {topic!r}"
+
+
+def check_rings(placed: Sequence[Placed]) -> Iterator[ConfigProblem]:
+    """Yield what would replicate in a loop.
+
+    Notes
+    -----
+    MirrorMaker 2 stops cycles by the alias in front of a topic's name. With
+    names kept there is none, so two opposite flows, or a ring of more, copy
+    each other's copies without end.
+    """
+    for ring in _find_rings(placed):
+        yield from _check_ring(ring)
+
+
+def _find_rings(placed: Sequence[Placed]) -> Iterator[tuple[Placed, ...]]:
+    """Yield every ring of flows that keep names, once each."""
+
+    def walk(path: tuple[Placed, ...]) -> Iterator[tuple[Placed, ...]]:
+        for one in keeping:
+            if one.flow.source != path[-1].flow.target:
+                continue
+            if one is path[0]:
+                yield path
+            elif one.index > path[0].index and one.flow.source not in {
+                p.flow.source for p in path
+            }:
+                yield from walk((*path, one))
+
+    keeping = [
+        p
+        for p in placed
+        if p.flow.topic_naming.keeps_names and p.flow.source != p.flow.target
+    ]
+    for start in keeping:
+        yield from walk((start,))
+
+
+def _check_ring(ring: tuple[Placed, ...]) -> Iterator[ConfigProblem]:
+    *before, last = ring
+    flows = [p.flow for p in ring]
+    others = " and ".join(str(p) for p in before)
+    advice = "keep the topics apart, or use a naming that prefixes them"
+    topic = find_proved_topic(*(f.selection for f in flows))
+    if topic is not None:
+        yield last.problem(
+            f"with {others}, {describe_example(topic, *flows)} "
+            f"replicates in a loop, because its name is kept; {advice}",
+            "topics",
+        )
+        return
+    for one in ring:
+        canary = one.flow.canary
+        if canary.enabled and all(
+            f.selection.matches(canary.topic) or f.canary.topic == canary.topic
+            for f in flows
+        ):
+            yield last.problem(
+                f"with {others}, the canary topic replicates in a loop, "
+                "because its name is kept; give each flow its own",
+                "canary",
+                "topic",
+            )
+            return
+
+
+def check_ends(
+    flows: Mapping[int, FlowConfig], registries: Mapping[str, bool]
+) -> list[ConfigProblem]:
+    """Return what is wrong between flows and clusters.
+
+    Parameters
+    ----------
+    flows
+        Flows by their place in the file.
+    registries
+        Aliases of all clusters, and whether each has a schema registry.
+    """
+    problems: list[ConfigProblem] = []
+    for index, flow in flows.items():
+        problems += _check_clusters(Placed(index, flow), registries)
+    return problems
+
+
+def check_flows(flows: Mapping[int, FlowConfig]) -> list[ConfigProblem]:
+    """Return what is wrong between flows.
+
+    Parameters
+    ----------
+    flows
+        Flows by their place in the file.
+    """
+    placed = [Placed(i, f) for i, f in flows.items()]
+    problems: list[ConfigProblem] = []
+    for first, second in pair_up(placed):
+        problems += _check_pair(first, second)
+    return [*problems, *check_rings(placed)]
+
+
+def find_undecided(flows: Sequence[FlowConfig]) -> list[str]:
+    """Return what could not be told about overlaps, one sentence each."""
+    doubts = []
+    for first, second in pair_up([Placed(i, f) for i, f in enumerate(flows)]):
+        if _related(first.flow, second.flow):
+            selections = (first.flow.selection, second.flow.selection)
+            try:
+                find_common_topic(selections)
+            except UndecidedError as e:
+                doubts.append(
+                    f"{first} and {second}: whether their topics overlap "
+                    f"was not decided: {e}"
+                )
+    return doubts
+
+
+def _check_clusters(
+    one: Placed, registries: Mapping[str, bool]
+) -> Iterator[ConfigProblem]:
+    flow = one.flow
+    if flow.source == flow.target:
+        yield one.problem("must not be the flow's own source", "target")
+    allowed = ", ".join(registries)
+    for end, alias in (("source", flow.source), ("target", flow.target)):
+        if alias not in registries:
+            yield one.problem(f"no such cluster; allowed are {allowed}", end)
+    canary = flow.canary
+    if not canary.enabled or canary.format == "json":
+        return
+    if not registries.get(flow.source, True):
+        yield one.problem(
+            "avro needs a schema_registry at the source cluster; "
+            "allowed without one is json",
+            "canary",
+            "format",
+        )
+
+
+def _check_pair(first: Placed, second: Placed) -> Iterator[ConfigProblem]:
+    one, two = first.flow, second.flow
+    if one.name == two.name:
+        yield second.problem(
+            f"{first} has this name too; names must be unique", "name"
+        )
+    if (one.source, one.target) == (two.source, two.target):
+        yield from _check_same_pair(first, second)
+    elif one.target == two.target:
+        yield from _check_fan_in(first, second)
+
+
+def _check_same_pair(first: Placed, second: Placed) -> Iterator[ConfigProblem]:
+    one, two = first.flow, second.flow
+    topic = find_proved_topic(one.selection, two.selection)
+    if topic is not None:
+        yield second.problem(
+            f"overlaps with {first}: both carry "
+            f"{describe_example(topic, one, two)}; every topic of a pair of "
+            "clusters belongs to one flow",
+            "topics",
+        )
+    for mine, other, place in ((two, one, second), (one, two, first)):
+        rival = first if place is second else second
+        if not mine.canary.enabled:
+            continue
+        if other.canary.enabled and other.canary.topic == mine.canary.topic:
+            if place is second:
+                yield place.problem(
+                    f"{rival} has this canary topic too; flows of one pair "
+                    "of clusters need canary topics of their own",
+                    "canary",
+                    "topic",
+                )
+        elif other.selection.matches(mine.canary.topic):
+            yield place.problem(
+                f"{rival} carries this topic too, which doubles every probe; "
+                "exclude it there",
+                "canary",
+                "topic",
+            )
+
+
+def _check_fan_in(first: Placed, second: Placed) -> Iterator[ConfigProblem]:
+    for one, other in ((first, second), (second, first)):
+        topics = one.flow.topics
+        unsaid = Selection(
+            include=topics.include, exclude=topics.exclude + topics.merged
+        )
+        topic = find_proved_topic(
+            rename(unsaid, one.flow.topic_naming),
+            rename(other.flow.selection, other.flow.topic_naming),
+        )
+        if topic is not None:
+            shown = describe_example(topic, one.flow, other.flow)
+            yield one.problem(
+                f"{other} writes to the same topics of the target, {shown}; "
+                "allowed if both flows list them as merged",
+                "topics",
+                "merged",
+            )
+
+
+def _related(one: FlowConfig, two: FlowConfig) -> bool:
+    return one.target == two.target or (
+        (one.source, one.target) == (two.target, two.source)
+        and one.topic_naming.keeps_names
+        and two.topic_naming.keeps_names
+    )

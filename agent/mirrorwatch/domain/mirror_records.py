@@ -10,6 +10,8 @@ from typing import Literal
 from .topics import HEARTBEATS, PatternError, Selection, compile_pattern
 
 __all__ = [
+    "FLUSH",
+    "REFRESH",
     "Assignment",
     "Checkpoint",
     "Committed",
@@ -239,9 +241,12 @@ MirrorFact = (
 """Anything read from an internal topic."""
 
 
-USUAL = timedelta(minutes=10)
-"""MirrorMaker 2's ``refresh.topics.interval.seconds``, and its
+REFRESH = timedelta(minutes=10)
+"""MirrorMaker 2's default of ``refresh.topics.interval.seconds``, and of its
 ``sync.topic.configs.interval.seconds``."""
+
+FLUSH = timedelta(minutes=1)
+"""Connect's default of ``offset.flush.interval.ms``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -250,10 +255,10 @@ class ConnectorSettings:
     where that is not known.
     """
 
-    refresh: timedelta = USUAL
+    refresh: timedelta = REFRESH
     """How often the slowest looks for new topics and partitions."""
 
-    config_sync: timedelta | None = USUAL
+    config_sync: timedelta | None = REFRESH
     """How often the slowest copies topic configs; `None` if none does."""
 
     excluded: tuple[str, ...] = ()

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 from ..domain.mirror_records import (
+    REFRESH,
     Assignment,
     Checkpoint,
     Committed,
@@ -206,10 +207,6 @@ SOURCE = f"{PACKAGE}MirrorSourceConnector"
 CHECKPOINTS = f"{PACKAGE}MirrorCheckpointConnector"
 HEARTBEATS = f"{PACKAGE}MirrorHeartbeatConnector"
 
-REFRESH = 600
-"""Seconds of ``refresh.topics.interval.seconds`` and of
-``sync.topic.configs.interval.seconds``."""
-
 EMIT_CHECKPOINTS = 60
 """Seconds of ``emit.checkpoints.interval.seconds``."""
 
@@ -269,7 +266,7 @@ def to_connector(
             else split_patterns(exclude),
         ),
         refresh=_seconds(
-            properties, "refresh.topics.interval.seconds", REFRESH
+            properties, "refresh.topics.interval.seconds", REFRESH.seconds
         ),
         max_in_flight=max_in_flight or int(in_flight or IN_FLIGHT),
         max_request_bytes=None if request is None else int(request),
@@ -279,7 +276,7 @@ def to_connector(
         transforms=bool((properties.get("transforms") or "").strip()),
         flush=_flush(properties),
         config_sync=_seconds(
-            properties, "sync.topic.configs.interval.seconds", REFRESH
+            properties, "sync.topic.configs.interval.seconds", REFRESH.seconds
         )
         if _enabled(properties, "sync.topic.configs.enabled")
         else None,

@@ -8,8 +8,10 @@ from datetime import UTC, datetime, timedelta
 from ..observations import Problem
 
 __all__ = [
+    "CREATED_PARTITIONS",
     "ORDER_GRACE",
     "PROBE_BYTES",
+    "UNKNOWN_REQUEST_BYTES",
     "CanarySurvey",
     "Incidents",
     "IndeterminateProbe",
@@ -27,8 +29,18 @@ __all__ = [
 
 
 PROBE_BYTES = 256
-"""Size of a probe's value. Small enough never to trouble a mirror, and below
-every sensible ``max.message.bytes``."""
+"""Size of a probe's value: small enough to be free (6 partitions, every
+second: 185 MB a day with its overhead) and below every sensible
+``max.message.bytes``, large enough for its fields."""
+
+CREATED_PARTITIONS = 6
+"""Partitions of a canary topic that the agent creates: one or two for each
+broker of the clusters that are usual, so that every broker leads one."""
+
+UNKNOWN_REQUEST_BYTES = 512 * 1024
+"""Largest sized probe where the ``max.request.size`` of the mirror's producer
+is not known: half of the default of 1 MiB, which leaves room for headers and
+overhead. A record that it cannot send kills its task."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from ..cluster_view import TopicPartition
+from ..mirror_records import FLUSH, REFRESH
 
 __all__ = [
     "EstimateBounds",
@@ -145,10 +146,10 @@ class LagObservation:
     topics: tuple[TopicLag, ...] = ()
     """One entry for each topic that the flow carries, by name."""
 
-    flush: timedelta = timedelta(minutes=1)
+    flush: timedelta = FLUSH
     """How often the mirror commits positions."""
 
-    refresh: timedelta = timedelta(minutes=10)
+    refresh: timedelta = REFRESH
     """How often the mirror looks for new topics."""
 
     unknown_partitions: int = 0

@@ -16,7 +16,7 @@ from ..cluster_view import (
     TopicConfigs,
     TopicPartition,
 )
-from ..mirror_records import Connector
+from ..mirror_records import FLUSH, REFRESH, Connector
 from .model import (
     EstimateBounds,
     FirstRecord,
@@ -546,12 +546,6 @@ class TopicSummaries:
             found.append(kept.lag)
         return tuple(found)
 
-
-FLUSH = timedelta(minutes=1)
-"""Connect's ``offset.flush.interval.ms``, where the mirror does not say."""
-
-REFRESH = timedelta(minutes=10)
-"""MirrorMaker 2's ``refresh.topics.interval.seconds``, likewise."""
 
 PROOF_FLUSHES = 3
 """Flushes within which an estimate must be proved: one to come, one to be

@@ -4,7 +4,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from ...domain.canary.model import (
+    CREATED_PARTITIONS,
     ORDER_GRACE,
+    UNKNOWN_REQUEST_BYTES,
     CanarySurvey,
     IndeterminateProbe,
     MirrorPosition,
@@ -172,9 +174,6 @@ def _settlement(
     )
 
 
-CREATED_PARTITIONS = 6
-"""Partitions where none are configured: one or two for each usual broker."""
-
 CREATED_CONFIGS = {
     # A day covers every outage of the agent that leaves anything to settle;
     # at the default interval that is 130 MB before compression.
@@ -182,10 +181,6 @@ CREATED_CONFIGS = {
     "cleanup.policy": "delete",
 }
 """Configuration of a topic that the agent makes; the mirror copies it."""
-
-UNKNOWN_REQUEST_BYTES = 512 * 1024
-"""Assumed ``max.request.size`` of the mirror's producer: half the default,
-because a record that it cannot send kills its task."""
 
 OVERHEAD_BYTES = 1024
 """Room for key, headers and batch within a limit on a whole batch."""
