@@ -91,7 +91,7 @@ TRIPS = (
             Leg("Pipeline.tick"),
             Leg("judge_skips|skips.check.judge"),
             Leg("NotifySink.publish"),
-            Leg("Delivery.step"),
+            Leg("Delivery.step|NoticeDelivery.step"),
         ),
         stops=("Pipeline.tick",),
     ),

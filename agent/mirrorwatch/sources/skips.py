@@ -24,8 +24,7 @@ from ..exceptions import SourceError, StateError
 from ..kafka.admin import Cluster, read_starts
 from ..kafka.reader import RangeReader, RecordFingerprint
 from ..state.skips import SkipsStore
-from .mirror_state import MirrorState
-from .parity import Configs
+from .mirror_state import Configs, MirrorState
 
 __all__ = ["RangeExaminer", "SkipsWorker"]
 
