@@ -46,7 +46,7 @@ class HiddenTopics:
         self._looked_at: datetime | None = None
 
     def is_due(self, now: datetime) -> bool:
-        """Tell whether to look again."""
+        """Return whether to look again."""
         return self._looked_at is None or now - self._looked_at >= LOOK_AGAIN
 
     def look(self, unseen: Iterable[str], now: datetime) -> str | None:
@@ -118,7 +118,7 @@ class LagWorker:
     properties
         librdkafka properties of it.
     carries
-        Tells whether the flow carries a source topic.
+        Returns whether the flow carries a source topic.
     clock
         Gives the time.
     """
@@ -157,7 +157,7 @@ class LagWorker:
             self._doubtful = True
 
     def step(self) -> None:
-        """Read the records that tell whether data waits, and since when."""
+        """Read the records that return whether data waits, and since when."""
         self._read_heads()
         with self._lock:
             seen = self._seen
@@ -203,7 +203,7 @@ class LagWorker:
         """Do nothing: a reading ends with its step."""
 
     def observe(self, now: datetime) -> Sequence[LagObservation]:
-        """Return the lag of the last survey; its age tells if it is old."""
+        """Return the lag of the last survey; its age shows if it is old."""
         del now
         with self._lock:
             seen = self._seen

@@ -30,11 +30,10 @@ from ..kafka.admin import Cluster
 from ..kafka.errors import denial
 from ..kafka.topic_configs import find_hidden, read_configs
 from ..state.documents import FirstSeenStore
-from .mirror_state import MirrorState
+from .mirror_state import Configs, MirrorState
 
 __all__ = [
     "ConfigReader",
-    "Configs",
     "Parity",
 ]
 
@@ -229,47 +228,6 @@ def _conditions(
         for topic, (here, there) in found.partitions.items()
     ]
     return missing + divided
-
-
-class Configs:
-    """The newest known configuration of a flow's topics.
-
-    Written by one worker, read by everyone; no method waits for I/O.
-    """
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._source: Mapping[str, TopicConfigs] = {}
-        self._target: Mapping[str, TopicConfigs] = {}
-
-    def source(self, topic: str) -> TopicConfigs | None:
-        """Return how a source topic is configured, `None` if not known."""
-        with self._lock:
-            return self._source.get(topic)
-
-    def target(self, remote: str) -> TopicConfigs | None:
-        """Return how a target topic is configured, by its name there."""
-        with self._lock:
-            return self._target.get(remote)
-
-    def sources(self) -> Mapping[str, TopicConfigs]:
-        """Return all that is known of the source; never changed in place."""
-        with self._lock:
-            return self._source
-
-    def targets(self) -> Mapping[str, TopicConfigs]:
-        """Return all that is known of the target; never changed in place."""
-        with self._lock:
-            return self._target
-
-    def note(
-        self,
-        source: Mapping[str, TopicConfigs],
-        target: Mapping[str, TopicConfigs],
-    ) -> None:
-        """Replace what is known by what was read."""
-        with self._lock:
-            self._source, self._target = source, target
 
 
 MISSED = 3

@@ -14,7 +14,7 @@ __all__ = ["PositionWorker"]
 
 SAVE_EVERY = timedelta(seconds=30)
 """How often positions are written down that only went on: what is read again
-after a restart tells the rest."""
+after a restart gives the rest."""
 
 
 class PositionWorker:
@@ -27,11 +27,11 @@ class PositionWorker:
     watch
         Finds resets.
     store
-        Where the books are kept.
+        Where the state is kept.
     positions
         What the mirror says of itself.
     empty_until
-        Says up to where no data follows positions, by place.
+        Says up to where no data follows positions, by partition.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class PositionWorker:
         Raises
         ------
         StateError
-            Raised if the books cannot be kept; they are with the next one.
+            Raised if the state cannot be kept; it is with the next one.
         """
         connectors = self._positions.connectors()
         news = PositionInputs(
@@ -70,7 +70,7 @@ class PositionWorker:
         self._save(view.at)
 
     def observe(self, now: datetime) -> Sequence[PositionObservation]:
-        """Return what the last survey said; its age tells if it is old."""
+        """Return what the last survey said; its age shows if it is old."""
         del now
         seen = self._seen
         return [] if seen is None else [seen]

@@ -1,4 +1,4 @@
-"""Keeps the books of one flow: takes surveys, reads, writes down."""
+"""Follows the skips of one flow: takes surveys, reads ranges, saves."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,8 +24,7 @@ from ..exceptions import SourceError, StateError
 from ..kafka.admin import Cluster, read_starts
 from ..kafka.reader import RangeReader, RecordFingerprint
 from ..state.skips import SkipsStore
-from .mirror_state import MirrorState
-from .parity import Configs
+from .mirror_state import Configs, MirrorState
 
 __all__ = ["RangeExaminer", "SkipsWorker"]
 
@@ -34,15 +33,16 @@ _TOGETHER = 64
 """Partitions that are read at once: one connection for all."""
 
 _SIZE = 50_000
-"""Offsets that are read at once: some seconds, and some megabytes of looks."""
+"""Offsets that are read at once: some seconds, and some megabytes of
+fingerprints."""
 
 _LARGEST = 500_000
-"""Offsets of one stretch beyond which it is not read. The mirror writes a
+"""Offsets of one range beyond which it is not read. The mirror writes a
 pair for every hundred records, so that a stretch is that long only when the
 agent was away for long, or a whole topic was skipped."""
 
 _AGAIN = timedelta(seconds=15)
-"""How long a stretch that could not be read is left alone."""
+"""How long a range that could not be read is left alone."""
 
 
 class RangeQueue:
@@ -103,7 +103,7 @@ class RangeQueue:
             self._alone.update(keys)
 
     def hold(self, inquiry: RangeRequest, now: datetime) -> None:
-        """Note that a stretch cannot be read to its end yet."""
+        """Note that a range cannot be read to its end yet."""
         problem = (
             f"{inquiry.topic}[{inquiry.partition}], or its copy, cannot be "
             "read to the end of a range: an open transaction holds records "
@@ -112,7 +112,7 @@ class RangeQueue:
         self._failed[inquiry.place] = (now, problem)
 
     def succeed(self, inquiry: RangeRequest) -> None:
-        """Note that a stretch was read."""
+        """Note that a range was read."""
         key = inquiry.place
         self._alone.discard(key)
         self._failed.pop(key, None)
@@ -131,7 +131,7 @@ class RangeQueue:
 
 
 class RangeExaminer:
-    """Reads both sides of the stretches that inquiries are about.
+    """Reads both sides of requested ranges.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ class RangeExaminer:
         committed: bool,
         transactional: bool,
     ) -> list[RangeContent | None]:
-        """Read what inquiries ask for; one about each partition at most.
+        """Read what requests ask for; one about each partition at most.
 
         Parameters
         ----------
@@ -256,7 +256,7 @@ def _here(inquiry: RangeRequest) -> Place:
 _AFTER = timedelta(minutes=5)
 """How long aborted records stay out of what is read after the mirror began to
 copy them: what it left out before must not seem to be dropped. Every position
-is told several times within it."""
+is written several times within it."""
 
 
 _TOLD = 200
@@ -265,7 +265,7 @@ _TOLD = 200
 
 _LARGEST_RANGE = 50_000
 """Offsets up to which the records that wait are counted by reading. Beyond,
-offsets are told: nobody counts on the last digit of so many."""
+offsets are reported: nobody counts on the last digit of so many."""
 
 
 class SuspectedDrops:
@@ -291,7 +291,7 @@ class SuspectedDrops:
         books: SkipTracker,
         assignments: Iterable[Assignment],
     ) -> None:
-        """Take a survey that the books have taken."""
+        """Take a survey that the tracker has taken."""
         if view.source is None or view.target is None:
             return
         tasks = {
@@ -358,7 +358,7 @@ class SuspectedDrops:
 
 VIEWS_KEPT = 20
 """Surveys that wait while both sides are read. Older ones are joined to the
-next: only the newest ends count, and all pairs."""
+next: only the newest ends count, and all syncs."""
 
 
 class SkipsWorker:
@@ -371,11 +371,11 @@ class SkipsWorker:
     positions
         What the mirror says of itself.
     store
-        Where the books are kept.
+        Where the state is kept.
     inquirer
         Reads both sides.
     merged
-        Tells whether a topic is fed by several flows.
+        Returns whether a topic is fed by several flows.
     exactly_once
         Whether the mirror is configured to write in transactions.
     patience
@@ -441,7 +441,7 @@ class SkipsWorker:
                 self._keep()
         except StateError:
             # What is in memory is ahead of the file, which is the truth. The
-            # pairs behind it come again, the newest at least.
+            # syncs behind it come again, the newest at least.
             self._books = self._load()
             raise
 
@@ -497,7 +497,7 @@ class SkipsWorker:
         ]
 
     def _read(self) -> bool:
-        """Read one batch of stretches; tell whether anything was learned."""
+        """Read one batch of ranges; return whether anything was learned."""
         wanted = [*self._books.inquiries(), *self._suspects.wanted()]
         now = self._clock()
         batch = self._batches.next(wanted, now)

@@ -48,7 +48,7 @@ class TopicCatalogue:
     the library makes a future and an object of every replica: 54 ms. So
     topics are described when they are new or have other partitions, and
     otherwise every minute; whoever saw something move on one has it confirmed
-    that the topic is the same. One that was made again without a trace, in
+    that the topic is the same. One that was recreated without a trace, in
     the list, its ends and what the mirror says, is known within the minute.
     """
 
@@ -207,7 +207,7 @@ class ClusterSurvey:
         -----
         A topic on which anything moved is made sure of after its end was
         read: if it is still the one that it was, so is what was read. What
-        is told of it was read before, so it is of that topic, too.
+        is said of it was read before, so it is of that topic, too.
         """
         asked = self._read(wanted)
         moved = asked.moved(self._before) if self._before else ()

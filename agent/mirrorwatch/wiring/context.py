@@ -13,8 +13,7 @@ from ..mirrors import MIRRORS
 from ..ports import Mirror, MirrorJmx, MirrorSettings, Source, Worker
 from ..sources.canary.source import Headers, no_headers
 from ..sources.http import HttpAddress
-from ..sources.mirror_state import MirrorState
-from ..sources.parity import Configs
+from ..sources.mirror_state import Configs, MirrorState
 from ..sources.survey import ViewReader
 from ..state import Database
 from ..state.history import History

@@ -46,7 +46,7 @@ class LagStatus(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Headroom:
-    """How long the mirror could stand still before records are lost.
+    """How long the mirror could be stopped before records are lost.
 
     Notes
     -----
@@ -236,7 +236,7 @@ class EstimateBounds:
 
     Notes
     -----
-    The target's end tells at once what was copied. But a foreign writer, or
+    The target's end shows at once what was copied. But a foreign writer, or
     the markers of an exactly-once mirror, push it on too. So what an estimate
     claims must be proved within a few flushes; until it is, and if it is
     not, estimates of this partition are not believed.
@@ -255,7 +255,7 @@ class EstimateBounds:
         now: datetime,
         patience: timedelta,
     ) -> bool:
-        """Tell whether an estimate can be believed.
+        """Return whether an estimate can be believed.
 
         Parameters
         ----------

@@ -54,7 +54,7 @@ class EndHistory:
     """Highest end that was seen before those; `None` at first."""
 
     def see(self, end: int, now: float) -> None:
-        """Take an end; one below the last begins anew."""
+        """Take an end; one below the last starts afresh."""
         if self.entries and end < self.entries[-1][0]:
             self.entries.clear()
             self.floor = None
@@ -225,7 +225,7 @@ def _by_size(
     starts: Mapping[int, int],
     rate: float,
 ) -> Iterator[Headroom]:
-    """Yield estimates: no broker tells sizes to everyone, but a log that was
+    """Yield estimates: no broker shows sizes to everyone, but a log that was
     shortened before keeps about as many records as it does now.
     """
     if configs.retention_bytes in (None, FOR_EVER) or rate <= 0:
@@ -250,7 +250,7 @@ DRAIN_OVER = 10.0
 is one batch of it."""
 
 BUCKET = 120.0
-"""Seconds of one stretch whose smallest lag counts: bursts come and go within
+"""Seconds of one period whose smallest lag counts: bursts come and go within
 it, so its minimum grows only if the mirror never catches up."""
 
 BUCKETS = 5
@@ -290,14 +290,14 @@ class LagTrend:
         self.see(now, positions, ends, 0.0)
 
     def stands(self) -> bool:
-        """Tell whether nothing moved for as long as rates are taken."""
+        """Return whether nothing moved for as long as rates are taken."""
         return self.rates[0][1:] == self.rates[-1][1:]
 
     def drain(self, records: int) -> timedelta | None:
         """Return how long until nothing waits, if it gets less.
 
-        As fast as since the mirror went on: how long it stood before says
-        nothing about what it will take.
+        As fast as since the mirror went on: how long it was stalled before
+        says nothing about what it will take.
         """
         stood = self.rates[0]
         for state in self.rates:
@@ -317,7 +317,7 @@ class LagTrend:
         return (end - ends) / (now - then) if now > then else 0.0
 
     def falls_behind(self) -> bool:
-        """Tell whether the smallest lag grew from stretch to stretch."""
+        """Return whether the smallest lag grew from period to period."""
         *whole, last = self.least or [(0, 0.0)]
         if len(whole) < BUCKETS or whole[-1][1] < LEAST:
             return False
@@ -330,8 +330,8 @@ class LagTrend:
 
 
 LOOK_TWICE = timedelta(seconds=10)
-"""How long a position may stand while records wait before the topic is said
-not to move: less is one batch of a busy mirror."""
+"""How long a position may be stalled while records wait before the topic is
+said not to move: less is one batch of a busy mirror."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -465,7 +465,7 @@ class _Kept:
     configs: TopicConfigs | None = None
 
     def holds(self, marks: Marks, configs: TopicConfigs | None) -> bool:
-        """Tell whether the last lag is also that of now.
+        """Return whether the last lag is also that of now.
 
         Notes
         -----
@@ -481,7 +481,7 @@ class _Kept:
 
 
 class TopicSummaries:
-    """Summarizes topics, anew only where there is something to tell.
+    """Summarizes topics, again only where anything changed.
 
     Parameters
     ----------
@@ -625,7 +625,7 @@ class LagTracker:
     def wanted(self) -> Iterator[ReadAt]:
         """Yield where a record should be read, the longest wait first.
 
-        It tells whether data waits at all, or only markers, and since when.
+        It shows whether data waits at all, or only markers, and since when.
         A mirror that goes on needs neither.
         """
         places = [

@@ -27,7 +27,7 @@ class ResetKind(StrEnum):
     """The mirror is past the end of the source's log."""
 
     REWIND = "rewind"
-    """The mirror went back, and copies again."""
+    """The mirror rewound, and copies again."""
 
     SOURCE_RECREATED = "source_recreated"
     """Another topic has the name at the source."""
@@ -218,13 +218,15 @@ class PositionState:
     def newest(
         self, kind: ResetKind, topic: str, partition: int | None = None
     ) -> Reset | None:
-        """Return the newest reset of a kind at a place, if it is kept."""
+        """Return the newest reset of a kind of a topic or partition, if it is
+        kept.
+        """
         return self.resets.get(self._newest.get((kind, topic, partition), 0))
 
     def open(
         self, kind: ResetKind, topic: str, partition: int | None = None
     ) -> Reset | None:
-        """Return the reset of a kind that is open at a place."""
+        """Return the reset of a kind that is open for a topic or partition."""
         found = self.newest(kind, topic, partition)
         return found if found and found.settled is None else None
 

@@ -36,7 +36,7 @@ class UnexplainedGaps:
     -----
     A log that now begins within a gap, or where it ends, is what the mirror
     met. Anything else that it passed over, markers and what was dropped, is
-    told by the skips.
+    reported by the skips.
     """
 
     _gaps: list[_Gap] = field(default_factory=list)
@@ -84,8 +84,8 @@ class PositionMoves:
     view
         A survey that began after all of them were read.
     counted
-        Tells of a source topic whether the target's offsets count its copies:
-        not where others write there, nor where there are markers.
+        Returns of a source topic whether the target's offsets count its
+        copies: not where others write there, nor where there are markers.
     gaps
         Takes what was passed over.
     """
@@ -119,7 +119,7 @@ class PositionMoves:
 
         Notes
         -----
-        They were read about when the topic was made again. Those that go on
+        They were read about when the topic was recreated. Those that go on
         from the ones before are of the old topic.
         """
         waiting = self.books.open(ResetKind.SOURCE_RECREATED, topic, partition)
@@ -139,7 +139,7 @@ class PositionMoves:
         return ()
 
     def take_commit(self, fact: Committed) -> bool:
-        """Take a commit; tell whether it deletes the one before."""
+        """Take a commit; return whether it deletes the one before."""
         key = fact.key
         place = self.books.places.get(key)
         if place is None:
@@ -173,7 +173,7 @@ class PositionMoves:
         return False
 
     def _take(self, place: PartitionPosition, sync: Sync) -> bool:
-        """Take a sync; tell whether it is of the topic that is there."""
+        """Take a sync; return whether it is of the topic that is there."""
         where = sync.key
         waiting = self.books.open(ResetKind.SOURCE_RECREATED, *where)
         if waiting is not None:
@@ -220,7 +220,7 @@ class PositionMoves:
             self._truncate(place, *where, end)
             place.reached = sync.position
             return
-        # Copies that neither a sync nor a commit told.
+        # Copies that neither a sync nor a commit reported.
         copied = place.origin_of(sync.downstream) or 0
         reached = max(reached, min(copied, end or 0))
         self._rewind(reached, *where, sync.upstream)
@@ -244,7 +244,7 @@ class PositionMoves:
     def _decide(
         self, waiting: Reset, place: PartitionPosition, sync: Sync
     ) -> bool:
-        """Settle what the mirror made of a topic that was made again."""
+        """Settle what the mirror made of a recreated topic."""
         end = self._end_of(sync.key)
         if end is not None and sync.upstream >= end:
             return False  # late, and of the topic that is no more
@@ -270,7 +270,7 @@ class PositionMoves:
         """Settle what the mirror made of another log, if it has no syncs.
 
         A commit says where the mirror is, not where it began: below the old
-        position, it has begun anew.
+        position, it restarted from the beginning.
         """
         end = self._end_of((waiting.topic, waiting.partition or 0))
         if end is not None and position > end:
@@ -318,7 +318,7 @@ class PositionMoves:
     def _truncate(
         self, place: PartitionPosition, topic: str, partition: int, end: int
     ) -> None:
-        """Note that a mirror has begun anew in a log that was cut.
+        """Note that a mirror restarted in a truncated log.
 
         One that runs does that at once, long before a position beyond the end
         is believed.
@@ -341,14 +341,14 @@ class PositionMoves:
 
 
 def _is_known(place: PartitionPosition, sync: Sync) -> bool:
-    """Tell whether a sync was written again because nothing moved."""
+    """Return whether a sync was written again because nothing moved."""
     return sync.upstream == place.upstream and (
         place.downstream in {None, sync.downstream}
     )
 
 
 def _is_back(place: PartitionPosition, sync: Sync) -> bool:
-    """Tell whether a sync is of a record that had been copied before."""
+    """Return whether a sync is of a record that had been copied before."""
     if place.upstream is None:
         return sync.upstream < (place.reached or 0)
     # The same one, which is not known, is a second copy of its record.
@@ -360,5 +360,5 @@ def _later(before: datetime | None, at: datetime) -> datetime:
 
 
 def _is_newer(fact: Committed, place: PartitionPosition) -> bool:
-    """Tell whether a commit says more than the last sync."""
+    """Return whether a commit says more than the last sync."""
     return place.synced_at is None or fact.written_at >= place.synced_at

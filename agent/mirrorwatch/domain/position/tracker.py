@@ -27,7 +27,7 @@ __all__ = ["PositionInputs", "PositionTracker"]
 def check_clusters(
     books: PositionState, view: FlowView, accepted: Mapping[str, str]
 ) -> bool:
-    """Pin the ids of both clusters; tell whether they are those pinned.
+    """Pin the ids of both clusters; return whether they are those pinned.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ class OutOfRangePositions:
         view
             What was seen.
         empty_until
-            Up to where no data follows positions, by place.
+            Up to where no data follows positions, by partition.
         """
         since, self._since = self._since, {}
         self._leave(view, since)
@@ -297,7 +297,7 @@ class OutOfRangePositions:
 
         Notes
         -----
-        A source topic that was made again stays open all the same, unsaid:
+        A source topic that was recreated stays open all the same, unreported:
         the mirror still holds the old position, should there be a third one.
         """
         for reset in list(self.books.resets.values()):
@@ -333,7 +333,7 @@ class OutOfRangePositions:
         since: Mapping[Spot, datetime],
         patience: timedelta,
     ) -> bool:
-        """Tell whether something was so before, for as long as is needed."""
+        """Return whether something was so before, for as long as is needed."""
         first = self._since[spot] = since.get(spot, at)
         return spot in since and at - first >= patience
 
@@ -355,7 +355,7 @@ def check_topics(
     before
         What was seen one survey earlier, if anything.
     newest
-        Newest commit of each place: of the topic that is no more.
+        Newest commit of each partition: of the topic that is no more.
     """
     assert view.source is not None  # noqa: S101 - the caller looked
     _check_target(books, view, before)
@@ -378,7 +378,7 @@ def _replace(
     newest: Mapping[TopicPartition, Committed],
     topic: str,
 ) -> None:
-    """Open a reset for each partition of a topic that was made again."""
+    """Open a reset for each partition of a recreated topic."""
     source = view.source
     assert source is not None  # noqa: S101 - the caller looked
     for partition, place in list(books.places_of(topic)):
@@ -471,7 +471,7 @@ class PositionInputs:
     """Ids of the mirror's own topics, by kind."""
 
     empty_until: Mapping[TopicPartition, int] = field(default_factory=dict)
-    """Up to where no data follows positions, by place."""
+    """Up to where no data follows positions, by partition."""
 
     from_end: bool = False
     """Whether a mirror without a position begins at the end."""
@@ -501,7 +501,7 @@ class PositionTracker:
         Whether the target's ends may be counted back to positions: not where
         a mirror writes in transactions.
     merged
-        Tells of a source topic whether others write to its target topic as
+        Returns of a source topic whether others write to its target topic as
         well.
     memory
         How long resets that are over are kept.

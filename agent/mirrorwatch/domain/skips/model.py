@@ -38,7 +38,7 @@ class SkipKind(StrEnum):
     """Source records were written again."""
 
     UNVERIFIABLE = "unverifiable"
-    """Offsets went by of which nobody can tell any more."""
+    """Offsets that cannot be verified any more."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -85,7 +85,7 @@ class OffsetPair:
 
 
 def is_clean(before: OffsetPair, after: OffsetPair) -> bool:
-    """Tell whether both sides went on by the same number of offsets.
+    """Return whether both sides went on by the same number of offsets.
 
     Then every source offset between them is a record that was copied, once
     and in order: the target has no room for anything else.
@@ -96,7 +96,7 @@ def is_clean(before: OffsetPair, after: OffsetPair) -> bool:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RangeRequest:
-    """What must be read on both sides before anything is booked."""
+    """What must be read on both sides before anything is counted."""
 
     topic: str
     """Source topic."""
@@ -112,7 +112,7 @@ class RangeRequest:
     """Ids of the topics: an answer about others is of no use."""
 
     start: OffsetPair
-    """Everything up to here is in the books."""
+    """Everything up to here is accounted for."""
 
     points: tuple[OffsetPair, ...]
     """Known pairs behind it, in the order of the target; the last one ends
@@ -125,7 +125,7 @@ class RangeRequest:
     """What to read at the target."""
 
     passed: int | None = None
-    """Position that the mirror committed, for an inquiry about the tail."""
+    """Position that the mirror committed, for a request about the tail."""
 
     only_count: bool = False
     """Whether only the number of source records is asked for."""
@@ -177,7 +177,7 @@ _SOON = 4
 class _Waiting:
     position: int
     ends: list[tuple[datetime, int]]
-    """When the source was seen to end where, since the position stands."""
+    """When the source was seen to end where, since the position stopped."""
 
     def note(self, at: datetime, end: int) -> None:
         if end == self.ends[-1][1]:
@@ -205,10 +205,10 @@ class DroppedTailDetector:
     the partition is copied, so it looks like lag. It is not, if the same
     task has meanwhile copied records of other partitions that were written
     long after: one consumer reads for all partitions of a task, and takes
-    them in turn. A mirror, or a task, that stands still copies nothing new
+    them in turn. A mirror, or a task, that is stalled copies nothing new
     anywhere, and one that drains a backlog copies only what is old: neither
     is ever suspected. Nor are records that were written after those: a task
-    that stands still by now may only be late with them.
+    that is stalled by now may only be late with them.
     """
 
     patience: timedelta
@@ -243,7 +243,7 @@ class DroppedTailDetector:
         ends
             Ends of the source.
         positions
-            Position of the mirror, where the books are settled.
+            Position of the mirror, where nothing waits to be read.
         tasks
             Which task copies each partition; only those are judged.
         """
@@ -296,7 +296,7 @@ class SkipCounters:
     """Target records added beyond the first copy of each source record."""
 
     unverifiable: int = 0
-    """Source offsets of which nobody can tell any more."""
+    """Source offsets that cannot be verified any more."""
 
     compacted: int = 0
     """Source offsets that compaction explains, or hides."""
@@ -327,7 +327,7 @@ class SkipsObservation:
     """When the survey began that they were last compared by."""
 
     partitions: int
-    """Partitions whose books are kept."""
+    """Partitions that are followed."""
 
     tallies: tuple[tuple[str, SkipCounters], ...] = ()
     """Counters of every topic that the flow carries, in order."""
@@ -347,10 +347,10 @@ class SkipsObservation:
     """What is not yet known."""
 
     blind: int = 0
-    """Partitions that hold copies of which the mirror tells no offsets."""
+    """Partitions that hold copies for which the mirror writes no syncs."""
 
     merged: int = 0
-    """Topics that several flows feed, so that offsets tell nothing."""
+    """Topics that several flows feed, so that offsets prove nothing."""
 
     problems: tuple[str, ...] = ()
     """What keeps both sides from being compared."""

@@ -1,4 +1,4 @@
-"""The books of one partition, for one incarnation of both topics."""
+"""State of one partition, as long as both topics keep their ids."""
 
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
@@ -29,27 +29,27 @@ reads a few, and a filter that drops every other record must not fill the
 disk. Those forgotten stay counted, and are never taken back."""
 
 _AHEAD_KEPT = 2000
-"""Pairs that wait while a stretch is read. Beyond, every other one is let go,
+"""Syncs that wait while a range is read. Beyond, every other one is let go,
 as if the mirror had not written it: the same in total, less in detail."""
 
 _CADENCE = 101
-"""Target offsets after which MirrorMaker 2 writes a pair if nothing else
-makes it (``offset.lag.max`` is 100)."""
+"""Target offsets after which MirrorMaker 2 writes a sync if nothing else
+causes it (``offset.lag.max`` is 100)."""
 
 _HEADS_KEPT = 3
-"""Places where a writer was when another one took over. Two write at once
+"""Offsets where a writer was when another one took over. Two write at once
 when a frozen mirror thaws; more than three never were seen."""
 
 
 @dataclass(kw_only=True)
 class PartitionState:
-    """The books of one partition, for one incarnation of both topics.
+    """State of one partition, as long as both topics keep their ids.
 
     Notes
     -----
-    Everything up to the cursor is in the books. Every source record below
+    Everything up to the cursor is accounted for. Every source record below
     `frontier` was copied at least once, unless it is in `skipped`. What is
-    skipped is a set, so a record that is dropped again when a stretch is read
+    skipped is a set, so a record that is dropped again when a range is read
     again counts once, and a later copy takes it out.
     """
 
@@ -60,7 +60,7 @@ class PartitionState:
     """`None` until the mirror has made the topic."""
 
     since: datetime | None = None
-    """When these ids were first seen in the place of others: what the mirror
+    """When these ids were first seen instead of others: what the mirror
     wrote before speaks of those. `None` if they were there first."""
 
     upstream: int | None = None
@@ -77,7 +77,7 @@ class PartitionState:
     the first record."""
 
     widened: bool = False
-    """Whether the next stretch is to be read with more around it."""
+    """Whether the next range is to be read with more around it."""
 
     start_before: int = 0
     """Log start of the source before the newest pairs were written."""
@@ -95,23 +95,23 @@ class PartitionState:
     gone on."""
 
     ahead: list[OffsetPair] = field(default_factory=list)
-    """Pairs not yet in the books, in the order of the target."""
+    """Syncs not yet accounted for, in the order of the target."""
 
     @property
     def cursor(self) -> OffsetPair | None:
-        """Where the books end."""
+        """Up to where everything is accounted for."""
         if self.upstream is None:
             return None
         return OffsetPair(self.upstream, self.downstream)
 
     def begin(self, upstream: int, downstream: int) -> None:
-        """Begin the books at a pair; what was before is not judged."""
+        """Begin at a sync; what was before is not judged."""
         self.upstream, self.downstream = upstream, downstream
         self.frontier = upstream
 
     def queue(self, point: OffsetPair) -> None:
-        """Take a pair. One from behind the books' end is late: a stretch that
-        was booked without it was read, or had no room for it.
+        """Take a sync. One from before the cursor is late: the range around it
+        was read without it, or had no room for it.
         """
         places = [p.downstream for p in self.ahead]
         if point.downstream <= self.downstream or point.downstream in places:
@@ -123,7 +123,7 @@ class PartitionState:
             self.ahead = [*self.ahead[1:-1:2], self.ahead[-1]]
 
     def go_on(self, tally: SkipCounters) -> bool:
-        """Book what needs no reading; tell whether anything was."""
+        """Account for what needs no reading; return whether anything was."""
         went = False
         while self.ahead and self.upstream is not None:
             before = OffsetPair(self.upstream, self.downstream)
@@ -138,14 +138,14 @@ class PartitionState:
         return went
 
     def explains(self, before: OffsetPair, after: OffsetPair) -> bool:
-        """Tell whether two pairs need no reading.
+        """Return whether two syncs need no reading.
 
         Notes
         -----
         A pair off the cadence is written where something was left out. If
         it did not change the difference, and others write to the target, or
-        another task of the mirror did just now, one of theirs may stand in
-        the place of what was dropped.
+        another task of the mirror did just now, one of theirs may hide
+        what was dropped.
         """
         length = after.downstream - before.downstream
         has_others = self.noisy or bool(self.heads)
@@ -206,70 +206,70 @@ that are no copy of what was read: filters and marks of transactions put
 copies further away than the target has room for, by any number."""
 
 _TOGETHER = 5_000
-"""Target offsets of stretches in a row that are read at once. Two writers at
+"""Target offsets of ranges in a row that are read at once. Two writers at
 a time make such rows, and each look costs the same whatever its size."""
 
 
 def plan_gap(
-    epoch: PartitionState, seen: PartitionView
+    state: PartitionState, seen: PartitionView
 ) -> RangeRequest | None:
-    """Return what to read before the next pair can be booked."""
-    start = epoch.cursor
-    if start is None or not epoch.ahead:
+    """Return what to read before the next sync is accounted for."""
+    start = state.cursor
+    if start is None or not state.ahead:
         return None
-    points = [epoch.ahead[0]]
-    for point in epoch.ahead[1:]:
+    points = [state.ahead[0]]
+    for point in state.ahead[1:]:
         span = point.downstream - start.downstream
-        if span > _TOGETHER or epoch.explains(points[-1], point):
+        if span > _TOGETHER or state.explains(points[-1], point):
             break
         points.append(point)
-    return _inquiry(epoch, seen, start, tuple(points))
+    return _inquiry(state, seen, start, tuple(points))
 
 
 def plan_tail(
-    epoch: PartitionState, seen: PartitionView, position: int
+    state: PartitionState, seen: PartitionView, position: int
 ) -> RangeRequest | None:
     """Return what to read before a committed position is believed.
 
     Parameters
     ----------
-    epoch
+    state
         Books of the partition.
     seen
         The partition, with both ends.
     position
         Position that the mirror committed.
     """
-    start = epoch.cursor
-    if start is None or epoch.ahead or position > seen.source_end:
+    start = state.cursor
+    if start is None or state.ahead or position > seen.source_end:
         return None
     # The target has room for so many copies since.
     room = seen.copies_end - start.downstream - 1
-    if room < 0 or position - 1 <= max(start.upstream + room, epoch.frontier):
+    if room < 0 or position - 1 <= max(start.upstream + room, state.frontier):
         return None
-    return _inquiry(epoch, seen, start, (), position)
+    return _inquiry(state, seen, start, (), position)
 
 
-def position_of(epoch: PartitionState, seen: PartitionView) -> int | None:
+def position_of(state: PartitionState, seen: PartitionView) -> int | None:
     """Return where the mirror is; `None` while pairs wait."""
-    if epoch.upstream is None or epoch.ahead:
+    if state.upstream is None or state.ahead:
         return None
-    # Where others write, too, only what was told is believed.
-    room = 0 if epoch.noisy else seen.copies_end - epoch.downstream - 1
-    return max(epoch.upstream + room, epoch.frontier) + 1
+    # Where others write, too, only syncs are believed.
+    room = 0 if state.noisy else seen.copies_end - state.downstream - 1
+    return max(state.upstream + room, state.frontier) + 1
 
 
 def plan_count(
-    epoch: PartitionState, seen: PartitionView, span: OffsetRange
+    state: PartitionState, seen: PartitionView, span: OffsetRange
 ) -> RangeRequest:
     """Return what to read to know how many records a span holds."""
     first, end = max(span.first, seen.log_start), seen.copies_end
     return RangeRequest(
-        topic=epoch.topic,
-        partition=epoch.partition,
+        topic=state.topic,
+        partition=state.partition,
         remote=seen.remote,
-        source_id=epoch.source_id,
-        target_id=epoch.target_id,
+        source_id=state.source_id,
+        target_id=state.target_id,
         start=OffsetPair(span.first - 1, end - 1),
         points=(),
         source=(OffsetRange(first, min(span.end, seen.source_end)),),
@@ -279,7 +279,7 @@ def plan_count(
 
 
 def _inquiry(
-    epoch: PartitionState,
+    state: PartitionState,
     seen: PartitionView,
     start: OffsetPair,
     points: tuple[OffsetPair, ...],
@@ -288,26 +288,26 @@ def _inquiry(
     end = points[-1].downstream + 1 if passed is None else seen.copies_end
     target = OffsetRange(start.downstream + 1, end)
     room = len(target)
-    if epoch.widened:
+    if state.widened:
         room = _WIDE * room + 1000
     known = [p.upstream for p in points]
-    tips = [start.upstream, *epoch.heads, *known]
-    # Copies of later records may stand before the target's end, too.
+    tips = [start.upstream, *state.heads, *known]
+    # Copies of later records may come before the target's end, too.
     highest = max(
         [*known, start.upstream + room]
         if passed is None
         else [start.upstream + room, passed - 1 + room]
     )
-    spans = [OffsetRange(epoch.frontier + 1, highest + 1)]
+    spans = [OffsetRange(state.frontier + 1, highest + 1)]
     # Every writer goes on behind where it was, and was before where it is.
     spans += [OffsetRange(tip + 1, tip + room + 1) for tip in tips]
     spans += [OffsetRange(place - room, place + 1) for place in known]
     return RangeRequest(
-        topic=epoch.topic,
-        partition=epoch.partition,
+        topic=state.topic,
+        partition=state.partition,
         remote=seen.remote,
-        source_id=epoch.source_id,
-        target_id=epoch.target_id,
+        source_id=state.source_id,
+        target_id=state.target_id,
         start=start,
         points=points,
         source=unite(
@@ -327,18 +327,18 @@ from its start, both sides at once."""
 
 
 def begin(
-    epoch: PartitionState,
+    state: PartitionState,
     seen: PartitionView,
     *,
     appeared: bool,
     unwatched: bool,
 ) -> bool:
-    """Say where the books of a partition that was never seen begin.
+    """Choose where a partition that was never seen begins.
 
     Parameters
     ----------
-    epoch
-        The new books.
+    state
+        The new state.
     seen
         The partition, with both ends.
     appeared
@@ -356,33 +356,33 @@ def begin(
     is_young = unwatched and seen.log_start == 0 and seen.source_end <= _SMALL
     if appeared or is_young or is_empty:
         # Its first record is still to be copied, or can be read.
-        epoch.begin(seen.log_start - 1, -1)
-        epoch.is_head = True
+        state.begin(seen.log_start - 1, -1)
+        state.is_head = True
         return not appeared and is_empty
     if seen.sync is not None and is_within(seen.sync, seen):
         # What a mirror did before it was watched is not judged.
-        epoch.begin(seen.sync.upstream, seen.sync.downstream)
+        state.begin(seen.sync.upstream, seen.sync.downstream)
     return False
 
 
-def is_another(epoch: PartitionState, seen: PartitionView) -> bool:
-    """Tell whether a topic was recreated, or a log truncated."""
-    if epoch.source_id != seen.source_id:
+def is_another(state: PartitionState, seen: PartitionView) -> bool:
+    """Return whether a topic was recreated, or a log truncated."""
+    if state.source_id != seen.source_id:
         return True
-    if seen.target_id is not None and epoch.target_id not in {
+    if seen.target_id is not None and state.target_id not in {
         None,
         seen.target_id,
     }:
         return True
-    if epoch.upstream is None:
+    if state.upstream is None:
         return False
-    return epoch.upstream >= seen.source_end or (
-        seen.target_id is not None and epoch.downstream >= seen.copies_end
+    return state.upstream >= seen.source_end or (
+        seen.target_id is not None and state.downstream >= seen.copies_end
     )
 
 
 def is_within(sync: Sync, seen: PartitionView) -> bool:
-    """Tell whether both logs reach beyond a sync; else it speaks of a former
+    """Return whether both logs reach beyond a sync; else it speaks of a former
     topic, or of a log that was truncated.
     """
     return (
@@ -392,12 +392,12 @@ def is_within(sync: Sync, seen: PartitionView) -> bool:
 
 @dataclass(slots=True)
 class BelievedCommits:
-    """Committed positions beyond what the pairs tell.
+    """Committed offsets beyond the newest syncs.
 
     Notes
     -----
-    Positions and pairs come by different topics: a position is believed when
-    it and the books are the same as in the survey before.
+    Commits and syncs come by different topics: a committed offset is believed
+    when it and the cursor are the same as in the survey before.
     """
 
     believed: dict[TopicPartition, int] = field(default_factory=dict)
@@ -420,26 +420,27 @@ class BelievedCommits:
         epochs
             Books of the partitions.
         moving
-            Partitions with pairs that are not yet in the books.
+            Partitions with syncs that are not yet accounted for.
         """
         before, self._seen, self.believed = self._seen, {}, {}
         for key, told in committed.items():
-            epoch, position = epochs.get(key), told.position
-            if epoch is None or position is None or epoch.ahead:
+            state, position = epochs.get(key), told.position
+            if state is None or position is None or state.ahead:
                 continue
-            if position - 1 <= epoch.frontier:
+            if position - 1 <= state.frontier:
                 continue
-            if epoch.since is not None and told.written_at <= epoch.since:
+            if state.since is not None and told.written_at <= state.since:
                 continue  # of topics that were there before
-            found = (position, epoch.cursor)
+            found = (position, state.cursor)
             self._seen[key] = found
             if key not in moving and before.get(key) == found:
                 self.believed[key] = position
 
 
 _LATER = 2
-"""Surveys after which a start counts: a pair that is booked by a survey was
-read before the one before it, so it was written after the one before that."""
+"""Surveys after which a start counts: a sync that is accounted for by a survey
+was read before the one before it, so it was written after the one before
+that."""
 
 
 @dataclass(slots=True)
@@ -449,14 +450,15 @@ class PastLogStarts:
     Notes
     -----
     What had expired before the mirror came to it was never to be copied;
-    what expired afterwards was read past. Only the start of that time tells.
+    what expired afterwards was read past. Only the start of that time shows
+    which.
     """
 
     _surveys: int = 0
     _moved: dict[TopicPartition, tuple[int, int]] = field(default_factory=dict)
 
     def note(self, key: TopicPartition, start: int) -> None:
-        """Take a start that is not the one in the books."""
+        """Take a start that is not the one known."""
         self._moved.setdefault(key, (start, self._surveys))
 
     def apply(
@@ -464,12 +466,12 @@ class PastLogStarts:
         epochs: Mapping[TopicPartition, PartitionState],
         changed: set[TopicPartition],
     ) -> None:
-        """Put into the books what counts by now; one survey has passed."""
+        """Keep what counts by now; one survey has passed."""
         self._surveys += 1
         for key, (start, survey) in list(self._moved.items()):
-            epoch = epochs[key]
-            if epoch.ahead or self._surveys - survey <= _LATER:
+            state = epochs[key]
+            if state.ahead or self._surveys - survey <= _LATER:
                 continue
-            epoch.start_before = max(epoch.start_before, start)
+            state.start_before = max(state.start_before, start)
             changed.add(key)
             del self._moved[key]

@@ -33,7 +33,7 @@ Fingerprint = int
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RangeContent:
-    """The records of a stretch on both sides, without control records."""
+    """The records of a range on both sides, without control records."""
 
     source: Mapping[int, Fingerprint] = field(default_factory=dict)
     """By offset, ascending; what the mirror would read now."""
@@ -56,7 +56,7 @@ class RangeContent:
 
 @dataclass(slots=True)
 class Trace:
-    """The stretch of the target, record by record."""
+    """The range of the target, record by record."""
 
     copied: list[int] = field(default_factory=list)
     """Source offsets, in the order of the target."""
@@ -76,17 +76,17 @@ class Trace:
 
 
 def trace(inquiry: RangeRequest, reading: RangeContent) -> Trace:
-    """Say of every target offset of a stretch what it is a copy of.
+    """Find of every target offset of a range what it is a copy of.
 
     Notes
     -----
     A mirror goes on where it was, so of several records that look alike the
     next one after the last copy is taken; only if there is none behind, the
-    mirror went back. Where many look alike it may have gone back all the
-    same: such copies do not tell how far it came.
+    mirror rewound. Where many look alike it may have rewound all the
+    same: such copies do not show how far it came.
 
     A mirror that alters what it copies has nothing that looks alike: known
-    pairs tell. Then its records are taken in the order of the source.
+    syncs decide. Then its records are taken in the order of the source.
 
     A pair is not believed where the target has a copy of another record: it
     speaks of another topic, to which a transform sent that one.
@@ -131,7 +131,7 @@ def trace(inquiry: RangeRequest, reading: RangeContent) -> Trace:
 
 
 def has_marks(inquiry: RangeRequest, reading: RangeContent) -> bool:
-    """Tell whether the target holds control records: it is longer than its
+    """Return whether the target holds control records: it is longer than its
     records, and nothing removed any.
     """
     first = max(inquiry.target.first, reading.target_start)
@@ -140,12 +140,12 @@ def has_marks(inquiry: RangeRequest, reading: RangeContent) -> bool:
 
 
 def has_strangers(inquiry: RangeRequest, reading: RangeContent) -> bool:
-    """Tell whether the target holds records that are no copy of those read."""
+    """Return whether the target holds records that copy nothing read."""
     return trace(inquiry, reading).strangers > 0
 
 
 def _next(places: Sequence[int], at: int, *, alike: bool) -> int | None:
-    """Return the first place behind one, or if there is none the first."""
+    """Return the first offset behind one, or if there is none the first."""
     behind = bisect_right(places, at)
     if behind < len(places):
         return places[behind]
@@ -153,7 +153,7 @@ def _next(places: Sequence[int], at: int, *, alike: bool) -> int | None:
 
 
 def _are_alike(reading: RangeContent) -> bool:
-    """Tell whether a copy looks like its record."""
+    """Return whether a copy looks like its record."""
     if not reading.source or not reading.target:
         return True
     return not set(reading.source.values()).isdisjoint(reading.target.values())
@@ -161,7 +161,7 @@ def _are_alike(reading: RangeContent) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SettledRange:
-    """Something that a stretch held."""
+    """Something that a range held."""
 
     kind: SkipKind
     ranges: RangeSet
@@ -169,17 +169,17 @@ class SettledRange:
 
 
 def settle(
-    epoch: PartitionState,
+    state: PartitionState,
     inquiry: RangeRequest,
     reading: RangeContent,
     tally: SkipCounters,
 ) -> list[SettledRange]:
-    """Book a stretch by what both sides hold.
+    """Account for a range by what both sides hold.
 
     Parameters
     ----------
-    epoch
-        Books of the partition, at the start of the stretch.
+    state
+        State of the partition, at the start of the range.
     inquiry
         What was asked.
     reading
@@ -187,22 +187,22 @@ def settle(
     tally
         Counters of the topic.
     """
-    before = epoch.frontier
+    before = state.frontier
     path = trace(inquiry, reading)
-    fresh, repeated = _replay(epoch, path, tally)
+    fresh, repeated = _replay(state, path, tally)
     tally.repeated += len(repeated)
-    epoch.noisy = epoch.noisy or path.strangers > 0
-    _remember_heads(epoch, inquiry, path)
+    state.noisy = state.noisy or path.strangers > 0
+    _remember_heads(state, inquiry, path)
     passed = -1 if inquiry.passed is None else inquiry.passed - 1
-    epoch.frontier = max(before, passed, path.highest)
+    state.frontier = max(before, passed, path.highest)
     found = list(
-        _pass_over(epoch, inquiry, reading, _Passed(before, fresh, path))
+        _pass_over(state, inquiry, reading, _Passed(before, fresh, path))
     )
     for each in found:
-        _count(epoch, each, tally)
-    unsure = sorted(offset for offset in fresh if offset > epoch.frontier)
+        _count(state, each, tally)
+    unsure = sorted(offset for offset in fresh if offset > state.frontier)
     if unsure:
-        epoch.doubt(to_ranges(unsure))
+        state.doubt(to_ranges(unsure))
     if repeated:
         found.append(
             SettledRange(
@@ -212,24 +212,24 @@ def settle(
             )
         )
     if reading.source_compacted or reading.target_compacted:
-        tally.compacted += _absent(epoch, reading, before, fresh)
-    _finish(epoch, inquiry, path.last)
+        tally.compacted += _absent(state, reading, before, fresh)
+    _finish(state, inquiry, path.last)
     return found
 
 
 def settle_unread(
-    epoch: PartitionState,
+    state: PartitionState,
     inquiry: RangeRequest,
     tally: SkipCounters,
     *,
     is_marked: bool,
 ) -> list[SettledRange]:
-    """Book a stretch that nobody can read: only the net is known.
+    """Account for a range that cannot be read: only the net is known.
 
     Parameters
     ----------
-    epoch
-        Books of the partition, at the start of the stretch.
+    state
+        State of the partition, at the start of the range.
     inquiry
         What should have been read.
     tally
@@ -247,22 +247,22 @@ def settle_unread(
     net = (end.upstream - start.upstream) - (end.downstream - start.downstream)
     first = min(start.upstream, end.upstream) + 1
     ranges = RangeSet([(first, max(start.upstream, end.upstream))])
-    epoch.frontier = max(epoch.frontier, end.upstream)
+    state.frontier = max(state.frontier, end.upstream)
     if end.upstream <= start.upstream:
-        epoch.frontier = max(
-            epoch.frontier, start.upstream + len(inquiry.target) - 1
+        state.frontier = max(
+            state.frontier, start.upstream + len(inquiry.target) - 1
         )
-    _finish(epoch, inquiry, end)
+    _finish(state, inquiry, end)
     if net == 0 or (net < 0 and is_marked):
         return []
     found = SettledRange(SkipKind.UNVERIFIABLE, ranges, abs(net))
-    _count(epoch, found, tally)
+    _count(state, found, tally)
     return [found]
 
 
 @dataclass(frozen=True, slots=True)
 class _Passed:
-    """What a stretch did beyond the old frontier."""
+    """What a range held beyond the old frontier."""
 
     before: int
     fresh: set[int]
@@ -270,15 +270,15 @@ class _Passed:
 
 
 def _replay(
-    epoch: PartitionState, path: Trace, tally: SkipCounters
+    state: PartitionState, path: Trace, tally: SkipCounters
 ) -> tuple[set[int], list[int]]:
     """Return what was copied for the first time, and what again."""
     fresh: set[int] = set()
     repeated: list[int] = []
     for offset in path.copied:
-        if offset > epoch.frontier and offset not in fresh:
+        if offset > state.frontier and offset not in fresh:
             fresh.add(offset)
-        elif offset > epoch.frontier or epoch.copy_again(
+        elif offset > state.frontier or state.copy_again(
             offset, offset, tally
         ):
             repeated.append(offset)
@@ -286,20 +286,20 @@ def _replay(
 
 
 def _remember_heads(
-    epoch: PartitionState, inquiry: RangeRequest, path: Trace
+    state: PartitionState, inquiry: RangeRequest, path: Trace
 ) -> None:
     last, falls = inquiry.start.upstream, 0
     for offset in path.copied:
         if offset <= last:
-            epoch.leave_head(last)
+            state.leave_head(last)
             falls += 1
         last = offset
     if not falls and len(path.copied) > 1:
-        epoch.heads = []
+        state.heads = []
 
 
 def _pass_over(
-    epoch: PartitionState,
+    state: PartitionState,
     inquiry: RangeRequest,
     reading: RangeContent,
     passed: _Passed,
@@ -307,17 +307,17 @@ def _pass_over(
     """Judge the offsets between the old frontier and the new one that were
     not copied.
     """
-    first, last = passed.before + 1, epoch.frontier
+    first, last = passed.before + 1, state.frontier
     # Any of these may be a copy that cannot be recognised any more.
     unexplained = passed.path.strangers + passed.path.holes
     copied = passed.fresh | {
         o
-        for a, b in epoch.doubtful
+        for a, b in state.doubtful
         for o in range(max(a, first), min(b, last) + 1)
     }
     present = _lacking(reading, range(first, last + 1), copied)
     gone = range(first, min(reading.source_start, last + 1))
-    if gone and not _is_reset(epoch, reading, passed, present):
+    if gone and not _is_reset(state, reading, passed, present):
         lacking = len(gone) - sum(o in gone for o in passed.fresh)
         explained = min(unexplained, lacking)
         unexplained -= explained
@@ -329,12 +329,12 @@ def _pass_over(
     proved = present[unexplained:]
     if proved:
         kind = SkipKind.SKIPPED if inquiry.passed is None else SkipKind.TAIL
-        if epoch.is_head and proved[0] == present[0]:
+        if state.is_head and proved[0] == present[0]:
             kind = SkipKind.HEAD
         yield SettledRange(kind, to_ranges(proved), len(proved))
     doubtful = present[:unexplained]
     # Compaction removes copies as it likes: that is no sign of anything.
-    epoch.doubt(to_ranges(doubtful))
+    state.doubt(to_ranges(doubtful))
     if doubtful and not reading.target_compacted:
         yield SettledRange(
             SkipKind.UNVERIFIABLE, to_ranges(doubtful), len(doubtful)
@@ -347,7 +347,7 @@ def _lacking(
     """Return the records that have no copy.
 
     Of those that look alike no more are said to lack one than there are
-    fewer copies than records: which is whose nobody can tell.
+    fewer copies than records: which is whose is unknown.
     """
     inside = [o for o in reading.source if o in offsets]
     left = Counter(reading.source[o] for o in inside)
@@ -362,18 +362,18 @@ def _lacking(
 
 
 def _is_reset(
-    epoch: PartitionState,
+    state: PartitionState,
     reading: RangeContent,
     passed: _Passed,
     present: list[int],
 ) -> bool:
-    """Tell whether what is gone had expired before the mirror came to it.
+    """Return whether what is gone had expired before the mirror came to it.
 
     Then it went on at the log start of that time, which is nowhere before
     the one that was known, or is still the same. Copies of nothing that is
-    still there tell that it read of what is gone.
+    still there show that it read of what is gone.
     """
-    if epoch.start_before > passed.before + 1:
+    if state.start_before > passed.before + 1:
         return True
     first = min(passed.fresh, default=-1)
     return (
@@ -384,60 +384,60 @@ def _is_reset(
 
 
 def _absent(
-    epoch: PartitionState, reading: RangeContent, before: int, fresh: set[int]
+    state: PartitionState, reading: RangeContent, before: int, fresh: set[int]
 ) -> int:
     """Count the offsets that were passed over and hold no record now."""
     first = max(before + 1, reading.source_start)
-    present = sum(first <= o <= epoch.frontier for o in reading.source)
+    present = sum(first <= o <= state.frontier for o in reading.source)
     copied = sum(o not in reading.source for o in fresh if o >= first)
-    return max(0, epoch.frontier - first + 1 - present - copied)
+    return max(0, state.frontier - first + 1 - present - copied)
 
 
 def _count(
-    epoch: PartitionState, found: SettledRange, tally: SkipCounters
+    state: PartitionState, found: SettledRange, tally: SkipCounters
 ) -> None:
     if found.kind is SkipKind.UNVERIFIABLE:
         tally.unverifiable += found.count
     else:
-        epoch.skip(found.ranges, tally)
+        state.skip(found.ranges, tally)
 
 
 def _finish(
-    epoch: PartitionState, inquiry: RangeRequest, last: OffsetPair | None
+    state: PartitionState, inquiry: RangeRequest, last: OffsetPair | None
 ) -> None:
     # What follows the last copy of a tail may be copies that could not be
-    # recognised yet: it is left for the next stretch.
+    # recognised yet: it is left for the next range.
     end = inquiry.points[-1] if inquiry.points else last
     if end is not None:
-        epoch.move(end)
+        state.move(end)
 
 
 _RANGES_TOLD = 20
-"""Ranges that one happening names."""
+"""Ranges that one event names."""
 
 
 def tell(
-    epoch: PartitionState, found: SettledRange, now: datetime
+    state: PartitionState, found: SettledRange, now: datetime
 ) -> SkipEvent:
-    """Return what a stretch held as something that happened."""
+    """Return what a range held as an event."""
     return SkipEvent(
         kind=found.kind,
-        topic=epoch.topic,
-        partition=epoch.partition,
-        source_id=epoch.source_id,
+        topic=state.topic,
+        partition=state.partition,
+        source_id=state.source_id,
         ranges=tuple(newest(found.ranges, _RANGES_TOLD)),
         count=found.count,
         at=now,
     )
 
 
-def still_missing(happening: SkipEvent, epoch: PartitionState | None) -> int:
-    """Return how many of its records are in the books as skipped.
+def still_missing(happening: SkipEvent, state: PartitionState | None) -> int:
+    """Return how many of its records are still known as skipped.
 
-    All of them, if the topic has been made again: they will not come.
+    All of them, if the topic was recreated: they will not come.
     """
-    if epoch is None or epoch.source_id != happening.source_id:
+    if state is None or state.source_id != happening.source_id:
         return happening.count
     named = sum(b - a + 1 for a, b in happening.ranges)
-    still = sum(discard(epoch.skipped, a, b)[1] for a, b in happening.ranges)
+    still = sum(discard(state.skipped, a, b)[1] for a, b in happening.ranges)
     return happening.count - named + still

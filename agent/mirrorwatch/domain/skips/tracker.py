@@ -1,4 +1,4 @@
-"""The books of all partitions of a flow."""
+"""What is known of the skips of all partitions of a flow."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -44,13 +44,13 @@ _SYNCS_KEPT = 100_000
 
 @dataclass(kw_only=True)
 class SkipTracker:
-    """The books of one flow.
+    """State of one flow.
 
     Notes
     -----
-    A pair is booked only when a survey that began after it was read still
-    sees the same topic ids: so a pair never speaks of another topic than the
-    books that it goes into.
+    A sync is accounted for only when a survey that began after it was read
+    still sees the same topic ids: so it never speaks of another topic than the
+    state that it goes into.
     """
 
     epochs: dict[TopicPartition, PartitionState] = field(default_factory=dict)
@@ -62,19 +62,19 @@ class SkipTracker:
     """Whether the mirror writes in transactions, as was seen."""
 
     changed: set[TopicPartition] = field(default_factory=set)
-    """Partitions whose books changed since they were written down."""
+    """Partitions whose state changed since it was saved."""
 
     happenings: list[SkipEvent] = field(default_factory=list)
-    """Found out since the books were written down."""
+    """Found since the state was saved."""
 
     surveyed: dict[TopicPartition, PartitionView] = field(default_factory=dict)
     """Partitions of which the last survey knew both ends."""
 
     blind: int = 0
-    """Partitions that hold copies of which the mirror tells no offsets."""
+    """Partitions that hold copies for which the mirror writes no syncs."""
 
     _waiting: set[TopicPartition] = field(default_factory=set)
-    """Partitions with pairs that are not yet booked."""
+    """Partitions with syncs that are not yet accounted for."""
 
     _syncs: SyncBuffer = field(default_factory=SyncBuffer)
     _partitions: dict[str, int] = field(default_factory=dict)
@@ -111,13 +111,13 @@ class SkipTracker:
         """Return what must be read now, at most one for each partition."""
         found = []
         for key in [*self._waiting, *self._commits.believed]:
-            epoch, seen = self.epochs[key], self.surveyed.get(key)
+            state, seen = self.epochs[key], self.surveyed.get(key)
             if seen is None:
                 continue
             inquiry = (
-                plan_gap(epoch, seen)
-                if epoch.ahead
-                else plan_tail(epoch, seen, self._commits.believed.get(key, 0))
+                plan_gap(state, seen)
+                if state.ahead
+                else plan_tail(state, seen, self._commits.believed.get(key, 0))
             )
             if inquiry is not None:
                 found.append(inquiry)
@@ -131,46 +131,46 @@ class SkipTracker:
     ) -> None:
         """Book what was asked; without a reading, what the net says."""
         key = inquiry.place
-        epoch = self.epochs.get(key)
-        if epoch is None or not _is_about(inquiry, epoch):
+        state = self.epochs.get(key)
+        if state is None or not _is_about(inquiry, state):
             return
-        tally = self._tally(epoch)
+        tally = self._tally(state)
         if reading is None:
-            found = settle_unread(epoch, inquiry, tally, is_marked=self.marked)
-        elif not epoch.widened and has_strangers(inquiry, reading):
+            found = settle_unread(state, inquiry, tally, is_marked=self.marked)
+        elif not state.widened and has_strangers(inquiry, reading):
             # They may be copies of records that were not read.
-            epoch.widened = True
+            state.widened = True
             return
         else:
             if has_marks(inquiry, reading):
                 # One of its topics has them, so have all.
-                self.marked = epoch.noisy = True
-            found = settle(epoch, inquiry, reading, tally)
-        self.happenings += [tell(epoch, x, now) for x in found]
-        epoch.widened = False
+                self.marked = state.noisy = True
+            found = settle(state, inquiry, reading, tally)
+        self.happenings += [tell(state, x, now) for x in found]
+        state.widened = False
         self.changed.add(key)
         self._waiting.add(key)
         self._go_on(key)
 
     def _go_on(self, key: TopicPartition) -> None:
-        """Book the pairs that need no reading."""
-        epoch = self.epochs[key]
-        if epoch.go_on(self._tally(epoch)):
+        """Account for the syncs that need no reading."""
+        state = self.epochs[key]
+        if state.go_on(self._tally(state)):
             self.changed.add(key)
-        if not epoch.ahead:
+        if not state.ahead:
             self._waiting.discard(key)
 
     def count(
         self, key: TopicPartition, span: OffsetRange
     ) -> RangeRequest | None:
         """Return what to read to know how many records wait there."""
-        seen, epoch = self.surveyed.get(key), self.epochs.get(key)
-        if seen is None or epoch is None:
+        seen, state = self.surveyed.get(key), self.epochs.get(key)
+        if seen is None or state is None:
             return None
-        return plan_count(epoch, seen, span)
+        return plan_count(state, seen, span)
 
     def positions(self) -> dict[TopicPartition, int]:
-        """Return where the mirror is, wherever the books are settled."""
+        """Return where the mirror is, wherever nothing waits to be read."""
         return {
             key: position
             for key, seen in self.surveyed.items()
@@ -194,69 +194,69 @@ class SkipTracker:
                     self._begin(key, source.topics[key[0]].id)
                 continue
             self.surveyed[key] = seen
-            epoch = self._epoch(view, key, seen)
-            if epoch.upstream is None and seen.copies_end > 0:
+            state = self._epoch(view, key, seen)
+            if state.upstream is None and seen.copies_end > 0:
                 self.blind += seen.sync is None
-            if seen.log_start > epoch.start_before:
+            if seen.log_start > state.start_before:
                 self._starts.note(key, seen.log_start)
 
     def _epoch(
         self, view: FlowView, key: TopicPartition, seen: PartitionView
     ) -> PartitionState:
-        """Return the books of a partition, new ones if it is another."""
-        epoch = self.epochs.get(key)
-        if epoch is None:
-            epoch = self._begin(key, seen.source_id)
-            epoch.start_before = seen.log_start
+        """Return the state of a partition, a new one if it is another."""
+        state = self.epochs.get(key)
+        if state is None:
+            state = self._begin(key, seen.source_id)
+            state.start_before = seen.log_start
             known = self._partitions
             if begin(
-                epoch,
+                state,
                 seen,
                 appeared=bool(known) and known.get(key[0], 0) <= key[1],
                 unwatched=self.begun and not known,
             ):
-                epoch.since = view.at
-        elif is_another(epoch, seen):
-            epoch = self._begin(key, seen.source_id)
-            epoch.since, epoch.start_before = view.at, seen.log_start
-        if seen.target_id and epoch.target_id is None:
-            epoch.target_id = seen.target_id
+                state.since = view.at
+        elif is_another(state, seen):
+            state = self._begin(key, seen.source_id)
+            state.since, state.start_before = view.at, seen.log_start
+        if seen.target_id and state.target_id is None:
+            state.target_id = seen.target_id
             self.changed.add(key)
-        return epoch
+        return state
 
     def _begin(self, key: TopicPartition, source_id: str) -> PartitionState:
-        epoch = PartitionState(
+        state = PartitionState(
             topic=key[0], partition=key[1], source_id=source_id
         )
-        epoch.noisy = self.marked
-        self.epochs[key] = epoch
+        state.noisy = self.marked
+        self.epochs[key] = state
         self.changed.add(key)
-        return epoch
+        return state
 
     def _queue(self, key: TopicPartition, syncs: Iterable[Sync]) -> None:
-        epoch, seen = self.epochs.get(key), self.surveyed.get(key)
-        if epoch is None or seen is None:
+        state, seen = self.epochs.get(key), self.surveyed.get(key)
+        if state is None or seen is None:
             return
         for sync in syncs:
-            if epoch.since is not None and sync.written_at <= epoch.since:
+            if state.since is not None and sync.written_at <= state.since:
                 continue
             if not is_within(sync, seen):
                 continue
-            if epoch.upstream is None:
-                epoch.begin(sync.upstream, sync.downstream)
+            if state.upstream is None:
+                state.begin(sync.upstream, sync.downstream)
                 self.changed.add(key)
             else:
-                epoch.queue(OffsetPair(sync.upstream, sync.downstream))
+                state.queue(OffsetPair(sync.upstream, sync.downstream))
                 self._waiting.add(key)
 
-    def _tally(self, epoch: PartitionState) -> SkipCounters:
-        return self.tallies.setdefault(epoch.topic, SkipCounters())
+    def _tally(self, state: PartitionState) -> SkipCounters:
+        return self.tallies.setdefault(state.topic, SkipCounters())
 
 
-def _is_about(inquiry: RangeRequest, epoch: PartitionState) -> bool:
-    """Tell whether an answer still fits to the books."""
+def _is_about(inquiry: RangeRequest, state: PartitionState) -> bool:
+    """Return whether an answer still fits the state."""
     return (
-        epoch.source_id == inquiry.source_id
-        and epoch.target_id == inquiry.target_id
-        and epoch.cursor == inquiry.start
+        state.source_id == inquiry.source_id
+        and state.target_id == inquiry.target_id
+        and state.cursor == inquiry.start
     )
