@@ -22,8 +22,7 @@ from .state.documents import VerdictStore
 from .state.history import History
 from .state.maintenance import MaintenanceStore
 from .state.notices import Outbox
-from .web.app import create_app
-from .web.board import LatestReport
+from .web.app import LatestReport, create_app
 from .web.runbook import Runbook
 from .web.server import Server
 from .wiring import (
@@ -102,10 +101,10 @@ def build_agent(
             wire_audit(config, around, starts=audits),
         ]
     )
-    board, prometheus = LatestReport(), PrometheusSink()
+    latest, prometheus = LatestReport(), PrometheusSink()
     sinks: list[Sink] = [
         prometheus,
-        board,
+        latest,
         HistorySink(history),
         LogSink(logger=logger),
     ]
@@ -136,7 +135,7 @@ def build_agent(
         )
     )
     app = create_app(
-        board,
+        latest,
         history,
         prometheus.exposition,
         interval=config.interval,
@@ -159,7 +158,7 @@ def build_agent(
         ),
         workers=wired.workers,
         senders=tuple(senders),
-        board=board,
+        latest=latest,
         database=database,
         server=Server(app, config.web.host, config.web.port)
         if serve

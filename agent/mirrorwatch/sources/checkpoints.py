@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from threading import Lock
 from typing import Any
 
 from confluent_kafka import ConsumerGroupTopicPartitions
@@ -18,6 +17,7 @@ from ..domain.checkpoints import (
 from ..domain.topics import Naming
 from ..exceptions import SourceDeniedError, SourceError
 from ..kafka.admin import TIMEOUT, Cluster
+from ..threads import Latest
 from .mirror_state import MirrorState
 
 __all__ = ["CheckpointsWorker"]
@@ -78,21 +78,17 @@ class CheckpointsWorker:
         self._positions = positions
         self._clock = clock
         self._watch = CheckpointTracker()
-        self._lock = Lock()
-        self._seen: CheckpointsObservation | None = None
+        self._seen = Latest[CheckpointsObservation | None](None)
 
     def step(self) -> None:
-        now = self._clock()
-        seen = self._look(now)
-        with self._lock:
-            self._seen = seen
+        self._seen.set(self._look(self._clock()))
 
     def close(self) -> None:
         """Do nothing: the cluster's connections end with the process."""
 
     def observe(self, now: datetime) -> Sequence[CheckpointsObservation]:
-        with self._lock:
-            return [] if self._seen is None else [self._seen]
+        seen = self._seen.get()
+        return [] if seen is None else [seen]
 
     def _look(self, now: datetime) -> CheckpointsObservation:
         topic = self._positions.optional.get("checkpoints")
@@ -113,7 +109,7 @@ class CheckpointsWorker:
         if self._positions.behind() or not read:
             # One that has just come up says nothing against what was seen.
             still = replace(blank, problems=(STILL_READING,))
-            return replace(self._seen or still, at=now)
+            return replace(self._seen.get() or still, at=now)
         if interval is None or topic.absent:
             why = NO_CONNECTOR if interval is None else NO_TOPIC
             return replace(blank, absent=why)

@@ -406,7 +406,7 @@ class ConnectWorker:
         Knows what configurations mean.
     positions
         Where facts go that the mirror's internal topics do not tell.
-    board
+    state
         Where it is told whether there was an answer.
     facts
         Tells the states of tasks.
@@ -433,7 +433,7 @@ class ConnectWorker:
         api: ConnectApi,
         mirror: ConnectDecoder,
         positions: MirrorState,
-        board: TasksState,
+        state: TasksState,
         facts: TaskFacts,
         restarter: TaskRestarter,
         clock: Callable[[], datetime],
@@ -443,7 +443,7 @@ class ConnectWorker:
         self._api = api
         self._mirror = mirror
         self._positions = positions
-        self._board = board
+        self._state = state
         self._facts = facts
         self._restarter = restarter
         self._clock = clock
@@ -463,12 +463,12 @@ class ConnectWorker:
                 self._details_at = at + DETAILS_EVERY
                 self._ask_details(at)
         except SourceError as e:
-            self._board.note_answer(
+            self._state.answer.set(
                 ConnectAnswer(at=self._answered_at, problem=str(e))
             )
             raise
         self._answered_at = at
-        self._board.note_answer(ConnectAnswer(at=at, version=self._version))
+        self._state.answer.set(ConnectAnswer(at=at, version=self._version))
         self._restart(at)
 
     def close(self) -> None:
@@ -547,7 +547,7 @@ class ConnectWorker:
             for state in self._facts.read(now).states
             if state.state == "FAILED" and state.connector in ours
         ]
-        self._board.note_restarts(self._restarter.restart(failed, now))
+        self._state.restarts.set(self._restarter.restart(failed, now))
 
     def _complain(self, connector: str, error: str) -> None:
         if connector not in self._told:

@@ -176,7 +176,7 @@ class FailedTaskInspector:
         What the mirror's internal topics said.
     facts
         Tells the states of tasks.
-    board
+    state
         Where the findings go.
     clock
         Gives the time.
@@ -194,7 +194,7 @@ class FailedTaskInspector:
         naming: Naming,
         positions: MirrorState,
         facts: TaskFacts,
-        board: TasksState,
+        state: TasksState,
         clock: Callable[[], datetime],
     ) -> None:
         self.name = f"inspector {flow}"
@@ -204,7 +204,7 @@ class FailedTaskInspector:
         self._naming = naming
         self._positions = positions
         self._facts = facts
-        self._board = board
+        self._state = state
         self._clock = clock
         self._done: set[Key] = set()
         self._obstacle = ""
@@ -212,7 +212,14 @@ class FailedTaskInspector:
 
     def step(self) -> None:
         failed = self._failed()
-        self._board.keep_stopped({key[:2] for key in failed})
+        tasks = {key[:2] for key in failed}
+        self._state.stopped.set(
+            {
+                task: stopped
+                for task, stopped in self._state.stopped.get().items()
+                if task in tasks
+            }
+        )
         self._done &= failed.keys()
         if self._current is not None:
             key, stopped, search = self._current
@@ -257,14 +264,14 @@ class FailedTaskInspector:
         stopped = Stopped(
             connector=key[0], task=key[1], partitions=assignment.partitions
         )
-        self._board.note_stopped(stopped)
+        self._note(stopped)
         if TOO_LARGE not in state.trace:
             self._done.add(key)
             return
         try:
             search = self._search(assignment, connector)
         except SourceError as e:
-            self._board.note_stopped(replace(stopped, note=_not_read(e)))
+            self._note(replace(stopped, note=_not_read(e)))
             raise
         self._current = (key, stopped, search)
         self._go_on(key, stopped, search)
@@ -320,7 +327,7 @@ class FailedTaskInspector:
             if not search.finished:
                 search.step()
         except SourceError as e:
-            self._board.note_stopped(replace(stopped, note=_not_read(e)))
+            self._note(replace(stopped, note=_not_read(e)))
             self._finish(key)
             raise
         found = replace(stopped, stuck=tuple(search.found))
@@ -328,7 +335,11 @@ class FailedTaskInspector:
             if not search.found:
                 found = replace(found, note=self._obstacle or _why(search))
             self._finish(key)
-        self._board.note_stopped(found)
+        self._note(found)
+
+    def _note(self, stopped: Stopped) -> None:
+        task = stopped.connector, stopped.task
+        self._state.stopped.set({**self._state.stopped.get(), task: stopped})
 
     def _finish(self, key: Key) -> None:
         self._done.add(key)

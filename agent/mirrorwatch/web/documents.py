@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Self
 
 from .. import __version__
 from ..domain.audit.flow_result import (
@@ -26,16 +27,66 @@ from ..domain.tasks.model import (
 )
 from ..ports import Report
 from ..state.history import Bucket
-from .board import Freshness
 from .runbook import Runbook
 
 __all__ = [
+    "Freshness",
     "details_document",
     "losses_document",
     "night_document",
     "status_document",
     "time_text",
 ]
+
+
+TICKS = 3
+"""Ticks that may be missed: one can be slow, two in a row are an accident,
+three mean that nobody is watching."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Freshness:
+    """Age of the last report."""
+
+    age: timedelta | None
+    """Time since the last report, `None` before the first."""
+
+    limit: timedelta
+    """Age from which a report is too old."""
+
+    @classmethod
+    def of(
+        cls, report: Report | None, now: datetime, interval: timedelta
+    ) -> Self:
+        """Tell how old a report is.
+
+        Parameters
+        ----------
+        report
+            Last report, if there is one.
+        now
+            Current time.
+        interval
+            Time between ticks.
+        """
+        age = None if report is None else now - report.at
+        return cls(age=age, limit=TICKS * interval)
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether the report is younger than three ticks.
+
+        A report from the future is not fresh either: after the clock is set
+        back, the next tick makes a new one.
+        """
+        return self.age is not None and abs(self.age) < self.limit
+
+    @property
+    def status(self) -> str:
+        """One word: ``ok``, ``stale``, or ``starting`` before a report."""
+        if self.age is None:
+            return "starting"
+        return "ok" if self.is_fresh else "stale"
 
 
 def time_text(at: datetime | None) -> str | None:

@@ -15,6 +15,7 @@ from ..domain.topics import Selection, compile_pattern
 from ..kafka.offsets import EndOffsets
 from ..mirrors.mirrormaker2_jmx import WANTED, MirrorMaker2Jmx, Ownership
 from ..ports import InternalTopic, Worker
+from ..sources.canary.encoding import Avro
 from ..sources.canary.source import CanarySettings, CanarySource, CanaryState
 from ..sources.canary.surveyor import CanarySurveyor, ProbeSettler
 from ..sources.canary.worker import CanaryWorker
@@ -29,7 +30,7 @@ from ..sources.jmx.readers import (
     PrometheusReader,
 )
 from ..sources.jmx.rmi import RmiReader
-from ..sources.jmx.source import JmxSource, JmxState, JmxWorker
+from ..sources.jmx.source import JmxReading, JmxSource, JmxWorker
 from ..sources.lag import LagWorker
 from ..sources.latency import LatencySource
 from ..sources.mirror_state import MirrorState
@@ -40,6 +41,7 @@ from ..sources.parity import (
     ParitySettings,
 )
 from ..sources.position import PositionWorker
+from ..sources.registry import Registrar, Registry
 from ..sources.skips import RangeExaminer, SkipsWorker
 from ..sources.survey import SurveyedFlow, SurveyWorker
 from ..sources.tail import Route, Tail
@@ -53,6 +55,7 @@ from ..state.canary import CanaryStore
 from ..state.documents import DocumentStore, StandingStore
 from ..state.position import ResetStore
 from ..state.skips import SkipsStore
+from ..threads import Latest
 from .context import (
     FlowParts,
     WiredParts,
@@ -79,13 +82,26 @@ def wire_canary(parts: FlowParts, around: WiringContext) -> WiredParts:
         return WiredParts()
     settings = _to_settings(flow, around)
     store = CanaryStore(around.database, flow.name)
-    board = CanaryState(store.losses())
+    state = CanaryState()
     registrars: list[Worker] = []
     if flow.canary.format == "avro":
-        from .registrar import wire_registrar  # noqa: PLC0415
-
-        settings, registrar = wire_registrar(flow, around, settings, board)
-        registrars.append(registrar)
+        encoding = Avro()
+        settings = replace(settings, encoding=encoding)
+        registries = {
+            alias: Registry(alias, to_address(around.registries[alias]))
+            for alias in (flow.source, flow.target)
+            if alias in around.registries
+        }
+        registrars.append(
+            Registrar(
+                flow=flow.name,
+                topic=settings.topic,
+                encoding=encoding,
+                source=registries[flow.source],
+                target=registries.get(flow.target),
+                problems=state.schema_problems,
+            )
+        )
     settler = ProbeSettler(
         cluster=around.clusters[flow.source],
         properties=around.properties[flow.source],
@@ -99,7 +115,7 @@ def wire_canary(parts: FlowParts, around: WiringContext) -> WiredParts:
         target=around.clusters[flow.target],
         positions=positions,
         settler=settler,
-        board=board,
+        state=state,
         interval=around.interval,
         clock=around.clock,
     )
@@ -108,7 +124,7 @@ def wire_canary(parts: FlowParts, around: WiringContext) -> WiredParts:
         source=around.properties[flow.source],
         target=around.properties[flow.target],
         store=store,
-        board=board,
+        state=state,
         clock=around.clock,
     )
     return WiredParts(
@@ -116,7 +132,8 @@ def wire_canary(parts: FlowParts, around: WiringContext) -> WiredParts:
         sources=(
             CanarySource(
                 settings=settings,
-                board=board,
+                state=state,
+                losses=store.losses(),
                 lost_window=flow.limits.canary.lost_window,
             ),
             LatencySource(flow.name, flow.target, around.history),
@@ -168,7 +185,7 @@ def wire_jmx(flows: Iterable[FlowParts], around: WiringContext) -> WiredParts:
     StateError
         Raised if the state file cannot be used.
     """
-    board = JmxState()
+    readings: dict[str, Latest[JmxReading]] = {}
     workers: dict[str, JmxWorker] = {}
     sources = []
     for parts in flows:
@@ -180,11 +197,12 @@ def wire_jmx(flows: Iterable[FlowParts], around: WiringContext) -> WiredParts:
             # Flows may share a mirror.
             if url not in workers:
                 address = _to_address(jmx, url, flow.target, around.interval)
+                readings[url] = Latest(JmxReading())
                 workers[url] = JmxWorker(
                     url=url,
                     reader=_to_reader(jmx, address),
                     wanted=WANTED,
-                    board=board,
+                    reading=readings[url],
                     interval=around.interval,
                     timeout=address.timeout,
                     clock=around.clock,
@@ -192,8 +210,7 @@ def wire_jmx(flows: Iterable[FlowParts], around: WiringContext) -> WiredParts:
         sources.append(
             JmxSource(
                 flow=flow.name,
-                urls=jmx.urls,
-                board=board,
+                readings={url: readings[url] for url in jmx.urls},
                 interpret=to_interpreter(flow).metrics,
                 store=DocumentStore(
                     around.database, flow.name, "mirror_errors", ErrorCounters
@@ -253,7 +270,7 @@ def wire_lag(parts: FlowParts, around: WiringContext) -> WiredParts:
         tracker=LagTracker(
             flow=flow.name,
             class_of=_Classes(flow.classes),
-            configs=parts.configs.sources,
+            configs=lambda: parts.configs.get().source,
             estimates=not flow.mirror.exactly_once,
         ),
         positions=parts.positions,
@@ -497,15 +514,15 @@ def wire_tasks(parts: FlowParts, around: WiringContext) -> WiredParts:
     """
     flow, positions = parts.config, parts.positions
     topics = {t.kind: t.name for t in parts.mirror.internal_topics()}
-    board = TasksState()
+    state = TasksState()
     facts = TaskFacts(
         positions=positions,
-        board=board,
+        state=state,
         status=topics.get("status"),
         cluster=flow.target,
         has_rest=flow.mirror.connect is not None,
     )
-    parts.readers.append(UnassignedPartitions(positions, board))
+    parts.readers.append(UnassignedPartitions(positions, state))
     inspector = FailedTaskInspector(
         flow=flow.name,
         source=around.clusters[flow.source],
@@ -514,15 +531,15 @@ def wire_tasks(parts: FlowParts, around: WiringContext) -> WiredParts:
         naming=flow.topic_naming,
         positions=positions,
         facts=facts,
-        board=board,
+        state=state,
         clock=around.clock,
     )
     source = TasksSource(
-        flow=flow.name, positions=positions, facts=facts, board=board
+        flow=flow.name, positions=positions, facts=facts, state=state
     )
     workers: tuple[Worker, ...] = (inspector,)
     if flow.mirror.connect is not None:
-        worker = _wire_connect(parts, around, board, facts)
+        worker = _wire_connect(parts, around, state, facts)
         workers = (inspector, worker)
     return WiredParts(workers=workers, sources=(source,))
 
@@ -530,7 +547,7 @@ def wire_tasks(parts: FlowParts, around: WiringContext) -> WiredParts:
 def _wire_connect(
     parts: FlowParts,
     around: WiringContext,
-    board: TasksState,
+    state: TasksState,
     facts: TaskFacts,
 ) -> ConnectWorker:
     flow, connect = parts.config, parts.config.mirror.connect
@@ -543,7 +560,7 @@ def _wire_connect(
         api=api,
         mirror=parts.mirror,
         positions=parts.positions,
-        board=board,
+        state=state,
         facts=facts,
         restarter=TaskRestarter(
             api,

@@ -121,9 +121,7 @@ class World:
             )
         )
         if source is not None:
-            self.parity.note_hidden(
-                dict.fromkeys(self.parity.missing(), False)
-            )
+            self.parity.hidden.set(dict.fromkeys(self.parity.missing(), False))
         return self.verdict()
 
     def verdict(self) -> Verdict:

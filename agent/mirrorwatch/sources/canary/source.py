@@ -1,10 +1,8 @@
 """What the tick sees of the canary. Never waits for anything."""
 
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from threading import Lock
 
 from ...domain.canary.model import (
     CanarySurvey,
@@ -20,6 +18,7 @@ from ...domain.observations import (
     Problem,
 )
 from ...domain.report import Flow
+from ...threads import Latest, Mailbox
 from .encoding import Encoding, Json
 
 __all__ = [
@@ -41,7 +40,7 @@ GAPS_KEPT = 20
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CanarySnapshot:
-    """What the canary knew when it last wrote its books."""
+    """What the canary knew when it last saved its ledgers."""
 
     at: datetime
     partitions: tuple[CanaryPartition, ...]
@@ -50,98 +49,45 @@ class CanarySnapshot:
     blind: bool
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class CanaryState:
-    """Holds what passes between the canary, the surveyor and the tick."""
+    """What passes between the threads of one flow's canary."""
 
-    def __init__(self, losses: Iterable[Loss] = ()) -> None:
-        self._lock = Lock()
-        self._seen: CanarySnapshot | None = None
-        self._surveys: list[CanarySurvey] = []
-        self._survey: CanarySurvey | None = None
-        self._gaps: deque[OffsetGap] = deque(maxlen=GAPS_KEPT)
-        self._arrivals: deque[ProbeArrival] = deque(maxlen=ARRIVALS_KEPT)
-        self._losses = list(losses)
-        self._send_trouble: Problem | None = None
-        self._schema_problems: tuple[Problem, ...] = ()
+    snapshot: Latest[CanarySnapshot | None] = field(
+        default_factory=lambda: Latest(None)
+    )
+    """From the worker, as everything that it saves."""
 
-    def tell(self, survey: CanarySurvey) -> None:
-        """Hand a survey to the canary."""
-        with self._lock:
-            self._surveys.append(survey)
-            self._survey = survey
+    arrivals: Mailbox[ProbeArrival] = field(
+        default_factory=lambda: Mailbox(limit=ARRIVALS_KEPT)
+    )
+    """Live arrivals, from the worker to the tick."""
 
-    def take_surveys(self) -> list[CanarySurvey]:
-        """Take the surveys that came since the last call."""
-        with self._lock:
-            taken, self._surveys = self._surveys, []
-            return taken
+    losses: Mailbox[Loss] = field(default_factory=Mailbox)
+    """Proved losses, from the worker to the tick."""
 
-    def note_gap(self, gap: OffsetGap) -> None:
-        """Ask for a look at source offsets that the canary did not write."""
-        with self._lock:
-            self._gaps.append(gap)
+    gaps: Mailbox[OffsetGap] = field(
+        default_factory=lambda: Mailbox(limit=GAPS_KEPT)
+    )
+    """Source offsets that the canary did not write, for the surveyor."""
 
-    def take_gaps(self) -> list[OffsetGap]:
-        """Take the gaps that came since the last call."""
-        with self._lock:
-            taken = list(self._gaps)
-            self._gaps.clear()
-            return taken
+    send_problem: Latest[Problem | None] = field(
+        default_factory=lambda: Latest(None)
+    )
+    """Why the last send failed, `None` if it did not."""
 
-    def note_send(self, trouble: Problem | None) -> None:
-        """Note why the last send failed, `None` if it did not."""
-        with self._lock:
-            self._send_trouble = trouble
+    surveys: Mailbox[CanarySurvey] = field(default_factory=Mailbox)
+    """From the surveyor to the worker."""
 
-    def note_schemas(self, problems: Iterable[Problem]) -> None:
-        """Note what is wrong with the probe's schema, if anything."""
-        with self._lock:
-            self._schema_problems = tuple(problems)
+    survey: Latest[CanarySurvey | None] = field(
+        default_factory=lambda: Latest(None)
+    )
+    """The last of them."""
 
-    def publish(
-        self,
-        seen: CanarySnapshot,
-        arrivals: Iterable[ProbeArrival],
-        losses: Iterable[Loss],
-    ) -> None:
-        """Let others see what has been written down."""
-        with self._lock:
-            self._seen = seen
-            self._arrivals.extend(arrivals)
-            self._losses.extend(losses)
-
-    def seen(self) -> CanarySnapshot | None:
-        """Return what the canary knows, `None` if it has not begun."""
-        with self._lock:
-            return self._seen
-
-    def survey(self) -> CanarySurvey | None:
-        """Return the last survey."""
-        with self._lock:
-            return self._survey
-
-    def send_trouble(self) -> Problem | None:
-        """Return why the last send failed, `None` if it did not."""
-        with self._lock:
-            return self._send_trouble
-
-    def schema_problems(self) -> tuple[Problem, ...]:
-        """Return what is wrong with the probe's schema."""
-        with self._lock:
-            return self._schema_problems
-
-    def take_arrivals(self) -> tuple[ProbeArrival, ...]:
-        """Take the live arrivals since the last call."""
-        with self._lock:
-            taken = tuple(self._arrivals)
-            self._arrivals.clear()
-            return taken
-
-    def recent_losses(self, since: datetime) -> tuple[Loss, ...]:
-        """Return the losses proved since a time; forget the older ones."""
-        with self._lock:
-            self._losses = [x for x in self._losses if x.proved_at >= since]
-            return tuple(self._losses)
+    schema_problems: Latest[tuple[Problem, ...]] = field(
+        default_factory=lambda: Latest(())
+    )
+    """What is wrong with the probe's schema, from the registrar."""
 
 
 Headers = Callable[[ProbeMessage], list[tuple[str, str | bytes | None]]]
@@ -210,8 +156,10 @@ class CanarySource:
     ----------
     settings
         What the canary was told.
-    board
+    state
         What the canary and the surveyor left there.
+    losses
+        Those of earlier runs.
     lost_window
         How long losses are reported by name.
     """
@@ -220,20 +168,22 @@ class CanarySource:
         self,
         *,
         settings: CanarySettings,
-        board: CanaryState,
+        state: CanaryState,
+        losses: Iterable[Loss],
         lost_window: timedelta,
     ) -> None:
         self.name = f"canary {settings.flow.name}"
         self._settings = settings
-        self._board = board
+        self._state = state
+        self._losses = list(losses)
         self._lost_window = lost_window
 
     def observe(self, now: datetime) -> Sequence[CanaryObservation]:
-        seen, survey = self._board.seen(), self._board.survey()
+        seen, survey = self._state.snapshot.get(), self._state.survey.get()
         if seen is None:
             return []
         problems = [
-            *self._board.schema_problems(),
+            *self._state.schema_problems.get(),
             *seen.problems,
             *(survey.problems if survey else ()),
         ]
@@ -241,9 +191,15 @@ class CanarySource:
             problems.append(
                 Problem.unknown("The clusters have not been asked yet")
             )
-        trouble = self._board.send_trouble()
-        if trouble is not None:
-            problems.append(trouble)
+        send_problem = self._state.send_problem.get()
+        if send_problem is not None:
+            problems.append(send_problem)
+        since = now - self._lost_window
+        self._losses = [
+            loss
+            for loss in (*self._losses, *self._state.losses.take_all())
+            if loss.proved_at >= since
+        ]
         return [
             CanaryObservation(
                 flow=self._settings.flow.name,
@@ -251,8 +207,8 @@ class CanarySource:
                 topic=self._settings.topic,
                 remote_topic=self._settings.remote_topic,
                 partitions=seen.partitions,
-                arrivals=self._board.take_arrivals(),
-                losses=self._board.recent_losses(now - self._lost_window),
+                arrivals=self._state.arrivals.take_all(),
+                losses=tuple(self._losses),
                 problems=tuple(dict.fromkeys(problems)),
                 blind=seen.blind,
             )

@@ -203,7 +203,7 @@ class CanaryWorker:
         librdkafka properties of the clusters.
     store
         Where the books are kept.
-    board
+    state
         Where other threads see what the canary knows.
     clock
         Gives the time.
@@ -224,12 +224,12 @@ class CanaryWorker:
         source: Mapping[str, str],
         target: Mapping[str, str],
         store: CanaryStore,
-        board: CanaryState,
+        state: CanaryState,
         clock: Callable[[], datetime],
     ) -> None:
         self.name = f"canary {settings.flow.name}"
         self._settings = settings
-        self._board = board
+        self._state = state
         self._clock = clock
         self._keeper = LedgerKeeper(settings, store)
         self._sender = CanaryProducer(source, settings, self._hear)
@@ -263,7 +263,7 @@ class CanaryWorker:
         self._receiver.close()
 
     def _step(self) -> None:
-        for survey in self._board.take_surveys():
+        for survey in self._state.surveys.take_all():
             self._follow(survey)
         now = self._clock()
         if now >= self._send_at:
@@ -342,10 +342,10 @@ class CanaryWorker:
         return limit is not None and size <= limit and now >= self._sized_at
 
     def _hear(self, outcome: SendResult) -> None:
-        self._board.note_send(_to_problem(outcome, self._settings))
+        self._state.send_problem.set(_to_problem(outcome, self._settings))
         gap = self._keeper.hear(outcome, self._clock())
         if gap is not None:
-            self._board.note_gap(gap)
+            self._state.gaps.put(gap)
 
     def _save(self, now: datetime) -> None:
         looked = self._receiver.caught_up and bool(self._reading)
@@ -363,17 +363,21 @@ class CanaryWorker:
         if self._receiver.problem is not None:
             problems.append(Problem.unknown(self._receiver.problem))
         books = self._keeper.books
-        seen = CanarySnapshot(
-            at=now,
-            partitions=tuple(
-                ledger.snapshot(warming=books.is_warming(ledger, now))
-                for _, ledger in sorted(books.ledgers.items())
-            ),
-            doubts=tuple(books.doubts()),
-            problems=tuple(problems),
-            blind=self._receiver.problem is not None,
+        self._state.arrivals.put(*arrivals)
+        self._state.losses.put(*losses)
+        # Last: what it counts is there to be taken.
+        self._state.snapshot.set(
+            CanarySnapshot(
+                at=now,
+                partitions=tuple(
+                    ledger.snapshot(warming=books.is_warming(ledger, now))
+                    for _, ledger in sorted(books.ledgers.items())
+                ),
+                doubts=tuple(books.doubts()),
+                problems=tuple(problems),
+                blind=self._receiver.problem is not None,
+            )
         )
-        self._board.publish(seen, arrivals, losses)
 
 
 def _to_problem(
