@@ -15,9 +15,7 @@ ENV UV_PROJECT_ENVIRONMENT=/opt/mirrorwatch \
 COPY pyproject.toml uv.lock ./
 RUN uv sync --frozen --no-default-groups --no-install-project
 COPY README.md LICENSE ./
-COPY agent ./agent
-COPY alerts ./alerts
-COPY dashboards ./dashboards
+COPY agent/mirrorwatch ./agent/mirrorwatch
 COPY docs/runbook.md ./docs/runbook.md
 RUN uv sync --frozen --no-default-groups --no-editable
 

@@ -42,7 +42,7 @@ LEAVES."""
 UNRULED = {"factory", "cli"}
 """Parts that may import everything."""
 
-LEAVES = {"exceptions", "clock", "bundled_files", "threads"}
+LEAVES = {"exceptions", "clock", "bundled_files", "secrets", "threads"}
 """Parts that everything but the domain may import."""
 
 BESIDE = ("alerting", "dashboards", "lab", "promotion")

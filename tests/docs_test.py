@@ -3,6 +3,8 @@
 import ast
 import re
 import shlex
+import subprocess
+import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -18,7 +20,10 @@ from mirrorwatch.config import Config
 from mirrorwatch.domain.catalogue import CATALOGUE
 from mirrorwatch.domain.checks import CHECKS
 from mirrorwatch.domain.report import Health
+from mirrorwatch_lab import jmx, registry
+from mirrorwatch_lab.process import KAFKA_VERSIONS
 from tests.support.builders import NOON
+from tests.support.programs import program
 from tests.support.stage import SetClock, Stage
 
 ROOT = Path(__file__).parent.parent
@@ -26,6 +31,8 @@ PACKAGE = ROOT / "agent" / "mirrorwatch"
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md"]
 PAGES += sorted((ROOT / "docs").glob("*.md"))
 README = PAGES[0].read_text(encoding="utf-8")
+INSTALLATION = (ROOT / "docs" / "installation.md").read_text("utf-8")
+VERDICTS = (ROOT / "docs" / "verdicts.md").read_text(encoding="utf-8")
 RUNBOOK = (ROOT / "docs" / "runbook.md").read_text(encoding="utf-8")
 
 REASONS = (
@@ -37,6 +44,9 @@ REASONS = (
     *("kafka", "sources", "state/database.py"),
 )
 """Where the sentences come from that a person on call reads."""
+
+DEBIANS = {"promtool": ("2.42",), "amtool": ("0.25",)}
+"""Versions of what `.ci/run` installs, and Debian 12 has."""
 
 SENTENCE = 20
 """Shortest piece of text that is looked for: less is a word or a name."""
@@ -89,7 +99,8 @@ def test_make_targets_in_the_docs_exist(page: Path) -> None:
 def test_metrics_in_the_docs_are_exported(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     named = set(re.findall(r"\bmirrorwatch_[a-z_]+\b", text))
-    named -= {"mirrorwatch_audit"}  # the package
+    named -= {folder.name for folder in PACKAGE.parent.iterdir()}
+    named -= {"mirrorwatch_audit"}
     assert named <= {metric.name for metric in CATALOGUE}
 
 
@@ -112,7 +123,8 @@ def test_the_help_names_every_command_and_the_version_is_told() -> None:
 
 
 def test_the_configuration_in_the_readme_can_be_used(tmp_path: Path) -> None:
-    smallest, in_container = _blocks(README, "yaml")
+    (smallest,) = _blocks(README, "yaml")
+    (in_container,) = _blocks(INSTALLATION, "yaml")
     file = tmp_path / "mirrorwatch.yaml"
     file.write_text(smallest + in_container, encoding="utf-8")
     result = CliRunner().invoke(main, ["check-config", "--config", str(file)])
@@ -130,21 +142,107 @@ def test_the_readme_needs_no_more_than_what_is_required() -> None:
     )
 
 
-def test_the_readme_has_the_words_of_the_verdicts() -> None:
-    table = re.findall(r"^\| `(\w+)` \| (-?\d) \|", README, re.MULTILINE)
+def test_the_filter_in_the_readme_lets_the_canary_pass() -> None:
+    flow = Config.from_mapping(
+        yaml.safe_load(_blocks(README, "yaml")[0])
+    ).flows[0]
+    assert re.fullmatch("|".join(flow.topics.include), flow.canary.topic)
+    pattern = r'^(.) *topicsPattern: "(.+)"$'
+    (diff,) = _blocks(README, "diff")
+    before, after = re.findall(pattern, diff, re.MULTILINE)
+    assert (before[0], after[0]) == ("-", "+")
+    assert after[1] == "|".join(flow.topics.include)
+    assert not re.fullmatch(before[1], flow.canary.topic)
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.split()) <= 900
+
+
+def test_the_words_of_the_verdicts_are_explained() -> None:
+    table = re.findall(r"^\| `(\w+)` \| (-?\d) \|", VERDICTS, re.MULTILINE)
     assert table == [(health.label, str(health.value)) for health in Health]
 
 
-def test_the_readme_has_every_address() -> None:
+def test_every_address_is_explained() -> None:
     app = Stage(clock=SetClock(NOON)).app
     routes = {r.path for r in app.routes if isinstance(r, Route)}
-    rows = re.findall(r"^\| `(/[^?`]*)[^|]* \|", README, re.MULTILINE)
+    rows = re.findall(r"^\| `(/[^?`]*)[^|]* \|", VERDICTS, re.MULTILINE)
     assert set(rows) == routes
 
 
-def test_the_readme_has_every_check() -> None:
+def test_every_check_is_explained() -> None:
     for check in CHECKS:
-        assert f"\n| `{check}` | " in README
+        assert f"\n| `{check}` | " in VERDICTS
+
+
+def test_the_readme_leads_to_every_page() -> None:
+    linked = set(re.findall(r"\]\(docs/([\w-]+\.md)\)", README))
+    assert linked == {page.name for page in (ROOT / "docs").glob("*.md")}
+
+
+def test_the_supported_versions_are_those_of_the_tests() -> None:
+    _, _, table = INSTALLATION.partition("| --- | --- | --- |\n| Python")
+    rows = re.findall(
+        r"^\| ([^|]+) \| ([\d., -]+) \| ", "| Python" + table, re.MULTILINE
+    )
+    named = {name: tuple(versions.split(", ")) for name, versions in rows}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    spark = project["project"]["optional-dependencies"]["spark"]
+    servers = (ROOT / "tests" / "servers" / "build.sh").read_text("utf-8")
+    influxdb = re.findall(r"main\.version=v?([\d.]+)", servers)
+    ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    requires = project["project"]["requires-python"]
+    assert named == {
+        "Python": (requires.removeprefix(">="),),
+        "Apache Kafka brokers": KAFKA_VERSIONS,
+        "MirrorMaker 2, dedicated and on Kafka Connect": KAFKA_VERSIONS,
+        "Strimzi": ("-",),
+        "Apache Spark": tuple(
+            pin.removeprefix("pyspark==")
+            for pin in spark
+            if pin.startswith("pyspark")
+        ),
+        "Java": tuple(re.findall(r"openjdk-(\d+)-jre-headless", ci)),
+        "InfluxDB": tuple(sorted(influxdb, reverse=True)),
+        "Prometheus": DEBIANS["promtool"],
+        "Alertmanager": DEBIANS["amtool"],
+        "Schema registry": (registry.ARTIFACT.version,),
+        "JMX exporter": (jmx.EXPORTER.version,),
+        "Grafana": ("-",),
+        "Chronograf": ("-",),
+        "Kapacitor": ("-",),
+    }
+
+
+@pytest.mark.parametrize("name", DEBIANS)
+def test_debians_programs_are_of_the_supported_version(name: str) -> None:
+    ran = subprocess.run(
+        [program(name), "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    if "debian" not in (told := ran.stdout + ran.stderr):
+        pytest.skip(f"{name} is not Debian's: {told.partition(chr(10))[0]}")
+    (supported,) = DEBIANS[name]
+    assert f"version {supported}." in told
+
+
+def test_the_guide_leads_to_code_that_is_there() -> None:
+    guide = (ROOT / "docs" / "development.md").read_text(encoding="utf-8")
+    rows = re.findall(
+        r"^\| [^|]+ \| `([\w/]+\.py)` \| (?:`(\w+)`)?", guide, re.MULTILINE
+    )
+    assert rows
+    for file, name in rows:
+        text = (PACKAGE / file).read_text(encoding="utf-8")
+        assert re.search(rf"^(class |def )?{name}\b", text, re.MULTILINE), file
+    steps = re.findall(r"^\d\. `([\w/]+\.py)`", guide, re.MULTILINE)
+    named = {step for step in steps if not re.search("[A-Z]{2}", step)}
+    assert {"domain/checks.py", "config/sinks.py"} <= named
+    for file in named:
+        assert (PACKAGE / file).exists(), file
 
 
 def test_the_runbook_has_a_section_for_every_check() -> None:

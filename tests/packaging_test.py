@@ -5,10 +5,12 @@ import json
 import re
 import subprocess
 import sys
+import sysconfig
 import threading
 import tomllib
+import venv
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -16,84 +18,236 @@ from pathlib import Path
 import pytest
 import yaml
 
+from mirrorwatch.cli.root import COMMANDS
+
 ROOT = Path(__file__).parent.parent
-AGENT = ROOT / "agent"
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 
+SMALLEST = """\
+clusters:
+  summit: {kafka: {bootstrap.servers: "kafka.summit.example:9092"}}
+  ldf: {kafka: {bootstrap.servers: "kafka.ldf.example:9092"}}
+flows: [{source: summit, target: ldf}]
+"""
+
+Agent = Callable[..., subprocess.CompletedProcess[str]]
+"""Calls ``mirrorwatch`` with arguments."""
+
+
+PACKAGES = {
+    "mirrorwatch": ("agent/mirrorwatch", "sparkjobs/mirrorwatch_audit"),
+    "mirrorwatch-lab": ("agent/mirrorwatch_lab",),
+    "mirrorwatch-promotion": ("agent/mirrorwatch_promotion",),
+}
+"""Folders of each package's code. The generators of dashboards and alerts
+are in none: what they write is."""
+
+DATA = {
+    "mirrorwatch": {
+        "mirrorwatch/share/docs/runbook.md": "docs/runbook.md",
+    },
+    "mirrorwatch-lab": {"mirrorwatch_lab/LICENSE": "LICENSE"},
+    "mirrorwatch-promotion": {
+        "mirrorwatch_promotion/LICENSE": "LICENSE",
+        **{
+            f"mirrorwatch_promotion/share/{name}": name
+            for kind in ("alerts", "dashboards")
+            for file in (ROOT / kind).rglob("*")
+            if file.is_file()
+            for name in [file.relative_to(ROOT).as_posix()]
+        },
+    },
+}
+"""What else a wheel has, and where it is kept."""
+
+packages = pytest.mark.parametrize("package", PACKAGES)
+
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
-    folder = tmp_path_factory.mktemp("wheel")
-    subprocess.run(
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Every wheel, by its package."""
+    made = {}
+    for package, (first, *_) in PACKAGES.items():
+        folder = tmp_path_factory.mktemp("wheel")
+        subprocess.run(
+            [
+                *(sys.executable, "-m", "hatchling", "build"),
+                *("--target", "wheel", "--directory", str(folder)),
+            ],
+            cwd=ROOT if package == "mirrorwatch" else ROOT / first,
+            check=True,
+            capture_output=True,
+            timeout=600,
+        )
+        (made[package],) = folder.glob("*.whl")
+    return made
+
+
+def _names(wheel: Path) -> set[str]:
+    return set(zipfile.ZipFile(wheel).namelist())
+
+
+@packages
+def test_a_wheel_has_the_files_of_its_package_and_no_others(
+    wheels: dict[str, Path], package: str
+) -> None:
+    listed = subprocess.run(
         [
-            *(sys.executable, "-m", "hatchling", "build"),
-            *("--target", "wheel", "--directory", str(folder)),
+            *("git", "ls-files", "--cached", "--others"),
+            *("--exclude-standard", *PACKAGES[package]),
         ],
         cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout.split()
+    if not listed:
+        pytest.skip("not a git checkout: nothing says what belongs to it")
+    code = {
+        name.partition("/")[2]
+        for name in listed
+        # One that was just deleted is still in git's index.
+        if not name.endswith("pyproject.toml") and (ROOT / name).exists()
+    }
+    found = {n for n in _names(wheels[package]) if ".dist-info/" not in n}
+    assert found == code | {*DATA[package]}
+
+
+@packages
+def test_a_wheel_has_what_is_kept_elsewhere_unchanged(
+    wheels: dict[str, Path], package: str
+) -> None:
+    with zipfile.ZipFile(wheels[package]) as wheel:
+        for name, kept in DATA[package].items():
+            assert wheel.read(name) == (ROOT / kept).read_bytes(), name
+
+
+def test_the_wheels_have_what_is_not_code(wheels: dict[str, Path]) -> None:
+    assert {
+        "mirrorwatch/py.typed",
+        "mirrorwatch/web/runbook.html",
+        "mirrorwatch/web/static/index.html",
+        "mirrorwatch/web/static/vendor/uplot/LICENSE",
+        "mirrorwatch/sources/canary/probe.avsc",
+        "mirrorwatch_audit/report/report.html.j2",
+        "mirrorwatch_audit/report/report.css",
+    } <= _names(wheels["mirrorwatch"])
+    assert {
+        "mirrorwatch_lab/jars/kafka-4.3.1.txt",
+        "mirrorwatch_lab/jars/kafka-3.9.2.txt",
+    } <= _names(wheels["mirrorwatch-lab"])
+    shipped = {
+        name.split("/")[2]
+        for name in DATA["mirrorwatch-promotion"]
+        if "/share/" in name
+    }
+    assert shipped == {"alerts", "dashboards"}
+
+
+@packages
+def test_a_wheel_puts_nothing_beside_its_packages(
+    wheels: dict[str, Path], package: str
+) -> None:
+    tops = {name.partition("/")[0] for name in _names(wheels[package])}
+    code = {folder.partition("/")[2] for folder in PACKAGES[package]}
+    name = package.replace("-", "_")
+    version = PROJECT["project"]["version"]
+    assert tops == {*code, f"{name}-{version}.dist-info"}
+
+
+def test_the_packages_are_of_one_version_and_ask_for_it() -> None:
+    version = PROJECT["project"]["version"]
+    for package in {*PACKAGES} - {"mirrorwatch"}:
+        (folder,) = PACKAGES[package]
+        text = (ROOT / folder / "pyproject.toml").read_text("utf-8")
+        project = tomllib.loads(text)["project"]
+        assert project["version"] == version
+        assert f"mirrorwatch=={version}" in project["dependencies"]
+        extra = package.removeprefix("mirrorwatch-")
+        assert PROJECT["project"]["optional-dependencies"][extra] == [package]
+    members = PROJECT["tool"]["uv"]["workspace"]["members"]
+    assert {folder for (folder, *_) in PACKAGES.values()} - {
+        "agent/mirrorwatch"
+    } == {*members}
+
+
+def test_the_lock_names_the_public_index_only() -> None:
+    lock = (ROOT / "uv.lock").read_text(encoding="utf-8")
+    assert {*re.findall(r"https?://[^/\"]+", lock)} == {
+        "https://files.pythonhosted.org",
+        "https://pypi.org",
+    }
+
+
+@pytest.fixture(scope="module")
+def agent(
+    wheels: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
+) -> Agent:
+    """`mirrorwatch` of an environment that has only the agent's wheel."""
+    folder = tmp_path_factory.mktemp("installed")
+    venv.create(folder / "venv", with_pip=True)
+    python = folder / "venv" / "bin" / "python"
+    subprocess.run(
+        [
+            *(python, "-m", "pip", "install", "--quiet", "--no-index"),
+            *("--no-deps", wheels["mirrorwatch"]),
+        ],
         check=True,
         capture_output=True,
         timeout=600,
     )
-    (file,) = folder.glob("*.whl")
-    return zipfile.ZipFile(file)
+
+    def call(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [python.with_name("mirrorwatch"), *words],
+            # What the agent depends on, as it is here. What is installed
+            # here for development (.pth files) is not found by this.
+            env={"PYTHONPATH": sysconfig.get_path("purelib")},
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+
+    return call
 
 
-def test_the_wheel_has_every_file_of_the_package(
-    wheel: zipfile.ZipFile,
+@pytest.mark.slow
+def test_the_agent_runs_without_the_other_packages(
+    agent: Agent, tmp_path: Path
 ) -> None:
-    tracked = subprocess.run(
-        ["git", "ls-files", "agent/mirrorwatch"],  # noqa: S607 - from PATH
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.split()
-    if not tracked:
-        pytest.skip("not a git checkout: nothing says what belongs to it")
-    package = {name.removeprefix("agent/") for name in tracked}
-    assert package <= set(wheel.namelist())
+    assert agent("--version").stdout == f"{PROJECT['project']['version']}\n"
+    _, _, below = agent("--help").stdout.partition("Commands:\n")
+    commands, _, _ = below.partition("\n\n")
+    listed = {*re.findall(r"^  ([a-z-]+) ", commands, re.MULTILINE)}
+    assert listed == {n for n, c in COMMANDS.items() if not c.package}
+    config = tmp_path / "config.yaml"
+    config.write_text(SMALLEST, encoding="utf-8")
+    checked = agent("check-config", "--config", str(config))
+    assert checked.returncode == 0, checked.stderr
+    assert "can be used" in " ".join(checked.stdout.split())
 
 
-def test_the_wheel_has_what_is_not_code(wheel: zipfile.ZipFile) -> None:
-    names = set(wheel.namelist())
-    assert {
-        "mirrorwatch/py.typed",
-        "mirrorwatch/share/docs/runbook.md",
-        "mirrorwatch/web/runbook.html",
-        "mirrorwatch/web/static/index.html",
-        "mirrorwatch/web/static/vendor/uplot/LICENSE",
-        "mirrorwatch_lab/jars/kafka-4.3.1.txt",
-        "mirrorwatch_lab/jars/kafka-3.9.2.txt",
-        "mirrorwatch/sources/canary/probe.avsc",
-        "mirrorwatch_audit/report/report.html.j2",
-        "mirrorwatch_audit/report/report.css",
-    } <= names
-
-
-@pytest.mark.parametrize("kind", ["alerts", "dashboards"])
-def test_the_wheel_has_what_is_pushed_to_servers(
-    wheel: zipfile.ZipFile, kind: str
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("command", "package"),
+    [
+        ("alerts", "mirrorwatch-promotion"),
+        ("dashboards", "mirrorwatch-promotion"),
+        ("demo", "mirrorwatch-lab"),
+        ("lab", "mirrorwatch-lab"),
+    ],
+)
+def test_a_command_whose_package_is_missing_names_it(
+    agent: Agent, command: str, package: str
 ) -> None:
-    kept = {
-        file.relative_to(ROOT).as_posix()
-        for file in (ROOT / kind).rglob("*")
-        if file.is_file()
-    }
-    assert kept
-    assert {f"mirrorwatch/share/{name}" for name in kept} <= set(
-        wheel.namelist()
-    )
-
-
-def test_the_wheel_puts_nothing_beside_the_packages(
-    wheel: zipfile.ZipFile,
-) -> None:
-    tops = {name.partition("/")[0] for name in wheel.namelist()}
-    version = PROJECT["project"]["version"]
-    packages = {"mirrorwatch", "mirrorwatch_audit"}
-    packages |= {"mirrorwatch_lab", "mirrorwatch_promotion"}
-    assert tops == {*packages, f"mirrorwatch-{version}.dist-info"}
+    result = agent(command, "--help")
+    assert result.returncode == 2
+    (line,) = result.stderr.splitlines()
+    needs = f"mirrorwatch {command} needs the package {package}: "
+    assert line.startswith(f"Error: {needs}pip install {package}")
 
 
 def test_the_image_is_made_of_files_that_are_there_and_sent() -> None:
@@ -106,7 +260,7 @@ def test_the_image_is_made_of_files_that_are_there_and_sent() -> None:
         if name == "COPY" and "--from" not in words
         for source in words.split()[:-1]
     ]
-    assert "agent" in copied
+    assert "agent/mirrorwatch" in copied
     for source in copied:
         assert (ROOT / source.removeprefix("./")).exists(), source
         assert any(fnmatch.fnmatch(source, name) for name in sent), source

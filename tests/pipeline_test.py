@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 import structlog
 from structlog.testing import capture_logs
 
-from mirrorwatch.domain.checks import CHECKS, FlowLimits
+from mirrorwatch.domain.checks import CHECKS
 from mirrorwatch.domain.observations import Observation
 from mirrorwatch.domain.report import Health, MaintenanceWindow
 from mirrorwatch.exceptions import (
@@ -84,7 +84,7 @@ def pipeline(
 ) -> Pipeline:
     return Pipeline(
         flows=[FLOW],
-        limits={FLOW.name: FlowLimits()},
+        limits={FLOW.name: {}},
         sources=sources,
         sinks=sinks,
         verdicts=VerdictStore(database or Database(None)),

@@ -9,17 +9,11 @@ from typing import Any
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
+from .secrets import smells_secret
+
 __all__ = ["configure_logging", "redact_secrets"]
 
 REDACTED = "***"
-
-SECRET_KEY = re.compile(
-    r"passw|secret|token|credential|authori[sz]ation|api[._-]?key"
-    r"|private|jaas|key[._]pem|cookie",
-    re.IGNORECASE,
-)
-"""Names of values that must not be seen. Rather one too many: a record's
-``key`` is fine, ``sasl.jaas.config`` and ``ssl.key.pem`` are not."""
 
 USER_IN_URL = re.compile(r"(?<=://)[^/\s@]+(?=@)")
 """The user and password of an address."""
@@ -80,7 +74,7 @@ def redact_secrets(
 
 
 def _redacted(key: str, value: Any) -> Any:
-    if SECRET_KEY.search(key):
+    if smells_secret(key, in_data=True):
         return REDACTED
     match value:
         case str():

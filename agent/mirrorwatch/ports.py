@@ -1,16 +1,19 @@
 """The seams: what a source, a sink and a report are."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal, Protocol
 
+from .domain.bottleneck.model import MBean, MBeanQuery, MirrorMetrics
 from .domain.mirror_records import MirrorFact
 from .domain.observations import Observation
 from .domain.report import Flow, Health, MaintenanceWindow, Verdict, worst
+from .domain.topics import Naming, Selection
 
-__all__ = ["AgentState", "InternalTopic", "Mirror", "Report", "Sink"]
-__all__ += ["Source", "Worker"]
+__all__ = ["AgentState", "InternalTopic", "Mirror", "MirrorJmx"]
+__all__ += ["MirrorSettings", "Report", "Sink", "Source", "Worker"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,6 +84,44 @@ class InternalTopic:
     suffers where it is absent or refused."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MirrorSettings:
+    """How the mirror of one flow is configured, whatever program it is."""
+
+    source_alias: str
+    """The mirror's alias of the source."""
+
+    target_alias: str
+    """The mirror's alias of the target."""
+
+    naming: Naming
+    """The mirror's replication policy."""
+
+    selection: Selection
+    """Source topics that the flow carries."""
+
+    separator: str = "."
+    """Separator in the names of the mirror's own topics."""
+
+    dedicated: bool = True
+    """Whether it runs on its own and not on a Connect cluster."""
+
+    connectors: tuple[str, ...] = ()
+    """Connectors of this flow; empty for all that read the source alias."""
+
+    syncs_location: Literal["source", "target"] = "source"
+    """Cluster of the flow that holds the offset syncs."""
+
+    topics: Mapping[str, str | None] = field(default_factory=dict)
+    """Configured names of internal topics, by kind."""
+
+    max_in_flight: int | None = None
+    """Overrides what the mirror's own configuration says."""
+
+    classes: Mapping[str, re.Pattern[str]] = field(default_factory=dict)
+    """Pattern of the source topics in each class; the first one counts."""
+
+
 class Mirror(Protocol):
     """Knows one mirror's internal topics."""
 
@@ -107,6 +148,25 @@ class Mirror(Protocol):
         ------
         ValueError
             Raised if the record is not of the known layout.
+        """
+        ...
+
+
+class MirrorJmx(Protocol):
+    """Knows one mirror's JMX metrics."""
+
+    @property
+    def wanted(self) -> Sequence[MBeanQuery]:
+        """MBeans that every process of the mirror is asked for."""
+        ...
+
+    def metrics(self, read: Mapping[str, Sequence[MBean]]) -> MirrorMetrics:
+        """Return the metrics of one flow.
+
+        Parameters
+        ----------
+        read
+            MBeans by the address of the process.
         """
         ...
 

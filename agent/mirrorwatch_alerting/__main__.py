@@ -4,11 +4,28 @@
 """
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
-from .files import files
+from .alerts import ALERTS
+from .kapacitor import scripts
+from .prometheus import rules
 
-__all__ = ["main"]
+__all__ = ["files", "main"]
+
+
+HEADER = """\
+# Made by `make alerts` from agent/mirrorwatch_alerting: change it there.
+"""
+
+
+def files() -> Mapping[str, str]:
+    """Return the text of each file, by its path below ``alerts/``."""
+    ticks = scripts(ALERTS).items()
+    return {
+        "prometheus/mirrorwatch.yaml": HEADER + rules(ALERTS),
+        **{f"kapacitor/{name}.tick": text for name, text in ticks},
+    }
 
 
 def main(folder: Path) -> None:

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from string import Template
 
-from mirrorwatch.domain.checks import CHECKS
+from mirrorwatch.domain.metrics import Metric
+from mirrorwatch.domain.notices.policy import GAP, Severity
 from mirrorwatch.domain.report import Health
 from mirrorwatch.domain.samples import CHECK_HEALTH, MAINTENANCE
 
-from . import tick
 from .alerts import (
     PAGE,
     SERVICE,
@@ -17,14 +17,91 @@ from .alerts import (
     Alert,
     Grows,
     Old,
-    Severity,
     Silent,
     Vanished,
     WhenHealth,
     runbook_of,
 )
 
-__all__ = ["scripts"]
+__all__ = ["FRESH", "scripts"]
+
+
+FRESH = timedelta(minutes=1)
+"""By how much the time of a point that is judged may be off. Points that
+waited in the agent's spool tell of the past, and come mixed with fresh ones;
+those of a clock that was wrong for a while spoil every duration. Shorter than
+any alert has to hold, and no longer than a flow has to be well, so that old
+points alone never make or end one."""
+
+_HEAD = Template("""\
+// Made by `make alerts` from agent/mirrorwatch_alerting: change it there.
+// $about
+dbrp "$database"."$policy"
+
+// Where the agent writes to (sinks.influxdb), and the address of its page.
+var database = '$database'
+var retention_policy = '$policy'
+var page = '$page'
+
+// Handlers of this topic decide who is told, and how.
+var topic = '$topic'
+
+// Points that waited in the agent's spool tell of the past, and those of a
+// wrong clock of nothing.
+var fresh = lambda: unixNano(now()) - unixNano("time") < $age
+    AND unixNano("time") - unixNano(now()) < $age
+
+""")
+
+_SOURCE = Template("""\
+stream
+    |from()
+        .database(database)
+        .retentionPolicy(retention_policy)
+        .measurement('$measurement')
+        .where(fresh)
+""")
+
+
+BARRIER = f"""\
+    // Before a long silence and after it is not without a break.
+    |barrier()
+        .idle({int(GAP.total_seconds())}s)
+        .delete(TRUE)
+"""
+"""Goes behind what groups points, so that a group forgets what it saw."""
+
+
+def _head(about: str, *, page: str = PAGE, database: str = SERVICE) -> str:
+    """Return how each script begins: what a site changes, in variables."""
+    return _HEAD.substitute(
+        about=about,
+        database=database,
+        policy="autogen",
+        page=page,
+        topic=SERVICE,
+        age=FRESH // timedelta(microseconds=1) * 1000,
+    )
+
+
+def _source(metric: Metric) -> str:
+    """Return where the points of a metric's measurement come from."""
+    return _SOURCE.substitute(measurement=metric.measurement)
+
+
+def _seconds(time: timedelta) -> str:
+    """Write a time as the number of seconds that lambdas compare with."""
+    return f"{time.total_seconds():.1f}"
+
+
+def _duration(time: timedelta) -> str:
+    """Write a time as TICKscript does."""
+    return f"{int(time.total_seconds())}s"
+
+
+def _escaped(text: str) -> str:
+    """Write a text as it goes between quotes."""
+    return text.replace("'", "\\'")
 
 
 _SCRIPT = Template("""\
@@ -115,23 +192,19 @@ $defaults
 """)
 
 
-def flow_script(alerts: Sequence[Alert], *, page: str, database: str) -> str:
-    """Return the script that tells of flows.
+_Judged = Sequence[tuple[Alert, WhenHealth]]
+"""Alerts on checks."""
 
-    Parameters
-    ----------
-    alerts
-        Those on checks.
-    page
-        Address of the agent's page, without a slash at its end.
-    database
-        Database that the agent writes to.
-    """
-    judged = [(alert, _when(alert)) for alert in alerts]
+
+def _flow_script(judged: _Judged, *, page: str, database: str) -> str:
+    """Return the script of the flows, from the alerts on checks."""
+    alerts = [alert for alert, _ in judged]
+    checks = dict.fromkeys(when.check for _, when in judged)
+    pages_first = sorted(judged, key=lambda e: e[0].severity != Severity.PAGE)
     about = "A flow is not well: one alert for each flow, of all its checks."
-    return tick.head(about, page=page, database=database) + _SCRIPT.substitute(
-        said="\n".join(_said(a, w) for a, w in _by_weight(judged)),
-        source=tick.source(CHECK_HEALTH),
+    return _head(about, page=page, database=database) + _SCRIPT.substitute(
+        said="\n".join(_said(a, w) for a, w in pages_first),
+        source=_source(CHECK_HEALTH),
         health=CHECK_HEALTH.field,
         maintenance=MAINTENANCE.field,
         critical=_value(Health.CRITICAL),
@@ -140,38 +213,24 @@ def flow_script(alerts: Sequence[Alert], *, page: str, database: str) -> str:
         critical_hold=_hold(judged, Health.CRITICAL),
         warning_hold=_hold(judged, Health.WARNING),
         unknown_hold=_hold(judged, Health.UNKNOWN),
-        doubt=tick.seconds(_usual(judged, Health.UNKNOWN)),
+        doubt=_seconds(_usual(judged, Health.UNKNOWN)),
         defaults="\n".join(
             f"        .field('{check}.raised', 0.0)\n"
             # A point that lacks one is half a tick, and does not say "well".
             f"        .field('{check}.doubt', 1)"
-            for check in CHECKS
+            for check in checks
         ),
         pages=_bits(judged, Severity.PAGE),
         tickets=_bits(judged, Severity.TICKET),
-        doubts=" + ".join(f'"{check}.doubt"' for check in CHECKS),
-        settle=tick.seconds(min(alert.hold for alert in alerts)),
-        recovery=tick.seconds(min(alert.recovery for alert in alerts)),
-        recent=tick.seconds(
+        doubts=" + ".join(f'"{check}.doubt"' for check in checks),
+        settle=_seconds(min(alert.hold for alert in alerts)),
+        recovery=_seconds(min(alert.recovery for alert in alerts)),
+        recent=_seconds(
             max(a.recent for a, w in judged if w.health is Health.WARNING)
         ),
-        barrier=tick.BARRIER,
+        barrier=BARRIER,
         service=SERVICE,
     )
-
-
-_Judged = Sequence[tuple[Alert, WhenHealth]]
-
-
-def _when(alert: Alert) -> WhenHealth:
-    if not isinstance(alert.when, WhenHealth):
-        raise TypeError(alert.when)
-    return alert.when
-
-
-def _by_weight(judged: _Judged) -> _Judged:
-    """Return pages first, and each in the order of the checks."""
-    return sorted(judged, key=lambda each: each[0].severity != Severity.PAGE)
 
 
 def _said(alert: Alert, when: WhenHealth) -> str:
@@ -193,10 +252,10 @@ def _usual(judged: _Judged, health: Health) -> timedelta:
 def _hold(judged: _Judged, health: Health) -> str:
     """Return how long a health has to last, by check where that differs."""
     usual = _usual(judged, health)
-    text = tick.seconds(usual)
+    text = _seconds(usual)
     for alert, when in judged:
         if when.health is health and alert.hold != usual:
-            own = tick.seconds(alert.hold)
+            own = _seconds(alert.hold)
             text = f"if(\"check\" == '{when.check}', {own}, {text})"
     return text
 
@@ -310,12 +369,12 @@ def scripts(
     database
         Database that the agent writes to.
     """
-    judged = list[Alert]()
+    judged = list[tuple[Alert, WhenHealth]]()
     own = {name: list[str]() for name in ABOUT}
     for alert in alerts:
         match alert.when:
-            case WhenHealth():
-                judged.append(alert)
+            case WhenHealth() as when:
+                judged.append((alert, when))
             case Silent():
                 own["agent"].append(_script(_DEADMAN, alert, alert.when))
             case Vanished():
@@ -327,11 +386,11 @@ def scripts(
                 # An agent that makes no ticks writes no points: it is silent.
                 pass
     texts = {
-        name: tick.head(ABOUT[name], page=page, database=database)
+        name: _head(ABOUT[name], page=page, database=database)
         + "\n".join(bodies)
         for name, bodies in own.items()
     }
-    texts["flow"] = flow_script(judged, page=page, database=database)
+    texts["flow"] = _flow_script(judged, page=page, database=database)
     return {f"{SERVICE}-{name}": text for name, text in texts.items()}
 
 
@@ -339,14 +398,14 @@ def _script(
     template: Template, alert: Alert, when: Silent | Vanished | Above | Grows
 ) -> str:
     values = {
-        "source": tick.source(when.metric),
+        "source": _source(when.metric),
         "field": when.metric.field,
-        "hold": tick.duration(alert.hold),
+        "hold": _duration(alert.hold),
         "service": SERVICE,
-        "barrier": tick.BARRIER,
+        "barrier": BARRIER,
         "name": alert.name.removeprefix("Mirrorwatch"),
         "level": LEVELS[alert.severity],
-        "summary": tick.escaped(alert.summary),
+        "summary": _escaped(alert.summary),
         "runbook": runbook_of(alert, page=""),
     }
     match when:
@@ -355,11 +414,11 @@ def _script(
         case Vanished():
             # Later than that of all agents, which is told alone then: this
             # one is told at the next reminder, if agents are back by then.
-            values["hold"] = tick.duration(2 * alert.hold)
-            values["reminder"] = tick.duration(REMINDER)
+            values["hold"] = _duration(2 * alert.hold)
+            values["reminder"] = _duration(REMINDER)
         case Above(bound=bound, below=below):
             values["is_so"] = f"{'<' if below else '>'} {bound:.1f}"
-            values["hold"] = tick.seconds(alert.hold)
+            values["hold"] = _seconds(alert.hold)
         case Grows(within=within):
-            values["window"] = tick.seconds(within)
+            values["window"] = _seconds(within)
     return template.substitute(values)

@@ -7,11 +7,11 @@ from typing import Any
 import yaml
 
 from mirrorwatch.domain.lag.metrics import TIME_TO_LOSS
+from mirrorwatch.domain.notices.policy import GAP, Severity
 from mirrorwatch.domain.report import Health
 from mirrorwatch.domain.samples import CHECK_HEALTH, LAST_TICK, MAINTENANCE
 
 from .alerts import (
-    GAP,
     PAGE,
     SERVICE,
     Above,
@@ -19,7 +19,6 @@ from .alerts import (
     Condition,
     Grows,
     Old,
-    Severity,
     Silent,
     Vanished,
     WhenHealth,

@@ -88,7 +88,7 @@ Rules = Literal["plain", "strimzi"]
 
 _RULES = {"plain": PLAIN, "strimzi": STRIMZI}
 
-_EXPORTER = Artifact(
+EXPORTER = Artifact(
     group="io.prometheus.jmx",
     name="jmx_prometheus_javaagent",
     version="1.0.1",
@@ -137,7 +137,7 @@ class JmxDoors:
         self._folder = folder
         options: list[str] = []
         if self._prometheus is not None:
-            (jar,) = fetch([_EXPORTER], cache_folder() / "jars")
+            (jar,) = fetch([EXPORTER], cache_folder() / "jars")
             self.export("plain")
             where = f"{LOOPBACK}:{self._prometheus}:{self._rules}"
             options.append(f"-javaagent:{jar}={where}")

@@ -18,7 +18,7 @@ from .waiting import wait_until
 __all__ = ["SchemaRegistry"]
 
 
-_ARTIFACT = Artifact(
+ARTIFACT = Artifact(
     group="io.apicurio",
     name="apicurio-registry-app",
     version="3.0.9",
@@ -147,10 +147,10 @@ class SchemaRegistry(Part):
 def _unpack() -> Path:
     """Return the folder of the program, once for all labs of this user."""
     programs = cache_folder() / "programs"
-    folder = programs / Path(_ARTIFACT.file_name).stem
+    folder = programs / Path(ARTIFACT.file_name).stem
     if folder.exists():
         return folder
-    (packed,) = fetch([_ARTIFACT], cache_folder() / "jars")
+    (packed,) = fetch([ARTIFACT], cache_folder() / "jars")
     programs.mkdir(parents=True, exist_ok=True)
     # Complete under its name or not there: labs may start meanwhile.
     fresh = Path(tempfile.mkdtemp(dir=programs, prefix=".unpacking-"))

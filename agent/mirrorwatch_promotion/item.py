@@ -8,10 +8,14 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from mirrorwatch.exceptions import PromotionError
+from mirrorwatch.secrets import (
+    DATA_KEY,
+    HIDDEN,
+    SECRET_WORD,
+    smells_secret,
+)
 
 __all__ = [
-    "HIDDEN",
-    "SECRET",
     "Item",
     "Product",
     "hide",
@@ -142,15 +146,6 @@ def write_folder(items: Iterable[Item], folder: Path) -> Iterator[Path]:
             yield file
 
 
-HIDDEN = "**********"
-
-SECRET = re.compile(
-    r"pass?w|secret|token|credential|authorization|"
-    r"(api|app|integration|routing|service|user|private|access)[-_]?key",
-    re.IGNORECASE,
-)
-"""Names of settings that hold secrets."""
-
 SHOWN = frozenset({"type", "description"})
 """What is told of a variable beside its value."""
 
@@ -159,7 +154,9 @@ _QUOTED = r"""(?P<open>["']+)(?P<value>(?:\\.|(?!(?P=open)).)*)(?P=open)"""
 _PATTERNS = (
     # .token('...'), "token": "...", var password = '...', 'Authorization', ''
     re.compile(
-        rf"(?P<before>[\w-]*(?:{SECRET.pattern})[\w-]*[\"']*\s*[:=(,]\s*)"
+        rf"(?<![\w-])(?!(?:{DATA_KEY.pattern})(?![\w-]))"
+        rf"(?P<before>[\w-]*(?:{SECRET_WORD.pattern})[\w-]*[\"']*"
+        rf"\s*[:=(,]\s*)"
         rf"{_QUOTED}",
         re.IGNORECASE,
     ),
@@ -218,7 +215,7 @@ def hide_in(node: Any, *, secret: bool = False) -> Any:
                 key: hide_in(
                     value,
                     secret=(secret and key not in SHOWN)
-                    or bool(SECRET.search(key)),
+                    or smells_secret(key, in_data=True),
                 )
                 for key, value in node.items()
             }

@@ -53,6 +53,10 @@ def our_values(group: str) -> SiteValues:
     }
 
 
+INSTALLED = Path(__file__).parent / "share"
+"""Where the wheel puts them (``force-include`` in pyproject.toml)."""
+
+
 class Ours:
     """The files that are shipped.
 
@@ -68,7 +72,7 @@ class Ours:
         self._group = group
 
     def list(self) -> Sequence[Item]:
-        folder = bundled_folder(self._group)
+        folder = bundled_folder(self._group, installed=INSTALLED)
         return [
             *_chronograf(folder / "chronograf"),
             *_grafana(folder),

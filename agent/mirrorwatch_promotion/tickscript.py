@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 from enum import Enum, auto
 
-from .item import SECRET
+from mirrorwatch.secrets import smells_secret
+
 from .queries import (
     Token,
     join,
@@ -82,7 +83,9 @@ def find_slot(name: str) -> ValueKind | Slot | None:
     none at the other, and must not get there unseen.
     """
     slot = _SLOTS.get(name.replace("-", "").replace("_", "").lower())
-    return ValueKind.HANDLER if slot is None and SECRET.search(name) else slot
+    if slot is None and smells_secret(name, in_data=True):
+        return ValueKind.HANDLER
+    return slot
 
 
 def slots_of(variable: str, rewriter: Rewriter) -> Slots:

@@ -6,7 +6,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from .item import SECRET, hide
+from mirrorwatch.secrets import smells_secret
+
+from .item import hide
 
 __all__ = [
     "EVERYWHERE",
@@ -269,7 +271,7 @@ class Stop:
     """What is wrong with it."""
 
     def __str__(self) -> str:
-        secret = self.kind is ValueKind.HANDLER and SECRET.search(self.place)
+        secret = self.kind is ValueKind.HANDLER and smells_secret(self.place)
         shown = "(hidden)" if secret else repr(hide(self.value))
         return f"{self.place}: {NAMES[self.kind]} {shown} {self.why}"
 

@@ -72,7 +72,7 @@ class AuditJob:
 
     def _carry_out(self, run: FrozenRun) -> FinishedAudit:
         plan, store = run.plan, self._store
-        if not plan.lanes and not plan.unverifiable and not run.before.ends:
+        if not plan.pairs and not plan.unverifiable and not run.before.ends:
             raise AuditError(
                 "There is nothing to compare: the source has no topic that "
                 "is carried and was asked for"

@@ -64,7 +64,7 @@ class Split:
             plan = tools.planner.freeze_side(
                 request, side, read_committed=read_committed
             )
-        if not plan.lanes:
+        if not plan.pairs:
             raise AuditError(
                 f"There is nothing to digest: the {side} has no topic that "
                 "is carried and was asked for"

@@ -13,10 +13,9 @@ from mirrorwatch.domain.canary.check import CanaryLimits
 from mirrorwatch.domain.catalogue import CATALOGUE
 from mirrorwatch.domain.checks import CHECKS
 from mirrorwatch.domain.report import Health
-from mirrorwatch_alerting import ALERTS
-from mirrorwatch_alerting.alerts import TEXTS, WhenHealth
-from mirrorwatch_alerting.files import files
-from mirrorwatch_alerting.tick import FRESH
+from mirrorwatch_alerting.__main__ import files
+from mirrorwatch_alerting.alerts import ALERTS, WhenHealth
+from mirrorwatch_alerting.kapacitor import FRESH
 from tests.support.programs import program
 
 ROOT = Path(__file__).parents[2]
@@ -48,16 +47,17 @@ def test_the_kept_files_are_those_that_the_table_makes() -> None:
 
 
 def test_every_check_has_alerts_and_no_other_has() -> None:
-    assert TEXTS.keys() == CHECKS.keys()
+    judged = [a.when for a in ALERTS if isinstance(a.when, WhenHealth)]
+    assert {when.check for when in judged} == CHECKS.keys()
 
 
 def test_a_check_has_a_critical_alert_if_it_can_be_critical() -> None:
-    for check, texts in TEXTS.items():
+    for name, check in CHECKS.items():
         can = any(
             "Health.CRITICAL" in file.read_text("utf-8")
-            for file in _sources_of(check)
+            for file in _sources_of(name)
         )
-        assert (texts.critical is not None) is can, check
+        assert (check.alarms.critical is not None) is can, name
 
 
 def test_each_alert_says_what_whom_and_where() -> None:

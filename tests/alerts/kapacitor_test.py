@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 import pytest
 
 from mirrorwatch.clock import utc_now
+from mirrorwatch.domain.notices.policy import Severity
 from mirrorwatch.domain.report import Flow, Health
 from mirrorwatch.ports import AgentState, Report
-from mirrorwatch_alerting import ALERTS, Alert, Severity
-from mirrorwatch_alerting.alerts import WhenHealth
+from mirrorwatch_alerting.alerts import ALERTS, Alert, WhenHealth
 from mirrorwatch_alerting.kapacitor import scripts
 from tests.support.builders import a_report
 from tests.support.kapacitor import (

@@ -9,9 +9,10 @@ import pytest
 from mirrorwatch.bundled_files import bundled_folder
 from mirrorwatch.domain.checks import CHECKS
 from mirrorwatch.domain.report import Health
-from mirrorwatch_alerting import ALERTS, Alert
 from mirrorwatch_alerting.alerts import (
+    ALERTS,
     Above,
+    Alert,
     Grows,
     Old,
     Silent,

@@ -8,13 +8,13 @@ from pyspark.sql import SparkSession
 
 from mirrorwatch.domain.audit.plan import (
     AuditedEnds,
-    Lane,
+    PartitionPair,
     SourceRange,
     ends_after,
 )
 from mirrorwatch_audit.digest.records import small_table
 from mirrorwatch_audit.store.carry import CARRY, usable_carry
-from tests.support.audit import a_lane, a_plan
+from tests.support.audit import a_pair, a_plan
 from tests.support.audit_spark import (
     SPARK,
     Audited,
@@ -217,9 +217,9 @@ def test_a_dropped_record_that_came_after_all_is_no_repeat(
     assert second.counts(LATE) == (2, 2)
 
 
-BEFORE = ends_after(a_plan(a_lane(source=(0, 10))), AuditedEnds())
+BEFORE = ends_after(a_plan(a_pair(source=(0, 10))), AuditedEnds())
 
-GOES_ON = a_lane(source=(10, 20))
+GOES_ON = a_pair(source=(10, 20))
 
 
 @pytest.fixture(scope="module")
@@ -228,23 +228,23 @@ def spark() -> Iterator[SparkSession]:
         yield session
 
 
-def source(**changes: object) -> Lane:
+def source(**changes: object) -> PartitionPair:
     (one,) = GOES_ON.sources
     changed: SourceRange = replace(one, **changes)  # type: ignore[arg-type]
     return replace(GOES_ON, sources=(changed,))
 
 
 def usable(
-    spark: SparkSession, lane: Lane, before: AuditedEnds = BEFORE
+    spark: SparkSession, pair: PartitionPair, before: AuditedEnds = BEFORE
 ) -> tuple[int, list[int | None]]:
     """Return how many of two records can be compared, and what is told."""
-    place = (lane.flow, "events", 0, lane.flow, "events")
+    place = (pair.flow, "events", 0, pair.flow, "events")
     rows = [
         (*place, 9, *[0] * 6, "source", "carried"),
         (*place, 8, *[0] * 6, "target", "carried"),
     ]
     carry = small_table(spark, rows, CARRY)
-    kept, gaps = usable_carry(carry, a_plan(lane), before)
+    kept, gaps = usable_carry(carry, a_plan(pair), before)
     return kept.count(), [gap.records for gap in gaps]
 
 
@@ -258,19 +258,19 @@ def test_a_range_that_goes_on_takes_up_what_was_left(
 
 
 @pytest.mark.parametrize(
-    "lane",
+    "pair",
     [
-        a_lane(source=(11, 20), target=(10, 20)),
-        a_lane(source=(10, 20), target=(11, 20)),
+        a_pair(source=(11, 20), target=(10, 20)),
+        a_pair(source=(10, 20), target=(11, 20)),
         source(topic_id="another"),
         replace(GOES_ON, topic_id="another"),
     ],
     ids=["source", "target", "source topic", "target topic"],
 )
 def test_one_that_does_not_leaves_it_unverifiable(
-    spark: SparkSession, lane: Lane
+    spark: SparkSession, pair: PartitionPair
 ) -> None:
-    assert usable(spark, lane) == (0, [1])
+    assert usable(spark, pair) == (0, [1])
 
 
 def test_neither_does_one_of_which_nothing_was_audited(

@@ -19,7 +19,7 @@ from tests.support.logs import (
     BUCKET,
     Logs,
     Record,
-    make_lane,
+    make_pair,
     make_plan,
     millis,
 )
@@ -271,8 +271,8 @@ def keys(
     logs.write("source", [*SENT, *dropped])
     logs.write("target", SENT)
     end = len(SENT) + len(dropped)
-    lane = make_lane((0, end), (0, len(SENT)), position=end)
-    found = audit(logs, make_plan(lane), bucket=BUCKET, keys=most)
+    pair = make_pair((0, end), (0, len(SENT)), position=end)
+    found = audit(logs, make_plan(pair), bucket=BUCKET, keys=most)
     (finding,) = found.findings
     assert finding.count == len(dropped)
     return finding.keys

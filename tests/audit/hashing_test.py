@@ -10,7 +10,7 @@ from pyspark.sql import functions as sf
 
 from mirrorwatch_audit.digest.digest import SUMS, digest, hashed, prepared
 from tests.support.audit_spark import SPARK, small_spark
-from tests.support.logs import BUCKET, Logs, Record, make_lane
+from tests.support.logs import BUCKET, Logs, Record, make_pair
 
 pytestmark = SPARK
 
@@ -56,7 +56,7 @@ def spark() -> Iterator[SparkSession]:
 def read(spark: SparkSession, records: Sequence[Record]) -> DataFrame:
     logs = Logs(spark)
     span = logs.write("target", records)
-    return logs([make_lane((0, 0), (span.start, span.end))], "target")
+    return logs([make_pair((0, 0), (span.start, span.end))], "target")
 
 
 def sums(

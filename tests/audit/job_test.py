@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from mirrorwatch.domain.audit.plan import (
     AuditedEnds,
-    Lane,
+    PartitionPair,
     Plan,
     Request,
     Side,
@@ -24,7 +24,7 @@ from mirrorwatch_audit.store.store import RunStore
 from mirrorwatch_audit.tools import Quiet, Settings, Tools
 from tests.support.audit import a_plan
 from tests.support.audit_spark import SPARK, small_spark
-from tests.support.logs import AT, FLOW, Logs, Record, make_lane, millis
+from tests.support.logs import AT, FLOW, Logs, Record, make_pair, millis
 
 pytestmark = SPARK
 
@@ -40,15 +40,15 @@ class Site:
 
     def __init__(self, spark: SparkSession, folder: Path) -> None:
         self.logs = Logs(spark)
-        self.lanes: tuple[Lane, ...] | None = ()
+        self.pairs: tuple[PartitionPair, ...] | None = ()
         self.gone: tuple[Unverifiable, ...] = ()
         self.broken: Side | None = None
         self.days = 0
         self.folder = folder
         self.store = RunStore(spark, str(folder))
 
-    def read(self, lanes: Sequence[Lane], side: Side) -> DataFrame:
-        read = self.logs(lanes, side)
+    def read(self, pairs: Sequence[PartitionPair], side: Side) -> DataFrame:
+        read = self.logs(pairs, side)
         # What Spark finds out when it reads.
         return (
             read.selectExpr("*", "1 / 0 AS broken").where("broken > 0")
@@ -58,9 +58,9 @@ class Site:
 
     def freeze(self, request: Request, before: AuditedEnds) -> Plan:
         at = AT + timedelta(days=self.days)
-        if self.lanes is None:
-            return replace(a_plan(), lanes=())
-        return a_plan(*self.lanes, at=at)
+        if self.pairs is None:
+            return replace(a_plan(), pairs=())
+        return a_plan(*self.pairs, at=at)
 
     def freeze_side(
         self, request: Request, side: Side, *, read_committed: bool
@@ -99,14 +99,14 @@ def test_a_failed_night_leaves_its_ranges_only_and_begins_again(
 ) -> None:
     site.logs.write("source", records(0, 20))
     site.logs.write("target", [*records(0, 7), *records(8, 20)])
-    site.lanes = (make_lane((0, 20), (0, 19), position=20),)
+    site.pairs = (make_pair((0, 20), (0, 19), position=20),)
     site.broken = "target"
     with pytest.raises(AuditError, match=r"Cannot sum up the target: .*ZERO"):
         site.night()
     assert latest_audit(site.folder) is None
     assert site.store.results() == []
 
-    site.broken, site.lanes = None, ()
+    site.broken, site.pairs = None, ()
     audit = site.night()
 
     (finding,) = audit.result.findings
@@ -125,7 +125,7 @@ def test_a_failed_night_leaves_its_ranges_only_and_begins_again(
 def test_what_expired_while_it_was_read_is_no_finding(site: Site) -> None:
     site.logs.write("source", records(0, 5))
     site.logs.write("target", records(0, 4))
-    site.lanes = (make_lane((0, 5), (0, 4), position=5),)
+    site.pairs = (make_pair((0, 5), (0, 4), position=5),)
     site.gone = (
         Unverifiable(flow=FLOW, topic="a", partition=0, reason="expired"),
     )
@@ -142,16 +142,16 @@ def test_what_a_night_left_is_matched_by_the_next_unless_ranges_broke(
 ) -> None:
     site.logs.write("source", records(0, 10))
     site.logs.write("target", records(0, 10))
-    whole = make_lane(
+    whole = make_pair(
         (0, 10), (0, 8), position=10, retained=((0, 10), (0, 10))
     )
-    site.lanes = (whole,)
+    site.pairs = (whole,)
     first = site.night().result
     assert first.clean
     assert [(s.kind, s.count) for s in first.stated] == [("carried", 2)]
 
     site.days = 1
-    site.lanes = (make_lane((10, 10), (8, 10), position=10),)
+    site.pairs = (make_pair((10, 10), (8, 10), position=10),)
     second = site.night().result
     assert second.clean
     assert [(t.source_count, t.target_count) for t in second.topics] == [
@@ -164,14 +164,14 @@ def test_what_was_left_for_ranges_that_broke_is_unverifiable(
 ) -> None:
     site.logs.write("source", records(0, 12))
     site.logs.write("target", records(0, 12))
-    site.lanes = (
-        make_lane((0, 10), (0, 8), position=12, retained=((0, 10), (0, 12))),
+    site.pairs = (
+        make_pair((0, 10), (0, 8), position=12, retained=((0, 10), (0, 12))),
     )
     site.night()
 
     # The copies at 8 and 9 expired before anyone could read them.
     site.days = 1
-    site.lanes = (make_lane((10, 12), (10, 12), position=12),)
+    site.pairs = (make_pair((10, 12), (10, 12), position=12),)
     result = site.night().result
 
     assert result.findings == ()
@@ -181,6 +181,6 @@ def test_what_was_left_for_ranges_that_broke_is_unverifiable(
 
 
 def test_a_run_without_anything_to_compare_is_not_clean(site: Site) -> None:
-    site.lanes = None
+    site.pairs = None
     with pytest.raises(AuditError, match="nothing to compare"):
         site.night()

@@ -9,7 +9,7 @@ from confluent_kafka import Producer
 from pyspark.sql import Row
 
 from mirrorwatch.domain.acls import Right
-from mirrorwatch.domain.audit.plan import AuditSpan, Lane, SourceRange
+from mirrorwatch.domain.audit.plan import AuditSpan, PartitionPair, SourceRange
 from mirrorwatch_audit.digest.reader import KafkaReader
 from mirrorwatch_lab import Lab, LabSettings
 from tests.support.audit_spark import SPARK, small_spark
@@ -91,9 +91,9 @@ def write_aborted(lab: Lab) -> None:
         end(60)
 
 
-def lane(
+def pair(
     topic: str, span: tuple[int, int], partition: int = 0, **more: Any
-) -> Lane:
+) -> PartitionPair:
     source = SourceRange(
         flow="f",
         cluster="summit",
@@ -104,7 +104,7 @@ def lane(
         position=None,
         **more,
     )
-    return Lane(
+    return PartitionPair(
         flow="f",
         cluster="ldf",
         target_topic=f"summit.{topic}",
@@ -115,16 +115,16 @@ def lane(
     )
 
 
-def rows(read: KafkaReader, *lanes: Lane) -> list[Row]:
-    found = read(lanes, "source").orderBy("partition", "offset")
+def rows(read: KafkaReader, *pairs: PartitionPair) -> list[Row]:
+    found = read(pairs, "source").orderBy("partition", "offset")
     return found.collect()
 
 
-def test_records_come_with_their_lane_and_all_that_is_in_them(
+def test_records_come_with_their_pair_and_all_that_is_in_them(
     read: KafkaReader,
 ) -> None:
     one, deleted, with_headers, large = rows(
-        read, lane("mixed", (0, 2)), lane("mixed", (0, 2), 1)
+        read, pair("mixed", (0, 2)), pair("mixed", (0, 2), 1)
     )
     assert one[:7] == ("f", "summit.mixed", 0, "f", "mixed", 0, 1000)
     assert (one["key"], one["value"], one["headers"]) == (b"k", b"one", None)
@@ -141,9 +141,9 @@ def test_records_come_with_their_lane_and_all_that_is_in_them(
 def test_only_the_span_is_read_and_an_empty_one_not_at_all(
     read: KafkaReader,
 ) -> None:
-    found = rows(read, lane("mixed", (1, 2)), lane("mixed", (2, 2), 1))
+    found = rows(read, pair("mixed", (1, 2)), pair("mixed", (2, 2), 1))
     assert [(row["partition"], row["offset"]) for row in found] == [(0, 1)]
-    assert rows(read, lane("mixed", (2, 2))) == []
+    assert rows(read, pair("mixed", (2, 2))) == []
     assert rows(read) == []
 
 
@@ -157,7 +157,7 @@ def test_aborted_records_are_read_as_the_mirror_reads_them(
     (end,) = (last for _, last in lab.source.topics.ends("aborted").values())
     assert end == 6  # three records, three markers
     found = rows(
-        read, lane("aborted", (0, end), read_committed=read_committed)
+        read, pair("aborted", (0, end), read_committed=read_committed)
     )
     assert [row["value"] for row in found] == values
 
@@ -165,7 +165,7 @@ def test_aborted_records_are_read_as_the_mirror_reads_them(
 def test_copies_that_were_aborted_are_not_read_at_the_target(
     read: KafkaReader,
 ) -> None:
-    whole = lane("aborted", (0, 6))
+    whole = pair("aborted", (0, 6))
     target = replace(whole, target_topic="aborted", span=AuditSpan(0, 6))
     found = read([target], "target").orderBy("offset").collect()
     assert [row["value"] for row in found] == [b"first", b"last"]
@@ -175,7 +175,7 @@ def test_a_password_is_in_no_plan(
     lab: Lab, read: KafkaReader, capfd: pytest.CaptureFixture[str]
 ) -> None:
     secret = lab.source.client_properties()["sasl.password"]
-    read([lane("mixed", (0, 2))], "source").explain(mode="extended")
+    read([pair("mixed", (0, 2))], "source").explain(mode="extended")
     shown = capfd.readouterr()
     assert "KafkaTable" in shown.out
     assert secret not in shown.out + shown.err

@@ -6,23 +6,22 @@ from dataclasses import replace
 import pytest
 
 from mirrorwatch.audit.offsets import Offsets, freeze_offsets
-from mirrorwatch.audit.planner import AuditedTopics, join_lanes
-from mirrorwatch.domain.audit.facts import IsolationHistory, PairBuilder
-from mirrorwatch.domain.audit.plan import Lane
+from mirrorwatch.audit.planner import AuditedTopics, join_offsets
+from mirrorwatch.domain.audit.facts import IsolationHistory
+from mirrorwatch.domain.audit.plan import PartitionPair
 from mirrorwatch.domain.mirror_records import Connector
 from mirrorwatch.mirrors.mirrormaker2 import MirrorMaker2
 from mirrorwatch_audit.compare.digests import comparable
 from tests.audit.planner_test import (
-    DRAFT,
     HERE,
     OFFSETS,
+    PAIR,
     THERE,
     FakeMirror,
     FakeSite,
     Joined,
 )
-from tests.audit.planner_test import FakeAskedMirror as AskedMirror
-from tests.support.audit import a_lane, a_plan
+from tests.support.audit import a_pair, a_plan
 from tests.support.builders import NOON
 
 SOURCE = "org.apache.kafka.connect.mirror.MirrorSourceConnector"
@@ -99,10 +98,8 @@ def test_where_it_is_not_known_both_ends_of_the_source_are_read() -> None:
     asked: list[str] = []
     sites = {"summit": FakeSite("summit", asked, open_reads=1)}
     sites["ldf"] = FakeSite("ldf", [])
-    mirror = AskedMirror(asked, read_committed=None)
-    found = freeze_offsets(
-        PairBuilder(lanes=[DRAFT]), {"f": mirror}, sites, {}
-    )
+    mirror = FakeMirror(asked=asked, read_committed=None)
+    found = freeze_offsets([PAIR], {"f": mirror}, sites, {})
     both = ["summit all", "summit committed"]
     assert asked == [*both, "positions", *both]
     assert found.sources == {(HERE, False): 10, (HERE, True): 7}
@@ -112,9 +109,9 @@ def test_where_it_is_not_known_both_ends_of_the_source_are_read() -> None:
 def joined(offsets: Offsets, *, level: bool | None) -> tuple[int, int | None]:
     """Return the end of the source, and up to where it is decided."""
     mirror = FakeMirror(read_committed=level)
-    (feed,) = Joined(mirror=mirror, offsets=offsets).lane().feeds
-    assert feed.read_committed is level
-    return feed.log.retained.end, feed.decided
+    (source,) = Joined(mirror=mirror, offsets=offsets).pair().sources
+    assert source.read_committed is level
+    return source.log.retained.end, source.decided
 
 
 def test_where_it_is_not_known_all_is_compared() -> None:
@@ -129,18 +126,18 @@ def test_where_it_is_not_known_all_is_compared() -> None:
     assert joined(OFFSETS, level=None) == (10, 0)
 
 
-def read_as(level: bool | None) -> Lane:
-    lane = a_lane()
-    sources = tuple(replace(s, read_committed=level) for s in lane.sources)
-    return replace(lane, sources=sources)
+def read_as(level: bool | None) -> PartitionPair:
+    pair = a_pair()
+    sources = tuple(replace(s, read_committed=level) for s in pair.sources)
+    return replace(pair, sources=sources)
 
 
 def test_where_it_is_not_known_a_digest_must_have_all() -> None:
     unknown, everything, committed = map(read_as, (None, False, True))
     plan, other = a_plan(unknown), a_plan(everything)
-    assert comparable(plan, other, other).lanes == (unknown,)
+    assert comparable(plan, other, other).pairs == (unknown,)
     found = comparable(plan, a_plan(committed), other)
-    assert found.lanes == ()
+    assert found.pairs == ()
     (gap,) = found.unverifiable
     assert "--isolation read_uncommitted" in gap.reason
 
@@ -149,11 +146,10 @@ def test_where_it_is_not_known_a_digest_must_have_all() -> None:
 def test_a_partition_that_only_the_target_has_is_told_if_it_is_not_empty(
     *, end: int, told: bool
 ) -> None:
-    drafts = PairBuilder(surplus=[replace(DRAFT, origins=())])
-    topics = AuditedTopics(drafts=drafts, configs={})
+    topics = AuditedTopics(pairs=[], surplus=[replace(PAIR, sources=())])
     offsets = replace(OFFSETS, targets={THERE: end})
-    lanes, gaps = join_lanes(topics, offsets, {}, {})
-    assert lanes == []
+    pairs, gaps = join_offsets(topics, offsets, {}, {})
+    assert pairs == []
     assert ["8 offsets" in gap.reason for gap in gaps] == [True] * told
 
 
@@ -162,4 +158,4 @@ def test_where_a_mirror_begins_is_passed_on_as_it_is_known(
     *, starts_at_end: bool | None
 ) -> None:
     mirror = FakeMirror(starts_at_end=starts_at_end)
-    assert Joined(mirror=mirror).lane().starts_at_end is starts_at_end
+    assert Joined(mirror=mirror).pair().starts_at_end is starts_at_end

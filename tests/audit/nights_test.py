@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import date, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -12,11 +13,24 @@ from mirrorwatch.domain.audit.plan import (
     Unverifiable,
 )
 from mirrorwatch.exceptions import AuditError
+from mirrorwatch.state.audits import from_versioned, to_versioned
 from mirrorwatch_audit.store.nights import Nights
 from mirrorwatch_audit.store.store import FrozenRun
-from tests.support.audit import FROZEN_AT, a_lane, a_plan
+from tests.support.audit import FROZEN_AT, a_pair, a_plan
 
 TODAY = date(2026, 11, 21)
+
+
+FROZEN = Path(__file__).parent.parent / "data" / "frozen_run.json"
+"""As 2026-11-22 kept it, before its classes had the names of today."""
+
+
+def test_a_night_that_was_frozen_before_goes_on_and_is_kept_alike() -> None:
+    text = FROZEN.read_text().strip()
+    run = from_versioned(FrozenRun, text, "here")
+    assert run.plan.pairs == (replace(a_pair(), cut="sync"),)
+    assert run.before.ends[0].key == ("summit->ldf", "events", 0)
+    assert to_versioned(run) == text
 
 
 class Log:
@@ -38,7 +52,7 @@ class Log:
         start = max((end.source_end for end in before.ends), default=0)
         end = min(start + 10, self.end)
         at = FROZEN_AT + timedelta(days=self.days, minutes=request.piece)
-        return a_plan(a_lane(source=(start, end)), at=at, more=end < self.end)
+        return a_plan(a_pair(source=(start, end)), at=at, more=end < self.end)
 
     def recheck(self, plan: Plan) -> tuple[Unverifiable, ...]:
         return ()
@@ -85,9 +99,9 @@ class Site:
 
 def ranges(runs: list[FrozenRun]) -> list[tuple[int, int]]:
     return [
-        (lane.sources[0].span.start, lane.sources[0].span.end)
+        (pair.sources[0].span.start, pair.sources[0].span.end)
         for run in runs
-        for lane in run.plan.lanes
+        for pair in run.plan.pairs
     ]
 
 

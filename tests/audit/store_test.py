@@ -20,7 +20,7 @@ from tests.support.audit import (
     NIGHT,
     a_finding,
     a_finished,
-    a_lane,
+    a_pair,
     a_plan,
     a_result,
     an_hour,
@@ -57,7 +57,7 @@ FINISHED = a_finished(a_result(a_finding()))
 def test_what_is_kept_of_a_run_comes_back(
     spark: SparkSession, store: RunStore
 ) -> None:
-    plan = a_plan(a_lane(), a_lane("Ünïcode \n'\"", 3, source=(5, 2**40)))
+    plan = a_plan(a_pair(), a_pair("Ünïcode \n'\"", 3, source=(5, 2**40)))
     before = ends_after(a_plan(), AuditedEnds())
     run = FrozenRun(plan=plan, before=before, carried_from="nightly-2026")
     hours = Hours(counts=(an_hour(), an_hour(None)))

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from mirrorwatch.domain.audit.plan import (
     AuditSpan,
-    Lane,
+    PartitionPair,
     SourceRange,
     TimeWindow,
 )
@@ -22,7 +22,7 @@ from tests.support.logs import (
     FLOW,
     Logs,
     Record,
-    make_lane,
+    make_pair,
     make_plan,
     millis,
 )
@@ -47,7 +47,7 @@ def spark() -> Iterator[SparkSession]:
 @pytest.fixture(scope="module")
 def windowed(spark: SparkSession) -> DigestComparison:
     logs = Logs(spark)
-    lanes = []
+    pairs = []
     for topic, target in {
         "whole": TEN,
         "dropped": [*TEN[:3], *TEN[4:9]],
@@ -56,13 +56,13 @@ def windowed(spark: SparkSession) -> DigestComparison:
         logs.write("source", TEN, topic=topic)
         logs.write("target", target, topic=topic)
         ends = (0, 10), (0, len(target))
-        lanes.append(make_lane(*ends, topic=topic, position=10))
+        pairs.append(make_pair(*ends, topic=topic, position=10))
     # The span ends before the copies of the last two records.
     logs.write("source", TEN, topic="short")
     logs.write("target", TEN, topic="short")
     kept = (0, 10), (0, 10)
-    short = make_lane((0, 10), (0, 5), topic="short", retained=kept)
-    plan = make_plan(*lanes, short, window=WINDOW)
+    short = make_pair((0, 10), (0, 5), topic="short", retained=kept)
+    plan = make_plan(*pairs, short, window=WINDOW)
     return audit(logs, plan, bucket=BUCKET, keys=2)
 
 
@@ -78,7 +78,7 @@ def merged(spark: SparkSession) -> DigestComparison:
     logs.write(
         "target", [*copies, ours[3], theirs[3], theirs[3], foreign], topic="m"
     )
-    lane = Lane(
+    pair = PartitionPair(
         flow=FLOW,
         cluster="ldf",
         target_topic="m",
@@ -98,7 +98,7 @@ def merged(spark: SparkSession) -> DigestComparison:
         span=AuditSpan(0, 9),
         retained=AuditSpan(0, 9),
     )
-    return audit(logs, make_plan(lane), bucket=BUCKET)
+    return audit(logs, make_plan(pair), bucket=BUCKET)
 
 
 def found(

@@ -23,7 +23,7 @@ from mirrorwatch_audit.session import make_session
 from mirrorwatch_lab import Lab, LabSettings
 from tests.bench.kafka_tools import KafkaTools
 from tests.support.footprint import Footprint, describe_machine
-from tests.support.logs import BUCKET, make_lane, make_plan
+from tests.support.logs import BUCKET, make_pair, make_plan
 
 SIZE = 250
 """Bytes of a record, about what a sensor's is."""
@@ -53,7 +53,7 @@ class Bench:
         ends = self._lab.source.topics.ends(topic)
         return make_plan(
             *(
-                make_lane((0, 0), end, topic=topic, partition=partition)
+                make_pair((0, 0), end, topic=topic, partition=partition)
                 for partition, end in ends.items()
             )
         )
@@ -64,15 +64,15 @@ class Bench:
         begin = time.perf_counter()
         rows = digest_side(self._read, plan, "target", bucket=BUCKET).collect()
         took = time.perf_counter() - begin
-        records = sum(len(lane.span) for lane in plan.lanes)
+        records = sum(len(pair.span) for pair in plan.pairs)
         assert sum(row["records"] for row in rows) == records
         return records / took
 
     def steps(self, topic: str) -> Iterator[tuple[str, float]]:
         """Return records a second of what a digest is made of."""
-        lanes = self.plan(topic).lanes
-        records = sum(len(lane.span) for lane in lanes)
-        whole = self._read(lanes, "target")
+        pairs = self.plan(topic).pairs
+        records = sum(len(pair.span) for pair in pairs)
+        whole = self._read(pairs, "target")
         steps: dict[str, Callable[[], DataFrame]] = {
             "read": lambda: whole.agg(sf.max("offset")),
             "read and look at the bytes": lambda: whole.agg(
@@ -132,7 +132,7 @@ def children_seconds() -> float:
 
 def compare(bench: Bench, tools: KafkaTools, topic: str, rounds: int) -> float:
     """Print the rates of both, alternating; return the ratio once warm."""
-    records = sum(len(lane.span) for lane in bench.plan(topic).lanes)
+    records = sum(len(pair.span) for pair in bench.plan(topic).pairs)
     ratios = []
     for number in range(1, rounds + 1):
         before = children_seconds()

@@ -8,11 +8,7 @@ from click.testing import CliRunner
 from mirrorwatch.cli import main
 from mirrorwatch.config import Config
 from mirrorwatch.config.display import hidden_values, to_display
-from mirrorwatch.config.references import (
-    ReferenceFailedError,
-    resolve,
-    smells_secret,
-)
+from mirrorwatch.config.references import ReferenceFailedError, resolve
 from mirrorwatch.exceptions import ConfigError
 
 SECRET = "hunter2"  # noqa: S105
@@ -190,29 +186,6 @@ def test_a_failed_reference_is_named_but_nothing_else(tmp_path: Path) -> None:
     path.write_bytes(b"\xff")
     with pytest.raises(ReferenceFailedError, match="not UTF-8"):
         resolve(f"${{file:{path}}}")
-
-
-@pytest.mark.parametrize(
-    "key",
-    [
-        "sasl.password",
-        "token",
-        "sasl.jaas.config",
-        "ssl.key.pem",
-        "sasl.oauthbearer.client.secret",
-        "PASSWD",
-        "sasl.pasword",
-    ],
-)
-def test_keys_that_speak_of_secrets_are_known(key: str) -> None:
-    assert smells_secret(key)
-
-
-@pytest.mark.parametrize(
-    "key", ["bootstrap.servers", "sasl.username", "topic", "listen"]
-)
-def test_other_keys_are_shown(key: str) -> None:
-    assert not smells_secret(key)
 
 
 def test_every_secret_is_found_wherever_it_stands(

@@ -212,7 +212,7 @@ def test_latency_is_told_with_three_digits(p99: timedelta, words: str) -> None:
 
 
 def test_every_flow_has_a_verdict_for_every_check() -> None:
-    limits = {"one": FlowLimits(), "two": FlowLimits()}
+    limits: dict[str, FlowLimits] = {"one": {}, "two": {}}
     verdicts = judge(limits, [replace(SEEN, flow="two")], NOW)
     assert [(v.flow, v.check) for v in verdicts] == [
         (flow, check) for flow in limits for check in CHECKS

@@ -25,7 +25,7 @@ from tests.support.audit import (
     config_of,
     freeze_night,
     freeze_window,
-    lanes_of,
+    pairs_of,
 )
 from tests.support.lab import FLUSH_SECONDS, carry, copied, produce, values
 from tests.support.watch import wait_until
@@ -92,44 +92,44 @@ def first(lab: Lab) -> Plan:
     return freeze_night(lab, AuditedEnds())
 
 
-def test_every_carried_partition_is_a_lane_and_internal_topics_are_none(
+def test_every_carried_partition_is_a_pair_and_internal_topics_are_none(
     first: Plan,
 ) -> None:
-    topics = {lane.target_topic for lane in first.lanes}
+    topics = {pair.target_topic for pair in first.pairs}
     assert topics >= TOPICS.keys() - {NOWHERE}
     assert not [t for t in topics if "internal" in t or t.startswith("__")]
-    assert set(lanes_of(first, IDLE)) == {0, 1}
-    assert set(lanes_of(first, BUSY)) == {0, 1, 2}
+    assert set(pairs_of(first, IDLE)) == {0, 1}
+    assert set(pairs_of(first, BUSY)) == {0, 1, 2}
 
 
 def test_a_topic_at_rest_is_compared_whole(first: Plan) -> None:
-    lane = lanes_of(first, IDLE)[0]
-    assert lane.cut == "idle"
-    assert (lane.span, lane.sources[0].span) == (
+    pair = pairs_of(first, IDLE)[0]
+    assert pair.cut == "idle"
+    assert (pair.span, pair.sources[0].span) == (
         AuditSpan(0, 50),
         AuditSpan(0, 50),
     )
-    assert lane.sources[0].position == 50
-    assert lane.timestamps
-    assert not lane.compacted
-    assert not lane.sources[0].read_committed
-    assert len(lanes_of(first, EMPTY)[0].span) == 0
+    assert pair.sources[0].position == 50
+    assert pair.timestamps
+    assert not pair.compacted
+    assert not pair.sources[0].read_committed
+    assert len(pairs_of(first, EMPTY)[0].span) == 0
 
 
 def test_markers_at_the_end_are_no_records_in_flight(first: Plan) -> None:
-    lane = lanes_of(first, TRANSACTIONS)[0]
-    assert lane.sources[0].span == AuditSpan(0, 6)
-    assert lane.span == AuditSpan(0, 3)
-    assert lane.sources[0].position == 6
+    pair = pairs_of(first, TRANSACTIONS)[0]
+    assert pair.sources[0].span == AuditSpan(0, 6)
+    assert pair.span == AuditSpan(0, 3)
+    assert pair.sources[0].position == 6
     assert TRANSACTIONS not in {stated.topic for stated in first.stated}
 
 
 def test_compaction_and_the_brokers_own_timestamps_are_known(
     first: Plan,
 ) -> None:
-    assert lanes_of(first, COMPACTED)[0].compacted
-    assert not lanes_of(first, APPENDED)[0].timestamps
-    assert lanes_of(first, COMPACTED)[0].timestamps
+    assert pairs_of(first, COMPACTED)[0].compacted
+    assert not pairs_of(first, APPENDED)[0].timestamps
+    assert pairs_of(first, COMPACTED)[0].timestamps
 
 
 def test_records_without_a_target_topic_are_unverifiable(first: Plan) -> None:
@@ -151,13 +151,13 @@ def test_nights_join_without_a_gap_while_the_mirror_copies(
             )
             plan = freeze_night(lab, ends, BUSY)
             assert plan.unverifiable == ()
-            for partition, lane in lanes_of(plan, BUSY).items():
-                source, target = both_sides(lab, lane)
+            for partition, pair in pairs_of(plan, BUSY).items():
+                source, target = both_sides(lab, pair)
                 assert source == target
-                print(partition, lane.cut, lane.span, lane.sources[0].position)
-                assert lane.sources[0].span.start == audited.get(partition, 0)
-                assert len(lane.span) > 0
-                audited[partition] = lane.sources[0].span.end
+                print(partition, pair.cut, pair.span, pair.sources[0].position)
+                assert pair.sources[0].span.start == audited.get(partition, 0)
+                assert len(pair.span) > 0
+                audited[partition] = pair.sources[0].span.end
             assert recheck(config_of(lab), plan) == ()
             ends = ends_after(plan, ends)
 
@@ -172,10 +172,10 @@ def test_what_the_mirror_has_not_read_is_in_flight(
     try:
         produce(lab, IDLE, ["waits"] * 7)
         plan = freeze_night(lab, before, IDLE)
-        lane = lanes_of(plan, IDLE)[0]
+        pair = pairs_of(plan, IDLE)[0]
         assert [s.count for s in plan.stated] == [7]
-        assert lane.sources[0].span == AuditSpan(50, 51)
-        assert both_sides(lab, lane) == ([b"copied"], [b"copied"])
+        assert pair.sources[0].span == AuditSpan(50, 51)
+        assert both_sides(lab, pair) == ([b"copied"], [b"copied"])
         # On the next night nothing moved: that is no longer on its way.
         after = freeze_night(lab, ends_after(plan, before), IDLE)
         assert [gap.records for gap in after.unverifiable] == [7]
@@ -189,11 +189,11 @@ def test_records_that_nobody_had_time_to_copy_are_left(
     lab: Lab, first: Plan
 ) -> None:
     plan = freeze_night(lab, ends_after(first, AuditedEnds()), EXPIRING, "1h")
-    lane = lanes_of(plan, EXPIRING)[0]
-    assert len(lane.span) == len(lane.sources[0].span) == 0
+    pair = pairs_of(plan, EXPIRING)[0]
+    assert len(pair.span) == len(pair.sources[0].span) == 0
     young = freeze_night(lab, AuditedEnds(), EXPIRING, "1h")
-    lane = lanes_of(young, EXPIRING)[0]
-    assert (len(lane.sources[0].span), len(lane.span)) == (0, 0)
+    pair = pairs_of(young, EXPIRING)[0]
+    assert (len(pair.sources[0].span), len(pair.span)) == (0, 0)
     assert (young.stated, young.unverifiable) == ((), ())
 
 
@@ -206,9 +206,9 @@ def test_a_window_is_cut_by_the_times_of_records(lab: Lab) -> None:
     copied(lab, TIMED, [f"timed {n}" for n in range(100)])
     window = TimeWindow(times[10], times[20])
     plan = freeze_window(lab, TIMED, window)
-    (lane,) = plan.lanes
-    assert (lane.cut, plan.window, plan.unverifiable) == ("window", window, ())
-    assert lane.sources[0].span == lane.span == AuditSpan(10, 100)
+    (pair,) = plan.pairs
+    assert (pair.cut, plan.window, plan.unverifiable) == ("window", window, ())
+    assert pair.sources[0].span == pair.span == AuditSpan(10, 100)
     assert ends_after(plan, AuditedEnds()) == AuditedEnds()
 
 
@@ -217,7 +217,7 @@ def test_a_window_without_timestamps_lies_between_syncs(
 ) -> None:
     window = TimeWindow(first.at - timedelta(hours=1), first.at)
     plan = freeze_window(lab, APPENDED, window)
-    assert [lane.span for lane in plan.lanes] == [AuditSpan(0, 50)]
+    assert [pair.span for pair in plan.pairs] == [AuditSpan(0, 50)]
     assert plan.unverifiable == ()
 
 
@@ -236,13 +236,13 @@ def test_what_expired_is_unverifiable_before_and_after_reading(
     assert gap.reason == "expired at the source before it was audited"
     assert gap.records is not None
     assert gap.records >= 5
-    for lane in after.lanes:
-        source, target = both_sides(lab, lane)
+    for pair in after.pairs:
+        source, target = both_sides(lab, pair)
         assert source == target
 
     window = TimeWindow(first.at - timedelta(days=1), first.at)
     adhoc = freeze_window(lab, EXPIRING, window)
-    assert adhoc.lanes == ()
+    assert adhoc.pairs == ()
     assert "may have expired at the source" in adhoc.unverifiable[0].reason
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from mirrorwatch_alerting import ALERTS
+from mirrorwatch_alerting.alerts import ALERTS
 from mirrorwatch_alerting.kapacitor import scripts
 from mirrorwatch_lab import Lab, LabSettings
 from tests.support.agent_process import AgentProcess

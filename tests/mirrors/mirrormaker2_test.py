@@ -19,7 +19,7 @@ from mirrorwatch.domain.mirror_records import (
     TaskState,
 )
 from mirrorwatch.exceptions import ConfigError
-from mirrorwatch.mirrors import MirrorMaker2
+from mirrorwatch.mirrors.mirrormaker2 import MirrorMaker2
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 MIRROR = MirrorMaker2(source_alias="summit", target_alias="ldf", topics={})

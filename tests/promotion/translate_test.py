@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mirrorwatch.secrets import HIDDEN
 from mirrorwatch_promotion.chronograf import rewrite_chronograf
 from mirrorwatch_promotion.grafana import rewrite_grafana
-from mirrorwatch_promotion.item import HIDDEN, hide
+from mirrorwatch_promotion.item import hide
 from mirrorwatch_promotion.queries import (
     join,
     rewrite_flux,

@@ -15,8 +15,7 @@ from influxdb_client.client.write.point import Point
 
 from mirrorwatch.bundled_files import bundled_folder
 from mirrorwatch.domain.report import Health
-from mirrorwatch_alerting import ALERTS
-from mirrorwatch_alerting.alerts import WhenHealth
+from mirrorwatch_alerting.alerts import ALERTS, WhenHealth
 from mirrorwatch_alerting.kapacitor import scripts
 from mirrorwatch_alerting.prometheus import rules
 from tests.support.alert_servers import FLOW, Story, health_of

@@ -21,7 +21,7 @@ from mirrorwatch.domain.audit.flow_result import (
 from mirrorwatch.domain.audit.plan import (
     AuditedEnds,
     AuditSpan,
-    Lane,
+    PartitionPair,
     Plan,
     Request,
     SourceRange,
@@ -56,8 +56,8 @@ __all__ = [
     "a_days_finding",
     "a_finding",
     "a_finished",
-    "a_lane",
     "a_night",
+    "a_pair",
     "a_plan",
     "a_result",
     "an_attempt",
@@ -70,7 +70,7 @@ __all__ = [
     "freeze_night",
     "freeze_window",
     "judged",
-    "lanes_of",
+    "pairs_of",
     "with_findings",
 ]
 
@@ -343,9 +343,9 @@ def at_rest(lab: Lab, ends: AuditedEnds, topics: str) -> None:
     def is_so() -> bool:
         plan = freeze_night(lab, ends, topics)
         positions.update(
-            (lane.topic, lane.sources[0].position) for lane in plan.lanes
+            (pair.topic, pair.sources[0].position) for pair in plan.pairs
         )
-        return all(lane.cut == "idle" for lane in plan.lanes)
+        return all(pair.cut == "idle" for pair in plan.pairs)
 
     wait_until(is_so, what=lambda: f"not all rest: {positions}")
 
@@ -363,25 +363,27 @@ def audited_up_to(ends: AuditedEnds, topic: str, offset: int) -> AuditedEnds:
     )
 
 
-def lanes_of(plan: Plan, topic: str) -> dict[int, Lane]:
-    """Return the lanes of one topic by partition."""
-    return {x.partition: x for x in plan.lanes if x.target_topic == topic}
+def pairs_of(plan: Plan, topic: str) -> dict[int, PartitionPair]:
+    """Return the pairs of one topic by partition."""
+    return {x.partition: x for x in plan.pairs if x.target_topic == topic}
 
 
-def both_sides(lab: Lab, lane: Lane) -> tuple[list[object], list[object]]:
-    """Return what a lane holds on both sides, by plain consumers."""
-    (source,) = lane.sources
+def both_sides(
+    lab: Lab, pair: PartitionPair
+) -> tuple[list[object], list[object]]:
+    """Return what a pair holds on both sides, by plain consumers."""
+    (source,) = pair.sources
     records = {
         side: [
             record
-            for record in site.topics.read(lane.target_topic)
-            if record.partition() == lane.partition
+            for record in site.topics.read(pair.target_topic)
+            if record.partition() == pair.partition
         ]
         for side, site in (("source", lab.source), ("target", lab.target))
     }
     return (
         [*_contents(records["source"], source.span)],
-        [*_contents(records["target"], lane.span)],
+        [*_contents(records["target"], pair.span)],
     )
 
 
@@ -398,17 +400,17 @@ def _contents(
 FROZEN_AT = datetime(2026, 11, 21, 2, tzinfo=UTC)
 
 
-def a_lane(
+def a_pair(
     topic: str = "events",
     partition: int = 0,
     *,
     source: tuple[int, int] = (0, 10),
     target: tuple[int, int] | None = None,
-) -> Lane:
+) -> PartitionPair:
     """A partition that one flow copies under its own name."""
     span = AuditSpan(*source)
     copies = AuditSpan(*(target or source))
-    return Lane(
+    return PartitionPair(
         flow="summit->ldf",
         cluster="ldf",
         target_topic=topic,
@@ -432,7 +434,7 @@ def a_lane(
 
 
 def a_plan(
-    *lanes: Lane,
+    *pairs: PartitionPair,
     run: str = "nightly-2026-11-21",
     at: datetime = FROZEN_AT,
     window: TimeWindow | None = None,
@@ -443,6 +445,6 @@ def a_plan(
         id=run,
         at=at,
         window=window,
-        lanes=lanes or (a_lane(),),
+        pairs=pairs or (a_pair(),),
         more=more,
     )

@@ -24,18 +24,18 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from mirrorwatch.clock import utc_now
 from mirrorwatch.domain.audit.facts import (
     AuditFound,
-    Feed,
     FirstSince,
-    LaneFacts,
     Log,
+    PairedLogs,
     Question,
+    SourceLog,
     run_batched,
 )
 from mirrorwatch.domain.audit.nightly import NightlyInputs, plan_night
 from mirrorwatch.domain.audit.plan import (
     AuditedEnds,
     AuditSpan,
-    Lane,
+    PartitionPair,
     Plan,
     ends_after,
 )
@@ -50,7 +50,7 @@ from tests.support.lab import FLUSH_SECONDS
 from tests.support.watch import wait_until
 
 from .builders import NOON
-from .logs import BUCKET, Logs, Record, make_lane, make_plan, millis
+from .logs import BUCKET, Logs, Record, make_pair, make_plan, millis
 
 __all__ = [
     "CONFIGS",
@@ -68,7 +68,7 @@ __all__ = [
     "a_copied_world",
     "end_spark",
     "fill",
-    "lane_of",
+    "pair_of",
     "records",
     "small_spark",
 ]
@@ -486,7 +486,7 @@ class World:
                     self.target_start + count, len(self.target)
                 )
 
-    def freeze(self, *, write: int = 0, copy: int = 0) -> LaneFacts:
+    def freeze(self, *, write: int = 0, copy: int = 0) -> PairedLogs:
         """Freeze offsets, while records are written and copied."""
         end = len(self.source)
         self.write(write)
@@ -494,11 +494,13 @@ class World:
         syncs = tuple(self.syncs)
         known = [self.committed, syncs[-1][0] + 1 if syncs else None]
         self.copy(copy)
-        return LaneFacts(
+        return PairedLogs(
+            flow="flow",
+            topic="t",
             cluster="ldf",
-            place=("t", 0),
-            feeds=(
-                Feed(
+            topic_partition=("t", 0),
+            sources=(
+                SourceLog(
                     flow="flow",
                     log=self._log("source", end),
                     steady=write == 0,
@@ -512,7 +514,7 @@ class World:
                     else self.decided,
                 ),
             ),
-            goal=self._log("target", len(self.target)),
+            target=self._log("target", len(self.target)),
             timestamps=self.timestamps,
             starts_at_end=self.starts_at_end,
         )
@@ -523,15 +525,15 @@ class World:
             now=self.now,
             settle=SETTLE,
             slack=SLACK,
-            ends=self.ends.by_place(),
+            ends=self.ends.by_partition(),
         )
-        lane = self.freeze(write=write, copy=copy)
-        (outcome,) = run_batched([plan_night(lane, night)], self.answer)
+        pair = self.freeze(write=write, copy=copy)
+        (outcome,) = run_batched([plan_night(pair, night)], self.answer)
         plan = Plan(
             id="night",
             at=self.now,
             window=None,
-            lanes=() if outcome.lane is None else (outcome.lane,),
+            pairs=() if outcome.pair is None else (outcome.pair,),
         )
         self.ends = ends_after(plan, self.ends)
         return outcome
@@ -541,12 +543,12 @@ class World:
     ) -> Mapping[Question, AuditFound]:
         return {question: self._answer(question) for question in questions}
 
-    def sides(self, lane: Lane) -> tuple[list[int], list[int]]:
+    def sides(self, pair: PartitionPair) -> tuple[list[int], list[int]]:
         """Return the source offsets of what is compared, on both sides."""
-        (source,) = lane.sources
+        (source,) = pair.sources
         return (
             [o for o in _range(source.span) if self.source[o] is not None],
-            [self.target[o] for o in _range(lane.span)],
+            [self.target[o] for o in _range(pair.span)],
         )
 
     def _log(self, side: str, end: int) -> Log:
@@ -555,7 +557,7 @@ class World:
         return Log(
             side="source" if source else "target",
             cluster=side,
-            place=("t", 0),
+            topic_partition=("t", 0),
             topic_id=self.ids[not source],
             retained=AuditSpan(start, end),
         )
@@ -591,10 +593,10 @@ def a_copied_world(count: int = 30, **settings: object) -> World:
     return world
 
 
-def lane_of(outcome: PlanningOutcome) -> Lane:
+def pair_of(outcome: PlanningOutcome) -> PartitionPair:
     """Return what is compared, of a plan that compares something."""
-    assert outcome.lane is not None
-    return outcome.lane
+    assert outcome.pair is not None
+    return outcome.pair
 
 
 def _range(span: AuditSpan) -> range:
@@ -616,7 +618,7 @@ class Cases:
 
     def __init__(self) -> None:
         self._logs: dict[str, tuple[Sequence[Record], Sequence[Record]]] = {}
-        self._lanes: dict[str, list[Lane]] = {}
+        self._pairs: dict[str, list[PartitionPair]] = {}
 
     def add(
         self,
@@ -635,8 +637,8 @@ class Cases:
             "position": len(source),
         }
         self._logs[topic] = (source, target)
-        self._lanes[topic] = [
-            make_lane(**{**whole, **night}, topic=topic)
+        self._pairs[topic] = [
+            make_pair(**{**whole, **night}, topic=topic)
             for night in (nights or ({},))
         ]
         return topic
@@ -649,12 +651,12 @@ class Cases:
             logs.write("target", target, topic=topic)
         nights: list[Audited] = []
         carry: DataFrame | None = None
-        for night in range(max(map(len, self._lanes.values()))):
-            lanes = [
-                of[night] for of in self._lanes.values() if night < len(of)
+        for night in range(max(map(len, self._pairs.values()))):
+            pairs = [
+                of[night] for of in self._pairs.values() if night < len(of)
             ]
             result = audit(
-                logs, make_plan(*lanes), bucket=BUCKET, carry=carry, keys=0
+                logs, make_plan(*pairs), bucket=BUCKET, carry=carry, keys=0
             )
             nights.append(Audited(result))
             carry = result.carry

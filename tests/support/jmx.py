@@ -20,8 +20,8 @@ from mirrorwatch.domain.bottleneck.model import (
     TaskMetrics,
 )
 from mirrorwatch.domain.report import Health
-from mirrorwatch.mirrors.mirrormaker2_jmx import WANTED, MirrorMaker2Jmx
-from mirrorwatch.ports import Report
+from mirrorwatch.mirrors.mirrormaker2_jmx import WANTED
+from mirrorwatch.ports import MirrorJmx, Report
 from mirrorwatch.sources.jmx.readers import (
     JmxAddress,
     JmxReader,
@@ -29,7 +29,7 @@ from mirrorwatch.sources.jmx.readers import (
     PrometheusReader,
 )
 from mirrorwatch.sources.jmx.rmi import RmiReader
-from mirrorwatch.wiring.flows import to_interpreter
+from mirrorwatch.wiring.context import to_mirror_jmx
 from mirrorwatch_lab import Lab
 
 from .watch import FLOW, PATIENT, Watch, describe, wait_until
@@ -85,13 +85,13 @@ def name(mbean: MBean) -> tuple[str, frozenset[tuple[str, str]]]:
     return mbean.domain, frozenset(mbean.properties.items())
 
 
-def interpreter(lab: Lab, classes: Mapping[str, str]) -> MirrorMaker2Jmx:
+def interpreter(lab: Lab, classes: Mapping[str, str]) -> MirrorJmx:
     data = describe(lab)
     data["flows"][0]["classes"] = dict(classes)
-    return to_interpreter(Config.from_mapping(data).flows[0])
+    return to_mirror_jmx(Config.from_mapping(data).flows[0])
 
 
-def metrics(mirror: MirrorMaker2Jmx, reader: JmxReader) -> MirrorMetrics:
+def metrics(mirror: MirrorJmx, reader: JmxReader) -> MirrorMetrics:
     return mirror.metrics({"mirror": reader.read(WANTED)})
 
 

@@ -12,8 +12,7 @@ from mirrorwatch.domain.checks import CHECKS
 from mirrorwatch.domain.report import Flow, Health
 from mirrorwatch.ports import Report
 from mirrorwatch.sinks.influxdb import to_points
-from mirrorwatch_alerting import ALERTS, Alert
-from mirrorwatch_alerting.alerts import WhenHealth
+from mirrorwatch_alerting.alerts import ALERTS, Alert, WhenHealth
 
 from .builders import a_report, a_verdict, a_window
 from .influx import Influx1

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from mirrorwatch.domain.audit.plan import (
     AuditSpan,
-    Lane,
+    PartitionPair,
     Plan,
     Side,
     SourceRange,
@@ -23,7 +23,7 @@ __all__ = [
     "FLOW",
     "Logs",
     "Record",
-    "make_lane",
+    "make_pair",
     "make_plan",
     "millis",
 ]
@@ -96,12 +96,14 @@ class Logs:
         for offset in offsets:
             del self._logs[side, flow, topic, partition][offset]
 
-    def __call__(self, lanes: Sequence[Lane], side: Side) -> DataFrame:
+    def __call__(
+        self, pairs: Sequence[PartitionPair], side: Side
+    ) -> DataFrame:
         rows = [
             (
-                lane.flow,
-                lane.target_topic,
-                lane.partition,
+                pair.flow,
+                pair.target_topic,
+                pair.partition,
                 origin,
                 topic,
                 offset,
@@ -110,10 +112,10 @@ class Logs:
                 record.value,
                 None if record.headers is None else list(record.headers),
             )
-            for lane in lanes
-            for origin, topic, span, committed in _spans(lane, side)
+            for pair in pairs
+            for origin, topic, span, committed in _spans(pair, side)
             for offset, record in self._logs[
-                side, origin, topic, lane.partition
+                side, origin, topic, pair.partition
             ].items()
             if span.start <= offset < span.end
             and not (committed and record.aborted)
@@ -122,16 +124,16 @@ class Logs:
 
 
 def _spans(
-    lane: Lane, side: Side
+    pair: PartitionPair, side: Side
 ) -> Iterable[tuple[str, str, AuditSpan, bool]]:
     if side == "target":
-        return [(lane.flow, lane.target_topic, lane.span, False)]
+        return [(pair.flow, pair.target_topic, pair.span, False)]
     return [
-        (s.flow, s.topic, s.span, bool(s.read_committed)) for s in lane.sources
+        (s.flow, s.topic, s.span, bool(s.read_committed)) for s in pair.sources
     ]
 
 
-def make_lane(
+def make_pair(
     source: tuple[int, int],
     target: tuple[int, int],
     *,
@@ -143,15 +145,15 @@ def make_lane(
     compacted: bool = False,
     read_committed: bool | None = False,
     decided: int | None = None,
-) -> Lane:
-    """Return a lane of one topic; what is retained is what is compared.
+) -> PartitionPair:
+    """Return a pair of one topic; what is retained is what is compared.
 
     Where it is not known how the mirror reads, no transaction is open.
     """
     if read_committed is None and decided is None:
         decided = source[1]
     kept = retained or (source, target)
-    return Lane(
+    return PartitionPair(
         flow=FLOW,
         cluster="ldf",
         target_topic=topic,
@@ -176,5 +178,5 @@ def make_lane(
     )
 
 
-def make_plan(*lanes: Lane, window: TimeWindow | None = None) -> Plan:
-    return Plan(id="nightly-2026-11-21", at=AT, window=window, lanes=lanes)
+def make_plan(*pairs: PartitionPair, window: TimeWindow | None = None) -> Plan:
+    return Plan(id="nightly-2026-11-21", at=AT, window=window, pairs=pairs)

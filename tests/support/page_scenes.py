@@ -12,7 +12,7 @@ from mirrorwatch.domain.audit.flow_result import (
 )
 from mirrorwatch.domain.bottleneck.check import BottleneckLimits
 from mirrorwatch.domain.checkpoints import CheckpointsObservation
-from mirrorwatch.domain.checks import FlowLimits, judge
+from mirrorwatch.domain.checks import judge
 from mirrorwatch.domain.heartbeats import HeartbeatsObservation
 from mirrorwatch.domain.lag.model import LagStatus, StalledPartition
 from mirrorwatch.domain.observations import (
@@ -311,7 +311,7 @@ def _tick(
         CheckpointsObservation(flow=FLOW.name, at=at, groups=4),
         HeartbeatsObservation(flow=FLOW.name, at=at),
     ]
-    limits = FlowLimits(bottleneck=BottleneckLimits(enabled=False))
+    limits = {"bottleneck": BottleneckLimits(enabled=False)}
     verdicts = judge({FLOW.name: limits}, [*quiet, *seen], at)
     return a_report(
         at,

@@ -21,7 +21,8 @@ import structlog
 
 from mirrorwatch.config import NotifyConfig
 from mirrorwatch.domain.notices.model import Notice, NotificationState
-from mirrorwatch.domain.notices.notifier import NotificationPolicy, Notifier
+from mirrorwatch.domain.notices.notifier import Notifier
+from mirrorwatch.domain.notices.policy import NotificationPolicy
 from mirrorwatch.domain.notices.text import Links
 from mirrorwatch.domain.report import (
     Flow,

@@ -52,7 +52,7 @@ class MirrorReader:
         self._newest: Mapping[TopicPartition, Sync] = {}
 
     @property
-    def carriage(self) -> ReplicatedTopics:
+    def replicated(self) -> ReplicatedTopics:
         """Which topics the flow carries."""
         return ReplicatedTopics(
             selection=self.flow.selection,
@@ -111,19 +111,19 @@ class MirrorReader:
         self._committed = self.positions.all_committed()
         self._newest = self.positions.all_syncs()
 
-    def position(self, place: TopicPartition) -> int | None:
+    def position(self, partition: TopicPartition) -> int | None:
         """Return the next source offset proved copied or passed."""
-        committed = self._committed.get(place)
-        sync = self._newest.get(place)
+        committed = self._committed.get(partition)
+        sync = self._newest.get(partition)
         known = [
             None if committed is None else committed.position,
             None if sync is None else sync.upstream + 1,
         ]
         return max((p for p in known if p is not None), default=None)
 
-    def syncs(self, place: TopicPartition) -> tuple[tuple[int, int], ...]:
+    def syncs(self, partition: TopicPartition) -> tuple[tuple[int, int], ...]:
         """Return syncs of a source partition, ascending on both sides."""
-        return self._syncs.of(place)
+        return self._syncs.of(partition)
 
     def _read(self, *kinds: str) -> Iterator[MirrorFact]:
         for topic in self._mirror.internal_topics():

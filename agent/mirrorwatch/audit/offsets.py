@@ -1,7 +1,6 @@
 """Freezes offsets of both sides, in the order that makes them comparable."""
 
 from collections.abc import (
-    Callable,
     Collection,
     Iterable,
     Iterator,
@@ -11,7 +10,6 @@ from collections.abc import (
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
 from threading import Event
 from types import TracebackType
 from typing import Protocol, Self, TypeVar
@@ -20,10 +18,11 @@ from ..config import Config
 from ..domain.audit.facts import (
     AuditFound,
     FirstSince,
-    PairBuilder,
+    Log,
+    PairedLogs,
     Question,
     RecordAt,
-    SourceTopic,
+    SourceLog,
 )
 from ..domain.audit.plan import AuditedEnd
 from ..domain.cluster_view import TopicConfigs, TopicPartition
@@ -38,7 +37,9 @@ __all__ = [
     "AuditedSite",
     "AuditedSites",
     "Key",
+    "MirrorFacts",
     "Offsets",
+    "OffsetsReader",
     "freeze_offsets",
 ]
 
@@ -75,37 +76,47 @@ class Offsets:
     """Targets whose end need not cover what is below the positions."""
 
 
-class AskedSite(Protocol):
-    """A cluster that tells offsets; see `AuditedSite`."""
+class OffsetsReader(Protocol):
+    """Reads starts and ends of one cluster's logs: `AuditedSite`.
+
+    A fake of the tests is the other one: what is read in which order decides
+    what counts as dropped, and no broker lets a test see that.
+    """
 
     def ends(
-        self, places: Iterable[TopicPartition], *, read_committed: bool
+        self, partitions: Iterable[TopicPartition], *, read_committed: bool
     ) -> Mapping[TopicPartition, int]: ...
 
     def starts(
-        self, places: Iterable[TopicPartition]
+        self, partitions: Iterable[TopicPartition]
     ) -> Mapping[TopicPartition, int]: ...
 
 
-class AskedSites(Protocol):
-    """Clusters by their aliases; see `AuditedSites`."""
+class MirrorFacts(Protocol):
+    """What the mirror of one flow reports: `MirrorReader`.
 
-    def __getitem__(self, alias: str) -> AskedSite: ...
-
-
-class AskedMirror(Protocol):
-    """A mirror that tells its positions; see `MirrorReader`."""
+    A fake of the tests is the other one, for the reason of `OffsetsReader`.
+    """
 
     @property
     def read_committed(self) -> bool | None: ...
 
+    @property
+    def starts_at_end(self) -> bool | None: ...
+
     def read_positions(self, floors: Mapping[TopicPartition, int]) -> None: ...
+
+    def position(self, partition: TopicPartition) -> int | None: ...
+
+    def syncs(
+        self, partition: TopicPartition
+    ) -> tuple[tuple[int, int], ...]: ...
 
 
 def freeze_offsets(
-    drafts: PairBuilder,
-    mirrors: Mapping[str, AskedMirror],
-    sites: AskedSites,
+    pairs: Sequence[PairedLogs],
+    mirrors: Mapping[str, MirrorFacts],
+    sites: Mapping[str, OffsetsReader],
     ends: Mapping[tuple[str, str, int], AuditedEnd],
     *,
     markers: timedelta = MARKERS,
@@ -114,7 +125,7 @@ def freeze_offsets(
 
     Parameters
     ----------
-    drafts
+    pairs
         What the audit is about.
     mirrors
         Mirrors by flow, whose configuration was read.
@@ -147,65 +158,61 @@ def freeze_offsets(
     markers that let others read these follow a little later. So the target's
     end is waited for.
     """
-    origins = [o for draft in drafts.lanes for o in draft.origins]
+    sources = [source for pair in pairs for source in pair.sources]
     wanted = {
-        (_key(origin), level)
-        for origin in origins
-        for level in _levels(mirrors[origin.flow])
+        (_key(source.log), level)
+        for source in sources
+        for level in _levels(mirrors[source.flow])
     }
-    sources = _read_ends(wanted, sites)
+    source_ends = _read_ends(wanted, sites)
     starts = _read_starts({key for key, _ in wanted}, sites)
     for name, mirror in mirrors.items():
         mirror.read_positions(
             {
-                origin.place: _floor(origin, starts, ends)
-                for origin in origins
-                if origin.flow == name
+                source.log.topic_partition: _floor(source, starts, ends)
+                for source in sources
+                if source.flow == name
             }
         )
-    goals = {
-        (draft.cluster, draft.place)
-        for draft in (*drafts.lanes, *drafts.surplus)
-        if draft.topic_id is not None
-    }
-    targets, unsure = _target_ends(goals, sites, markers)
+    targets = {_key(pair.target) for pair in pairs if pair.target is not None}
+    target_ends, unsure = _target_ends(targets, sites, markers)
     later = _read_ends(wanted, sites)
-    starts |= _read_starts(goals, sites)
+    starts |= _read_starts(targets, sites)
     return Offsets(
         starts=starts,
-        sources=sources,
-        targets=targets,
+        sources=source_ends,
+        targets=target_ends,
         later=later,
         unsure=unsure,
     )
 
 
-def _levels(mirror: AskedMirror) -> tuple[bool, ...]:
+def _levels(mirror: MirrorFacts) -> tuple[bool, ...]:
     known = mirror.read_committed
     return (False, True) if known is None else (known,)
 
 
-def _key(origin: SourceTopic) -> Key:
-    return origin.cluster, origin.place
+def _key(log: Log) -> Key:
+    return log.cluster, log.topic_partition
 
 
 def _floor(
-    origin: SourceTopic,
+    source: SourceLog,
     starts: Mapping[Key, int],
     ends: Mapping[tuple[str, str, int], AuditedEnd],
 ) -> int:
     """Return the offset below which syncs are of no concern."""
-    end = ends.get((origin.flow, *origin.place))
+    end = ends.get(source.key)
     audited = 0 if end is None else end.source_end
-    return max(starts.get(_key(origin), 0), audited)
+    return max(starts.get(_key(source.log), 0), audited)
 
 
 def _target_ends(
-    goals: set[Key], sites: AskedSites, markers: timedelta
+    targets: set[Key], sites: Mapping[str, OffsetsReader], markers: timedelta
 ) -> tuple[dict[Key, int], frozenset[Key]]:
     """Return ends as they are read, and where positions may be ahead."""
-    written = _read_ends({(key, False) for key in goals}, sites)
-    waiting = {key for key in goals if (key, False) in written}
+    written = _read_ends({(key, False) for key in targets}, sites)
+    waiting = {key for key in targets if (key, False) in written}
     ends: dict[Key, int] = {}
     pause = Event()
     for attempt in range(markers // PAUSE):
@@ -214,8 +221,7 @@ def _target_ends(
         if attempt:
             pause.wait(PAUSE.total_seconds())
         found = _read_ends({(key, True) for key in waiting}, sites)
-        for (key, _), end in found.items():
-            ends[key] = end
+        ends |= {key: end for (key, _), end in found.items()}
         waiting = {
             key for key in waiting if ends.get(key, -1) < written[key, False]
         }
@@ -223,41 +229,30 @@ def _target_ends(
 
 
 def _read_ends(
-    wanted: Iterable[tuple[Key, bool]], sites: AskedSites
+    wanted: Iterable[tuple[Key, bool]], sites: Mapping[str, OffsetsReader]
 ) -> dict[tuple[Key, bool], int]:
     found: dict[tuple[Key, bool], int] = {}
     for committed in (False, True):
         keys = {key for key, reads in wanted if reads is committed}
-
-        read = partial(_ask_ends, read_committed=committed)
-        for key, end in _read(keys, sites, read).items():
-            found[key, committed] = end
+        for alias, partitions in _by_site(keys):
+            ends = sites[alias].ends(partitions, read_committed=committed)
+            found |= {((alias, p), committed): end for p, end in ends.items()}
     return found
 
 
-def _ask_ends(
-    site: AskedSite, places: set[TopicPartition], *, read_committed: bool
-) -> Mapping[TopicPartition, int]:
-    return site.ends(places, read_committed=read_committed)
-
-
-def _read_starts(keys: set[Key], sites: AskedSites) -> dict[Key, int]:
-    return _read(keys, sites, lambda site, places: site.starts(places))
-
-
-def _read(
-    keys: set[Key],
-    sites: AskedSites,
-    read: Callable[
-        [AskedSite, set[TopicPartition]], Mapping[TopicPartition, int]
-    ],
+def _read_starts(
+    keys: set[Key], sites: Mapping[str, OffsetsReader]
 ) -> dict[Key, int]:
-    found: dict[Key, int] = {}
+    return {
+        (alias, partition): start
+        for alias, partitions in _by_site(keys)
+        for partition, start in sites[alias].starts(partitions).items()
+    }
+
+
+def _by_site(keys: set[Key]) -> Iterator[tuple[str, set[TopicPartition]]]:
     for alias in sorted({alias for alias, _ in keys}):
-        places = {place for cluster, place in keys if cluster == alias}
-        for place, offset in read(sites[alias], places).items():
-            found[alias, place] = offset
-    return found
+        yield alias, {p for cluster, p in keys if cluster == alias}
 
 
 class AuditedSite:
@@ -300,23 +295,23 @@ class AuditedSite:
         return {topic for topic, denied in found.items() if denied}
 
     def ends(
-        self, places: Iterable[TopicPartition], *, read_committed: bool
+        self, partitions: Iterable[TopicPartition], *, read_committed: bool
     ) -> dict[TopicPartition, int]:
         """Read ends; partitions without a leader are left out."""
-        return self._ends.read(places, read_committed=read_committed)
+        return self._ends.read(partitions, read_committed=read_committed)
 
     def starts(
-        self, places: Iterable[TopicPartition]
+        self, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, int]:
         """Read log starts; partitions without a leader are left out."""
-        return self._ends.read_starts(places)
+        return self._ends.read_starts(partitions)
 
     def close(self) -> None:
         """Let go of connections."""
         self._ends.close()
 
 
-class AuditedSites:
+class AuditedSites(Mapping[str, AuditedSite]):
     """The clusters of a configuration, by alias; made when first asked for.
 
     Parameters
@@ -347,6 +342,12 @@ class AuditedSites:
             site = self._sites[alias] = AuditedSite(alias, dict(kafka))
             self._open.callback(site.close)
         return self._sites[alias]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._config.clusters)
+
+    def __len__(self) -> int:
+        return len(self._config.clusters)
 
 
 T = TypeVar("T", FirstSince, RecordAt)
@@ -383,13 +384,13 @@ class Answers:
         found: dict[Question, AuditFound] = {}
         times = [q for q in questions if isinstance(q, FirstSince)]
         for alias, asked in _by_cluster(times):
-            for places in _rounds(asked):
+            for partitions in _rounds(asked):
                 firsts = read_first_since(
                     self._sites[alias].cluster,
-                    {place: q.time for place, q in places.items()},
+                    {partition: q.time for partition, q in partitions.items()},
                 )
-                for place, question in places.items():
-                    found[question] = AuditFound(*firsts[place])
+                for partition, question in partitions.items():
+                    found[question] = AuditFound(*firsts[partition])
         records = [q for q in questions if isinstance(q, RecordAt)]
         for alias, read in _by_cluster(records):
             for committed in (False, True):
@@ -406,9 +407,9 @@ class Answers:
         committed: bool,
     ) -> dict[Question, AuditFound]:
         found: dict[Question, AuditFound] = {}
-        places = sorted(questions)
-        for first in range(0, len(places), AT_ONCE):
-            left = set(places[first : first + AT_ONCE])
+        partitions = sorted(questions)
+        for first in range(0, len(partitions), AT_ONCE):
+            left = set(partitions[first : first + AT_ONCE])
             for _ in range(ATTEMPTS):
                 if not left:
                     break
@@ -417,22 +418,22 @@ class Answers:
                     cluster=alias,
                     wanted=[
                         ReadAt(
-                            place,
-                            questions[place].offset,
-                            questions[place].log.retained.end,
+                            partition,
+                            questions[partition].offset,
+                            questions[partition].log.retained.end,
                         )
-                        for place in sorted(left)
+                        for partition in sorted(left)
                     ],
                     read_committed=committed,
                 )
                 for head in heads:
-                    place = head.wanted.place
-                    left.discard(place)
-                    found[questions[place]] = AuditFound(
+                    partition = head.wanted.place
+                    left.discard(partition)
+                    found[questions[partition]] = AuditFound(
                         head.offset, head.written_at
                     )
-            for place in left:
-                found[questions[place]] = AuditFound(None, failed=True)
+            for partition in left:
+                found[questions[partition]] = AuditFound(None, failed=True)
         return found
 
 
@@ -447,10 +448,10 @@ def _rounds(questions: Sequence[T]) -> list[dict[TopicPartition, T]]:
     """Deal questions out, so that a partition is once in each round."""
     rounds: list[dict[TopicPartition, T]] = []
     for question in questions:
-        place = question.log.place
-        free = next((r for r in rounds if place not in r), None)
+        partition = question.log.topic_partition
+        free = next((r for r in rounds if partition not in r), None)
         if free is None:
-            rounds.append({place: question})
+            rounds.append({partition: question})
         else:
-            free[place] = question
+            free[partition] = question
     return rounds

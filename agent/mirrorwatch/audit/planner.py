@@ -3,21 +3,17 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Protocol
 
 from ..config import Config, FlowConfig
 from ..config.audit import AuditConfig
 from ..domain.audit.facts import (
-    Draft,
-    Feed,
     FlowTopics,
-    LaneFacts,
     Log,
-    PairBuilder,
+    PairedLogs,
+    PlanSteps,
     Retention,
-    SourceTopic,
-    Talk,
-    draft_lanes,
+    SourceLog,
+    pair_partitions,
     run_batched,
 )
 from ..domain.audit.nightly import NightlyInputs, plan_night
@@ -25,7 +21,7 @@ from ..domain.audit.plan import (
     AuditedEnd,
     AuditedEnds,
     AuditSpan,
-    Lane,
+    PartitionPair,
     Plan,
     Request,
     Side,
@@ -37,9 +33,15 @@ from ..domain.cluster_view import TopicConfigs, TopicFacts, TopicPartition
 from ..domain.topics import Selection
 from ..kafka.errors import denial
 from .mirror import MirrorReader
-from .offsets import Answers, AuditedSites, Key, Offsets, freeze_offsets
+from .offsets import (
+    Answers,
+    AuditedSites,
+    MirrorFacts,
+    Offsets,
+    freeze_offsets,
+)
 
-__all__ = ["AuditedTopics", "freeze", "join_lanes", "recheck"]
+__all__ = ["AuditedTopics", "freeze", "join_offsets", "recheck"]
 
 
 GONE = "deleted at the source since it was last audited"
@@ -49,10 +51,15 @@ GONE = "deleted at the source since it was last audited"
 class AuditedTopics:
     """Which topics an audit is about, and how they are configured."""
 
-    drafts: PairBuilder
-    """Partitions of both sides that belong together."""
+    pairs: list[PairedLogs]
+    """Target partitions and what feeds them; offsets are yet to be read."""
 
-    configs: Mapping[tuple[str, str], TopicConfigs]
+    surplus: list[PairedLogs] = field(default_factory=list)
+    """Partitions that exist at the target only."""
+
+    configs: Mapping[tuple[str, str], TopicConfigs] = field(
+        default_factory=dict
+    )
     """Configuration by alias of the cluster and topic."""
 
     unverifiable: list[Unverifiable] = field(default_factory=list)
@@ -94,11 +101,11 @@ def find_topics(
     topics = {
         alias: sites[alias].describe().topics for alias in sorted(aliases)
     }
-    drafts = draft_lanes(
+    pairs, unverifiable = pair_partitions(
         [
             FlowTopics(
                 flow=flow.flow,
-                carriage=mirrors[flow.name].carriage,
+                replicated=mirrors[flow.name].replicated,
                 merged=Selection(include=flow.topics.merged).matches,
             )
             for flow in flows
@@ -106,8 +113,11 @@ def find_topics(
         topics,
         request.wants,
     )
-    found = AuditedTopics(drafts=drafts, configs={})
-    found.unverifiable += drafts.unverifiable
+    found = AuditedTopics(
+        pairs=[pair for pair in pairs if pair.sources],
+        surplus=[pair for pair in pairs if not pair.sources],
+        unverifiable=unverifiable,
+    )
     for flow in flows:
         mirror, seen = mirrors[flow.name], topics[flow.source]
         audited = {end.topic for end in ends.ends if end.flow == flow.name}
@@ -135,7 +145,7 @@ def _find_unseen(
     unseen = audited | {
         topic
         for topic in copied - seen.keys()
-        if mirror.carriage.carries(topic)
+        if mirror.replicated.carries(topic)
     }
     hidden = sites[mirror.flow.source].hidden(unseen)
     return hidden, audited - hidden
@@ -152,7 +162,7 @@ def _note_unseen(
     for topic in sorted(hidden):
         reason = denial(f"DESCRIBE on topic {topic}", flow.source)
         # Where others feed the same topic, its records would be extra.
-        remote = mirror.carriage.naming.remote(topic)
+        remote = mirror.replicated.naming.remote(topic)
         _drop(found, {(flow.target, remote): reason})
         if request.wants(flow.name, topic):
             found.unverifiable.append(_whole(flow.name, topic, reason))
@@ -163,11 +173,12 @@ def _note_unseen(
 
 
 def _drop_hidden(sites: AuditedSites, found: AuditedTopics) -> None:
-    """Tell what is missing at the target from what is not shown."""
+    """Drop pairs whose target is not missing, but not shown to the agent."""
     missing: dict[str, set[str]] = {}
-    for draft in found.drafts.lanes:
-        if draft.topic_id is None:
-            missing.setdefault(draft.cluster, set()).add(draft.place[0])
+    for pair in found.pairs:
+        if pair.target is None:
+            topic, _ = pair.topic_partition
+            missing.setdefault(pair.cluster, set()).add(topic)
     hidden = {
         (alias, topic): denial(f"DESCRIBE on topic {topic}", alias)
         for alias, topics in missing.items()
@@ -178,8 +189,8 @@ def _drop_hidden(sites: AuditedSites, found: AuditedTopics) -> None:
 
 def _read_configs(sites: AuditedSites, found: AuditedTopics) -> None:
     wanted: dict[str, set[str]] = {}
-    for draft in found.drafts.lanes:
-        for alias, topic in _topics_of(draft):
+    for pair in found.pairs:
+        for alias, topic in _topics_of(pair):
             wanted.setdefault(alias, set()).add(topic)
     configs: dict[tuple[str, str], TopicConfigs] = {}
     denied: dict[tuple[str, str], str] = {}
@@ -197,25 +208,25 @@ def _read_configs(sites: AuditedSites, found: AuditedTopics) -> None:
 def _drop(
     found: AuditedTopics, reasons: Mapping[tuple[str, str], str]
 ) -> None:
-    """Leave topics out, and say why."""
-    kept, said = [], set()
-    for draft in found.drafts.lanes:
+    """Leave topics out, and report why, once for each."""
+    kept, reported = [], set()
+    for pair in found.pairs:
         reason = next(
-            (reasons[t] for t in _topics_of(draft) if t in reasons), None
+            (reasons[t] for t in _topics_of(pair) if t in reasons), None
         )
         if reason is None:
-            kept.append(draft)
-        elif (draft.flow, draft.topic) not in said:
-            said.add((draft.flow, draft.topic))
-            found.unverifiable.append(_whole(draft.flow, draft.topic, reason))
-    found.drafts.lanes = kept
+            kept.append(pair)
+        elif (pair.flow, pair.topic) not in reported:
+            reported.add((pair.flow, pair.topic))
+            found.unverifiable.append(_whole(pair.flow, pair.topic, reason))
+    found.pairs = kept
 
 
-def _topics_of(draft: Draft) -> Iterable[tuple[str, str]]:
+def _topics_of(pair: PairedLogs) -> Iterable[tuple[str, str]]:
     """Return cluster and topic of the target and of each source."""
-    yield draft.cluster, draft.place[0]
-    for origin in draft.origins:
-        yield origin.cluster, origin.place[0]
+    yield pair.cluster, pair.topic_partition[0]
+    for source in pair.sources:
+        yield source.log.cluster, source.log.topic_partition[0]
 
 
 def _whole(flow: str, topic: str, reason: str) -> Unverifiable:
@@ -236,27 +247,13 @@ SURPLUS = (
 )
 
 
-class MirrorFacts(Protocol):
-    """What the mirror of one flow told; see `MirrorReader`."""
-
-    @property
-    def read_committed(self) -> bool | None: ...
-
-    @property
-    def starts_at_end(self) -> bool | None: ...
-
-    def position(self, place: TopicPartition) -> int | None: ...
-
-    def syncs(self, place: TopicPartition) -> tuple[tuple[int, int], ...]: ...
-
-
-def join_lanes(
+def join_offsets(
     topics: AuditedTopics,
     offsets: Offsets,
     mirrors: Mapping[str, MirrorFacts],
     ends: Mapping[tuple[str, str, int], AuditedEnd],
-) -> tuple[list[LaneFacts], list[Unverifiable]]:
-    """Join what was read of both sides into lanes.
+) -> tuple[list[PairedLogs], list[Unverifiable]]:
+    """Join what was read of both sides.
 
     Parameters
     ----------
@@ -265,7 +262,7 @@ def join_lanes(
     offsets
         Offsets of both sides.
     mirrors
-        What the mirrors told, by flow.
+        What the mirrors report, by flow.
     ends
         Up to where partitions were audited.
 
@@ -276,20 +273,20 @@ def join_lanes(
 
     Notes
     -----
-    What a mirror said of a topic that was deleted and made again says nothing
-    of the new one. A changed id tells, and so does a position or a pair that
-    is above an end: both are read before the ends that they are compared
-    with.
+    What a mirror reports of a topic that was deleted and recreated says
+    nothing of the new one. A changed id shows it, and so does a position or a
+    pair of offsets that is above an end: both are read before the ends that
+    they are compared with.
     """
     joining = _Joining(topics, offsets, mirrors, ends)
-    lanes, gaps = [], list(joining.surplus())
-    for draft in topics.drafts.lanes:
-        lane = joining.join(draft)
-        if lane is None:
-            gaps.append(_gap(draft, LEADERLESS))
+    pairs, gaps = [], list(joining.surplus())
+    for pair in topics.pairs:
+        joined = joining.join(pair)
+        if joined is None:
+            gaps.append(_gap(pair, LEADERLESS))
         else:
-            lanes.append(lane)
-    return lanes, gaps
+            pairs.append(joined)
+    return pairs, gaps
 
 
 class _Joining:
@@ -305,74 +302,78 @@ class _Joining:
         self._mirrors = mirrors
         self._ends = ends
 
-    def join(self, draft: Draft) -> LaneFacts | None:
-        """Return a lane; `None` where a partition has no leader."""
-        goal, key = None, (draft.cluster, draft.place)
-        if draft.topic_id is not None:
-            end = self._offsets.targets.get(key)
-            goal = self._log("target", key, draft.topic_id, end)
-            if goal is None:
+    def join(self, pair: PairedLogs) -> PairedLogs | None:
+        """Return it with its offsets; `None` where there is no leader."""
+        target = pair.target
+        if target is not None:
+            key = (target.cluster, target.topic_partition)
+            target = self._log(target, self._offsets.targets.get(key))
+            if target is None:
                 return None
-        feeds = []
-        for origin in draft.origins:
-            feed = self._feed(origin, goal)
-            if feed is None:
+        sources = []
+        for source in pair.sources:
+            joined = self._source(source, target)
+            if joined is None:
                 return None
-            feeds.append(feed)
-        mirrors = [self._mirrors[feed.flow] for feed in feeds]
-        compacted = [
-            self._configs(log).compacted
-            for log in (goal, *(feed.log for feed in feeds))
-            if log is not None
-        ]
-        return LaneFacts(
-            cluster=draft.cluster,
-            place=draft.place,
-            feeds=tuple(feeds),
-            goal=goal,
-            timestamps=goal is None
-            or self._configs(goal).timestamp_type != APPENDED,
-            compacted=any(compacted),
-            starts_at_end=_any(m.starts_at_end for m in mirrors),
+            sources.append(joined)
+        starts_at_end = {self._mirrors[s.flow].starts_at_end for s in sources}
+        logs = [source.log for source in sources]
+        return replace(
+            pair,
+            sources=tuple(sources),
+            target=target,
+            timestamps=target is None
+            or self._configs(target).timestamp_type != APPENDED,
+            compacted=any(
+                self._configs(log).compacted
+                for log in (*logs, *([] if target is None else [target]))
+            ),
+            # Of several mirrors, one that may do so is as bad as one unknown.
+            starts_at_end=True
+            if True in starts_at_end
+            else None
+            if None in starts_at_end
+            else False,
         )
 
     def surplus(self) -> Iterator[Unverifiable]:
-        """Tell of records in partitions that the source has not."""
-        for draft in self._topics.drafts.surplus:
-            key = (draft.cluster, draft.place)
+        """Yield what partitions hold that the source does not have."""
+        for pair in self._topics.surplus:
+            key = (pair.cluster, pair.topic_partition)
             start = self._offsets.starts.get(key)
             end = self._offsets.targets.get(key)
             if start is not None and end is not None and end > start:
                 reason = SURPLUS.format(
-                    cluster=draft.cluster, count=end - start
+                    cluster=pair.cluster, count=end - start
                 )
-                yield _gap(draft, reason)
+                yield _gap(pair, reason)
 
-    def _feed(self, origin: SourceTopic, goal: Log | None) -> Feed | None:
-        mirror = self._mirrors[origin.flow]
-        key = (origin.cluster, origin.place)
+    def _source(
+        self, source: SourceLog, target: Log | None
+    ) -> SourceLog | None:
+        mirror = self._mirrors[source.flow]
+        topic_partition = source.log.topic_partition
+        key = (source.log.cluster, topic_partition)
         level = (key, bool(mirror.read_committed))
-        end, later = (
-            self._offsets.sources.get(level),
-            self._offsets.later.get(level),
-        )
-        log = self._log("source", key, origin.topic_id, end)
+        end = self._offsets.sources.get(level)
+        later = self._offsets.later.get(level)
+        log = self._log(source.log, end)
         if log is None or later is None:
             return None
-        position = mirror.position(origin.place)
-        syncs = mirror.syncs(origin.place)
-        before = self._ends.get((origin.flow, *origin.place))
-        renewed = before is not None and before.source_id != origin.topic_id
-        if renewed or (position is not None and position > later):
+        position = mirror.position(topic_partition)
+        syncs = mirror.syncs(topic_partition)
+        before = self._ends.get(source.key)
+        recreated = before is not None and before.source_id != log.topic_id
+        if recreated or (position is not None and position > later):
             position, syncs = None, ()
-        if goal is not None and (goal.cluster, goal.place) in (
+        if target is not None and (target.cluster, target.topic_partition) in (
             self._offsets.unsure
         ):
             position = None
-        if syncs and not _speak_of(syncs[-1], later, goal, before):
+        if syncs and not _speak_of(syncs[-1], later, target, before):
             syncs = ()
-        return Feed(
-            flow=origin.flow,
+        return SourceLog(
+            flow=source.flow,
             log=log,
             steady=later == end,
             position=position,
@@ -384,55 +385,45 @@ class _Joining:
             else self._offsets.later.get((key, True), 0),
         )
 
-    def _log(
-        self, side: Side, key: Key, topic_id: str, end: int | None
-    ) -> Log | None:
-        start = self._offsets.starts.get(key)
+    def _log(self, log: Log, end: int | None) -> Log | None:
+        start = self._offsets.starts.get((log.cluster, log.topic_partition))
         if start is None or end is None:
             return None
-        log = Log(
-            side=side,
-            cluster=key[0],
-            place=key[1],
-            topic_id=topic_id,
-            retained=AuditSpan(start, max(start, end)),
-        )
         configs = self._configs(log)
-        if not configs.deletes:
-            return replace(log, retention=FOR_EVER)
-        retention = Retention.of(configs.retention_ms, configs.retention_bytes)
-        return replace(log, retention=retention)
+        return replace(
+            log,
+            retained=AuditSpan(start, max(start, end)),
+            retention=Retention.of(
+                configs.retention_ms, configs.retention_bytes
+            )
+            if configs.deletes
+            else FOR_EVER,
+        )
 
     def _configs(self, log: Log) -> TopicConfigs:
-        key = (log.cluster, log.place[0])
+        key = (log.cluster, log.topic_partition[0])
         return self._topics.configs.get(key, TopicConfigs())
-
-
-def _any(told: Iterable[bool | None]) -> bool | None:
-    """Tell whether one is so; `None` if one may be."""
-    found = {*told}
-    return True if True in found else None if None in found else False
 
 
 def _speak_of(
     pair: tuple[int, int],
     source_end: int,
-    goal: Log | None,
+    target: Log | None,
     end: AuditedEnd | None,
 ) -> bool:
     """Tell whether syncs can be of both topics, as they are now."""
-    if goal is None or not (
-        pair[0] < source_end and pair[1] < goal.retained.end
+    if target is None or not (
+        pair[0] < source_end and pair[1] < target.retained.end
     ):
         return False
-    return end is None or end.target_id in {goal.topic_id, ""}
+    return end is None or end.target_id in {target.topic_id, ""}
 
 
-def _gap(draft: Draft, reason: str) -> Unverifiable:
+def _gap(pair: PairedLogs, reason: str) -> Unverifiable:
     return Unverifiable(
-        flow=draft.flow,
-        topic=draft.topic,
-        partition=draft.place[1],
+        flow=pair.flow,
+        topic=pair.topic,
+        partition=pair.topic_partition[1],
         reason=reason,
     )
 
@@ -482,7 +473,7 @@ def freeze(
     now = clock()
     if request.window is not None:
         ends = AuditedEnds()
-    known = ends.by_place()
+    known = ends.by_partition()
     with AuditedSites(config) as sites:
         mirrors = {
             flow.name: MirrorReader(flow, sites, clock)
@@ -491,15 +482,17 @@ def freeze(
         for mirror in mirrors.values():
             mirror.read_configs()
         topics = find_topics(config, request, ends, sites, mirrors)
-        offsets = freeze_offsets(topics.drafts, mirrors, sites, known)
-        lanes, gaps = join_lanes(topics, offsets, mirrors, known)
+        offsets = freeze_offsets(
+            [*topics.pairs, *topics.surplus], mirrors, sites, known
+        )
+        pairs, gaps = join_offsets(topics, offsets, mirrors, known)
         plan = _rules(config.audit or AuditConfig(), request, ends, now)
-        outcomes = run_batched([plan(lane) for lane in lanes], Answers(sites))
+        outcomes = run_batched([plan(pair) for pair in pairs], Answers(sites))
     return Plan(
         id=request.run_id(now.date()),
         at=now,
         window=request.window,
-        lanes=tuple(o.lane for o in outcomes if o.lane is not None),
+        pairs=tuple(o.pair for o in outcomes if o.pair is not None),
         unverifiable=(
             *topics.unverifiable,
             *gaps,
@@ -523,15 +516,18 @@ def _concerned(config: Config, request: Request) -> Iterable[FlowConfig]:
 
 def _rules(
     audit: AuditConfig, request: Request, ends: AuditedEnds, now: datetime
-) -> Callable[[LaneFacts], Talk[PlanningOutcome]]:
-    """Return what works out what is compared of a lane."""
+) -> Callable[[PairedLogs], PlanSteps[PlanningOutcome]]:
+    """Return what works out what is compared of a pair."""
     if request.window is not None:
         adhoc = AdHoc(now=now, window=request.window, slack=audit.slack)
-        return lambda lane: plan_window(lane, adhoc)
+        return lambda pair: plan_window(pair, adhoc)
     night = NightlyInputs(
-        now=now, settle=audit.settle, slack=audit.slack, ends=ends.by_place()
+        now=now,
+        settle=audit.settle,
+        slack=audit.slack,
+        ends=ends.by_partition(),
     )
-    return lambda lane: plan_night(lane, night)
+    return lambda pair: plan_night(pair, night)
 
 
 EXPIRED = "expired at the {side} while it was audited"
@@ -547,7 +543,7 @@ class _Part:
 
     side: Side
     cluster: str
-    place: TopicPartition
+    partition: TopicPartition
     topic_id: str
     span: AuditSpan
 
@@ -569,52 +565,58 @@ def recheck(config: Config, plan: Plan) -> tuple[Unverifiable, ...]:
         Raised if a cluster cannot be asked.
     """
     wanted: dict[str, set[TopicPartition]] = {}
-    for lane in plan.lanes:
-        for part in _parts(lane):
-            wanted.setdefault(part.cluster, set()).add(part.place)
+    for pair in plan.pairs:
+        for part in _parts(pair):
+            wanted.setdefault(part.cluster, set()).add(part.partition)
     topics: dict[str, Mapping[str, TopicFacts]] = {}
     starts: dict[str, Mapping[TopicPartition, int]] = {}
     with AuditedSites(config) as sites:
-        for alias, places in sorted(wanted.items()):
+        for alias, partitions in sorted(wanted.items()):
             # Starts first: those of a topic made anew are then noticed.
-            starts[alias] = sites[alias].starts(places)
+            starts[alias] = sites[alias].starts(partitions)
             topics[alias] = sites[alias].describe().topics
     return tuple(
         Unverifiable(
-            flow=lane.flow,
-            topic=lane.topic,
-            partition=lane.partition,
+            flow=pair.flow,
+            topic=pair.topic,
+            partition=pair.partition,
             reason=reason,
         )
-        for lane in plan.lanes
-        if (reason := _find_reason(lane, topics, starts)) is not None
+        for pair in plan.pairs
+        if (reason := _find_reason(pair, topics, starts)) is not None
     )
 
 
-def _parts(lane: Lane) -> Iterator[_Part]:
+def _parts(pair: PartitionPair) -> Iterator[_Part]:
     """Return what was read of each side: nothing of an empty span."""
-    for source in lane.sources:
+    for source in pair.sources:
         if len(source.span):
-            place = (source.topic, source.partition)
+            partition = (source.topic, source.partition)
             yield _Part(
-                "source", source.cluster, place, source.topic_id, source.span
+                "source",
+                source.cluster,
+                partition,
+                source.topic_id,
+                source.span,
             )
-    if len(lane.span):
-        place = (lane.target_topic, lane.partition)
-        yield _Part("target", lane.cluster, place, lane.topic_id, lane.span)
+    if len(pair.span):
+        partition = (pair.target_topic, pair.partition)
+        yield _Part(
+            "target", pair.cluster, partition, pair.topic_id, pair.span
+        )
 
 
 def _find_reason(
-    lane: Lane,
+    pair: PartitionPair,
     topics: Mapping[str, Mapping[str, TopicFacts]],
     starts: Mapping[str, Mapping[TopicPartition, int]],
 ) -> str | None:
-    """Return why what was found of a lane is void."""
-    for part in _parts(lane):
-        topic = topics[part.cluster].get(part.place[0])
+    """Return why what was found of a pair is void."""
+    for part in _parts(pair):
+        topic = topics[part.cluster].get(part.partition[0])
         if topic is None or topic.id != part.topic_id:
             return RENEWED.format(side=part.side)
-        start = starts[part.cluster].get(part.place)
+        start = starts[part.cluster].get(part.partition)
         if start is None:
             return LOST_LEADER.format(side=part.side)
         if start > part.span.start:

@@ -7,8 +7,9 @@ from datetime import datetime, timedelta
 from ..config import AuditConfig, Config, FlowConfig
 from ..domain.audit.facts import FirstSince, Log
 from ..domain.audit.plan import (
+    NOTHING,
     AuditSpan,
-    Lane,
+    PartitionPair,
     Plan,
     Request,
     Side,
@@ -21,8 +22,6 @@ from ..domain.topics import ReplicatedTopics
 from .offsets import Answers, AuditedSite, AuditedSites
 
 __all__ = ["freeze_side"]
-
-_NOTHING = AuditSpan(0, 0)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -92,23 +91,23 @@ def freeze_side(
             )
         ]
         spans = _spans(parts, window, slack, Answers(sites))
-    lanes: dict[tuple[str, str, int], Lane] = {}
+    pairs: dict[tuple[str, str, int], PartitionPair] = {}
     for part in parts:
-        topic, partition = part.target_topic, part.log.place[1]
+        topic, partition = part.target_topic, part.log.topic_partition[1]
         key = (part.flow.target, topic, partition)
-        lane = _lane(
+        pair = _to_pair(
             part, side, spans[part.log], read_committed=read_committed
         )
-        # What several topics feed is one lane.
-        if key in lanes and side == "source":
-            sources = (*lanes[key].sources, *lane.sources)
-            lane = replace(lanes[key], sources=sources)
-        lanes[key] = lanes.get(key, lane) if side == "target" else lane
+        # What several topics feed is one pair.
+        if key in pairs and side == "source":
+            sources = (*pairs[key].sources, *pair.sources)
+            pair = replace(pairs[key], sources=sources)
+        pairs[key] = pairs.get(key, pair) if side == "target" else pair
     return Plan(
         id=request.run_id(now.date()),
         at=now,
         window=window,
-        lanes=tuple(lanes.values()),
+        pairs=tuple(pairs.values()),
     )
 
 
@@ -130,7 +129,7 @@ def _parts(
     configs, _ = site.configs(names)
     own = {name: topics[name] for name in names}
     for log in _logs(site, side, own, read_committed=read_committed):
-        name = log.place[0]
+        name = log.topic_partition[0]
         remote = flow.topic_naming.remote(names[name])
         yield _Part(
             flow=flow,
@@ -145,21 +144,21 @@ def _names(
     flow: FlowConfig, side: Side, topics: Mapping[str, TopicFacts]
 ) -> Mapping[str, str]:
     """Return the names at the target of source topics that are carried."""
-    carriage = ReplicatedTopics(
+    replicated = ReplicatedTopics(
         selection=flow.selection,
         naming=flow.topic_naming,
         target_alias=flow.mirror.target_alias,
     )
     if side == "source":
-        return carriage.names(topics)
+        return replicated.names(topics)
     origins = {
         origin: topic
         for topic in sorted(topics)
-        if (origin := carriage.naming.origin(topic)) is not None
+        if (origin := replicated.naming.origin(topic)) is not None
     }
     return {
         origin: origins[origin]
-        for origin, remote in carriage.names(origins).items()
+        for origin, remote in replicated.names(origins).items()
         if remote == origins[origin]
     }
 
@@ -171,21 +170,21 @@ def _logs(
     *,
     read_committed: bool,
 ) -> Iterator[Log]:
-    places = [
+    partitions = [
         (name, partition)
         for name, topic in sorted(topics.items())
         for partition in range(topic.partitions)
     ]
-    starts = site.starts(places)
-    ends = site.ends(places, read_committed=read_committed)
-    for place in places:
-        if place in starts and place in ends:
+    starts = site.starts(partitions)
+    ends = site.ends(partitions, read_committed=read_committed)
+    for partition in partitions:
+        if partition in starts and partition in ends:
             yield Log(
                 side=side,
                 cluster=site.alias,
-                place=place,
-                topic_id=topics[place[0]].id,
-                retained=AuditSpan(starts[place], ends[place]),
+                topic_partition=partition,
+                topic_id=topics[partition[0]].id,
+                retained=AuditSpan(starts[partition], ends[partition]),
             )
 
 
@@ -209,29 +208,29 @@ def _spans(
     }
 
 
-def _lane(
+def _to_pair(
     part: _Part, side: Side, span: AuditSpan, *, read_committed: bool
-) -> Lane:
+) -> PartitionPair:
     here, log = side == "source", part.log
     source = SourceRange(
         flow=part.flow.name,
         cluster=part.flow.source,
         topic=part.source_topic,
-        partition=log.place[1],
-        span=span if here else _NOTHING,
-        retained=log.retained if here else _NOTHING,
+        partition=log.topic_partition[1],
+        span=span if here else NOTHING,
+        retained=log.retained if here else NOTHING,
         position=None,
         topic_id=log.topic_id if here else "",
         read_committed=read_committed,
     )
-    return Lane(
+    return PartitionPair(
         flow=part.flow.name,
         cluster=part.flow.target,
         target_topic=part.target_topic,
-        partition=log.place[1],
+        partition=log.topic_partition[1],
         sources=(source,),
-        span=_NOTHING if here else span,
-        retained=_NOTHING if here else log.retained,
+        span=NOTHING if here else span,
+        retained=NOTHING if here else log.retained,
         compacted=part.compacted,
         topic_id="" if here else log.topic_id,
     )

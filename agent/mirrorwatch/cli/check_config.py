@@ -12,12 +12,12 @@ from rich.table import Table
 from rich.text import Text
 
 from ..config import CanaryConfig, Config, FlowConfig
-from ..config.base import HIDDEN
 from ..config.canary import estimate_cost
 from ..config.client_check import check_clients
 from ..config.display import to_display
 from ..config.notes import find_notes
 from ..config.overlap import UndecidedError, find_common_topic
+from ..secrets import HIDDEN
 from .options import config_option
 
 __all__ = ["command", "print_page", "summarize"]

@@ -1,7 +1,8 @@
 """The command group: loads a command when it is called, maps errors."""
 
 import importlib
-from typing import Any
+from importlib.util import find_spec
+from typing import Any, NamedTuple
 
 import click
 
@@ -10,21 +11,36 @@ from ..exceptions import ConfigError, MirrorwatchError
 
 __all__ = ["main"]
 
+
+class _Command(NamedTuple):
+    """Where the click command is."""
+
+    module: str
+    attribute: str = "command"
+    package: str = ""
+    """Name at the package index, if it is not a part of the agent."""
+
+
 COMMANDS = {
-    "alerts": "mirrorwatch_promotion.cli:alerts_command",
-    "audit": "mirrorwatch.cli.audit:command",
-    "check-config": "mirrorwatch.cli.check_config:command",
-    "dashboards": "mirrorwatch_promotion.cli:dashboards_command",
-    "demo": "mirrorwatch_lab.cli:demo_command",
-    "influx": "mirrorwatch.cli.influx:command",
-    "lab": "mirrorwatch_lab.cli:lab_command",
-    "maintenance": "mirrorwatch.cli.maintenance:command",
-    "notify": "mirrorwatch.cli.notify:command",
-    "once": "mirrorwatch.cli.once:command",
-    "run": "mirrorwatch.cli.run:command",
-    "status": "mirrorwatch.cli.status:command",
+    "alerts": _Command(
+        "mirrorwatch_promotion.cli", "alerts_command", "mirrorwatch-promotion"
+    ),
+    "audit": _Command("mirrorwatch.cli.audit"),
+    "check-config": _Command("mirrorwatch.cli.check_config"),
+    "dashboards": _Command(
+        "mirrorwatch_promotion.cli",
+        "dashboards_command",
+        "mirrorwatch-promotion",
+    ),
+    "demo": _Command("mirrorwatch_lab.cli", "demo_command", "mirrorwatch-lab"),
+    "influx": _Command("mirrorwatch.cli.influx"),
+    "lab": _Command("mirrorwatch_lab.cli", "lab_command", "mirrorwatch-lab"),
+    "maintenance": _Command("mirrorwatch.cli.maintenance"),
+    "notify": _Command("mirrorwatch.cli.notify"),
+    "once": _Command("mirrorwatch.cli.once"),
+    "run": _Command("mirrorwatch.cli.run"),
+    "status": _Command("mirrorwatch.cli.status"),
 }
-"""Module and name of each click command."""
 
 EXIT_FAILED = 1
 """Something failed at run time."""
@@ -39,16 +55,21 @@ class Commands(click.Group):
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(COMMANDS)
+        return [n for n, c in COMMANDS.items() if _is_installed(c)]
 
     def get_command(
         self, ctx: click.Context, cmd_name: str
     ) -> click.Command | None:
-        if cmd_name not in COMMANDS:
+        if (wanted := COMMANDS.get(cmd_name)) is None:
             return None
-        name, _, attribute = COMMANDS[cmd_name].partition(":")
-        module = importlib.import_module(name)
-        command: click.Command = getattr(module, attribute)
+        if not _is_installed(wanted):
+            folder = f"agent/{wanted.package.replace('-', '_')}"
+            raise click.UsageError(
+                f"mirrorwatch {cmd_name} needs the package {wanted.package}: "
+                f"pip install {wanted.package}, or ./{folder} from a checkout."
+            )
+        module = importlib.import_module(wanted.module)
+        command: click.Command = getattr(module, wanted.attribute)
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -60,6 +81,16 @@ class Commands(click.Group):
         except MirrorwatchError as e:
             click.echo(f"Error: {e}", err=True)
             ctx.exit(EXIT_FAILED)
+
+
+def _is_installed(command: _Command) -> bool:
+    if not command.package:
+        return True
+    try:
+        # The module, as files of a package may be there without its code.
+        return find_spec(command.module) is not None
+    except ModuleNotFoundError:
+        return False
 
 
 @click.group(

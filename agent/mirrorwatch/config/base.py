@@ -14,20 +14,16 @@ from pydantic import (
     model_validator,
 )
 
-from .references import Referenced, smells_secret
+from ..secrets import HIDDEN, smells_secret
+from .references import Referenced
 
 __all__ = [
-    "HIDDEN",
     "ConfigProblem",
     "Model",
     "ProblemsError",
     "YamlPath",
     "format_path",
 ]
-
-
-HIDDEN = "**********"
-"""Shown instead of a value that may be secret (as pydantic's own secrets)."""
 
 
 class Model(BaseModel):

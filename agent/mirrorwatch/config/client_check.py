@@ -8,7 +8,8 @@ from logging import NullHandler, getLogger
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from .base import HIDDEN, ConfigProblem
+from ..secrets import HIDDEN
+from .base import ConfigProblem
 from .kafka import SERVERS, KafkaProperties
 from .loading import Document
 from .root import Config

@@ -7,7 +7,8 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from .base import HIDDEN, Model
+from ..secrets import HIDDEN
+from .base import Model
 from .kafka import KafkaProperties
 from .types import format_duration
 

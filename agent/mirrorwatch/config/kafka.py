@@ -6,8 +6,9 @@ from typing import Any
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from .base import HIDDEN, ConfigProblem, ProblemsError
-from .references import Referenced, smells_secret
+from ..secrets import HIDDEN, smells_secret
+from .base import ConfigProblem, ProblemsError
+from .references import Referenced
 
 __all__ = ["OWNED_PROPERTIES", "KafkaProperties"]
 

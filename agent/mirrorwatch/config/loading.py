@@ -13,13 +13,9 @@ from pydantic_core import ErrorDetails
 
 from ..domain.topics import PatternError
 from ..exceptions import ConfigError
+from ..secrets import smells_secret
 from .base import ConfigProblem, Model, ProblemsError, YamlPath, format_path
-from .references import (
-    Referenced,
-    ReferenceFailedError,
-    resolve,
-    smells_secret,
-)
+from .references import Referenced, ReferenceFailedError, resolve
 
 __all__ = ["NEVER_SHOWN", "Document", "load", "read_document"]
 

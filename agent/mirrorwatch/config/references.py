@@ -5,16 +5,11 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["ReferenceFailedError", "Referenced", "resolve", "smells_secret"]
+__all__ = ["ReferenceFailedError", "Referenced", "resolve"]
 
 REFERENCE = re.compile(r"\$(?P<escaped>\$)?\{(?P<kind>\w+):(?P<name>[^}]*)\}")
 """A reference. ``${topic}`` of a naming format has no colon, so it is none;
 ``$${env:X}`` stands for the text ``${env:X}``."""
-
-SECRET_WORDS = re.compile(
-    r"pass?w|token|jaas|key|secret|pem|credential", re.IGNORECASE
-)
-"""A key with one of these words holds a secret, or may."""
 
 
 class Referenced(str):
@@ -25,11 +20,6 @@ class Referenced(str):
 
 class ReferenceFailedError(ValueError):
     """A reference leads nowhere. The message names it, never a value."""
-
-
-def smells_secret(key: str) -> bool:
-    """Tell whether a value under this key may be a secret."""
-    return SECRET_WORDS.search(key) is not None
 
 
 def resolve(text: str, environment: Mapping[str, str] | None = None) -> str:

@@ -8,18 +8,11 @@ produces it, not before.
 import sys
 from collections.abc import Iterator
 
-from .audit import metrics as audit
-from .bottleneck import metrics as mirror
-from .canary import metrics as canary
-from .lag import metrics as lag
+from .checks import CHECKS
 from .metrics import Metric, MetricType
 from .observations import LATENCY_BUCKETS
-from .parity import metrics as parity
-from .position import metrics as position
 from .report import Health
 from .samples import AGENT_METRICS, HEALTH_METRICS
-from .skips import metrics as skips
-from .tasks import metrics as tasks
 
 __all__ = ["CATALOGUE", "LABELS", "Metric", "MetricType", "metrics_page"]
 
@@ -41,14 +34,7 @@ LABELS = {
 
 CATALOGUE = (
     *HEALTH_METRICS,
-    *canary.METRICS,
-    *lag.METRICS,
-    *position.METRICS,
-    *skips.METRICS,
-    *parity.METRICS,
-    *tasks.METRICS,
-    *mirror.METRICS,
-    *audit.METRICS,
+    *(metric for check in CHECKS.values() for metric in check.metrics),
     *AGENT_METRICS,
 )
 """All of them, in the order of the exposition."""

@@ -1,14 +1,17 @@
-"""Every check on every flow, at every tick."""
+"""Every check: what it judges, by which limits, and what comes of it."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import TypeVar
+from datetime import datetime, timedelta
+from typing import Any
 
+from .audit import metrics as audit
 from .audit.check import AuditLimits, judge_audit
 from .audit.flow_result import AuditObservation
+from .bottleneck import metrics as bottleneck
 from .bottleneck.check import BottleneckLimits, judge_bottleneck
 from .bottleneck.model import MirrorObservation
+from .canary import metrics as canary
 from .canary.check import CanaryLimits, judge_canary
 from .checkpoints import CheckpointsObservation, judge_checkpoints
 from .heartbeats import (
@@ -16,112 +19,276 @@ from .heartbeats import (
     HeartbeatsObservation,
     judge_heartbeats,
 )
+from .lag import metrics as lag
 from .lag.check import LagLimits, judge_lag
 from .lag.model import LagObservation
 from .lag.retention import RetentionLimits, judge_retention
 from .latency import LatencyLimits, judge_latency
+from .metrics import Metric, Sample
+from .notices.policy import CheckAlarms, Severity
 from .observations import CanaryObservation, LatencyObservation, Observation
+from .parity import metrics as parity
 from .parity.configs import ConfigsLimits, ConfigsObservation, judge_configs
 from .parity.topics import TopicsObservation, judge_topics
+from .position import metrics as position
 from .position.check import PositionLimits, judge_position
 from .position.model import PositionObservation
 from .report import Verdict
+from .skips import metrics as skips
 from .skips.check import SkipsLimits, judge_skips
 from .skips.model import SkipsObservation
+from .tasks import metrics as tasks
 from .tasks.check import TasksLimits, judge_tasks
 from .tasks.model import TasksObservation
 
-__all__ = ["CHECKS", "FlowFacts", "FlowLimits", "judge"]
+__all__ = ["CHECKS", "Check", "FlowLimits", "judge"]
 
 
-T = TypeVar("T")
+FlowLimits = Mapping[str, Any]
+"""Limits of one flow, by check. A check that is not in it has the defaults of
+its own limits."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class FlowLimits:
-    """Limits of one flow, by check."""
+class Check:
+    """One check, and all that the agent and its alerts know of it."""
 
-    canary: CanaryLimits = field(default_factory=CanaryLimits)
-    latency: LatencyLimits = field(default_factory=LatencyLimits)
-    lag: LagLimits = field(default_factory=LagLimits)
-    skips: SkipsLimits = field(default_factory=SkipsLimits)
-    retention: RetentionLimits = field(default_factory=RetentionLimits)
-    position: PositionLimits = field(default_factory=PositionLimits)
-    configs: ConfigsLimits = field(default_factory=ConfigsLimits)
-    tasks: TasksLimits = field(default_factory=TasksLimits)
-    heartbeats: HeartbeatsLimits = field(default_factory=HeartbeatsLimits)
-    bottleneck: BottleneckLimits = field(default_factory=BottleneckLimits)
-    audit: AuditLimits = field(default_factory=AuditLimits)
+    name: str
+    """Stable name, as it leaves the process."""
+
+    observation: type
+    """What it judges."""
+
+    judge: Callable[..., Verdict]
+    """Takes the flow, the newest observation (`None` if there is none), the
+    limits if the check has any, the time, and `beside` by name."""
+
+    limits: type | None = None
+    """Its limits, with their defaults; `None` if it has none."""
+
+    beside: Mapping[str, type] = field(default_factory=dict)
+    """What it reads of other checks, by the name of the parameter."""
+
+    metrics: tuple[Metric, ...] = ()
+    """What is exported of its observation."""
+
+    samples: Callable[[Any, datetime], Iterator[Sample]] | None = None
+    """Makes the samples of these metrics."""
+
+    alarms: CheckAlarms
+    """Its alerts."""
+
+    def verdict(
+        self,
+        flow: str,
+        seen: Mapping[type, Observation],
+        limits: FlowLimits,
+        now: datetime,
+    ) -> Verdict:
+        """Judge one flow.
+
+        Parameters
+        ----------
+        flow
+            Name of the flow.
+        seen
+            The newest observation of each kind.
+        limits
+            Limits of the flow.
+        now
+            The time.
+        """
+        own = []
+        if self.limits is not None:
+            own.append(limits.get(self.name, self.limits()))
+        beside = {name: seen.get(of) for name, of in self.beside.items()}
+        newest = seen.get(self.observation)
+        return self.judge(flow, newest, *own, now, **beside)
 
 
-@dataclass(frozen=True, slots=True)
-class FlowFacts:
-    """What is known of one flow at one time."""
+_ALL = (
+    Check(
+        name="canary",
+        observation=CanaryObservation,
+        judge=judge_canary,
+        limits=CanaryLimits,
+        metrics=canary.METRICS,
+        samples=canary.figures,
+        alarms=CheckAlarms(
+            critical="probes do not arrive at the target, or were proved lost",
+            warning="probes arrive late or twice, cannot be written, or "
+            "leave a broker out",
+            unknown="whether anything arrives at the target",
+            # Nothing else watches the flow as a whole.
+            unknown_severity=Severity.PAGE,
+        ),
+    ),
+    Check(
+        name="latency",
+        observation=LatencyObservation,
+        judge=judge_latency,
+        limits=LatencyLimits,
+        alarms=CheckAlarms(
+            critical="records take many times as long as usual to arrive",
+            warning="records take longer than usual to arrive",
+            unknown="how long records take to arrive",
+            # Twice the window of the check: a pause of seconds, for instance a
+            # rebalance, stays in its p99 for five minutes and needs nobody at
+            # night.
+            critical_hold=timedelta(minutes=10),
+        ),
+    ),
+    Check(
+        name="lag",
+        observation=LagObservation,
+        beside={"skips": SkipsObservation},
+        judge=judge_lag,
+        limits=LagLimits,
+        metrics=lag.METRICS,
+        samples=lag.figures,
+        alarms=CheckAlarms(
+            critical="the mirror stands still while records wait",
+            warning="the mirror falls behind: it copies less than is written",
+            unknown="how far the mirror is behind",
+            # Records may be about to expire.
+            unknown_severity=Severity.PAGE,
+        ),
+    ),
+    Check(
+        name="skips",
+        observation=SkipsObservation,
+        judge=judge_skips,
+        limits=SkipsLimits,
+        metrics=skips.METRICS,
+        samples=skips.figures,
+        alarms=CheckAlarms(
+            critical="the mirror skipped records: they are missing at the "
+            "target and will not come by themselves",
+            warning="the mirror may have skipped records, or copied some "
+            "twice",
+            unknown="whether the mirror skips records",
+        ),
+    ),
+    Check(
+        name="retention",
+        observation=LagObservation,
+        judge=judge_retention,
+        limits=RetentionLimits,
+        alarms=CheckAlarms(
+            critical="records will soon expire at the source before they are "
+            "copied, and are lost for good then",
+            warning="records that wait to be copied come near their expiry",
+            unknown="how long until waiting records expire",
+        ),
+    ),
+    Check(
+        name="position",
+        observation=PositionObservation,
+        judge=judge_position,
+        limits=PositionLimits,
+        metrics=position.METRICS,
+        samples=position.figures,
+        alarms=CheckAlarms(
+            critical="the mirror lost its place: records expired unread, a "
+            "topic was made again, or committed offsets are gone",
+            warning="the mirror went back and copies records a second time",
+            unknown="whether the mirror kept its place",
+        ),
+    ),
+    Check(
+        name="topics",
+        observation=TopicsObservation,
+        judge=judge_topics,
+        metrics=parity.TOPICS_METRICS,
+        samples=parity.topic_figures,
+        alarms=CheckAlarms(
+            critical="topics are missing at the target, or come round in a "
+            "circle",
+            warning="topics or their partitions differ between the two sites",
+            unknown="whether both sites have the same topics",
+        ),
+    ),
+    Check(
+        name="configs",
+        observation=ConfigsObservation,
+        judge=judge_configs,
+        limits=ConfigsLimits,
+        metrics=parity.CONFIGS_METRICS,
+        samples=parity.config_figures,
+        alarms=CheckAlarms(
+            warning="topics are configured differently at the two sites",
+            unknown="whether topics are configured alike",
+        ),
+    ),
+    Check(
+        name="tasks",
+        observation=TasksObservation,
+        judge=judge_tasks,
+        limits=TasksLimits,
+        metrics=tasks.METRICS,
+        samples=tasks.figures,
+        alarms=CheckAlarms(
+            critical="a connector or task of the mirror failed, or none runs",
+            warning="the mirror's tasks are restless, or leave partitions out",
+            unknown="whether the mirror's tasks run",
+        ),
+    ),
+    Check(
+        name="heartbeats",
+        observation=HeartbeatsObservation,
+        judge=judge_heartbeats,
+        limits=HeartbeatsLimits,
+        alarms=CheckAlarms(
+            warning="the mirror's own heartbeats stay away",
+            unknown="whether the mirror's heartbeats arrive",
+        ),
+    ),
+    Check(
+        name="checkpoints",
+        observation=CheckpointsObservation,
+        judge=judge_checkpoints,
+        alarms=CheckAlarms(
+            warning="checkpoints of consumer groups are old: after a "
+            "failover groups would read much again",
+            unknown="where consumer groups would begin after a failover",
+        ),
+    ),
+    Check(
+        name="bottleneck",
+        observation=MirrorObservation,
+        judge=judge_bottleneck,
+        limits=BottleneckLimits,
+        metrics=bottleneck.METRICS,
+        samples=bottleneck.figures,
+        alarms=CheckAlarms(
+            critical="the mirror gave up records because of errors",
+            warning="something holds the mirror up: a quota, full batches, "
+            "retries or the link",
+            unknown="what holds the mirror up",
+        ),
+    ),
+    Check(
+        name="audit",
+        observation=AuditObservation,
+        judge=judge_audit,
+        limits=AuditLimits,
+        metrics=audit.METRICS,
+        samples=audit.figures,
+        alarms=CheckAlarms(
+            critical="the nightly audit proved records missing, altered, "
+            "doubled or foreign at the target",
+            warning="the nightly audit was missed, is late, failed, or could "
+            "not verify everything",
+            unknown="whether the records of the last days all arrived",
+            # A new site waits up to a day for its first audit, which takes an
+            # hour or two.
+            unknown_hold=timedelta(hours=26),
+        ),
+    ),
+)
 
-    flow: str
-    """Name of the flow."""
-
-    seen: Mapping[type, Observation]
-    """The newest observation of each kind."""
-
-    now: datetime
-    """The time of the judgement."""
-
-    def get(self, kind: type[T]) -> T | None:
-        """Return the newest observation of a kind, `None` if there is none."""
-        found = self.seen.get(kind)
-        return found if isinstance(found, kind) else None
-
-
-CHECKS: Mapping[str, Callable[[FlowFacts, FlowLimits], Verdict]] = {
-    "canary": lambda facts, limits: judge_canary(
-        facts.flow, facts.get(CanaryObservation), limits.canary, facts.now
-    ),
-    "latency": lambda facts, limits: judge_latency(
-        facts.flow, facts.get(LatencyObservation), limits.latency, facts.now
-    ),
-    "lag": lambda facts, limits: judge_lag(
-        facts.flow,
-        facts.get(LagObservation),
-        limits.lag,
-        facts.now,
-        skips=facts.get(SkipsObservation),
-    ),
-    "skips": lambda facts, limits: judge_skips(
-        facts.flow, facts.get(SkipsObservation), limits.skips, facts.now
-    ),
-    "retention": lambda facts, limits: judge_retention(
-        facts.flow, facts.get(LagObservation), limits.retention, facts.now
-    ),
-    "position": lambda facts, limits: judge_position(
-        facts.flow, facts.get(PositionObservation), limits.position, facts.now
-    ),
-    "topics": lambda facts, _: judge_topics(
-        facts.flow, facts.get(TopicsObservation), facts.now
-    ),
-    "configs": lambda facts, limits: judge_configs(
-        facts.flow, facts.get(ConfigsObservation), limits.configs, facts.now
-    ),
-    "tasks": lambda facts, limits: judge_tasks(
-        facts.flow, facts.get(TasksObservation), limits.tasks, facts.now
-    ),
-    "heartbeats": lambda facts, limits: judge_heartbeats(
-        facts.flow,
-        facts.get(HeartbeatsObservation),
-        limits.heartbeats,
-        facts.now,
-    ),
-    "checkpoints": lambda facts, _: judge_checkpoints(
-        facts.flow, facts.get(CheckpointsObservation), facts.now
-    ),
-    "bottleneck": lambda facts, limits: judge_bottleneck(
-        facts.flow, facts.get(MirrorObservation), limits.bottleneck, facts.now
-    ),
-    "audit": lambda facts, limits: judge_audit(
-        facts.flow, facts.get(AuditObservation), limits.audit, facts.now
-    ),
-}
-"""Every check by its name, as it leaves the process."""
+CHECKS: Mapping[str, Check] = {check.name: check for check in _ALL}
+"""Every check by its name, in the order of verdicts, metrics and alerts."""
 
 
 def judge(
@@ -144,7 +311,7 @@ def judge(
     for observation in observations:
         seen.setdefault(observation.flow, {})[type(observation)] = observation
     return tuple(
-        check(FlowFacts(flow, seen[flow], now), own)
+        check.verdict(flow, seen[flow], own, now)
         for flow, own in limits.items()
         for check in CHECKS.values()
     )

@@ -1,28 +1,13 @@
 """What a report says in figures: the same ones for every sink."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Protocol
 
-from .audit import metrics as audit
-from .audit.flow_result import AuditObservation
-from .bottleneck import metrics as mirror
-from .bottleneck.model import MirrorObservation
-from .canary import metrics as canary
-from .lag import metrics as lag
-from .lag.model import LagObservation
+from .checks import CHECKS
 from .metrics import Sample, counter, gauge
-from .observations import CanaryObservation, Observation
-from .parity import metrics as parity
-from .parity.configs import ConfigsObservation
-from .parity.topics import TopicsObservation
-from .position import metrics as position
-from .position.model import PositionObservation
+from .observations import Observation
 from .report import Flow, Health, MaintenanceWindow, Verdict, worst
-from .skips import metrics as skips
-from .skips.model import SkipsObservation
-from .tasks import metrics as tasks
-from .tasks.model import TasksObservation
 
 __all__ = [
     "AGENT_METRICS",
@@ -186,20 +171,6 @@ class ReportFacts(Protocol):
     def agent(self) -> AgentFacts: ...
 
 
-OF: Mapping[type, Callable[[Any, datetime], Iterator[Sample]]] = {
-    CanaryObservation: canary.figures,
-    LagObservation: lag.figures,
-    PositionObservation: position.figures,
-    SkipsObservation: skips.figures,
-    TopicsObservation: parity.topic_figures,
-    ConfigsObservation: parity.config_figures,
-    TasksObservation: tasks.figures,
-    MirrorObservation: mirror.figures,
-    AuditObservation: audit.figures,
-}
-"""How the figures of each kind of observation are made."""
-
-
 def samples(report: ReportFacts) -> Iterator[Sample]:
     """Yield every figure of a report, each series once.
 
@@ -215,11 +186,13 @@ def samples(report: ReportFacts) -> Iterator[Sample]:
         (seen.flow, type(seen)): seen
         for seen in sorted(report.observations, key=lambda o: o.at)
     }
-    for kind, figures in OF.items():
+    for check in CHECKS.values():
+        if check.samples is None:
+            continue
         for (_, of), seen in sorted(
             newest.items(), key=lambda item: item[0][0]
         ):
-            if of is kind:
+            if of is check.observation:
                 # The state may have been read after the tick began.
-                yield from figures(seen, max(report.at, seen.at))
+                yield from check.samples(seen, max(report.at, seen.at))
     yield from agent_figures(report.agent, report.at)

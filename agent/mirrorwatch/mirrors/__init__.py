@@ -1,5 +1,29 @@
-"""One file for each mirror: where its positions, states and metrics are."""
+"""Mirrors: for each, one file of its internal topics and one of its JMX."""
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from ..ports import Mirror, MirrorJmx, MirrorSettings
 from .mirrormaker2 import MirrorMaker2
+from .mirrormaker2_jmx import MirrorMaker2Jmx
 
-__all__ = ["MirrorMaker2"]
+__all__ = ["MIRRORS", "MirrorAdapter"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MirrorAdapter:
+    """How one kind of mirror is read."""
+
+    topics: Callable[[MirrorSettings], Mirror]
+    """Makes what reads its internal topics."""
+
+    jmx: Callable[[MirrorSettings], MirrorJmx]
+    """Makes what reads its JMX metrics."""
+
+
+MIRRORS: Mapping[str, MirrorAdapter] = {
+    "mirrormaker2": MirrorAdapter(
+        topics=MirrorMaker2.of, jmx=MirrorMaker2Jmx.of
+    )
+}
+"""By ``mirror.kind`` of the configuration."""

@@ -22,7 +22,7 @@ from ..domain.mirror_records import (
 )
 from ..domain.topics import MM2_EXCLUDED, Selection, split_patterns
 from ..exceptions import ConfigError
-from ..ports import InternalTopic
+from ..ports import InternalTopic, MirrorSettings
 
 __all__ = ["MirrorMaker2"]
 
@@ -434,6 +434,21 @@ class MirrorMaker2:
 
     max_in_flight: int | None = None
     """Overrides what the connector's configuration says."""
+
+    @classmethod
+    def of(cls, settings: MirrorSettings) -> "MirrorMaker2":
+        """Return the mirror that is configured so."""
+        return cls(
+            source_alias=settings.source_alias,
+            target_alias=settings.target_alias,
+            separator=settings.separator,
+            dedicated=settings.dedicated,
+            connectors=settings.connectors,
+            syncs_location=settings.syncs_location,
+            carried_heartbeats=settings.naming.remote(HEARTBEATS_TOPIC),
+            topics=settings.topics,
+            max_in_flight=settings.max_in_flight,
+        )
 
     def internal_topics(self) -> tuple[InternalTopic, ...]:
         """Say where the mirror keeps what it knows."""

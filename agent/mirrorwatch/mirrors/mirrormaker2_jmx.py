@@ -20,6 +20,7 @@ from ..domain.bottleneck.model import (
     WorkerTask,
 )
 from ..domain.topics import Naming, Selection
+from ..ports import MirrorSettings
 
 __all__ = [
     "CHECKPOINTS",
@@ -539,6 +540,24 @@ class MirrorMaker2Jmx:
 
     classes: Mapping[str, re.Pattern[str]]
     """Pattern of the source topics in each class; the first one counts."""
+
+    @classmethod
+    def of(cls, settings: MirrorSettings) -> "MirrorMaker2Jmx":
+        """Return what reads the mirror that is configured so."""
+        own = Ownership(
+            source_alias=settings.source_alias,
+            target_alias=settings.target_alias,
+            naming=settings.naming,
+            selection=settings.selection,
+            connectors=settings.connectors,
+            dedicated=settings.dedicated,
+        )
+        return cls(own=own, classes=settings.classes)
+
+    @property
+    def wanted(self) -> tuple[MBeanQuery, ...]:
+        """MBeans that every process of the mirror is asked for."""
+        return WANTED
 
     def metrics(self, read: Mapping[str, Sequence[MBean]]) -> MirrorMetrics:
         """Take together what all processes of the mirror say.

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 from urllib.parse import quote
 
 import httpx
@@ -374,6 +374,7 @@ DETAILS_EVERY = timedelta(seconds=30)
 the offsets move once a minute."""
 
 
+@runtime_checkable
 class ConnectDecoder(Protocol):
     """What is known of one flow's mirror on Connect."""
 

@@ -11,6 +11,7 @@ from cattrs.gen import (
     override,
 )
 
+from ..domain.audit.plan import Plan
 from ..domain.canary.tracker import Ledger
 from ..domain.offset_ranges import RangeSet
 
@@ -61,6 +62,15 @@ _converter.register_structure_hook(
         proofs=_ELSEWHERE,
         touched=_ELSEWHERE,
     ),
+)
+# Run folders are read across versions, and call pairs of partitions lanes.
+_converter.register_unstructure_hook(
+    Plan,
+    make_dict_unstructure_fn(Plan, _converter, pairs=override(rename="lanes")),
+)
+_converter.register_structure_hook(
+    Plan,
+    make_dict_structure_fn(Plan, _converter, pairs=override(rename="lanes")),
 )
 
 

@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 from structlog.typing import FilteringBoundLogger
 
 from ..config import FlowConfig, HttpServer, SchemaRegistryConfig
-from ..domain.topics import ReplicatedTopics
+from ..domain.topics import ReplicatedTopics, compile_pattern
 from ..kafka.admin import Cluster
-from ..mirrors import MirrorMaker2
-from ..ports import Source, Worker
+from ..mirrors import MIRRORS
+from ..ports import Mirror, MirrorJmx, MirrorSettings, Source, Worker
 from ..sources.canary.source import Headers, no_headers
 from ..sources.http import HttpAddress
 from ..sources.mirror_state import MirrorState
@@ -26,6 +26,7 @@ __all__ = [
     "WiringContext",
     "to_address",
     "to_mirror",
+    "to_mirror_jmx",
 ]
 
 
@@ -61,7 +62,7 @@ class FlowParts:
     """What all areas of one flow share."""
 
     config: FlowConfig
-    mirror: MirrorMaker2
+    mirror: Mirror
     positions: MirrorState
     """What the mirror's internal topics said; the tails write it."""
 
@@ -111,17 +112,31 @@ def to_address(config: HttpServer) -> HttpAddress:
     )
 
 
-def to_mirror(flow: FlowConfig) -> MirrorMaker2:
-    """Return the mirror of a flow."""
+def to_mirror(flow: FlowConfig) -> Mirror:
+    """Return what reads the internal topics of a flow's mirror."""
+    return MIRRORS[flow.mirror.kind].topics(_to_settings(flow))
+
+
+def to_mirror_jmx(flow: FlowConfig) -> MirrorJmx:
+    """Return what reads the JMX metrics of a flow's mirror."""
+    return MIRRORS[flow.mirror.kind].jmx(_to_settings(flow))
+
+
+def _to_settings(flow: FlowConfig) -> MirrorSettings:
     mirror = flow.mirror
-    return MirrorMaker2(
+    return MirrorSettings(
         source_alias=mirror.source_alias,
         target_alias=mirror.target_alias,
+        naming=flow.topic_naming,
+        selection=flow.selection,
         separator=mirror.separator,
         dedicated=mirror.mode == "dedicated",
         connectors=mirror.connectors,
         syncs_location=mirror.syncs_location,
-        carried_heartbeats=flow.topic_naming.remote("heartbeats"),
         topics=mirror.topics.model_dump(),
         max_in_flight=mirror.max_in_flight,
+        classes={
+            name: compile_pattern(pattern)
+            for name, pattern in flow.classes.items()
+        },
     )

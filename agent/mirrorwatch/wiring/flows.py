@@ -12,15 +12,20 @@ from ..domain.lag.tracker import LagTracker
 from ..domain.position.tracker import PositionTracker
 from ..domain.tasks.model import RestartRules, Restarts
 from ..domain.topics import Selection, compile_pattern
+from ..exceptions import ConfigError
 from ..kafka.offsets import EndOffsets
-from ..mirrors.mirrormaker2_jmx import WANTED, MirrorMaker2Jmx, Ownership
 from ..ports import InternalTopic, Worker
 from ..sources.canary.encoding import Avro
 from ..sources.canary.source import CanarySettings, CanarySource, CanaryState
 from ..sources.canary.surveyor import CanarySurveyor, ProbeSettler
 from ..sources.canary.worker import CanaryWorker
 from ..sources.checkpoints import CheckpointsWorker
-from ..sources.connect import ConnectApi, ConnectWorker, TaskRestarter
+from ..sources.connect import (
+    ConnectApi,
+    ConnectDecoder,
+    ConnectWorker,
+    TaskRestarter,
+)
 from ..sources.failed_tasks import FailedTaskInspector
 from ..sources.heartbeats import HeartbeatsSource
 from ..sources.jmx.readers import (
@@ -62,9 +67,10 @@ from .context import (
     WiringContext,
     to_address,
     to_mirror,
+    to_mirror_jmx,
 )
 
-__all__ = ["to_interpreter", "wire_flows", "wire_position"]
+__all__ = ["wire_flows", "wire_position"]
 
 
 def wire_canary(parts: FlowParts, around: WiringContext) -> WiredParts:
@@ -193,6 +199,7 @@ def wire_jmx(flows: Iterable[FlowParts], around: WiringContext) -> WiredParts:
         jmx = flow.mirror.jmx
         if jmx is None:
             continue
+        mirror = to_mirror_jmx(flow)
         for url in jmx.urls:
             # Flows may share a mirror.
             if url not in workers:
@@ -201,7 +208,7 @@ def wire_jmx(flows: Iterable[FlowParts], around: WiringContext) -> WiredParts:
                 workers[url] = JmxWorker(
                     url=url,
                     reader=_to_reader(jmx, address),
-                    wanted=WANTED,
+                    wanted=mirror.wanted,
                     reading=readings[url],
                     interval=around.interval,
                     timeout=address.timeout,
@@ -211,7 +218,7 @@ def wire_jmx(flows: Iterable[FlowParts], around: WiringContext) -> WiredParts:
             JmxSource(
                 flow=flow.name,
                 readings={url: readings[url] for url in jmx.urls},
-                interpret=to_interpreter(flow).metrics,
+                interpret=mirror.metrics,
                 store=DocumentStore(
                     around.database, flow.name, "mirror_errors", ErrorCounters
                 ),
@@ -241,25 +248,6 @@ def _to_reader(jmx: JmxConfig, address: JmxAddress) -> JmxReader:
             return PrometheusReader(address)
         case "rmi":
             return RmiReader(address)
-
-
-def to_interpreter(flow: FlowConfig) -> MirrorMaker2Jmx:
-    """Return what reads the figures of a flow out of MBeans."""
-    mirror = flow.mirror
-    return MirrorMaker2Jmx(
-        own=Ownership(
-            source_alias=mirror.source_alias,
-            target_alias=mirror.target_alias,
-            naming=flow.topic_naming,
-            selection=flow.selection,
-            connectors=mirror.connectors,
-            dedicated=mirror.mode == "dedicated",
-        ),
-        classes={
-            name: compile_pattern(pattern)
-            for name, pattern in flow.classes.items()
-        },
-    )
 
 
 def wire_lag(parts: FlowParts, around: WiringContext) -> WiredParts:
@@ -552,6 +540,11 @@ def _wire_connect(
 ) -> ConnectWorker:
     flow, connect = parts.config, parts.config.mirror.connect
     assert connect is not None  # noqa: S101 - asked before
+    if not isinstance(parts.mirror, ConnectDecoder):
+        raise ConfigError(
+            f"mirror.connect: a mirror of kind {flow.mirror.kind} does not "
+            "run on Kafka Connect"
+        )
     api = ConnectApi(flow.name, flow.target, to_address(connect))
     rules = RestartRules(**connect.restart_failed.model_dump())
     logger = around.logger.bind(flow=flow.name)

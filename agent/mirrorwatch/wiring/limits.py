@@ -1,18 +1,10 @@
 """Limits of a flow's checks, as the domain takes them."""
 
+from dataclasses import fields
+from typing import Any
+
 from ..config import AuditConfig, FlowConfig
-from ..domain.audit.check import AuditLimits
-from ..domain.bottleneck.check import BottleneckLimits
-from ..domain.canary.check import CanaryLimits
-from ..domain.checks import FlowLimits
-from ..domain.heartbeats import HeartbeatsLimits
-from ..domain.lag.check import LagLimits
-from ..domain.lag.retention import RetentionLimits
-from ..domain.latency import LatencyLimits
-from ..domain.parity.configs import ConfigsLimits
-from ..domain.position.check import PositionLimits
-from ..domain.skips.check import SkipsLimits
-from ..domain.tasks.check import TasksLimits
+from ..domain.checks import CHECKS, FlowLimits
 
 __all__ = ["to_limits"]
 
@@ -25,30 +17,25 @@ def to_limits(
     A block of the configuration has the names of the domain's limits; what
     is added here is known from elsewhere in the flow.
     """
-    limits, canary = flow.limits, flow.canary
-    return FlowLimits(
-        canary=CanaryLimits(
-            enabled=canary.enabled,
-            deadline=canary.deadline,
-            **limits.canary.model_dump(),
-        ),
-        latency=LatencyLimits(
-            enabled=canary.enabled, **limits.latency.model_dump()
-        ),
-        lag=LagLimits(**limits.lag.model_dump()),
-        skips=SkipsLimits(
-            **limits.skips.model_dump(exclude={"suspect_after"})
-        ),
-        retention=RetentionLimits(**limits.retention.model_dump()),
-        position=PositionLimits(**limits.position.model_dump()),
-        configs=ConfigsLimits(enabled=limits.configs.enabled),
-        tasks=TasksLimits(**limits.tasks.model_dump()),
-        heartbeats=HeartbeatsLimits(**limits.heartbeats.model_dump()),
-        bottleneck=BottleneckLimits(
-            enabled=flow.mirror.jmx is not None,
-            **limits.bottleneck.model_dump(),
-        ),
-        audit=AuditLimits(enabled=False)
+    canary = flow.canary
+    elsewhere: dict[str, dict[str, Any]] = {
+        "canary": {"enabled": canary.enabled, "deadline": canary.deadline},
+        "latency": {"enabled": canary.enabled},
+        "bottleneck": {"enabled": flow.mirror.jmx is not None},
+        "audit": {"enabled": False}
         if audit is None
-        else AuditLimits(timeout=audit.timeout),
-    )
+        else {"timeout": audit.timeout},
+    }
+    found = {}
+    for check in CHECKS.values():
+        if check.limits is None:
+            continue
+        # A block may have more than limits: how often to look, for example.
+        block = getattr(flow.limits, check.name, None)
+        names = {f.name for f in fields(check.limits)}
+        configured = dict(block) if block is not None else {}
+        found[check.name] = check.limits(
+            **{n: v for n, v in configured.items() if n in names},
+            **elsewhere.get(check.name, {}),
+        )
+    return found

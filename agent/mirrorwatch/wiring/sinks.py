@@ -3,7 +3,8 @@
 from structlog.typing import FilteringBoundLogger
 
 from ..config import InfluxDBConfig, NotifyConfig
-from ..domain.notices.notifier import NotificationPolicy, Notifier
+from ..domain.notices.notifier import Notifier
+from ..domain.notices.policy import NotificationPolicy
 from ..domain.notices.text import Links
 from ..sinks.influxdb import (
     InfluxDbAccess,

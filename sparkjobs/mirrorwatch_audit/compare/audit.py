@@ -12,7 +12,7 @@ from pyspark.sql import functions as sf
 from mirrorwatch.domain.audit.plan import (
     AuditedEnds,
     AuditSpan,
-    Lane,
+    PartitionPair,
     Plan,
     Side,
     Stated,
@@ -29,7 +29,7 @@ from mirrorwatch.domain.audit.result import (
 )
 
 from ..digest.digest import (
-    LANE,
+    PAIR,
     DigestSummary,
     digest,
     hours_of,
@@ -38,7 +38,7 @@ from ..digest.digest import (
 )
 from ..digest.records import (
     Group,
-    LaneName,
+    PairName,
     Read,
     groups,
     name,
@@ -74,15 +74,15 @@ from .digests import (
 __all__ = ["JudgedAudit", "audit", "digest_side", "judge"]
 
 
-_Hulls = dict[LaneName, dict[tuple[str, str], AuditSpan]]
+_Hulls = dict[PairName, dict[tuple[str, str], AuditSpan]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Sides:
-    """Digests of both sides of lanes that are hashed alike."""
+    """Digests of both sides of pairs that are hashed alike."""
 
     group: Group
-    """The lanes."""
+    """The pairs."""
 
     source: DataFrame
     """What was read at the source."""
@@ -99,18 +99,18 @@ class Sides:
     def whole(self, side: Side) -> DataFrame:
         """Return the digest of a side with what the night before left to it.
 
-        Of a compacted lane nothing is added: what was left only names keys
+        Of a compacted pair nothing is added: what was left only names keys
         to look into.
         """
         read = self.source if side == "source" else self.target
-        names = named(read.sparkSession, self.group.lanes)
-        own = read.join(sf.broadcast(names), [*LANE], "left_semi")
+        names = named(read.sparkSession, self.group.pairs)
+        own = read.join(sf.broadcast(names), [*PAIR], "left_semi")
         if self.group.compacted:
             return own
         left = carried(
             self.carry,
             side,
-            self.group.lanes,
+            self.group.pairs,
             timestamps=self.group.timestamps,
             bucket=self.bucket,
         )
@@ -133,25 +133,25 @@ def look_into(
     """
     buckets = compared(sides.whole("source"), sides.whole("target"))
     buckets = buckets.localCheckpoint()
-    differing = buckets.where(~sf.col("equal")).select(*LANE, "bucket")
-    suspect = {_lane(row) for row in differing.select(*LANE).collect()}
+    differing = buckets.where(~sf.col("equal")).select(*PAIR, "bucket")
+    suspect = {_pair(row) for row in differing.select(*PAIR).collect()}
     if sides.group.compacted:
-        suspect |= {_lane(row) for row in sides.carry.select(*LANE).collect()}
-    lanes = [x for x in sides.group.lanes if name(x) in suspect]
-    if not lanes:
+        suspect |= {_pair(row) for row in sides.carry.select(*PAIR).collect()}
+    pairs = [x for x in sides.group.pairs if name(x) in suspect]
+    if not pairs:
         return None
     source, target = (
         _hulls(hulls(side, differing)) for side in (sides.source, sides.target)
     )
     case = SuspectBuckets(
-        lanes=tuple(lanes),
+        pairs=tuple(pairs),
         narrowed=tuple(
             narrowed(
-                lane,
-                source.get(name(lane), {}),
-                target.get(name(lane), {}).get((lane.flow, lane.target_topic)),
+                pair,
+                source.get(name(pair), {}),
+                target.get(name(pair), {}).get((pair.flow, pair.target_topic)),
             )
-            for lane in lanes
+            for pair in pairs
         ),
         buckets=differing,
         ends=matched_ends(sides.source, buckets.where("equal")),
@@ -168,12 +168,12 @@ def _hulls(table: DataFrame) -> _Hulls:
     found: _Hulls = {}
     for row in table.collect():
         stretch = AuditSpan(row["first_offset"], row["last_offset"] + 1)
-        place = found.setdefault(_lane(row), {})
+        place = found.setdefault(_pair(row), {})
         place[row["origin"], row["topic"]] = stretch
     return found
 
 
-def _lane(row: Row) -> LaneName:
+def _pair(row: Row) -> PairName:
     return row["flow"], row["target_topic"], row["partition"]
 
 
@@ -181,24 +181,24 @@ _LEFT_OUT = (*WAITING, "settled", "aborted")
 """Outcomes of records that another night compares, or has compared, or that
 the mirror need not copy."""
 
-_Sums = dict[LaneName, tuple[int, int]]
+_Sums = dict[PairName, tuple[int, int]]
 
 
 def count_topics(
     cases: Sequence[Sides],
     tallies: Iterable[OutcomeCounts],
-    lanes: Iterable[Lane],
+    pairs: Iterable[PartitionPair],
 ) -> tuple[TopicCount, ...]:
     """Return the records and bytes that were compared, by topic.
 
     Parameters
     ----------
     cases
-        Digests of all lanes.
+        Digests of all pairs.
     tallies
         What became of records without a counterpart: those that another night
         compares do not count.
-    lanes
+    pairs
         What was compared; a topic with nothing in it counts 0.
     """
     columns = [
@@ -206,11 +206,11 @@ def count_topics(
         for side in SIDES
     ]
     sums: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0] * 4)
-    for lane in lanes:
-        total = sums[lane.flow, lane.topic]
+    for pair in pairs:
+        total = sums[pair.flow, pair.topic]
         for side, (read, left_out) in enumerate(columns):
-            records, size = read.get(name(lane), (0, 0))
-            less, smaller = left_out.get(name(lane), (0, 0))
+            records, size = read.get(name(pair), (0, 0))
+            less, smaller = left_out.get(name(pair), (0, 0))
             total[side] += records - less
             total[side + 2] += size - smaller
     return tuple(
@@ -231,7 +231,7 @@ def _of_digests(cases: Sequence[Sides], side: Side) -> _Sums:
     for sides in cases:
         totals = (
             sides.whole(side)
-            .groupBy(*LANE)
+            .groupBy(*PAIR)
             .agg(sf.sum("records"), sf.sum("bytes"))
         )
         for row in totals.collect():
@@ -242,14 +242,14 @@ def _of_digests(cases: Sequence[Sides], side: Side) -> _Sums:
 def _of_tallies(tallies: Iterable[OutcomeCounts], side: Side) -> _Sums:
     sums: _Sums = {}
     for tally in tallies:
-        lane, _, _, kind = tally.place
+        pair, _, _, kind = tally.place
         if tally.side == side and kind in _LEFT_OUT:
-            records, size = sums.get(lane, (0, 0))
-            sums[lane] = (records + tally.count, size + tally.bytes)
+            records, size = sums.get(pair, (0, 0))
+            sums[pair] = (records + tally.count, size + tally.bytes)
     return sums
 
 
-_NOTHING = Group(timestamps=True, compacted=False, lanes=())
+_NOTHING = Group(timestamps=True, compacted=False, pairs=())
 
 
 def audit(
@@ -300,7 +300,7 @@ def digest_side(
     parts = [
         digest(
             prepared(
-                read(stream.lanes, side),
+                read(stream.pairs, side),
                 timestamps=group.timestamps,
                 window=plan.window,
                 bucket=bucket,
@@ -308,8 +308,8 @@ def digest_side(
             compacted=group.compacted,
             known=stream.known,
         )
-        for group in groups(plan.lanes) or [_NOTHING]
-        for stream in streams(group.lanes, side)
+        for group in groups(plan.pairs) or [_NOTHING]
+        for stream in streams(group.pairs, side)
     ]
     return reduce(DataFrame.unionByName, parts)
 
@@ -356,7 +356,7 @@ def compare(
             carry=left,
             bucket=bucket,
         )
-        for group in groups(plan.lanes)
+        for group in groups(plan.pairs)
     ]
     looked = [look_into(read, sides, plan.window) for sides in cases]
     outcomes = [found for found in looked if found is not None]
@@ -367,15 +367,15 @@ def compare(
     wrong = everything.where(sf.col("kind").isin(*FINDINGS))
     found = any(tally.place[3] in FINDINGS for tally in tallies)
     ranges = offset_ranges(wrong) if found else {}
-    findings = findings_of(tallies, ranges, plan.lanes)
+    findings = findings_of(tallies, ranges, plan.pairs)
     if findings and keys:
-        findings = with_keys(read, findings, plan.lanes, keys)
+        findings = with_keys(read, findings, plan.pairs, keys)
     return DigestComparison(
-        topics=count_topics(cases, tallies, plan.lanes),
+        topics=count_topics(cases, tallies, plan.pairs),
         findings=findings,
-        stated=stated_of(tallies, plan.lanes),
-        unverifiable=unverifiable_of(tallies, plan.lanes),
-        carry=carry_out(left, everything, plan.lanes),
+        stated=stated_of(tallies, plan.pairs),
+        unverifiable=unverifiable_of(tallies, plan.pairs),
+        carry=carry_out(left, everything, plan.pairs),
         source=source,
         target=target,
     )
@@ -499,7 +499,7 @@ def _covered(
     """Return in how much time the records that were read were written."""
     if plan.window is not None:
         return plan.window.end - plan.window.start
-    end = max((lane.cut_at or plan.at for lane in plan.lanes), default=plan.at)
+    end = max((pair.cut_at or plan.at for pair in plan.pairs), default=plan.at)
     # A record with a timestamp of years ago says nothing of last night.
     known = [audited.cut_at for audited in before.ends]
     known = known and [max(known)]

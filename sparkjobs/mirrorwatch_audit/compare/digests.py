@@ -10,7 +10,7 @@ from mirrorwatch.domain.audit.plan import Plan, Stated, Unverifiable
 from mirrorwatch.domain.audit.result import AuditFinding, TopicCount
 from mirrorwatch.exceptions import AuditError
 
-from ..digest.digest import LANE, SCHEMA_VERSION, SUMS
+from ..digest.digest import PAIR, SCHEMA_VERSION, SUMS
 from ..digest.records import name
 
 __all__ = [
@@ -31,7 +31,7 @@ _ANY_LENGTH = timedelta(hours=1)
 
 
 def compared(source: DataFrame, target: DataFrame) -> DataFrame:
-    """Return every bucket of every lane, and whether both sides agree.
+    """Return every bucket of every pair, and whether both sides agree.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def compared(source: DataFrame, target: DataFrame) -> DataFrame:
     Returns
     -------
     DataFrame
-        `LANE`, `bucket`, and whether it is `equal`.
+        `PAIR`, `bucket`, and whether it is `equal`.
 
     Notes
     -----
@@ -52,12 +52,12 @@ def compared(source: DataFrame, target: DataFrame) -> DataFrame:
     of its own.
     """
     joined = _summed(source, "s").join(
-        _summed(target, "t"), [*LANE, "bucket"], "full_outer"
+        _summed(target, "t"), [*PAIR, "bucket"], "full_outer"
     )
     equal = sf.expr("true")
     for what in _TOLD:
         equal &= sf.col(f"s_{what}").eqNullSafe(sf.col(f"t_{what}"))
-    return joined.select(*LANE, "bucket", equal.alias("equal"))
+    return joined.select(*PAIR, "bucket", equal.alias("equal"))
 
 
 def hulls(digest: DataFrame, differing: DataFrame) -> DataFrame:
@@ -68,16 +68,16 @@ def hulls(digest: DataFrame, differing: DataFrame) -> DataFrame:
     digest
         Digest of one side.
     differing
-        Buckets, as `LANE` and `bucket`.
+        Buckets, as `PAIR` and `bucket`.
 
     Returns
     -------
     DataFrame
-        `LANE`, `origin`, `topic`, `first_offset` and `last_offset`.
+        `PAIR`, `origin`, `topic`, `first_offset` and `last_offset`.
     """
     return (
-        digest.join(differing, [*LANE, "bucket"], "left_semi")
-        .groupBy(*LANE, "origin", "topic")
+        digest.join(differing, [*PAIR, "bucket"], "left_semi")
+        .groupBy(*PAIR, "origin", "topic")
         .agg(
             sf.min("first_offset").alias("first_offset"),
             sf.max("last_offset").alias("last_offset"),
@@ -93,16 +93,16 @@ def matched_ends(source: DataFrame, equal: DataFrame) -> DataFrame:
     source
         Digest of the source.
     equal
-        Buckets that are equal on both sides, as `LANE` and `bucket`.
+        Buckets that are equal on both sides, as `PAIR` and `bucket`.
 
     Returns
     -------
     DataFrame
-        `LANE`, `origin`, `topic` and `matched`.
+        `PAIR`, `origin`, `topic` and `matched`.
     """
     return (
-        source.join(equal, [*LANE, "bucket"], "left_semi")
-        .groupBy(*LANE, "origin", "topic")
+        source.join(equal, [*PAIR, "bucket"], "left_semi")
+        .groupBy(*PAIR, "origin", "topic")
         .agg(sf.max("last_offset").alias("matched"))
     )
 
@@ -142,7 +142,7 @@ def bucket_length(source: DataFrame, target: DataFrame) -> timedelta:
 
 
 def _summed(digest: DataFrame, side: str) -> DataFrame:
-    return digest.groupBy(*LANE, "bucket").agg(
+    return digest.groupBy(*PAIR, "bucket").agg(
         *(sf.sum(what).alias(f"{side}_{what}") for what in _TOLD)
     )
 
@@ -161,7 +161,7 @@ UNTIMED = (
 
 
 def comparable(plan: Plan, source: Plan, target: Plan) -> Plan:
-    """Leave out the lanes that are not in both digests.
+    """Leave out the pairs that are not in both digests.
 
     Parameters
     ----------
@@ -179,39 +179,39 @@ def comparable(plan: Plan, source: Plan, target: Plan) -> Plan:
         the rest is unverifiable.
     """
     sources = {
-        (name(lane), s.topic_id): s.read_committed
-        for lane in source.lanes
-        for s in lane.sources
+        (name(pair), s.topic_id): s.read_committed
+        for pair in source.pairs
+        for s in pair.sources
     }
-    targets = {(name(lane), lane.topic_id) for lane in target.lanes}
-    lanes, gaps = [], []
-    for lane in plan.lanes:
-        here = all((name(lane), s.topic_id) in sources for s in lane.sources)
-        there = not lane.topic_id or (name(lane), lane.topic_id) in targets
+    targets = {(name(pair), pair.topic_id) for pair in target.pairs}
+    pairs, gaps = [], []
+    for pair in plan.pairs:
+        here = all((name(pair), s.topic_id) in sources for s in pair.sources)
+        there = not pair.topic_id or (name(pair), pair.topic_id) in targets
         alike = all(
             # Where nobody knows how the mirror reads, all is wanted.
-            sources.get((name(lane), s.topic_id)) is bool(s.read_committed)
-            for s in lane.sources
+            sources.get((name(pair), s.topic_id)) is bool(s.read_committed)
+            for s in pair.sources
         )
-        if lane.timestamps and here and there and alike:
-            lanes.append(lane)
+        if pair.timestamps and here and there and alike:
+            pairs.append(pair)
             continue
         missing = NOT_DIGESTED.format(side="target" if here else "source")
         if here and there:
-            committed = any(s.read_committed for s in lane.sources)
+            committed = any(s.read_committed for s in pair.sources)
             missing = OTHERWISE.format(
                 level="read_committed" if committed else "read_uncommitted"
             )
         gaps.append(
             Unverifiable(
-                flow=lane.flow,
-                topic=lane.topic,
-                partition=lane.partition,
-                reason=missing if lane.timestamps else UNTIMED,
+                flow=pair.flow,
+                topic=pair.topic,
+                partition=pair.partition,
+                reason=missing if pair.timestamps else UNTIMED,
             )
         )
     unverifiable = (*plan.unverifiable, *gaps)
-    return replace(plan, lanes=tuple(lanes), unverifiable=unverifiable)
+    return replace(plan, pairs=tuple(pairs), unverifiable=unverifiable)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -15,7 +15,7 @@ from mirrorwatch.domain.audit.result import HourCount, Hours
 
 __all__ = [
     "HASHED",
-    "LANE",
+    "PAIR",
     "SCHEMA_VERSION",
     "SUMS",
     "DigestSummary",
@@ -32,21 +32,21 @@ __all__ = [
 SCHEMA_VERSION = 1
 """Of stored digests; what two sites digested apart must agree in it."""
 
-LANE = ("flow", "target_topic", "partition")
-"""What a lane is called in every table."""
+PAIR = ("flow", "target_topic", "partition")
+"""What a pair is called in every table."""
 
 SUMS = ("s1", "s2", "s3", "s4")
 """Sums of the four 32-bit parts of the checksums."""
 
-DIGEST: tuple[str, ...] = (*LANE, "origin", "topic", "bucket")
+DIGEST: tuple[str, ...] = (*PAIR, "origin", "topic", "bucket")
 DIGEST += ("records", "records_read")
 DIGEST += ("bytes", *SUMS, "first_offset", "last_offset")
 DIGEST += ("first_timestamp", "last_timestamp", "bucket_ms", "schema_version")
-"""Columns of a digest: lane, where the records were read, begin of the bucket
+"""Columns of a digest: pair, where the records were read, begin of the bucket
 (milliseconds since 1970; -1 for records without a timestamp, 0 where
 timestamps do not count), what is in it, and where."""
 
-_ORDER = (*LANE, "origin", "topic")
+_ORDER = (*PAIR, "origin", "topic")
 
 _NO: Mapping[str, Column] = MappingProxyType({})
 
@@ -80,7 +80,7 @@ def in_buckets(
 def digest(
     records: DataFrame, *, compacted: bool, known: Mapping[str, Column] = _NO
 ) -> DataFrame:
-    """Return one row for each bucket of each topic of each lane.
+    """Return one row for each bucket of each topic of each pair.
 
     Parameters
     ----------
@@ -334,7 +334,7 @@ def hours_of(plan: Plan, source: DataFrame, target: DataFrame) -> Hours:
     differs = (F.sum("count") != 0) | _any_of(
         F.sum(name) != 0 for name in SUMS
     )
-    buckets = both.groupBy(*LANE, "bucket").agg(
+    buckets = both.groupBy(*PAIR, "bucket").agg(
         F.sum("source").alias("source"),
         F.sum("target").alias("target"),
         differs.alias("differs"),
@@ -362,14 +362,14 @@ def hours_of(plan: Plan, source: DataFrame, target: DataFrame) -> Hours:
 
 
 def _names(plan: Plan) -> Mapping[tuple[str, str], str]:
-    return {(lane.flow, lane.target_topic): lane.topic for lane in plan.lanes}
+    return {(pair.flow, pair.target_topic): pair.topic for pair in plan.pairs}
 
 
 def _signed(digest: DataFrame, sign: int) -> DataFrame:
     records = F.col("records")
     nothing = F.lit(0).cast("long")
     return digest.select(
-        *LANE,
+        *PAIR,
         "bucket",
         (records if sign > 0 else nothing).alias("source"),
         (records if sign < 0 else nothing).alias("target"),

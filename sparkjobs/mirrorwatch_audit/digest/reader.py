@@ -11,7 +11,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from mirrorwatch.domain.audit.plan import AuditSpan, Lane, Side
+from mirrorwatch.domain.audit.plan import AuditSpan, PartitionPair, Side
 from mirrorwatch.exceptions import ConfigError
 
 from .records import RECORDS, renamed, small_table
@@ -193,7 +193,7 @@ partition is read by all cores."""
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Stretch:
-    """Offsets of one partition, and the lane that they are part of."""
+    """Offsets of one partition, and the pair that they are part of."""
 
     cluster: str
     read_committed: bool
@@ -206,7 +206,7 @@ class _Stretch:
 
 
 class KafkaReader:
-    """Reads the records of lanes from their clusters.
+    """Reads the records of pairs from their clusters.
 
     Parameters
     ----------
@@ -238,10 +238,12 @@ class KafkaReader:
             for alias, properties in clusters.items()
         }
 
-    def __call__(self, lanes: Sequence[Lane], side: Side) -> DataFrame:
+    def __call__(
+        self, pairs: Sequence[PartitionPair], side: Side
+    ) -> DataFrame:
         group = attrgetter("cluster", "read_committed", "flow", "origin")
         wanted = sorted(
-            (s for s in _stretches(lanes, side) if len(s.span)), key=group
+            (s for s in _stretches(pairs, side) if len(s.span)), key=group
         )
         empty = small_table(self._session, [], RECORDS)
         parts = [self._read(list(s)) for _, s in groupby(wanted, group)]
@@ -298,29 +300,31 @@ class KafkaReader:
         return found.join(sf.broadcast(table), "topic")
 
 
-def _stretches(lanes: Sequence[Lane], side: Side) -> Iterator[_Stretch]:
-    for lane in lanes:
+def _stretches(
+    pairs: Sequence[PartitionPair], side: Side
+) -> Iterator[_Stretch]:
+    for pair in pairs:
         if side == "target":
             yield _Stretch(
-                cluster=lane.cluster,
+                cluster=pair.cluster,
                 read_committed=True,
-                flow=lane.flow,
-                origin=lane.flow,
-                topic=lane.target_topic,
-                partition=lane.partition,
-                target_topic=lane.target_topic,
-                span=lane.span,
+                flow=pair.flow,
+                origin=pair.flow,
+                topic=pair.target_topic,
+                partition=pair.partition,
+                target_topic=pair.target_topic,
+                span=pair.span,
             )
             continue
-        for source in lane.sources:
+        for source in pair.sources:
             yield _Stretch(
                 cluster=source.cluster,
                 read_committed=bool(source.read_committed),
-                flow=lane.flow,
+                flow=pair.flow,
                 origin=source.flow,
                 topic=source.topic,
                 partition=source.partition,
-                target_topic=lane.target_topic,
+                target_topic=pair.target_topic,
                 span=source.span,
             )
 

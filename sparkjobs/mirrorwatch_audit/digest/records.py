@@ -1,4 +1,4 @@
-"""The records of lanes, whoever reads them."""
+"""The records of pairs, whoever reads them."""
 
 import json
 from collections import defaultdict
@@ -10,13 +10,18 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import ArrayType, StructType
 
-from mirrorwatch.domain.audit.plan import AuditSpan, Lane, Side, SourceRange
+from mirrorwatch.domain.audit.plan import (
+    AuditSpan,
+    PartitionPair,
+    Side,
+    SourceRange,
+)
 
 __all__ = [
     "NAMES",
     "RECORDS",
     "Group",
-    "LaneName",
+    "PairName",
     "Read",
     "after",
     "before",
@@ -36,8 +41,8 @@ RECORDS = (
     "topic string, offset bigint, timestamp bigint, key binary, "
     "value binary, headers array<struct<key: string, value: binary>>"
 )
-"""What a record is: its lane (`flow`, `target_topic`, `partition`), the flow
-that copies it (`origin`: the lane's but for merged topics), where it was read
+"""What a record is: its pair (`flow`, `target_topic`, `partition`), the flow
+that copies it (`origin`: the pair's but for merged topics), where it was read
 (`topic`, `offset`), milliseconds since 1970 (-1 where it has none), and what
 is compared."""
 
@@ -45,59 +50,61 @@ is compared."""
 class Read(Protocol):
     """Reads records; `KafkaReader` from Kafka, tests from memory."""
 
-    def __call__(self, lanes: Sequence[Lane], side: Side) -> DataFrame:
-        """Return the records of one side that lie in the lanes' spans.
+    def __call__(
+        self, pairs: Sequence[PartitionPair], side: Side
+    ) -> DataFrame:
+        """Return the records of one side that lie in the pairs' spans.
 
         Parameters
         ----------
-        lanes
-            What to read: ``span`` of each lane for the target, of each of
+        pairs
+            What to read: ``span`` of each pair for the target, of each of
             its sources for the source. A narrower or a wider reading is a
-            lane with other spans.
+            pair with other spans.
         side
             Which side.
 
         Returns
         -------
         DataFrame
-            Columns as in `RECORDS`; empty for no lanes.
+            Columns as in `RECORDS`; empty for no pairs.
         """
         ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Stream:
-    """Lanes whose records of one side were copied by one flow."""
+    """Pairs whose records of one side were copied by one flow."""
 
     known: Mapping[str, Column]
     """Columns that follow from the topic of a record, or are the same for
     all."""
 
-    lanes: tuple[Lane, ...]
-    """The lanes, without what other flows copy into them."""
+    pairs: tuple[PartitionPair, ...]
+    """The pairs, without what other flows copy into them."""
 
 
-def streams(lanes: Sequence[Lane], side: Side) -> list[Stream]:
-    """Return what is read of one side of lanes; there is at least one.
+def streams(pairs: Sequence[PartitionPair], side: Side) -> list[Stream]:
+    """Return what is read of one side of pairs; there is at least one.
 
     Parameters
     ----------
-    lanes
-        The lanes.
+    pairs
+        The pairs.
     side
         Which side.
     """
-    found: dict[tuple[str, str], list[Lane]] = defaultdict(list)
-    for lane in lanes:
-        flows = {s.flow for s in lane.sources}
-        for origin in flows if side == "source" else {lane.flow}:
-            own = tuple(s for s in lane.sources if s.flow == origin)
-            part = replace(lane, sources=own) if side == "source" else lane
-            found[lane.flow, origin].append(part)
+    found: dict[tuple[str, str], list[PartitionPair]] = defaultdict(list)
+    for pair in pairs:
+        flows = {s.flow for s in pair.sources}
+        for origin in flows if side == "source" else {pair.flow}:
+            own = tuple(s for s in pair.sources if s.flow == origin)
+            part = replace(pair, sources=own) if side == "source" else pair
+            found[pair.flow, origin].append(part)
     if not found:
-        return [Stream(known={}, lanes=())]
+        return [Stream(known={}, pairs=())]
     return [
-        Stream(known=_known(*names, members, side), lanes=tuple(members))
+        Stream(known=_known(*names, members, side), pairs=tuple(members))
         for names, members in sorted(found.items(), key=lambda item: item[0])
     ]
 
@@ -118,15 +125,15 @@ def renamed(names: Mapping[str, str]) -> Column | None:
 
 
 def _known(
-    flow: str, origin: str, lanes: Sequence[Lane], side: Side
+    flow: str, origin: str, pairs: Sequence[PartitionPair], side: Side
 ) -> dict[str, Column]:
     known = {"flow": sf.lit(flow), "origin": sf.lit(origin)}
     names = {
-        source.topic if side == "source" else lane.target_topic: (
-            lane.target_topic
+        source.topic if side == "source" else pair.target_topic: (
+            pair.target_topic
         )
-        for lane in lanes
-        for source in lane.sources
+        for pair in pairs
+        for source in pair.sources
     }
     target = renamed(names)
     return known if target is None else known | {"target_topic": target}
@@ -161,7 +168,7 @@ def small_table(
     return one.select(sf.inline(parsed))
 
 
-LaneName = tuple[str, str, int]
+PairName = tuple[str, str, int]
 """Flow, target topic and partition."""
 
 NAMES = "flow string, target_topic string, partition int"
@@ -169,60 +176,61 @@ NAMES = "flow string, target_topic string, partition int"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Group:
-    """Lanes whose records are hashed and counted alike."""
+    """Pairs whose records are hashed and counted alike."""
 
     timestamps: bool
-    """As in `Lane`."""
+    """As in `PartitionPair`."""
 
     compacted: bool
-    """As in `Lane`."""
+    """As in `PartitionPair`."""
 
-    lanes: tuple[Lane, ...]
-    """The lanes."""
+    pairs: tuple[PartitionPair, ...]
+    """The pairs."""
 
 
-def groups(lanes: Sequence[Lane]) -> list[Group]:
-    """Return the lanes in groups; there are at most four."""
-    found: dict[tuple[bool, bool], list[Lane]] = defaultdict(list)
-    for lane in lanes:
-        found[lane.timestamps, lane.compacted].append(lane)
+def groups(pairs: Sequence[PartitionPair]) -> list[Group]:
+    """Return the pairs in groups; there are at most four."""
+    found: dict[tuple[bool, bool], list[PartitionPair]] = defaultdict(list)
+    for pair in pairs:
+        found[pair.timestamps, pair.compacted].append(pair)
     return [
-        Group(timestamps=timestamps, compacted=compacted, lanes=tuple(members))
+        Group(timestamps=timestamps, compacted=compacted, pairs=tuple(members))
         for (timestamps, compacted), members in sorted(
             found.items(), key=lambda item: item[0]
         )
     ]
 
 
-def name(lane: Lane) -> LaneName:
-    """Return what a lane is called in every table."""
-    return lane.flow, lane.target_topic, lane.partition
+def name(pair: PartitionPair) -> PairName:
+    """Return what a pair is called in every table."""
+    return pair.flow, pair.target_topic, pair.partition
 
 
-def named(session: SparkSession, lanes: Iterable[Lane]) -> DataFrame:
-    """Return the names of lanes as a table, in columns as in `LANE`."""
-    return small_table(session, map(name, lanes), NAMES)
+def named(session: SparkSession, pairs: Iterable[PartitionPair]) -> DataFrame:
+    """Return the names of pairs as a table, in columns as in `PAIR`."""
+    return small_table(session, map(name, pairs), NAMES)
 
 
 def spanned(
-    lane: Lane, span: Callable[[Lane | SourceRange], AuditSpan]
-) -> Lane:
-    """Return the lane with other spans on both sides."""
-    sources = tuple(replace(s, span=span(s)) for s in lane.sources)
-    return replace(lane, span=span(lane), sources=sources)
+    pair: PartitionPair,
+    span: Callable[[PartitionPair | SourceRange], AuditSpan],
+) -> PartitionPair:
+    """Return the pair with other spans on both sides."""
+    sources = tuple(replace(s, span=span(s)) for s in pair.sources)
+    return replace(pair, span=span(pair), sources=sources)
 
 
 def narrowed(
-    lane: Lane,
+    pair: PartitionPair,
     source: Mapping[tuple[str, str], AuditSpan],
     target: AuditSpan | None,
-) -> Lane:
-    """Return the lane with no more than some stretches of its spans.
+) -> PartitionPair:
+    """Return the pair with no more than some stretches of its spans.
 
     Parameters
     ----------
-    lane
-        The lane.
+    pair
+        The pair.
     source
         Stretches of its sources, by flow and topic.
     target
@@ -230,9 +238,9 @@ def narrowed(
     """
     sources = tuple(
         replace(s, span=_within(s.span, source.get((s.flow, s.topic))))
-        for s in lane.sources
+        for s in pair.sources
     )
-    return replace(lane, span=_within(lane.span, target), sources=sources)
+    return replace(pair, span=_within(pair.span, target), sources=sources)
 
 
 def _within(span: AuditSpan, stretch: AuditSpan | None) -> AuditSpan:
@@ -242,14 +250,14 @@ def _within(span: AuditSpan, stretch: AuditSpan | None) -> AuditSpan:
     return AuditSpan(start, max(start, end))
 
 
-def after(lane: Lane) -> Lane:
-    """Return the lane with what comes after its spans."""
-    return spanned(lane, lambda x: AuditSpan(x.span.end, x.retained.end))
+def after(pair: PartitionPair) -> PartitionPair:
+    """Return the pair with what comes after its spans."""
+    return spanned(pair, lambda x: AuditSpan(x.span.end, x.retained.end))
 
 
-def before(lane: Lane) -> Lane:
-    """Return the lane with what is still there from before its spans."""
+def before(pair: PartitionPair) -> PartitionPair:
+    """Return the pair with what is still there from before its spans."""
     return spanned(
-        lane,
+        pair,
         lambda x: AuditSpan(x.retained.start, min(x.span.start, x.span.end)),
     )

@@ -5,19 +5,19 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from mirrorwatch.domain.audit.plan import Lane, Side
+from mirrorwatch.domain.audit.plan import PartitionPair, Side
 
-from ..digest.digest import LANE, hashed, to_millis
+from ..digest.digest import PAIR, hashed, to_millis
 from ..digest.records import NAMES, Read, name, small_table, spanned
 from .drill import SuspectBuckets
 from .explain import OUTCOME
+from .matches import PLACE, bounds, positions
 from .outside import SIDES, is_untold, with_aborted
-from .pairs import PLACE, bounds, positions
 
 __all__ = ["drill_compacted"]
 
 
-_KEY = (*LANE, "k1", "k2")
+_KEY = (*PAIR, "k1", "k2")
 _NEWEST = ("h1", "h2", "offset", "timestamp", "bytes", "origin", "topic")
 
 
@@ -38,7 +38,7 @@ def drill_compacted(read: Read, case: SuspectBuckets) -> DataFrame:
 
     Notes
     -----
-    All that is retained of these lanes is read. Compared is the newest record
+    All that is retained of these pairs is read. Compared is the newest record
     of each key at the cut, for which either side may have removed older ones,
     tombstones, and what a newer record beyond the cut replaces. Where it is
     not known whether the mirror leaves out aborted records, a key with some
@@ -50,7 +50,7 @@ def drill_compacted(read: Read, case: SuspectBuckets) -> DataFrame:
     )
     keys = _differing(source, target, case).localCheckpoint()
     limits = bounds(
-        positions(source.sparkSession, case.lanes), case.ends, source, target
+        positions(source.sparkSession, case.pairs), case.ends, source, target
     )
     both = _at_cut(source, "s", keys).join(
         _at_cut(target, "t", keys), [*_KEY], "full_outer"
@@ -58,19 +58,19 @@ def drill_compacted(read: Read, case: SuspectBuckets) -> DataFrame:
     limit = sf.broadcast(limits).withColumnsRenamed(
         {"origin": "s_origin", "topic": "s_topic"}
     )
-    both = both.join(limit, [*LANE, "s_origin", "s_topic"], "left")
+    both = both.join(limit, [*PAIR, "s_origin", "s_topic"], "left")
     explained = both.withColumn("kind", _doubted(_kind()))
     explained = explained.where("kind IS NOT NULL")
     return explained.select(*_outcome()).localCheckpoint()
 
 
 def _retained(read: Read, case: SuspectBuckets, side: Side) -> DataFrame:
-    lanes = [spanned(lane, lambda x: x.retained) for lane in case.lanes]
-    spans = sf.broadcast(_spans(case.carry.sparkSession, case.lanes, side))
+    pairs = [spanned(pair, lambda x: x.retained) for pair in case.pairs]
+    spans = sf.broadcast(_spans(case.carry.sparkSession, case.pairs, side))
     records = with_aborted(
         read,
-        hashed(read(lanes, side), timestamps=case.timestamps),
-        lanes if side == "source" else (),
+        hashed(read(pairs, side), timestamps=case.timestamps),
+        pairs if side == "source" else (),
         doubtful=is_untold,
     )
     late = sf.col("offset") >= sf.col("span_end")
@@ -87,15 +87,15 @@ def _retained(read: Read, case: SuspectBuckets, side: Side) -> DataFrame:
 
 
 def _spans(
-    session: SparkSession, lanes: Sequence[Lane], side: Side
+    session: SparkSession, pairs: Sequence[PartitionPair], side: Side
 ) -> DataFrame:
     rows = [
-        (*name(lane), origin, topic, span.start, span.end)
-        for lane in lanes
+        (*name(pair), origin, topic, span.start, span.end)
+        for pair in pairs
         for origin, topic, span in (
-            [(s.flow, s.topic, s.span) for s in lane.sources]
+            [(s.flow, s.topic, s.span) for s in pair.sources]
             if side == "source"
-            else [(lane.flow, lane.target_topic, lane.span)]
+            else [(pair.flow, pair.target_topic, pair.span)]
         )
     ]
     columns = "origin string, topic string, span_start bigint, span_end bigint"

@@ -6,12 +6,12 @@ from datetime import timedelta
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
-from mirrorwatch.domain.audit.plan import Lane, Side
+from mirrorwatch.domain.audit.plan import PartitionPair, Side
 
-from ..digest.digest import LANE
+from ..digest.digest import PAIR
 from ..digest.records import NAMES, name, small_table
+from .matches import PLACE
 from .outside import SIDES
-from .pairs import PLACE
 
 __all__ = ["with_corrupted"]
 
@@ -19,31 +19,33 @@ __all__ = ["with_corrupted"]
 _COLUMNS = f"{NAMES}, origin string, topic string, start bigint"
 
 
-def gaps(pairs: DataFrame, lanes: Sequence[Lane], side: Side) -> DataFrame:
+def gaps(
+    matches: DataFrame, pairs: Sequence[PartitionPair], side: Side
+) -> DataFrame:
     """Return the neighbour of each record of one side.
 
     Parameters
     ----------
-    pairs
+    matches
         All records that were read, with their counterparts.
-    lanes
-        The lanes that they are of.
+    pairs
+        The pairs that they are of.
     side
         Which side.
 
     Returns
     -------
     DataFrame
-        `PLACE` of the source, or `LANE` of the target; the record's offset
+        `PLACE` of the source, or `PAIR` of the target; the record's offset
         there (`source_offset` or `target_offset`); the target offset of the
         last record before it that has a counterpart, `gap` (-1 if there is
         none); and whether it is `close`: nothing lies between them that was
         not read.
     """
-    mark, place = ("s", PLACE) if side == "source" else ("t", LANE)
+    mark, place = ("s", PLACE) if side == "source" else ("t", PAIR)
     order = Window.partitionBy(*place).orderBy("own")
-    rows = pairs.where(sf.col(f"{mark}_offset").isNotNull()).select(
-        *LANE,
+    rows = matches.where(sf.col(f"{mark}_offset").isNotNull()).select(
+        *PAIR,
         sf.col("s_origin").alias("origin"),
         sf.col("s_topic").alias("topic"),
         sf.col(f"{mark}_offset").alias("own"),
@@ -55,7 +57,7 @@ def gaps(pairs: DataFrame, lanes: Sequence[Lane], side: Side) -> DataFrame:
         sf.when(sf.col("paired"), sf.struct("own", "copy", "number")),
         ignorenulls=True,
     ).over(order.rowsBetween(Window.unboundedPreceding, -1))
-    starts = sf.broadcast(_starts(pairs, lanes, side))
+    starts = sf.broadcast(_starts(matches, pairs, side))
     return (
         numbered.withColumn("last", last)
         .join(starts, [*place])
@@ -75,42 +77,44 @@ def _is_close() -> Column:
     return sf.col("own") - first == sf.col("number") - number
 
 
-def _starts(pairs: DataFrame, lanes: Sequence[Lane], side: Side) -> DataFrame:
+def _starts(
+    matches: DataFrame, pairs: Sequence[PartitionPair], side: Side
+) -> DataFrame:
     rows = [
-        (*name(lane), origin, topic, start)
-        for lane in lanes
+        (*name(pair), origin, topic, start)
+        for pair in pairs
         for origin, topic, start in (
-            [(s.flow, s.topic, s.span.start) for s in lane.sources]
+            [(s.flow, s.topic, s.span.start) for s in pair.sources]
             if side == "source"
-            else [(lane.flow, lane.target_topic, lane.span.start)]
+            else [(pair.flow, pair.target_topic, pair.span.start)]
         )
     ]
-    place = PLACE if side == "source" else LANE
-    table = small_table(pairs.sparkSession, rows, _COLUMNS)
+    place = PLACE if side == "source" else PAIR
+    table = small_table(matches.sparkSession, rows, _COLUMNS)
     return table.select(*place, "start")
 
 
 _SOURCE_ROW = (*PLACE, "source_offset")
-_TARGET_ROW = (*LANE, "target_offset")
+_TARGET_ROW = (*PAIR, "target_offset")
 _TORN = ("dropped", "extra")
 
 
 def with_corrupted(
     outcomes: DataFrame,
-    pairs: DataFrame,
-    lanes: Sequence[Lane],
+    matches: DataFrame,
+    pairs: Sequence[PartitionPair],
     bucket: timedelta,
 ) -> DataFrame:
-    """Turn each pair of a dropped and an extra record into a corrupted one.
+    """Turn each match of a dropped and an extra record into a corrupted one.
 
     Parameters
     ----------
     outcomes
         What became of records without a counterpart.
-    pairs
+    matches
         All records that were read, with their counterparts.
-    lanes
-        The lanes.
+    pairs
+        The pairs.
     bucket
         Length of a bucket.
 
@@ -127,24 +131,24 @@ def with_corrupted(
     in one gap those of one timestamp belong together, then those of one
     bucket, the first to the first. A record whose timestamp moved far must be
     close to its neighbour, as there may be others between that were not read.
-    In a merged lane records of other topics come in between at the target, so
+    In a merged pair records of other topics come in between at the target, so
     there only the timestamp tells.
     """
-    kinds = set(outcomes.select(*LANE, "kind").distinct().collect())
+    kinds = set(outcomes.select(*PAIR, "kind").distinct().collect())
     torn = [
-        lane
-        for lane in lanes
-        if {(*name(lane), kind) for kind in _TORN} <= kinds
+        pair
+        for pair in pairs
+        if {(*name(pair), kind) for kind in _TORN} <= kinds
     ]
     if not torn:
         return outcomes
-    names = sf.broadcast(_flagged(pairs.sparkSession, torn))
-    around = pairs.join(names, [*LANE], "left_semi")
+    names = sf.broadcast(_flagged(matches.sparkSession, torn))
+    around = matches.join(names, [*PAIR], "left_semi")
     dropped, extra = (
         outcomes.where(sf.col("kind") == kind)
         .select(*row, "timestamp")
         .join(gaps(around, torn, side), [*row])
-        .join(names, [*LANE])
+        .join(names, [*PAIR])
         .withColumns(
             {
                 "gap": sf.when(sf.col("merged"), -1).otherwise(sf.col("gap")),
@@ -170,8 +174,10 @@ def with_corrupted(
     return _marked(outcomes, found).localCheckpoint()
 
 
-def _flagged(session: SparkSession, lanes: Sequence[Lane]) -> DataFrame:
-    rows = [(*name(lane), len(lane.sources) > 1) for lane in lanes]
+def _flagged(
+    session: SparkSession, pairs: Sequence[PartitionPair]
+) -> DataFrame:
+    rows = [(*name(pair), len(pair.sources) > 1) for pair in pairs]
     return small_table(session, rows, f"{NAMES}, merged boolean")
 
 
@@ -181,7 +187,7 @@ def _bucket(bucket: timedelta) -> Column:
 
 
 def _matched(dropped: DataFrame, extra: DataFrame, *more: str) -> DataFrame:
-    gap = (*LANE, "gap", *more)
+    gap = (*PAIR, "gap", *more)
     same = Window.partitionBy(*gap)
     first, second = (
         rows.select(

@@ -6,13 +6,14 @@ from datetime import timedelta
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from mirrorwatch.domain.audit.plan import Lane, Side, TimeWindow
+from mirrorwatch.domain.audit.plan import PartitionPair, Side, TimeWindow
 
-from ..digest.digest import LANE, prepared
+from ..digest.digest import PAIR, prepared
 from ..digest.records import Read, name
 from ..store.carry import carried
 from .corrupted import with_corrupted
 from .explain import explained_missing, explained_surplus, no_outcomes
+from .matches import HASH, bounds, paired, positions
 from .outside import (
     SIDES,
     counted_beyond,
@@ -22,23 +23,22 @@ from .outside import (
     read_beyond,
     with_aborted,
 )
-from .pairs import HASH, bounds, paired, positions
 
 __all__ = ["SuspectBuckets", "drill"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SuspectBuckets:
-    """What is to be looked into, of lanes that are hashed alike."""
+    """What is to be looked into, of pairs that are hashed alike."""
 
-    lanes: tuple[Lane, ...]
-    """Lanes with buckets that differ, as they are in the plan."""
+    pairs: tuple[PartitionPair, ...]
+    """Pairs with buckets that differ, as they are in the plan."""
 
-    narrowed: tuple[Lane, ...]
+    narrowed: tuple[PartitionPair, ...]
     """The same with the spans between which these buckets' records are."""
 
     buckets: DataFrame
-    """The buckets, as `LANE` and `bucket`."""
+    """The buckets, as `PAIR` and `bucket`."""
 
     ends: DataFrame
     """What equal buckets prove to be copied, as `matched_ends` returns it."""
@@ -78,31 +78,31 @@ def drill(read: Read, case: SuspectBuckets) -> DataFrame:
     executor; then the audit fails, and is run again.
     """
     source, target = (_records(read, case, side) for side in SIDES)
-    pairs = paired(source, target).localCheckpoint()
-    single = pairs.where("s_offset IS NULL OR t_offset IS NULL")
-    torn = {tuple(row) for row in single.select(*LANE).distinct().collect()}
-    lanes = [lane for lane in case.lanes if name(lane) in torn]
-    if not lanes:
-        return no_outcomes(pairs.sparkSession)
+    matches = paired(source, target).localCheckpoint()
+    single = matches.where("s_offset IS NULL OR t_offset IS NULL")
+    torn = {tuple(row) for row in single.select(*PAIR).distinct().collect()}
+    pairs = [pair for pair in case.pairs if name(pair) in torn]
+    if not pairs:
+        return no_outcomes(matches.sparkSession)
     beyond = read_beyond(
-        read, lanes, timestamps=case.timestamps, carry=case.carry
+        read, pairs, timestamps=case.timestamps, carry=case.carry
     ).localCheckpoint()
     limits = bounds(
-        positions(pairs.sparkSession, lanes),
+        positions(matches.sparkSession, pairs),
         case.ends,
-        _side(pairs, "source").unionByName(_later(beyond, "source")),
-        _side(pairs, "target").unionByName(_later(beyond, "target")),
+        _side(matches, "source").unionByName(_later(beyond, "source")),
+        _side(matches, "target").unionByName(_later(beyond, "target")),
     ).localCheckpoint()
     hashes = single.select(*HASH).distinct()
     counts = counted_beyond(beyond, hashes, limits).localCheckpoint()
     missing = explained_missing(
-        pairs, counts, limits, timestamps=case.timestamps
+        matches, counts, limits, timestamps=case.timestamps
     )
     surplus = explained_surplus(
-        pairs, counts, reach(beyond, lanes), timestamps=case.timestamps
+        matches, counts, reach(beyond, pairs), timestamps=case.timestamps
     )
     outcomes = missing.unionByName(surplus).localCheckpoint()
-    return with_corrupted(outcomes, pairs, lanes, case.bucket)
+    return with_corrupted(outcomes, matches, pairs, case.bucket)
 
 
 def _records(read: Read, case: SuspectBuckets, side: Side) -> DataFrame:
@@ -115,26 +115,26 @@ def _records(read: Read, case: SuspectBuckets, side: Side) -> DataFrame:
     own = carried(
         case.carry,
         side,
-        case.lanes,
+        case.pairs,
         timestamps=case.timestamps,
         bucket=case.bucket,
     )
     found, own = (
         rows.select(*own.columns).join(
-            case.buckets, [*LANE, "bucket"], "left_semi"
+            case.buckets, [*PAIR, "bucket"], "left_semi"
         )
         for rows in (found, own)
     )
-    lanes = case.lanes if side == "source" else ()
+    pairs = case.pairs if side == "source" else ()
     # What was left may be from a night that read otherwise.
-    return with_aborted(read, found, lanes, doubtful=is_untold).unionByName(
-        with_aborted(read, own, lanes, doubtful=may_have_been_untold)
+    return with_aborted(read, found, pairs, doubtful=is_untold).unionByName(
+        with_aborted(read, own, pairs, doubtful=may_have_been_untold)
     )
 
 
-def _side(pairs: DataFrame, side: Side) -> DataFrame:
+def _side(matches: DataFrame, side: Side) -> DataFrame:
     mark = side[0]
-    return pairs.where(sf.col(f"{mark}_offset").isNotNull()).select(
+    return matches.where(sf.col(f"{mark}_offset").isNotNull()).select(
         *HASH,
         *(
             sf.col(f"{mark}_{c}").alias(c)

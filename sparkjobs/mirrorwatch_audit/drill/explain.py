@@ -3,10 +3,10 @@
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
-from ..digest.digest import LANE
+from ..digest.digest import PAIR
 from ..digest.records import small_table
+from .matches import HASH, PLACE
 from .outside import SIDES
-from .pairs import HASH, PLACE
 
 __all__ = ["OUTCOME", "explained_missing", "explained_surplus", "no_outcomes"]
 
@@ -25,7 +25,7 @@ _COUNTS += ["after_due", "aborted"]
 
 
 def explained_missing(
-    pairs: DataFrame,
+    matches: DataFrame,
     counts: DataFrame,
     bounds: DataFrame,
     *,
@@ -35,7 +35,7 @@ def explained_missing(
 
     Parameters
     ----------
-    pairs
+    matches
         Records of both sides.
     counts
         Copies around the spans.
@@ -61,7 +61,7 @@ def explained_missing(
     that is missing is no loss: who reads committed never saw it. But whether
     copies around the spans are those of aborted records nobody can say.
     """
-    missing = _ranked(pairs.where("t_offset IS NULL"), counts)
+    missing = _ranked(matches.where("t_offset IS NULL"), counts)
     places = [sf.col(f"s_{column}").alias(column) for column in PLACE[3:]]
     found = missing.select("*", *places).join(
         sf.broadcast(bounds), [*PLACE], "left"
@@ -81,7 +81,7 @@ def explained_missing(
 
 
 def explained_surplus(
-    pairs: DataFrame,
+    matches: DataFrame,
     counts: DataFrame,
     reach: DataFrame,
     *,
@@ -91,7 +91,7 @@ def explained_surplus(
 
     Parameters
     ----------
-    pairs
+    matches
         Records of both sides.
     counts
         Copies around the spans.
@@ -111,13 +111,13 @@ def explained_surplus(
     no repeat but a late copy, if the target still had it otherwise.
     """
     first = sf.struct("s_offset", "s_origin", "s_topic")
-    own = pairs.where("s_offset IS NOT NULL AND copy = 1").select(
+    own = matches.where("s_offset IS NOT NULL AND copy = 1").select(
         *HASH, first.alias("own")
     )
     found = (
-        _ranked(pairs.where("s_offset IS NULL"), counts)
+        _ranked(matches.where("s_offset IS NULL"), counts)
         .join(own, [*HASH], "left")
-        .join(sf.broadcast(reach), [*LANE], "left")
+        .join(sf.broadcast(reach), [*PAIR], "left")
     )
     late = sf.col("after_source") - sf.col("after_target")
     early = sf.col("before_source") - sf.col("before_target")

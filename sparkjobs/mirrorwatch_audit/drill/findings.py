@@ -11,7 +11,7 @@ from pyspark.sql import functions as sf
 
 from mirrorwatch.domain.audit.plan import (
     AuditSpan,
-    Lane,
+    PartitionPair,
     Side,
     Stated,
     StatedKind,
@@ -19,8 +19,8 @@ from mirrorwatch.domain.audit.plan import (
 )
 from mirrorwatch.domain.audit.result import AuditFinding, FindingKind
 
-from ..digest.digest import LANE
-from ..digest.records import NAMES, LaneName, Read, name, narrowed, small_table
+from ..digest.digest import PAIR
+from ..digest.records import NAMES, PairName, Read, name, narrowed, small_table
 from .outside import SIDES
 
 __all__ = [
@@ -35,8 +35,8 @@ __all__ = [
 ]
 
 
-Place = tuple[LaneName, str | None, str | None, str]
-"""Lane, flow and topic at the source (if known), and kind."""
+Place = tuple[PairName, str | None, str | None, str]
+"""PartitionPair, flow and topic at the source (if known), and kind."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -71,7 +71,7 @@ def tallied(outcomes: DataFrame) -> list[OutcomeCounts]:
         What became of records, as in `OUTCOME`.
     """
     times = sf.when(sf.col("timestamp") >= 0, sf.col("timestamp"))
-    rows = outcomes.groupBy(*LANE, "origin", "topic", "kind", "side").agg(
+    rows = outcomes.groupBy(*PAIR, "origin", "topic", "kind", "side").agg(
         sf.count(sf.lit(1)).alias("records"),
         sf.sum("bytes").alias("bytes"),
         sf.min(times).alias("start"),
@@ -81,9 +81,9 @@ def tallied(outcomes: DataFrame) -> list[OutcomeCounts]:
 
 
 def _tally(row: Row) -> OutcomeCounts:
-    lane = (row["flow"], row["target_topic"], row["partition"])
+    pair = (row["flow"], row["target_topic"], row["partition"])
     return OutcomeCounts(
-        place=(lane, row["origin"], row["topic"], row["kind"]),
+        place=(pair, row["origin"], row["topic"], row["kind"]),
         side=row["side"],
         count=row["records"],
         bytes=row["bytes"],
@@ -101,7 +101,7 @@ def _time(milliseconds: int | None) -> datetime | None:
 OffsetRanges = tuple[tuple[int, int], ...]
 """First and last offset of each stretch, in order."""
 
-_PLACE = (*LANE, "origin", "topic", "kind")
+_PLACE = (*PAIR, "origin", "topic", "kind")
 
 
 def offset_ranges(
@@ -181,9 +181,9 @@ _REASONS = {
 def findings_of(
     tallies: Iterable[OutcomeCounts],
     ranges: Mapping[tuple[Place, Side], OffsetRanges],
-    lanes: Iterable[Lane],
+    pairs: Iterable[PartitionPair],
 ) -> tuple[AuditFinding, ...]:
-    """Return one finding for each kind on each source partition of a lane.
+    """Return one finding for each kind on each source partition of a pair.
 
     Parameters
     ----------
@@ -191,10 +191,10 @@ def findings_of(
         Outcomes.
     ranges
         Where they are.
-    lanes
-        The lanes they are of.
+    pairs
+        The pairs they are of.
     """
-    known = {name(lane): lane for lane in lanes}
+    known = {name(pair): pair for pair in pairs}
     wrong: dict[Place, list[OutcomeCounts]] = defaultdict(list)
     for tally in tallies:
         if tally.place[3] in FINDINGS:
@@ -207,16 +207,16 @@ def findings_of(
 
 
 def stated_of(
-    tallies: Iterable[OutcomeCounts], lanes: Iterable[Lane]
+    tallies: Iterable[OutcomeCounts], pairs: Iterable[PartitionPair]
 ) -> tuple[Stated, ...]:
     """Return how many records differ for which known reason."""
-    known = {name(lane): lane for lane in lanes}
+    known = {name(pair): pair for pair in pairs}
     counts: Counter[tuple[str, str, int, StatedKind]] = Counter()
     for tally in tallies:
-        lane, kind = known[tally.place[0]], _STATED.get(tally.place[3])
+        pair, kind = known[tally.place[0]], _STATED.get(tally.place[3])
         if kind is not None:
-            flow, topic = _names(lane, tally.place)
-            counts[flow, topic, lane.partition, kind] += tally.count
+            flow, topic = _names(pair, tally.place)
+            counts[flow, topic, pair.partition, kind] += tally.count
     return tuple(
         Stated(flow=flow, topic=topic, partition=p, kind=kind, count=count)
         for (flow, topic, p, kind), count in sorted(counts.items())
@@ -224,10 +224,10 @@ def stated_of(
 
 
 def unverifiable_of(
-    tallies: Iterable[OutcomeCounts], lanes: Iterable[Lane]
+    tallies: Iterable[OutcomeCounts], pairs: Iterable[PartitionPair]
 ) -> tuple[Unverifiable, ...]:
     """Return what differs, and nobody can say why."""
-    known = {name(lane): lane for lane in lanes}
+    known = {name(pair): pair for pair in pairs}
     found = []
     for tally in tallies:
         reason = _REASONS.get(tally.place[3])
@@ -247,17 +247,17 @@ def unverifiable_of(
 
 
 def _finding(
-    lane: Lane,
+    pair: PartitionPair,
     place: Place,
     parts: Sequence[OutcomeCounts],
     ranges: Mapping[tuple[Place, Side], OffsetRanges],
 ) -> AuditFinding:
-    flow, topic = _names(lane, place)
+    flow, topic = _names(pair, place)
     (kind,) = (kind for kind in FINDINGS if kind == place[3])
     return AuditFinding(
         flow=flow,
         topic=topic,
-        partition=lane.partition,
+        partition=pair.partition,
         kind=kind,
         count=sum(part.count for part in parts),
         source_offsets=ranges.get((place, "source"), ()),
@@ -271,9 +271,9 @@ def _known(times: Iterable[datetime | None]) -> list[datetime]:
     return [time for time in times if time is not None]
 
 
-def _names(lane: Lane, place: Place) -> tuple[str, str]:
+def _names(pair: PartitionPair, place: Place) -> tuple[str, str]:
     _, origin, topic, _ = place
-    return origin or lane.flow, topic or lane.topic
+    return origin or pair.flow, topic or pair.topic
 
 
 def _order(finding: AuditFinding) -> tuple[str, str, int, int]:
@@ -281,8 +281,8 @@ def _order(finding: AuditFinding) -> tuple[str, str, int, int]:
     return finding.flow, finding.topic, finding.partition, kind
 
 
-_Spot = tuple[LaneName, str, str, int]
-"""Lane, flow, topic and offset of a record."""
+_Spot = tuple[PairName, str, str, int]
+"""PartitionPair, flow, topic and offset of a record."""
 
 _MOST = 200
 """Characters of a key that are shown."""
@@ -291,7 +291,7 @@ _MOST = 200
 def with_keys(
     read: Read,
     findings: Sequence[AuditFinding],
-    lanes: Sequence[Lane],
+    pairs: Sequence[PartitionPair],
     most: int,
 ) -> tuple[AuditFinding, ...]:
     """Return the findings with some keys of their records.
@@ -302,20 +302,20 @@ def with_keys(
         Reads records.
     findings
         The findings.
-    lanes
-        The lanes they are of.
+    pairs
+        The pairs they are of.
     most
         Keys of each finding.
     """
     chosen = []
     for finding in findings:
-        (lane, *_) = (x for x in lanes if _is_of(finding, x))
+        (pair, *_) = (x for x in pairs if _is_of(finding, x))
         side: Side = "source" if finding.source_offsets else "target"
-        chosen.append((finding, side, list(_spots(finding, lane, most))))
+        chosen.append((finding, side, list(_spots(finding, pair, most))))
     keys = {
         at: _keys(
             read,
-            lanes,
+            pairs,
             at,
             [x for _, side, spots in chosen if side == at for x in spots],
         )
@@ -331,32 +331,37 @@ def _found(keys: Mapping[_Spot, str], spots: Sequence[_Spot]) -> list[str]:
     return [keys[spot] for spot in spots if spot in keys]
 
 
-def _is_of(finding: AuditFinding, lane: Lane) -> bool:
-    if lane.partition != finding.partition:
+def _is_of(finding: AuditFinding, pair: PartitionPair) -> bool:
+    if pair.partition != finding.partition:
         return False
-    places = {(source.flow, source.topic) for source in lane.sources}
-    places.add((lane.flow, lane.topic))
+    places = {(source.flow, source.topic) for source in pair.sources}
+    places.add((pair.flow, pair.topic))
     return (finding.flow, finding.topic) in places
 
 
-def _spots(finding: AuditFinding, lane: Lane, most: int) -> Iterator[_Spot]:
+def _spots(
+    finding: AuditFinding, pair: PartitionPair, most: int
+) -> Iterator[_Spot]:
     at_source = bool(finding.source_offsets)
     ranges = finding.source_offsets or finding.target_offsets
     offsets = (o for first, last in ranges for o in range(first, last + 1))
-    flow = finding.flow if at_source else lane.flow
-    topic = finding.topic if at_source else lane.target_topic
+    flow = finding.flow if at_source else pair.flow
+    topic = finding.topic if at_source else pair.target_topic
     for offset in islice(offsets, most):
-        yield name(lane), flow, topic, offset
+        yield name(pair), flow, topic, offset
 
 
 def _keys(
-    read: Read, lanes: Sequence[Lane], side: Side, spots: Sequence[_Spot]
+    read: Read,
+    pairs: Sequence[PartitionPair],
+    side: Side,
+    spots: Sequence[_Spot],
 ) -> Mapping[_Spot, str]:
     wanted = {spot[0] for spot in spots}
     narrow = [
-        _narrow(lane, side, [s for s in spots if s[0] == name(lane)])
-        for lane in lanes
-        if name(lane) in wanted
+        _narrow(pair, side, [s for s in spots if s[0] == name(pair)])
+        for pair in pairs
+        if name(pair) in wanted
     ]
     records = read(narrow, side)
     rows = [(*spot[0], *spot[1:]) for spot in spots]
@@ -375,7 +380,9 @@ def _keys(
     }
 
 
-def _narrow(lane: Lane, side: Side, spots: Sequence[_Spot]) -> Lane:
+def _narrow(
+    pair: PartitionPair, side: Side, spots: Sequence[_Spot]
+) -> PartitionPair:
     stretches: dict[tuple[str, str], AuditSpan] = {}
     for _, flow, topic, offset in spots:
         old = stretches.get((flow, topic), AuditSpan(offset, offset + 1))
@@ -383,4 +390,4 @@ def _narrow(lane: Lane, side: Side, spots: Sequence[_Spot]) -> Lane:
             min(old.start, offset), max(old.end, offset + 1)
         )
     whole = next(iter(stretches.values())) if side == "target" else None
-    return narrowed(lane, stretches, whole)
+    return narrowed(pair, stretches, whole)

@@ -6,11 +6,16 @@ from dataclasses import replace
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from mirrorwatch.domain.audit.plan import AuditSpan, Lane, Side, SourceRange
+from mirrorwatch.domain.audit.plan import (
+    AuditSpan,
+    PartitionPair,
+    Side,
+    SourceRange,
+)
 
-from ..digest.digest import LANE, hashed
+from ..digest.digest import PAIR, hashed
 from ..digest.records import NAMES, Read, after, before, name, small_table
-from .pairs import HASH, PLACE
+from .matches import HASH, PLACE
 
 __all__ = [
     "SIDES",
@@ -42,7 +47,7 @@ def may_have_been_untold(source: SourceRange) -> bool:
 def with_aborted(
     read: Read,
     records: DataFrame,
-    lanes: Sequence[Lane],
+    pairs: Sequence[PartitionPair],
     *,
     doubtful: Callable[[SourceRange], bool],
 ) -> DataFrame:
@@ -54,8 +59,8 @@ def with_aborted(
         Reads records.
     records
         Hashed records of the source.
-    lanes
-        Lanes that they are of.
+    pairs
+        Pairs that they are of.
     doubtful
         Chooses the sources whose records are looked for once more; those of
         others count as committed.
@@ -67,16 +72,16 @@ def with_aborted(
         lacks them. That says nothing of those at and above `decided`.
     """
     places = {
-        _place(lane, source)
-        for lane in lanes
-        for source in lane.sources
+        _place(pair, source)
+        for pair in pairs
+        for source in pair.sources
         if doubtful(source)
     }
     if not places:
         return records.withColumn("aborted", sf.expr("false"))
     kept = records.localCheckpoint()
     hulls = _hulls(kept, places)
-    committed = read([_committed(lane, hulls) for lane in lanes], "source")
+    committed = read([_committed(pair, hulls) for pair in pairs], "source")
     seen = committed.select(*PLACE, "offset", sf.expr("true").alias("seen"))
     asked = sf.broadcast(_table(records.sparkSession, places))
     return (
@@ -87,8 +92,8 @@ def with_aborted(
     )
 
 
-def _place(lane: Lane, source: SourceRange) -> _Place:
-    return (*name(lane), source.flow, source.topic)
+def _place(pair: PartitionPair, source: SourceRange) -> _Place:
+    return (*name(pair), source.flow, source.topic)
 
 
 def _hulls(
@@ -104,18 +109,20 @@ def _hulls(
     }
 
 
-def _committed(lane: Lane, hulls: Mapping[_Place, AuditSpan]) -> Lane:
-    """Return the lane as one that is read committed, as far as it can be."""
+def _committed(
+    pair: PartitionPair, hulls: Mapping[_Place, AuditSpan]
+) -> PartitionPair:
+    """Return the pair as one that is read committed, as far as it can be."""
     sources = []
-    for source in lane.sources:
-        hull = hulls.get(_place(lane, source), AuditSpan(0, 0))
+    for source in pair.sources:
+        hull = hulls.get(_place(pair, source), AuditSpan(0, 0))
         # A reader would wait for the end of a transaction that is open.
         end = source.retained.end
         if source.decided is not None:
             end = min(end, source.decided)
         span = AuditSpan(hull.start, max(hull.start, min(hull.end, end)))
         sources.append(replace(source, span=span, read_committed=True))
-    return replace(lane, sources=tuple(sources))
+    return replace(pair, sources=tuple(sources))
 
 
 def _table(session: SparkSession, places: Collection[_Place]) -> DataFrame:
@@ -129,21 +136,21 @@ SIDES: tuple[Side, Side] = ("source", "target")
 
 def read_beyond(
     read: Read,
-    lanes: Sequence[Lane],
+    pairs: Sequence[PartitionPair],
     *,
     timestamps: bool,
     carry: DataFrame,
 ) -> DataFrame:
-    """Return all records around the spans of lanes, on both sides.
+    """Return all records around the spans of pairs, on both sides.
 
     Parameters
     ----------
     read
         Reads records.
-    lanes
-        Lanes with records that have no counterpart.
+    pairs
+        Pairs with records that have no counterpart.
     timestamps
-        Whether timestamps count in these lanes.
+        Whether timestamps count in these pairs.
     carry
         Records from before the spans that count to the spans.
 
@@ -153,11 +160,11 @@ def read_beyond(
         Hashed records, with their `side`, whether they come `before` the
         span, and whether they were `aborted`, where that needs to be told.
     """
-    own = carry.select(*LANE, "side", "origin", "topic", "offset")
+    own = carry.select(*PAIR, "side", "origin", "topic", "offset")
     parts = []
     for side in SIDES:
-        early = read([before(lane) for lane in lanes], side)
-        late = read([after(lane) for lane in lanes], side)
+        early = read([before(pair) for pair in pairs], side)
+        late = read([after(pair) for pair in pairs], side)
         parts += [
             hashed(records, timestamps=timestamps).withColumns(
                 {"side": sf.lit(side), "before": sf.lit(is_before)}
@@ -170,7 +177,7 @@ def read_beyond(
     rest = found.join(sf.broadcast(own), own.columns, "left_anti")
     at_source = sf.col("side") == "source"
     source = with_aborted(
-        read, rest.where(at_source), lanes, doubtful=is_untold
+        read, rest.where(at_source), pairs, doubtful=is_untold
     )
     target = rest.where(~at_source).withColumn("aborted", sf.expr("false"))
     return source.unionByName(target)
@@ -201,7 +208,7 @@ def counted_beyond(
     place = sf.struct("offset", "origin", "topic")
     return (
         beyond.join(hashes, [*HASH], "left_semi")
-        .join(sf.broadcast(bounds), [*LANE, "origin", "topic"], "left")
+        .join(sf.broadcast(bounds), [*PAIR, "origin", "topic"], "left")
         .groupBy(*HASH)
         .agg(
             sf.count_if(source & ~late).alias("before_source"),
@@ -215,31 +222,31 @@ def counted_beyond(
     )
 
 
-def reach(beyond: DataFrame, lanes: Sequence[Lane]) -> DataFrame:
+def reach(beyond: DataFrame, pairs: Sequence[PartitionPair]) -> DataFrame:
     """Return how far back the target remembers what comes before the spans.
 
     Parameters
     ----------
     beyond
         What was read there.
-    lanes
-        Lanes that it was read for.
+    pairs
+        Pairs that it was read for.
 
     Returns
     -------
     DataFrame
-        `LANE`, and the earliest timestamp, `reach`.
+        `PAIR`, and the earliest timestamp, `reach`.
     """
-    whole = [(*name(lane), -1) for lane in lanes if not lane.retained.start]
+    whole = [(*name(pair), -1) for pair in pairs if not pair.retained.start]
     everything = small_table(
         beyond.sparkSession, whole, f"{NAMES}, timestamp bigint"
     )
     return (
         beyond.where(sf.col("before") & (sf.col("side") == "target"))
         .where(sf.col("timestamp") >= 0)
-        .select(*LANE, "timestamp")
+        .select(*PAIR, "timestamp")
         .unionByName(everything)
-        .groupBy(*LANE)
+        .groupBy(*PAIR)
         .agg(sf.min("timestamp").alias("reach"))
     )
 

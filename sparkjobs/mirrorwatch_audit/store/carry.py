@@ -10,13 +10,13 @@ from pyspark.sql import functions as sf
 from mirrorwatch.domain.audit.plan import (
     AuditedEnd,
     AuditedEnds,
-    Lane,
+    PartitionPair,
     Plan,
     Side,
     Unverifiable,
 )
 
-from ..digest.digest import HASHED, LANE, in_buckets
+from ..digest.digest import HASHED, PAIR, in_buckets
 from ..digest.records import name, named, small_table
 
 __all__ = [
@@ -48,7 +48,7 @@ def no_carry(session: SparkSession) -> DataFrame:
 
 
 def carry_out(
-    carry: DataFrame, outcomes: DataFrame, lanes: Iterable[Lane]
+    carry: DataFrame, outcomes: DataFrame, pairs: Iterable[PartitionPair]
 ) -> DataFrame:
     """Return what is left to the next night.
 
@@ -58,11 +58,11 @@ def carry_out(
         What the night before left to this one.
     outcomes
         What became of records of this night.
-    lanes
-        Lanes that were compared: what was left of others waits on.
+    pairs
+        Pairs that were compared: what was left of others waits on.
     """
-    names = sf.broadcast(named(carry.sparkSession, lanes))
-    waiting = carry.join(names, [*LANE], "left_anti")
+    names = sf.broadcast(named(carry.sparkSession, pairs))
+    waiting = carry.join(names, [*PAIR], "left_anti")
     source = sf.col("side") == "source"
     offset = sf.when(source, sf.col("source_offset"))
     topic = sf.when(source, sf.col("topic"))
@@ -82,12 +82,12 @@ def carry_out(
 def carried(
     carry: DataFrame,
     side: Side,
-    lanes: Iterable[Lane],
+    pairs: Iterable[PartitionPair],
     *,
     timestamps: bool,
     bucket: timedelta,
 ) -> DataFrame:
-    """Return the records that count to one side of lanes, in buckets.
+    """Return the records that count to one side of pairs, in buckets.
 
     Parameters
     ----------
@@ -95,17 +95,17 @@ def carried(
         What the night before left.
     side
         Which side.
-    lanes
-        Lanes that are hashed alike.
+    pairs
+        Pairs that are hashed alike.
     timestamps
         Whether timestamps count.
     bucket
         Length of a bucket.
     """
-    names = sf.broadcast(named(carry.sparkSession, lanes))
+    names = sf.broadcast(named(carry.sparkSession, pairs))
     own = (
         carry.where(sf.col("side") == side)
-        .join(names, [*LANE], "left_semi")
+        .join(names, [*PAIR], "left_semi")
         .select(*HASHED)
     )
     return in_buckets(own, bucket, timestamps=timestamps)
@@ -145,16 +145,16 @@ def usable_carry(
     a night begins behind the end of the one before. The copy of a record that
     was left may lie between, so that it is not found proves nothing.
     """
-    known = before.by_place()
+    known = before.by_partition()
     broken = {
-        name(lane): lane for lane in plan.lanes if not _goes_on(lane, known)
+        name(pair): pair for pair in plan.pairs if not _goes_on(pair, known)
     }
     if not broken:
         return carry, ()
     names = F.broadcast(named(carry.sparkSession, broken.values()))
-    lost = carry.join(names, [*LANE], "left_semi")
+    lost = carry.join(names, [*PAIR], "left_semi")
     at_source = F.sum((F.col("side") == "source").cast("long"))
-    sums = lost.groupBy(*LANE).agg(at_source).collect()
+    sums = lost.groupBy(*PAIR).agg(at_source).collect()
     gaps = tuple(
         Unverifiable(
             flow=flow,
@@ -165,20 +165,20 @@ def usable_carry(
         )
         for flow, target_topic, partition, records in sums
     )
-    return carry.join(names, [*LANE], "left_anti"), gaps
+    return carry.join(names, [*PAIR], "left_anti"), gaps
 
 
-def _goes_on(lane: Lane, known: Mapping[Place, AuditedEnd]) -> bool:
-    """Tell whether a lane begins where it was audited up to."""
+def _goes_on(pair: PartitionPair, known: Mapping[Place, AuditedEnd]) -> bool:
+    """Tell whether a pair begins where it was audited up to."""
     ends = [
         (source, end)
-        for source in lane.sources
+        for source in pair.sources
         if (end := known.get((source.flow, source.topic, source.partition)))
     ]
     return bool(ends) and all(
         source.span.start == end.source_end
-        and lane.span.start == end.target_end
+        and pair.span.start == end.target_end
         and source.topic_id == end.source_id
-        and end.target_id in {lane.topic_id, ""}
+        and end.target_id in {pair.topic_id, ""}
         for source, end in ends
     )

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorwatch.domain.audit.plan import AuditSpan, Lane
+from mirrorwatch.domain.audit.plan import AuditSpan, PartitionPair
 from mirrorwatch.domain.audit.ranges import PlanningOutcome
-from tests.support.audit_spark import SLACK, World, a_copied_world, lane_of
+from tests.support.audit_spark import SLACK, World, a_copied_world, pair_of
 
 HOUR = timedelta(hours=1)
 
@@ -18,43 +18,43 @@ HOUR = timedelta(hours=1)
 def test_a_partition_at_rest_is_cut_at_both_ends() -> None:
     world = a_copied_world()
     outcome = world.night()
-    lane = lane_of(outcome)
-    assert (lane.cut, lane.span) == ("idle", AuditSpan(0, 30))
-    assert lane.sources[0].span == AuditSpan(0, 30)
+    pair = pair_of(outcome)
+    assert (pair.cut, pair.span) == ("idle", AuditSpan(0, 30))
+    assert pair.sources[0].span == AuditSpan(0, 30)
     assert (outcome.unverifiable, outcome.stated) == ((), ())
-    assert len(lane_of(world.night()).span) == 0
+    assert len(pair_of(world.night()).span) == 0
 
 
 def test_a_partition_is_not_at_rest_while_it_is_written() -> None:
     world = a_copied_world()
-    lane = lane_of(world.night(write=2, copy=1))
-    assert lane.cut == "sync"
-    source, target = world.sides(lane)
+    pair = pair_of(world.night(write=2, copy=1))
+    assert pair.cut == "sync"
+    source, target = world.sides(pair)
     assert source == target
 
 
 def test_a_sync_is_a_cut_up_to_its_own_record() -> None:
     world = a_copied_world()
     world.write(1)
-    lane = lane_of(world.night())
-    assert (lane.cut, lane.span) == ("sync", AuditSpan(0, 28))
+    pair = pair_of(world.night())
+    assert (pair.cut, pair.span) == ("sync", AuditSpan(0, 28))
 
 
 def test_without_syncs_the_cut_is_by_time() -> None:
     world = a_copied_world(syncs_every=None)
     world.write(3)
-    lane = lane_of(world.night())
-    assert (lane.cut, lane.sources[0].span) == ("timestamp", AuditSpan(0, 30))
-    assert lane.span == AuditSpan(0, 30)
+    pair = pair_of(world.night())
+    assert (pair.cut, pair.sources[0].span) == ("timestamp", AuditSpan(0, 30))
+    assert pair.span == AuditSpan(0, 30)
 
 
 def test_an_old_sync_is_no_cut_where_time_can_be_one() -> None:
     world = a_copied_world(syncs_every=None)
     world.syncs = [(4, 4)]
     world.write(3)
-    assert lane_of(world.night()).cut == "timestamp"
+    assert pair_of(world.night()).cut == "timestamp"
     world = replace(world, timestamps=False, ends=type(world.ends)())
-    assert lane_of(world.night()).cut == "sync"
+    assert pair_of(world.night()).cut == "sync"
 
 
 def test_what_is_behind_the_position_is_in_flight() -> None:
@@ -64,7 +64,7 @@ def test_what_is_behind_the_position_is_in_flight() -> None:
     outcome = world.night()
     assert [s.count for s in outcome.stated] == [10]
     assert [s.kind for s in outcome.stated] == ["in_flight"]
-    source, target = world.sides(lane_of(outcome))
+    source, target = world.sides(pair_of(outcome))
     assert source == target
 
 
@@ -72,8 +72,8 @@ def test_a_marker_at_the_end_is_no_record_in_flight() -> None:
     world = a_copied_world()
     world.mark()
     outcome = world.night()
-    assert (lane_of(outcome).cut, outcome.stated) == ("idle", ())
-    assert lane_of(outcome).sources[0].span == AuditSpan(0, 31)
+    assert (pair_of(outcome).cut, outcome.stated) == ("idle", ())
+    assert pair_of(outcome).sources[0].span == AuditSpan(0, 31)
 
 
 def test_a_drop_below_the_position_is_within_the_range() -> None:
@@ -83,24 +83,24 @@ def test_a_drop_below_the_position_is_within_the_range() -> None:
     world.copy(8)
     world.commit()
     world.now += HOUR
-    source, target = world.sides(lane_of(world.night()))
+    source, target = world.sides(pair_of(world.night()))
     assert set(source) - set(target) == {30, 31}
-    assert lane_of(world.night()).sources[0].position == 40
+    assert pair_of(world.night()).sources[0].position == 40
 
 
 def test_a_record_from_the_future_does_not_stop_the_audit() -> None:
     world = a_copied_world()
     world.source[5] = world.stamps[5] = world.now + timedelta(days=30_000)
     world.write(3)
-    lane = lane_of(world.night())
-    assert lane.sources[0].span.end == 28
+    pair = pair_of(world.night())
+    assert pair.sources[0].span.end == 28
     world = a_copied_world(syncs_every=None)
     world.source[5] = world.stamps[5] = world.now + timedelta(days=30_000)
     world.write(3)
-    assert lane_of(world.night()).sources[0].span == AuditSpan(0, 5)
+    assert pair_of(world.night()).sources[0].span == AuditSpan(0, 5)
     world.write(3)
     outcome = world.night()
-    assert outcome.lane is None
+    assert outcome.pair is None
     assert len(outcome.unverifiable) == 1
 
 
@@ -112,8 +112,8 @@ def test_without_syncs_a_range_begins_a_slack_after_what_is_left() -> None:
     world.copy(24)
     world.commit()
     world.source_start = 4
-    lane = lane_of(world.night())
-    source, target = world.sides(lane)
+    pair = pair_of(world.night())
+    source, target = world.sides(pair)
     # The record at exactly six hours after the oldest one is not older.
     assert source == target == list(range(10, 24))
     assert timedelta(hours=6) == SLACK
@@ -130,7 +130,7 @@ def test_missed_nights_are_made_up_by_days_and_come_to_an_end() -> None:
     more, pieces = True, 0
     while more:
         outcome = world.night()
-        source, target = world.sides(lane_of(outcome))
+        source, target = world.sides(pair_of(outcome))
         assert source == target
         assert len(source) <= 36
         found += source
@@ -156,10 +156,10 @@ def test_without_timestamps_and_syncs_nothing_is_cut() -> None:
     world = a_copied_world(syncs_every=None, timestamps=False)
     world.write(3)
     outcome = world.night()
-    assert outcome.lane is None
+    assert outcome.pair is None
     (gap,) = outcome.unverifiable
     assert gap.records == 30
-    assert "no place is known" in gap.reason
+    assert "no offsets are known" in gap.reason
 
 
 def test_what_is_still_behind_it_on_the_next_night_is_unverifiable() -> None:
@@ -187,7 +187,7 @@ def test_what_expired_before_it_was_audited_is_unverifiable(
     outcome = world.night()
     (gap,) = outcome.unverifiable
     assert gap.reason == f"expired at the {side} before it was audited"
-    source, target = world.sides(lane_of(outcome))
+    source, target = world.sides(pair_of(outcome))
     assert source == target == list(range(33, 60))
     assert gap.records == 13
 
@@ -202,7 +202,7 @@ def test_another_topic_is_audited_anew(number: int) -> None:
     outcome = world.night()
     (gap,) = outcome.unverifiable
     side = ("source", "target")[number]
-    assert f"topic at the {side} was deleted and made again" in gap.reason
+    assert f"topic at the {side} was deleted and recreated" in gap.reason
     assert gap.records is None
 
 
@@ -247,7 +247,7 @@ def nights(
             world.do(deed, count)
             continue
         outcome = world.night(write=count, copy=count)
-        if outcome.lane is not None:
+        if outcome.pair is not None:
             yield outcome
 
 
@@ -255,36 +255,36 @@ def nights(
 def test_a_faithful_mirror_always_gives_two_equal_ranges(
     history: list[tuple[str, int]], world: World
 ) -> None:
-    audited: Lane | None = None
+    audited: PartitionPair | None = None
     sent: list[int] = []
     arrived: list[int] = []
     known = True
     for outcome in nights(world, history):
-        lane = lane_of(outcome)
-        feed = lane.sources[0]
+        pair = pair_of(outcome)
+        source = pair.sources[0]
         if (
             audited is None
-            or feed.span.start != audited.sources[0].span.end
-            or lane.span.start != audited.span.end
+            or source.span.start != audited.sources[0].span.end
+            or pair.span.start != audited.span.end
         ):
             assert audited is None or outcome.unverifiable
             sent, arrived, known = [], [], True
-        source, target = world.sides(lane)
-        sent += source
-        arrived += target
-        known = known and (feed.position is not None or not sent)
+        here, there = world.sides(pair)
+        sent += here
+        arrived += there
+        known = known and (source.position is not None or not sent)
         # What waits while no position is known is carried, and found later.
         waiting = sent[len(arrived) :]
         assert arrived == sent[: len(arrived)]
         assert not (known and waiting)
-        beyond = world.target[lane.span.end :]
+        beyond = world.target[pair.span.end :]
         assert all(
-            feed.position is None
-            or offset >= feed.position
+            source.position is None
+            or offset >= source.position
             or offset in beyond
             for offset in waiting
         )
-        audited = lane
+        audited = pair
 
 
 @given(st.lists(faults, max_size=60), worlds)
@@ -293,16 +293,16 @@ def test_only_what_was_dropped_is_missing_below_a_position(
 ) -> None:
     audited = 0
     for outcome in nights(world, history):
-        lane = lane_of(outcome)
-        (feed,) = lane.sources
-        assert feed.span.start >= audited
-        assert feed.span.end >= feed.span.start
-        assert lane.span.end >= lane.span.start
-        audited = feed.span.end
-        there = set(world.target[: lane.retained.end])
+        pair = pair_of(outcome)
+        (source,) = pair.sources
+        assert source.span.start >= audited
+        assert source.span.end >= source.span.start
+        assert pair.span.end >= pair.span.start
+        audited = source.span.end
+        there = set(world.target[: pair.retained.end])
         missing = {
             offset
-            for offset in world.sides(lane)[0]
-            if offset < (feed.position or 0)
+            for offset in world.sides(pair)[0]
+            if offset < (source.position or 0)
         } - there
         assert missing <= world.dropped

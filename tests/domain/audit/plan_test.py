@@ -8,15 +8,14 @@ import pytest
 
 from mirrorwatch.domain.audit.facts import (
     AuditFound,
-    Feed,
     FirstSince,
     FlowTopics,
-    LaneFacts,
     Log,
-    PairBuilder,
+    PairedLogs,
     Question,
     Retention,
-    draft_lanes,
+    SourceLog,
+    pair_partitions,
     run_batched,
 )
 from mirrorwatch.domain.audit.nightly import NightlyInputs, plan_night
@@ -26,6 +25,7 @@ from mirrorwatch.domain.audit.plan import (
     Request,
     Side,
     TimeWindow,
+    Unverifiable,
 )
 from mirrorwatch.domain.audit.ranges import PlanningOutcome
 from mirrorwatch.domain.audit.window import AdHoc, plan_window
@@ -37,7 +37,7 @@ from mirrorwatch.domain.topics import (
     ReplicatedTopics,
     Selection,
 )
-from tests.support.audit_spark import SLACK, World, lane_of
+from tests.support.audit_spark import SLACK, World, pair_of
 from tests.support.builders import NOON
 
 
@@ -50,7 +50,7 @@ def a_flow(
 ) -> FlowTopics:
     return FlowTopics(
         flow=Flow(name=f"{source}->hub", source=source, target="hub"),
-        carriage=ReplicatedTopics(
+        replicated=ReplicatedTopics(
             selection=Selection(include=(include,)),
             naming=naming or IdentityNaming(alias=source),
             target_alias="hub",
@@ -66,67 +66,68 @@ def topics(**partitions: int) -> dict[str, TopicFacts]:
     }
 
 
-def draft(
+def paired(
     *flows: FlowTopics,
     request: Request | None = None,
     **clusters: dict[str, TopicFacts],
-) -> PairBuilder:
+) -> tuple[list[PairedLogs], list[Unverifiable]]:
     wants = (request or Request()).wants
-    return draft_lanes(flows, clusters, wants)
+    return pair_partitions(flows, clusters, wants)
 
 
-def test_each_partition_of_a_carried_topic_is_a_lane() -> None:
-    found = draft(a_flow(), a=topics(t=2, __x=1), hub=topics(t=2))
-    assert [d.place for d in found.lanes] == [("t", 0), ("t", 1)]
-    assert [d.topic_id for d in found.lanes] == ["id t", "id t"]
-    assert found.lanes[0].origins[0].topic_id == "id t"
-    assert (found.surplus, found.unverifiable) == ([], [])
+def test_each_partition_of_a_carried_topic_is_a_pair() -> None:
+    pairs, gaps = paired(a_flow(), a=topics(t=2, __x=1), hub=topics(t=2))
+    assert [p.topic_partition for p in pairs] == [("t", 0), ("t", 1)]
+    assert [p.target and p.target.topic_id for p in pairs] == ["id t", "id t"]
+    assert pairs[0].sources[0].log.topic_id == "id t"
+    assert all(pair.sources for pair in pairs)
+    assert gaps == []
 
 
-def test_what_is_missing_at_the_target_has_no_id_there() -> None:
-    found = draft(a_flow(), a=topics(t=3, u=1), hub=topics(t=2))
-    ids = {d.place: d.topic_id for d in found.lanes}
-    assert ids[("t", 1)] == "id t"
-    assert ids[("t", 2)] is None
-    assert ids[("u", 0)] is None
+def test_what_is_missing_at_the_target_has_no_log_there() -> None:
+    pairs, _ = paired(a_flow(), a=topics(t=3, u=1), hub=topics(t=2))
+    targets = {p.topic_partition: p.target for p in pairs}
+    there = targets[("t", 1)]
+    assert there is not None
+    assert there.topic_id == "id t"
+    assert targets[("t", 2)] is None
+    assert targets[("u", 0)] is None
 
 
-def test_partitions_that_only_the_target_has_are_apart() -> None:
-    found = draft(a_flow(), a=topics(t=1), hub=topics(t=3))
-    assert [d.place for d in found.lanes] == [("t", 0)]
-    assert [d.place for d in found.surplus] == [("t", 1), ("t", 2)]
+def test_partitions_that_only_the_target_has_have_no_sources() -> None:
+    pairs, _ = paired(a_flow(), a=topics(t=1), hub=topics(t=3))
+    fed = [(p.topic_partition, bool(p.sources)) for p in pairs]
+    assert fed == [(("t", 0), True), (("t", 1), False), (("t", 2), False)]
 
 
-def test_a_merged_topic_has_one_lane_fed_by_all_flows() -> None:
+def test_a_merged_topic_has_one_pair_fed_by_all_flows() -> None:
     flows = [a_flow(s, merged=lambda _: True) for s in ("a", "b")]
-    found = draft(
+    pairs, _ = paired(
         *flows,
         request=Request(flow="b->hub"),
         a=topics(t=1),
         b=topics(t=2),
         hub=topics(t=2),
     )
-    fed = [[o.flow for o in d.origins] for d in found.lanes]
+    fed = [[source.flow for source in pair.sources] for pair in pairs]
     assert fed == [["a->hub", "b->hub"], ["b->hub"]]
 
 
 def test_a_merged_topic_of_strangers_is_unverifiable() -> None:
-    found = draft(
+    pairs, (gap,) = paired(
         a_flow(merged=lambda t: t == "t"),
         a=topics(t=1, u=1),
         hub=topics(t=1, u=1),
     )
-    assert [d.topic for d in found.lanes] == ["u"]
-    (gap,) = found.unverifiable
+    assert [pair.topic for pair in pairs] == ["u"]
     assert (gap.topic, gap.partition) == ("t", None)
 
 
-def test_only_what_is_asked_for_is_drafted() -> None:
+def test_only_what_is_asked_for_is_paired() -> None:
     known = {"a": topics(t=1, u=1, tu=1), "hub": topics()}
-    found = draft(a_flow(), request=Request(topics="t"), **known)
-    assert [d.topic for d in found.lanes] == ["t"]
-    found = draft(a_flow(), request=Request(flow="other"), **known)
-    assert found.lanes == []
+    pairs, _ = paired(a_flow(), request=Request(topics="t"), **known)
+    assert [pair.topic for pair in pairs] == ["t"]
+    assert paired(a_flow(), request=Request(flow="other"), **known) == ([], [])
 
 
 HOUR = timedelta(hours=1)
@@ -144,17 +145,17 @@ def a_world(**settings: object) -> World:
     return world
 
 
-def plan(world: World, facts: LaneFacts | None = None) -> PlanningOutcome:
+def plan(world: World, facts: PairedLogs | None = None) -> PlanningOutcome:
     adhoc = AdHoc(now=world.now, window=WINDOW, slack=SLACK)
-    lane = facts or world.freeze()
-    return run_batched([plan_window(lane, adhoc)], world.answer)[0]
+    pair = facts or world.freeze()
+    return run_batched([plan_window(pair, adhoc)], world.answer)[0]
 
 
 def test_a_window_begins_exactly_and_ends_a_slack_later() -> None:
     outcome = plan(a_world())
-    lane = lane_of(outcome)
-    assert lane.sources[0].span == lane.span == AuditSpan(10, 18)
-    assert (lane.cut, outcome.unverifiable) == ("window", ())
+    pair = pair_of(outcome)
+    assert pair.sources[0].span == pair.span == AuditSpan(10, 18)
+    assert (pair.cut, outcome.unverifiable) == ("window", ())
 
 
 def test_a_window_that_is_not_over_ends_with_the_log() -> None:
@@ -162,8 +163,8 @@ def test_a_window_that_is_not_over_ends_with_the_log() -> None:
     world.write(5)
     world.copy(5)
     world.now += 20 * HOUR
-    lane = lane_of(plan(world))
-    assert lane.sources[0].span == lane.span == AuditSpan(5, 5)
+    pair = pair_of(plan(world))
+    assert pair.sources[0].span == pair.span == AuditSpan(5, 5)
 
 
 @pytest.mark.parametrize("side", ["source", "target"])
@@ -173,52 +174,52 @@ def test_a_window_of_which_something_may_be_gone_is_unverifiable(
     world = a_world()
     setattr(world, f"{side}_start", 11)
     outcome = plan(world)
-    assert outcome.lane is None
+    assert outcome.pair is None
     assert f"expired at the {side}" in outcome.unverifiable[0].reason
     # The record before the window is still there: nothing of it is gone.
     setattr(world, f"{side}_start", 10)
-    assert plan(world).lane is not None
+    assert plan(world).pair is not None
 
 
 def test_an_idle_topic_is_judged_where_nothing_expires_so_early() -> None:
     world = a_world()
     world.source_start = world.target_start = 48
     facts = world.freeze()
-    assert plan(world, facts).lane is None
+    assert plan(world, facts).pair is None
     week = Retention.of(7 * 86_400_000, -1)
-    (feed,) = facts.feeds
-    assert facts.goal is not None
+    (source,) = facts.sources
+    assert facts.target is not None
     kept = replace(
         facts,
-        feeds=(replace(feed, log=replace(feed.log, retention=week)),),
-        goal=replace(facts.goal, retention=week),
+        sources=(replace(source, log=replace(source.log, retention=week)),),
+        target=replace(facts.target, retention=week),
     )
-    assert len(lane_of(plan(world, kept)).span) == 0
+    assert len(pair_of(plan(world, kept)).span) == 0
 
 
 def test_without_timestamps_a_window_lies_between_syncs() -> None:
-    lane = lane_of(plan(a_world(timestamps=False)))
-    assert lane.sources[0].span == lane.span == AuditSpan(9, 18)
-    lane = lane_of(plan(a_world(timestamps=False, syncs_every=None)))
-    assert lane.sources[0].span == lane.span == AuditSpan(0, 48)
+    pair = pair_of(plan(a_world(timestamps=False)))
+    assert pair.sources[0].span == pair.span == AuditSpan(9, 18)
+    pair = pair_of(plan(a_world(timestamps=False, syncs_every=None)))
+    assert pair.sources[0].span == pair.span == AuditSpan(0, 48)
     world = a_world(timestamps=False, syncs_every=None)
     world.write(1)
     outcome = plan(world)
-    assert outcome.lane is None
+    assert outcome.pair is None
     assert "timestamps of its own" in outcome.unverifiable[0].reason
 
 
 def test_without_a_target_only_what_was_read_is_compared() -> None:
     world = a_world()
-    facts = replace(world.freeze(), goal=None)
-    lane = lane_of(plan(world, facts))
-    assert (lane.sources[0].span, lane.span) == (
+    facts = replace(world.freeze(), target=None)
+    pair = pair_of(plan(world, facts))
+    assert (pair.sources[0].span, pair.span) == (
         AuditSpan(10, 18),
         AuditSpan(0, 0),
     )
     world.committed, world.syncs = None, []
-    outcome = plan(world, replace(world.freeze(), goal=None))
-    assert outcome.lane is None
+    outcome = plan(world, replace(world.freeze(), target=None))
+    assert outcome.pair is None
     assert [gap.records for gap in outcome.unverifiable] == [8]
 
 
@@ -265,8 +266,8 @@ def a_world_with_one_sync() -> World:
 
 
 def test_a_whole_log_begins_at_its_start() -> None:
-    lane = lane_of(plan(a_world_with_one_sync()))
-    assert lane.sources[0].span == lane.span == AuditSpan(0, 30)
+    pair = pair_of(plan(a_world_with_one_sync()))
+    assert pair.sources[0].span == pair.span == AuditSpan(0, 30)
 
 
 @pytest.mark.parametrize("starts_at_end", [True, None])
@@ -276,7 +277,7 @@ def test_one_whose_mirror_may_have_begun_later_does_not(
     world = a_world_with_one_sync()
     world.starts_at_end = starts_at_end
     outcome = plan(world)
-    assert outcome.lane is None
+    assert outcome.pair is None
     assert "no syncs are known" in outcome.unverifiable[0].reason
 
 
@@ -284,14 +285,14 @@ def test_one_that_is_not_whole_does_not() -> None:
     world = a_world_with_one_sync()
     world.source_start = 5
     outcome = plan(world)
-    assert outcome.lane is None
+    assert outcome.pair is None
     assert "no syncs are known" in outcome.unverifiable[0].reason
 
 
 def test_syncs_of_one_of_several_sources_are_none() -> None:
     facts = a_world(timestamps=False).freeze()
-    outcome = plan(a_world(), replace(facts, feeds=facts.feeds * 2))
-    assert outcome.lane is None
+    outcome = plan(a_world(), replace(facts, sources=facts.sources * 2))
+    assert outcome.pair is None
     assert len(outcome.unverifiable) == 2
 
 
@@ -309,7 +310,7 @@ def a_log(
     return Log(
         side=side,
         cluster=cluster,
-        place=("t", 0),
+        topic_partition=("t", 0),
         topic_id=f"id {cluster}",
         retained=AuditSpan(start, len(stamps)),
     )
@@ -346,11 +347,13 @@ def merged_plan(
             found[question] = AuditFound(at, None if at is None else log[at])
         return found
 
-    lane = LaneFacts(
+    pair = PairedLogs(
+        flow="a->hub",
+        topic="t",
         cluster="hub",
-        place=("t", 0),
-        feeds=tuple(
-            Feed(
+        topic_partition=("t", 0),
+        sources=tuple(
+            SourceLog(
                 flow=f"{name}->hub",
                 log=a_log(name, times, side="source"),
                 steady=steady,
@@ -359,30 +362,30 @@ def merged_plan(
             )
             for name, times in sources.items()
         ),
-        goal=None if target is None else a_log("hub", target, side="target"),
+        target=None if target is None else a_log("hub", target, side="target"),
     )
     night = NightlyInputs(
         now=now,
         settle=15 * MINUTE,
         slack=6 * 60 * MINUTE,
-        ends={end.place: end for end in ends},
+        ends={end.key: end for end in ends},
     )
-    return run_batched([plan_night(lane, night)], answer)[0]
+    return run_batched([plan_night(pair, night)], answer)[0]
 
 
 def test_sources_at_rest_are_compared_whole() -> None:
-    lane = lane_of(
+    pair = pair_of(
         merged_plan(
             {"a": minutes(1, 3), "b": minutes(2, 4, 6)},
             minutes(1, 2, 3, 4, 6),
             positions={"a": 2, "b": 3},
         )
     )
-    assert lane.cut == "idle"
-    assert [s.span for s in lane.sources] == [AuditSpan(0, 2), AuditSpan(0, 3)]
-    assert [s.flow for s in lane.sources] == ["a->hub", "b->hub"]
-    assert lane.span == AuditSpan(0, 5)
-    assert lane.topic == "t"
+    assert pair.cut == "idle"
+    assert [s.span for s in pair.sources] == [AuditSpan(0, 2), AuditSpan(0, 3)]
+    assert [s.flow for s in pair.sources] == ["a->hub", "b->hub"]
+    assert pair.span == AuditSpan(0, 5)
+    assert pair.topic == "t"
 
 
 def test_a_source_that_lags_holds_back_the_cut_of_all() -> None:
@@ -391,12 +394,12 @@ def test_a_source_that_lags_holds_back_the_cut_of_all() -> None:
         minutes(1, 2, 3, 5, 7),
         positions={"a": 4, "b": 1},
     )
-    lane = lane_of(outcome)
-    assert lane.cut == "timestamp"
+    pair = pair_of(outcome)
+    assert pair.cut == "timestamp"
     # The first one of b that waits has minute 4.
-    assert [s.span for s in lane.sources] == [AuditSpan(0, 2), AuditSpan(0, 1)]
-    assert lane.span == AuditSpan(0, 3)
-    assert lane.cut_at == NOON + 4 * MINUTE
+    assert [s.span for s in pair.sources] == [AuditSpan(0, 2), AuditSpan(0, 1)]
+    assert pair.span == AuditSpan(0, 3)
+    assert pair.cut_at == NOON + 4 * MINUTE
     assert [(s.flow, s.count) for s in outcome.stated] == [("b->hub", 2)]
 
 
@@ -411,7 +414,7 @@ def test_a_source_that_joined_is_audited_from_its_start() -> None:
         target_id="id hub",
         cut_at=NOON + 5 * MINUTE,
     )
-    lane = lane_of(
+    pair = pair_of(
         merged_plan(
             {"a": minutes(1, 3, 6), "b": minutes(7, 8)},
             minutes(1, 3, 6, 7, 8),
@@ -419,8 +422,8 @@ def test_a_source_that_joined_is_audited_from_its_start() -> None:
             ends=[end],
         )
     )
-    assert [s.span for s in lane.sources] == [AuditSpan(2, 3), AuditSpan(0, 2)]
-    assert lane.span == AuditSpan(2, 5)
+    assert [s.span for s in pair.sources] == [AuditSpan(2, 3), AuditSpan(0, 2)]
+    assert pair.span == AuditSpan(2, 5)
 
 
 def test_an_empty_source_needs_no_target() -> None:
@@ -440,7 +443,7 @@ def test_records_without_a_topic_are_unverifiable_if_nobody_read_them() -> (
     None
 ):
     outcome = merged_plan({"a": minutes(1, 2)}, None, positions={"a": None})
-    assert outcome.lane is None
+    assert outcome.pair is None
     (gap,) = outcome.unverifiable
     assert gap.records == 2
     assert "not at the target hub" in gap.reason
@@ -448,10 +451,10 @@ def test_records_without_a_topic_are_unverifiable_if_nobody_read_them() -> (
 
 def test_records_without_a_topic_are_missing_if_the_mirror_read_them() -> None:
     outcome = merged_plan({"a": minutes(1, 2, 3)}, None, positions={"a": 2})
-    lane = lane_of(outcome)
-    assert (lane.sources[0].span, lane.span) == (
+    pair = pair_of(outcome)
+    assert (pair.sources[0].span, pair.span) == (
         AuditSpan(0, 2),
         AuditSpan(0, 0),
     )
-    assert lane.topic_id == ""
+    assert pair.topic_id == ""
     assert [gap.records for gap in outcome.unverifiable] == [1]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mirrorwatch.domain.audit.facts import (
     MOST,
     AuditFound,
-    LaneFacts,
+    PairedLogs,
     Question,
     RecordAt,
     Retention,
@@ -27,16 +27,16 @@ from mirrorwatch.domain.audit.plan import (
     TimeWindow,
     ends_after,
 )
-from mirrorwatch.domain.audit.ranges import Pairing, align, settled_of
+from mirrorwatch.domain.audit.ranges import AlignedOffsets, align, settled_of
 from mirrorwatch.domain.mirror_records import Sync
 from tests.domain.audit.plan_test import NOW, merged_plan, minutes
-from tests.support.audit import FROZEN_AT, a_lane, a_plan
+from tests.support.audit import FROZEN_AT, a_pair, a_plan
 from tests.support.audit_spark import (
     SETTLE,
     SLACK,
     World,
     a_copied_world,
-    lane_of,
+    pair_of,
 )
 from tests.support.builders import NOON
 
@@ -45,13 +45,13 @@ def test_a_sync_of_a_record_that_is_young_is_no_cut() -> None:
     world = a_copied_world(syncs_every=1)
     # The last ten have not settled, and others follow.
     world.now += SETTLE - timedelta(hours=1, seconds=10)
-    lane = lane_of(world.night(write=1))
-    assert lane.cut == "sync"
-    at = lane.cut_at
+    pair = pair_of(world.night(write=1))
+    assert pair.cut == "sync"
+    at = pair.cut_at
     assert at is not None
     settled = sum(t is not None and t < at for t in world.source)
     assert 0 < settled < 30
-    assert lane.sources[0].span == lane.span == AuditSpan(0, settled)
+    assert pair.sources[0].span == pair.span == AuditSpan(0, settled)
 
 
 class Mute(World):
@@ -70,10 +70,10 @@ def test_nothing_is_cut_by_time_where_it_is_not_known_what_waits() -> None:
     world.commit()
     world.now += timedelta(hours=1)
     outcome = world.night()
-    assert outcome.lane is None
+    assert outcome.pair is None
     (gap,) = outcome.unverifiable
     assert gap.records == 20
-    assert "no place is known" in gap.reason
+    assert "no offsets are known" in gap.reason
 
 
 def an_end(flow: str, source_end: int, target_end: int) -> AuditedEnd:
@@ -90,7 +90,7 @@ def an_end(flow: str, source_end: int, target_end: int) -> AuditedEnd:
 
 
 def test_syncs_of_one_of_several_sources_cut_nothing() -> None:
-    lane = lane_of(
+    pair = pair_of(
         merged_plan(
             {"a": minutes(1, 3, 5, 7), "b": minutes(2, 4, 6)},
             minutes(1, 2, 3, 5, 7),
@@ -98,7 +98,7 @@ def test_syncs_of_one_of_several_sources_cut_nothing() -> None:
             syncs=((2, 3),),
         )
     )
-    assert lane.cut == "timestamp"
+    assert pair.cut == "timestamp"
 
 
 @pytest.mark.parametrize("target_end", [3, 4])
@@ -110,9 +110,9 @@ def test_a_side_that_was_cut_later_does_not_go_back(target_end: int) -> None:
         ends=[an_end("a->hub", 3, target_end), an_end("b->hub", 1, 3)],
     )
     # What waits of b has minute 4, and of a minute 5 was audited.
-    lane = lane_of(outcome)
-    assert [s.span for s in lane.sources] == [AuditSpan(3, 3), AuditSpan(1, 1)]
-    assert lane.span == AuditSpan(target_end, target_end)
+    pair = pair_of(outcome)
+    assert [s.span for s in pair.sources] == [AuditSpan(3, 3), AuditSpan(1, 1)]
+    assert pair.span == AuditSpan(target_end, target_end)
 
 
 def test_a_time_before_the_range_of_all_sources_cuts_nothing() -> None:
@@ -122,8 +122,8 @@ def test_a_time_before_the_range_of_all_sources_cuts_nothing() -> None:
         positions={"a": 2},
         ends=[an_end("a->hub", 2, 2)],
     )
-    lane = lane_of(outcome)
-    assert lane.sources[0].span == lane.span == AuditSpan(2, 2)
+    pair = pair_of(outcome)
+    assert pair.sources[0].span == pair.span == AuditSpan(2, 2)
 
 
 STEP = timedelta(minutes=10)
@@ -145,17 +145,17 @@ def a_long_world(*syncs: tuple[int, int]) -> World:
 
 
 def aligned(
-    world: World, *, floor: Pairing | None = None, **changes: object
-) -> Pairing | None:
-    lane: LaneFacts = world.freeze(write=1)
-    lane = replace(lane, **changes)  # type: ignore[arg-type]
-    assert lane.goal is not None
-    talk = align(lane, lane.goal, SLACK, floor=floor)
+    world: World, *, floor: AlignedOffsets | None = None, **changes: object
+) -> AlignedOffsets | None:
+    pair: PairedLogs = world.freeze(write=1)
+    pair = replace(pair, **changes)  # type: ignore[arg-type]
+    assert pair.target is not None
+    talk = align(pair, pair.target, SLACK, floor=floor)
     return run_batched([talk], world.answer)[0]
 
 
-def at(offset: int) -> Pairing:
-    return Pairing(sources=(offset,), target=offset)
+def at(offset: int) -> AlignedOffsets:
+    return AlignedOffsets(sources=(offset,), target=offset)
 
 
 def test_the_first_of_a_sync_and_a_time_counts() -> None:
@@ -174,7 +174,7 @@ def test_nothing_is_compared_below_a_floor() -> None:
 def test_a_target_that_was_never_written_begins_with_the_source() -> None:
     world = a_long_world()
     world.target, world.stamps, world.target_start = [], [], 0
-    assert aligned(world) == Pairing(sources=(10,), target=0)
+    assert aligned(world) == AlignedOffsets(sources=(10,), target=0)
 
 
 def test_a_mirror_before_that_time_may_copy_what_is_before_it() -> None:
@@ -185,27 +185,31 @@ def test_a_mirror_before_that_time_may_copy_what_is_before_it() -> None:
     assert aligned(world) is None
     # Past it, the copies that are missing there will not come any more.
     world.committed = 10 + SLACK_STEPS
-    assert aligned(world) == Pairing(sources=(10 + SLACK_STEPS,), target=end)
+    assert aligned(world) == AlignedOffsets(
+        sources=(10 + SLACK_STEPS,), target=end
+    )
 
 
 @pytest.mark.parametrize("timestamps", [True, False])
 def test_syncs_of_one_of_several_sources_are_none(*, timestamps: bool) -> None:
     world = a_long_world((20, 20))
-    feeds = world.freeze().feeds * 2
-    found = aligned(world, feeds=feeds, timestamps=timestamps)
-    both = Pairing(sources=(10 + SLACK_STEPS,) * 2, target=10 + SLACK_STEPS)
-    whole = Pairing(sources=(100, 100), target=100)
+    sources = world.freeze().sources * 2
+    found = aligned(world, sources=sources, timestamps=timestamps)
+    both = AlignedOffsets(
+        sources=(10 + SLACK_STEPS,) * 2, target=10 + SLACK_STEPS
+    )
+    whole = AlignedOffsets(sources=(100, 100), target=100)
     assert found == (both if timestamps else whole)
 
 
 def test_ends_belong_together_only_at_rest() -> None:
-    rests = a_long_world().freeze().feeds
-    busy = a_long_world().freeze(write=1).feeds
+    rests = a_long_world().freeze().sources
+    busy = a_long_world().freeze(write=1).sources
     world = a_long_world()
-    assert aligned(world, timestamps=False, feeds=busy) is None
-    assert aligned(world, timestamps=False, feeds=rests) == at(100)
-    behind = tuple(replace(feed, position=99) for feed in rests)
-    assert aligned(world, timestamps=False, feeds=behind) is None
+    assert aligned(world, timestamps=False, sources=busy) is None
+    assert aligned(world, timestamps=False, sources=rests) == at(100)
+    behind = tuple(replace(source, position=99) for source in rests)
+    assert aligned(world, timestamps=False, sources=behind) is None
 
 
 def a_world_that_skipped(count: int, *, starts_at_end: bool | None) -> World:
@@ -222,7 +226,7 @@ def a_world_that_skipped(count: int, *, starts_at_end: bool | None) -> World:
 def test_all_is_compared_if_the_mirror_begins_at_the_start() -> None:
     world = a_world_that_skipped(4, starts_at_end=False)
     outcome = world.night()
-    source, _ = world.sides(lane_of(outcome))
+    source, _ = world.sides(pair_of(outcome))
     assert source == list(range(30))
     assert outcome.unverifiable == ()
 
@@ -230,14 +234,14 @@ def test_all_is_compared_if_the_mirror_begins_at_the_start() -> None:
 def test_what_it_skipped_is_not_compared_if_it_begins_at_the_end() -> None:
     world = a_world_that_skipped(4, starts_at_end=True)
     outcome = world.night()
-    assert world.sides(lane_of(outcome)) == (list(range(4, 30)),) * 2
+    assert world.sides(pair_of(outcome)) == (list(range(4, 30)),) * 2
     assert outcome.unverifiable == ()
 
 
 def test_what_may_be_lost_or_skipped_is_unverifiable() -> None:
     world = a_world_that_skipped(4, starts_at_end=None)
     outcome = world.night()
-    assert world.sides(lane_of(outcome)) == (list(range(4, 30)),) * 2
+    assert world.sides(pair_of(outcome)) == (list(range(4, 30)),) * 2
     (gap,) = outcome.unverifiable
     assert gap.records == 4
     assert "auto.offset.reset" in gap.reason
@@ -251,7 +255,7 @@ def test_a_mirror_that_skipped_nothing_is_compared_whole(
     world = a_copied_world()
     world.starts_at_end = starts_at_end
     outcome = world.night()
-    assert world.sides(lane_of(outcome)) == (list(range(30)),) * 2
+    assert world.sides(pair_of(outcome)) == (list(range(30)),) * 2
     assert outcome.unverifiable == ()
 
 
@@ -259,7 +263,7 @@ DAY = timedelta(days=1)
 
 
 def ends_of(*topics: str) -> AuditedEnds:
-    return ends_after(a_plan(*map(a_lane, topics)), AuditedEnds())
+    return ends_after(a_plan(*map(a_pair, topics)), AuditedEnds())
 
 
 def named(ends: AuditedEnds) -> dict[str, int]:
@@ -267,29 +271,29 @@ def named(ends: AuditedEnds) -> dict[str, int]:
 
 
 def test_a_night_moves_its_own_ends_and_leaves_the_others() -> None:
-    plan = a_plan(a_lane("a", source=(10, 25)))
+    plan = a_plan(a_pair("a", source=(10, 25)))
     assert named(ends_after(plan, ends_of("a", "b"))) == {"a": 25, "b": 10}
 
 
 def test_an_end_knows_what_it_is_an_end_of() -> None:
-    lane = replace(a_lane("a", target=(0, 12)), cut_at=NOON)
-    (end,) = ends_after(a_plan(lane), AuditedEnds()).ends
+    pair = replace(a_pair("a", target=(0, 12)), cut_at=NOON)
+    (end,) = ends_after(a_plan(pair), AuditedEnds()).ends
     assert (end.source_id, end.target_id) == ("a at summit", "a at ldf")
     assert (end.source_end, end.target_end) == (10, 12)
     assert (end.position, end.cut_at) == (10, NOON)
-    (end,) = ends_after(a_plan(a_lane("a")), AuditedEnds()).ends
+    (end,) = ends_after(a_plan(a_pair("a")), AuditedEnds()).ends
     assert end.cut_at == FROZEN_AT
 
 
 def test_a_window_moves_nothing() -> None:
     before = ends_of("a")
     window = TimeWindow(NOON - DAY, NOON)
-    plan = a_plan(a_lane("a", source=(10, 25)), window=window)
+    plan = a_plan(a_pair("a", source=(10, 25)), window=window)
     assert ends_after(plan, before) is before
 
 
 def test_ends_of_topics_that_are_no_more_are_forgotten() -> None:
-    plan = replace(a_plan(a_lane("a")), gone=(("summit->ldf", "b"),))
+    plan = replace(a_plan(a_pair("a")), gone=(("summit->ldf", "b"),))
     assert named(ends_after(plan, ends_of("a", "b"))) == {"a": 10}
 
 
@@ -318,15 +322,15 @@ def test_markers_before_a_record_that_waits_do_not_wait() -> None:
     world.now += timedelta(hours=1)
     outcome = world.night()
     assert [stated.count for stated in outcome.stated] == [3]
-    assert lane_of(outcome).sources[0].position == 31
+    assert pair_of(outcome).sources[0].position == 31
 
 
 def test_a_position_says_nothing_of_what_was_written_later() -> None:
     world = a_copied_world(syncs_every=1)
-    lane = lane_of(world.night(write=5, copy=2))
+    pair = pair_of(world.night(write=5, copy=2))
     assert world.syncs[-1] == (33, 33)
-    assert lane.sources[0].retained.end == 30
-    assert lane.sources[0].position == 30
+    assert pair.sources[0].retained.end == 30
+    assert pair.sources[0].position == 30
 
 
 class Expired(World):
@@ -347,8 +351,8 @@ def test_a_position_in_what_expired_is_looked_for_where_the_log_begins() -> (
     world.commit()
     world.source_start = 20
     later = world.now + timedelta(hours=1)
-    (feed,) = world.freeze().feeds
-    (found,) = run_batched([settled_of(feed, later, later)], world.answer)
+    (source,) = world.freeze().sources
+    (found,) = run_batched([settled_of(source, later, later)], world.answer)
     assert found.position == 20
 
 
@@ -380,7 +384,7 @@ def test_a_re_reading_mirror_is_no_place_to_cut() -> None:
     )
 
 
-def test_pairs_of_a_target_that_was_made_again_replace_all_others() -> None:
+def test_pairs_of_a_target_that_was_recreated_replace_all_others() -> None:
     assert collect((0, 0), (90, 90), (91, 0), (99, 8)) == ((91, 0), (99, 8))
 
 
@@ -444,7 +448,7 @@ def test_a_log_that_is_not_whole_and_cannot_be_paired_is_told() -> None:
     world = a_copied_world(timestamps=False, syncs_every=None)
     world.source_start = 10
     outcome = world.night(write=1)
-    assert outcome.lane is None
+    assert outcome.pair is None
     (gap,) = outcome.unverifiable
     assert gap.records == 20
     assert "belong together" in gap.reason
@@ -463,10 +467,10 @@ def test_what_expired_is_told_though_the_rest_cannot_be_cut() -> None:
     world.commit()
     world.source_start = world.target_start = 10
     outcome = world.night()
-    assert outcome.lane is None
+    assert outcome.pair is None
     expired, uncut = (gap.reason for gap in outcome.unverifiable)
     assert "expired at the source" in expired
-    assert "no place is known" in uncut
+    assert "no offsets are known" in uncut
 
 
 def test_a_partition_that_rests_for_days_is_up_to_date_at_once() -> None:
@@ -474,7 +478,7 @@ def test_a_partition_that_rests_for_days_is_up_to_date_at_once() -> None:
     world.night()
     world.now += timedelta(days=5)
     outcome = world.night()
-    assert lane_of(outcome).cut_at == world.now - SETTLE
+    assert pair_of(outcome).cut_at == world.now - SETTLE
     assert not outcome.more
 
 
@@ -489,7 +493,7 @@ def a_renewed_world(count: int) -> World:
 
 def test_offsets_of_another_topic_are_no_floor() -> None:
     outcome = a_renewed_world(10).night()
-    (source,) = lane_of(outcome).sources
+    (source,) = pair_of(outcome).sources
     assert source.span.start <= source.span.end == 10
     (gap,) = outcome.unverifiable
     assert gap.records is None
@@ -500,15 +504,15 @@ def test_another_topic_is_audited_from_where_both_sides_hold_it() -> None:
     before.night()
     world = a_long_world()
     world.ids, world.ends = ("another", "one"), before.ends
-    lane = lane_of(world.night(write=1))
-    assert lane.sources[0].span.start == 10 + SLACK_STEPS < 100
+    pair = pair_of(world.night(write=1))
+    assert pair.sources[0].span.start == 10 + SLACK_STEPS < 100
 
 
 def test_syncs_of_another_topic_are_no_begin() -> None:
     world = a_renewed_world(10)
     world.syncs = [(5, 2)]
-    lane = lane_of(world.night())
-    assert (lane.sources[0].span.start, lane.span.start) != (5, 2)
+    pair = pair_of(world.night())
+    assert (pair.sources[0].span.start, pair.span.start) != (5, 2)
 
 
 def test_of_several_sources_the_one_that_is_furthest_behind_counts() -> None:
@@ -556,4 +560,4 @@ def test_records_without_a_target_are_missed_once(
     outcome = merged_plan(
         {"a": minutes(1, 2, 3)}, None, positions={"a": 3}, ends=[end]
     )
-    assert lane_of(outcome).sources[0].span == AuditSpan(begin, 3)
+    assert pair_of(outcome).sources[0].span == AuditSpan(begin, 3)

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mirrorwatch.domain.notices.model import NoticeKind, NotificationState
-from mirrorwatch.domain.notices.notifier import NotificationPolicy
+from mirrorwatch.domain.notices.policy import NotificationPolicy
 from mirrorwatch.domain.report import Health
 from mirrorwatch.state.codec import from_json, to_json
 from tests.support.builders import FLOW

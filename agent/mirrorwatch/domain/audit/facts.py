@@ -1,6 +1,13 @@
-"""What is known of one lane when its ranges are cut, and what is asked."""
+"""What planning an audit knows of both logs, and what it asks of Kafka."""
 
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Generator,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TypeVar
@@ -9,28 +16,25 @@ from ..cluster_view import FOR_EVER, TopicFacts, TopicPartition
 from ..mirror_records import Connector, Sync
 from ..report import Flow
 from ..topics import ReplicatedTopics
-from .plan import AuditSpan, Side, Unverifiable
+from .plan import NOTHING, AuditSpan, Side, Unverifiable
 
 __all__ = [
     "AuditFound",
-    "Draft",
-    "Feed",
     "FirstSince",
     "FlowTopics",
     "IsolationHistory",
-    "LaneFacts",
     "Log",
-    "PairBuilder",
+    "PairedLogs",
+    "PlanSteps",
     "Question",
     "RecordAt",
     "Retention",
-    "SourceTopic",
+    "SourceLog",
     "SyncHistory",
-    "Talk",
     "ask",
-    "draft_lanes",
     "newest_sync",
     "oldest_sync",
+    "pair_partitions",
     "run_batched",
 ]
 
@@ -79,23 +83,26 @@ class Log:
     cluster: str
     """Alias of the cluster."""
 
-    place: TopicPartition
+    topic_partition: TopicPartition
     """Topic and partition."""
 
     topic_id: str
     """Id of the topic."""
 
-    retained: AuditSpan
-    """Log start and end: at the source the end is as the mirror's consumer
-    sees it, at the target it was read after all positions."""
+    retained: AuditSpan = NOTHING
+    """Log start and end, once they were read: at the source the end is as the
+    mirror's consumer sees it, at the target it was read after all positions.
+    """
 
     retention: Retention = Retention()
     """When its records expire."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Feed:
-    """A source partition, and how far it was copied."""
+class SourceLog:
+    """A source partition that feeds a target partition, and how far it was
+    copied, once that was read.
+    """
 
     flow: str
     """Name of the flow that copies it."""
@@ -103,7 +110,7 @@ class Feed:
     log: Log
     """The partition."""
 
-    steady: bool
+    steady: bool = False
     """Whether the end was the same after the target's end was read: then the
     target's end covers no record above it."""
 
@@ -122,9 +129,9 @@ class Feed:
     open."""
 
     @property
-    def place(self) -> tuple[str, str, int]:
+    def key(self) -> tuple[str, str, int]:
         """Flow, source topic and partition."""
-        return (self.flow, *self.log.place)
+        return (self.flow, *self.log.topic_partition)
 
     @property
     def at_rest(self) -> bool:
@@ -135,19 +142,25 @@ class Feed:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class LaneFacts:
-    """One target partition, and all that feeds it."""
+class PairedLogs:
+    """One target partition, and the source logs that feed it."""
+
+    flow: str
+    """Name of the first flow that writes the target topic."""
+
+    topic: str
+    """Its source topic."""
 
     cluster: str
     """Alias of the target cluster."""
 
-    place: TopicPartition
+    topic_partition: TopicPartition
     """Target topic and partition."""
 
-    feeds: tuple[Feed, ...]
-    """What feeds it."""
+    sources: tuple[SourceLog, ...]
+    """What feeds it; none if the partition exists at the target only."""
 
-    goal: Log | None
+    target: Log | None
     """What is there; `None` if it does not exist."""
 
     timestamps: bool = True
@@ -209,12 +222,12 @@ class AuditFound:
 Question = FirstSince | RecordAt
 """What only a cluster can tell."""
 
-Talk = Generator[Question, AuditFound, T]
+PlanSteps = Generator[Question, AuditFound, T]
 """Works something out, and asks one question after the other: so that the
-questions of all lanes are put at once, and the rules know no Kafka."""
+questions of all pairs are put at once, and the rules know no Kafka."""
 
 
-def ask(question: Question) -> Talk[AuditFound]:
+def ask(question: Question) -> PlanSteps[AuditFound]:
     """Ask one question."""
     return (yield question)
 
@@ -232,76 +245,18 @@ class FlowTopics:
     flow: Flow
     """The flow."""
 
-    carriage: ReplicatedTopics
+    replicated: ReplicatedTopics
     """Which topics it carries, and their names at the target."""
 
     merged: Callable[[str], bool]
     """Tells whether other flows write to the target of a source topic."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SourceTopic:
-    """A source partition of a lane."""
-
-    flow: str
-    """Name of the flow."""
-
-    cluster: str
-    """Alias of the source."""
-
-    place: TopicPartition
-    """Source topic and partition."""
-
-    topic_id: str
-    """Id of the source topic."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Draft:
-    """A target partition, and what feeds it."""
-
-    cluster: str
-    """Alias of the target."""
-
-    place: TopicPartition
-    """Target topic and partition."""
-
-    topic_id: str | None
-    """Id of the target topic; `None` if the partition does not exist."""
-
-    origins: tuple[SourceTopic, ...]
-    """What feeds it; none if it exists at the target only."""
-
-    flow: str
-    """Name of the first flow."""
-
-    topic: str
-    """Source topic of the first flow."""
-
-
-@dataclass(slots=True)
-class PairBuilder:
-    """What an audit is about."""
-
-    lanes: list[Draft] = field(default_factory=list)
-    """Partitions that are fed."""
-
-    surplus: list[Draft] = field(default_factory=list)
-    """Partitions that exist at the target only."""
-
-    unverifiable: list[Unverifiable] = field(default_factory=list)
-    """Topics that cannot be audited."""
-
-
-Key = tuple[str, str]
-"""Target cluster and target topic."""
-
-
-def draft_lanes(
+def pair_partitions(
     flows: Sequence[FlowTopics],
     topics: Mapping[str, Mapping[str, TopicFacts]],
     wants: Callable[[str, str], bool],
-) -> PairBuilder:
+) -> tuple[list[PairedLogs], list[Unverifiable]]:
     """Find out which target partitions are fed by which source partitions.
 
     Parameters
@@ -313,19 +268,26 @@ def draft_lanes(
     wants
         Tells whether a source topic of a flow is asked for. What shares its
         target topic comes along.
+
+    Returns
+    -------
+    tuple of lists
+        Pairs whose offsets are yet to be read, and topics that cannot be
+        audited.
     """
-    fed: dict[Key, list[tuple[FlowTopics, str]]] = {}
+    fed: dict[tuple[str, str], list[tuple[FlowTopics, str]]] = {}
     for one in flows:
-        names = one.carriage.names(topics[one.flow.source])
+        names = one.replicated.names(topics[one.flow.source])
         for topic, remote in sorted(names.items()):
             fed.setdefault((one.flow.target, remote), []).append((one, topic))
-    found = PairBuilder()
-    for key, feeders in sorted(fed.items(), key=lambda item: item[0]):
+    pairs: list[PairedLogs] = []
+    unverifiable: list[Unverifiable] = []
+    for (cluster, remote), feeders in sorted(fed.items(), key=lambda x: x[0]):
         if not any(wants(one.flow.name, topic) for one, topic in feeders):
             continue
-        one, topic = feeders[0]
-        if _has_strangers(key, feeders, flows):
-            found.unverifiable.append(
+        if _has_unknown_writers(cluster, remote, feeders, flows):
+            one, topic = feeders[0]
+            unverifiable.append(
                 Unverifiable(
                     flow=one.flow.name,
                     topic=topic,
@@ -334,60 +296,66 @@ def draft_lanes(
                 )
             )
         else:
-            _draft(key, feeders, topics, found)
-    return found
+            pairs += _pairs_of_topic(cluster, remote, feeders, topics)
+    return pairs, unverifiable
 
 
-def _draft(
-    key: Key,
+def _pairs_of_topic(
+    cluster: str,
+    remote: str,
     feeders: Sequence[tuple[FlowTopics, str]],
     topics: Mapping[str, Mapping[str, TopicFacts]],
-    found: PairBuilder,
-) -> None:
-    cluster, remote = key
+) -> Iterator[PairedLogs]:
     there = topics[cluster].get(remote)
-    sources = [topics[one.flow.source][topic] for one, topic in feeders]
+    facts = [topics[one.flow.source][topic] for one, topic in feeders]
     existing = 0 if there is None else there.partitions
-    one, topic = feeders[0]
-    for partition in range(max(existing, *(s.partitions for s in sources))):
-        origins = tuple(
-            SourceTopic(
-                flow=feeder.flow.name,
-                cluster=feeder.flow.source,
-                place=(name, partition),
-                topic_id=source.id,
+    first, topic = feeders[0]
+    for partition in range(max(existing, *(f.partitions for f in facts))):
+        target = None
+        if there is not None and partition < existing:
+            target = Log(
+                side="target",
+                cluster=cluster,
+                topic_partition=(remote, partition),
+                topic_id=there.id,
             )
-            for (feeder, name), source in zip(feeders, sources, strict=True)
-            if partition < source.partitions
-        )
-        draft = Draft(
-            cluster=cluster,
-            place=(remote, partition),
-            topic_id=there.id
-            if there is not None and partition < existing
-            else None,
-            origins=origins,
-            flow=one.flow.name,
+        yield PairedLogs(
+            flow=first.flow.name,
             topic=topic,
+            cluster=cluster,
+            topic_partition=(remote, partition),
+            sources=tuple(
+                SourceLog(
+                    flow=one.flow.name,
+                    log=Log(
+                        side="source",
+                        cluster=one.flow.source,
+                        topic_partition=(name, partition),
+                        topic_id=here.id,
+                    ),
+                )
+                for (one, name), here in zip(feeders, facts, strict=True)
+                if partition < here.partitions
+            ),
+            target=target,
         )
-        (found.lanes if origins else found.surplus).append(draft)
 
 
-def _has_strangers(
-    key: Key,
+def _has_unknown_writers(
+    cluster: str,
+    remote: str,
     feeders: Sequence[tuple[FlowTopics, str]],
     flows: Sequence[FlowTopics],
 ) -> bool:
     """Tell whether others write to a topic that are not configured here."""
-    cluster, remote = key
     if not any(one.merged(topic) for one, topic in feeders):
         return False
     writers = [
         one
         for one in flows
         if one.flow.target == cluster
-        and (topic := one.carriage.naming.origin(remote)) is not None
-        and one.carriage.carries(topic)
+        and (topic := one.replicated.naming.origin(remote)) is not None
+        and one.replicated.carries(topic)
     ]
     return len(writers) < 2
 
@@ -424,21 +392,21 @@ MOST = 128
 goes. Those of a day are then 23 minutes apart at most, which a cut loses to
 the next night, and those of ten thousand busy partitions take 150 MB."""
 
-Pair = tuple[int, int]
+SyncPair = tuple[int, int]
 """Source offset and target offset of one record."""
 
 
 @dataclass(slots=True)
-class _Track:
+class _SyncTrack:
     """Every so many pairs of one partition, and the newest one."""
 
-    highest: Pair = (-1, -1)
-    pairs: list[Pair] = field(default_factory=list)
-    newest: Pair | None = None
+    highest: SyncPair = (-1, -1)
+    pairs: list[SyncPair] = field(default_factory=list)
+    newest: SyncPair | None = None
     seen: int = 0
     every: int = 1
 
-    def add(self, pair: Pair) -> None:
+    def add(self, pair: SyncPair) -> None:
         self.newest = pair
         if self.seen % self.every == 0:
             self.pairs.append(pair)
@@ -462,23 +430,23 @@ class SyncHistory:
 
     Notes
     -----
-    A pair is a place to cut only if everything below it at the source was
-    copied below it at the target. While a mirror copies anew what it had
-    copied, its pairs are below earlier ones at the source: they are left out
-    until it is past them. Where pairs go back at the target, the topic there
-    is another one, and what was known of the old one goes.
+    A pair can be cut at only if everything below it at the source was copied
+    below it at the target. While a mirror copies again what it had copied, its
+    pairs are below earlier ones at the source: they are left out until it is
+    past them. Where pairs go back at the target, the topic was recreated
+    there, and what was known of the old one goes.
     """
 
     def __init__(self, floors: Mapping[TopicPartition, int]) -> None:
         self._floors = floors
-        self._tracks: dict[TopicPartition, _Track] = {}
+        self._tracks: dict[TopicPartition, _SyncTrack] = {}
 
     def take(self, sync: Sync) -> None:
         """Learn of a sync."""
-        place = (sync.topic, sync.partition)
-        if place not in self._floors:
+        partition = (sync.topic, sync.partition)
+        if partition not in self._floors:
             return
-        track = self._tracks.setdefault(place, _Track())
+        track = self._tracks.setdefault(partition, _SyncTrack())
         upstream, downstream = track.highest
         if sync.downstream < downstream:
             track.clear()
@@ -486,12 +454,12 @@ class SyncHistory:
             track.highest = (upstream, sync.downstream)
             return
         pair = track.highest = (sync.upstream, sync.downstream)
-        if sync.upstream >= self._floors[place]:
+        if sync.upstream >= self._floors[partition]:
             track.add(pair)
 
-    def of(self, place: TopicPartition) -> tuple[Pair, ...]:
+    def of(self, partition: TopicPartition) -> tuple[SyncPair, ...]:
         """Return pairs of a source partition, ascending on both sides."""
-        track = self._tracks.get(place)
+        track = self._tracks.get(partition)
         if track is None or track.newest is None:
             return ()
         if track.pairs[-1] == track.newest:
@@ -499,7 +467,9 @@ class SyncHistory:
         return (*track.pairs, track.newest)
 
 
-def newest_sync(pairs: Sequence[Pair], above: Pair, most: Pair) -> Pair | None:
+def newest_sync(
+    pairs: Sequence[SyncPair], above: SyncPair, most: SyncPair
+) -> SyncPair | None:
     """Return the last pair between two others, on both sides."""
     return next(
         (p for p in reversed(pairs) if _below(above, p) and _below(p, most)),
@@ -507,33 +477,33 @@ def newest_sync(pairs: Sequence[Pair], above: Pair, most: Pair) -> Pair | None:
     )
 
 
-def oldest_sync(pairs: Sequence[Pair], least: Pair) -> Pair | None:
+def oldest_sync(pairs: Sequence[SyncPair], least: SyncPair) -> SyncPair | None:
     """Return the first pair at or above another, on both sides."""
     return next((p for p in pairs if _below(least, p)), None)
 
 
-def _below(one: Pair, other: Pair) -> bool:
+def _below(one: SyncPair, other: SyncPair) -> bool:
     return one[0] <= other[0] and one[1] <= other[1]
 
 
 def run_batched(
-    talks: Sequence[Talk[T]],
+    steps: Sequence[PlanSteps[T]],
     answer: Callable[[Collection[Question]], Mapping[Question, AuditFound]],
 ) -> list[T]:
-    """Have all talks come to their ends, side by side.
+    """Run the planning of all pairs to its end, side by side.
 
     Parameters
     ----------
-    talks
+    steps
         What is worked out.
     answer
         Answers each of the questions that are open at the same time. So what
-        is asked of a cluster grows with the rounds, not with the lanes.
+        is asked of a cluster grows with the rounds, not with the pairs.
 
     Returns
     -------
     list
-        What came of each talk, in their order.
+        What came of each, in their order.
     """
     results: dict[int, T] = {}
     open_: dict[int, Question] = {}
@@ -541,17 +511,17 @@ def run_batched(
     def go_on(number: int, found: AuditFound | None) -> None:
         try:
             # A generator that has not begun is sent `None`.
-            question = talks[number].send(found)  # type: ignore[arg-type]
+            question = steps[number].send(found)  # type: ignore[arg-type]
         except StopIteration as e:
             open_.pop(number, None)
             results[number] = e.value
         else:
             open_[number] = question
 
-    for number in range(len(talks)):
+    for number in range(len(steps)):
         go_on(number, None)
     while open_:
         answers = answer(set(open_.values()))
         for number, question in list(open_.items()):
             go_on(number, answers[question])
-    return [results[number] for number in range(len(talks))]
+    return [results[number] for number in range(len(steps))]

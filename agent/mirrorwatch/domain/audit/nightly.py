@@ -1,13 +1,13 @@
-"""What a night compares of one lane."""
+"""What a night compares of one pair."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from .facts import Feed, LaneFacts, RecordAt, Talk, ask
+from .facts import PairedLogs, PlanSteps, RecordAt, SourceLog, ask
 from .plan import AuditedEnd, Stated, Unverifiable
 from .ranges import (
-    Pairing,
+    AlignedOffsets,
     PlanningOutcome,
     Settled,
     cut_of,
@@ -15,7 +15,7 @@ from .ranges import (
     settled_of,
     start_of,
     to_gap,
-    to_lane,
+    to_pair,
 )
 
 __all__ = ["NOWHERE", "NightlyInputs", "plan_night"]
@@ -27,19 +27,19 @@ NOWHERE = (
 )
 
 
-def plan_untold(
-    lane: LaneFacts,
+def plan_missing_target(
+    pair: PairedLogs,
     ends: Mapping[tuple[str, str, int], AuditedEnd],
     *,
     newest: datetime,
     latest: datetime,
-) -> Talk[PlanningOutcome]:
+) -> PlanSteps[PlanningOutcome]:
     """Work out what is said of sources whose target does not exist.
 
     Parameters
     ----------
-    lane
-        The lane.
+    pair
+        The pair.
     ends
         Up to where partitions were audited; none of an ad hoc audit.
     newest
@@ -55,28 +55,28 @@ def plan_untold(
     not, nobody can say.
     """
     begins, lasts, positions, gaps = [], [], [], []
-    for feed in lane.feeds:
-        found = yield from settled_of(feed, newest, latest)
-        end = ends.get(feed.place)
-        known = end is not None and end.source_id == feed.log.topic_id
-        begin = feed.log.retained.start
+    for source in pair.sources:
+        found = yield from settled_of(source, newest, latest)
+        end = ends.get(source.key)
+        known = end is not None and end.source_id == source.log.topic_id
+        begin = source.log.retained.start
         if known and end is not None:
             begin = max(begin, end.source_end)
         read = begin if found.position is None else found.position
         last = max(begin, min(read, found.end))
         if last < found.end:
-            reason = NOWHERE.format(cluster=lane.cluster)
-            gaps.append(to_gap(feed, reason, found.end - last))
+            reason = NOWHERE.format(cluster=pair.cluster)
+            gaps.append(to_gap(source, reason, found.end - last))
         begins.append(begin)
         lasts.append(last)
         positions.append(found.position)
     if lasts == begins:
         return PlanningOutcome(unverifiable=tuple(gaps))
     return PlanningOutcome(
-        lane=to_lane(
-            lane,
-            Pairing(sources=tuple(begins), target=0),
-            Pairing(sources=tuple(lasts), target=0),
+        pair=to_pair(
+            pair,
+            AlignedOffsets(sources=tuple(begins), target=0),
+            AlignedOffsets(sources=tuple(lasts), target=0),
             positions=positions,
             cut="timestamp",
             cut_at=newest,
@@ -91,7 +91,7 @@ UNPAIRED = (
 )
 
 UNCUT = (
-    "no place is known at which both sides can be cut: timestamps do not "
+    "no offsets are known at which both sides can be cut: timestamps do not "
     "tell it, and the mirror wrote no sync there"
 )
 
@@ -104,7 +104,7 @@ STUCK = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NightlyInputs:
-    """What is the same for all lanes of a night."""
+    """What is the same for all pairs of a night."""
 
     now: datetime
     """When it is planned."""
@@ -129,42 +129,44 @@ class NightlyInputs:
         return self.now + self.settle
 
 
-def plan_night(lane: LaneFacts, night: NightlyInputs) -> Talk[PlanningOutcome]:
-    """Work out what a night compares of one lane."""
-    if lane.goal is None:
+def plan_night(
+    pair: PairedLogs, night: NightlyInputs
+) -> PlanSteps[PlanningOutcome]:
+    """Work out what a night compares of one pair."""
+    if pair.target is None:
         return (
-            yield from plan_untold(
-                lane, night.ends, newest=night.newest, latest=night.latest
+            yield from plan_missing_target(
+                pair, night.ends, newest=night.newest, latest=night.latest
             )
         )
-    start = yield from start_of(lane, lane.goal, night.ends, night.slack)
-    if start.pairing is None:
+    start = yield from start_of(pair, pair.target, night.ends, night.slack)
+    if start.aligned is None:
         gaps = start.lost or tuple(
-            to_gap(feed, UNPAIRED, len(feed.log.retained))
-            for feed in lane.feeds
+            to_gap(source, UNPAIRED, len(source.log.retained))
+            for source in pair.sources
         )
         return PlanningOutcome(unverifiable=gaps)
     limit = limit_of(start.since, night.now, night.settle)
     settled = []
-    for feed in lane.feeds:
-        found = yield from settled_of(feed, limit, night.latest)
+    for source in pair.sources:
+        found = yield from settled_of(source, limit, night.latest)
         settled.append(found)
-    cut = yield from cut_of(lane, lane.goal, start.pairing, settled, limit)
+    cut = yield from cut_of(pair, pair.target, start.aligned, settled, limit)
     if cut is None:
         return PlanningOutcome(
             unverifiable=(
                 *start.lost,
-                *_uncut(lane, start.pairing, settled),
+                *_uncut(pair, start.aligned, settled),
             )
         )
     more = cut.kind != "idle" and cut.at == limit < night.newest
     at = night.newest if cut.kind == "idle" else cut.at
-    stuck, stated = yield from _waiting(lane, night, settled)
+    stuck, stated = yield from _waiting(pair, night, settled)
     return PlanningOutcome(
-        lane=to_lane(
-            lane,
-            start.pairing,
-            cut.pairing,
+        pair=to_pair(
+            pair,
+            start.aligned,
+            cut.aligned,
             positions=[found.position for found in settled],
             cut=cut.kind,
             cut_at=at,
@@ -176,41 +178,41 @@ def plan_night(lane: LaneFacts, night: NightlyInputs) -> Talk[PlanningOutcome]:
 
 
 def _waiting(
-    lane: LaneFacts, night: NightlyInputs, settled: Sequence[Settled]
-) -> Talk[tuple[list[Unverifiable], list[Stated]]]:
+    pair: PairedLogs, night: NightlyInputs, settled: Sequence[Settled]
+) -> PlanSteps[tuple[list[Unverifiable], list[Stated]]]:
     """Tell of settled records that the mirror has not copied."""
     stuck: list[Unverifiable] = []
     stated: list[Stated] = []
-    for feed, found in zip(lane.feeds, settled, strict=True):
+    for source, found in zip(pair.sources, settled, strict=True):
         if found.position is None or found.position >= found.end:
             continue
         count = found.end - found.position
-        end = night.ends.get(feed.place)
+        end = night.ends.get(source.key)
         unmoved = end is not None and found.position == end.position
-        if unmoved and not (yield from _may_be_left_out(feed, found)):
-            stuck.append(to_gap(feed, STUCK, count))
+        if unmoved and not (yield from _may_be_left_out(source, found)):
+            stuck.append(to_gap(source, STUCK, count))
         else:
-            stated.append(_in_flight(feed, count))
+            stated.append(_in_flight(source, count))
     return stuck, stated
 
 
-def _may_be_left_out(feed: Feed, found: Settled) -> Talk[bool]:
+def _may_be_left_out(source: SourceLog, found: Settled) -> PlanSteps[bool]:
     """Tell whether a mirror that reads committed would wait here for ever,
     where it is not known how it reads.
     """
-    if feed.decided is None or feed.decided < found.end:
+    if source.decided is None or source.decided < found.end:
         return False
     position = found.position or 0
-    head = yield from ask(RecordAt(feed.log, position, read_committed=True))
+    head = yield from ask(RecordAt(source.log, position, read_committed=True))
     return not head.failed and (
         head.offset is None or head.offset >= found.end
     )
 
 
-def _in_flight(feed: Feed, count: int) -> Stated:
-    topic, partition = feed.log.place
+def _in_flight(source: SourceLog, count: int) -> Stated:
+    topic, partition = source.log.topic_partition
     return Stated(
-        flow=feed.flow,
+        flow=source.flow,
         topic=topic,
         partition=partition,
         kind="in_flight",
@@ -219,10 +221,10 @@ def _in_flight(feed: Feed, count: int) -> Stated:
 
 
 def _uncut(
-    lane: LaneFacts, start: Pairing, settled: Sequence[Settled]
+    pair: PairedLogs, start: AlignedOffsets, settled: Sequence[Settled]
 ) -> Iterator[Unverifiable]:
-    for feed, found, first in zip(
-        lane.feeds, settled, start.sources, strict=True
+    for source, found, first in zip(
+        pair.sources, settled, start.sources, strict=True
     ):
         if found.copied > first:
-            yield to_gap(feed, UNCUT, found.copied - first)
+            yield to_gap(source, UNCUT, found.copied - first)

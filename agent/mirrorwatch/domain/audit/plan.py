@@ -9,10 +9,11 @@ from typing import Literal
 from ..topics import compile_pattern
 
 __all__ = [
+    "NOTHING",
     "AuditSpan",
     "AuditedEnd",
     "AuditedEnds",
-    "Lane",
+    "PartitionPair",
     "Plan",
     "Request",
     "Side",
@@ -44,6 +45,10 @@ class AuditSpan:
 
     def __len__(self) -> int:
         return max(self.end - self.start, 0)
+
+
+NOTHING = AuditSpan(0, 0)
+"""The span of a log that does not exist, or is not read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +107,7 @@ class SourceRange:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Lane:
+class PartitionPair:
     """One target partition, and all that feeds it: what is compared."""
 
     flow: str
@@ -149,7 +154,7 @@ class Lane:
 
     @property
     def topic(self) -> str:
-        """What the lane is called in results: the source topic if it is one,
+        """What the pair is called in results: the source topic if it is one,
         else the target's.
         """
         topics = {source.topic for source in self.sources}
@@ -210,7 +215,7 @@ class Plan:
     """For an ad hoc audit; `None` for a nightly one, which takes all records
     since the last audited end, whatever their timestamps."""
 
-    lanes: tuple[Lane, ...]
+    pairs: tuple[PartitionPair, ...]
     """What is compared."""
 
     unverifiable: tuple[Unverifiable, ...] = ()
@@ -260,7 +265,7 @@ class AuditedEnd:
     """The mirror's position then, if it was known."""
 
     @property
-    def place(self) -> tuple[str, str, int]:
+    def key(self) -> tuple[str, str, int]:
         """Flow, source topic and partition."""
         return self.flow, self.topic, self.partition
 
@@ -272,9 +277,9 @@ class AuditedEnds:
     ends: tuple[AuditedEnd, ...] = ()
     """At most one for each flow, source topic and partition."""
 
-    def by_place(self) -> Mapping[tuple[str, str, int], AuditedEnd]:
+    def by_partition(self) -> Mapping[tuple[str, str, int], AuditedEnd]:
         """Return them by flow, source topic and partition."""
-        return {end.place: end for end in self.ends}
+        return {end.key: end for end in self.ends}
 
 
 def ends_after(plan: Plan, before: AuditedEnds) -> AuditedEnds:
@@ -291,24 +296,24 @@ def ends_after(plan: Plan, before: AuditedEnds) -> AuditedEnds:
     if plan.window is not None:
         return before
     found = {
-        place: end
-        for place, end in before.by_place().items()
-        if place[:2] not in plan.gone
+        key: end
+        for key, end in before.by_partition().items()
+        if key[:2] not in plan.gone
     }
-    for lane in plan.lanes:
-        for source in lane.sources:
+    for pair in plan.pairs:
+        for source in pair.sources:
             end = AuditedEnd(
                 flow=source.flow,
                 topic=source.topic,
                 partition=source.partition,
                 source_end=source.span.end,
-                target_end=lane.span.end,
+                target_end=pair.span.end,
                 source_id=source.topic_id,
-                target_id=lane.topic_id,
-                cut_at=lane.cut_at or plan.at,
+                target_id=pair.topic_id,
+                cut_at=pair.cut_at or plan.at,
                 position=source.position,
             )
-            found[end.place] = end
+            found[end.key] = end
     return AuditedEnds(tuple(found.values()))
 
 

@@ -1,4 +1,4 @@
-"""Where the ranges of a lane begin on a night."""
+"""Where the ranges of a pair begin on a night."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,27 +7,28 @@ from typing import Literal
 
 from .facts import (
     AuditFound,
-    Feed,
     FirstSince,
-    LaneFacts,
     Log,
+    PairedLogs,
+    PlanSteps,
     RecordAt,
-    Talk,
+    SourceLog,
     ask,
     newest_sync,
     oldest_sync,
 )
 from .plan import (
+    NOTHING,
     AuditedEnd,
     AuditSpan,
-    Lane,
+    PartitionPair,
     SourceRange,
     Stated,
     Unverifiable,
 )
 
 __all__ = [
-    "Pairing",
+    "AlignedOffsets",
     "PlanningOutcome",
     "Settled",
     "align",
@@ -38,7 +39,7 @@ __all__ = [
     "settled_of",
     "start_of",
     "to_gap",
-    "to_lane",
+    "to_pair",
 ]
 
 
@@ -49,33 +50,33 @@ LAST = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Pairing:
-    """Offsets of all feeds and of the target that belong together: what is
+class AlignedOffsets:
+    """Offsets of all sources and of the target that belong together: what is
     below at a source was copied below at the target.
     """
 
     sources: tuple[int, ...]
-    """A source offset of each feed."""
+    """A source offset of each source."""
 
     target: int
     """The target offset."""
 
 
 def align(
-    lane: LaneFacts,
-    goal: Log,
+    pair: PairedLogs,
+    target: Log,
     slack: timedelta,
     *,
-    floor: Pairing | None = None,
+    floor: AlignedOffsets | None = None,
     use_syncs: bool = True,
-) -> Talk[Pairing | None]:
+) -> PlanSteps[AlignedOffsets | None]:
     """Find offsets from which on both sides can be compared.
 
     Parameters
     ----------
-    lane
-        The lane.
-    goal
+    pair
+        The pair.
+    target
         Its target partition.
     slack
         By how much records may be out of time order.
@@ -86,49 +87,49 @@ def align(
 
     Returns
     -------
-    Pairing or None
+    AlignedOffsets or None
         `None` if no offsets are known to belong together.
 
     Notes
     -----
-    The oldest sync that both sides still hold is one place; `slack` after the
-    oldest record that both sides hold is another: one side may still hold
-    records, out of time order, that expired at the other. Of the two,
-    whichever comes first. The mirror must be past that time, or what is before
-    it would come behind it.
+    The oldest sync that both sides still hold is one such pair of offsets;
+    `slack` after the oldest record that both sides hold is another: one side
+    may still hold records, out of time order, that expired at the other. Of
+    the two, whichever comes first. The mirror must be past that time, or what
+    is before it would come behind it.
     """
-    starts = [feed.log.retained.start for feed in lane.feeds]
+    starts = [source.log.retained.start for source in pair.sources]
     if floor is None:
-        floor = Pairing(sources=tuple(0 for _ in starts), target=0)
+        floor = AlignedOffsets(sources=tuple(0 for _ in starts), target=0)
     least = tuple(map(max, starts, floor.sources))
-    target = max(goal.retained.start, floor.target)
-    if not goal.retained.end:
+    target_floor = max(target.retained.start, floor.target)
+    if not target.retained.end:
         # Nothing was ever written there, so nothing is paired with anything.
-        return Pairing(sources=least, target=0)
-    found: list[Pairing] = []
-    if use_syncs and len(lane.feeds) == 1:
-        pair = oldest_sync(lane.feeds[0].syncs, (least[0], target))
-        if pair is not None:
-            found.append(Pairing(sources=(pair[0],), target=pair[1]))
-    if lane.timestamps:
-        timed = yield from _align_by_time(lane, goal, slack)
+        return AlignedOffsets(sources=least, target=0)
+    found: list[AlignedOffsets] = []
+    if use_syncs and len(pair.sources) == 1:
+        sync = oldest_sync(pair.sources[0].syncs, (least[0], target_floor))
+        if sync is not None:
+            found.append(AlignedOffsets(sources=(sync[0],), target=sync[1]))
+    if pair.timestamps:
+        timed = yield from _align_by_time(pair, target, slack)
         if timed is not None:
             found.append(
-                Pairing(
+                AlignedOffsets(
                     sources=tuple(map(max, timed.sources, least)),
-                    target=max(timed.target, target),
+                    target=max(timed.target, target_floor),
                 )
             )
-    if not found and all(feed.at_rest for feed in lane.feeds):
-        ends = tuple(feed.log.retained.end for feed in lane.feeds)
-        found.append(Pairing(sources=ends, target=goal.retained.end))
-    return min(found, key=lambda pairing: pairing.sources, default=None)
+    if not found and all(source.at_rest for source in pair.sources):
+        ends = tuple(source.log.retained.end for source in pair.sources)
+        found.append(AlignedOffsets(sources=ends, target=target.retained.end))
+    return min(found, key=lambda aligned: aligned.sources, default=None)
 
 
 def _align_by_time(
-    lane: LaneFacts, goal: Log, slack: timedelta
-) -> Talk[Pairing | None]:
-    logs = [goal, *(feed.log for feed in lane.feeds)]
+    pair: PairedLogs, target: Log, slack: timedelta
+) -> PlanSteps[AlignedOffsets | None]:
+    logs = [target, *(source.log for source in pair.sources)]
     begin = None
     for log in logs:
         first = yield from first_record(log)
@@ -136,21 +137,23 @@ def _align_by_time(
             return None
         time = later(first.written_at, slack)
         begin = time if begin is None else max(begin, time)
-    there = yield from ask(FirstSince(goal, begin or EPOCH))
+    there = yield from ask(FirstSince(target, begin or EPOCH))
     sources = []
-    for feed in lane.feeds:
-        here = yield from ask(FirstSince(feed.log, begin or EPOCH))
-        if here.offset is None or here.offset >= feed.log.retained.end:
+    for source in pair.sources:
+        here = yield from ask(FirstSince(source.log, begin or EPOCH))
+        if here.offset is None or here.offset >= source.log.retained.end:
             return None
-        passed = feed.position is not None and feed.position >= here.offset
+        passed = source.position is not None and source.position >= here.offset
         if there.offset is None and not passed:
             # What is before that time may be copied yet.
             return None
         sources.append(here.offset)
-    return Pairing(sources=tuple(sources), target=there.within(goal.retained))
+    return AlignedOffsets(
+        sources=tuple(sources), target=there.within(target.retained)
+    )
 
 
-def first_record(log: Log) -> Talk[AuditFound]:
+def first_record(log: Log) -> PlanSteps[AuditFound]:
     """Ask for the first record that is still there."""
     return (yield from ask(FirstSince(log, EPOCH)))
 
@@ -162,9 +165,9 @@ def later(time: datetime, by: timedelta) -> datetime:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlanningOutcome:
-    """What comes of planning one lane."""
+    """What comes of planning one pair."""
 
-    lane: Lane | None = None
+    pair: PartitionPair | None = None
     """What is compared, if anything is."""
 
     unverifiable: tuple[Unverifiable, ...] = ()
@@ -177,82 +180,86 @@ class PlanningOutcome:
     """Whether settled records are left for another piece."""
 
 
-def to_lane(
-    facts: LaneFacts,
-    start: Pairing,
-    end: Pairing,
+def to_pair(
+    facts: PairedLogs,
+    start: AlignedOffsets,
+    end: AlignedOffsets,
     *,
     positions: Sequence[int | None],
     cut: Literal["idle", "sync", "timestamp", "window"],
     cut_at: datetime | None = None,
-) -> Lane:
+) -> PartitionPair:
     """Return what is compared.
 
     Parameters
     ----------
     facts
-        The lane.
+        The pair.
     start
         First offsets.
     end
         Offsets after the last ones.
     positions
-        Proved next data offset to copy of each feed.
+        Proved next data offset to copy of each source.
     cut
         How the ends were made to agree.
     cut_at
         Time of what comes after.
     """
-    goal = facts.goal
-    return Lane(
-        flow=facts.feeds[0].flow,
+    target = facts.target
+    return PartitionPair(
+        flow=facts.sources[0].flow,
         cluster=facts.cluster,
-        target_topic=facts.place[0],
-        partition=facts.place[1],
+        target_topic=facts.topic_partition[0],
+        partition=facts.topic_partition[1],
         sources=tuple(
             SourceRange(
-                flow=feed.flow,
-                cluster=feed.log.cluster,
-                topic=feed.log.place[0],
-                partition=feed.log.place[1],
+                flow=source.flow,
+                cluster=source.log.cluster,
+                topic=source.log.topic_partition[0],
+                partition=source.log.topic_partition[1],
                 span=AuditSpan(first, last),
-                retained=feed.log.retained,
+                retained=source.log.retained,
                 position=position,
-                topic_id=feed.log.topic_id,
-                read_committed=feed.read_committed,
-                decided=feed.decided,
+                topic_id=source.log.topic_id,
+                read_committed=source.read_committed,
+                decided=source.decided,
             )
-            for feed, first, last, position in zip(
-                facts.feeds, start.sources, end.sources, positions, strict=True
+            for source, first, last, position in zip(
+                facts.sources,
+                start.sources,
+                end.sources,
+                positions,
+                strict=True,
             )
         ),
         span=AuditSpan(start.target, end.target),
-        retained=AuditSpan(0, 0) if goal is None else goal.retained,
+        retained=NOTHING if target is None else target.retained,
         timestamps=facts.timestamps,
         compacted=facts.compacted,
         cut=cut,
-        topic_id="" if goal is None else goal.topic_id,
+        topic_id="" if target is None else target.topic_id,
         cut_at=cut_at,
     )
 
 
 def to_gap(
-    feed: Feed, reason: str, records: int | None = None
+    source: SourceLog, reason: str, records: int | None = None
 ) -> Unverifiable:
     """Return that a source partition cannot be audited.
 
     Parameters
     ----------
-    feed
+    source
         The partition.
     reason
         Why, in words for a person.
     records
         How many offsets that is, where it is known.
     """
-    topic, partition = feed.log.place
+    topic, partition = source.log.topic_partition
     return Unverifiable(
-        flow=feed.flow,
+        flow=source.flow,
         topic=topic,
         partition=partition,
         reason=reason,
@@ -268,7 +275,7 @@ SHORTENED = (
 )
 
 RENEWED = (
-    "the topic at the {side} was deleted and made again since it was last "
+    "the topic at the {side} was deleted and recreated since it was last "
     "audited"
 )
 
@@ -282,9 +289,9 @@ SKIPPED = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RangeStarts:
-    """Where the ranges of a lane begin."""
+    """Where the ranges of a pair begin."""
 
-    pairing: Pairing | None
+    aligned: AlignedOffsets | None
     """Offsets that belong together; `None` if none are known."""
 
     since: datetime | None = None
@@ -295,18 +302,18 @@ class RangeStarts:
 
 
 def start_of(
-    lane: LaneFacts,
-    goal: Log,
+    pair: PairedLogs,
+    target: Log,
     ends: Mapping[tuple[str, str, int], AuditedEnd],
     slack: timedelta,
-) -> Talk[RangeStarts]:
-    """Work out where the ranges of a lane begin on a night.
+) -> PlanSteps[RangeStarts]:
+    """Work out where the ranges of a pair begin on a night.
 
     Parameters
     ----------
-    lane
-        The lane.
-    goal
+    pair
+        The pair.
+    target
         Its target partition.
     ends
         Up to where partitions were audited.
@@ -315,108 +322,111 @@ def start_of(
 
     Notes
     -----
-    A lane goes on where it was audited up to. A new one begins at the start
+    A pair goes on where it was audited up to. A new one begins at the start
     of both logs, if both are whole. Where something is lost, because it
     expired or the topic is another one, see `align`.
     """
-    known = [ends.get(feed.place) for feed in lane.feeds]
+    known = [ends.get(source.key) for source in pair.sources]
     if not any(known):
-        pairing = yield from _begin(lane, goal, slack)
+        aligned = yield from _begin(pair, target, slack)
         return RangeStarts(
-            pairing=pairing,
-            since=(yield from _oldest(lane)),
-            lost=tuple(_skipped(lane, goal, pairing)),
+            aligned=aligned,
+            since=(yield from _oldest(pair)),
+            lost=tuple(_skipped(pair, target, aligned)),
         )
-    before = Pairing(
+    before = AlignedOffsets(
         sources=tuple(
-            feed.log.retained.start if end is None else end.source_end
-            for feed, end in zip(lane.feeds, known, strict=True)
+            source.log.retained.start if end is None else end.source_end
+            for source, end in zip(pair.sources, known, strict=True)
         ),
         target=max(end.target_end for end in known if end is not None),
     )
     since = min(end.cut_at for end in known if end is not None)
     reasons = [
-        None if end is None else _find_loss(feed, end, goal)
-        for feed, end in zip(lane.feeds, known, strict=True)
+        None if end is None else _find_loss(source, end, target)
+        for source, end in zip(pair.sources, known, strict=True)
     ]
     if not any(reasons):
-        return RangeStarts(pairing=before, since=since)
+        return RangeStarts(aligned=before, since=since)
     renewed = any(
-        end is not None and _is_another(feed, end, goal)
-        for feed, end in zip(lane.feeds, known, strict=True)
+        end is not None and _is_another(source, end, target)
+        for source, end in zip(pair.sources, known, strict=True)
     )
     # Offsets and syncs of another topic say nothing about this one.
     floor = None if renewed else before
-    pairing = yield from align(
-        lane, goal, slack, floor=floor, use_syncs=not renewed
+    aligned = yield from align(
+        pair, target, slack, floor=floor, use_syncs=not renewed
     )
-    sure = pairing if not renewed else None
+    sure = aligned if not renewed else None
     lost = tuple(
         to_gap(
-            feed,
+            source,
             reason,
             None if sure is None else sure.sources[n] - before.sources[n],
         )
-        for n, (feed, reason) in enumerate(
-            zip(lane.feeds, reasons, strict=True)
+        for n, (source, reason) in enumerate(
+            zip(pair.sources, reasons, strict=True)
         )
         if reason is not None
     )
-    return RangeStarts(pairing=pairing, since=since, lost=lost)
+    return RangeStarts(aligned=aligned, since=since, lost=lost)
 
 
 def _begin(
-    lane: LaneFacts, goal: Log, slack: timedelta
-) -> Talk[Pairing | None]:
-    """Return where a lane begins that was never audited."""
-    if _is_whole(lane, goal) and lane.starts_at_end is False:
-        return Pairing(sources=tuple(0 for _ in lane.feeds), target=0)
-    return (yield from align(lane, goal, slack))
+    pair: PairedLogs, target: Log, slack: timedelta
+) -> PlanSteps[AlignedOffsets | None]:
+    """Return where a pair begins that was never audited."""
+    if _is_whole(pair, target) and pair.starts_at_end is False:
+        return AlignedOffsets(sources=tuple(0 for _ in pair.sources), target=0)
+    return (yield from align(pair, target, slack))
 
 
-def _is_whole(lane: LaneFacts, goal: Log) -> bool:
-    return goal.retained.start == 0 and all(
-        feed.log.retained.start == 0 for feed in lane.feeds
+def _is_whole(pair: PairedLogs, target: Log) -> bool:
+    return target.retained.start == 0 and all(
+        source.log.retained.start == 0 for source in pair.sources
     )
 
 
 def _skipped(
-    lane: LaneFacts, goal: Log, pairing: Pairing | None
+    pair: PairedLogs, target: Log, aligned: AlignedOffsets | None
 ) -> Iterator[Unverifiable]:
     """Tell of records that may have been dropped, or never asked for."""
-    if pairing is None or lane.starts_at_end is not None:
+    if aligned is None or pair.starts_at_end is not None:
         return
-    if not _is_whole(lane, goal):
+    if not _is_whole(pair, target):
         return
-    for feed, first in zip(lane.feeds, pairing.sources, strict=True):
+    for source, first in zip(pair.sources, aligned.sources, strict=True):
         if first:
-            yield to_gap(feed, SKIPPED, first)
+            yield to_gap(source, SKIPPED, first)
 
 
-def _oldest(lane: LaneFacts) -> Talk[datetime | None]:
-    """Return the oldest of the timestamps that the feeds begin with."""
+def _oldest(pair: PairedLogs) -> PlanSteps[datetime | None]:
+    """Return the oldest of the timestamps that the sources begin with."""
     times = []
-    for feed in lane.feeds:
-        first = yield from first_record(feed.log)
+    for source in pair.sources:
+        first = yield from first_record(source.log)
         if first.written_at is not None:
             times.append(first.written_at)
     return min(times, default=None)
 
 
-def _is_another(feed: Feed, end: AuditedEnd, goal: Log) -> bool:
-    return end.source_id != feed.log.topic_id or end.target_id not in {
-        goal.topic_id,
+def _is_another(source: SourceLog, end: AuditedEnd, target: Log) -> bool:
+    return end.source_id != source.log.topic_id or end.target_id not in {
+        target.topic_id,
         "",  # there was none, and nothing was audited of it
     }
 
 
-def _find_loss(feed: Feed, end: AuditedEnd, goal: Log) -> str | None:
-    """Return why a lane cannot go on where it was audited up to."""
-    if end.source_id != feed.log.topic_id:
+def _find_loss(source: SourceLog, end: AuditedEnd, target: Log) -> str | None:
+    """Return why a pair cannot go on where it was audited up to."""
+    if end.source_id != source.log.topic_id:
         return RENEWED.format(side="source")
-    if end.target_id not in {goal.topic_id, ""}:
+    if end.target_id not in {target.topic_id, ""}:
         return RENEWED.format(side="target")
-    for log, audited in ((feed.log, end.source_end), (goal, end.target_end)):
+    for log, audited in (
+        (source.log, end.source_end),
+        (target, end.target_end),
+    ):
         if audited > log.retained.end:
             return SHORTENED.format(side=log.side)
         if audited < log.retained.start:
@@ -437,7 +447,7 @@ timestamp of years ago must not make thousands of nights."""
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Settled:
-    """Up to where one feed is settled and copied."""
+    """Up to where one source is settled and copied."""
 
     end: int
     """Offset before which all records are settled."""
@@ -481,13 +491,15 @@ def limit_of(
     return since + max(DAY, (newest - since) / PIECES)
 
 
-def settled_of(feed: Feed, limit: datetime, latest: datetime) -> Talk[Settled]:
-    """Find out up to where a feed is settled and copied.
+def settled_of(
+    source: SourceLog, limit: datetime, latest: datetime
+) -> PlanSteps[Settled]:
+    """Find out up to where a source is settled and copied.
 
     Parameters
     ----------
-    feed
-        One of the source partitions that feed a lane.
+    source
+        One of the source partitions that feed a pair.
     limit
         Time from which records are left to later.
     latest
@@ -504,31 +516,31 @@ def settled_of(feed: Feed, limit: datetime, latest: datetime) -> Talk[Settled]:
     as that takes, and nothing would be audited any more. Then what is copied
     is taken for settled.
     """
-    first = yield from ask(FirstSince(feed.log, limit))
-    end = first.within(feed.log.retained)
+    first = yield from ask(FirstSince(source.log, limit))
+    end = first.within(source.log.retained)
     blocked = first.written_at is not None and first.written_at > latest
     if blocked:
-        end = feed.log.retained.end
-    position = feed.position
+        end = source.log.retained.end
+    position = source.position
     if position is None or position >= end:
         return Settled(
             end=end,
             position=None
             if position is None
-            else min(position, feed.log.retained.end),
+            else min(position, source.log.retained.end),
             blocked=blocked,
         )
     head = yield from ask(
         RecordAt(
-            feed.log,
-            max(position, feed.log.retained.start),
-            bool(feed.read_committed),
+            source.log,
+            max(position, source.log.retained.start),
+            bool(source.read_committed),
         )
     )
     if head.failed:
         return Settled(end=end, position=position, blocked=blocked)
-    if head.offset is None or head.offset >= feed.log.retained.end:
-        position = feed.log.retained.end
+    if head.offset is None or head.offset >= source.log.retained.end:
+        position = source.log.retained.end
         return Settled(end=end, position=position, blocked=blocked)
     return Settled(
         end=end,
@@ -540,9 +552,9 @@ def settled_of(feed: Feed, limit: datetime, latest: datetime) -> Talk[Settled]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RangeEnds:
-    """Where the ranges of a lane end."""
+    """Where the ranges of a pair end."""
 
-    pairing: Pairing
+    aligned: AlignedOffsets
     """Offsets after the last ones."""
 
     kind: Literal["idle", "sync", "timestamp"]
@@ -553,24 +565,24 @@ class RangeEnds:
 
 
 def cut_of(
-    lane: LaneFacts,
-    goal: Log,
-    start: Pairing,
+    pair: PairedLogs,
+    target: Log,
+    start: AlignedOffsets,
     settled: Sequence[Settled],
     limit: datetime,
-) -> Talk[RangeEnds | None]:
-    """Work out where the ranges of a lane end.
+) -> PlanSteps[RangeEnds | None]:
+    """Work out where the ranges of a pair end.
 
     Parameters
     ----------
-    lane
-        The lane.
-    goal
+    pair
+        The pair.
+    target
         Its target partition.
     start
         Where the ranges begin.
     settled
-        Up to where each feed is settled and copied.
+        Up to where each source is settled and copied.
     limit
         Time from which records are left to later.
 
@@ -596,42 +608,42 @@ def cut_of(
     feed the target, the cut goes through what it should leave whole, and what
     is unmatched at it is carried to the next night.
     """
-    if _rests(lane, start, settled):
-        ends = tuple(feed.log.retained.end for feed in lane.feeds)
-        whole = Pairing(sources=ends, target=goal.retained.end)
-        return RangeEnds(pairing=whole, kind="idle", at=limit)
+    if _rests(pair, start, settled):
+        ends = tuple(source.log.retained.end for source in pair.sources)
+        whole = AlignedOffsets(sources=ends, target=target.retained.end)
+        return RangeEnds(aligned=whole, kind="idle", at=limit)
     at = min(
         (s.waiting_since for s in settled if s.waiting_since is not None),
         default=limit,
     )
     at = min(at, limit)
-    pair = _find_sync(lane, goal, start, settled)
-    if pair is not None:
-        return RangeEnds(pairing=pair, kind="sync", at=at)
+    sync = _find_sync(pair, target, start, settled)
+    if sync is not None:
+        return RangeEnds(aligned=sync, kind="sync", at=at)
     waiting = any(
         s.copied > first
         for s, first in zip(settled, start.sources, strict=True)
     )
-    if not lane.timestamps or any(map(_hides_its_time, settled)):
-        stay = RangeEnds(pairing=start, kind="timestamp", at=at)
+    if not pair.timestamps or any(map(_hides_its_time, settled)):
+        stay = RangeEnds(aligned=start, kind="timestamp", at=at)
         return None if waiting else stay
-    timed = yield from _cut_by_time(lane, goal, start, settled, at)
+    timed = yield from _cut_by_time(pair, target, start, settled, at)
     moved = timed.sources != start.sources
     if waiting and not moved and any(s.blocked for s in settled):
         return None
-    return RangeEnds(pairing=timed, kind="timestamp", at=at)
+    return RangeEnds(aligned=timed, kind="timestamp", at=at)
 
 
 def _rests(
-    lane: LaneFacts, start: Pairing, settled: Sequence[Settled]
+    pair: PairedLogs, start: AlignedOffsets, settled: Sequence[Settled]
 ) -> bool:
     """Tell whether nothing was written lately and all of it was copied."""
     return all(
-        feed.steady
-        and found.end == feed.log.retained.end
-        and max(found.position or 0, first) >= feed.log.retained.end
-        for feed, found, first in zip(
-            lane.feeds, settled, start.sources, strict=True
+        source.steady
+        and found.end == source.log.retained.end
+        and max(found.position or 0, first) >= source.log.retained.end
+        for source, found, first in zip(
+            pair.sources, settled, start.sources, strict=True
         )
     )
 
@@ -646,34 +658,34 @@ def _hides_its_time(settled: Settled) -> bool:
 
 
 def _find_sync(
-    lane: LaneFacts,
-    goal: Log,
-    start: Pairing,
+    pair: PairedLogs,
+    target: Log,
+    start: AlignedOffsets,
     settled: Sequence[Settled],
-) -> Pairing | None:
-    if len(lane.feeds) != 1:
+) -> AlignedOffsets | None:
+    if len(pair.sources) != 1:
         return None
     first, copied = start.sources[0], settled[0].copied
-    pair = newest_sync(
-        lane.feeds[0].syncs,
+    sync = newest_sync(
+        pair.sources[0].syncs,
         (first, start.target),
-        (copied - 1, goal.retained.end - 1),
+        (copied - 1, target.retained.end - 1),
     )
-    if pair is None:
+    if sync is None:
         return None
-    # That record itself is on both sides of the pair, so it comes along.
-    after = Pairing(sources=(pair[0] + 1,), target=pair[1] + 1)
+    # That record itself is on both sides of the sync, so it comes along.
+    after = AlignedOffsets(sources=(sync[0] + 1,), target=sync[1] + 1)
     left, taken = copied - after.sources[0], after.sources[0] - first
-    return None if lane.timestamps and left > taken else after
+    return None if pair.timestamps and left > taken else after
 
 
 def _cut_by_time(
-    lane: LaneFacts,
-    goal: Log,
-    start: Pairing,
+    pair: PairedLogs,
+    target: Log,
+    start: AlignedOffsets,
     settled: Sequence[Settled],
     at: datetime,
-) -> Talk[Pairing]:
+) -> PlanSteps[AlignedOffsets]:
     """Return the first records that are not older than a time.
 
     Notes
@@ -683,15 +695,15 @@ def _cut_by_time(
     records, and nothing is cut: it is where time goes on.
     """
     sources, before = [], True
-    for feed, found, first in zip(
-        lane.feeds, settled, start.sources, strict=True
+    for source, found, first in zip(
+        pair.sources, settled, start.sources, strict=True
     ):
-        since = yield from ask(FirstSince(feed.log, at))
-        offset = since.within(feed.log.retained)
+        since = yield from ask(FirstSince(source.log, at))
+        offset = since.within(source.log.retained)
         before = before and offset < first
         sources.append(max(first, min(offset, found.copied)))
-    since = yield from ask(FirstSince(goal, at))
-    target = since.within(goal.retained)
-    if before or target < start.target:
+    since = yield from ask(FirstSince(target, at))
+    target_end = since.within(target.retained)
+    if before or target_end < start.target:
         return start
-    return Pairing(sources=tuple(sources), target=target)
+    return AlignedOffsets(sources=tuple(sources), target=target_end)

@@ -1,26 +1,26 @@
-"""What an ad hoc audit compares of one lane."""
+"""What an ad hoc audit compares of one pair."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from .facts import (
     FirstSince,
-    LaneFacts,
     Log,
-    Talk,
+    PairedLogs,
+    PlanSteps,
     ask,
     newest_sync,
     oldest_sync,
 )
 from .nightly import NOWHERE
-from .plan import AuditSpan, Lane, TimeWindow
+from .plan import NOTHING, AuditSpan, PartitionPair, TimeWindow
 from .ranges import (
-    Pairing,
+    AlignedOffsets,
     PlanningOutcome,
     first_record,
     later,
     to_gap,
-    to_lane,
+    to_pair,
 )
 
 __all__ = ["AdHoc", "plan_window"]
@@ -39,7 +39,7 @@ UNTIMED = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AdHoc:
-    """What is the same for all lanes of an ad hoc audit."""
+    """What is the same for all pairs of an ad hoc audit."""
 
     now: datetime
     """When it is planned."""
@@ -51,8 +51,8 @@ class AdHoc:
     """By how much records may be out of time order."""
 
 
-def plan_window(lane: LaneFacts, adhoc: AdHoc) -> Talk[PlanningOutcome]:
-    """Work out what an ad hoc audit compares of one lane.
+def plan_window(pair: PairedLogs, adhoc: AdHoc) -> PlanSteps[PlanningOutcome]:
+    """Work out what an ad hoc audit compares of one pair.
 
     Notes
     -----
@@ -65,9 +65,9 @@ def plan_window(lane: LaneFacts, adhoc: AdHoc) -> Talk[PlanningOutcome]:
     found there. Then the ranges go from the last sync before it to the first
     one behind it, and all records in them are compared.
     """
-    logs = [feed.log for feed in lane.feeds]
-    if lane.goal is not None and lane.timestamps:
-        logs.append(lane.goal)
+    logs = [source.log for source in pair.sources]
+    if pair.target is not None and pair.timestamps:
+        logs.append(pair.target)
     spans, expired = [], None
     for log in logs:
         spans.append((yield from _span(log, adhoc)))
@@ -79,60 +79,64 @@ def plan_window(lane: LaneFacts, adhoc: AdHoc) -> Talk[PlanningOutcome]:
         reason = EXPIRED.format(
             side=expired.side, start=expired.retained.start
         )
-        return _give_up(lane, reason)
-    sources = spans[: len(lane.feeds)]
-    if lane.goal is None:
-        return _untold(lane, sources)
-    if lane.timestamps:
-        return PlanningOutcome(lane=_to_lane(lane, sources, spans[-1]))
-    found = _by_syncs(lane, lane.goal, sources[0])
+        return _give_up(pair, reason)
+    sources = spans[: len(pair.sources)]
+    if pair.target is None:
+        return _missing_target(pair, sources)
+    if pair.timestamps:
+        return PlanningOutcome(pair=_to_pair(pair, sources, spans[-1]))
+    found = _by_syncs(pair, pair.target, sources[0])
     if found is None:
-        return _give_up(lane, UNTIMED)
+        return _give_up(pair, UNTIMED)
     source, target = found
-    return PlanningOutcome(lane=_to_lane(lane, [source], target))
+    return PlanningOutcome(pair=_to_pair(pair, [source], target))
 
 
-def _give_up(lane: LaneFacts, reason: str) -> PlanningOutcome:
+def _give_up(pair: PairedLogs, reason: str) -> PlanningOutcome:
     return PlanningOutcome(
-        unverifiable=tuple(to_gap(feed, reason) for feed in lane.feeds)
+        unverifiable=tuple(to_gap(source, reason) for source in pair.sources)
     )
 
 
-def _to_lane(
-    lane: LaneFacts, spans: list[AuditSpan], target: AuditSpan
-) -> Lane:
-    return to_lane(
-        lane,
-        Pairing(sources=tuple(s.start for s in spans), target=target.start),
-        Pairing(sources=tuple(s.end for s in spans), target=target.end),
-        positions=[feed.position for feed in lane.feeds],
+def _to_pair(
+    pair: PairedLogs, spans: list[AuditSpan], target: AuditSpan
+) -> PartitionPair:
+    return to_pair(
+        pair,
+        AlignedOffsets(
+            sources=tuple(s.start for s in spans), target=target.start
+        ),
+        AlignedOffsets(sources=tuple(s.end for s in spans), target=target.end),
+        positions=[source.position for source in pair.sources],
         cut="window",
     )
 
 
-def _untold(lane: LaneFacts, spans: list[AuditSpan]) -> PlanningOutcome:
+def _missing_target(
+    pair: PairedLogs, spans: list[AuditSpan]
+) -> PlanningOutcome:
     gaps, read = [], []
-    for feed, span in zip(lane.feeds, spans, strict=True):
-        end = max(span.start, min(span.end, feed.position or 0))
+    for source, span in zip(pair.sources, spans, strict=True):
+        end = max(span.start, min(span.end, source.position or 0))
         read.append(AuditSpan(span.start, end))
         if end < span.end:
-            reason = NOWHERE.format(cluster=lane.cluster)
-            gaps.append(to_gap(feed, reason, span.end - end))
+            reason = NOWHERE.format(cluster=pair.cluster)
+            gaps.append(to_gap(source, reason, span.end - end))
     found = any(map(len, read))
     return PlanningOutcome(
-        lane=_to_lane(lane, read, AuditSpan(0, 0)) if found else None,
+        pair=_to_pair(pair, read, NOTHING) if found else None,
         unverifiable=tuple(gaps),
     )
 
 
-def _span(log: Log, adhoc: AdHoc) -> Talk[AuditSpan]:
+def _span(log: Log, adhoc: AdHoc) -> PlanSteps[AuditSpan]:
     first = yield from ask(FirstSince(log, adhoc.window.start))
     end = later(adhoc.window.end, adhoc.slack)
     last = yield from ask(FirstSince(log, end))
     return AuditSpan(first.within(log.retained), last.within(log.retained))
 
 
-def _has_expired(log: Log, adhoc: AdHoc) -> Talk[bool]:
+def _has_expired(log: Log, adhoc: AdHoc) -> PlanSteps[bool]:
     """Tell whether records of the window may no longer be there."""
     if not log.retained.start:
         return False
@@ -147,22 +151,22 @@ def _keeps(logs: list[Log], adhoc: AdHoc) -> bool:
 
 
 def _by_syncs(
-    lane: LaneFacts, goal: Log, span: AuditSpan
+    pair: PairedLogs, target: Log, span: AuditSpan
 ) -> tuple[AuditSpan, AuditSpan] | None:
     """Return the ranges between two syncs around a span of the source."""
-    if len(lane.feeds) != 1:
+    if len(pair.sources) != 1:
         return None
-    feed, end = lane.feeds[0], goal.retained.end
-    whole = not feed.log.retained.start and not goal.retained.start
-    least = (feed.log.retained.start, goal.retained.start)
-    first = newest_sync(feed.syncs, least, (span.start, end))
-    if first is None and whole and lane.starts_at_end is False:
+    source, end = pair.sources[0], target.retained.end
+    whole = not source.log.retained.start and not target.retained.start
+    least = (source.log.retained.start, target.retained.start)
+    first = newest_sync(source.syncs, least, (span.start, end))
+    if first is None and whole and pair.starts_at_end is False:
         first = (0, 0)
     if first is None:
         return None
-    last = oldest_sync(feed.syncs, (max(span.end, first[0]), first[1]))
+    last = oldest_sync(source.syncs, (max(span.end, first[0]), first[1]))
     if last is None or last[1] > end:
-        if not feed.at_rest:
+        if not source.at_rest:
             return None
-        last = (feed.log.retained.end, end)
+        last = (source.log.retained.end, end)
     return AuditSpan(first[0], last[0]), AuditSpan(first[1], last[1])

@@ -9,7 +9,6 @@ from .topics import TopicsObservation
 
 __all__ = [
     "CONFIG_DRIFTS",
-    "METRICS",
     "MISSING_TOPICS",
     "PARTITION_MISMATCHES",
     "config_figures",
@@ -42,7 +41,8 @@ CONFIG_DRIFTS = gauge(
     "Properties that matter and should be alike on both sides by now",
 )
 
-METRICS = (MISSING_TOPICS, PARTITION_MISMATCHES, CONFIG_DRIFTS)
+TOPICS_METRICS = (MISSING_TOPICS, PARTITION_MISMATCHES)
+CONFIGS_METRICS = (CONFIG_DRIFTS,)
 
 
 def topic_figures(seen: TopicsObservation, _: datetime) -> Iterator[Sample]:

@@ -12,6 +12,7 @@ from typing import IO
 
 from ...domain.audit.result import AuditResult
 from ...exceptions import AuditError
+from ...secrets import HIDDEN
 from ...state.audits import read_audit
 
 __all__ = [
@@ -34,8 +35,6 @@ READ = 64 * 1024
 
 STOP_SECONDS = 7.0
 """A little longer than the guard takes to kill what does not stop."""
-
-HIDDEN = "**********"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,15 +6,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import Window as SparkWindow
 from pyspark.sql import functions as sf
 
-from mirrorwatch.domain.audit.plan import Lane
+from mirrorwatch.domain.audit.plan import PartitionPair
 
-from ..digest.digest import LANE
+from ..digest.digest import PAIR
 from ..digest.records import NAMES, name, small_table
 
 __all__ = ["HASH", "PLACE", "bounds", "paired", "positions"]
 
 
-HASH = (*LANE, "h1", "h2")
+HASH = (*PAIR, "h1", "h2")
 """What two copies of a record have in common."""
 
 _OWN: tuple[str, ...] = ("origin", "topic", "offset", "timestamp", "bytes")
@@ -42,7 +42,7 @@ def paired(source: DataFrame, target: DataFrame) -> DataFrame:
     Copies are numbered by offset on each side, and number n is paired with
     number n. So of three copies of two records the last one is left, and one
     dropped record is left of two that were equal; a join by checksum alone
-    would pair all with all. Aborted ones come last: of an aborted record and
+    would match all with all. Aborted ones come last: of an aborted record and
     the same one sent again, a copy is that of the second.
     """
     return _numbered(source, "s").join(
@@ -61,24 +61,26 @@ def _numbered(records: DataFrame, side: str) -> DataFrame:
     )
 
 
-PLACE = (*LANE, "origin", "topic")
-"""One of the source partitions that feed a lane."""
+PLACE = (*PAIR, "origin", "topic")
+"""One of the source partitions that feed a pair."""
 
 _POSITIONS = f"{NAMES}, origin string, topic string, position bigint, "
 _POSITIONS += "oldest bigint, decided bigint"
 
 
-def positions(session: SparkSession, lanes: Sequence[Lane]) -> DataFrame:
+def positions(
+    session: SparkSession, pairs: Sequence[PartitionPair]
+) -> DataFrame:
     """Return the mirror's position in every source partition, if known, and
     between which offsets it can be told what was aborted.
     """
     rows = [
         (
-            *(*name(lane), source.flow, source.topic, source.position),
+            *(*name(pair), source.flow, source.topic, source.position),
             *(source.retained.start, source.decided),
         )
-        for lane in lanes
-        for source in lane.sources
+        for pair in pairs
+        for source in pair.sources
     ]
     return small_table(session, rows, _POSITIONS)
 

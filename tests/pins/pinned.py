@@ -1,0 +1,92 @@
+"""Pinned documents: what leaves the process, as files.
+
+A sentence is kept apart from what it is about: it may be put better, while
+names, numbers and times stay. `NAME.json` holds the facts, with a mark where
+a sentence is, and `NAME.sentences.json` the sentences, by their place.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+__all__ = ["DATA", "facts", "keep", "pinned", "plain", "sentences", "write"]
+
+DATA = Path(__file__).parents[1] / "data" / "pins"
+
+MARK = "<sentence>"
+
+ALWAYS = frozenset({"reason", "runbook", "text", "title", "error"})
+"""Keys whose text is a sentence however short, or is made from one."""
+
+WORDS = 3
+"""From how many words on a text is a sentence: names and states have less."""
+
+
+def plain(document: Any) -> Any:
+    """Return a document as a reader of its JSON gets it, of any release."""
+    return json.loads(json.dumps(document), object_hook=_of_any_release)
+
+
+def facts(document: Any, key: str = "") -> Any:
+    """Return a document without its sentences."""
+    match document:
+        case dict():
+            return {k: facts(v, k) for k, v in document.items()}
+        case list():
+            return [facts(item, key) for item in document]
+        case str() if _is_sentence(key, document):
+            return MARK
+        case _:
+            return document
+
+
+def sentences(document: Any) -> dict[str, str]:
+    """Return the sentences of a document by their places."""
+    return dict(_find(document, "", ""))
+
+
+def pinned(name: str) -> Any:
+    """Return a pinned document."""
+    return json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def write(name: str, document: Any) -> None:
+    """Pin a document; its sentences apart, if it has any."""
+    document = plain(document)
+    found = sentences(document)
+    keep(name, facts(document))
+    if found:
+        keep(f"{name}.sentences", found)
+
+
+def keep(name: str, document: Any) -> None:
+    """Write a document as it is."""
+    file = DATA / f"{name}.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(document, indent=1, ensure_ascii=False)
+    file.write_text(f"{text}\n", encoding="utf-8")
+
+
+def _of_any_release(document: dict[str, Any]) -> dict[str, Any]:
+    if isinstance(document.get("version"), str):
+        document["version"] = "<version>"
+    return document
+
+
+def _find(document: Any, place: str, key: str) -> Iterator[tuple[str, str]]:
+    match document:
+        case Mapping():
+            for k, value in document.items():
+                yield from _find(value, f"{place}/{k}", k)
+        case list():
+            for n, item in enumerate(document):
+                yield from _find(item, f"{place}/{n}", key)
+        case str() if _is_sentence(key, document):
+            yield place, document
+        case _:
+            pass
+
+
+def _is_sentence(key: str, text: str) -> bool:
+    return bool(text) and (key in ALWAYS or len(text.split()) >= WORDS)

@@ -1,0 +1,56 @@
+"""Names of secrets: one list for logs, configuration and promotion."""
+
+import pytest
+
+from mirrorwatch.secrets import smells_secret
+
+LOGS = (
+    *("password", "passwd", "sasl.password", "client_secret", "TOKEN"),
+    *("credentials", "Authorization", "authorisation", "api_key", "api.key"),
+    *("apikey", "api-key", "private", "sasl.jaas.config", "ssl.key.pem"),
+    *("key_pem", "key.pem", "Set-Cookie"),
+)
+"""Words that logs hide."""
+
+CONFIGURATION = (
+    *("sasl.pasword", "sasl.password", "PASSWD", "token", "sasl.jaas.config"),
+    *("ssl.key.location", "ssl.keystore.location", "sasl.kerberos.keytab"),
+    *("ssl.certificate.pem", "ssl_ca_pem", "sasl.oauthbearer.client.secret"),
+    *("credential", "keyfile", "monkey"),
+)
+"""Words that hide the value of a setting."""
+
+PROMOTION = (
+    *("pasword", "passwort", "secrets", "tokens", "X-Auth-Token"),
+    *("credentials", "authorization", "apikey", "api-key", "X-Api-Key"),
+    *("app_key", "integrationKey", "integration-key", "routing_key"),
+    *("serviceKey", "service_key", "userKey", "private-key", "access_key"),
+)
+"""Words that hide parts of dashboards and rules."""
+
+
+@pytest.mark.parametrize("name", sorted({*LOGS, *CONFIGURATION, *PROMOTION}))
+def test_what_one_part_hides_every_part_hides(name: str) -> None:
+    for each in (name, name.upper(), f"old.{name}", f"{name}_2"):
+        assert smells_secret(each)
+        assert smells_secret(each, in_data=True)
+
+
+@pytest.mark.parametrize("name", ["key", "keys", "tagKey", "field_keys"])
+def test_the_key_of_data_is_no_secret_but_that_of_a_setting_may_be(
+    name: str,
+) -> None:
+    assert smells_secret(name)
+    assert not smells_secret(name, in_data=True)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("bootstrap.servers", "sasl.username", "topic", "listen", "error"),
+        *("partition", "Content-Type", "temperature", "url", "compass"),
+    ],
+)
+def test_other_names_are_shown(name: str) -> None:
+    assert not smells_secret(name)
+    assert not smells_secret(name, in_data=True)
