@@ -16,7 +16,8 @@ from ..domain.checkpoints import (
 )
 from ..domain.topics import Naming
 from ..exceptions import SourceDeniedError, SourceError
-from ..kafka.admin import TIMEOUT, Cluster
+from ..kafka.admin import Cluster
+from ..kafka.errors import TIMEOUT
 from ..threads import Latest
 from .mirror_state import MirrorState
 
@@ -44,7 +45,7 @@ NO_TOPIC = "The mirror's checkpoints topic does not exist"
 
 
 class CheckpointsWorker:
-    """Asks for the groups of one flow, and tells the tick.
+    """Asks for the groups of one flow, and reports to the tick.
 
     Parameters
     ----------
@@ -155,12 +156,12 @@ class CheckpointsWorker:
 
         futures = self._source.call(ask, "DESCRIBE on consumer groups")
         return {
-            (group, place.topic, place.partition): place.offset
+            (group, found.topic, found.partition): found.offset
             for group, future in futures.items()
-            for place in self._source.wait(
+            for found in self._source.wait(
                 future, f"DESCRIBE on group {group}"
             ).topic_partitions
-            if place.offset >= 0
+            if found.offset >= 0
         }
 
     def _read(self, committed: dict[GroupPlace, int]) -> list[GroupOffsets]:

@@ -17,7 +17,7 @@ from ..kafka.reader import OffsetConsumer, PartitionEnd
 from .mirror_state import MirrorState
 from .tasks import TaskFacts, TasksState
 
-__all__ = ["FailedTaskInspector"]
+__all__ = ["FailedTaskWorker"]
 
 
 Limit = tuple[int, str]
@@ -159,7 +159,7 @@ MAX_REQUEST = 1024 * 1024
 Key = tuple[str, int, datetime]
 
 
-class FailedTaskInspector:
+class FailedTaskWorker:
     """Inspects failed tasks of one flow, one after the other.
 
     Parameters
@@ -279,27 +279,27 @@ class FailedTaskInspector:
     def _search(
         self, assignment: Assignment, connector: Connector
     ) -> RecordSearch:
-        places = assignment.partitions
+        partitions = assignment.partitions
         self._obstacle = ""
         committed = self._positions.all_committed()
         syncs = self._positions.all_syncs()
-        ends = read_ends(self._source, places)
-        starts = read_starts(self._source, places)
-        if hidden := places - ends.keys():
+        ends = read_ends(self._source, partitions)
+        starts = read_starts(self._source, partitions)
+        if hidden := partitions - ends.keys():
             self._obstacle = (
                 f"{len(hidden)} of its partitions could not be read at "
                 f"{self._source.alias}: either they have no leader, or the "
                 f"agent lacks READ on {name_partitions(hidden, 1)}"
             )
         at = {}
-        for place in places & ends.keys() & starts.keys():
-            known = [starts[place]]
-            if place in committed:
-                known.append(committed[place].position or 0)
-            if place in syncs:
-                known.append(syncs[place].upstream + 1)
-            if max(known) < ends[place]:
-                at[place] = max(known)
+        for partition in partitions & ends.keys() & starts.keys():
+            known = [starts[partition]]
+            if partition in committed:
+                known.append(committed[partition].position or 0)
+            if partition in syncs:
+                known.append(syncs[partition].upstream + 1)
+            if max(known) < ends[partition]:
+                at[partition] = max(known)
         return RecordSearch(
             self._properties,
             cluster=self._source.alias,

@@ -31,11 +31,11 @@ from ..threads import Latest
 from .mirror_state import MirrorState
 
 __all__ = [
-    "ConfigReader",
     "ConfigSettings",
+    "ConfigsWorker",
     "FlowConfigs",
-    "Parity",
     "ParitySettings",
+    "ParitySource",
 ]
 
 
@@ -73,7 +73,7 @@ class TopicsOnBothSides:
     target: ClusterView
 
 
-class Parity:
+class ParitySource:
     """Compares topics at each survey, and reports what is not alike.
 
     Parameters
@@ -257,7 +257,7 @@ class ConfigSettings:
     """What the mirror is given beyond its interval."""
 
 
-class ConfigReader:
+class ConfigsWorker:
     """Reads configurations, and asks for topics that are missed by name.
 
     Parameters
@@ -286,7 +286,7 @@ class ConfigReader:
         flow: Flow,
         source: Cluster,
         target: Cluster,
-        parity: Parity,
+        parity: ParitySource,
         configs: Latest[FlowConfigs],
         store: StandingStore,
         settings: ConfigSettings,
@@ -349,7 +349,7 @@ class ConfigReader:
         """Do nothing: what is known is written down."""
 
     def _read_new(self, here: list[str], there: list[str]) -> bool:
-        """Read what came since; tell whether something did."""
+        """Read what came since; return whether something did."""
         known, denied = self._configs.get(), self._denied
         new_here = [
             t

@@ -19,7 +19,7 @@ from ..threads import Latest
 from .canary.encoding import SCHEMA, Avro, is_same_schema
 from .http import HttpAddress, open_client, tell_failure
 
-__all__ = ["Registrar", "Registry"]
+__all__ = ["Registry", "SchemaWorker"]
 
 PATIENCE_SECONDS = 3.0
 """A registry answers from memory; one that needs longer is in trouble, and
@@ -203,7 +203,7 @@ PROVED = 600.0
 would have to be deleted to change."""
 
 
-class Registrar:
+class SchemaWorker:
     """Registers the probe's schema at the source, and looks at the target.
 
     Parameters

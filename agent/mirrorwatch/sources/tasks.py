@@ -259,7 +259,7 @@ class TasksSource:
     ) -> Iterator[MirrorTask]:
         roles = self._roles()
         counts = self._positions.task_counts()
-        told = set()
+        found = set()
         for state in states:
             number, key = state.task, (state.connector, state.task)
             if state.state is None:
@@ -268,7 +268,7 @@ class TasksSource:
                 state.connector, number + 1
             ):
                 continue
-            told.add(key)
+            found.add(key)
             yield MirrorTask(
                 connector=state.connector,
                 role=roles.get(state.connector, "neighbour"),
@@ -283,8 +283,8 @@ class TasksSource:
         if not states:
             return
         for given in self._positions.assignments():
-            # Nobody has begun to run it.
-            if (given.connector, given.task) not in told:
+            # No worker has begun to run it.
+            if (given.connector, given.task) not in found:
                 yield MirrorTask(
                     connector=given.connector,
                     role="source",
@@ -338,16 +338,16 @@ class UnassignedPartitions:
         given = frozenset().union(*(a.partitions for a in assignments))
         # Nearly all are given, so the patterns are asked about few.
         self._missed_since = {
-            place: self._missed_since.get(place, view.at)
-            for place in view.partitions()
-            if place not in given
-            and any(c.selection.matches(place[0]) for c in connectors)
+            partition: self._missed_since.get(partition, view.at)
+            for partition in view.partitions()
+            if partition not in given
+            and any(c.selection.matches(partition[0]) for c in connectors)
         }
         patience = LOOKS * max(c.refresh for c in connectors)
         self._state.unassigned.set(
             frozenset(
-                place
-                for place, since in self._missed_since.items()
+                partition
+                for partition, since in self._missed_since.items()
                 if view.at - since > patience
             )
         )

@@ -81,20 +81,20 @@ class AuditReports:
 
 def _latest(report: Report | None) -> str:
     seen = () if report is None else report.observations
-    told = [
+    reports = [
         (audit.night.ended_at, audit.report)
         for audit in seen
         if isinstance(audit, AuditObservation)
         and audit.night is not None
         and audit.report is not None
     ]
-    if not told:
+    if not reports:
         raise WebError("No audit has left a report yet")
-    return max(told)[1]
+    return max(reports)[1]
 
 
 NIGHTS = 14
-"""Newest runs that are told: two weeks, if one runs a night."""
+"""Newest runs that are listed: two weeks, if one runs a night."""
 
 Version = tuple[int, int, str]
 """Time of the last change, size and name of a run."""

@@ -41,7 +41,7 @@ __all__ = [
 
 TICKS = 3
 """Ticks that may be missed: one can be slow, two in a row are an accident,
-three mean that nobody is watching."""
+three mean that the agent hangs."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -220,7 +220,7 @@ def _evidence(evidence: Evidence) -> dict[str, Any]:
 def _canary(
     flow: str, observations: Iterable[Observation], recent: Bucket | None
 ) -> dict[str, Any] | None:
-    """Return the canary's books, `None` if it was not seen."""
+    """Return what the canary counts, `None` if it was not seen."""
     for seen in canaries(observations):
         if seen.flow == flow:
             return {
@@ -376,7 +376,7 @@ def _counts(found: Mapping[str, int]) -> dict[str, int]:
 
 
 MOST_TOPICS_COMPARED = 100
-"""Listed of each kind; how many there are is told beside them."""
+"""Listed of each kind; their number is beside them."""
 
 
 def parity_document(seen: TopicsObservation) -> dict[str, Any]:
@@ -385,7 +385,7 @@ def parity_document(seen: TopicsObservation) -> dict[str, Any]:
     Parameters
     ----------
     seen
-        What both sides told.
+        What both sides answered.
     """
     late, divided = set(seen.late), set(seen.divided)
     missing = sorted(seen.missing, key=lambda m: (m.since, m.topic))
@@ -433,7 +433,7 @@ def configs_document(seen: ConfigsObservation) -> dict[str, Any]:
     Parameters
     ----------
     seen
-        What both sides told.
+        What both sides answered.
     """
     due = set(seen.due)
     drifts = sorted(seen.drifts, key=lambda d: (d not in due, d.topic))
@@ -485,7 +485,7 @@ def tasks_document(seen: TasksObservation) -> dict[str, Any]:
     Parameters
     ----------
     seen
-        What Connect told.
+        What Connect answered.
     """
     stopped = {(s.connector, s.task): s for s in seen.stopped}
     tasks = sorted(seen.tasks, key=_order)
@@ -547,9 +547,9 @@ def _names(partitions: Iterable[tuple[str, int]]) -> str:
 
 
 def _of(
-    kind: type[Any], tell: Callable[[Any], dict[str, Any]]
+    kind: type[Any], render: Callable[[Any], dict[str, Any]]
 ) -> Callable[[Observation], dict[str, Any] | None]:
-    return lambda seen: tell(seen) if isinstance(seen, kind) else None
+    return lambda seen: render(seen) if isinstance(seen, kind) else None
 
 
 PARTS: Mapping[str, Callable[[Observation], dict[str, Any] | None]] = {
@@ -558,7 +558,7 @@ PARTS: Mapping[str, Callable[[Observation], dict[str, Any] | None]] = {
     "configs": _of(ConfigsObservation, configs_document),
     "audit": _of(AuditObservation, audit_document),
 }
-"""Each tells one kind of observation, and nothing of the others."""
+"""Each renders one kind of observation, and nothing of the others."""
 
 
 def details_document(
@@ -567,7 +567,7 @@ def details_document(
     freshness: Freshness,
     now: datetime,
 ) -> dict[str, Any]:
-    """Return what stands behind the verdicts that compare and list.
+    """Return what is behind the verdicts that compare and list.
 
     Parameters
     ----------
@@ -610,8 +610,8 @@ def _flow_details(report: Report, flow: Flow) -> dict[str, Any]:
     }
     for seen in report.observations:
         if seen.flow == flow.name:
-            for name, tell in PARTS.items():
-                found[name] = tell(seen) or found[name]
+            for name, render in PARTS.items():
+                found[name] = render(seen) or found[name]
     return found
 
 

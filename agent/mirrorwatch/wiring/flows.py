@@ -17,7 +17,7 @@ from ..kafka.offsets import EndOffsets
 from ..ports import InternalTopic, Worker
 from ..sources.canary.encoding import Avro
 from ..sources.canary.source import CanarySettings, CanarySource, CanaryState
-from ..sources.canary.surveyor import CanarySurveyor, ProbeSettler
+from ..sources.canary.surveyor import CanarySurveyWorker, ProbeSettler
 from ..sources.canary.worker import CanaryWorker
 from ..sources.checkpoints import CheckpointsWorker
 from ..sources.connect import (
@@ -26,7 +26,7 @@ from ..sources.connect import (
     ConnectWorker,
     TaskRestarter,
 )
-from ..sources.failed_tasks import FailedTaskInspector
+from ..sources.failed_tasks import FailedTaskWorker
 from ..sources.heartbeats import HeartbeatsSource
 from ..sources.jmx.readers import (
     JmxAddress,
@@ -40,16 +40,16 @@ from ..sources.lag import LagWorker
 from ..sources.latency import LatencySource
 from ..sources.mirror_state import MirrorState
 from ..sources.parity import (
-    ConfigReader,
     ConfigSettings,
-    Parity,
+    ConfigsWorker,
     ParitySettings,
+    ParitySource,
 )
 from ..sources.position import PositionWorker
-from ..sources.registry import Registrar, Registry
+from ..sources.registry import Registry, SchemaWorker
 from ..sources.skips import RangeExaminer, SkipsWorker
 from ..sources.survey import SurveyedFlow, SurveyWorker
-from ..sources.tail import Route, Tail
+from ..sources.tail import Route, TailWorker
 from ..sources.tasks import (
     TaskFacts,
     TasksSource,
@@ -99,7 +99,7 @@ def wire_canary(parts: FlowParts, around: WiringContext) -> WiredParts:
             if alias in around.registries
         }
         registrars.append(
-            Registrar(
+            SchemaWorker(
                 flow=flow.name,
                 topic=settings.topic,
                 encoding=encoding,
@@ -115,7 +115,7 @@ def wire_canary(parts: FlowParts, around: WiringContext) -> WiredParts:
         run=store.run,
         clock=around.clock,
     )
-    surveyor = CanarySurveyor(
+    surveyor = CanarySurveyWorker(
         settings=settings,
         source=around.clusters[flow.source],
         target=around.clusters[flow.target],
@@ -182,7 +182,7 @@ an answer likelier."""
 
 
 def wire_jmx(flows: Iterable[FlowParts], around: WiringContext) -> WiredParts:
-    """Wire what reads the mirrors' figures, each process once.
+    """Wire what reads the mirrors' JMX metrics, each process once.
 
     Raises
     ------
@@ -296,7 +296,7 @@ def wire_parity(parts: FlowParts, around: WiringContext) -> WiredParts:
         Raised if the state file cannot be used.
     """
     flow, limits = parts.config, parts.config.limits
-    parity = Parity(
+    parity = ParitySource(
         flow=flow.flow,
         carriage=parts.carriage,
         positions=parts.positions,
@@ -308,7 +308,7 @@ def wire_parity(parts: FlowParts, around: WiringContext) -> WiredParts:
         interval=around.interval,
     )
     parts.readers.append(parity)
-    reader = ConfigReader(
+    reader = ConfigsWorker(
         flow=flow.flow,
         source=around.clusters[flow.source],
         target=around.clusters[flow.target],
@@ -325,7 +325,7 @@ def wire_parity(parts: FlowParts, around: WiringContext) -> WiredParts:
 def wire_position(parts: FlowParts, around: WiringContext) -> WiredParts:
     """Wire what finds resets of a flow's positions.
 
-    Its lag must have been wired before: that reads the records which tell
+    Its lag must have been wired before: that reads the records which show
     whether data waits.
 
     Raises
@@ -372,9 +372,9 @@ class _Tails:
 
     def __call__(self) -> Mapping[TopicPartition, int]:
         return {
-            place: offset
+            partition: offset
             for watch in self._watches
-            for place, offset in watch.empty_until().items()
+            for partition, offset in watch.empty_until().items()
         }
 
 
@@ -396,7 +396,7 @@ def wire_signs(parts: FlowParts, around: WiringContext) -> WiredParts:
 
 
 def wire_skips(parts: FlowParts, around: WiringContext) -> WiredParts:
-    """Wire what keeps the books of a flow.
+    """Wire what finds skipped and duplicated records of a flow.
 
     Raises
     ------
@@ -472,7 +472,7 @@ def wire_tails(
             routes.setdefault(alias, []).append(route)
     return WiredParts(
         workers=tuple(
-            Tail(
+            TailWorker(
                 cluster=around.clusters[alias],
                 properties=around.properties[alias],
                 routes=of_cluster,
@@ -511,7 +511,7 @@ def wire_tasks(parts: FlowParts, around: WiringContext) -> WiredParts:
         has_rest=flow.mirror.connect is not None,
     )
     parts.readers.append(UnassignedPartitions(positions, state))
-    inspector = FailedTaskInspector(
+    inspector = FailedTaskWorker(
         flow=flow.name,
         source=around.clusters[flow.source],
         target=around.clusters[flow.target],

@@ -16,7 +16,7 @@ from mirrorwatch.domain.topics import (
     Selection,
 )
 from mirrorwatch.sources.mirror_state import MirrorState
-from mirrorwatch.sources.parity import Parity, ParitySettings
+from mirrorwatch.sources.parity import ParitySettings, ParitySource
 from mirrorwatch.state import Database
 from mirrorwatch.state.documents import StandingStore
 from tests.support.builders import NOON
@@ -83,7 +83,7 @@ class World:
         )
 
     def start(self) -> None:
-        self.parity = Parity(
+        self.parity = ParitySource(
             flow=FLOW,
             carriage=self.carriage,
             positions=self.positions,

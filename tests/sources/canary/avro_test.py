@@ -25,8 +25,8 @@ from mirrorwatch.sources.registry import (
     AGAIN,
     PROVED,
     WAITING,
-    Registrar,
     Registry,
+    SchemaWorker,
 )
 from mirrorwatch.threads import Latest
 from tests.support.builders import FLOW
@@ -186,7 +186,7 @@ class Stage:
         self.encoding = Avro()
         self.problems = Latest[tuple[Problem, ...]](())
         target = cast("Registry", self.target) if with_target else None
-        self.registrar = Registrar(
+        self.registrar = SchemaWorker(
             flow=FLOW.name,
             topic="canary",
             encoding=self.encoding,

@@ -101,7 +101,7 @@ def no_headers(_message: ProbeMessage) -> list[tuple[str, str | bytes | None]]:
 
 @dataclass(frozen=True, kw_only=True)
 class CanarySettings:
-    """What the canary of one flow is told."""
+    """Settings of the canary of one flow."""
 
     flow: Flow
     """The flow that is watched."""
@@ -155,7 +155,7 @@ class CanarySource:
     Parameters
     ----------
     settings
-        What the canary was told.
+        Settings of the canary.
     state
         What the canary and the surveyor left there.
     losses

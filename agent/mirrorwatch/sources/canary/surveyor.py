@@ -24,7 +24,7 @@ from .encoding import decode
 from .producer import send_timeout
 from .source import CanarySettings, CanaryState
 
-__all__ = ["CanarySurveyor", "ProbeSettler"]
+__all__ = ["CanarySurveyWorker", "ProbeSettler"]
 
 
 IN_THE_BROKER = timedelta(seconds=30)
@@ -33,8 +33,8 @@ librdkafka's and the broker's own request timeouts are 30 s."""
 
 
 REMEMBERED = timedelta(minutes=10)
-"""How long a probe that came back is told: a circle shows in every probe, so
-after this long without one it has been broken."""
+"""How long a probe that came back is reported: a replication loop shows in
+every probe, so after this long without one it has been broken."""
 
 
 class ProbeSettler:
@@ -47,7 +47,7 @@ class ProbeSettler:
     properties
         librdkafka properties of it.
     settings
-        What the canary was told.
+        Settings of the canary.
     run
         Identity of the state file; other probes are another agent's.
     clock
@@ -186,13 +186,13 @@ OVERHEAD_BYTES = 1024
 """Room for key, headers and batch within a limit on a whole batch."""
 
 
-class CanarySurveyor:
+class CanarySurveyWorker:
     """Surveys the surroundings of one flow's canary.
 
     Parameters
     ----------
     settings
-        What the canary was told.
+        Settings of the canary.
     source, target
         The clusters.
     positions

@@ -90,7 +90,7 @@ class JmxSource:
         self._readings = readings
         self._interpret = interpret
         self._store = store
-        self._books = store.load()
+        self._counters = store.load()
 
     def observe(self, now: datetime) -> Sequence[MirrorObservation]:
         readings = {url: found.get() for url, found in self._readings.items()}
@@ -119,21 +119,23 @@ class JmxSource:
                     for url, reading in readings.items()
                     if url not in fresh
                 ),
-                counted=self._books.counted,
-                last_lost=self._books.last_lost,
-                lately=self._books.lately,
+                counted=self._counters.counted,
+                last_lost=self._counters.last_lost,
+                lately=self._counters.lately,
             )
         ]
 
     def _count(self, metrics: MirrorMetrics, now: datetime) -> None:
-        books = self._books.count(metrics.errors, metrics.last_error, now)
-        if books == self._books:
+        counters = self._counters.count(
+            metrics.errors, metrics.last_error, now
+        )
+        if counters == self._counters:
             return
-        self._books = books
+        self._counters = counters
         try:
-            self._store.save(books)
+            self._store.save(counters)
         except StateError:
-            # The pipeline tells of it; the next change writes all of it.
+            # The pipeline reports it; the next change writes all of it.
             return
 
 
@@ -217,7 +219,7 @@ class JmxWorker:
             # However long it took before: what hangs must soon be known to.
             self.interval = self._shortest
             raise
-        # Figures are as old as the beginning of their reading.
+        # Metrics are as old as the beginning of their reading.
         took = self._clock() - begin
         cost = timedelta(seconds=self._busy() - idle)
         # The lesser of two: the first one only warms Java up.
