@@ -341,7 +341,9 @@ class Ownership:
         # Before Kafka 3.5 their names say nothing: they are this flow's if
         # the worker has no other flow.
         old = all(_client(m).startswith(OLD_CONSUMER) for m in clients) and (
-            all(map(self._is_own, filter(_is_mirrors, mbeans)))
+            all(
+                self._is_own(m) for m in mbeans if _OF_MIRROR.fullmatch(m.type)
+            )
         )
         return tuple(m for m in clients if old or self._task(m) is not None)
 
@@ -416,10 +418,6 @@ class Ownership:
         flow = re.escape(f"{self.source_alias}->{self.target_alias}")
         # A client id that a user configured comes before it.
         return re.compile(rf"(?:.*\|)?{flow}\|(.+)-(\d+)\|{CONSUMER_ROLE}")
-
-
-def _is_mirrors(mbean: MBean) -> bool:
-    return _OF_MIRROR.fullmatch(mbean.type) is not None
 
 
 def _client(mbean: MBean) -> str:

@@ -333,7 +333,13 @@ class FailedTaskWorker:
         found = replace(stopped, stuck=tuple(search.found))
         if search.finished:
             if not search.found:
-                found = replace(found, note=self._obstacle or _why(search))
+                why = (
+                    "No record that is too large was found after its positions"
+                    if search.complete
+                    else "The record that is too large was not found within "
+                    "30 s"
+                )
+                found = replace(found, note=self._obstacle or why)
             self._finish(key)
         self._note(found)
 
@@ -353,9 +359,3 @@ class FailedTaskWorker:
 
 def _not_read(error: SourceError) -> str:
     return f"The record could not be looked for: {error}"
-
-
-def _why(search: RecordSearch) -> str:
-    if search.complete:
-        return "No record that is too large was found after its positions"
-    return "The record that is too large was not found within 30 s"

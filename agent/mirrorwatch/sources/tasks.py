@@ -153,26 +153,20 @@ class TaskFacts:
                 problems=problems,
             )
         if self._has_rest:
-            return self._read_answer(problems, topic.problem)
-        if self._status is None:
-            return KnownTasks(absent=NOWHERE)
-        if topic.absent:
+            if problems:
+                said = () if topic.problem is None else (topic.problem,)
+                return KnownTasks(problems=(*problems, *said))
             return KnownTasks(
-                absent=f"The mirror's status topic {self._status} does not "
+                states=self._positions.tasks(), origin="Connect's REST API"
+            )
+        if self._status is None or topic.absent:
+            return KnownTasks(
+                absent=NOWHERE
+                if self._status is None
+                else f"The mirror's status topic {self._status} does not "
                 f"exist at {self._cluster}, so nothing tells how its tasks are"
             )
         return KnownTasks(problems=(topic.problem or STILL_READING,))
-
-    def _read_answer(
-        self, problems: tuple[str, ...], of_topic: str | None
-    ) -> KnownTasks:
-        answer = self._state.answer.get()
-        if problems or answer is None:
-            said = () if of_topic is None else (of_topic,)
-            return KnownTasks(problems=(*problems, *said))
-        return KnownTasks(
-            states=self._positions.tasks(), origin="Connect's REST API"
-        )
 
     def _rest_problems(self, now: datetime) -> tuple[str, ...]:
         if not self._has_rest:

@@ -337,7 +337,7 @@ def _details(night: FlowResult) -> dict[str, Any]:
                 "source_records": topic.source_records,
                 "target_records": topic.target_records,
                 "unverifiable_records": topic.unverifiable,
-                "found_records": _counts(topic.found),
+                "found_records": {k: topic.found.get(k, 0) for k in KINDS},
             }
             for topic in doubtful[:MOST_FINDINGS]
         ],
@@ -369,10 +369,6 @@ def _finding(finding: AuditFinding) -> dict[str, Any]:
 
 def _ranges(ranges: OffsetRanges) -> list[list[int]]:
     return [[first, last] for first, last in ranges]
-
-
-def _counts(found: Mapping[str, int]) -> dict[str, int]:
-    return {kind: found.get(kind, 0) for kind in KINDS}
 
 
 MOST_TOPICS_COMPARED = 100
@@ -537,13 +533,11 @@ def _task(
         "starts": task.starts,
         "failures": task.failures,
         "not_copied_partitions": 0 if lost is None else len(lost.partitions),
-        "not_copied": _names(() if lost is None else lost.partitions),
+        "not_copied": name_partitions(
+            () if lost is None else lost.partitions, MOST_TOPICS
+        ),
         "stuck_at": [] if lost is None else [str(s) for s in lost.stuck],
     }
-
-
-def _names(partitions: Iterable[tuple[str, int]]) -> str:
-    return name_partitions(partitions, MOST_TOPICS)
 
 
 def _of(

@@ -1,8 +1,9 @@
 """What watches all flows."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import timedelta
+from functools import cache
 
 from ..config import FlowConfig
 from ..config.flows import JmxConfig
@@ -14,9 +15,14 @@ from ..domain.tasks.model import RestartRules, Restarts
 from ..domain.topics import Selection, compile_pattern
 from ..exceptions import ConfigError
 from ..kafka.offsets import EndOffsets
-from ..ports import InternalTopic, Worker
+from ..ports import Worker
 from ..sources.canary.encoding import Avro
-from ..sources.canary.source import CanarySettings, CanarySource, CanaryState
+from ..sources.canary.source import (
+    CanarySettings,
+    CanarySource,
+    CanaryState,
+    LatencySource,
+)
 from ..sources.canary.surveyor import CanarySurveyWorker, ProbeSettler
 from ..sources.canary.worker import CanaryWorker
 from ..sources.checkpoints import CheckpointsWorker
@@ -37,7 +43,6 @@ from ..sources.jmx.readers import (
 from ..sources.jmx.rmi import RmiReader
 from ..sources.jmx.source import JmxReading, JmxSource, JmxWorker
 from ..sources.lag import LagWorker
-from ..sources.latency import LatencySource
 from ..sources.mirror_state import MirrorState
 from ..sources.parity import (
     ConfigSettings,
@@ -257,7 +262,7 @@ def wire_lag(parts: FlowParts, around: WiringContext) -> WiredParts:
         flow=flow.name,
         tracker=LagTracker(
             flow=flow.name,
-            class_of=_Classes(flow.classes),
+            class_of=_class_finder(flow.classes),
             configs=lambda: parts.configs.get().source,
             estimates=not flow.mirror.exactly_once,
         ),
@@ -271,20 +276,18 @@ def wire_lag(parts: FlowParts, around: WiringContext) -> WiredParts:
     return WiredParts(workers=(watch,), sources=(watch,))
 
 
-class _Classes:
-    """Finds the class of a topic; the first pattern that matches wins."""
+def _class_finder(patterns: Mapping[str, str]) -> Callable[[str], str]:
+    """Return what finds the class of a topic: the first pattern that matches
+    wins, and a topic that matches none has the empty one.
+    """
+    compiled = {n: compile_pattern(p) for n, p in patterns.items()}
 
-    def __init__(self, patterns: Mapping[str, str]) -> None:
-        self._patterns = {n: compile_pattern(p) for n, p in patterns.items()}
-        self._known: dict[str, str] = {}
+    @cache
+    def find(topic: str) -> str:
+        matching = (n for n, p in compiled.items() if p.fullmatch(topic))
+        return next(matching, "")
 
-    def __call__(self, topic: str) -> str:
-        if topic not in self._known:
-            self._known[topic] = next(
-                (n for n, p in self._patterns.items() if p.fullmatch(topic)),
-                "",
-            )
-        return self._known[topic]
+    return find
 
 
 def wire_parity(parts: FlowParts, around: WiringContext) -> WiredParts:
@@ -338,6 +341,16 @@ def wire_position(parts: FlowParts, around: WiringContext) -> WiredParts:
     flow = parts.config
     store = ResetStore(around.database, flow.name)
     limits = flow.limits.position
+    lags = [r for r in parts.readers if isinstance(r, LagWorker)]
+
+    def empty_until() -> Mapping[TopicPartition, int]:
+        """Return up to where no data follows positions, as far as known."""
+        return {
+            partition: offset
+            for lag in lags
+            for partition, offset in lag.empty_until().items()
+        }
+
     reader = PositionWorker(
         flow=flow.name,
         watch=PositionTracker(
@@ -356,26 +369,10 @@ def wire_position(parts: FlowParts, around: WiringContext) -> WiredParts:
         ),
         store=store,
         positions=parts.positions,
-        empty_until=_Tails(
-            [r for r in parts.readers if isinstance(r, LagWorker)]
-        ),
+        empty_until=empty_until,
     )
     parts.readers.append(reader)
     return WiredParts(sources=(reader,))
-
-
-class _Tails:
-    """Tells what the lag found out of positions that no data follows."""
-
-    def __init__(self, watches: list[LagWorker]) -> None:
-        self._watches = watches
-
-    def __call__(self) -> Mapping[TopicPartition, int]:
-        return {
-            partition: offset
-            for watch in self._watches
-            for partition, offset in watch.empty_until().items()
-        }
 
 
 def wire_signs(parts: FlowParts, around: WiringContext) -> WiredParts:
@@ -467,9 +464,10 @@ def wire_tails(
     """
     routes: dict[str, list[Route]] = {}
     for flow in flows:
-        for alias, topic in _places(flow):
+        aliases = {"source": flow.config.source, "target": flow.config.target}
+        for topic in flow.mirror.internal_topics():
             route = Route(topic, flow.mirror, flow.positions)
-            routes.setdefault(alias, []).append(route)
+            routes.setdefault(aliases[topic.side], []).append(route)
     return WiredParts(
         workers=tuple(
             TailWorker(
@@ -482,12 +480,6 @@ def wire_tails(
             for alias, of_cluster in routes.items()
         )
     )
-
-
-def _places(flow: FlowParts) -> Iterator[tuple[str, InternalTopic]]:
-    sides = {"source": flow.config.source, "target": flow.config.target}
-    for topic in flow.mirror.internal_topics():
-        yield sides[topic.side], topic
 
 
 def wire_tasks(parts: FlowParts, around: WiringContext) -> WiredParts:

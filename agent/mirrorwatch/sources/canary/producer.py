@@ -221,7 +221,7 @@ class CanaryProducer:
     def _bury_if_fatal(self, error: KafkaException | SystemError) -> None:
         """Take the last reports of a dead producer."""
         found = _cause(error)
-        if found is not None and not _is_fatal(found):
+        if found is not None and not (found.fatal() or found.code() == FATAL):
             return
         self._fatal = self._explain(found)
         self._producer.purge()
@@ -284,7 +284,3 @@ def _cause(error: KafkaException | SystemError) -> KafkaError | None:
             return found
         raised = raised.__cause__ or raised.__context__
     return None
-
-
-def _is_fatal(error: KafkaError) -> bool:
-    return error.fatal() or bool(error.code() == FATAL)

@@ -1,4 +1,4 @@
-"""What the tick sees of the canary. Never waits for anything."""
+"""The canary's settings, and what the tick sees of it, which never waits."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,11 +13,14 @@ from ...domain.canary.model import (
 from ...domain.observations import (
     CanaryObservation,
     CanaryPartition,
+    LatencyObservation,
     Loss,
     ProbeArrival,
     Problem,
 )
 from ...domain.report import Flow
+from ...exceptions import SourceError, StateError
+from ...state.history import History
 from ...threads import Latest, Mailbox
 from .encoding import Encoding, Json
 
@@ -27,6 +30,7 @@ __all__ = [
     "CanarySource",
     "CanaryState",
     "Headers",
+    "LatencySource",
     "no_headers",
 ]
 
@@ -211,5 +215,50 @@ class CanarySource:
                 losses=tuple(self._losses),
                 problems=tuple(dict.fromkeys(problems)),
                 blind=seen.blind,
+            )
+        ]
+
+
+LATENCY_WINDOW = timedelta(minutes=5)
+"""The stretch that is judged: long enough for a 99th percentile (300 probes a
+partition), short enough for an alarm."""
+
+
+class LatencySource:
+    """Reads the latency of one flow from the history.
+
+    Parameters
+    ----------
+    flow
+        Name of the flow.
+    target
+        Alias of its target.
+    history
+        What was recorded up to the tick before.
+    """
+
+    def __init__(self, flow: str, target: str, history: History) -> None:
+        self.name = f"latency {flow}"
+        self._flow = flow
+        self._target = target
+        self._history = history
+
+    def observe(self, now: datetime) -> Sequence[LatencyObservation]:
+        try:
+            recent = self._history.summary(
+                self._flow, now - LATENCY_WINDOW, now
+            )
+            usual = self._history.usual_p99(self._flow, now)
+        except StateError as e:
+            raise SourceError(
+                str(e), source=self.name, cluster=self._target
+            ) from e
+        return [
+            LatencyObservation(
+                flow=self._flow,
+                at=now,
+                p99=recent.quantile(0.99),
+                usual=usual,
+                measured=recent.delivered + recent.late,
             )
         ]

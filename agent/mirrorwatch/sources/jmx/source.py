@@ -54,8 +54,6 @@ class JmxReading:
         )
 
 
-_WAITING = "no answer yet"
-
 Interpret = Callable[[Mapping[str, Sequence[MBean]]], MirrorMetrics]
 """Takes together what all processes say, by their address."""
 
@@ -113,7 +111,14 @@ class JmxSource:
                 unread=tuple(
                     UnreachableProcess(
                         url=url,
-                        reason=reading.trouble or f"{url}: {_why(reading)}",
+                        reason=reading.trouble
+                        or (
+                            f"{url}: no answer yet"
+                            if reading.at is None
+                            else f"{url}: no answer since "
+                            f"{reading.at:%H:%M:%S} UTC: is that process "
+                            "frozen?"
+                        ),
                         since=reading.at,
                     )
                     for url, reading in readings.items()
@@ -137,14 +142,6 @@ class JmxSource:
         except StateError:
             # The pipeline reports it; the next change writes all of it.
             return
-
-
-def _why(reading: JmxReading) -> str:
-    if reading.at is None:
-        return _WAITING
-    return (
-        f"no answer since {reading.at:%H:%M:%S} UTC: is that process frozen?"
-    )
 
 
 _SHARE = 9
