@@ -21,14 +21,13 @@ from .state.audits import local_path
 from .state.documents import VerdictStore
 from .state.history import History
 from .state.maintenance import MaintenanceStore
-from .state.notices import Outbox
+from .state.queue import Outbox
 from .web.app import LatestReport, create_app
 from .web.runbook import Runbook
 from .web.server import Server
 from .wiring import (
     WiredParts,
     WiringContext,
-    to_limits,
     wire_audit,
     wire_flows,
     wire_notify,
@@ -146,8 +145,7 @@ def build_agent(
         pipeline=Pipeline(
             flows=[flow.flow for flow in config.flows],
             limits={
-                flow.name: to_limits(flow, config.audit)
-                for flow in config.flows
+                flow.name: config.to_limits(flow) for flow in config.flows
             },
             sources=wired.sources,
             sinks=sinks,

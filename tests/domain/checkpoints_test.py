@@ -98,7 +98,10 @@ def test_what_is_stale_is_a_warning_and_what_is_absent_is_off() -> None:
     verdict = judged(groups=3, overdue=(overdue,))
     assert verdict.health is Health.WARNING
     assert "1 checkpoint has been stale for up to 9 min" in verdict.reason
-    assert "group g on t[0] is at 205, its checkpoint at 100" in verdict.reason
+    assert (
+        "group g on t[0] is at offset 205, its checkpoint at 100"
+        in verdict.reason
+    )
     assert judged(groups=3).health is Health.OK
     assert judged().health is Health.OFF
     assert judged(absent="no connector").health is Health.OFF
@@ -111,10 +114,10 @@ def test_what_was_seen_long_ago_is_not_believed() -> None:
     assert old.health is Health.OK
     older = judged(groups=3, at=NOON - timedelta(minutes=6))
     assert older.health is Health.UNKNOWN
-    assert "last asked for 6 min ago" in older.reason
+    assert "last read 6 min ago" in older.reason
 
 
 def test_groups_that_are_not_looked_at_are_counted() -> None:
     verdict = judged(groups=100, unasked=7)
-    assert verdict.reason.endswith("; 7 more groups are not looked at")
+    assert verdict.reason.endswith("; 7 more groups are not checked")
     assert verdict.evidence["groups_not_asked"] == 7

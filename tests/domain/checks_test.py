@@ -82,12 +82,12 @@ def test_probes_that_arrive_are_ok() -> None:
         ({"last_arrival": ago(31)}, Health.UNKNOWN, "No probe has arrived"),
         ({"last_late": ago(599)}, Health.WARNING, "arrived late"),
         ({"last_late": ago(601)}, Health.OK, "arrive"),
-        ({"last_duplicate": ago(5)}, Health.WARNING, "more than once"),
-        ({"last_failed": ago(5)}, Health.WARNING, "could not be written"),
+        ({"last_duplicate": ago(5)}, Health.WARNING, "were duplicated"),
+        ({"last_failed": ago(5)}, Health.WARNING, "could not be produced"),
         (
             {"warming": True, "last_arrival": None},
             Health.OK,
-            "1 of them new and warming up",
+            "1 of them new and waiting for MirrorMaker",
         ),
     ],
 )
@@ -130,7 +130,7 @@ def test_nothing_seen_is_unknown() -> None:
 def test_a_canary_that_stands_still_is_unknown() -> None:
     verdict = canary(replace(SEEN, at=ago(6)))
     assert verdict.health is Health.UNKNOWN
-    assert "stood still" in verdict.reason
+    assert "has been stuck for" in verdict.reason
 
 
 def test_an_agent_that_may_not_read_does_not_blame_the_mirror() -> None:
@@ -146,7 +146,7 @@ def test_only_new_partitions_are_unknown() -> None:
     new = replace(HEALTHY, warming=True, last_arrival=None)
     verdict = canary(replace(SEEN, partitions=(new,)))
     assert verdict.health is Health.UNKNOWN
-    assert "Warming up" in verdict.reason
+    assert "is new: waiting for MirrorMaker" in verdict.reason
 
 
 def test_a_canary_that_is_off_is_off() -> None:
@@ -207,8 +207,8 @@ def test_latency_is_told_with_three_digits(p99: timedelta, words: str) -> None:
         flow="f", at=NOW, p99=p99, usual=SECOND, measured=1
     )
     reason = judge_latency("f", seen, LatencyLimits(), NOW).reason
-    assert f"took up to {words} in" in reason
-    assert reason.endswith("usually 1 s")
+    assert f"latency is {words} over the last 5 min" in reason
+    assert reason.endswith("baseline 1 s")
 
 
 def test_every_flow_has_a_verdict_for_every_check() -> None:

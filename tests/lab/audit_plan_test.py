@@ -233,7 +233,7 @@ def test_what_expired_is_unverifiable_before_and_after_reading(
     early = audited_up_to(ends_after(first, AuditedEnds()), EXPIRING, 5)
     after = freeze_night(lab, early, EXPIRING)
     (gap,) = after.unverifiable
-    assert gap.reason == "expired at the source before it was audited"
+    assert gap.reason == "expired at the source before the audit"
     assert gap.records is not None
     assert gap.records >= 5
     for pair in after.pairs:

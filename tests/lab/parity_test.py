@@ -101,10 +101,11 @@ def test_what_a_mirror_that_stands_leaves_undone_is_told_until_it_is_done(
             wording = "shop.b has 4 partitions at summit and only 2 at ldf for"
             is_so(agent, "topics", Health.WARNING, wording)
             reason = (
-                "max.message.bytes of shop.a is 3000000 at summit and 2000000 "
-                "at ldf: a record that fits only at the source can stop the "
-                "mirror. The mirror copies configurations every 1 s and has "
-                "not copied this: does it run, and may it ALTER_CONFIGS?"
+                "max.message.bytes of shop.a is 3000000 at summit but "
+                "2000000 at ldf. A record too large for the target can stop "
+                "MirrorMaker. MirrorMaker syncs topic configs every 1 s but "
+                "has not synced this one. Check that it runs and may "
+                "ALTER_CONFIGS"
             )
             verdict = is_so(agent, "configs", Health.WARNING, reason)
             assert verdict.reason == reason
@@ -145,9 +146,9 @@ def test_a_topic_that_the_mirror_does_not_want_is_told_until_it_does(
         is_so(agent, "topics", Health.OK)
         lab.create_topic("extra.one")
         reason = (
-            "The mirror's topic filter does not match extra.one, which the "
-            "flow carries, so they are not copied: add them to the "
-            "connector's topics, or take them out of topics.include"
+            "MirrorMaker's topic filter does not match extra.one, so they "
+            "are not copied. Add them to the connector's topics, or remove "
+            "them from topics.include"
         )
         verdict = is_so(agent, "topics", Health.CRITICAL, reason)
         assert verdict.reason == reason

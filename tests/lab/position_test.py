@@ -168,8 +168,13 @@ def test_topics_that_are_made_again_while_the_mirror_is_down(
     assert copies >= 350
     made_there = ResetKind.TARGET_RECREATED
     await_reset(watch, "elsewhere", made_there, lambda r: r.gone == copies)
-    await_said(watch, "smaller was made again at summit, and is shorter")
-    await_said(watch, "elsewhere was made again at ldf: what had been copied")
+    await_said(
+        watch, "smaller was deleted and recreated at summit, and is shorter"
+    )
+    await_said(
+        watch,
+        "elsewhere was deleted and recreated at ldf: what had been copied",
+    )
     # The agent is away meanwhile.
     watch.stop()
     recreate_topic(lab.source.topics, "grown", 1)
@@ -194,7 +199,10 @@ def test_topics_that_are_made_again_while_the_mirror_is_down(
         copied(lab, "smaller", numbers(0, 50, "new "))
         smaller = await_reset(again, "smaller", made, is_settled)
         assert smaller.harmless
-        await_said(again, "smaller was made again at summit, and the mirror")
+        await_said(
+            again,
+            "smaller was deleted and recreated at summit, and the mirror",
+        )
         # A new topic at the target is no skip, nor is a new one at the
         # source, nor what expired before.
         again.let_pass(10)

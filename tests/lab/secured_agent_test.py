@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from mirrorwatch.clock import utc_now
-from mirrorwatch.domain.acls import Right
+from mirrorwatch.domain.offset_ranges import OffsetRange
 from mirrorwatch.domain.report import Health
-from mirrorwatch.domain.skips.model import OffsetRange
 from mirrorwatch.kafka.admin import Cluster
 from mirrorwatch.kafka.reader import read_range
 from mirrorwatch.sources.canary.consumer import CanaryConsumer
 from mirrorwatch_lab import CANARY_TOPIC, Lab
+from mirrorwatch_lab.rights import Right
 from tests.support.rights import (
     CONFIGS,
     DENIED,
@@ -183,7 +183,7 @@ def test_reading_is_told_to_be_well_again_even_if_nothing_comes(
         until(lambda: reads_on(well=True), "The end was not reached")
         with taken(lab, READ_TARGET):
             until(lambda: reads_on(well=False), "Nothing was told")
-            lacks = f"The agent lacks {READ_TARGET} at ldf: grant it"
+            lacks = f"Mirrorwatch lacks {READ_TARGET} at ldf. Grant it"
             assert receiver.problem == lacks
             assert not receiver.caught_up
         until(lambda: reads_on(well=True), "It was not taken back")

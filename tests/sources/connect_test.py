@@ -124,11 +124,11 @@ def test_before_kafka_3_5_nobody_knows_offsets() -> None:
 @pytest.mark.parametrize(
     ("status", "body", "kind", "said"),
     [
-        (401, {}, SourceDeniedError, "see username and password"),
+        (401, {}, SourceDeniedError, "Check username and password"),
         (409, {}, SourceError, "409 is a rebalance"),
         (500, {"message": PASSWORD}, SourceError, "status 500"),
-        (200, b"<html>", SourceError, "is none"),
-        (200, [], SourceError, "is none"),
+        (200, b"<html>", SourceError, "leads to another server"),
+        (200, [], SourceError, "leads to another server"),
         (404, {}, SourceError, "status 404"),
     ],
 )
@@ -227,8 +227,8 @@ def test_a_restart_is_done_after_a_pause_logged_and_shown() -> None:
     assert world.api.asked == [("c", 1)]
     (said,) = told
     assert said == (
-        "12:01:00 UTC: task 1 of c was started again by the agent "
-        "(1 of 2 within an hour)"
+        "12:01:00 UTC: task 1 of c was restarted by mirrorwatch (1 of 2 "
+        "within an hour)"
     )
     assert [entry["event"] for entry in log] == ["Restarting a failed task"]
     assert world.at(62) == ()
@@ -263,7 +263,7 @@ def test_one_that_connect_refuses_counts_and_says_so() -> None:
     world = World()
     world.api.refuses = True
     told = world.at(1, failed(0))
-    assert told[0].endswith("an hour), in vain: status 409")
+    assert told[0].endswith("an hour), but the restart failed: status 409")
     for minute in range(2, 60):
         world.at(minute, failed(0))
     assert len(world.api.asked) == 2

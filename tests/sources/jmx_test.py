@@ -104,7 +104,7 @@ def test_what_is_fresh_counts_and_who_is_silent_is_named() -> None:
     assert seen.answering == (A,)
     (unread,) = seen.unread
     assert (unread.url, unread.since) == (B, None)
-    assert unread.reason == f"{B}: no answer yet"
+    assert unread.reason == f"{B}: no response yet"
     assert not world.source.up
     assert seen.counted.record_failures == 1
 
@@ -119,7 +119,7 @@ def test_a_process_that_hangs_goes_stale() -> None:
     assert seen.unread[0].since == NOON
     assert seen.metrics == MirrorMetrics()
     assert seen.unread[0].reason == (
-        f"{A}: no answer since 12:00:00 UTC: is that process frozen?"
+        f"{A}: no response since 12:00:00 UTC. Check whether the process hangs"
     )
 
 
@@ -313,13 +313,13 @@ kafka_connect_connector_status{connector="c",task="0",status="failed"} 1
 @pytest.mark.parametrize(
     ("status", "body", "saying"),
     [
-        (401, "", "set mirror.jmx.user and mirror.jmx.password"),
-        (403, "", "it refuses this login"),
-        (404, "", "mirror.jmx.urls has a wrong path"),
+        (401, "", "Set mirror.jmx.user and mirror.jmx.password"),
+        (403, "", "login rejected"),
+        (404, "", "Check the path in mirror.jmx.urls"),
         (500, "", "status 500"),
-        (200, "<html>Hello</html>", "mirror.jmx.urls wants"),
-        (200, "{}", "mirror.jmx.urls wants"),
-        (200, "[1, 2]", "mirror.jmx.urls wants"),
+        (200, "<html>Hello</html>", "Set mirror.jmx.urls to"),
+        (200, "{}", "Set mirror.jmx.urls to"),
+        (200, "[1, 2]", "Set mirror.jmx.urls to"),
     ],
 )
 def test_a_bad_answer_names_the_address_and_the_remedy(
@@ -365,7 +365,9 @@ def test_a_process_that_is_gone_is_said_to_be(
         url = f"http://127.0.0.1:{free.getsockname()[1]}/x"
     with (
         reading(kind, url) as reader,
-        pytest.raises(SourceUnavailableError, match="process running"),
+        pytest.raises(
+            SourceUnavailableError, match="Check that the process runs"
+        ),
     ):
         reader.read([MANY])
 

@@ -105,7 +105,7 @@ def test_a_refusal_is_told_in_its_own_words(status: int) -> None:
 )
 def test_what_is_no_registry_is_called_so(status: int, body: bytes) -> None:
     error = failure(Answer(status=status, body=body))
-    assert "is none" in str(error)
+    assert "leads to another server" in str(error)
     assert "clusters.summit.schema_registry.url" in str(error)
 
 

@@ -67,7 +67,9 @@ def test_since_is_kept_while_the_health_is_the_same() -> None:
 def test_two_agents_cannot_share_a_state_file(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     first = Database(path)
-    with pytest.raises(StateError, match="Another agent uses the state file"):
+    with pytest.raises(
+        StateError, match="Another mirrorwatch uses the state file"
+    ):
         Database(path)
     first.close()
     Database(path).close()

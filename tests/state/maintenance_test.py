@@ -82,6 +82,6 @@ def test_the_last_outcome_of_each_flow_is_kept(
 
 
 def test_there_is_no_working_beside_no_agent(path: Path) -> None:
-    with pytest.raises(StateError, match="no agent has run"):
+    with pytest.raises(StateError, match="mirrorwatch has not run"):
         Database(path, beside=True)
     assert not path.exists()

@@ -62,7 +62,7 @@ class StaleCheckpoint:
     def __str__(self) -> str:
         group, topic, partition = self.place
         return (
-            f"group {group} on {topic}[{partition}] is at "
+            f"group {group} on {topic}[{partition}] is at offset "
             f"{self.committed}, its checkpoint at {self.checkpoint}"
         )
 
@@ -202,7 +202,7 @@ def _find(
 ) -> Iterator[CheckFinding]:
     if seen is None:
         yield CheckFinding(
-            Health.UNKNOWN, "The checkpoints have not been looked at yet"
+            Health.UNKNOWN, "Checkpoints have not been read yet"
         )
         return
     if seen.absent is not None:
@@ -211,8 +211,8 @@ def _find(
     if now - seen.at > STALE:
         yield CheckFinding(
             Health.UNKNOWN,
-            f"The consumer groups were last asked for {seconds(now - seen.at)}"
-            " ago: the source does not answer, or the agent hangs",
+            f"Consumer groups were last read {seconds(now - seen.at)} ago: "
+            "the source does not answer, or mirrorwatch hangs",
         )
         return
     for problem in seen.problems:
@@ -224,19 +224,19 @@ def _find(
             Health.WARNING,
             f"{counted(count, 'checkpoint')} {agree(count, 'have been')} "
             f"stale for up to {seconds(now - oldest.since)}: {oldest}. After "
-            "a failover that group would read again what it has read",
+            "a failover that group would process records again",
         )
     if seen.groups:
         more = (
             f"; {counted(seen.unasked, 'more group')} "
-            + agree(seen.unasked, "are not looked at")
+            + agree(seen.unasked, "are not checked")
             if seen.unasked
             else ""
         )
         yield CheckFinding(
             Health.OK,
-            f"Checkpoints follow the {counted(seen.groups, 'group')} that "
-            f"{agree(seen.groups, 'have any')}{more}",
+            f"Checkpoints of {counted(seen.groups, 'group')} "
+            f"{agree(seen.groups, 'are current')}{more}",
         )
     elif not seen.problems:
         yield CheckFinding(

@@ -1,7 +1,7 @@
 """Facts about MirrorMaker 2's own signs of life."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from .mirror_records import Heartbeat
@@ -123,10 +123,16 @@ MISSED = 10
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HeartbeatsLimits:
-    """Limits of the check. The configuration gives their reasons."""
+    """Limits of the check `heartbeats`."""
 
-    stale: timedelta = timedelta(minutes=1)
-    """Longest time between two heartbeats, or from one to its copy."""
+    stale: timedelta = field(
+        default=timedelta(minutes=1),
+        metadata={"title": "Stale after", "gt": timedelta()},
+    )
+    """How long heartbeats may be missing, or their copies be late. The mirror
+    sends one every second; Connect notices a lost worker after ten, and a
+    rebalance takes some more. Ten of the mirror's intervals, if that is
+    longer."""
 
 
 def judge_heartbeats(
@@ -163,9 +169,7 @@ def _find(
     now: datetime,
 ) -> Iterator[CheckFinding]:
     if seen is None:
-        yield CheckFinding(
-            Health.UNKNOWN, "The heartbeats have not been looked at yet"
-        )
+        yield CheckFinding(Health.UNKNOWN, "Heartbeats have not been read yet")
         return
     for problem in seen.problems:
         yield CheckFinding(Health.UNKNOWN, problem)
@@ -176,23 +180,27 @@ def _find(
         if waits and late > limits.stale:
             yield CheckFinding(
                 Health.WARNING,
-                f"Heartbeats of {pair.pair[0]}->{pair.pair[1]} that wait at "
-                f"the source are copied {seconds(late)} late: the mirror is "
-                "behind on their topic, or does not copy it any more",
+                f"Heartbeats of {pair.pair[0]}->{pair.pair[1]} are "
+                f"replicated with a lag of {seconds(late)}: MirrorMaker is "
+                "slow on their topic, or no longer copies it",
             )
     if seen.carried:
-        yield CheckFinding(Health.OK, "Heartbeats are made and copied in time")
+        yield CheckFinding(
+            Health.OK, "Heartbeats are emitted and replicated on time"
+        )
     elif seen.interval is not None:
         yield CheckFinding(
             Health.OK,
-            "Heartbeats are made in time; none come from the source, so they "
-            "prove that a worker lives, and not that it copies",
+            "Heartbeats are emitted on time. None are replicated from the "
+            "source, so they prove that a worker runs, not that it copies "
+            "records",
         )
     elif not seen.problems:
         yield CheckFinding(
             Health.OFF,
-            "There are no heartbeats: the mirror has no heartbeat connector, "
-            "or emits none, and none come from the source",
+            "No heartbeats: MirrorMaker has no heartbeat connector or emits "
+            "none (emit.heartbeats.enabled), and none are replicated from "
+            "the source",
         )
 
 
@@ -206,9 +214,10 @@ def _judge_worker(
     if since is not None and now - since > patience:
         yield CheckFinding(
             Health.WARNING,
-            f"The mirror has written no heartbeat for {seconds(now - since)}, "
-            f"and should write one every {seconds(seen.interval)}: is its "
-            "worker up, and its heartbeat connector running?",
+            "MirrorMaker has emitted no heartbeat for "
+            f"{seconds(now - since)}, expected every "
+            f"{seconds(seen.interval)}. Check that its worker and its "
+            "heartbeat connector run",
         )
 
 

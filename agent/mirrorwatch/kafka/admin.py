@@ -228,8 +228,8 @@ class Cluster:
             if _code(e) != NO_LEADER:
                 raise
             raise SourceError(
-                f"{self.alias} does not tell the offsets of {topic}: either "
-                f"a partition has no leader, or the agent lacks {right}",
+                f"{self.alias} does not return the offsets of {topic}: a "
+                f"partition has no leader, or mirrorwatch lacks {right}",
                 source="kafka",
                 cluster=self.alias,
             ) from e
@@ -240,8 +240,8 @@ class Cluster:
             found = answer_of(future, TIMEOUT + 1)
         except TimeoutError as e:
             raise SourceUnavailableError(
-                f"{self.alias} has not answered the agent for "
-                f"{TIMEOUT + 1:.0f} s: is it up?",
+                f"{self.alias} has not answered for {TIMEOUT + 1:.0f} s. "
+                "Check that it runs",
                 source="kafka",
                 cluster=self.alias,
             ) from e

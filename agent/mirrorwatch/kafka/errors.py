@@ -88,7 +88,7 @@ def consumer_properties(
 
 def denial(right: str, cluster: str) -> str:
     """Say that a right is missing, always in the same words."""
-    return f"The agent lacks {right} at {cluster}: grant it"
+    return f"Mirrorwatch lacks {right} at {cluster}. Grant it"
 
 
 def to_source_error(
@@ -125,21 +125,21 @@ def to_source_error(
         found, code = last, last.code()
     if code in REFUSED:
         return SourceDeniedError(
-            f"{cluster} does not accept the agent's credentials or "
-            f"certificate ({found.str()}): see clusters.{cluster}.kafka",
+            f"{cluster} rejects mirrorwatch's credentials or certificate "
+            f"({found.str()}). Check clusters.{cluster}.kafka",
             source="kafka",
             cluster=cluster,
             right="authentication",
         )
     if code in UNREACHABLE:
         return SourceUnavailableError(
-            f"{cluster} does not answer the agent ({found.str()}): is it up, "
-            f"and are clusters.{cluster}.kafka and the network right?",
+            f"{cluster} does not answer ({found.str()}). Check that it runs, "
+            f"clusters.{cluster}.kafka and the network",
             source="kafka",
             cluster=cluster,
         )
     return SourceError(
-        f"{cluster} cannot be asked for {right}: {found.str()}",
+        f"{cluster} failed a request ({right}): {found.str()}",
         source="kafka",
         cluster=cluster,
     )

@@ -23,7 +23,7 @@ from confluent_kafka import TopicPartition as Assignment
 
 from ..domain.cluster_view import TopicPartition
 from ..domain.lag.model import FirstRecord, ReadAt
-from ..domain.skips.model import OffsetRange
+from ..domain.offset_ranges import OffsetRange
 from ..exceptions import SourceError, SourceUnavailableError
 from .admin import Cluster
 from .errors import TIMEOUT, consumer_properties, to_source_error
@@ -332,8 +332,8 @@ def read_range(
     if left:
         topic, number = partition
         raise _not_served(
-            f"{topic}[{number}] at {cluster} could be read to offset {at} "
-            f"only, not to {end}",
+            f"{topic}[{number}] at {cluster} could be read only to offset "
+            f"{at}, not to {end}",
             cluster,
         )
 

@@ -34,14 +34,14 @@ to the agent alike, and a commit to both."""
 MOST = 100
 """Groups that are asked for in one round: each is a request."""
 
-STILL_READING = "The mirror's checkpoints topic is still being read"
+STILL_READING = "MirrorMaker's checkpoints topic is still being read"
 
 NO_CONNECTOR = (
-    "There are no checkpoints: the mirror has no checkpoint connector, or "
-    "emits none"
+    "No checkpoints: MirrorMaker has no checkpoint connector or emits none "
+    "(emit.checkpoints.enabled)"
 )
 
-NO_TOPIC = "The mirror's checkpoints topic does not exist"
+NO_TOPIC = "MirrorMaker's checkpoints topic does not exist"
 
 
 class CheckpointsWorker:
@@ -137,9 +137,9 @@ class CheckpointsWorker:
 
     def _not_allowed(self) -> str:
         return (
-            "Whether checkpoints are stale is not judged: grant the agent "
-            f"DESCRIBE on the consumer groups at {self._source.alias} if it "
-            "shall be"
+            "Checkpoints are not checked: mirrorwatch lacks DESCRIBE on the "
+            f"consumer groups at {self._source.alias}. Grant it to enable "
+            "this check"
         )
 
     def _committed(self, groups: Sequence[str]) -> dict[GroupPlace, int]:

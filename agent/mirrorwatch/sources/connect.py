@@ -216,8 +216,8 @@ class ConnectApi:
     def _unreachable(self, error: httpx.TransportError) -> SourceError:
         why = tell_failure(error, PATIENCE_SECONDS)
         return SourceUnavailableError(
-            f"Connect's REST API of {self._flow} cannot be reached ({why}): "
-            "is the worker up, and are mirror.connect and the network right?",
+            f"Connect's REST API of {self._flow} cannot be reached ({why}). "
+            "Check the worker, mirror.connect and the network",
             source="connect",
             cluster=self._cluster,
         )
@@ -225,25 +225,24 @@ class ConnectApi:
     def _refusal(self, status: int) -> SourceError:
         if status in {httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN}:
             return SourceDeniedError(
-                f"Connect's REST API of {self._flow} refuses the agent "
-                f"(status {status}): see username and password under "
+                f"Connect's REST API of {self._flow} rejects mirrorwatch "
+                f"(status {status}). Check username and password under "
                 "mirror.connect",
                 source="connect",
                 cluster=self._cluster,
                 right="Connect's REST API",
             )
         return SourceError(
-            f"Connect's REST API of {self._flow} does not do what it is "
-            f"asked (status {status}): see the worker's own log; 409 is a "
-            "rebalance",
+            f"Connect's REST API of {self._flow} returned an error (status "
+            f"{status}). Check the worker's log; 409 is a rebalance",
             source="connect",
             cluster=self._cluster,
         )
 
     def _strange(self) -> SourceError:
         return SourceError(
-            f"What answers as Connect's REST API of {self._flow} is none: "
-            "see mirror.connect.url",
+            f"The address of Connect's REST API of {self._flow} leads to "
+            "another server. Check mirror.connect.url",
             source="connect",
             cluster=self._cluster,
         )

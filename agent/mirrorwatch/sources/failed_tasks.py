@@ -288,8 +288,8 @@ class FailedTaskWorker:
         if hidden := partitions - ends.keys():
             self._obstacle = (
                 f"{len(hidden)} of its partitions could not be read at "
-                f"{self._source.alias}: either they have no leader, or the "
-                f"agent lacks READ on {name_partitions(hidden, 1)}"
+                f"{self._source.alias}: no leader, or mirrorwatch lacks READ "
+                f"on {name_partitions(hidden, 1)}"
             )
         at = {}
         for partition in partitions & ends.keys() & starts.keys():
@@ -311,7 +311,7 @@ class FailedTaskWorker:
 
     def _limit(self, topic: str, connector: Connector) -> Limit | None:
         request = connector.max_request_bytes or MAX_REQUEST
-        own = (request, "the max.request.size of the mirror's producer,")
+        own = (request, "the max.request.size of MirrorMaker's producer,")
         remote = self._naming.remote(topic)
         try:
             taken = self._target.max_message_bytes(remote)
@@ -334,10 +334,9 @@ class FailedTaskWorker:
         if search.finished:
             if not search.found:
                 why = (
-                    "No record that is too large was found after its positions"
+                    "No oversized record was found after its positions"
                     if search.complete
-                    else "The record that is too large was not found within "
-                    "30 s"
+                    else "No oversized record was found within 30 s"
                 )
                 found = replace(found, note=self._obstacle or why)
             self._finish(key)
@@ -358,4 +357,4 @@ class FailedTaskWorker:
 
 
 def _not_read(error: SourceError) -> str:
-    return f"The record could not be looked for: {error}"
+    return f"The oversized record could not be searched for: {error}"

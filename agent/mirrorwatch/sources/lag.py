@@ -92,9 +92,9 @@ class HiddenTopics:
         first, *others = denied
         more = f" and {len(others)} more" if others else ""
         return (
-            f"The agent is not shown {first}{more}, which the mirror copies: "
-            "grant it DESCRIBE and READ on every topic that is copied, at "
-            f"{self._cluster.alias}"
+            f"Mirrorwatch cannot see {first}{more}, which MirrorMaker "
+            "copies. Grant it DESCRIBE and READ on every replicated topic "
+            f"at {self._cluster.alias}"
         )
 
 

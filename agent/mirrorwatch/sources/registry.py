@@ -128,7 +128,9 @@ class Registry:
         if answer.status_code == httpx.codes.NOT_FOUND:
             if body.get("error_code") in UNKNOWN:
                 return None
-            raise self._strange("status 404, and not as a registry says it")
+            raise self._strange(
+                "status 404 without a schema registry's error code"
+            )
         if not answer.is_success:
             raise self._refusal(answer.status_code, body)
         return body
@@ -143,7 +145,7 @@ class Registry:
         why = tell_failure(error, PATIENCE_SECONDS)
         return SourceUnavailableError(
             f"The schema registry of {self.cluster} cannot be reached "
-            f"({why}): is it up, and are {self._key} and the network right?",
+            f"({why}). Check that it runs, {self._key} and the network",
             source="registry",
             cluster=self.cluster,
         )
@@ -151,9 +153,9 @@ class Registry:
     def _refusal(self, status: int, body: dict[str, Any]) -> SourceError:
         if status in {httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN}:
             return SourceDeniedError(
-                f"The schema registry of {self.cluster} refuses the agent "
-                f"(status {status}): see username and password of {self._key}"
-                ", and what that user may do",
+                f"The schema registry of {self.cluster} rejects mirrorwatch "
+                f"(status {status}). Check username and password of "
+                f"{self._key}, and the permissions of that user",
                 source="registry",
                 cluster=self.cluster,
                 right="schema registry",
@@ -162,18 +164,18 @@ class Registry:
         if message := str(body.get("message") or ""):
             said += f", {' '.join(message.split())[:SHOWN]}"
         return SourceError(
-            f"The schema registry of {self.cluster} does not do what it is "
-            f"asked ({said}): see its own log, its mode and the "
-            "compatibility that it asks of the subject",
+            f"The schema registry of {self.cluster} returned an error "
+            f"({said}). Check its log, its mode and the compatibility of the "
+            "subject",
             source="registry",
             cluster=self.cluster,
         )
 
     def _strange(self, why: str) -> SourceError:
         return SourceError(
-            f"What answers as the schema registry of {self.cluster} is none "
-            f"({why}): see the path in {self._key}.url, for example "
-            "/apis/ccompat/v7 for Apicurio",
+            f"The address of the schema registry of {self.cluster} leads to "
+            f"another server ({why}). Check the path in {self._key}.url, for "
+            "example /apis/ccompat/v7 for Apicurio",
             source="registry",
             cluster=self.cluster,
         )
@@ -295,7 +297,7 @@ class SchemaWorker:
                 "No probe is sent until the registry has the schema "
                 f"{self._subject}"
                 if known is None
-                else f"Probes go on with schema id {known}"
+                else f"Probes continue with schema id {known}"
             )
             return Problem.unknown(f"{e}. {then}")
         self._encoding.schema_id = found
@@ -306,15 +308,15 @@ class SchemaWorker:
             found = target.schema(schema_id)
         except SourceError as e:
             return Problem.unknown(
-                f"{e}. Whether readers at {target.cluster} can decode what "
-                "arrives is not known"
+                f"{e}. Whether consumers at {target.cluster} can decode "
+                "probes is unknown"
             )
         if found is not None and is_same_schema(found):
             return None
-        wrong = "unknown" if found is None else "another schema"
+        wrong = "unknown" if found is None else "a different schema"
         return Problem(
             Health.WARNING,
-            f"Probes arrive, but readers at {target.cluster} cannot decode "
-            f"them: schema id {schema_id} is {wrong} at its registry: copy "
-            f"the schemas of {self._source.cluster} there with their ids",
+            f"Probes arrive, but consumers at {target.cluster} cannot decode "
+            f"them: schema id {schema_id} is {wrong} in its schema registry. "
+            f"Copy the schemas of {self._source.cluster} there with their ids",
         )

@@ -145,9 +145,9 @@ class TailWorker:
                 continue
             route.positions.fail(
                 topic.name,
-                f"The mirror's {topic.kind} topic {topic.name} does not exist "
-                f"at {self._cluster.alias}: is the mirror running, and "
-                "are the aliases and topics under mirror right?",
+                f"MirrorMaker's {topic.kind} topic {topic.name} does not "
+                f"exist at {self._cluster.alias}. Check that MirrorMaker "
+                "runs, and the aliases and topics under mirror",
             )
 
     def _fail(self, name: str, problem: str | None) -> None:

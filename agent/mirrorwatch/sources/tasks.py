@@ -74,16 +74,16 @@ FRESH = timedelta(seconds=30)
 every five seconds, and may need ten to answer while it rebalances."""
 
 NOWHERE = (
-    "Nothing tells how the mirror's tasks are: name the worker's "
-    "status.storage.topic in mirror.topics.status, or its REST API in "
-    "mirror.connect.url"
+    "Task states of MirrorMaker are not available. Set mirror.topics.status "
+    "to the worker's status.storage.topic, or mirror.connect.url to its "
+    "REST API"
 )
 
-STILL_READING = "The mirror's status and configs topics are still being read"
+STILL_READING = "MirrorMaker's status and configs topics are still being read"
 
 NOT_ANSWERED = "Connect's REST API has not answered for 30 s or more"
 
-NOT_ASKED = "Connect's REST API has not been asked yet"
+NOT_ASKED = "Connect's REST API has not been read yet"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -163,8 +163,9 @@ class TaskFacts:
             return KnownTasks(
                 absent=NOWHERE
                 if self._status is None
-                else f"The mirror's status topic {self._status} does not "
-                f"exist at {self._cluster}, so nothing tells how its tasks are"
+                else f"MirrorMaker's status topic {self._status} does not "
+                f"exist at {self._cluster}, so its task states are "
+                "not available"
             )
         return KnownTasks(problems=(topic.problem or STILL_READING,))
 
@@ -333,7 +334,7 @@ class UnassignedPartitions:
         # Nearly all are given, so the patterns are asked about few.
         self._missed_since = {
             partition: self._missed_since.get(partition, view.at)
-            for partition in view.partitions()
+            for partition in view.partitions
             if partition not in given
             and any(c.selection.matches(partition[0]) for c in connectors)
         }

@@ -11,7 +11,7 @@ from ..domain.bottleneck.model import ErrorCounters
 from ..domain.cluster_view import TopicPartition
 from ..domain.lag.tracker import LagTracker
 from ..domain.position.tracker import PositionTracker
-from ..domain.tasks.model import RestartRules, Restarts
+from ..domain.tasks.model import Restarts
 from ..domain.topics import Selection, compile_pattern
 from ..exceptions import ConfigError
 from ..kafka.offsets import EndOffsets
@@ -44,12 +44,7 @@ from ..sources.jmx.rmi import RmiReader
 from ..sources.jmx.source import JmxReading, JmxSource, JmxWorker
 from ..sources.lag import LagWorker
 from ..sources.mirror_state import MirrorState
-from ..sources.parity import (
-    ConfigSettings,
-    ConfigsWorker,
-    ParitySettings,
-    ParitySource,
-)
+from ..sources.parity import ConfigsWorker, ParitySource
 from ..sources.position import PositionWorker
 from ..sources.registry import Registry, SchemaWorker
 from ..sources.skips import RangeExaminer, SkipsWorker
@@ -62,8 +57,8 @@ from ..sources.tasks import (
     UnassignedPartitions,
 )
 from ..state.canary import CanaryStore
-from ..state.documents import DocumentStore, StandingStore
-from ..state.position import ResetStore
+from ..state.documents import DocumentStore, FirstSeenStore
+from ..state.position import PositionStore
 from ..state.skips import SkipsStore
 from ..threads import Latest
 from .context import (
@@ -303,11 +298,9 @@ def wire_parity(parts: FlowParts, around: WiringContext) -> WiredParts:
         flow=flow.flow,
         carriage=parts.carriage,
         positions=parts.positions,
-        store=StandingStore(around.database, flow.name, "topics"),
-        settings=ParitySettings(
-            chosen="include" in flow.topics.model_fields_set,
-            **limits.topics.model_dump(),
-        ),
+        store=FirstSeenStore(around.database, flow.name, "topics"),
+        limits=limits.topics,
+        chosen="include" in flow.topics.model_fields_set,
         interval=around.interval,
     )
     parts.readers.append(parity)
@@ -317,8 +310,8 @@ def wire_parity(parts: FlowParts, around: WiringContext) -> WiredParts:
         target=around.clusters[flow.target],
         parity=parity,
         configs=parts.configs,
-        store=StandingStore(around.database, flow.name, "configs"),
-        settings=ConfigSettings(**limits.configs.model_dump()),
+        store=FirstSeenStore(around.database, flow.name, "configs"),
+        limits=limits.configs,
         interval=around.interval,
         clock=around.clock,
     )
@@ -339,7 +332,7 @@ def wire_position(parts: FlowParts, around: WiringContext) -> WiredParts:
         Raised if the state file cannot be used.
     """
     flow = parts.config
-    store = ResetStore(around.database, flow.name)
+    store = PositionStore(around.database, flow.name)
     limits = flow.limits.position
     lags = [r for r in parts.readers if isinstance(r, LagWorker)]
 
@@ -538,7 +531,6 @@ def _wire_connect(
             "run on Kafka Connect"
         )
     api = ConnectApi(flow.name, flow.target, to_address(connect))
-    rules = RestartRules(**connect.restart_failed.model_dump())
     logger = around.logger.bind(flow=flow.name)
     return ConnectWorker(
         flow=flow.name,
@@ -549,7 +541,7 @@ def _wire_connect(
         facts=facts,
         restarter=TaskRestarter(
             api,
-            rules,
+            connect.restart_failed,
             DocumentStore(around.database, flow.name, "restarts", Restarts),
             logger,
         ),

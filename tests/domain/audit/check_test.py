@@ -53,7 +53,7 @@ def test_before_the_first_night_nobody_knows() -> None:
     verdict = judged(night=None, overdue=None)
     assert verdict.health is Health.UNKNOWN
     assert verdict.reason == (
-        "No audit of this flow has run yet, the next one is due at "
+        "No audit of this flow has run yet; the next one is due at "
         "2026-01-03 02:00 UTC"
     )
 
@@ -62,8 +62,8 @@ def test_a_clean_night_is_ok_and_says_of_what() -> None:
     verdict = judged()
     assert verdict.health is Health.OK
     assert verdict.reason == (
-        "Of 1,000 records of 2 topics none is missing, doubled or altered, by "
-        "the audit up to 2026-01-02 02:00 UTC"
+        "1,000 records of 2 topics compared, none missing, altered or "
+        "duplicated in the audit up to 2026-01-02 02:00 UTC"
     )
     assert verdict.evidence["source_records"] == 1000
     assert verdict.evidence["dropped_records"] == 0
@@ -74,7 +74,7 @@ def test_records_that_differ_for_a_reason_are_stated() -> None:
     verdict = judged(night=a_night(stated={"in_flight": 3, "expired": 9}))
     assert verdict.health is Health.OK
     assert verdict.reason.endswith(
-        "; 12 differ for a reason, see the evidence"
+        "; 12 differ for a known reason, see the evidence"
     )
     assert verdict.evidence["in_flight_records"] == 3
     assert verdict.evidence["expired_records"] == 9
@@ -87,8 +87,8 @@ def test_findings_are_named_with_kind_count_and_place() -> None:
     assert verdict.health is Health.CRITICAL
     assert verdict.reason == (
         "17 records of events partition 3 (source offsets 42 to 57, 99) are "
-        "missing at the target; with them 2 more elsewhere, by the audit up "
-        "to 2026-01-02 02:00 UTC"
+        "missing at the target; 2 more in other ranges, in the audit up to "
+        "2026-01-02 02:00 UTC"
     )
     assert verdict.evidence["dropped_records"] == 19
     assert verdict.evidence["finding_2"] == (
@@ -100,9 +100,9 @@ def test_findings_are_named_with_kind_count_and_place() -> None:
     ("kind", "words"),
     [
         ("dropped", "are missing at the target"),
-        ("corrupted", "are not the same at the target"),
-        ("extra", "are at the target and not at the source"),
-        ("duplicated", "are at the target more than once"),
+        ("corrupted", "differ at the target"),
+        ("extra", "are at the target but not at the source"),
+        ("duplicated", "are duplicated at the target"),
     ],
 )
 def test_every_kind_is_critical(kind: FindingKind, words: str) -> None:
@@ -119,7 +119,7 @@ def test_what_is_lost_is_told_before_what_is_doubled() -> None:
     )
     assert "missing" in verdict.reason
     assert "(and 1 more, see the evidence)" in verdict.reason
-    assert "more than once" in str(verdict.evidence["also_1"])
+    assert "are duplicated" in str(verdict.evidence["also_1"])
 
 
 def test_what_could_not_be_verified_is_a_warning_with_its_reason() -> None:
@@ -127,7 +127,7 @@ def test_what_could_not_be_verified_is_a_warning_with_its_reason() -> None:
     verdict = judged(night=night)
     assert verdict.health is Health.WARNING
     assert "events partition 1: expired" in verdict.reason
-    assert "nor could 69 more ranges" in verdict.reason
+    assert "; and 69 more ranges" in verdict.reason
 
 
 def test_a_part_of_a_night_is_not_yet_ok() -> None:
@@ -139,7 +139,7 @@ def test_a_part_of_a_night_is_not_yet_ok() -> None:
 def test_a_night_that_was_missed_is_a_warning() -> None:
     missed = judged(overdue=DUE + 2 * HOUR)
     assert missed.health is Health.WARNING
-    assert "since the one that was due at 2026-01-02 04:00" in missed.reason
+    assert "since the one due at 2026-01-02 04:00" in missed.reason
     first = judged(night=None)
     assert first.health is Health.WARNING
     assert judged(overdue=DUE).health is Health.OK
@@ -157,16 +157,16 @@ def test_one_that_still_runs_after_its_grace_is_late() -> None:
 def test_a_new_one_that_runs_does_not_excuse_one_that_was_missed() -> None:
     newer = an_attempt("running")
     verdict = judged(attempt=newer, overdue=newer.due - 5 * HOUR)
-    assert "No audit of this flow has come to its end" in verdict.reason
+    assert "No audit of this flow has completed" in verdict.reason
 
 
 @pytest.mark.parametrize(
     ("outcome", "words"),
     [
         ("failed", "failed: no broker answers"),
-        ("timeout", "had not ended after 6 h (audit.timeout)"),
-        ("stopped", "was stopped together with the agent"),
-        ("abandoned", "was cut short when the agent was killed"),
+        ("timeout", "did not complete within 6 h (audit.timeout)"),
+        ("stopped", "was stopped together with mirrorwatch"),
+        ("abandoned", "was interrupted when mirrorwatch was killed"),
     ],
 )
 def test_one_that_did_not_come_to_its_end_is_a_warning(
@@ -202,7 +202,7 @@ def test_what_keeps_it_from_knowing_is_never_ok() -> None:
     assert judged(at=NOON - 4 * HOUR / 60).health is Health.OK
     stale = judged(at=NOON - 6 * HOUR / 60)
     assert stale.health is Health.UNKNOWN
-    assert "last looked at 6 min ago" in stale.reason
+    assert "last read 6 min ago" in stale.reason
 
 
 maybe = st.none() | st.sampled_from([DUE, DUE + HOUR, NOON])
@@ -264,7 +264,7 @@ def told(*topics: TopicTally) -> dict[tuple[str, ...], object]:
     later = CALM.at + timedelta(minutes=1)
     return {
         (sample.metric.name, *sample.labels): sample.value
-        for sample in audit.figures(seen, later)
+        for sample in audit.samples(seen, later)
         if sample.metric is not audit.LAST_SUCCESS
     }
 

@@ -206,7 +206,7 @@ def test_without_timestamps_a_window_lies_between_syncs() -> None:
     world.write(1)
     outcome = plan(world)
     assert outcome.pair is None
-    assert "timestamps of its own" in outcome.unverifiable[0].reason
+    assert "sets its own timestamps" in outcome.unverifiable[0].reason
 
 
 def test_without_a_target_only_what_was_read_is_compared() -> None:
@@ -278,7 +278,7 @@ def test_one_whose_mirror_may_have_begun_later_does_not(
     world.starts_at_end = starts_at_end
     outcome = plan(world)
     assert outcome.pair is None
-    assert "no syncs are known" in outcome.unverifiable[0].reason
+    assert "no offset syncs are known" in outcome.unverifiable[0].reason
 
 
 def test_one_that_is_not_whole_does_not() -> None:
@@ -286,7 +286,7 @@ def test_one_that_is_not_whole_does_not() -> None:
     world.source_start = 5
     outcome = plan(world)
     assert outcome.pair is None
-    assert "no syncs are known" in outcome.unverifiable[0].reason
+    assert "no offset syncs are known" in outcome.unverifiable[0].reason
 
 
 def test_syncs_of_one_of_several_sources_are_none() -> None:

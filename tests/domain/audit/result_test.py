@@ -114,7 +114,7 @@ def test_a_clean_night_says_how_much_was_proved() -> None:
         "Clean: 1,000,001 records of 2 topics arrived once and unaltered"
     )
     assert answer(a_result(topics=(a_count("a", 0),))) == (
-        "Clean: nothing was written"
+        "Clean: no records were produced"
     )
 
 
@@ -125,19 +125,20 @@ def test_losses_come_first_with_where_they_are() -> None:
         a_finding("duplicated", topic="a"),
     )
     assert answer(result) == (
-        "17 records dropped, 1 doubled and 1 that nobody wrote at the source "
-        "in a and b"
+        "17 records dropped, 1 duplicated and 1 at the target but not at the "
+        "source in a and b"
     )
     assert answer(a_result(a_finding())) == "1 record dropped in events"
 
 
 def test_what_is_not_known_is_never_called_clean() -> None:
     assert answer(a_result(unverifiable=(gap("a", 5), gap("a")))) == (
-        "Nothing wrong found, but could not verify a (at least 5 records)"
+        "No errors found, but a could not be verified (at least 5 records)"
     )
     many = tuple(gap(name, 1) for name in "abc")
     assert answer(a_result(a_finding(), unverifiable=many)) == (
-        "1 record dropped in events; could not verify 3 topics (3 records)"
+        "1 record dropped in events; "
+        "3 topics could not be verified (3 records)"
     )
 
 

@@ -83,7 +83,7 @@ def test_without_jmx_it_is_off_and_says_how_to_have_it() -> None:
 def test_a_calm_mirror_is_ok() -> None:
     verdict = judged()
     assert verdict.health is Health.OK
-    assert "copies 12.2 records a second" in verdict.reason
+    assert "copies 12.2 records/s" in verdict.reason
 
 
 def test_an_idle_mirror_is_ok() -> None:
@@ -111,7 +111,9 @@ def test_an_address_that_does_not_answer_is_named() -> None:
     )
     verdict = judged(MirrorMetrics(), answering=(), unread=unread)
     assert verdict.health is Health.UNKNOWN
-    assert f"do not arrive: {URL}: no answer" in verdict.reason
+    assert (
+        f"No JMX metrics from MirrorMaker: {URL}: no answer" in verdict.reason
+    )
     assert "also_1" not in verdict.evidence
     # What the others say counts all the same.
     busy = judged(consumer(fetch_throttle_max_seconds=2.0), unread=unread)
@@ -128,7 +130,7 @@ def test_records_given_up_are_critical_for_an_hour() -> None:
     }
     verdict = judged(**lost)
     assert verdict.health is Health.CRITICAL
-    assert "gave up 9 records (7 failed, 2 skipped)" in verdict.reason
+    assert "dropped 9 records (7 failed, 2 skipped)" in verdict.reason
     assert "5 min ago" in verdict.reason
     # Even while nobody answers.
     assert judged(answering=(), **lost).health is Health.CRITICAL
@@ -146,16 +148,28 @@ def test_retries_that_lost_nothing_are_not_critical() -> None:
     [
         (
             consumer(fetch_throttle_max_seconds=1.25),
-            "A quota of the source holds the mirror's fetches, up to 1.2 s",
+            (
+                "A quota at the source throttles MirrorMaker's fetches by "
+                "up to 1.2 s"
+            ),
         ),
         (
             producer(produce_throttle_max_seconds=0.2),
-            "A quota of the target holds the mirror's producer, up to 0.2 s",
+            (
+                "A quota at the target throttles MirrorMaker's producer by "
+                "up to 0.2 s"
+            ),
         ),
-        (producer(retries_per_second=0.5), "sends 0.5 records a second again"),
-        (producer(errors_per_second=0.02), "gives up 0.02 records a second"),
-        (producer(batch_splits_per_second=3.0), "too large (3 a second)"),
-        (tasks(offset_commit_failure_ratio=0.5), "fails to commit 50%"),
+        (producer(retries_per_second=0.5), "retries 0.5 records/s"),
+        (producer(errors_per_second=0.02), "fails to write 0.02 records/s"),
+        (
+            producer(batch_splits_per_second=3.0),
+            "splits 3 batches/s that are too large",
+        ),
+        (
+            tasks(offset_commit_failure_ratio=0.5),
+            "fails 50% of its offset commits",
+        ),
         (tasks(offset_commit_max_seconds=4.5), "took 4.5 s to commit"),
         (
             producer(
@@ -170,7 +184,10 @@ def test_retries_that_lost_nothing_are_not_critical() -> None:
                 batch_size_average_bytes=900.0,
                 request_latency_average_seconds=1.5,
             ),
-            "batches wait 3 s to be sent, and the target answers in 1.5 s",
+            (
+                "batches wait 3 s to be sent, and request latency of the "
+                "target is 1.5 s"
+            ),
         ),
         (
             consumer(
@@ -178,21 +195,21 @@ def test_retries_that_lost_nothing_are_not_critical() -> None:
                 fetch_latency_average_seconds=8.0,
                 fetch_size_average_bytes=1_000_000.0,
             ),
-            "The link from the source holds the mirror up: a fetch of 1000 kB",
+            "Link from the source is the bottleneck: a fetch of 1000 kB",
         ),
         (
             consumer(consumer_lag_max_records=20_000.0),
-            "The mirror's consumer is 20000 records behind",
+            "MirrorMaker's consumer is the bottleneck: lag is 20000 records",
         ),
         (
             replace(CALM, silent=("a", "b")),
-            "answered no fetch of the mirror for a minute (a and 1 more)",
+            "answered no fetch of MirrorMaker for a minute (a and 1 more)",
         ),
         (
             replace(
                 CALM, silent=("a",), tasks=TaskMetrics(active_records=40.0)
             ),
-            "for a minute (a), and 40 records that it read are not written",
+            "for a minute (a), and 40 records are in flight to the target",
         ),
     ],
 )

@@ -29,7 +29,7 @@ def test_lag_that_was_never_seen_is_unknown() -> None:
 def test_a_mirror_that_goes_on_is_ok_whatever_waits() -> None:
     assert lag(SEEN).health is Health.OK
     assert "40 records" in lag(SEEN).reason
-    assert lag(SEEN).reason.endswith("and the mirror goes on")
+    assert lag(SEEN).reason.endswith("; replication is running")
     assert lag(SEEN).evidence["worst_topic"] == "late"
 
 
@@ -38,16 +38,22 @@ def test_a_mirror_that_may_stand_is_not_said_to_go_on() -> None:
         with_late(status=LagStatus.STOPPED, stuck=timedelta(seconds=80))
     )
     assert verdict.health is Health.OK
-    assert "goes on" not in verdict.reason
-    assert "nothing was seen to be copied for 80 s" in verdict.reason
+    assert "is running" not in verdict.reason
+    assert "no progress for 80 s" in verdict.reason
     assert verdict.reason.endswith("up to 2 min")
 
 
 @pytest.mark.parametrize(
     ("status", "says"),
     [
-        (LagStatus.STOPPED, "Nothing of f is copied: 40 records of 1 topic"),
-        (LagStatus.STALLED, "late is not copied while other topics are"),
+        (
+            LagStatus.STOPPED,
+            "Replication of f has stopped: lag 40 records on 1 topic",
+        ),
+        (
+            LagStatus.STALLED,
+            "Replication of late has stopped while other topics continue",
+        ),
     ],
 )
 def test_a_position_that_stands_too_long_is_critical(
@@ -60,7 +66,7 @@ def test_a_position_that_stands_too_long_is_critical(
     verdict = lag(late)
     assert verdict.health is Health.CRITICAL
     assert verdict.reason.startswith(says)
-    assert "late[3] stands at offset 17 (sync) for 2 min" in verdict.reason
+    assert "late[3] stuck at offset 17 (sync) for 2 min" in verdict.reason
 
 
 def test_a_slower_mirror_is_given_more_time() -> None:
@@ -84,7 +90,7 @@ def test_a_new_topic_is_given_two_refreshes() -> None:
 def test_falling_behind_is_a_warning() -> None:
     verdict = lag(with_late(status=LagStatus.FALLING_BEHIND))
     assert verdict.health is Health.WARNING
-    assert "late falls behind" in verdict.reason
+    assert "late is falling behind" in verdict.reason
 
 
 def test_an_age_that_is_a_lower_bound_is_said_to_be_one() -> None:
@@ -106,8 +112,8 @@ def test_lag_that_cannot_be_said_is_unknown(seen: LagObservation) -> None:
 
 def test_one_partition_without_a_lag_is_told_as_one() -> None:
     assert lag(replace(SEEN, unknown_partitions=1)).reason == (
-        "The lag of 1 partition cannot be said: it has no leader, or the "
-        "mirror's position lies beyond its end"
+        "Lag of 1 partition is unknown: no leader, or MirrorMaker's "
+        "position is beyond the log end offset"
     )
 
 
@@ -117,7 +123,7 @@ def test_the_reason_names_the_longest_of_those_that_stand() -> None:
     )
     longer = replace(stuck, topic="later", stuck=timedelta(minutes=7))
     verdict = lag(replace(SEEN, topics=(stuck, longer)))
-    assert "80 records of 2 topics" in verdict.reason
+    assert "lag 80 records on 2 topics" in verdict.reason
     assert "later[3]" in verdict.reason
 
 
@@ -180,9 +186,9 @@ def test_a_tail_that_seems_dropped_is_suspected_and_not_called_stalled() -> (
     verdict = lag_beside(TAIL_LEFT, DROPPED)
     assert verdict.health is Health.WARNING
     assert verdict.reason == (
-        "10 records of late[3] from offset 17 on wait while their task "
-        "copies newer ones of other partitions: suspected to be dropped, not "
-        "late; see skips"
+        "10 records of late[3] from offset 17 on are not copied, while the "
+        "same task copies newer records of other partitions: suspected to be "
+        "dropped, not lag. See skips"
     )
     two = (DROPPED.suspicions[0], replace(DROPPED.suspicions[0], partition=4))
     standing = (TAIL, replace(TAIL, partition=4))
@@ -192,9 +198,7 @@ def test_a_tail_that_seems_dropped_is_suspected_and_not_called_stalled() -> (
         left_behind=frozenset({("late", 3), ("late", 4)}),
     )
     seen = with_late(status=LagStatus.STALLED, stuck=HOURS, standing=standing)
-    assert "so are those of 1 more partition" in (
-        lag_beside(seen, both).reason
-    )
+    assert "same for 1 more partition" in (lag_beside(seen, both).reason)
 
 
 def test_a_tail_that_will_soon_be_suspected_is_not_called_stalled() -> None:
@@ -229,7 +233,7 @@ def test_a_dropped_tail_hides_no_other_partition_that_stands() -> None:
     )
     verdict = lag_beside(seen, DROPPED)
     assert verdict.health is Health.CRITICAL
-    assert "late[5] stands at offset 99 (sync) for 90 min" in verdict.reason
+    assert "late[5] stuck at offset 99 (sync) for 90 min" in verdict.reason
     assert "suspected to be dropped" in str(verdict.evidence["also_1"])
     assert verdict.evidence["worst_partition"] == 5
 
@@ -289,13 +293,13 @@ def test_a_retention_that_is_not_known_is_not_called_long() -> None:
 def test_a_source_that_keeps_everything_loses_nothing() -> None:
     seen = replace(SEEN, topics=(replace(BEHIND, headroom=None),))
     assert retention(seen).health is Health.OK
-    assert retention(seen).reason == "The source deletes no record"
+    assert retention(seen).reason == "No source topic deletes records"
 
 
 def test_one_record_that_waits_is_told_as_one() -> None:
     left = Headroom(remaining=timedelta(hours=23), share=0.7)
     seen = with_late(records=1, headroom=left, drain=timedelta(minutes=6))
     assert retention(seen).reason == (
-        "late loses records in 23 h: 1 record waits; as fast as now, the lag "
-        "is gone in 6 min"
+        "late loses records in 23 h: lag 1 record; lag drains in 6 min at "
+        "the current rate"
     )

@@ -14,7 +14,7 @@ from mirrorwatch.domain.parity.configs import (
     compare_configs,
     judge_configs,
 )
-from mirrorwatch.domain.parity.metrics import config_figures
+from mirrorwatch.domain.parity.metrics import configs_samples
 from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch.domain.topics import Selection
 from tests.support.builders import NOON
@@ -119,15 +119,16 @@ def test_a_drift_counts_once_the_mirror_had_the_time_to_mend_it() -> None:
     young = seen(a_drift(since=NOON - 11 * MINUTE + timedelta(seconds=1)))
     verdict = judge(young)
     assert verdict.health is Health.OK
-    assert "1 changes have still to be copied" in verdict.reason
+    assert "1 change not yet synced" in verdict.reason
     verdict = judge(seen(a_drift()))
     assert verdict.health is Health.WARNING
     assert verdict.reason == (
-        "retention.ms of a is 2000 at summit and 1000 at ldf: records stay "
-        "longer on one side. The mirror copies configurations every 10 min "
-        "and has not copied this: does it run, and may it ALTER_CONFIGS?"
+        "retention.ms of a is 2000 at summit but 1000 at ldf. Records are "
+        "retained longer on one cluster. MirrorMaker syncs topic configs "
+        "every 10 min but has not synced this one. Check that it runs and "
+        "may ALTER_CONFIGS"
     )
-    (sample,) = config_figures(seen(a_drift()), NOON)
+    (sample,) = configs_samples(seen(a_drift()), NOON)
     assert sample.value == 1
 
 
@@ -143,27 +144,27 @@ def test_a_smaller_limit_of_the_target_is_named_first_with_its_danger() -> (
     )
     assert verdict.health is Health.WARNING
     assert verdict.reason.startswith(
-        "max.message.bytes of z is 2000 at summit and 1000 at ldf, and "
-        "differs on 1 more topic: a record that fits only at the source can "
-        "stop the mirror"
+        "max.message.bytes of z is 2000 at summit but 1000 at ldf, and "
+        "differs on 1 more topic. A record too large for the target can "
+        "stop MirrorMaker"
     )
     assert str(verdict.evidence["also_1"]).startswith("retention.ms of a is")
 
 
 def test_who_could_mend_it_is_named() -> None:
     verdict = judge(seen(a_drift(since=NOON), sync=None, patience=timedelta()))
-    assert "does not copy configurations" in verdict.reason
+    assert "does not sync topic configs" in verdict.reason
     verdict = judge(seen(a_drift(by_default=True)))
-    assert "by the brokers' defaults" in verdict.reason
+    assert "values are broker defaults" in verdict.reason
 
 
 @pytest.mark.parametrize(
     ("observation", "reason"),
     [
-        (None, "How topics are configured is not known yet"),
+        (None, "Topic configs have not been read yet"),
         (
             seen(fresh=False, at=NOON - 16 * MINUTE),
-            "How topics are configured was last read 16 min ago",
+            "Topic configs were last read 16 min ago",
         ),
         (
             seen(problems=("The agent lacks DESCRIBE_CONFIGS on topic a",)),

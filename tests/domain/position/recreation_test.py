@@ -56,12 +56,13 @@ def test_a_shorter_one_is_critical_until_the_mirror_begins_anew() -> None:
     world = remade(30)
     assert world.verdict().health is Health.CRITICAL
     assert (
-        "shorter than the mirror's old position, 100" in world.verdict().reason
+        "shorter than MirrorMaker's old position, 100"
+        in world.verdict().reason
     )
     world.sync(0, 100)
     world.settle()
     assert world.verdict().health is Health.WARNING
-    assert "begun anew with its first record" in world.verdict().reason
+    assert "restarted from the beginning" in world.verdict().reason
     assert [r.kind for r in world.resets] == [ResetKind.SOURCE_RECREATED]
 
 
@@ -139,7 +140,7 @@ def test_what_the_mirror_had_not_copied_of_the_old_one_is_told() -> None:
     world.tick()
     world.source["t"] = Log("s2", {0: 30})
     world.tick()
-    assert "up to 40 records were not yet copied" in world.verdict().reason
+    assert "up to 40 records were not copied" in world.verdict().reason
 
 
 def test_one_made_again_while_the_agent_was_away_is_seen() -> None:

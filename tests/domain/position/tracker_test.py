@@ -30,7 +30,7 @@ def test_a_mirror_that_goes_on_is_ok(world: World) -> None:
     assert (world.resets, world.verdict().health) == ((), Health.OK)
     assert (
         world.verdict().reason
-        == "The mirror kept its place in the one partition"
+        == "Positions of the one partition are continuous"
     )
 
 
@@ -48,14 +48,14 @@ def test_an_offsets_topic_that_is_gone_is_critical(world: World) -> None:
     world.tick()
     assert world.reset().kind is ResetKind.OFFSETS_GONE
     assert "positions of 1 partition" in world.verdict().reason
-    assert "everything that the source still holds" in world.verdict().reason
+    assert "copies all retained records again" in world.verdict().reason
     world.homes["offsets"] = "o2"
     world.sync(0, 100)
     world.commit(40)
     world.settle()
     kinds = [r.kind for r in world.resets]
     assert kinds == [ResetKind.OFFSETS_GONE, ResetKind.REWIND]
-    assert "is not the one that it was" in world.verdict().reason
+    assert "was replaced" in world.verdict().reason
     assert world.seen.counts == {"t": 2}
 
 
@@ -68,7 +68,7 @@ def test_so_is_another_one_found_after_the_agent_was_away(
     world.restart()
     world.tick(2)
     assert world.verdict().health is Health.CRITICAL
-    assert "what was not yet copied is never read" in world.verdict().reason
+    assert "records not yet copied are lost" in world.verdict().reason
 
 
 def test_committed_positions_that_are_deleted_are_critical(
@@ -77,7 +77,7 @@ def test_committed_positions_that_are_deleted_are_critical(
     world.commit(None)
     world.tick(2)
     assert world.verdict().health is Health.CRITICAL
-    assert "of 1 partition were deleted, of t among" in world.verdict().reason
+    assert "of 1 partition were deleted, t among" in world.verdict().reason
     world.settle()
     assert len(world.resets) == 1
 
@@ -96,7 +96,7 @@ def test_what_is_not_known_is_not_ok(world: World) -> None:
     nothing = judge_position(FLOW, None, PositionLimits(), world.now)
     assert nothing.health is Health.UNKNOWN
     world.now += timedelta(minutes=3)
-    assert "last looked at" in world.verdict().reason
+    assert "last read" in world.verdict().reason
     assert world.verdict().health is Health.UNKNOWN
 
 
@@ -401,10 +401,10 @@ def test_a_position_beyond_the_end_is_critical_when_it_stays(
     assert truncated_world.resets == ()
     truncated_world.tick(2)
     assert truncated_world.verdict().health is Health.CRITICAL
-    assert "lies beyond the end of the log at summit, 60" in (
+    assert "is beyond the log end offset at summit, 60" in (
         truncated_world.verdict().reason
     )
-    assert "position of t[0], 100," in truncated_world.verdict().reason
+    assert "position in t[0], 100," in truncated_world.verdict().reason
 
 
 def test_a_cut_log_that_the_mirror_goes_on_with_lost_records(
@@ -421,7 +421,9 @@ def test_a_cut_log_that_the_mirror_goes_on_with_lost_records(
         60,
         100,
     )
-    assert "40 new records were never read" in truncated_world.verdict().reason
+    assert (
+        "40 new records were never copied" in truncated_world.verdict().reason
+    )
 
 
 def test_a_cut_log_that_the_mirror_begins_anew_with_is_a_warning(
@@ -432,7 +434,7 @@ def test_a_cut_log_that_the_mirror_begins_anew_with_is_a_warning(
     truncated_world.sync(0, 100)
     truncated_world.settle()
     assert truncated_world.verdict().health is Health.WARNING
-    assert "has begun anew" in truncated_world.verdict().reason
+    assert "restarted from the beginning" in truncated_world.verdict().reason
 
 
 def test_one_that_grew_past_the_position_says_what_is_at_stake(
@@ -444,7 +446,7 @@ def test_one_that_grew_past_the_position_says_what_is_at_stake(
     truncated_world.tick()
     assert truncated_world.verdict().health is Health.CRITICAL
     assert "has grown past it" in truncated_world.verdict().reason
-    assert "40 new records are never read, t[0] offsets [60, 100)" in (
+    assert "40 new records are never copied, t[0] offsets [60, 100)" in (
         truncated_world.verdict().reason
     )
 
@@ -460,7 +462,7 @@ def test_several_partitions_are_told_by_one_sentence(
     truncated_world.source["t"].ends.update({0: 60, 1: 4})
     truncated_world.tick(5)
     assert len(truncated_world.resets) == 2
-    assert "t[0], 100 (and 1 more of its partitions), lies beyond" in (
+    assert "t[0], 100 (and 1 more of its partitions), is beyond" in (
         truncated_world.verdict().reason
     )
 
@@ -476,7 +478,10 @@ def test_a_running_mirror_begins_anew_before_the_cut_is_believed(
         truncated_world.sync(59, 159)
     truncated_world.tick(6)
     assert truncated_world.verdict().health is Health.WARNING
-    assert "the mirror has begun anew" in truncated_world.verdict().reason
+    assert (
+        "MirrorMaker restarted from the beginning"
+        in truncated_world.verdict().reason
+    )
     assert (
         truncated_world.reset().kind,
         truncated_world.reset().harmless,
@@ -625,7 +630,7 @@ def test_another_cluster_is_critical_until_the_right_one_answers(
     identity_world.source["t"].id = "sX"
     identity_world.tick()
     assert identity_world.verdict().health is Health.CRITICAL
-    assert "summit answers with the cluster id X and not S" in (
+    assert "summit answers with cluster id X, expected S" in (
         identity_world.verdict().reason
     )
     identity_world.restart()
@@ -678,7 +683,7 @@ def test_a_configured_id_rules_from_the_start() -> None:
     identity_world.accepted = {"ldf": "M"}
     identity_world.restart()
     identity_world.tick()
-    assert "ldf answers with the cluster id L and not M" in (
+    assert "ldf answers with cluster id L, expected M" in (
         identity_world.verdict().reason
     )
 
@@ -700,7 +705,7 @@ def test_what_expired_of_it_is_over_after_a_minute(
     assert leaving_world.reset().settled is None
     leaving_world.tick(10)
     assert leaving_world.verdict().health is Health.CRITICAL
-    assert "no longer there to be copied: t[0] offsets [100, 250)" in (
+    assert "is no longer replicated: t[0] offsets [100, 250)" in (
         leaving_world.verdict().reason
     )
     leaving_world.now += timedelta(hours=1)
@@ -742,7 +747,10 @@ def test_what_comes_back_is_told_again(leaving_world: World) -> None:
     leaving_world.source["t"] = log
     leaving_world.tick(3)
     assert [r.settled is None for r in leaving_world.resets] == [False, True]
-    assert "and more will while it stands" in leaving_world.verdict().reason
+    assert (
+        "and more expire while replication is stopped"
+        in leaving_world.verdict().reason
+    )
 
 
 def test_a_position_beyond_the_end_goes_with_its_log() -> None:
@@ -773,7 +781,7 @@ def test_one_made_again_twice_is_held_to_the_first_position() -> None:
     assert leaving_world.verdict().health is Health.CRITICAL
     leaving_world.sync(100, 100)
     leaving_world.settle()
-    assert "100 records of the new topic were never read" in (
+    assert "100 records of the new topic were never copied" in (
         leaving_world.verdict().reason
     )
 
@@ -794,7 +802,7 @@ def test_a_mirror_that_goes_back_is_a_warning_for_ten_minutes(
     assert (rewind_world.reset().first, rewind_world.reset().end) == (240, 300)
     assert rewind_world.reset().settled is None
     assert (
-        "went back and copies 60 records again"
+        "was rewound and copies 60 records again"
         in rewind_world.verdict().reason
     )
     rewind_world.sync(310, 370)
@@ -946,7 +954,7 @@ def test_one_made_again_at_the_target_is_critical() -> None:
     world.tick()
     assert world.reset().kind is ResetKind.TARGET_RECREATED
     assert world.verdict().health is Health.CRITICAL
-    assert "1 partition (100 offsets) is gone there" in world.verdict().reason
+    assert "1 partition (100 offsets) are gone there" in world.verdict().reason
     # The mirror goes on, and its offsets say nothing about old copies.
     world.source["t"].ends[0] = 150
     world.sync(100, 0)

@@ -42,7 +42,9 @@ def happened(*happenings: tuple[SkipEvent, int]) -> SkipsObservation:
 def test_nothing_skipped_is_ok() -> None:
     verdict = judged(CALM)
     assert verdict.health is Health.OK
-    assert "No record was skipped or doubled on 7 partitions" in verdict.reason
+    assert (
+        "No record was skipped or duplicated on 7 partitions" in verdict.reason
+    )
 
 
 @pytest.mark.parametrize(
@@ -71,7 +73,7 @@ def test_more_skips_are_counted_behind_the_last_one() -> None:
     other = replace(SKIP, partition=4, ranges=((7, 7),), count=1)
     verdict = judged(happened((SKIP, 10), (other, 1)))
     assert verdict.reason.startswith("1 record of t partition 4")
-    assert "with them 10 more elsewhere" in verdict.reason
+    assert "10 more in other ranges" in verdict.reason
 
 
 @pytest.mark.parametrize(
@@ -79,7 +81,7 @@ def test_more_skips_are_counted_behind_the_last_one() -> None:
     [
         (
             SkipKind.REPEATED,
-            "were written again; none of them is lost",
+            "were duplicated; none was lost",
             "repeat_1",
         ),
         (SkipKind.UNVERIFIABLE, "cannot be verified", "unverifiable_1"),
@@ -126,7 +128,7 @@ def test_a_suspicion_warns_and_counts() -> None:
     [
         (None, "have not been compared yet"),
         (replace(CALM, at=NOW - timedelta(minutes=2)), "last compared 2 min"),
-        (replace(CALM, blind=4), "4 partitions hold copies"),
+        (replace(CALM, blind=4), "4 partitions have replicated records"),
         (replace(CALM, problems=("ldf does not answer",)), "ldf does not"),
         (
             replace(
@@ -134,10 +136,10 @@ def test_a_suspicion_warns_and_counts() -> None:
                 unread=PendingReads(
                     partitions=2,
                     since=NOW - timedelta(minutes=3),
-                    problem="The agent lacks READ",
+                    problem="Mirrorwatch lacks READ",
                 ),
             ),
-            "2 partitions have waited to be read for 3 min: The agent lacks",
+            "2 partitions has been pending for 3 min: Mirrorwatch lacks",
         ),
     ],
 )
@@ -160,7 +162,7 @@ def test_a_stretch_that_was_just_found_may_wait() -> None:
 def test_merged_topics_are_left_to_the_audit() -> None:
     some = judged(replace(CALM, merged=2))
     assert some.health is Health.OK
-    assert "2 merged topics are left to the audit" in some.reason
+    assert "2 merged topics are compared by the audit only" in some.reason
     assert judged(replace(CALM, partitions=0, merged=2)).health is Health.OFF
 
 

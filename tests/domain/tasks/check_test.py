@@ -72,8 +72,8 @@ def test_nothing_seen_is_unknown_and_nothing_to_see_is_off() -> None:
 def test_tasks_that_run_are_ok() -> None:
     verdict = judged(task(number=None), task(), task(number=1))
     assert verdict.health is Health.OK
-    assert verdict.reason == "2 of 2 tasks that copy run"
-    assert judged(task()).reason == "1 of 1 task that copies runs"
+    assert verdict.reason == "2 of 2 source tasks are running"
+    assert judged(task()).reason == "1 of 1 source task is running"
 
 
 def test_a_task_that_failed_is_critical_with_all_it_stopped() -> None:
@@ -131,12 +131,12 @@ def test_between_two_runs_nothing_is_wrong() -> None:
 def test_when_no_task_runs_nothing_is_copied() -> None:
     verdict = judged(task("UNASSIGNED"), task("UNASSIGNED", 1))
     assert verdict.health is Health.CRITICAL
-    assert "2 of 2 tasks of c do not run" in verdict.reason
+    assert "2 of 2 tasks of c have not run" in verdict.reason
     assert "scheduled.rebalance.max.delay.ms" in verdict.reason
     verdict = judged(task("PAUSED"))
     assert verdict.health is Health.CRITICAL
-    assert "1 of 1 task of c does not run" in verdict.reason
-    assert "somebody paused" in verdict.reason
+    assert "1 of 1 task of c has not run" in verdict.reason
+    assert "connector was paused or stopped" in verdict.reason
     assert judged(task(number=None)).health is Health.CRITICAL
 
 

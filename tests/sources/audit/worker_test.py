@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorwatch.config.types import to_trigger
+from mirrorwatch.config.audit import to_trigger
 from mirrorwatch.domain.report import Health
 from mirrorwatch.exceptions import StateError
 from mirrorwatch.sources.audit.worker import Schedule
@@ -31,7 +31,7 @@ def test_an_audit_is_started_when_it_is_due_and_read_when_it_is_over(
     assert (tmp_path / "started").read_text() == "--date 2026-11-21"
     verdict = agent.verdict()
     assert verdict.health is Health.OK
-    assert "Of 1,000 records of 1 topic none is missing" in verdict.reason
+    assert "1,000 records of 1 topic compared, none missing" in verdict.reason
     # Not twice.
     (tmp_path / "started").unlink()
     agent.look(NIGHT + HOUR)
@@ -71,13 +71,16 @@ def test_one_that_leaves_no_result_is_never_taken_for_a_clean_one(
     agent = Agent(tmp_path, database, act="nothing")
     assert agent.verdict().health is Health.OK
     assert agent.run(NIGHT) == "failed"
-    assert "it left no result in audit.out" in agent.verdict().reason
+    assert "it wrote no result to audit.out" in agent.verdict().reason
     assert agent.verdict().health is Health.WARNING
 
 
 @pytest.mark.parametrize(
     ("act", "words"),
-    [("killed", "was the machine out of memory"), ("flood", "the end")],
+    [
+        ("killed", "whether the machine ran out of memory"),
+        ("flood", "the end"),
+    ],
 )
 def test_one_that_dies_is_a_failure(
     tmp_path: Path, database: Database, act: str, words: str
@@ -104,7 +107,7 @@ def test_one_that_hangs_is_late_then_stopped_and_no_second_starts_beside_it(
     agent.step_until(lambda: agent.outcome != "running")
     assert agent.outcome == "timeout"
     assert agent.verdict().health is Health.WARNING
-    assert "had not ended after 6 h" in agent.verdict().reason
+    assert "did not complete within 6 h" in agent.verdict().reason
 
 
 AT = datetime(2026, 11, 21, 12, 30, 15, tzinfo=UTC)
@@ -216,7 +219,7 @@ def test_a_broken_result_is_unknown_until_a_good_one_comes(
     agent.look(NIGHT + HOUR)
     verdict = agent.verdict()
     assert verdict.health is Health.UNKNOWN
-    assert "The newest audit cannot be read: " in verdict.reason
+    assert "The latest audit result cannot be read: " in verdict.reason
     agent.look(NIGHT + 2 * HOUR)
     assert agent.verdict().health is Health.UNKNOWN
     assert agent.run(NIGHT + DAY) == "finished"
@@ -230,11 +233,11 @@ def test_a_result_that_could_not_be_written_down_is_not_forgotten(
     write_audit(tmp_path / "out", a_finished(a_result(a_finding(), at=NIGHT)))
     agent.at(NIGHT + MINUTE)
     with database.transaction() as sql:
-        sql.execute("ALTER TABLE document RENAME TO gone")
+        sql.execute("ALTER TABLE documents RENAME TO gone")
     with pytest.raises(StateError):
         agent.worker.step()
     with database.transaction() as sql:
-        sql.execute("ALTER TABLE gone RENAME TO document")
+        sql.execute("ALTER TABLE gone RENAME TO documents")
     agent.worker.step()
     assert agent.verdict().health is Health.CRITICAL
     later = Agent(tmp_path, database, act=None, now=NIGHT + HOUR)
@@ -306,7 +309,7 @@ def test_one_that_was_stopped_is_not_started_again_too_late(
     leave(tmp_path, database, outcome="stopped")
     agent = Agent(tmp_path, database, now=NIGHT + 3.1 * HOUR)
     assert agent.outcome == "stopped"
-    assert "was stopped together with the agent" in agent.verdict().reason
+    assert "was stopped together with mirrorwatch" in agent.verdict().reason
 
 
 def test_one_whose_agent_was_killed_is_not_tried_again(
@@ -315,7 +318,9 @@ def test_one_whose_agent_was_killed_is_not_tried_again(
     leave(tmp_path, database, outcome="running", ended_at=None)
     agent = Agent(tmp_path, database, now=NIGHT + MINUTE)
     assert agent.outcome == "abandoned"
-    assert "was cut short when the agent was killed" in agent.verdict().reason
+    assert (
+        "was interrupted when mirrorwatch was killed" in agent.verdict().reason
+    )
     # The next night is another matter.
     assert agent.run(NIGHT + DAY) == "finished"
     assert agent.verdict().health is Health.OK
@@ -331,7 +336,7 @@ def test_a_night_on_which_the_agent_was_down_is_missed(
     assert later.outcome == "finished"
     verdict = later.verdict()
     assert verdict.health is Health.WARNING
-    assert "since the one that was due at 2026-11-22 02:00" in verdict.reason
+    assert "since the one due at 2026-11-22 02:00" in verdict.reason
 
 
 def test_a_new_agent_misses_nothing_of_the_time_before_it(

@@ -244,7 +244,7 @@ def test_probes_go_on_while_a_known_registry_is_away() -> None:
     stage.source.away = True
     (problem,) = stage.after(AGAIN)
     assert problem.health is Health.UNKNOWN
-    assert problem.text.endswith("Probes go on with schema id 1")
+    assert problem.text.endswith("Probes continue with schema id 1")
     assert stage.encoding.ready
 
 
@@ -263,11 +263,14 @@ def test_what_readers_cannot_resolve_is_told_until_they_can() -> None:
     stage.encoding.arrived_id = 1
     (problem,) = stage.after(1)
     assert problem.health is Health.WARNING
-    assert "readers at ldf cannot decode" in problem.text
-    assert "schema id 1 is unknown at its registry" in problem.text
+    assert "consumers at ldf cannot decode" in problem.text
+    assert "schema id 1 is unknown in its schema registry" in problem.text
     stage.target.schemas[1] = '{"type": "record", "name": "x", "fields": []}'
     (problem,) = stage.after(AGAIN)
-    assert "schema id 1 is another schema at its registry" in problem.text
+    assert (
+        "schema id 1 is a different schema in its schema registry"
+        in problem.text
+    )
     stage.target.schemas[1] = SCHEMA
     assert stage.after(AGAIN - 1) == (problem,)
     assert stage.after(1) == ()
@@ -293,7 +296,7 @@ def test_a_target_registry_that_is_away_leaves_the_question_open() -> None:
     stage.encoding.arrived_id = 1
     (problem,) = stage.after(0)
     assert problem.health is Health.UNKNOWN
-    assert "Whether readers at ldf can decode" in problem.text
+    assert "Whether consumers at ldf can decode" in problem.text
     assert stage.encoding.ready
 
 

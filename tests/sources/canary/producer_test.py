@@ -17,7 +17,7 @@ from mirrorwatch.sources.canary.producer import (
 )
 from mirrorwatch.sources.canary.source import CanarySettings
 
-DENIED = "The agent lacks WRITE on topic canary at summit: grant it"
+DENIED = "Mirrorwatch lacks WRITE on topic canary at summit. Grant it"
 
 FATAL = KafkaException(
     KafkaError(

@@ -114,22 +114,22 @@ of its own."""
 
 WORDS = {
     "dropped": "are missing at the target",
-    "corrupted": "are not the same at the target",
-    "extra": "are at the target and not at the source",
-    "duplicated": "are at the target more than once",
+    "corrupted": "differ at the target",
+    "extra": "are at the target but not at the source",
+    "duplicated": "are duplicated at the target",
 }
 """What is wrong with records, by kind."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AuditLimits:
-    """Limits of the check. The configuration gives their reasons."""
+    """Limits of the check `audit`, from the block of that name."""
 
     enabled: bool = True
     """Whether there is a nightly audit."""
 
     timeout: timedelta = timedelta(hours=6)
-    """How long it may run."""
+    """Longest run."""
 
 
 def judge_audit(
@@ -159,8 +159,7 @@ def judge_audit(
     if not limits.enabled:
         off = CheckFinding(
             Health.OFF,
-            "Records are not compared: there is no block audit in the "
-            "configuration",
+            "Records are not compared: audit is not configured",
         )
         return conclude([off], flow=flow, check="audit", now=now, evidence={})
     return conclude(
@@ -177,7 +176,7 @@ def _find(
 ) -> Iterator[CheckFinding]:
     if seen is None:
         yield CheckFinding(
-            Health.UNKNOWN, "The audit's results have not been looked at yet"
+            Health.UNKNOWN, "Audit results have not been read yet"
         )
         return
     if seen.night is not None:
@@ -186,8 +185,8 @@ def _find(
     if now - seen.at > STALE:
         yield CheckFinding(
             Health.UNKNOWN,
-            "The audit's results were last looked at "
-            f"{seconds(now - seen.at)} ago: does the folder audit.out answer?",
+            f"Audit results were last read {seconds(now - seen.at)} ago. "
+            "Check that the folder audit.out answers",
         )
     for problem in seen.problems:
         yield CheckFinding(Health.UNKNOWN, problem)
@@ -195,12 +194,12 @@ def _find(
         when = f" at {time_of(seen.next_due)}" if seen.next_due else ""
         yield CheckFinding(
             Health.UNKNOWN,
-            f"No audit of this flow has run yet, the next one is due{when}",
+            f"No audit of this flow has run yet; the next one is due{when}",
         )
 
 
 def _judge_night(night: FlowResult) -> Iterator[CheckFinding]:
-    by = f"by the audit up to {time_of(night.end)}"
+    by = f"in the audit up to {time_of(night.end)}"
     for kind in KINDS:
         total = night.found(kind)
         largest = next((f for f in night.findings if f.kind == kind), None)
@@ -210,22 +209,22 @@ def _judge_night(night: FlowResult) -> Iterator[CheckFinding]:
                 Health.CRITICAL,
                 f"{counted(largest.count, 'record')} of {place_of(largest)} "
                 + agree(largest.count, WORDS[kind])
-                + (f"; with them {rest} more elsewhere" if rest > 0 else "")
+                + (f"; {rest} more in other ranges" if rest > 0 else "")
                 + f", {by}",
             )
     if night.gaps:
         rest = night.gaps_total - 1
-        more = f"; nor could {counted(rest, 'more range')}" if rest else ""
+        more = f"; and {counted(rest, 'more range')}" if rest else ""
         yield CheckFinding(
             Health.WARNING,
-            f"Not everything could be verified {by}: "
+            f"Some records could not be verified {by}: "
             f"{gap_of(night.gaps[0])}{more}",
         )
     if night.more:
         yield CheckFinding(
             Health.UNKNOWN,
-            f"Only a part was compared so far {by}: the rest comes in another "
-            "piece of it",
+            f"Only part of the records was compared {by}. The next run "
+            "compares the rest",
         )
     elif not night.findings and not night.gaps:
         yield _praise(night, by)
@@ -234,13 +233,13 @@ def _judge_night(night: FlowResult) -> Iterator[CheckFinding]:
 def _praise(night: FlowResult, by: str) -> CheckFinding:
     records = sum(topic.source_records for topic in night.topics)
     stated = sum(night.stated.values())
-    differ = f"{stated:,} {agree(stated, 'differ for a reason')}"
+    differ = f"{stated:,} {agree(stated, 'differ for a known reason')}"
     rest = f"; {differ}, see the evidence" if stated else ""
     return CheckFinding(
         Health.OK,
-        f"Of {counted(records, 'record')} of "
-        f"{counted(len(night.topics), 'topic')} none is missing, "
-        f"doubled or altered, {by}{rest}",
+        f"{counted(records, 'record')} of "
+        f"{counted(len(night.topics), 'topic')} compared, none missing, "
+        f"altered or duplicated {by}{rest}",
     )
 
 
@@ -263,31 +262,31 @@ def _judge_attempt(
     if attempt is not None and runs and attempt.due <= overdue:
         yield CheckFinding(
             Health.WARNING,
-            f"The audit that was due at {time_of(attempt.due)} is late: it "
-            f"has run for {seconds(now - attempt.began_at)} and is stopped "
-            f"after {seconds(limits.timeout)} (audit.timeout)",
+            f"The audit due at {time_of(attempt.due)} is late: it has run "
+            f"for {seconds(now - attempt.began_at)} and is stopped after "
+            f"{seconds(limits.timeout)} (audit.timeout)",
         )
         return
     yield CheckFinding(
         Health.WARNING,
-        f"No audit of this flow has come to its end since the one that was "
-        f"due at {time_of(overdue)}: was it started, and is audit.out the "
-        "folder that it writes to?",
+        "No audit of this flow has completed since the one due at "
+        f"{time_of(overdue)}. Check that it was started and writes to "
+        "audit.out",
     )
 
 
 def _blame(attempt: Attempt, limits: AuditLimits) -> str:
-    which = f"The audit that was due at {time_of(attempt.due)}"
+    which = f"The audit due at {time_of(attempt.due)}"
     match attempt.outcome:
         case "timeout":
             how = (
-                f"had not ended after {seconds(limits.timeout)} "
+                f"did not complete within {seconds(limits.timeout)} "
                 "(audit.timeout) and was stopped"
             )
         case "stopped":
-            how = "was stopped together with the agent"
+            how = "was stopped together with mirrorwatch"
         case "abandoned":
-            how = "was cut short when the agent was killed"
+            how = "was interrupted when mirrorwatch was killed"
         case _:
             how = f"failed: {attempt.error}"
-    return f"{which} {how}. Its records are left to the next one"
+    return f"{which} {how}. The next audit covers its records"

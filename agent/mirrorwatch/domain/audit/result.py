@@ -135,25 +135,25 @@ class AuditResult:
 
 WORDS = {
     "dropped": "dropped",
-    "duplicated": "doubled",
+    "duplicated": "duplicated",
     "corrupted": "altered",
-    "extra": "that nobody wrote at the source",
+    "extra": "at the target but not at the source",
 }
-"""What is told of records, the worst first."""
+"""What a summary calls records, the worst first."""
 
 
 def answer(result: AuditResult) -> str:
     """Return what a person wants to know first."""
-    said = []
+    parts = []
     if result.findings:
-        said.append(_findings(result))
+        parts.append(_findings(result))
     if result.unverifiable:
-        said.append(_gaps(result))
-    if said:
-        return "; ".join(said)
+        parts.append(_gaps(result))
+    if parts:
+        return "; ".join(parts)
     records = sum(topic.source_count for topic in result.topics)
     if not records:
-        return "Clean: nothing was written"
+        return "Clean: no records were produced"
     return (
         f"Clean: {counted(records, 'record')} of "
         f"{counted(len(result.topics), 'topic')} arrived once and unaltered"
@@ -172,13 +172,13 @@ def _findings(result: AuditResult) -> str:
 
 def _gaps(result: AuditResult) -> str:
     topics = {gap.topic for gap in result.unverifiable}
-    gaps = f"could not verify {_named(topics)}"
+    gaps = f"{_named(topics)} could not be verified"
     known = [gap.records for gap in result.unverifiable]
     records = sum(number for number in known if number is not None)
     if records:
         more = "" if None not in known else "at least "
         gaps += f" ({more}{counted(records, 'record')})"
-    return gaps if result.findings else f"Nothing wrong found, but {gaps}"
+    return gaps if result.findings else f"No errors found, but {gaps}"
 
 
 def _named(topics: Iterable[str]) -> str:

@@ -1,7 +1,7 @@
 """The check ``bottleneck``: what holds the mirror up, as it says itself."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 
 from ..report import CheckFinding, Evidence, Health, Verdict, conclude, seconds
@@ -98,16 +98,16 @@ def find_slowness(
         size = consumer.fetch_size_average_bytes or 0
         yield CheckFinding(
             Health.WARNING,
-            f"The link from the source holds the mirror up: a fetch of "
-            f"{size / 1000:.0f} kB takes {latency:.2g} s, and {waiting:.0f} "
-            "records of a partition wait there",
+            "Link from the source is the bottleneck: a fetch of "
+            f"{size / 1000:.0f} kB takes {latency:.2g} s, and lag is "
+            f"{waiting:.0f} records on a partition",
         )
         return
     yield CheckFinding(
         Health.WARNING,
-        f"The mirror's consumer is {waiting:.0f} records behind on a "
-        "partition, and neither a quota nor the link nor the producer holds "
-        "it up: give the mirror more tasks (tasks.max)",
+        f"MirrorMaker's consumer is the bottleneck: lag is {waiting:.0f} "
+        "records on a partition, and neither quotas nor the link nor the "
+        "producer limit it. Raise tasks.max",
     )
 
 
@@ -117,15 +117,14 @@ def _of_silence(said: MirrorMetrics) -> str:
         who += f" and {len(said.silent) - 1} more"
     if active := round(said.tasks.active_records or 0):
         return (
-            f"The mirror has read nothing for a minute ({who}), and "
-            f"{counted(active, 'record')} that it read "
-            f"{agree(active, 'are not written')}: look at the target's "
-            "brokers and the link to them"
+            f"MirrorMaker has fetched nothing for a minute ({who}), and "
+            f"{counted(active, 'record')} {agree(active, 'are in flight')} "
+            "to the target. Check the target brokers and the link to them"
         )
     return (
-        f"The source has answered no fetch of the mirror for a minute "
-        f"({who}): look at the source's brokers and the link from them; an "
-        "answer must arrive within request.timeout.ms (30 s)"
+        "The source has answered no fetch of MirrorMaker for a minute "
+        f"({who}). Check the source brokers and the link from them; a "
+        "response must arrive within request.timeout.ms (30 s)"
     )
 
 
@@ -134,67 +133,106 @@ def _of_producer(said: MirrorMetrics, queued: float, limits: Slowness) -> str:
     size = producer.batch_size_average_bytes or 0
     if size >= limits.full_batch:
         return (
-            f"The mirror's producer holds it up: batches are full "
+            "MirrorMaker's producer is the bottleneck: batches are full "
             f"({size / 1000:.0f} kB on average) and wait {queued:.2g} s to "
-            "be sent: raise producer.override.batch.size, or compress"
+            "be sent. Raise producer.override.batch.size or enable "
+            "compression"
         )
     latency = producer.request_latency_average_seconds or 0
     return (
-        f"The mirror's producer holds it up: batches wait {queued:.2g} s to "
-        f"be sent, and the target answers in {latency:.2g} s: look at the "
-        "target's brokers and the link to them"
+        "MirrorMaker's producer is the bottleneck: batches wait "
+        f"{queued:.2g} s to be sent, and request latency of the target is "
+        f"{latency:.2g} s. Check the target brokers and the link to them"
     )
 
 
 _OFF = (
-    "mirror.jmx is not configured: give it the mirror's Jolokia agent, "
-    "Prometheus exporter or JMX port, and this check says what holds the "
-    "mirror up"
+    "mirror.jmx is not configured. Set it to MirrorMaker's Jolokia agent, "
+    "Prometheus exporter or JMX port to see what limits replication"
 )
 
 _BLANK = (
-    "The mirror answers, but says nothing of this flow: mirror.source_alias, "
-    "mirror.target_alias and mirror.connectors must be the mirror's own, an "
-    "exporter's rules must export its MBeans, and a task of it must run"
+    "JMX metrics of this flow are missing. Check that mirror.source_alias, "
+    "mirror.target_alias and mirror.connectors match MirrorMaker's, that "
+    "the exporter's rules export its MBeans, and that one of its tasks runs"
 )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BottleneckLimits:
-    """Limits of the check. The configuration gives their reasons."""
+    """Limits of the check `bottleneck`, on the mirror's JMX metrics."""
 
     enabled: bool = True
-    """Whether the mirror's own figures are configured."""
+    """Whether the mirror's JMX is configured."""
 
-    lost_window: timedelta = timedelta(hours=1)
-    """How long records given up keep it critical."""
+    lost_window: timedelta = field(
+        default=timedelta(hours=1),
+        metadata={"title": "Critical after errors for", "gt": timedelta()},
+    )
+    """How long records that a task dropped keep the verdict critical: as
+    long as a lost probe. The counters keep them for good."""
 
-    throttle: timedelta = timedelta(milliseconds=100)
-    """Longest that a quota may hold a request."""
+    throttle: timedelta = field(
+        default=timedelta(milliseconds=100),
+        metadata={"title": "Throttled above", "ge": timedelta()},
+    )
+    """Longest that a quota may delay a request of the mirror: a tenth of the
+    second that the long-haul mirror takes."""
 
-    retries_per_second: float = 0.1
-    """Records sent again that are a warning."""
+    retries_per_second: float = field(
+        default=0.1, metadata={"title": "Retries above", "ge": 0}
+    )
+    """Records that the mirror retries per second: six in the minute of the
+    window, more than a leader election costs."""
 
-    commit_failures: float = 0.1
-    """Part of the commits that may fail."""
+    commit_failures: float = field(
+        default=0.1,
+        metadata={"title": "Failing commits above", "ge": 0, "le": 1},
+    )
+    """Share of the offset commits that may fail: one that the next makes up
+    for does no harm."""
 
-    commit_time: timedelta = timedelta(seconds=4)
-    """How long a commit may take."""
+    commit_time: timedelta = field(
+        default=timedelta(seconds=4),
+        metadata={"title": "Slow commits above", "gt": timedelta()},
+    )
+    """A second before `offset.flush.timeout.ms`, at which they fail."""
 
-    queue_time: timedelta = timedelta(seconds=1)
-    """How long batches may wait to be sent, on average."""
+    queue_time: timedelta = field(
+        default=timedelta(seconds=1),
+        metadata={"title": "Record queue time above", "gt": timedelta()},
+    )
+    """How long batches may wait in the mirror's producer, on average: the
+    whole second that the long-haul mirror takes."""
 
-    fetch_latency: timedelta = timedelta(seconds=2)
-    """How long fetches may take, on average, while records wait."""
+    fetch_latency: timedelta = field(
+        default=timedelta(seconds=2),
+        metadata={"title": "Slow fetches above", "gt": timedelta()},
+    )
+    """How long fetches may take, on average, while there is lag: four times
+    the half second that an idle one waits (`fetch.max.wait.ms`)."""
 
-    waiting_records: int = 10_000
-    """Records that may wait on a partition."""
+    waiting_records: int = field(
+        default=10_000, metadata={"title": "Consumer lag above", "ge": 0}
+    )
+    """On one partition, by the mirror's own lag metric: twenty polls of
+    `max.poll.records`. Below it, slow fetches do no harm."""
 
-    batch_size: int = 16_384
-    """The mirror's ``batch.size``."""
+    batch_size: int = field(
+        default=16_384,
+        metadata={
+            "title": "The mirror's batch.size",
+            "gt": 0,
+            "unit": "bytes",
+        },
+    )
+    """Kafka's default. Set it if the mirror's producer has another."""
 
-    batch_full: float = 0.9
-    """Part of it from which batches are full, on average."""
+    batch_full: float = field(
+        default=0.9, metadata={"title": "Full from", "gt": 0, "le": 1}
+    )
+    """Share of `batch_size` from which batches are full, on average: the
+    next record would rarely have fit."""
 
 
 def judge_bottleneck(
@@ -236,13 +274,15 @@ def _find(
         yield CheckFinding(Health.OFF, _OFF)
         return
     if seen is None:
-        yield CheckFinding(Health.UNKNOWN, "The mirror was not asked yet")
+        yield CheckFinding(
+            Health.UNKNOWN, "JMX metrics have not been read yet"
+        )
         return
     yield from _lost(seen, limits, now)
     for unread in seen.unread:
         yield CheckFinding(
             Health.UNKNOWN,
-            f"Figures of the mirror do not arrive: {unread.reason}",
+            f"No JMX metrics from MirrorMaker: {unread.reason}",
         )
     if not seen.answering:
         return
@@ -265,7 +305,7 @@ def _find(
     )
     yield CheckFinding(
         Health.OK,
-        f"Nothing holds the mirror up; it copies {rate:.1f} records a second",
+        f"No bottleneck: MirrorMaker copies {rate:.1f} records/s",
     )
 
 
@@ -277,10 +317,10 @@ def _lost(
         return
     yield CheckFinding(
         Health.CRITICAL,
-        f"The mirror's tasks gave up {counted(lately.lost, 'record')} "
+        f"MirrorMaker's tasks dropped {counted(lately.lost, 'record')} "
         f"({lately.record_failures} failed, {lately.records_skipped} "
-        f"skipped), the last ones {seconds(now - at)} ago: they will not "
-        "arrive; the mirror's log says which, if errors.log.enable is on",
+        f"skipped), most recently {seconds(now - at)} ago. MirrorMaker's log "
+        "names them if errors.log.enable is on",
     )
 
 
@@ -294,46 +334,48 @@ def _refused(
     if held > throttle:
         yield CheckFinding(
             Health.WARNING,
-            f"A quota of the source holds the mirror's fetches, up to "
-            f"{held:.2g} s each: raise consumer_byte_rate there",
+            "A quota at the source throttles MirrorMaker's fetches by up to "
+            f"{held:.2g} s each. Raise consumer_byte_rate there",
         )
     held = producer.produce_throttle_max_seconds or 0
     if held > throttle:
         yield CheckFinding(
             Health.WARNING,
-            f"A quota of the target holds the mirror's producer, up to "
-            f"{held:.2g} s a request: raise producer_byte_rate there",
+            "A quota at the target throttles MirrorMaker's producer by up "
+            f"to {held:.2g} s per request. Raise producer_byte_rate there",
         )
     if (failed := producer.errors_per_second or 0) > 0:
         yield CheckFinding(
             Health.WARNING,
-            f"The mirror's producer gives up {failed:.2g} records a second "
-            "that the target does not take",
+            f"MirrorMaker's producer fails to write {failed:.2g} records/s "
+            "to the target (record-error-rate)",
         )
     if (again := producer.retries_per_second or 0) > limits.retries_per_second:
         yield CheckFinding(
             Health.WARNING,
-            f"The mirror's producer sends {again:.2g} records a second "
-            "again: the target does not answer, or changes leaders",
+            f"MirrorMaker's producer retries {again:.2g} records/s "
+            "(record-retry-rate): the target does not answer, or its "
+            "leaders change",
         )
     if (split := producer.batch_splits_per_second or 0) > 0:
         yield CheckFinding(
             Health.WARNING,
-            f"The target finds batches of the mirror's producer too large "
-            f"({split:.2g} a second): compare max.message.bytes of both sides",
+            f"MirrorMaker's producer splits {split:.2g} batches/s that are "
+            "too large for the target. Compare max.message.bytes on both "
+            "clusters",
         )
     if (part := tasks.offset_commit_failure_ratio or 0) > (
         limits.commit_failures
     ):
         yield CheckFinding(
             Health.WARNING,
-            f"The mirror fails to commit {part:.0%} of its positions: after "
-            "a restart it would copy again what it does not remember",
+            f"MirrorMaker fails {part:.0%} of its offset commits. After a "
+            "restart it copies uncommitted records again",
         )
     took = tasks.offset_commit_max_seconds or 0
     if took > limits.commit_time.total_seconds():
         yield CheckFinding(
             Health.WARNING,
-            f"The mirror took {took:.2g} s to commit positions: beyond "
-            "offset.flush.timeout.ms (5 s) it gives up",
+            f"MirrorMaker took {took:.2g} s to commit offsets. Commits fail "
+            "beyond offset.flush.timeout.ms (5 s)",
         )

@@ -1,7 +1,7 @@
 """The check ``canary``: whether probes arrive."""
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from ..observations import CanaryObservation, CanaryPartition
@@ -18,7 +18,7 @@ long hangs."""
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CanaryLimits:
-    """Limits of the check. The configuration gives their reasons."""
+    """Limits of the check `canary`."""
 
     enabled: bool = True
     """Whether probes are sent at all."""
@@ -26,11 +26,20 @@ class CanaryLimits:
     deadline: timedelta = timedelta(seconds=30)
     """Age from which an outstanding probe is overdue."""
 
-    lost_window: timedelta = timedelta(hours=1)
-    """How long a lost probe keeps the verdict critical."""
+    lost_window: timedelta = field(
+        default=timedelta(hours=1),
+        metadata={"title": "Critical after a loss for", "gt": timedelta()},
+    )
+    """How long a probe that was proved lost keeps the verdict critical: long
+    enough that a person sees it, short enough that a repaired mirror is
+    healthy again within a shift. The counter keeps it for good."""
 
-    warning_window: timedelta = timedelta(minutes=10)
-    """How long late, doubled or failed probes keep it at warning."""
+    warning_window: timedelta = field(
+        default=timedelta(minutes=10),
+        metadata={"title": "Warning for", "gt": timedelta()},
+    )
+    """How long late, duplicated or unsendable probes keep it at warning: they
+    lose nothing, so one topic refresh of the mirror is enough."""
 
 
 def judge_canary(
@@ -65,16 +74,18 @@ def _find(
     seen: CanaryObservation | None, limits: CanaryLimits, now: datetime
 ) -> Iterator[CheckFinding]:
     if not limits.enabled:
-        yield CheckFinding(Health.OFF, "canary.enabled is off")
+        yield CheckFinding(
+            Health.OFF, "Canary is disabled (canary.enabled is false)"
+        )
         return
     if seen is None:
-        yield CheckFinding(Health.UNKNOWN, "The canary has not begun")
+        yield CheckFinding(Health.UNKNOWN, "Canary has not started yet")
         return
     if now - seen.at > STALE:
         yield CheckFinding(
             Health.UNKNOWN,
-            f"The canary has stood still for {seconds(now - seen.at)}: the "
-            "agent or its disk is stuck, see its log",
+            f"Canary has been stuck for {seconds(now - seen.at)}. Check "
+            "mirrorwatch's log and the disk of its state file",
         )
     yield from _find_losses(seen, limits, now)
     yield from _find_overdue(seen, limits, now)
@@ -98,8 +109,8 @@ def _find_losses(
         last = recent[-1]
         yield CheckFinding(
             Health.CRITICAL,
-            f"{counted(len(recent), 'probe')} proved lost in the last "
-            f"{seconds(limits.lost_window)}, the last one sequence "
+            f"{counted(len(recent), 'probe')} confirmed lost in the last "
+            f"{seconds(limits.lost_window)}, most recently sequence "
             f"{last.sequence} on partition {last.partition} (source offset "
             f"{last.source_offset}). {last.proof}",
         )
@@ -118,8 +129,8 @@ def _find_overdue(
         yield CheckFinding(
             Health.CRITICAL,
             f"Probes on {_name(overdue, len(seen.partitions))} are overdue, "
-            f"the oldest by {seconds(max(overdue.values()))}: is the mirror "
-            "running, and does it reach both sites?",
+            f"the oldest outstanding for {seconds(max(overdue.values()))}. "
+            "Check that MirrorMaker runs and reaches both clusters",
         )
 
 
@@ -127,9 +138,7 @@ def _find_blindness(
     seen: CanaryObservation, limits: CanaryLimits, now: datetime
 ) -> Iterator[CheckFinding]:
     if not seen.partitions:
-        yield CheckFinding(
-            Health.UNKNOWN, "No partition is known to probe yet"
-        )
+        yield CheckFinding(Health.UNKNOWN, "No canary partition is known yet")
         return
     unacked = [
         now - p.oldest_unacked
@@ -140,8 +149,8 @@ def _find_blindness(
     if unacked:
         yield CheckFinding(
             Health.UNKNOWN,
-            "Probes have not been acknowledged by the source for "
-            f"{seconds(max(unacked))}, so nothing is known of the mirror",
+            "Source brokers have not acknowledged probes for "
+            f"{seconds(max(unacked))}, so replication cannot be verified",
         )
     silent = [
         p.partition
@@ -153,14 +162,14 @@ def _find_blindness(
         yield CheckFinding(
             Health.UNKNOWN,
             f"No probe has arrived on {_name(silent, len(seen.partitions))} "
-            "for "
-            f"{seconds(limits.deadline)} or since the agent began",
+            f"for {seconds(limits.deadline)} or since mirrorwatch started",
         )
     if all(p.warming for p in seen.partitions):
         yield CheckFinding(
             Health.UNKNOWN,
-            "Warming up: the mirror has not had the time to find the topic "
-            f"{seen.topic}; it looks for new topics every 10 min by default",
+            f"Canary topic {seen.topic} is new: waiting for MirrorMaker to "
+            "discover it (refresh.topics.interval.seconds, 10 min by "
+            "default)",
         )
 
 
@@ -170,11 +179,11 @@ def _find_trouble(
     for what, moments in (
         ("arrived late", [p.last_late for p in seen.partitions]),
         (
-            "arrived more than once",
+            "were duplicated at the target",
             [p.last_duplicate for p in seen.partitions],
         ),
         (
-            "could not be written at the source",
+            "could not be produced to the source",
             [p.last_failed for p in seen.partitions],
         ),
     ):
@@ -186,14 +195,21 @@ def _find_trouble(
         if recent:
             yield CheckFinding(
                 Health.WARNING,
-                f"Probes {what}, the last one "
-                f"{seconds(now - max(recent))} ago; none of them is lost",
+                f"Probes {what}, most recently {seconds(now - max(recent))} "
+                "ago; none was lost",
             )
 
 
 def _warming_note(seen: CanaryObservation) -> str:
     warming = sum(p.warming for p in seen.partitions)
-    return f", {warming} of them new and warming up" if warming else ""
+    return (
+        (
+            f", {warming} of them new and waiting for MirrorMaker to discover "
+            "them"
+        )
+        if warming
+        else ""
+    )
 
 
 def _name(partitions: Collection[int], of: int) -> str:

@@ -196,7 +196,8 @@ def passed(
         if offset < proof.position:
             reason = (
                 f"{proof.origin} is {proof.position}, past source offset "
-                f"{offset}, and the target was read to {proof.end}"
+                f"{offset}, and the target, read to offset {proof.end}, does "
+                "not contain it"
             )
             yield probe, reason
 
@@ -208,7 +209,13 @@ def overtaken(
     for probe in probes:
         if probe.passed_at is not None and now - probe.passed_at > grace:
             seconds = (now - probe.passed_at).total_seconds()
-            yield probe, f"A later probe arrived {seconds:.0f} s before"
+            yield (
+                probe,
+                (
+                    "A probe sent later on the same partition arrived "
+                    f"{seconds:.0f} s before this one was declared lost"
+                ),
+            )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

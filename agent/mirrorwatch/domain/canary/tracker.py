@@ -429,10 +429,10 @@ class CanaryTracker:
             if None not in (wanted, seen) and wanted != seen:
                 return Problem(
                     Health.CRITICAL,
-                    f"{alias} answers with cluster id {seen} and not "
-                    f"{wanted}: does clusters.{alias}.kafka lead to the right "
-                    "cluster? If another one has replaced it, set "
-                    f"clusters.{alias}.cluster_id to the new id",
+                    f"{alias} answers with cluster id {seen}, expected "
+                    f"{wanted}. Check clusters.{alias}.kafka. If the cluster "
+                    f"was replaced, set clusters.{alias}.cluster_id to the "
+                    "new id",
                 )
         self.identity.source_cluster = (
             survey.source_cluster or self.identity.source_cluster

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from ..cluster_view import TopicPartition
@@ -107,16 +107,16 @@ def find_suspected(
         return
     most = max(found, key=lambda s: s.count)
     others = (
-        f"; so are those of {counted(len(found) - 1, 'more partition')}"
+        f"; same for {counted(len(found) - 1, 'more partition')}"
         if len(found) > 1
         else ""
     )
     yield CheckFinding(
         Health.WARNING,
         f"{counted(most.count, 'record')} of {most.topic}[{most.partition}] "
-        f"from offset {most.first} on {agree(most.count, 'wait while')} "
-        f"{agree(most.count, 'their task')} copies newer ones of other "
-        f"partitions: suspected to be dropped, not late{others}; see skips",
+        f"from offset {most.first} on {agree(most.count, 'are not copied')}, "
+        "while the same task copies newer records of other partitions: "
+        f"suspected to be dropped, not lag{others}. See skips",
     )
 
 
@@ -150,13 +150,21 @@ this, it hangs."""
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LagLimits:
-    """Limits of the check. The configuration gives their reasons."""
+    """Limits of the check `lag`."""
 
-    stuck_flushes: float = 2
-    """Flush intervals that a position may stand while records wait."""
+    stuck_flushes: float = field(
+        default=2, metadata={"title": "Flush intervals until stuck", "ge": 1}
+    )
+    """How many of the mirror's flush intervals a position may stay the same
+    while it has lag: it commits once in each, so it may miss one by a little,
+    but not two."""
 
-    begin_refreshes: float = 2
-    """Refresh intervals that a new topic may wait for its first copy."""
+    begin_refreshes: float = field(
+        default=2,
+        metadata={"title": "Topic refreshes until the first copy", "ge": 1},
+    )
+    """How many of the mirror's topic refreshes a new topic may wait for its
+    first copy: it may be created just after one, and be found by the next."""
 
 
 def judge_lag(
@@ -207,21 +215,20 @@ def _find(
     now: datetime,
 ) -> Iterator[CheckFinding]:
     if seen is None:
-        yield CheckFinding(Health.UNKNOWN, "No topic was surveyed yet")
+        yield CheckFinding(Health.UNKNOWN, "Topics have not been listed yet")
         return
     if now - seen.at > STALE:
         yield CheckFinding(
             Health.UNKNOWN,
-            f"Topics were last surveyed {seconds(now - seen.at)} ago",
+            f"Topics were last listed {seconds(now - seen.at)} ago",
         )
     for problem in seen.problems:
         yield CheckFinding(Health.UNKNOWN, problem)
     if unknown := seen.unknown_partitions:
         yield CheckFinding(
             Health.UNKNOWN,
-            f"The lag of {counted(unknown, 'partition')} cannot be said: "
-            f"{agree(unknown, 'they')} {agree(unknown, 'have no leader')}, or "
-            f"the mirror's position lies beyond {agree(unknown, 'their end')}",
+            f"Lag of {counted(unknown, 'partition')} is unknown: no leader, "
+            "or MirrorMaker's position is beyond the log end offset",
         )
     yield from _stuck(flow, seen, limits)
     allowed = _patience(seen, limits)[LagStatus.STALLED]
@@ -229,27 +236,28 @@ def _find(
     for topic in _of(seen, LagStatus.FALLING_BEHIND):
         yield CheckFinding(
             Health.WARNING,
-            f"{topic.topic} falls behind: {_waiting(topic.records)}, the "
-            f"oldest for {_age(topic)}, and longer from minute to minute",
+            f"{topic.topic} is falling behind: {_waiting(topic.records)} and "
+            f"growing, oldest record {_age(topic)} old",
         )
     yield CheckFinding(Health.OK, _calm(seen, limits))
 
 
 def _calm(seen: LagObservation, limits: LagLimits) -> str:
     if not seen.records:
-        return f"Nothing waits in {counted(len(seen.topics), 'topic')}"
+        return f"No lag on {counted(len(seen.topics), 'topic')}"
     waits = (
-        f"{_waiting(seen.records, len(seen.topics))}, the "
-        f"oldest for {seconds(timedelta(seconds=seen.seconds))}"
+        f"Lag {counted(seen.records, 'record')} on "
+        f"{counted(len(seen.topics), 'topic')}, oldest record "
+        f"{seconds(timedelta(seconds=seen.seconds))} old"
     )
     stopped = _of(seen, LagStatus.STOPPED)
     if not stopped:
-        return f"{waits}, and the mirror goes on"
+        return f"{waits}; replication is running"
     stuck = max(topic.stuck or timedelta() for topic in stopped)
     allowed = _patience(seen, limits)[LagStatus.STOPPED]
     return (
-        f"{waits}, and nothing was seen to be copied for {seconds(stuck)}: "
-        f"it may be that long between two commits, up to {seconds(allowed)}"
+        f"{waits}; no progress for {seconds(stuck)}, normal between two "
+        f"offset commits for up to {seconds(allowed)}"
     )
 
 
@@ -263,18 +271,18 @@ def _stuck(
         records = sum(topic.records for topic in stopped)
         yield CheckFinding(
             Health.CRITICAL,
-            f"Nothing of {flow} is copied: {_waiting(records, len(stopped))}, "
-            f"{_where(first)}: is the mirror running, and can it reach both "
-            "clusters?",
+            f"Replication of {flow} has stopped: "
+            f"{_waiting(records, len(stopped))}, {_where(first)}. Check that "
+            "MirrorMaker runs and reaches both clusters",
         )
     for topic in _beyond(
         _of(seen, LagStatus.STALLED), allowed[LagStatus.STALLED]
     ):
         yield CheckFinding(
             Health.CRITICAL,
-            f"{topic.topic} is not copied while other topics are: "
-            f"{_waiting(topic.records)}, {_where(topic)}: look at the task "
-            "that has it",
+            f"Replication of {topic.topic} has stopped while other topics "
+            f"continue: {_waiting(topic.records)}, {_where(topic)}. Check "
+            "the MirrorMaker task that reads it",
         )
     for topic in _beyond(
         _of(seen, LagStatus.NOT_BEGUN), allowed[LagStatus.NOT_BEGUN]
@@ -282,8 +290,8 @@ def _stuck(
         yield CheckFinding(
             Health.CRITICAL,
             f"{topic.topic} was never copied: {_waiting(topic.records)}, "
-            f"the oldest for {_age(topic)}: does the mirror's filter match "
-            "it, and may it read it?",
+            f"oldest record {_age(topic)} old. Check that MirrorMaker's "
+            "topic filter matches it and that MirrorMaker may read it",
         )
 
 
@@ -311,13 +319,13 @@ def _beyond(topics: Sequence[TopicLag], limit: timedelta) -> list[TopicLag]:
 
 
 def _waiting(records: int, topics: int = 0) -> str:
-    of = f" of {counted(topics, 'topic')}" if topics else ""
-    return f"{counted(records, 'record')}{of} {agree(records, 'wait')}"
+    of = f" on {counted(topics, 'topic')}" if topics else ""
+    return f"lag {counted(records, 'record')}{of}"
 
 
 def _where(topic: TopicLag) -> str:
     return (
-        f"{topic.topic}[{topic.partition}] stands at offset {topic.position} "
+        f"{topic.topic}[{topic.partition}] stuck at offset {topic.position} "
         f"({topic.origin}) for {seconds(topic.stuck or timedelta())}"
     )
 

@@ -1,11 +1,11 @@
 """The check ``retention``: how long until records are lost for good."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from ..report import CheckFinding, Evidence, Health, Verdict, conclude, seconds
-from ..wording import agree, counted
+from ..wording import counted
 from .model import FirstLoss, Headroom, LagObservation, TopicLag, first_loss
 
 __all__ = ["RetentionLimits", "judge_retention"]
@@ -13,19 +13,36 @@ __all__ = ["RetentionLimits", "judge_retention"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RetentionLimits:
-    """Limits of the check. The configuration gives their reasons."""
+    """Limits of the check `retention`, for topics that have lag.
 
-    critical: timedelta = timedelta(hours=6)
-    """Time to loss from which it is critical."""
+    Time and share must both be below the limit: the time alone would alarm on
+    every topic that is kept for an hour only, the share alone on a long
+    retention with days left.
+    """
 
-    critical_share: float = 0.5
-    """Share of the retention above which it is not."""
+    critical: timedelta = field(
+        default=timedelta(hours=6),
+        metadata={"title": "Critical below", "gt": timedelta()},
+    )
+    """A shift is left to repair the mirror, or to raise the retention."""
 
-    warning: timedelta = timedelta(hours=24)
-    """Time to loss from which it is a warning."""
+    critical_share: float = field(
+        default=0.5,
+        metadata={"title": "Critical below this share", "gt": 0, "le": 1},
+    )
+    """Half of what the source keeps is used up."""
 
-    warning_share: float = 0.75
-    """Share of the retention above which it is not."""
+    warning: timedelta = field(
+        default=timedelta(hours=24),
+        metadata={"title": "Warning below", "gt": timedelta()},
+    )
+    """A day is left."""
+
+    warning_share: float = field(
+        default=0.75,
+        metadata={"title": "Warning below this share", "gt": 0, "le": 1},
+    )
+    """A quarter of what the source keeps is used up."""
 
 
 def judge_retention(
@@ -63,26 +80,26 @@ def _find(
     limits: RetentionLimits,
 ) -> Iterator[CheckFinding]:
     if seen is None:
-        yield CheckFinding(Health.UNKNOWN, "No topic was surveyed yet")
+        yield CheckFinding(Health.UNKNOWN, "Topics have not been listed yet")
         return
     for problem in seen.problems:
         yield CheckFinding(Health.UNKNOWN, problem)
     if not seen.configs_known:
         yield CheckFinding(
             Health.UNKNOWN,
-            "How long the source keeps its records is not known yet",
+            "Retention at the source is not known yet",
         )
         return
     for topic in seen.topics:
         if topic.records and topic.headroom is not None:
             yield from _judge(topic, topic.headroom, limits)
     if worst is None:
-        yield CheckFinding(Health.OK, "The source deletes no record")
+        yield CheckFinding(Health.OK, "No source topic deletes records")
     else:
         yield CheckFinding(
             Health.OK,
-            f"Were the mirror to stop now, {worst.topic.topic} would be the "
-            f"first to lose records, in {seconds(worst.headroom.remaining)}",
+            f"If replication stopped now, {worst.topic.topic} would lose "
+            f"records first, in {seconds(worst.headroom.remaining)}",
         )
 
 
@@ -91,16 +108,16 @@ def _judge(
 ) -> Iterator[CheckFinding]:
     left, share = headroom.remaining, headroom.share
     drains = topic.drain is not None and topic.drain < left
-    about = " (estimated from the size of the log)" * headroom.estimated
+    about = " (estimated from the log size)" * headroom.estimated
     what = (
-        f"{topic.topic} loses records in {seconds(left)}{about}: "
-        f"{counted(topic.records, 'record')} {agree(topic.records, 'wait')}"
+        f"{topic.topic} loses records in {seconds(left)}{about}: lag "
+        f"{counted(topic.records, 'record')}"
     )
     if share < limits.critical_share and not drains:
         yield CheckFinding(
             Health.CRITICAL,
-            f"{what}, and will not be copied before: raise the retention at "
-            "the source, or mend the mirror, before then",
+            f"{what}, not copied in time at the current rate. Raise "
+            "retention at the source or restore MirrorMaker before then",
         )
     elif share < limits.critical_share and left < limits.critical:
         yield CheckFinding(Health.CRITICAL, f"{what}; {_drain(topic)}")
@@ -110,8 +127,8 @@ def _judge(
 
 def _drain(topic: TopicLag) -> str:
     if topic.drain is None:
-        return "the lag does not get smaller"
-    return f"as fast as now, the lag is gone in {seconds(topic.drain)}"
+        return "lag is not shrinking"
+    return f"lag drains in {seconds(topic.drain)} at the current rate"
 
 
 def _worst(seen: LagObservation) -> FirstLoss | None:

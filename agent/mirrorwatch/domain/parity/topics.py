@@ -15,10 +15,34 @@ __all__ = [
     "MissingTopic",
     "Names",
     "PartitionMismatch",
+    "TopicsLimits",
     "TopicsObservation",
     "compare_sides",
     "judge_topics",
 ]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TopicsLimits:
+    """Limits of the check `topics`."""
+
+    refreshes: float = field(
+        default=2, metadata={"title": "Topic refreshes", "ge": 1}
+    )
+    """Topic refreshes of the mirror within which a new topic, or a new
+    partition, must be at the target: it may have just missed the first. The
+    interval is read from the mirror's own configuration."""
+
+    least: timedelta = field(
+        default=timedelta(minutes=1),
+        metadata={"title": "Minimum", "gt": timedelta()},
+    )
+    """Time that the mirror has in any case: to create topics, and to assign
+    them to its tasks, takes it seconds whatever its interval."""
+
+    def patience(self, refresh: timedelta) -> timedelta:
+        """Return how long the mirror may take, by its refresh interval."""
+        return max(self.refreshes * refresh, self.least)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -278,21 +302,20 @@ def judge_topics(
 def _find(seen: TopicsObservation | None) -> Iterator[CheckFinding]:
     if seen is None:
         yield CheckFinding(
-            Health.UNKNOWN, "The topics of both sides are not known yet"
+            Health.UNKNOWN, "Topics of both clusters are not known yet"
         )
         return
     if not seen.known:
         told = seen.problems or (
-            "The topics of both sides have not been known for a while",
+            "Topics of both clusters could not be listed recently",
         )
         yield from (CheckFinding(Health.UNKNOWN, text) for text in told)
         return
     if not seen.carried:
         yield CheckFinding(
             Health.UNKNOWN,
-            f"The agent sees no topic at {seen.source_alias} that the flow "
-            "carries: are topics.include and its right DESCRIBE as they "
-            "should be?",
+            f"Mirrorwatch sees no topic of this flow at {seen.source_alias}. "
+            "Check topics.include and its permission DESCRIBE",
         )
         return
     yield from _find_unwanted(seen)
@@ -300,12 +323,12 @@ def _find(seen: TopicsObservation | None) -> Iterator[CheckFinding]:
     yield from _find_mismatches(seen)
     yield from _find_cycles(seen)
     carried = seen.carried - len(seen.unwanted)
-    theirs = every(carried, "topic")
+    theirs = every(carried, "replicated topic")
     yield CheckFinding(
         Health.OK,
-        f"{theirs[0].upper()}{theirs[1:]} that the mirror carries "
-        f"{agree(carried, 'are as')} {agree(carried, 'they should be')} at "
-        f"{seen.target_alias}{_awaited_note(seen)}",
+        f"{theirs[0].upper()}{theirs[1:]} {agree(carried, 'are present')} "
+        f"at {seen.target_alias} with matching partitions"
+        f"{_awaited_note(seen)}",
     )
 
 
@@ -313,9 +336,9 @@ def _find_unwanted(seen: TopicsObservation) -> Iterator[CheckFinding]:
     if seen.unwanted and seen.chosen:
         yield CheckFinding(
             Health.CRITICAL,
-            f"The mirror's topic filter does not match {names(seen.unwanted)},"
-            " which the flow carries, so they are not copied: add them to the "
-            "connector's topics, or take them out of topics.include",
+            "MirrorMaker's topic filter does not match "
+            f"{names(seen.unwanted)}, so they are not copied. Add them to "
+            "the connector's topics, or remove them from topics.include",
         )
 
 
@@ -326,17 +349,17 @@ def _find_missing(seen: TopicsObservation) -> Iterator[CheckFinding]:
         oldest = min(m.since for m in absent)
         yield CheckFinding(
             Health.CRITICAL,
-            f"Missing at {there} for {seconds(seen.at - oldest)}, though the "
-            f"mirror looks for new topics every {seconds(seen.refresh)}: "
-            f"{names(m.topic for m in absent)}. Does the mirror run, and may "
-            "it read them and create topics?",
+            f"Missing at {there} for {seconds(seen.at - oldest)}: "
+            f"{names(m.topic for m in absent)}. MirrorMaker refreshes topics "
+            f"every {seconds(seen.refresh)}. Check that it runs, may read "
+            "them and may create topics",
         )
     hidden = [m.remote for m in seen.late if m.hidden]
     if hidden:
         yield CheckFinding(
             Health.UNKNOWN,
-            f"The agent may not see whether these are at {there}: "
-            f"{names(hidden)}. Grant it DESCRIBE on them",
+            "Mirrorwatch cannot verify whether these topics exist at "
+            f"{there}: {names(hidden)}. Grant it DESCRIBE on them",
         )
 
 
@@ -350,10 +373,11 @@ def _find_mismatches(seen: TopicsObservation) -> Iterator[CheckFinding]:
         yield CheckFinding(
             Health.WARNING,
             f"{first.topic} has {first.source} partitions at "
-            f"{seen.source_alias} and only {first.target} at "
-            f"{seen.target_alias} for {seconds(seen.at - first.since)}: the "
-            "records of the others are not copied. Does the mirror run, and "
-            "may it ALTER the topic?" + _likewise_note(first, fewer),
+            f"{seen.source_alias} but only {first.target} at "
+            f"{seen.target_alias} for {seconds(seen.at - first.since)}: "
+            "records of the other partitions are not copied. Check that "
+            "MirrorMaker runs and may ALTER the topic"
+            + _likewise_note(first, fewer),
         )
     more = [m for m in seen.divided if m.source < m.target]
     if more:
@@ -361,10 +385,10 @@ def _find_mismatches(seen: TopicsObservation) -> Iterator[CheckFinding]:
         yield CheckFinding(
             Health.WARNING,
             f"{first.topic} has {first.target} partitions at "
-            f"{seen.target_alias} and only {first.source} at "
-            f"{seen.source_alias}: the mirror fills the first ones only; "
-            "somebody added the others there, or the topic was made anew with "
-            "fewer" + _likewise_note(first, more),
+            f"{seen.target_alias} but only {first.source} at "
+            f"{seen.source_alias}: MirrorMaker writes only to the first "
+            "ones. Partitions were added at the target, or the source topic "
+            "was recreated with fewer" + _likewise_note(first, more),
         )
 
 
@@ -372,16 +396,16 @@ def _likewise_note(
     first: PartitionMismatch, found: list[PartitionMismatch]
 ) -> str:
     others = names(m.topic for m in found if m is not first)
-    return f" (likewise {others})" if others else ""
+    return f" (also {others})" if others else ""
 
 
 def _find_cycles(seen: TopicsObservation) -> Iterator[CheckFinding]:
     if seen.cycles:
         yield CheckFinding(
             Health.WARNING,
-            f"Topics at {seen.target_alias} came round to where they began: "
-            f"{names(seen.cycles)}. Give all mirrors the same aliases of the "
-            "clusters, then delete these topics",
+            f"Replication loop: topics at {seen.target_alias} were copied "
+            f"back to their origin: {names(seen.cycles)}. Use the same "
+            "cluster aliases in all mirrors, then delete these topics",
         )
 
 
@@ -390,7 +414,7 @@ def _awaited_note(seen: TopicsObservation) -> str:
     if not awaited:
         return ""
     new, grown = agree(awaited, "are new"), agree(awaited, "have grown")
-    return f"; {awaited} of them {new} or {grown}"
+    return f"; {awaited} of them {new} or {grown} and not yet due"
 
 
 def _evidence(seen: TopicsObservation | None) -> Evidence:

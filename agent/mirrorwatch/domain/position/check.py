@@ -1,7 +1,7 @@
 """The check ``position``: whether the mirror lost its place."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
 
@@ -49,9 +49,9 @@ def reason_of(resets: Sequence[Reset], source: str, target: str) -> str:
         case ResetKind.REWIND:
             copies = "copies" if first.settled is None else "copied"
             return (
-                f"The mirror went back and {copies} {_records(resets)} "
-                f"again: {_where(resets)}. Nothing is lost by that, but "
-                f"{target} may hold them twice"
+                f"MirrorMaker was rewound and {copies} {_records(resets)} "
+                f"again: {_where(resets)}. No record was lost; {target} may "
+                "hold duplicates"
             )
         case ResetKind.SOURCE_RECREATED:
             return _recreated(resets, source)
@@ -59,11 +59,11 @@ def reason_of(resets: Sequence[Reset], source: str, target: str) -> str:
             gone = counted(first.gone, "offset")
             copies = f" ({gone})" if first.gone else ""
             return (
-                f"{first.topic} was made again at {target}: what had been "
-                f"copied of its {counted(first.places, 'partition')}{copies} "
-                "is gone there, and the mirror goes on without copying it "
-                "again; reset its committed offsets of the topic if it is "
-                "needed"
+                f"{first.topic} was deleted and recreated at {target}: "
+                "records copied to its "
+                f"{counted(first.places, 'partition')}{copies} are gone "
+                "there, and MirrorMaker does not copy them again. If they "
+                "are needed, reset its committed offsets of the topic"
             )
         case _:
             return _of_flow(first)
@@ -73,18 +73,18 @@ def _expired(resets: Sequence[Reset], source: str, target: str) -> str:
     what = f"{_records(resets)} expired at {source}"
     if resets[0].settled is None:
         return (
-            f"{what} before the mirror copied them, and more will while it "
-            f"stands: {_where(resets)}. Start it, or let the source keep "
-            "its records longer, now"
+            f"{what} before MirrorMaker copied them, and more expire while "
+            f"replication is stopped: {_where(resets)}. Start MirrorMaker or "
+            f"raise retention at {source} now"
         )
     if resets[0].away:
         return (
-            f"{what} before the mirror copied them, and their topic is no "
-            f"longer there to be copied: {_where(resets)}. They are lost for "
-            f"{target}"
+            f"{what} before MirrorMaker copied them, and their topic was "
+            f"deleted or is no longer replicated: {_where(resets)}. They are "
+            f"lost for {target}"
         )
     return (
-        f"{what} before the mirror copied them, and it went on behind them: "
+        f"{what} before MirrorMaker copied them, and it resumed after them: "
         f"{_where(resets)}. They are lost for {target}"
     )
 
@@ -96,117 +96,116 @@ def _beyond(resets: Sequence[Reset], source: str) -> str:
         passed = [r for r in resets if (r.log_end or 0) >= (r.end or 0)]
         if passed:
             return (
-                f"The log of {first.topic} at {source} was cut below the "
-                "mirror's position and has grown past it: if the mirror goes "
-                f"on there, {_unread(passed, 'are never read')}, "
-                f"{_where(passed)}. Delete its committed offsets of the topic "
-                "before it goes on"
+                f"Log of {first.topic} at {source} was truncated below "
+                "MirrorMaker's position and has grown past it. If "
+                "MirrorMaker resumes there, "
+                f"{_unread(passed, 'are never copied')}, {_where(passed)}. "
+                "Delete its committed offsets of the topic before it resumes"
             )
         more = len(resets) - 1
         others = f" (and {more} more of its partitions)" if more else ""
         return (
-            f"The mirror's position of {place}, {first.end}{others}, lies "
-            f"beyond the end of the log at {source}, {first.log_end}: was it "
-            "cut, or read from another cluster? What is written below the "
-            "position is not read if the log passes it before the mirror "
-            "begins anew"
+            f"MirrorMaker's position in {place}, {first.end}{others}, is "
+            f"beyond the log end offset at {source}, {first.log_end}. Check "
+            "for a truncated log or a different cluster. If the log grows "
+            "past the position before MirrorMaker resets it, records below "
+            "it are never copied"
         )
     if first.harmless:
         return (
-            f"The log of {place} at {source} was cut below the mirror's "
-            "position, and the mirror has begun anew; the target still "
-            "holds what was cut off"
+            f"Log of {place} at {source} was truncated below MirrorMaker's "
+            "position, and MirrorMaker restarted from the beginning; the "
+            "target still holds the truncated records"
         )
     return (
-        f"The log of {first.topic} at {source} was cut below the mirror's "
-        "position, and the mirror went on there: "
-        f"{_unread(resets, 'were never read')}, {_where(resets)}"
+        f"Log of {first.topic} at {source} was truncated below MirrorMaker's "
+        "position, and MirrorMaker resumed there: "
+        f"{_unread(resets, 'were never copied')}, {_where(resets)}"
     )
 
 
 def _recreated(resets: Sequence[Reset], source: str) -> str:
     first = resets[0]
-    made = f"{first.topic} was made again at {source}"
+    made = f"{first.topic} was deleted and recreated at {source}"
     gone = sum(reset.gone for reset in resets)
     lost = (
-        f". Of the old one, up to {counted(gone, 'record')} "
-        + agree(gone, "were not yet copied")
+        f". Of the old topic, up to {counted(gone, 'record')} "
+        + agree(gone, "were not copied")
         if gone
         else ""
     )
     if first.settled is not None and first.harmless:
         return (
-            f"{made}, and the mirror has begun anew with its first record; "
-            f"the target holds the old ones too{lost}"
+            f"{made}, and MirrorMaker restarted from the beginning; the "
+            f"target also holds the old records{lost}"
         )
     if first.settled is not None:
         return (
-            f"{made}, and the mirror went on at its old position: "
+            f"{made}, and MirrorMaker resumed at its old position: "
             f"{_records(resets)} of the new topic "
-            f"{agree(_count(resets), 'were never read')}, "
+            f"{agree(_count(resets), 'were never copied')}, "
             f"{_where(resets)}{lost}"
         )
     if _is_empty(first):
         return (
-            f"{made}, and is empty: the mirror's position is still that in "
-            f"the old topic, {first.end}, until the first record is copied"
-            f"{lost}"
+            f"{made} and is empty: MirrorMaker keeps its old position, "
+            f"{first.end}, until it copies the first record{lost}"
         )
     passed = [r for r in resets if (r.log_end or 0) >= (r.end or 0)]
     if passed:
         return (
-            f"{made}, and has grown past the mirror's old position: if the "
-            f"mirror goes on there, {_records(passed)} of the new topic "
-            f"{agree(_count(passed), 'are never read')}, {_where(passed)}. "
-            "Delete its committed "
-            f"offsets of the topic before it goes on{lost}"
+            f"{made} and has grown past MirrorMaker's old position. If "
+            f"MirrorMaker resumes there, {_records(passed)} of the new topic "
+            f"{agree(_count(passed), 'are never copied')}, {_where(passed)}. "
+            "Delete its committed offsets of the topic before it "
+            f"resumes{lost}"
         )
     return (
-        f"{made}, and is shorter than the mirror's old position, "
-        f"{first.end}: the mirror begins anew only if it looks before the "
-        "topic has grown past that; delete its committed offsets of the "
-        f"topic before it goes on{lost}"
+        f"{made} and is shorter than MirrorMaker's old position, "
+        f"{first.end}. MirrorMaker restarts from the beginning only if it "
+        "fetches before the topic grows past that position. Delete its "
+        f"committed offsets of the topic before it resumes{lost}"
     )
 
 
 def _of_flow(reset: Reset) -> str:
     begins = (
-        "the mirror begins at the ends of all topics, and what was not yet "
-        "copied is never read"
+        "MirrorMaker starts at the end of every topic, and records not yet "
+        "copied are lost"
         if reset.from_end
-        else "the mirror begins with everything that the source still holds, "
-        "and copies it again"
+        else "MirrorMaker starts from the beginning of every topic and "
+        "copies all retained records again"
     )
     match reset.kind:
         case ResetKind.OFFSETS_GONE if reset.settled is None:
             return (
-                f"The mirror's offsets topic {reset.topic} is gone, and with "
-                "it the positions of "
+                f"MirrorMaker's offsets topic {reset.topic} was deleted, "
+                "with the positions of "
                 f"{counted(reset.places, 'partition')}: {begins}"
             )
         case ResetKind.OFFSETS_GONE:
             return (
-                f"The mirror's offsets topic {reset.topic} is not the one "
-                "that it was, and the positions of "
-                f"{counted(reset.places, 'partition')} are lost: {begins}"
+                f"MirrorMaker's offsets topic {reset.topic} was replaced, "
+                f"and the positions of {counted(reset.places, 'partition')} "
+                f"are lost: {begins}"
             )
         case ResetKind.OFFSETS_DELETED:
             return (
-                "Committed positions of "
-                f"{counted(reset.places, 'partition')} were deleted, of "
-                f"{reset.topic} among them: where no mirror reads on, {begins}"
+                f"Committed offsets of {counted(reset.places, 'partition')} "
+                f"were deleted, {reset.topic} among them: unless a running "
+                f"MirrorMaker commits them again, {begins}"
             )
         case ResetKind.SYNCS_GONE:
             return (
-                f"The mirror's offset-syncs topic {reset.topic} is not the "
-                "one that it was: offsets of consumer groups are not "
-                "translated until records are copied again"
+                f"MirrorMaker's offset-syncs topic {reset.topic} was "
+                "replaced: consumer group offsets are not translated until "
+                "new records are copied"
             )
         case _:
             return (
-                f"{reset.topic} answers with the cluster id {reset.now} and "
-                f"not {reset.before}: does bootstrap.servers lead to the "
-                f"right cluster? If another one has replaced it, set "
+                f"{reset.topic} answers with cluster id {reset.now}, "
+                f"expected {reset.before}. Check bootstrap.servers. If the "
+                "cluster was replaced, set "
                 f"clusters.{reset.topic}.cluster_id to the new id"
             )
 
@@ -251,13 +250,22 @@ reads that many looks for one cause."""
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PositionLimits:
-    """Limits of the check. The configuration gives their reasons."""
+    """Limits of the check `position`."""
 
-    lost_window: timedelta = timedelta(hours=1)
-    """How long a reset that lost records keeps the verdict critical."""
+    lost_window: timedelta = field(
+        default=timedelta(hours=1),
+        metadata={"title": "Critical after a loss for", "gt": timedelta()},
+    )
+    """How long a reset that skipped records keeps the verdict critical after
+    the mirror continued: as long as a lost probe does. The counter keeps it
+    for good."""
 
-    rewind_window: timedelta = timedelta(minutes=10)
-    """How long one that only repeats them keeps it at warning."""
+    rewind_window: timedelta = field(
+        default=timedelta(minutes=10),
+        metadata={"title": "Warning after a rewind for", "gt": timedelta()},
+    )
+    """How long a reset that only duplicates records keeps it at warning:
+    every crash of the mirror does that, and nothing is lost."""
 
 
 def judge_position(
@@ -292,12 +300,12 @@ def _find(
     seen: PositionObservation | None, limits: PositionLimits, now: datetime
 ) -> Iterator[CheckFinding]:
     if seen is None:
-        yield CheckFinding(Health.UNKNOWN, "No position was looked at yet")
+        yield CheckFinding(Health.UNKNOWN, "Positions have not been read yet")
         return
     if now - seen.at > STALE:
         yield CheckFinding(
             Health.UNKNOWN,
-            f"Positions were last looked at {seconds(now - seen.at)} ago",
+            f"Positions were last read {seconds(now - seen.at)} ago",
         )
     yield from islice(_resets(seen, limits, now), SHOWN)
     for problem in seen.problems:
@@ -305,11 +313,12 @@ def _find(
     if not seen.partitions:
         yield CheckFinding(
             Health.UNKNOWN,
-            "No position of the mirror is known yet: has it copied anything?",
+            "No position of MirrorMaker is known yet. Check that it has "
+            "copied records",
         )
     yield CheckFinding(
         Health.OK,
-        "The mirror kept its place in " + every(seen.partitions, "partition"),
+        f"Positions of {every(seen.partitions, 'partition')} are continuous",
     )
 
 

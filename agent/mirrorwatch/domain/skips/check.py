@@ -1,7 +1,7 @@
 """The check ``skips``: whether what goes in comes out, once."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from ..report import CheckFinding, Evidence, Health, Verdict, conclude, seconds
@@ -84,16 +84,37 @@ for a cluster that does not answer, or hangs."""
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SkipsLimits:
-    """Limits of the check. The configuration gives their reasons."""
+    """Limits of the check `skips`."""
 
-    lost_window: timedelta = timedelta(hours=1)
-    """How long skipped records keep the verdict critical."""
+    lost_window: timedelta = field(
+        default=timedelta(hours=1),
+        metadata={"title": "Critical after a skip for", "gt": timedelta()},
+    )
+    """How long skipped records keep the verdict critical: as long as lost
+    probes do. The counters keep them for good."""
 
-    warning_window: timedelta = timedelta(minutes=10)
-    """How long repeats and what cannot be verified keep it at warning."""
+    warning_window: timedelta = field(
+        default=timedelta(minutes=10),
+        metadata={"title": "Warning for", "gt": timedelta()},
+    )
+    """How long duplicates, and offsets that cannot be verified, keep it at
+    warning: as long as late probes do."""
 
-    unread_after: timedelta = timedelta(minutes=2)
-    """How long a stretch may wait to be read."""
+    suspect_after: timedelta = field(
+        default=timedelta(minutes=2),
+        metadata={"title": "Suspect after", "gt": timedelta()},
+    )
+    """How much newer the records must be that a task copies elsewhere before
+    those that it does not copy are suspected: two of the mirror's flush
+    intervals, so that every position was committed since."""
+
+    unread_after: timedelta = field(
+        default=timedelta(minutes=2),
+        metadata={"title": "Unread for", "gt": timedelta()},
+    )
+    """How long a range may wait to be read before the check is unknown:
+    some seconds are usual, a minute after a mirror with thousands of
+    partitions was killed."""
 
 
 def judge_skips(
@@ -129,7 +150,7 @@ def _find(
 ) -> Iterator[CheckFinding]:
     if seen is None:
         yield CheckFinding(
-            Health.UNKNOWN, "The two sides have not been compared yet"
+            Health.UNKNOWN, "Source and target have not been compared yet"
         )
         return
     yield from _find_losses(seen, limits, now)
@@ -138,15 +159,15 @@ def _find(
     if seen.partitions or not seen.merged:
         yield CheckFinding(
             Health.OK,
-            "No record was skipped or doubled on "
+            "No record was skipped or duplicated on "
             + counted(seen.partitions, "partition")
             + _note_merged(seen),
         )
     else:
         yield CheckFinding(
             Health.OFF,
-            "All topics are merged of several flows: offsets tell nothing "
-            "there, the audit compares the records",
+            "All topics are merged from several flows, so their offsets "
+            "cannot be compared. The audit compares their records",
         )
 
 
@@ -156,20 +177,20 @@ def _find_losses(
     for kind, what in (
         (
             SkipKind.SKIPPED,
-            "were read past and never written between others that were",
+            "were skipped, although records before and after were copied",
         ),
         (
             SkipKind.HEAD,
             (
-                "were never read, though the partition begins with them: see "
-                "auto.offset.reset of the mirror's consumer"
+                "were never copied: MirrorMaker started after them. Check "
+                "auto.offset.reset of its consumer"
             ),
         ),
         (
             SkipKind.TAIL,
             (
-                "lie below the committed position but not at the target: "
-                "see errors.tolerance and the mirror's log"
+                "are below the committed position but not at the target. "
+                "Check errors.tolerance and MirrorMaker's log"
             ),
         ),
     ):
@@ -185,7 +206,7 @@ def _find_losses(
                 Health.CRITICAL,
                 f"{counted(missing, 'record')} of {_place(last)} "
                 + agree(missing, what)
-                + (f"; with them {rest} more elsewhere" if rest else ""),
+                + (f"; {rest} more in other ranges" if rest else ""),
             )
 
 
@@ -199,12 +220,12 @@ def _find_doubts(
             Health.WARNING,
             f"{counted(last.count, 'record')} of {last.topic} partition "
             f"{last.partition} (source offsets {last.first} to "
-            f"{last.end - 1}) {agree(last.count, 'wait for')} "
-            f"{seconds(now - last.since)}, while "
-            f"{agree(last.count, 'their task')} copied newer ones of other "
-            "partitions: suspected to be dropped"
+            f"{last.end - 1}) "
+            f"{agree(last.count, 'have not been copied for')} "
+            f"{seconds(now - last.since)}, while the same task copied newer "
+            "records of other partitions: suspected to be dropped"
             + (
-                f"; so are those of {counted(others, 'more partition')}"
+                f"; same for {counted(others, 'more partition')}"
                 if others
                 else ""
             ),
@@ -216,11 +237,11 @@ def _find_doubts(
         (
             SkipKind.UNVERIFIABLE,
             (
-                "cannot be verified: the records, or their copies, are no "
-                "longer there or look otherwise"
+                "cannot be verified: the records or their copies are gone "
+                "or were changed"
             ),
         ),
-        (SkipKind.REPEATED, "were written again; none of them is lost"),
+        (SkipKind.REPEATED, "were duplicated; none was lost"),
     ):
         those = [x for x in recent if x.kind is kind]
         if those:
@@ -230,7 +251,7 @@ def _find_doubts(
                 Health.WARNING,
                 f"{counted(last_one.count, 'record')} of {_place(last_one)} "
                 + agree(last_one.count, what)
-                + (f"; with them {rest} more" if rest else ""),
+                + (f"; {rest} more in other ranges" if rest else ""),
             )
 
 
@@ -242,23 +263,23 @@ def _find_blindness(
     if now - seen.at > STALE:
         yield CheckFinding(
             Health.UNKNOWN,
-            "The two sides were last compared "
-            f"{seconds(now - seen.at)} ago: do both clusters answer?",
+            f"Source and target were last compared {seconds(now - seen.at)} "
+            "ago. Check that both clusters answer",
         )
     if seen.blind:
         yield CheckFinding(
             Health.UNKNOWN,
             f"{counted(seen.blind, 'partition')} "
-            f"{agree(seen.blind, 'hold copies')}, but the mirror has written "
-            "no offset-syncs of them: see emit.offset-syncs.enabled",
+            f"{agree(seen.blind, 'have replicated records')} but no "
+            "offset-syncs. Check emit.offset-syncs.enabled of MirrorMaker",
         )
     unread = seen.unread
     if unread is not None and now - unread.since > limits.unread_after:
-        why = unread.problem or "there is much to read"
+        why = unread.problem or "many records to read"
         yield CheckFinding(
             Health.UNKNOWN,
-            f"Stretches of {counted(unread.partitions, 'partition')} have "
-            f"waited to be read for {seconds(now - unread.since)}: {why}",
+            f"Verification of {counted(unread.partitions, 'partition')} has "
+            f"been pending for {seconds(now - unread.since)}: {why}",
         )
 
 
@@ -270,4 +291,4 @@ def _note_merged(seen: SkipsObservation) -> str:
     if not seen.merged:
         return ""
     topics = counted(seen.merged, "merged topic")
-    return f"; {topics} {agree(seen.merged, 'are left to the audit')}"
+    return f"; {topics} {agree(seen.merged, 'are compared by the audit only')}"

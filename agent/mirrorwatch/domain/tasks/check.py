@@ -1,7 +1,7 @@
 """The check ``tasks``: whether the mirror's tasks run, and stay running."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from ..report import CheckFinding, Evidence, Health, Verdict, conclude, seconds
@@ -65,26 +65,37 @@ def _cut(text: str) -> str:
 
 
 DELAY = (
-    "for up to 5 min after a worker left, Connect may wait for it before it "
-    "gives its tasks to others (scheduled.rebalance.max.delay.ms)"
+    "Connect waits up to 5 min for a lost worker before it reassigns the "
+    "tasks (scheduled.rebalance.max.delay.ms)"
 )
 
-PAUSED = "somebody paused or stopped them, and has to resume the connector"
+PAUSED = "the connector was paused or stopped. Resume it"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TasksLimits:
-    """Limits of the check. The configuration gives their reasons."""
+    """Limits of the check `tasks`."""
 
-    grace: timedelta = timedelta(seconds=30)
-    """How long a task may be between two runs."""
+    grace: timedelta = field(
+        default=timedelta(seconds=30),
+        metadata={"title": "Grace between two runs", "gt": timedelta()},
+    )
+    """How long tasks may be neither running nor failed. While they are
+    rebalanced they stop for some seconds; whoever stops them for longer stops
+    the flow."""
 
-    failures: int = 2
-    """Failures within the window from which a running task is flapping."""
+    failures: int = field(
+        default=2, metadata={"title": "Failures per hour", "ge": 1}
+    )
+    """From how many failures within an hour a task that runs again is
+    flapping: one may have been repaired, a second one was not."""
 
-    restarts: int = 6
-    """Starts and rebalances within the window that are usual, beside those
-    for new topics."""
+    restarts: int = field(
+        default=6, metadata={"title": "Starts per hour", "ge": 1}
+    )
+    """How many starts and rebalances within an hour are usual, beside one
+    for each topic refresh of the mirror: a deployment takes up to three of
+    them."""
 
 
 def find_idle(
@@ -122,7 +133,7 @@ def _judge_tasks(
     return CheckFinding(
         Health.CRITICAL if copies and not running else Health.WARNING,
         f"{len(idle)} of {counted(len(tasks), 'task')} of {name} "
-        f"{agree(len(tasks), 'do not run')} for {seconds(now - since)} "
+        f"{agree(len(tasks), 'have not run')} for {seconds(now - since)} "
         f"({states}): {PAUSED if paused else DELAY}",
     )
 
@@ -140,9 +151,9 @@ def _judge_connector(
         return None
     return CheckFinding(
         Health.CRITICAL if copies else Health.WARNING,
-        f"{connector} has had no task for {seconds(now - connector.since)} "
-        f"({connector.state}): it copies nothing while it is paused or "
-        "stopped, or if its filter matches no topic",
+        f"{connector} has had no tasks for {seconds(now - connector.since)} "
+        f"({connector.state}). Check whether it is paused or stopped, or its "
+        "topic filter matches no topic",
     )
 
 
@@ -159,21 +170,22 @@ def find_flapping(
         if task.state != "FAILED" and task.failures >= limits.failures:
             yield CheckFinding(
                 Health.WARNING,
-                f"{task} has failed {counted(task.failures, 'time')} in the "
-                f"last {window} and was started again: it is flapping",
+                f"{task} is flapping: failed "
+                f"{counted(task.failures, 'time')} in the last {window} and "
+                "was restarted",
             )
         elif task.starts > usual:
             yield CheckFinding(
                 Health.WARNING,
-                f"{task} was started {counted(task.starts, 'time')} in the "
-                f"last {window}: it is flapping",
+                f"{task} is flapping: started {counted(task.starts, 'time')} "
+                f"in the last {window}",
             )
     if seen.rebalances > usual:
         yield CheckFinding(
             Health.WARNING,
-            "Tasks were given out anew "
-            f"{counted(seen.rebalances, 'time')} in the last {window}: "
-            "workers come and go, or connectors are changed",
+            f"Tasks were rebalanced {counted(seen.rebalances, 'time')} in "
+            f"the last {window}: workers join and leave, or connectors are "
+            "reconfigured",
         )
 
 
@@ -214,7 +226,7 @@ def _find(
 ) -> Iterator[CheckFinding]:
     if seen is None:
         yield CheckFinding(
-            Health.UNKNOWN, "The mirror's tasks have not been looked at yet"
+            Health.UNKNOWN, "MirrorMaker's tasks have not been read yet"
         )
         return
     if seen.absent is not None:
@@ -233,15 +245,15 @@ def _find(
     if running:
         yield CheckFinding(
             Health.OK,
-            f"{running} of {counted(count, 'task')} that "
-            f"{agree(count, 'copy')} {agree(count, 'run')}",
+            f"{running} of {counted(count, 'source task')} "
+            f"{agree(count, 'are running')}",
         )
     elif copying:
         # Whatever is worse was found above.
-        yield CheckFinding(Health.OK, "Tasks that copy are about to run")
+        yield CheckFinding(Health.OK, "Source tasks are starting")
     elif not seen.problems:
         yield CheckFinding(
-            Health.UNKNOWN, "No task that copies has been seen to run yet"
+            Health.UNKNOWN, "No source task has been seen running yet"
         )
 
 
@@ -258,7 +270,8 @@ def _find_failed(
             effect = _effect(found) if found else ""
         yield CheckFinding(
             Health.CRITICAL,
-            f"{task} has failed: {task.cause or 'no cause is told'}{effect}",
+            f"{task} has failed: {task.cause or 'Connect reports no cause'}"
+            f"{effect}",
         )
 
 
@@ -285,8 +298,7 @@ def _find_unassigned(seen: TasksObservation) -> Iterator[CheckFinding]:
         count = len(seen.unassigned)
         yield CheckFinding(
             Health.WARNING,
-            f"{counted(count, 'partition')} "
-            f"{agree(count, 'have been')} given to no task for two of the "
-            "mirror's looks for new topics: "
+            f"{counted(count, 'partition')} {agree(count, 'have been')} "
+            "unassigned for two topic refreshes of MirrorMaker: "
             f"{name_partitions(seen.unassigned, NAMED)}",
         )

@@ -48,7 +48,7 @@ class JobSettings:
     """Mebibytes that each of its processes may use."""
 
     secrets: Sequence[str] = ()
-    """What must not be told, wherever its output says it."""
+    """What must not be logged, wherever its output has it."""
 
 
 class AuditProcess:
@@ -165,15 +165,15 @@ def why_not_start(*, has_file: bool) -> str | None:
     """
     if not has_file:
         return (
-            "The agent cannot start the audit: its configuration is no file "
-            "that another process could read. Start it with --config, or set "
-            "audit.start to false and run the audit elsewhere"
+            "Mirrorwatch cannot start the audit: its configuration is not a "
+            "file that another process can read. Start it with --config, or "
+            "set audit.start to false and run the audit elsewhere"
         )
     # Asked for, not imported: that would cost the agent 100 MB.
     if find_spec("pyspark") is None:
         return (
-            "The agent cannot start the audit: PySpark is not installed "
-            "beside it. Do pip install 'mirrorwatch[spark]' there, or set "
+            "Mirrorwatch cannot start the audit: PySpark is not installed "
+            "beside it. Run pip install 'mirrorwatch[spark]' there, or set "
             "audit.start to false and run the audit elsewhere"
         )
     return None
@@ -192,8 +192,8 @@ def why_not_read(folder: str, *, is_local: bool) -> str | None:
     if is_local:
         return None
     return (
-        f"The agent cannot read the results of audits in {folder}: let "
-        "audit.out be a folder of its machine, such as a mounted one"
+        f"Mirrorwatch cannot read audit results in {folder}. Set audit.out "
+        "to a folder of its machine, such as a mounted one"
     )
 
 
@@ -261,7 +261,9 @@ class ResultFolder:
             except AuditError as e:
                 # Others are newer if it is not the first: they count.
                 if run == newest_first[0]:
-                    self._problem = f"The newest audit cannot be read: {e}"
+                    self._problem = (
+                        f"The latest audit result cannot be read: {e}"
+                    )
                 continue
             if audit is not None and audit.result.nightly:
                 results.append(audit.result)
@@ -289,7 +291,7 @@ class ResultFolder:
             return {}  # before the first audit
         except OSError as e:
             raise AuditError(
-                f"The results of audits cannot be read: {e}. Give the agent's "
-                "user the right to read the folder audit.out"
+                f"Audit results cannot be read: {e}. Grant mirrorwatch's "
+                "user read permission on the folder audit.out"
             ) from e
         return found

@@ -176,7 +176,7 @@ class CanaryProducer:
                 on_delivery=report,
             )
         except BufferError:
-            refused = "The send queue is full"
+            refused = "The producer queue is full"
         except KafkaException as e:
             # Whatever the error: it was not taken, so it is not written.
             self._bury_if_fatal(e)
@@ -264,7 +264,7 @@ class CanaryProducer:
 
     def _explain(self, error: KafkaError | None) -> str:
         if error is None:
-            return "The producer died"
+            return "The producer failed"
         if error.code() not in DENIED:
             return error.str()
         right = f"WRITE on topic {self._settings.topic}"

@@ -192,9 +192,7 @@ class CanarySource:
             *(survey.problems if survey else ()),
         ]
         if survey is None:
-            problems.append(
-                Problem.unknown("The clusters have not been asked yet")
-            )
+            problems.append(Problem.unknown("Clusters have not been read yet"))
         send_problem = self._state.send_problem.get()
         if send_problem is not None:
             problems.append(send_problem)

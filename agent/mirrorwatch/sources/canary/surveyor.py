@@ -15,8 +15,8 @@ from ...domain.canary.model import (
 )
 from ...domain.mirror_records import Connector
 from ...domain.observations import Problem
+from ...domain.offset_ranges import OffsetRange
 from ...domain.report import Health
-from ...domain.skips.model import OffsetRange
 from ...kafka.admin import BestEffortQueries, Cluster, Topic
 from ...kafka.reader import read_range
 from ..mirror_state import MirrorState
@@ -137,11 +137,11 @@ class ProbeSettler:
             if copies:
                 problem = Problem(
                     Health.CRITICAL,
-                    f"Probes came back to {self._settings.topic} at "
-                    f"{self._settings.flow.source} (last seen in "
-                    f"[{gap.partition}], offset {found[copies[0]][0]}): two "
-                    "mirrors copy this topic in a circle, which never ends; "
-                    "take it out of the topics of one of them",
+                    "Replication loop: probes returned to "
+                    f"{self._settings.topic} at {self._settings.flow.source} "
+                    f"(last seen in [{gap.partition}], offset "
+                    f"{found[copies[0]][0]}). Two mirrors copy this topic in "
+                    "a loop. Remove it from the topics of one of them",
                 )
                 self._loop = (now, problem)
         if self._loop is None or now - self._loop[0] > REMEMBERED:
@@ -266,8 +266,8 @@ class CanarySurveyWorker:
                     Problem(
                         Health.WARNING,
                         f"Broker {names} of {cluster.alias} leads no "
-                        f"partition of {topic.name}, so nothing proves that "
-                        "records pass it: add partitions",
+                        f"partition of {topic.name}, so no probe verifies "
+                        "that it is replicated. Add partitions",
                     )
                 )
         source_id, target_id = (
@@ -301,8 +301,8 @@ class CanarySurveyWorker:
                 inquiry.problems.append(
                     Problem.unknown(
                         f"Canary topic {name} does not exist at "
-                        f"{settings.flow.source}, and canary.create is off: "
-                        "create it there, with a partition or more for each "
+                        f"{settings.flow.source}, and canary.create is off. "
+                        "Create it there with at least one partition per "
                         "broker"
                     )
                 )
@@ -323,7 +323,7 @@ class CanarySurveyWorker:
         found: dict[int, tuple[MirrorPosition, ...]] = {
             partition: (
                 MirrorPosition(
-                    origin="The mirror's committed position",
+                    origin="MirrorMaker's committed position",
                     position=fact.position,
                     seen_at=fact.written_at,
                     counts_at=at,
@@ -336,8 +336,8 @@ class CanarySurveyWorker:
             return found
         for partition, sync in self._positions.syncs(topic).items():
             position = MirrorPosition(
-                origin="The mirror's offset sync",
-                position=sync.upstream + 1,
+                origin="MirrorMaker's offset sync",
+                position=sync.position,
                 seen_at=sync.written_at,
                 counts_at=sync.written_at + ORDER_GRACE,
             )
@@ -354,9 +354,9 @@ class CanarySurveyWorker:
         return [
             Problem(
                 Health.CRITICAL,
-                f"The mirror's topic filter ({patterns}) does not match the "
-                f"canary topic {topic}: add it to the connector's topics, or "
-                "name one that it matches in canary.topic",
+                f"MirrorMaker's topic filter ({patterns}) does not match the "
+                f"canary topic {topic}. Add it to the connector's topics, or "
+                "set canary.topic to one that it matches",
             )
         ]
 
@@ -411,7 +411,7 @@ class CanarySurveyWorker:
                 Problem(
                     Health.WARNING,
                     f"Large probes of {settings.sized_bytes} bytes are not "
-                    f"sent: the smallest limit on the way is {limit} bytes",
+                    f"sent: the smallest limit on the path is {limit} bytes",
                 )
             )
         return limit

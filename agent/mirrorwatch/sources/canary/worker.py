@@ -391,4 +391,4 @@ def _to_problem(
     # A refusal is known to be one; after any other error nothing is.
     health = Health.WARNING if outcome.refused else Health.UNKNOWN
     where = f"{settings.topic} at {settings.flow.source}"
-    return Problem(health, f"Probes cannot be written to {where}: {error}")
+    return Problem(health, f"Probes cannot be produced to {where}: {error}")

@@ -75,9 +75,9 @@ class JmxReader(Protocol):
 
 
 _REFUSED = {
-    401: "it wants a login: set mirror.jmx.user and mirror.jmx.password",
-    403: "it refuses this login: the user of mirror.jmx may not read",
-    404: "nothing is there: mirror.jmx.urls has a wrong path",
+    401: "login required. Set mirror.jmx.user and mirror.jmx.password",
+    403: "login rejected. Grant read permission to the user of mirror.jmx",
+    404: "not found (status 404). Check the path in mirror.jmx.urls",
 }
 
 
@@ -108,17 +108,17 @@ def explain(
     """Say in words what went wrong; the request is not part of them."""
     if isinstance(error, httpx.HTTPStatusError):
         status = error.response.status_code
-        text = _REFUSED.get(status, f"it answers with status {status}")
+        text = _REFUSED.get(status, f"unexpected status {status}")
     elif isinstance(error, httpx.TimeoutException):
         limit = address.timeout.total_seconds()
         text = (
-            f"no answer within {limit:g} s: is that process frozen, or a "
-            "firewall between?"
+            f"no response within {limit:g} s. Check whether the process "
+            "hangs, or a firewall blocks it"
         )
     elif isinstance(error, httpx.ConnectError):
-        text = f"cannot connect ({error}): is that process running?"
+        text = f"cannot connect ({error}). Check that the process runs"
     else:
-        text = f"no usable answer ({error or type(error).__name__})"
+        text = f"no usable response ({error or type(error).__name__})"
     return address.unavailable(text)
 
 
@@ -172,8 +172,9 @@ class PrometheusReader:
             return parse(answer.text, wanted)
         except ValueError as e:
             raise self._address.unavailable(
-                "that is no Prometheus exporter: mirror.jmx.urls wants the "
-                "address that Prometheus scrapes, as http://host:9404/metrics"
+                "not a Prometheus exporter. Set mirror.jmx.urls to the "
+                "address that Prometheus scrapes, such as "
+                "http://host:9404/metrics"
             ) from e
 
     def close(self) -> None:
@@ -362,6 +363,6 @@ class JolokiaReader:
 
     def _strange(self) -> Exception:
         return self._address.unavailable(
-            "that is no Jolokia agent: mirror.jmx.urls wants its address, "
+            "not a Jolokia agent. Set mirror.jmx.urls to its address, such "
             "as http://host:8778/jolokia"
         )

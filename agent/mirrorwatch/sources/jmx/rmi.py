@@ -28,18 +28,18 @@ _OPTIONS = (
 
 _EXTRA = (
     "mirror.jmx.format rmi needs JPype, which is not installed: pip install "
-    "'mirrorwatch[rmi]', or take format jolokia or prometheus"
+    "'mirrorwatch[rmi]', or use format jolokia or prometheus"
 )
 
 _JVM = (
-    "mirror.jmx.format rmi needs a Java 11 or newer in the agent: install "
-    "one (Debian: openjdk-17-jre-headless) or set JAVA_HOME, or take format "
-    "jolokia or prometheus"
+    "mirror.jmx.format rmi needs Java 11 or newer on mirrorwatch's machine: "
+    "install it (Debian: openjdk-17-jre-headless) or set JAVA_HOME, or use "
+    "format jolokia or prometheus"
 )
 
 _DENIED = (
-    "it refuses the login: set mirror.jmx.user and mirror.jmx.password to "
-    "those of its password file"
+    "login rejected. Set mirror.jmx.user and mirror.jmx.password to those "
+    "of its password file"
 )
 
 
@@ -107,9 +107,9 @@ class JmxJvm:
         if isinstance(error, self._denied):
             return _DENIED
         return (
-            f"no usable answer ({self._root(error)}): is that process "
-            "running, and does java.rmi.server.hostname name an address "
-            "that can be reached from here?"
+            f"no usable response ({self._root(error)}). Check that the "
+            "process runs and that java.rmi.server.hostname names an "
+            "address reachable from here"
         )
 
     def _plain(self, value: Any) -> object:

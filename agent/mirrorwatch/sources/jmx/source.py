@@ -113,11 +113,11 @@ class JmxSource:
                         url=url,
                         reason=reading.trouble
                         or (
-                            f"{url}: no answer yet"
+                            f"{url}: no response yet"
                             if reading.at is None
-                            else f"{url}: no answer since "
-                            f"{reading.at:%H:%M:%S} UTC: is that process "
-                            "frozen?"
+                            else f"{url}: no response since "
+                            f"{reading.at:%H:%M:%S} UTC. Check whether the "
+                            "process hangs"
                         ),
                         since=reading.at,
                     )
