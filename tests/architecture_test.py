@@ -70,10 +70,8 @@ SEAMS = {
     "sources.connect.ConnectDecoder": "a mirror that does not run on Connect "
     "has none of it",
     "audit.offsets.MirrorFacts": "tests plan audits without a mirror",
-    "sinks.queue.Outlet": "tests have one that fails",
     "sources.audit.worker.Trigger": "APScheduler has them",
     "job.Runs": "tests keep runs in memory",
-    "tools.Freezer": "tests plan without clusters",
     "tools.Planner": "tests plan without clusters",
     "link.LinkEnd": "a class of asyncio's, which only has that name",
 }
@@ -100,7 +98,6 @@ BESIDE_ROLES = {
     "parity/configs": "a check of its own: two checks compare two sides",
     "parity/topics": "a check of its own: two checks compare two sides",
     "position/moves": "which moves of a position are resets",
-    "skips/matching": "pairs of syncs and what lies between them",
     "skips/partition": "the tracker of one partition",
     "skips/settle": "reads ranges that counts do not explain",
 }
