@@ -58,7 +58,6 @@ IMPURE = {"time", "threading", "socket", "os", "subprocess", "asyncio"}
 """Modules of the standard library that reach out of the process."""
 
 SHORT = {
-    "wiring/registrar.py": "its libraries take 9 MB, for Avro probes only",
     "mirrorwatch_dashboards/files.py": "tests write dashboards by it",
     "mirrorwatch_audit/connector.py": "a command of its own, for images",
 }
@@ -72,22 +71,12 @@ SEAMS = {
     "has none of it",
     "audit.offsets.MirrorFacts": "tests plan audits without a mirror",
     "sources.audit.worker.Trigger": "APScheduler has them",
-    "sources.connect.TaskRestarts": "tests restart no task",
     "job.Runs": "tests keep runs in memory",
     "tools.Planner": "tests plan without clusters",
     "link.LinkEnd": "a class of asyncio's, which only has that name",
 }
 """Protocols that fewer than two classes of the product implement, and why
 they are there; by the end of their name."""
-
-CIRCLES = {
-    " <-> ".join(
-        f"mirrorwatch.sources.canary.{module}"
-        for module in ("avro", "encoding", "source")
-    )
-}
-"""Modules that import each other, to be parted: Avro's libraries are loaded
-by the first probe that needs them, inside a function."""
 
 ROLES = {"__init__", "model", "tracker", "check", "metrics"}
 """Modules of a subject in the domain."""
@@ -256,7 +245,7 @@ def test_a_protocol_has_two_implementations_or_a_reason() -> None:
 
 
 def test_no_modules_import_each_other() -> None:
-    assert _broken("circles of imports").keys() <= CIRCLES
+    assert _broken("circles of imports") == {}
 
 
 def test_the_modules_of_a_subject_have_the_names_of_roles() -> None:

@@ -17,7 +17,7 @@ from mirrorwatch.pipeline import Pipeline
 from mirrorwatch.ports import Worker
 from mirrorwatch.state import Database
 from mirrorwatch.state.documents import VerdictStore
-from mirrorwatch.web.board import LatestReport
+from mirrorwatch.web.app import LatestReport
 from tests.support.watch import wait_until
 
 
@@ -40,21 +40,21 @@ class Toiler:
         self.closed = True
 
 
-def agent(board: LatestReport, *workers: Worker) -> Agent:
+def agent(latest: LatestReport, *workers: Worker) -> Agent:
     database = Database(None)
     return Agent(
         pipeline=Pipeline(
             flows=[],
             limits={},
             sources=[],
-            sinks=[board],
+            sinks=[latest],
             verdicts=VerdictStore(database),
             clock=utc_now,
             logger=structlog.get_logger(),
         ),
         workers=workers,
         senders=(),
-        board=board,
+        latest=latest,
         database=database,
         server=None,
         interval=timedelta(milliseconds=50),
@@ -62,39 +62,39 @@ def agent(board: LatestReport, *workers: Worker) -> Agent:
 
 
 def run(
-    board: LatestReport, worker: Toiler, until: Callable[[], bool]
+    latest: LatestReport, worker: Toiler, until: Callable[[], bool]
 ) -> None:
-    made = agent(board, worker)
+    made = agent(latest, worker)
     with Daemon(made, clock=utc_now, logger=structlog.get_logger()):
         wait_until(until)
 
 
 def test_ticks_and_workers_go_on_until_the_end() -> None:
-    board, worker = LatestReport(), Toiler()
-    run(board, worker, lambda: worker.steps > 3 and board.report is not None)
+    latest, worker = LatestReport(), Toiler()
+    run(latest, worker, lambda: worker.steps > 3 and latest.get() is not None)
     assert worker.closed
     assert not [t for t in threading.enumerate() if t.name == "toiler"]
 
 
 def test_a_worker_that_crashes_or_fails_is_run_again() -> None:
-    board, worker = (
+    latest, worker = (
         LatestReport(),
         Toiler(KeyError("a bug"), StateError("full")),
     )
     with capture_logs() as log:
-        run(board, worker, lambda: worker.steps > 3)
+        run(latest, worker, lambda: worker.steps > 3)
     told = [e["event"] for e in log if e.get("work") == "toiler"]
     assert told == ["Work crashed", "Work failed"]
     assert worker.closed
 
 
 def test_the_same_failure_is_told_once() -> None:
-    board, worker = (
+    latest, worker = (
         LatestReport(),
         Toiler(MirrorwatchError("x"), MirrorwatchError("x")),
     )
     with capture_logs() as log:
-        run(board, worker, lambda: worker.steps > 2)
+        run(latest, worker, lambda: worker.steps > 2)
     assert [e["event"] for e in log].count("Work failed") == 1
 
 

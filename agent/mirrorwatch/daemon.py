@@ -16,9 +16,9 @@ from structlog.typing import FilteringBoundLogger
 
 from .exceptions import MirrorwatchError
 from .pipeline import Pipeline
-from .ports import Worker
+from .ports import Report, Worker
 from .state import Database
-from .web.board import LatestReport
+from .threads import Latest
 from .web.server import Server
 
 __all__ = ["Agent", "Daemon", "wait_for_signal"]
@@ -41,7 +41,7 @@ class Agent:
     """Sinks with threads of their own. The pipeline closes them, after the
     last report."""
 
-    board: LatestReport
+    latest: Latest[Report | None]
     """Holds the last report."""
 
     database: Database

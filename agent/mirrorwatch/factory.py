@@ -17,8 +17,7 @@ from .state.audits import local_path
 from .state.documents import VerdictStore
 from .state.history import History
 from .state.maintenance import MaintenanceStore
-from .web.app import create_app
-from .web.board import LatestReport
+from .web.app import LatestReport, create_app
 from .web.runbook import Runbook
 from .web.server import Server
 from .wiring import (
@@ -96,17 +95,17 @@ def build_agent(
             wire_audit(config, around, starts=audits),
         ]
     )
-    board, prometheus = LatestReport(), PrometheusSink()
+    latest, prometheus = LatestReport(), PrometheusSink()
     maintenance = MaintenanceStore(database)
     reports = wire_sinks(
         config,
         around,
-        web=[prometheus, board],
+        web=[prometheus, latest],
         maintenance=maintenance,
         links=Links(config.web.address, Runbook.load().link),
     )
     app = create_app(
-        board,
+        latest,
         history,
         prometheus.exposition,
         interval=config.interval,
@@ -128,7 +127,7 @@ def build_agent(
         ),
         workers=wired.workers,
         senders=reports.workers,
-        board=board,
+        latest=latest,
         database=database,
         server=Server(app, config.web.host, config.web.port)
         if serve

@@ -160,7 +160,7 @@ def measure_steps(
         before, steps.taken[:], steps.cpu[:] = requests.count(), [], []
         ticks = _watch_ticks(agent, seconds)
         asked = requests.count() - before
-        report = agent.board.report
+        report = agent.latest.get()
     if profile is not None:
         profiler.dump_stats(profile)
     return Steps(steps, ticks, asked, report.verdicts if report else ())
@@ -180,7 +180,7 @@ def _watch_ticks(agent: Agent, seconds: float) -> Times:
     ticks, seen = Times(), None
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        report = agent.board.report
+        report = agent.latest.get()
         if report is not None and report.at != seen:
             seen = report.at
             if report.agent.last_tick is not None:

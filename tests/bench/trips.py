@@ -85,7 +85,7 @@ TRIPS = (
     Trip(
         name="an offset sync, from its topic to a notice",
         legs=(
-            Leg("Tail.step"),
+            Leg("Tail.step|TailWorker.step"),
             Leg("SkipsWatch.take|SkipsWorker.take"),
             Leg("SkipsWatch.step|SkipsWorker.step"),
             Leg("SkipsWatch.observe|SkipsWorker.observe"),

@@ -26,11 +26,12 @@ from mirrorwatch.exceptions import ConfigError
 from mirrorwatch.kafka.admin import Cluster, Topic
 from mirrorwatch.mirrors import MIRRORS, MirrorAdapter
 from mirrorwatch.ports import InternalTopic, MirrorSettings
-from mirrorwatch.sources.jmx.source import JmxSource, JmxState, JmxWorker
+from mirrorwatch.sources.jmx.source import JmxReading, JmxSource, JmxWorker
 from mirrorwatch.sources.mirror_state import MirrorState
 from mirrorwatch.state import Database
 from mirrorwatch.state.documents import DocumentStore
 from mirrorwatch.state.history import History
+from mirrorwatch.threads import Latest
 from mirrorwatch.wiring.context import (
     FlowParts,
     WiringContext,
@@ -228,20 +229,19 @@ class Process:
 
 
 def test_its_jmx_metrics_are_read(flow: FlowConfig) -> None:
-    state, mirror = JmxState(), to_mirror_jmx(flow)
+    reading, mirror = Latest(JmxReading()), to_mirror_jmx(flow)
     worker = JmxWorker(
         url="http://ferry",
         reader=Process(),
         wanted=mirror.wanted,
-        board=state,
+        reading=reading,
         interval=timedelta(seconds=5),
         timeout=timedelta(seconds=4),
         clock=lambda: NOON,
     )
     source = JmxSource(
         flow=flow.name,
-        urls=["http://ferry"],
-        board=state,
+        readings={"http://ferry": reading},
         interpret=mirror.metrics,
         store=DocumentStore(
             Database(None), flow.name, "mirror_errors", ErrorCounters

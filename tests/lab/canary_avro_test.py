@@ -12,7 +12,7 @@ from mirrorwatch.clock import utc_now
 from mirrorwatch.domain.canary.model import IndeterminateProbe, ProbeMessage
 from mirrorwatch.domain.report import Flow, Health
 from mirrorwatch.kafka.admin import Cluster
-from mirrorwatch.sources.canary.avro import Avro
+from mirrorwatch.sources.canary.encoding import Avro
 from mirrorwatch.sources.canary.source import CanarySettings
 from mirrorwatch.sources.canary.surveyor import ProbeSettler
 from mirrorwatch_lab import CANARY_TOPIC, SOURCE, TARGET, Lab, LabSettings

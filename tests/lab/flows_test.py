@@ -127,7 +127,7 @@ def watching(lab: Lab) -> Iterator[Agent]:
 
 
 def verdicts(agent: Agent) -> dict[tuple[str, str], Verdict]:
-    report = agent.board.report
+    report = agent.latest.get()
     judged = report.verdicts if report else ()
     return {(v.flow, v.check): v for v in judged}
 

@@ -61,7 +61,7 @@ def test_nothing_is_said_of_new_topics_partitions_and_configurations(
         said: set[tuple[str, Health]] = set()
 
         def note() -> bool:
-            report = agent.agent.board.report
+            report = agent.agent.latest.get()
             assert report is not None
             said.update((v.check, v.health) for v in report.verdicts)
             names = lab.target.topics.names()

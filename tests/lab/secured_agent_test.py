@@ -211,7 +211,7 @@ def test_a_wrong_password_is_told_without_telling_it(lab: Lab) -> None:
             lambda: watch.says("summit does not accept the agent's cred"),
             what=watch.verdict,
         )
-        said = repr(watch.agent.board.report)
+        said = repr(watch.agent.latest.get())
     assert not any(secret in said for secret in (wrong, *secrets(lab)))
 
 

@@ -73,7 +73,7 @@ def test_a_mirror_that_runs_and_copies_nothing_is_critical_by_position() -> (
 
 def states(watch: Watch) -> set[str]:
     """Return the states of all that copies, in Connect's words."""
-    report = watch.agent.board.report
+    report = watch.agent.latest.get()
     return {
         task.state
         for seen in (report.observations if report else ())

@@ -50,7 +50,7 @@ def wait_for(
     met: list[Verdict] = []
 
     def is_so() -> bool:
-        report = watch.agent.board.report
+        report = watch.agent.latest.get()
         if report is None:
             return False
         (found,) = [v for v in report.verdicts if v.check == "tasks"]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import structlog
@@ -209,7 +209,7 @@ class World:
     def begin(self) -> None:
         """Start the agent, once more."""
         self.restarter = TaskRestarter(
-            self.api,
+            cast("ConnectApi", self.api),
             self.rules,
             DocumentStore(self.database, FLOW.name, "restarts", Restarts),
             structlog.get_logger(),

@@ -24,9 +24,10 @@ from mirrorwatch.sources.jmx.readers import (
     PrometheusReader,
     parse,
 )
-from mirrorwatch.sources.jmx.source import JmxSource, JmxState, JmxWorker
+from mirrorwatch.sources.jmx.source import JmxReading, JmxSource, JmxWorker
 from mirrorwatch.state import Database
 from mirrorwatch.state.documents import DocumentStore
+from mirrorwatch.threads import Latest
 from tests.support.http import Answer, answering
 
 NOON = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
@@ -73,13 +74,14 @@ def interpret(read: Mapping[str, Sequence[MBean]]) -> MirrorMetrics:
 
 class World:
     def __init__(self, database: Database | None = None) -> None:
-        self.clock, self.board = Clock(), JmxState()
+        self.clock = Clock()
+        self.readings = {A: Latest(JmxReading()), B: Latest(JmxReading())}
         self.reader = FakeReader(self.clock)
         self.worker = JmxWorker(
             url=A,
             reader=self.reader,
             wanted=(),
-            board=self.board,
+            reading=self.readings[A],
             interval=timedelta(seconds=5),
             timeout=timedelta(seconds=4),
             clock=self.clock,
@@ -87,8 +89,7 @@ class World:
         )
         self.source = JmxSource(
             flow="f",
-            urls=[A, B],
-            board=self.board,
+            readings=self.readings,
             interpret=interpret,
             store=DocumentStore(
                 database or Database(None), "f", "mirror_errors", ErrorCounters
@@ -126,8 +127,7 @@ def test_it_is_up_while_all_processes_answer() -> None:
     world = World()
     source = JmxSource(
         flow="f",
-        urls=[A],
-        board=world.board,
+        readings={A: world.readings[A]},
         interpret=interpret,
         store=DocumentStore(
             Database(None), "f", "mirror_errors", ErrorCounters
@@ -187,7 +187,7 @@ def test_a_slow_reading_is_repeated_less_often() -> None:
     world.worker.step()
     assert world.worker.interval == timedelta(seconds=18)
     # As old as its beginning, and fresh for longer.
-    assert world.board.get(A).at == NOON
+    assert world.readings[A].get().at == NOON
     (seen,) = world.source.observe(NOON + timedelta(seconds=60))
     assert seen.answering == (A,)
     world.reader.takes = timedelta()

@@ -74,21 +74,21 @@ def told(*facts: MirrorFact) -> MirrorState:
 
 def observed(
     positions: MirrorState,
-    board: TasksState | None = None,
+    found: TasksState | None = None,
     *,
     status: str | None = "status",
     has_rest: bool = False,
 ) -> TasksObservation:
-    board = board or TasksState()
+    found = found or TasksState()
     facts = TaskFacts(
         positions=positions,
-        board=board,
+        state=found,
         status=status,
         cluster="ldf",
         has_rest=has_rest,
     )
     source = TasksSource(
-        flow=FLOW.name, positions=positions, facts=facts, board=board
+        flow=FLOW.name, positions=positions, facts=facts, state=found
     )
     (seen,) = source.observe(NOON)
     assert source.up == (seen.problems == ())
@@ -150,11 +150,11 @@ def test_what_refuses_is_a_problem_and_no_absence() -> None:
 
 def test_the_api_is_believed_for_half_a_minute() -> None:
     positions = told(connector(), state(0))
-    board = TasksState()
+    found = TasksState()
 
     def problems(answered_at: datetime | None) -> Iterable[str]:
-        board.note_answer(ConnectAnswer(at=answered_at, problem="gone"))
-        seen = observed(positions, board, status=None, has_rest=True)
+        found.answer.set(ConnectAnswer(at=answered_at, problem="gone"))
+        seen = observed(positions, found, status=None, has_rest=True)
         assert bool(seen.tasks) != bool(seen.problems)
         return seen.problems
 
@@ -164,18 +164,18 @@ def test_the_api_is_believed_for_half_a_minute() -> None:
 
 
 def test_the_version_is_that_of_the_last_answer() -> None:
-    positions, board = told(connector(), state(0)), TasksState()
-    assert observed(positions, board).version is None
-    board.note_answer(ConnectAnswer(at=NOON, version="4.3.0"))
-    assert observed(positions, board).version == "4.3.0"
-    board.note_answer(ConnectAnswer(at=NOON, problem="gone"))
-    assert observed(positions, board).version is None
+    positions, found = told(connector(), state(0)), TasksState()
+    assert observed(positions, found).version is None
+    found.answer.set(ConnectAnswer(at=NOON, version="4.3.0"))
+    assert observed(positions, found).version == "4.3.0"
+    found.answer.set(ConnectAnswer(at=NOON, problem="gone"))
+    assert observed(positions, found).version is None
 
 
 def test_the_topic_rules_and_the_silence_of_the_api_is_told() -> None:
-    board = TasksState()
-    board.note_answer(ConnectAnswer(at=None, problem="gone"))
-    seen = observed(told(connector(), state(0)), board, has_rest=True)
+    found = TasksState()
+    found.answer.set(ConnectAnswer(at=None, problem="gone"))
+    seen = observed(told(connector(), state(0)), found, has_rest=True)
     assert seen.origin == "topic status at ldf"
     assert len(seen.tasks) == 1
     assert seen.problems == ("gone",)
@@ -200,18 +200,18 @@ def view(at: datetime, **partitions: int) -> FlowView:
 
 
 def test_partitions_without_a_task_are_told_after_two_looks() -> None:
-    board = TasksState()
+    found = TasksState()
     positions = told(connector(), given(0, ("t", 0)))
-    unassigned = UnassignedPartitions(positions, board)
+    unassigned = UnassignedPartitions(positions, found)
     for minute in (0, 10, 20):
         # What the connector's filter leaves out is not missed.
         unassigned.take(view(NOON + minute * MINUTE, t=2, other=1))
-        assert board.unassigned() == frozenset()
+        assert found.unassigned.get() == frozenset()
     unassigned.take(view(NOON + 21 * MINUTE, t=2, other=1))
-    assert board.unassigned() == {("t", 1)}
+    assert found.unassigned.get() == {("t", 1)}
     positions.note(given(0, ("t", 0), ("t", 1)))
     unassigned.take(view(NOON + 22 * MINUTE, t=2, other=1))
-    assert board.unassigned() == frozenset()
+    assert found.unassigned.get() == frozenset()
 
 
 def test_a_heartbeats_topic_that_comes_up_later_hides_nothing() -> None:

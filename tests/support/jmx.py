@@ -98,7 +98,7 @@ def metrics(mirror: MirrorJmx, reader: JmxReader) -> MirrorMetrics:
 def last(watch: Watch) -> Report:
     """Return an agent's last report; before the first, an empty one."""
     empty = Report(at=utc_now(), flows=(), observations=(), verdicts=())
-    return watch.agent.board.report or empty
+    return watch.agent.latest.get() or empty
 
 
 def mirror_seen(watch: Watch) -> MirrorObservation:

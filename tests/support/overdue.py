@@ -35,7 +35,7 @@ def _wait_until_overdue(watch: Watch, before: list[datetime]) -> Verdict:
     found: list[Verdict] = []
 
     def is_overdue() -> bool:
-        report = watch.agent.board.report
+        report = watch.agent.latest.get()
         assert report is not None
         (verdict,) = (v for v in report.verdicts if v.check == "canary")
         if verdict.health is Health.CRITICAL:

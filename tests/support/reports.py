@@ -106,7 +106,7 @@ def with_late(**changes: object) -> LagObservation:
 
 def lags_of(watch: Watch) -> LagObservation | None:
     """Return the newest that an agent reported."""
-    report = watch.agent.board.report
+    report = watch.agent.latest.get()
     for seen in report.observations if report else ():
         if isinstance(seen, LagObservation):
             return seen

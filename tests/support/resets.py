@@ -63,7 +63,7 @@ NOTHING = PositionObservation(
 
 def seen(watch: Watch) -> PositionObservation:
     """Return what the last report knew of positions."""
-    report = watch.agent.board.report
+    report = watch.agent.latest.get()
     found = [
         o
         for o in (report.observations if report else ())

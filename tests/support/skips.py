@@ -25,7 +25,7 @@ def truth(lab: Lab, topic: str) -> tuple[int, int]:
 
 def seen_by(watch: Watch) -> SkipsObservation | None:
     """Return the newest that an agent reported."""
-    report = watch.agent.board.report
+    report = watch.agent.latest.get()
     found = report.observations if report else ()
     kinds = [o for o in found if isinstance(o, SkipsObservation)]
     return kinds[0] if kinds else None

@@ -9,8 +9,7 @@ from mirrorwatch.clock import utc_now
 from mirrorwatch.ports import Report
 from mirrorwatch.state import Database
 from mirrorwatch.state.history import History
-from mirrorwatch.web.app import create_app
-from mirrorwatch.web.board import LatestReport
+from mirrorwatch.web.app import LatestReport, create_app
 from mirrorwatch.web.server import Server
 
 __all__ = ["METRICS", "SetClock", "Stage", "serve_stage"]
@@ -42,11 +41,11 @@ class Stage:
         clock: Callable[[], datetime] | None = None,
         audits: Path | None = None,
     ) -> None:
-        self.board = LatestReport()
+        self.latest = LatestReport()
         self.history = History(Database(None), interval=interval)
         self.accepted: list[str | None] = []
         self.app = create_app(
-            self.board,
+            self.latest,
             self.history,
             self.exposition,
             interval=interval,
@@ -59,12 +58,12 @@ class Stage:
         return METRICS
 
     def _time_of_last_report(self) -> datetime:
-        report = self.board.report
+        report = self.latest.get()
         return utc_now() if report is None else report.at
 
     def tick(self, report: Report) -> None:
         self.history.record(report)
-        self.board.publish(report)
+        self.latest.publish(report)
 
 
 @contextmanager

@@ -128,7 +128,7 @@ class Watch(AbstractContextManager["Watch"]):
 
     @property
     def canary(self) -> CanaryObservation | None:
-        report = self.agent.board.report
+        report = self.agent.latest.get()
         seen = canaries(report.observations) if report else ()
         return seen[0] if seen else None
 
@@ -141,7 +141,7 @@ class Watch(AbstractContextManager["Watch"]):
         return totals
 
     def verdict(self, check: str = "canary") -> Verdict | None:
-        report = self.agent.board.report
+        report = self.agent.latest.get()
         found = (
             [v for v in report.verdicts if v.check == check] if report else []
         )
@@ -174,7 +174,7 @@ class Watch(AbstractContextManager["Watch"]):
         until = utc_now() + timedelta(seconds=seconds)
 
         def has_passed() -> bool:
-            report = self.agent.board.report
+            report = self.agent.latest.get()
             return report is not None and report.at >= until
 
         wait_until(has_passed, within=seconds + PATIENT)

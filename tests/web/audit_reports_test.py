@@ -63,10 +63,10 @@ def test_the_latest_report_is_that_of_the_last_audit(
     server: Server, stage: Stage
 ) -> None:
     assert get(server, "/audit/latest").status_code == 404
-    stage.board.publish(a_report(observations=[an_audit()]))
+    stage.latest.publish(a_report(observations=[an_audit()]))
     assert get(server, "/audit/latest").text == PAGE
     silent = replace(an_audit(), report=None)
-    stage.board.publish(a_report(observations=[silent]))
+    stage.latest.publish(a_report(observations=[silent]))
     answer = get(server, "/audit/latest")
     assert answer.status_code == 404
     assert "No audit has left a report yet" in answer.text

@@ -14,8 +14,7 @@ from ..domain.report import Health
 from ..factory import build_agent
 from ..log import configure_logging
 from ..state import Database
-from ..web.board import Freshness
-from ..web.documents import status_document
+from ..web.documents import Freshness, status_document
 from ..web.runbook import Runbook
 from .options import DURATION, config_option
 from .status import print_status
@@ -70,7 +69,7 @@ def command(
     with Daemon(agent, clock=utc_now, logger=logger):
         wait_for_signal(duration)
         # Before it is closed: clients without a broker take a while to close.
-        report, now = agent.board.report, utc_now()
+        report, now = agent.latest.get(), utc_now()
     fresh = Freshness.of(report, now, config.interval)
     status = status_document(report, {}, fresh, now, Runbook.load())
     if as_json:

@@ -14,8 +14,8 @@ from confluent_kafka import (
     KafkaError,
     KafkaException,
     TopicCollection,
-    TopicPartition,
 )
+from confluent_kafka import TopicPartition as Requested
 from confluent_kafka.admin import (
     AdminClient,
     ConfigResource,
@@ -24,11 +24,10 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from ..domain.cluster_view import TopicFacts
-from ..domain.cluster_view import TopicPartition as Place
+from ..domain.cluster_view import TopicFacts, TopicPartition
 from ..domain.observations import Problem
 from ..exceptions import SourceError, SourceUnavailableError
-from .errors import QUIET, answer_of, denial, to_source_error
+from .errors import QUIET, TIMEOUT, answer_of, denial, to_source_error
 
 __all__ = [
     "BestEffortQueries",
@@ -55,14 +54,10 @@ def batched(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
         yield items[start : start + size]
 
 
-TIMEOUT = 4.0
-"""Seconds that one request may take: less than a tick, so that a cluster that
-does not answer is known as such by the next one."""
-
 ABSENT = KafkaError.UNKNOWN_TOPIC_OR_PART
 
 NO_LEADER = KafkaError._NOENT  # noqa: SLF001 - how the library names it
-"""Offsets are asked of leaders, and the library knows none: so it says of a
+"""Offsets are asked of leaders, and the library knows none: it says so of a
 topic that may not be described, too."""
 
 
@@ -215,7 +210,7 @@ class Cluster:
     def _offsets(
         self, topic: str, partitions: Iterable[int], which: OffsetSpec
     ) -> dict[int, int]:
-        wanted = {TopicPartition(topic, p): which for p in partitions}
+        wanted = {Requested(topic, p): which for p in partitions}
         if not wanted:
             return {}
         futures = self._admin.list_offsets(
@@ -314,7 +309,7 @@ def describe(cluster: Cluster) -> Described:
 
 
 def list_topics(cluster: Cluster) -> Listed:
-    """List the topics of a cluster, which tells everything but their ids.
+    """List the topics of a cluster, which gives everything but their ids.
 
     Raises
     ------
@@ -370,15 +365,18 @@ def describe_topics(
 
 
 def read_ends(
-    cluster: Cluster, places: Iterable[Place], *, read_committed: bool = False
-) -> dict[Place, int]:
+    cluster: Cluster,
+    partitions: Iterable[TopicPartition],
+    *,
+    read_committed: bool = False,
+) -> dict[TopicPartition, int]:
     """Read the ends of partitions; those without a leader are left out.
 
     Parameters
     ----------
     cluster
         The cluster.
-    places
+    partitions
         Topics and partitions.
     read_committed
         Whether as a reader that waits for the end of transactions.
@@ -388,21 +386,23 @@ def read_ends(
     SourceError
         Raised if the cluster cannot be asked.
     """
-    return _read(cluster, places, OffsetSpec.latest(), read_committed)
+    return _read(cluster, partitions, OffsetSpec.latest(), read_committed)
 
 
-def read_starts(cluster: Cluster, places: Iterable[Place]) -> dict[Place, int]:
+def read_starts(
+    cluster: Cluster, partitions: Iterable[TopicPartition]
+) -> dict[TopicPartition, int]:
     """Read the lowest offsets that partitions still hold."""
-    return _read(cluster, places, OffsetSpec.earliest(), False)  # noqa: FBT003
+    return _read(cluster, partitions, OffsetSpec.earliest(), False)  # noqa: FBT003
 
 
 def _read(
     cluster: Cluster,
-    places: Iterable[Place],
+    partitions: Iterable[TopicPartition],
     which: OffsetSpec,
     read_committed: bool,  # noqa: FBT001
-) -> dict[Place, int]:
-    wanted = {TopicPartition(*place): which for place in places}
+) -> dict[TopicPartition, int]:
+    wanted = {Requested(*partition): which for partition in partitions}
     if not wanted:
         return {}
     isolation = (
@@ -418,21 +418,21 @@ def _read(
 
     futures = cluster.call(ask, "DESCRIBE on its topics")
     found = {}
-    for place, future in futures.items():
+    for asked, future in futures.items():
         try:
             offset = cluster.wait(
-                future, f"DESCRIBE (READ includes it) on topic {place.topic}"
+                future, f"DESCRIBE (READ includes it) on topic {asked.topic}"
             ).offset
         except SourceError as e:
             if concerns_all(e):
                 raise
             continue
-        found[place.topic, place.partition] = int(offset)
+        found[asked.topic, asked.partition] = int(offset)
     return found
 
 
 def concerns_all(error: SourceError) -> bool:
-    """Tell whether the cluster, and not one topic, is at fault."""
+    """Whether the cluster, and not one topic, is at fault."""
     cause = error.__cause__
     if not isinstance(cause, KafkaException):
         return True
@@ -472,7 +472,7 @@ class BestEffortQueries:
     def find_topic(
         self, cluster: Cluster, name: str, *operations: str
     ) -> Topic | None:
-        """Describe a topic, and tell what the agent may not do with it.
+        """Describe a topic, and report what the agent may not do with it.
 
         Parameters
         ----------

@@ -14,6 +14,7 @@ from ..exceptions import SourceDeniedError, SourceError, SourceUnavailableError
 __all__ = [
     "DENIED",
     "QUIET",
+    "TIMEOUT",
     "answer_of",
     "consumer_properties",
     "denial",
@@ -21,6 +22,10 @@ __all__ = [
     "to_source_error",
 ]
 
+
+TIMEOUT = 4.0
+"""Seconds that one request may take: less than a tick, so that a cluster that
+does not answer is known as such by the next one."""
 
 QUIET = {
     "client.id": "mirrorwatch",
@@ -56,7 +61,7 @@ UNREACHABLE = {
     KafkaError.BROKER_NOT_AVAILABLE,
     KafkaError.LEADER_NOT_AVAILABLE,
 }
-"""Nobody answered; the next try may succeed."""
+"""No broker answered; the next try may succeed."""
 
 
 def consumer_properties(
@@ -105,7 +110,7 @@ def to_source_error(
         What the agent needs there, as Kafka's ACLs name it, for example
         ``READ on topic t``.
     last
-        Newest error of the connection, which tells why nobody answered.
+        Newest error of the connection, which says why no broker answered.
     """
     found: KafkaError = error.args[0]
     code = found.code()
@@ -175,7 +180,7 @@ def free_leaked_id(topic: TopicDescription) -> None:
     Parameters
     ----------
     topic
-        Description of which nobody else has taken the id yet.
+        Description of which nothing else has taken the id yet.
 
     Notes
     -----

@@ -8,13 +8,13 @@ from confluent_kafka import (
     Consumer,
     IsolationLevel,
     KafkaException,
-    TopicPartition,
 )
+from confluent_kafka import TopicPartition as Requested
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from ..domain.cluster_view import TopicPartition as Place
-from .admin import TIMEOUT, Cluster, batched, read_ends, read_starts
-from .errors import consumer_properties
+from ..domain.cluster_view import TopicPartition
+from .admin import Cluster, batched, read_ends, read_starts
+from .errors import TIMEOUT, consumer_properties
 
 __all__ = ["EndOffsets", "read_first_since", "to_time"]
 
@@ -63,8 +63,11 @@ class EndOffsets:
         self._troubled = False
 
     def read(
-        self, places: Iterable[Place], *, read_committed: bool = False
-    ) -> dict[Place, int]:
+        self,
+        partitions: Iterable[TopicPartition],
+        *,
+        read_committed: bool = False,
+    ) -> dict[TopicPartition, int]:
         """Read the ends of partitions; those without a leader are left out.
 
         Raises
@@ -72,16 +75,20 @@ class EndOffsets:
         SourceError
             Raised if the cluster cannot be asked.
         """
-        places = set(places)
-        found = self._ask(places, LATEST, read_committed=read_committed)
+        partitions = set(partitions)
+        found = self._request(
+            partitions, LATEST, read_committed=read_committed
+        )
         if found is None:
             found = read_ends(
-                self._cluster, places, read_committed=read_committed
+                self._cluster, partitions, read_committed=read_committed
             )
-            self._troubled = len(found) < len(places)
+            self._troubled = len(found) < len(partitions)
         return found
 
-    def read_starts(self, places: Iterable[Place]) -> dict[Place, int]:
+    def read_starts(
+        self, partitions: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, int]:
         """Read the lowest offsets that partitions still hold.
 
         Raises
@@ -89,9 +96,11 @@ class EndOffsets:
         SourceError
             Raised if the cluster cannot be asked.
         """
-        places = set(places)
-        found = self._ask(places, EARLIEST, read_committed=False)
-        return read_starts(self._cluster, places) if found is None else found
+        partitions = set(partitions)
+        found = self._request(partitions, EARLIEST, read_committed=False)
+        return (
+            read_starts(self._cluster, partitions) if found is None else found
+        )
 
     def close(self) -> None:
         """Let go of connections."""
@@ -99,29 +108,33 @@ class EndOffsets:
             consumer.close()
         self._consumers.clear()
 
-    def _ask(
-        self, places: set[Place], time: int, *, read_committed: bool
-    ) -> dict[Place, int] | None:
+    def _request(
+        self,
+        partitions: set[TopicPartition],
+        time: int,
+        *,
+        read_committed: bool,
+    ) -> dict[TopicPartition, int] | None:
         """Ask the consumer; return `None` if it does not know them all."""
         if self._troubled:
             return None
-        found: dict[Place, int] = {}
+        found: dict[TopicPartition, int] = {}
         # By topic, so that a batch is about as few of them as possible.
-        for batch in batched(sorted(places), BATCH):
+        for batch in batched(sorted(partitions), BATCH):
             try:
                 answers = self._consumer(
                     read_committed=read_committed
                 ).offsets_for_times(
-                    [TopicPartition(*place, time) for place in batch],
+                    [Requested(*p, time) for p in batch],
                     timeout=TIMEOUT,
                 )
             except KafkaException:
                 break
             # They come in the order of the questions.
-            for place, answer in zip(batch, answers, strict=True):
+            for partition, answer in zip(batch, answers, strict=True):
                 if answer.error is None and answer.offset >= 0:
-                    found[place] = answer.offset
-        if len(found) == len(places):
+                    found[partition] = answer.offset
+        if len(found) == len(partitions):
             return found
         self._troubled = True
         self.close()
@@ -157,8 +170,8 @@ class RecordAtTime(NamedTuple):
 
 
 def read_first_since(
-    cluster: Cluster, wanted: Mapping[Place, datetime]
-) -> dict[Place, RecordAtTime]:
+    cluster: Cluster, wanted: Mapping[TopicPartition, datetime]
+) -> dict[TopicPartition, RecordAtTime]:
     """Look for the first record of each partition not older than a time.
 
     Parameters
@@ -183,11 +196,11 @@ def read_first_since(
     It is the first by offset. What follows may be older, what is before it is
     not younger. Records of unfinished transactions count.
     """
-    found: dict[Place, RecordAtTime] = {}
+    found: dict[TopicPartition, RecordAtTime] = {}
     for batch in batched(sorted(wanted.items()), BATCH):
         specs = {
-            TopicPartition(*place): OffsetSpec.for_timestamp(_to_ms(time))
-            for place, time in batch
+            Requested(*partition): OffsetSpec.for_timestamp(_to_ms(time))
+            for partition, time in batch
         }
 
         def ask(admin: AdminClient, specs: Mapping[Any, Any] = specs) -> Any:

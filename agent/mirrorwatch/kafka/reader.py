@@ -25,8 +25,8 @@ from ..domain.cluster_view import TopicPartition
 from ..domain.lag.model import FirstRecord, ReadAt
 from ..domain.offset_ranges import OffsetRange
 from ..exceptions import SourceError, SourceUnavailableError
-from .admin import TIMEOUT, Cluster
-from .errors import consumer_properties, to_source_error
+from .admin import Cluster
+from .errors import TIMEOUT, consumer_properties, to_source_error
 
 __all__ = [
     "OffsetConsumer",

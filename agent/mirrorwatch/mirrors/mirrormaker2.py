@@ -187,9 +187,9 @@ def to_partitions(assigned: str) -> frozenset[tuple[str, int]]:
     return frozenset(
         (topic, int(number))
         for topic, _, number in (
-            place.strip().rpartition("-")
-            for place in assigned.split(",")
-            if place.strip()
+            name.strip().rpartition("-")
+            for name in assigned.split(",")
+            if name.strip()
         )
     )
 

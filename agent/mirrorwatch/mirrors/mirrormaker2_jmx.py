@@ -45,12 +45,12 @@ __all__ = [
 
 
 _How = Callable[[Sequence[tuple[float, float | None]]], float]
-"""Makes one figure of several, each with its weight if that is known."""
+"""Makes one value of several, each with its weight if that is known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Where a figure comes from, and how several of it become one."""
+    """Where a metric comes from, and how several values become one."""
 
     attribute: str
     """Attribute of the MBeans."""
@@ -60,7 +60,7 @@ class Rule:
     """Attribute by which a mean is weighted."""
 
     scale: float = 1
-    """What the attribute is multiplied by to have the figure's unit."""
+    """What the attribute is multiplied by to have the metric's unit."""
 
 
 def total(attribute: str) -> Rule:
@@ -90,7 +90,7 @@ def mean(attribute: str, weight: str, scale: float = 1) -> Rule:
 def combine(
     rules: Mapping[str, Rule], mbeans: Iterable[MBean]
 ) -> dict[str, float]:
-    """Make one figure by each rule; without any value there is none."""
+    """Make one value by each rule; without any value there is none."""
     given = [mbean.attributes for mbean in mbeans]
     made = {}
     for name, rule in rules.items():
@@ -121,7 +121,7 @@ def _mean(found: Sequence[tuple[float, float | None]]) -> float:
 
 # Which MBeans of MirrorMaker 2 are read, and which of their attributes.
 #
-# Plain values (``record-age-ms``) keep the last figure for ever; only those of
+# Plain values (``record-age-ms``) keep the last value for ever; only those of
 # a window (``-min``, ``-avg``, ``-max``) are read where both exist.
 
 CONSUMER_ROLE = "replication-consumer"
@@ -341,7 +341,9 @@ class Ownership:
         # Before Kafka 3.5 their names say nothing: they are this flow's if
         # the worker has no other flow.
         old = all(_client(m).startswith(OLD_CONSUMER) for m in clients) and (
-            all(map(self._is_own, filter(_is_mirrors, mbeans)))
+            all(
+                self._is_own(m) for m in mbeans if _OF_MIRROR.fullmatch(m.type)
+            )
         )
         return tuple(m for m in clients if old or self._task(m) is not None)
 
@@ -414,12 +416,8 @@ class Ownership:
     @cached_property
     def _client_id(self) -> re.Pattern[str]:
         flow = re.escape(f"{self.source_alias}->{self.target_alias}")
-        # A client id that a user configured stands before it.
+        # A client id that a user configured comes before it.
         return re.compile(rf"(?:.*\|)?{flow}\|(.+)-(\d+)\|{CONSUMER_ROLE}")
-
-
-def _is_mirrors(mbean: MBean) -> bool:
-    return _OF_MIRROR.fullmatch(mbean.type) is not None
 
 
 def _client(mbean: MBean) -> str:
@@ -498,7 +496,7 @@ CLASS = {
 
 CHECKPOINTS = {
     "checkpoint_latency_min_seconds": lowest("checkpoint-latency-ms-min", _MS),
-    # Its rate is not told, so it is that of the slowest.
+    # Its rate is not exported, so it is that of the slowest.
     "checkpoint_latency_average_seconds": highest(
         "checkpoint-latency-ms-avg", _MS
     ),
@@ -533,7 +531,7 @@ _SUCCESS, _FAILURE = (
 
 @dataclass(frozen=True, kw_only=True)
 class MirrorMaker2Jmx:
-    """Reads the figures of one flow out of MBeans."""
+    """Reads the metrics of one flow out of MBeans."""
 
     own: Ownership
     """Which MBeans are the flow's."""
@@ -570,7 +568,7 @@ class MirrorMaker2Jmx:
         Notes
         -----
         Rates and numbers of things are added up. Of highest and lowest
-        figures, the highest and lowest is taken. Means are weighted by the
+        values, the highest and lowest is taken. Means are weighted by the
         rate of what they are means of. Ratios are those of the worst.
         """
         everything = [mbean for mbeans in read.values() for mbean in mbeans]

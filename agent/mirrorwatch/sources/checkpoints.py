@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from threading import Lock
 from typing import Any
 
 from confluent_kafka import ConsumerGroupTopicPartitions
@@ -17,7 +16,9 @@ from ..domain.checkpoints import (
 )
 from ..domain.topics import Naming
 from ..exceptions import SourceDeniedError, SourceError
-from ..kafka.admin import TIMEOUT, Cluster
+from ..kafka.admin import Cluster
+from ..kafka.errors import TIMEOUT
+from ..threads import Latest
 from .mirror_state import MirrorState
 
 __all__ = ["CheckpointsWorker"]
@@ -44,7 +45,7 @@ NO_TOPIC = "MirrorMaker's checkpoints topic does not exist"
 
 
 class CheckpointsWorker:
-    """Asks for the groups of one flow, and tells the tick.
+    """Asks for the groups of one flow, and reports to the tick.
 
     Parameters
     ----------
@@ -78,21 +79,17 @@ class CheckpointsWorker:
         self._positions = positions
         self._clock = clock
         self._watch = CheckpointTracker()
-        self._lock = Lock()
-        self._seen: CheckpointsObservation | None = None
+        self._seen = Latest[CheckpointsObservation | None](None)
 
     def step(self) -> None:
-        now = self._clock()
-        seen = self._look(now)
-        with self._lock:
-            self._seen = seen
+        self._seen.set(self._look(self._clock()))
 
     def close(self) -> None:
         """Do nothing: the cluster's connections end with the process."""
 
     def observe(self, now: datetime) -> Sequence[CheckpointsObservation]:
-        with self._lock:
-            return [] if self._seen is None else [self._seen]
+        seen = self._seen.get()
+        return [] if seen is None else [seen]
 
     def _look(self, now: datetime) -> CheckpointsObservation:
         topic = self._positions.optional.get("checkpoints")
@@ -113,7 +110,7 @@ class CheckpointsWorker:
         if self._positions.behind() or not read:
             # One that has just come up says nothing against what was seen.
             still = replace(blank, problems=(STILL_READING,))
-            return replace(self._seen or still, at=now)
+            return replace(self._seen.get() or still, at=now)
         if interval is None or topic.absent:
             why = NO_CONNECTOR if interval is None else NO_TOPIC
             return replace(blank, absent=why)
@@ -159,12 +156,12 @@ class CheckpointsWorker:
 
         futures = self._source.call(ask, "DESCRIBE on consumer groups")
         return {
-            (group, place.topic, place.partition): place.offset
+            (group, found.topic, found.partition): found.offset
             for group, future in futures.items()
-            for place in self._source.wait(
+            for found in self._source.wait(
                 future, f"DESCRIBE on group {group}"
             ).topic_partitions
-            if place.offset >= 0
+            if found.offset >= 0
         }
 
     def _read(self, committed: dict[GroupPlace, int]) -> list[GroupOffsets]:

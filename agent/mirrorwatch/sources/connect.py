@@ -54,9 +54,9 @@ def to_states(
         Raised if it is not of the known layout.
     """
     try:
-        told: list[tuple[int | None, Any]] = [(None, status["connector"])]
-        told += [(int(task["id"]), task) for task in status["tasks"]]
-        for task, said in told:
+        found: list[tuple[int | None, Any]] = [(None, status["connector"])]
+        found += [(int(task["id"]), task) for task in status["tasks"]]
+        for task, said in found:
             yield TaskState(
                 connector=name,
                 task=task,
@@ -92,11 +92,11 @@ def to_committed(
     """
     try:
         for said in offsets:
-            place, offset = said["partition"], said["offset"]
-            if place.get("cluster") == alias and offset is not None:
+            key, offset = said["partition"], said["offset"]
+            if key.get("cluster") == alias and offset is not None:
                 yield Committed(
-                    topic=str(place["topic"]),
-                    partition=int(place["partition"]),
+                    topic=str(key["topic"]),
+                    partition=int(key["partition"]),
                     # The last one that was copied.
                     position=int(offset["offset"]) + 1,
                     written_at=at,
@@ -156,7 +156,7 @@ class ConnectApi:
     def version(self) -> str | None:
         """Return the version of the worker that answers.
 
-        `None` if it does not tell, or a proxy does not let that be asked:
+        `None` if it does not say, or a proxy does not let that be asked:
         nothing depends on it.
         """
         try:
@@ -195,7 +195,7 @@ class ConnectApi:
         self._http.close()
 
     def _ask(self, method: str, path: str) -> Any:
-        """Ask; `None` if nobody knows what is asked for."""
+        """Ask; `None` if what is asked for is unknown."""
         try:
             answer = self._http.request(method, f"{self._url}/{path}")
         except httpx.TransportError as e:
@@ -256,20 +256,6 @@ SHOWN = 20
 """Restarts that are shown; there are at most that many of one task an hour."""
 
 
-class TaskRestarts(Protocol):
-    """Can start tasks again."""
-
-    def restart(self, connector: str, task: int | None) -> None:
-        """Start a failed task again, or a failed connector itself.
-
-        Raises
-        ------
-        SourceError
-            Raised if that is not done.
-        """
-        ...
-
-
 class TaskRestarter:
     """Restarts failed tasks of one flow, within bounds.
 
@@ -283,12 +269,12 @@ class TaskRestarter:
         Keeps what was done: an agent that starts again starts no task more
         often than one that goes on.
     logger
-        Where each restart is told.
+        Where each restart is logged.
     """
 
     def __init__(
         self,
-        api: TaskRestarts,
+        api: ConnectApi,
         rules: RestartRules,
         store: DocumentStore[Restarts],
         logger: FilteringBoundLogger,
@@ -405,9 +391,9 @@ class ConnectWorker:
     mirror
         Knows what configurations mean.
     positions
-        Where facts go that the mirror's internal topics do not tell.
-    board
-        Where it is told whether there was an answer.
+        Where facts go that the mirror's internal topics do not give.
+    state
+        Where it says whether there was an answer.
     facts
         Tells the states of tasks.
     restarter
@@ -415,12 +401,12 @@ class ConnectWorker:
     clock
         Gives the time.
     logger
-        Where answers that cannot be read are told, once each.
+        Where answers that cannot be read are logged, once each.
 
     Notes
     -----
     The internal topics know everything that the API knows, and in order. So
-    states and offsets of the API are taken only where a topic does not tell
+    states and offsets of the API are taken only where a topic does not give
     them, or less.
     """
 
@@ -433,7 +419,7 @@ class ConnectWorker:
         api: ConnectApi,
         mirror: ConnectDecoder,
         positions: MirrorState,
-        board: TasksState,
+        state: TasksState,
         facts: TaskFacts,
         restarter: TaskRestarter,
         clock: Callable[[], datetime],
@@ -443,7 +429,7 @@ class ConnectWorker:
         self._api = api
         self._mirror = mirror
         self._positions = positions
-        self._board = board
+        self._state = state
         self._facts = facts
         self._restarter = restarter
         self._clock = clock
@@ -463,12 +449,12 @@ class ConnectWorker:
                 self._details_at = at + DETAILS_EVERY
                 self._ask_details(at)
         except SourceError as e:
-            self._board.note_answer(
+            self._state.answer.set(
                 ConnectAnswer(at=self._answered_at, problem=str(e))
             )
             raise
         self._answered_at = at
-        self._board.note_answer(ConnectAnswer(at=at, version=self._version))
+        self._state.answer.set(ConnectAnswer(at=at, version=self._version))
         self._restart(at)
 
     def close(self) -> None:
@@ -530,7 +516,7 @@ class ConnectWorker:
     def _note(
         self, key: object, fact: MirrorFact, said: object = None
     ) -> None:
-        """Note what is new; the topics told the rest, or the answer before."""
+        """Note what is new; the topics gave the rest, or the answer before."""
         said = fact if said is None else said
         if self._noted.get(key) != said:
             self._noted[key] = said
@@ -547,7 +533,7 @@ class ConnectWorker:
             for state in self._facts.read(now).states
             if state.state == "FAILED" and state.connector in ours
         ]
-        self._board.note_restarts(self._restarter.restart(failed, now))
+        self._state.restarts.set(self._restarter.restart(failed, now))
 
     def _complain(self, connector: str, error: str) -> None:
         if connector not in self._told:

@@ -17,7 +17,7 @@ from ..kafka.reader import OffsetConsumer, PartitionEnd
 from .mirror_state import MirrorState
 from .tasks import TaskFacts, TasksState
 
-__all__ = ["FailedTaskInspector"]
+__all__ = ["FailedTaskWorker"]
 
 
 Limit = tuple[int, str]
@@ -159,7 +159,7 @@ MAX_REQUEST = 1024 * 1024
 Key = tuple[str, int, datetime]
 
 
-class FailedTaskInspector:
+class FailedTaskWorker:
     """Inspects failed tasks of one flow, one after the other.
 
     Parameters
@@ -176,7 +176,7 @@ class FailedTaskInspector:
         What the mirror's internal topics said.
     facts
         Tells the states of tasks.
-    board
+    state
         Where the findings go.
     clock
         Gives the time.
@@ -194,7 +194,7 @@ class FailedTaskInspector:
         naming: Naming,
         positions: MirrorState,
         facts: TaskFacts,
-        board: TasksState,
+        state: TasksState,
         clock: Callable[[], datetime],
     ) -> None:
         self.name = f"inspector {flow}"
@@ -204,7 +204,7 @@ class FailedTaskInspector:
         self._naming = naming
         self._positions = positions
         self._facts = facts
-        self._board = board
+        self._state = state
         self._clock = clock
         self._done: set[Key] = set()
         self._obstacle = ""
@@ -212,7 +212,14 @@ class FailedTaskInspector:
 
     def step(self) -> None:
         failed = self._failed()
-        self._board.keep_stopped({key[:2] for key in failed})
+        tasks = {key[:2] for key in failed}
+        self._state.stopped.set(
+            {
+                task: stopped
+                for task, stopped in self._state.stopped.get().items()
+                if task in tasks
+            }
+        )
         self._done &= failed.keys()
         if self._current is not None:
             key, stopped, search = self._current
@@ -257,14 +264,14 @@ class FailedTaskInspector:
         stopped = Stopped(
             connector=key[0], task=key[1], partitions=assignment.partitions
         )
-        self._board.note_stopped(stopped)
+        self._note(stopped)
         if TOO_LARGE not in state.trace:
             self._done.add(key)
             return
         try:
             search = self._search(assignment, connector)
         except SourceError as e:
-            self._board.note_stopped(replace(stopped, note=_not_read(e)))
+            self._note(replace(stopped, note=_not_read(e)))
             raise
         self._current = (key, stopped, search)
         self._go_on(key, stopped, search)
@@ -272,27 +279,27 @@ class FailedTaskInspector:
     def _search(
         self, assignment: Assignment, connector: Connector
     ) -> RecordSearch:
-        places = assignment.partitions
+        partitions = assignment.partitions
         self._obstacle = ""
         committed = self._positions.all_committed()
         syncs = self._positions.all_syncs()
-        ends = read_ends(self._source, places)
-        starts = read_starts(self._source, places)
-        if hidden := places - ends.keys():
+        ends = read_ends(self._source, partitions)
+        starts = read_starts(self._source, partitions)
+        if hidden := partitions - ends.keys():
             self._obstacle = (
                 f"{len(hidden)} of its partitions could not be read at "
                 f"{self._source.alias}: no leader, or mirrorwatch lacks READ "
                 f"on {name_partitions(hidden, 1)}"
             )
         at = {}
-        for place in places & ends.keys() & starts.keys():
-            known = [starts[place]]
-            if place in committed:
-                known.append(committed[place].position or 0)
-            if place in syncs:
-                known.append(syncs[place].upstream + 1)
-            if max(known) < ends[place]:
-                at[place] = max(known)
+        for partition in partitions & ends.keys() & starts.keys():
+            known = [starts[partition]]
+            if partition in committed:
+                known.append(committed[partition].position or 0)
+            if partition in syncs:
+                known.append(syncs[partition].upstream + 1)
+            if max(known) < ends[partition]:
+                at[partition] = max(known)
         return RecordSearch(
             self._properties,
             cluster=self._source.alias,
@@ -320,15 +327,24 @@ class FailedTaskInspector:
             if not search.finished:
                 search.step()
         except SourceError as e:
-            self._board.note_stopped(replace(stopped, note=_not_read(e)))
+            self._note(replace(stopped, note=_not_read(e)))
             self._finish(key)
             raise
         found = replace(stopped, stuck=tuple(search.found))
         if search.finished:
             if not search.found:
-                found = replace(found, note=self._obstacle or _why(search))
+                why = (
+                    "No oversized record was found after its positions"
+                    if search.complete
+                    else "No oversized record was found within 30 s"
+                )
+                found = replace(found, note=self._obstacle or why)
             self._finish(key)
-        self._board.note_stopped(found)
+        self._note(found)
+
+    def _note(self, stopped: Stopped) -> None:
+        task = stopped.connector, stopped.task
+        self._state.stopped.set({**self._state.stopped.get(), task: stopped})
 
     def _finish(self, key: Key) -> None:
         self._done.add(key)
@@ -342,9 +358,3 @@ class FailedTaskInspector:
 
 def _not_read(error: SourceError) -> str:
     return f"The oversized record could not be searched for: {error}"
-
-
-def _why(search: RecordSearch) -> str:
-    if search.complete:
-        return "No oversized record was found after its positions"
-    return "No oversized record was found within 30 s"

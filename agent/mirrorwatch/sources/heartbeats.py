@@ -9,7 +9,8 @@ from .mirror_state import MirrorState
 __all__ = ["HeartbeatsSource"]
 
 KINDS = {"target": "heartbeats", "carried": "carried", "source": "beats"}
-"""The topic that holds those of each place."""
+"""Kind of topic, by where heartbeats are: written at the target, replicated
+there, or at the source."""
 
 
 class HeartbeatsSource:

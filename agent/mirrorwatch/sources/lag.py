@@ -12,7 +12,8 @@ from ..domain.cluster_view import FlowView, TopicPartition
 from ..domain.lag.model import LagObservation
 from ..domain.lag.tracker import LagTracker
 from ..exceptions import SourceDeniedError, SourceError
-from ..kafka.admin import TIMEOUT, Cluster
+from ..kafka.admin import Cluster
+from ..kafka.errors import TIMEOUT
 from ..kafka.reader import read_first_records
 from .mirror_state import MirrorState
 

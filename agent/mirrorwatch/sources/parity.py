@@ -1,9 +1,8 @@
 """Whether the target has what a flow carries, by the surveys of both."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from threading import Lock
 
 from ..domain.cluster_view import ClusterView, FlowView, TopicConfigs
 from ..domain.mirror_records import Connector, ConnectorSettings
@@ -30,11 +29,13 @@ from ..kafka.admin import Cluster
 from ..kafka.errors import denial
 from ..kafka.topic_configs import find_hidden, read_configs
 from ..state.documents import FirstSeenStore
-from .mirror_state import Configs, MirrorState
+from ..threads import Latest
+from .mirror_state import MirrorState
 
 __all__ = [
-    "ConfigReader",
-    "Parity",
+    "ConfigsWorker",
+    "FlowConfigs",
+    "ParitySource",
 ]
 
 
@@ -44,15 +45,16 @@ survey that fails changes nothing."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Sides:
+class TopicsOnBothSides:
     """The newest view in which both sides answered."""
 
     names: Mapping[str, str]
-    source: ClusterView
+    """Names at the target of the topics that the flow carries."""
+
     target: ClusterView
 
 
-class Parity:
+class ParitySource:
     """Compares topics at each survey, and reports what is not alike.
 
     Parameters
@@ -96,10 +98,12 @@ class Parity:
         self._names = Names(carriage)
         self._connectors: tuple[Connector, ...] = ()
         self._habits = ConnectorSettings()
-        self._lock = Lock()
-        self._seen: TopicsObservation | None = None
-        self._sides: _Sides | None = None
-        self._hidden: Mapping[str, bool] = {}
+        self._seen = Latest[TopicsObservation | None](None)
+        self.sides = Latest[TopicsOnBothSides | None](None)
+        """Both sides as they last answered."""
+        self.hidden = Latest[Mapping[str, bool]]({})
+        """Of missing topics, whether the target refused to say; set by who
+        asks for them by name."""
 
     def take(self, view: FlowView) -> None:
         """Compare both sides of a view.
@@ -110,11 +114,8 @@ class Parity:
             Raised if what began or ended could not be written.
         """
         if view.source is None or view.target is None:
-            with self._lock:
-                if self._seen is not None:
-                    self._seen = replace(self._seen, problems=view.problems)
-                else:
-                    self._seen = self._blank(view)
+            before = self._seen.get() or self._blank(view)
+            self._seen.set(replace(before, problems=view.problems))
             return
         self._learn_habits(view)
         found = compare_sides(view, view.source, view.target, self._habits)
@@ -123,15 +124,12 @@ class Parity:
             (condition for _, condition in _conditions(found, view.source)),
             view.at,
         )
-        seen = self._observe(view, view.source, found)
-        with self._lock:
-            self._seen = seen
-            self._sides = _Sides(view.names, view.source, view.target)
+        self._seen.set(self._observe(view, view.source, found))
+        self.sides.set(TopicsOnBothSides(view.names, view.target))
         self._store.save(changes)
 
     def observe(self, now: datetime) -> Sequence[TopicsObservation]:
-        with self._lock:
-            seen, hidden = self._seen, self._hidden
+        seen, hidden = self._seen.get(), self.hidden.get()
         if seen is None:
             return []
         missing = tuple(
@@ -140,21 +138,10 @@ class Parity:
         fresh = seen.known and now - seen.at <= self._patience
         return [replace(seen, missing=missing, known=fresh)]
 
-    def sides(self) -> _Sides | None:
-        """Return both sides as they last answered, for who asks for more."""
-        with self._lock:
-            return self._sides
-
     def missing(self) -> tuple[str, ...]:
         """Return the names at the target of topics that are missed there."""
-        with self._lock:
-            missing = self._seen.missing if self._seen else ()
-        return tuple(m.remote for m in missing)
-
-    def note_hidden(self, hidden: Mapping[str, bool]) -> None:
-        """Note of missed topics whether the target refused to tell."""
-        with self._lock:
-            self._hidden = hidden
+        seen = self._seen.get()
+        return tuple(m.remote for m in seen.missing) if seen else ()
 
     def habits(self) -> ConnectorSettings:
         """Return how the mirror goes about topics."""
@@ -230,11 +217,19 @@ def _conditions(
     return missing + divided
 
 
+@dataclass(frozen=True, slots=True)
+class FlowConfigs:
+    """The newest known configuration of a flow's topics, by their names."""
+
+    source: Mapping[str, TopicConfigs] = field(default_factory=dict)
+    target: Mapping[str, TopicConfigs] = field(default_factory=dict)
+
+
 MISSED = 3
 """Readings that may fail in a row before what is known is too old."""
 
 
-class ConfigReader:
+class ConfigsWorker:
     """Reads configurations, and asks for topics that are missed by name.
 
     Parameters
@@ -263,8 +258,8 @@ class ConfigReader:
         flow: Flow,
         source: Cluster,
         target: Cluster,
-        parity: Parity,
-        configs: Configs,
+        parity: ParitySource,
+        configs: Latest[FlowConfigs],
         store: FirstSeenStore,
         limits: ConfigsLimits,
         interval: timedelta,
@@ -283,18 +278,17 @@ class ConfigReader:
         self._standing = FirstSeen(store.load())
         self._read_at: datetime | None = None
         self._denied: dict[str, list[str]] = {}
-        self._lock = Lock()
-        self._seen: ConfigsObservation | None = None
+        self._seen = Latest[ConfigsObservation | None](None)
 
     def step(self) -> None:
         """Ask for what is missed; read all topics if it is time, else new
         ones.
         """
         missing = self._parity.missing()
-        self._parity.note_hidden(
+        self._parity.hidden.set(
             find_hidden(self._target, missing) if missing else {}
         )
-        sides = self._parity.sides()
+        sides = self._parity.sides.get()
         if sides is None or not self._limits.enabled:
             return
         habits = self._parity.habits()
@@ -308,15 +302,16 @@ class ConfigReader:
             now - self._read_at >= self._limits.every
         ):
             self._denied = {}
-            self._read(list(sides.names), [r for _, r in topics], {}, {})
+            self._read(
+                list(sides.names), [r for _, r in topics], FlowConfigs()
+            )
             self._read_at = now
         elif not self._read_new(list(sides.names), [r for _, r in topics]):
             return
         self._compare(topics, self._read_at, now)
 
     def observe(self, now: datetime) -> Sequence[ConfigsObservation]:
-        with self._lock:
-            seen = self._seen
+        seen = self._seen.get()
         if seen is None:
             return []
         age = now - seen.at
@@ -326,40 +321,37 @@ class ConfigReader:
         """Do nothing: what is known is written down."""
 
     def _read_new(self, here: list[str], there: list[str]) -> bool:
-        """Read what came since; tell whether something did."""
-        known_here, known_there = (
-            self._configs.sources(),
-            self._configs.targets(),
-        )
-        denied = self._denied
+        """Read what came since; return whether something did."""
+        known, denied = self._configs.get(), self._denied
         new_here = [
             t
             for t in here
-            if t not in known_here and t not in denied.get("source", ())
+            if t not in known.source and t not in denied.get("source", ())
         ]
         new_there = [
             t
             for t in there
-            if t not in known_there and t not in denied.get("target", ())
+            if t not in known.target and t not in denied.get("target", ())
         ]
         if not new_here and not new_there:
             return False
-        self._read(new_here, new_there, known_here, known_there)
+        self._read(new_here, new_there, known)
         return True
 
     def _read(
         self,
         here: Sequence[str],
         there: Sequence[str],
-        known_here: Mapping[str, TopicConfigs],
-        known_there: Mapping[str, TopicConfigs],
+        known: FlowConfigs,
     ) -> None:
         """Read topics of both sides, and add them to what is known."""
         ours, denied_here = read_configs(self._source, here)
         theirs, denied_there = read_configs(self._target, there)
         self._denied.setdefault("source", []).extend(denied_here)
         self._denied.setdefault("target", []).extend(denied_there)
-        self._configs.note({**known_here, **ours}, {**known_there, **theirs})
+        self._configs.set(
+            FlowConfigs({**known.source, **ours}, {**known.target, **theirs})
+        )
 
     def _compare(
         self,
@@ -368,7 +360,8 @@ class ConfigReader:
         at: datetime,
     ) -> None:
         habits = self._parity.habits()
-        ours, theirs = self._configs.sources(), self._configs.targets()
+        known = self._configs.get()
+        ours, theirs = known.source, known.target
         found = list(compare_configs(topics, ours, theirs))
         drifts = [d for d in found if _matters(d, habits)]
         changes = self._standing.update((d.condition for d in drifts), at)
@@ -390,8 +383,7 @@ class ConfigReader:
             else sync + self._limits.slack,
             problems=tuple(self._problems()),
         )
-        with self._lock:
-            self._seen = seen
+        self._seen.set(seen)
         self._store.save(changes)
 
     def _problems(self) -> list[str]:

@@ -1,18 +1,25 @@
-"""Asks a schema registry, by the API that Confluent's has."""
+"""Schema registries: their API, and the schema of probes there."""
 
+import time
+from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 from urllib.parse import quote
 
 import httpx
 
+from ..domain.observations import Problem
+from ..domain.report import Health
 from ..exceptions import (
     SourceDeniedError,
     SourceError,
     SourceUnavailableError,
 )
+from ..threads import Latest
+from .canary.encoding import SCHEMA, Avro, is_same_schema
 from .http import HttpAddress, open_client, tell_failure
 
-__all__ = ["Registry"]
+__all__ = ["Registry", "SchemaWorker"]
 
 PATIENCE_SECONDS = 3.0
 """A registry answers from memory; one that needs longer is in trouble, and
@@ -29,7 +36,7 @@ _MEDIA = "application/vnd.schemaregistry.v1+json"
 
 
 class Registry:
-    """A schema registry.
+    """A schema registry, by the API that Confluent's has.
 
     Parameters
     ----------
@@ -184,3 +191,132 @@ def _read_object(answer: httpx.Response) -> dict[str, Any]:
     except ValueError:
         return {}
     return body if isinstance(body, dict) else {}
+
+
+WAITING = 5.0
+"""Seconds to the next try as long as no probe can be sent."""
+
+AGAIN = 60.0
+"""Seconds to the next look at what works, or is not for the agent to mend:
+soon enough for a person, and nothing to a registry."""
+
+PROVED = 600.0
+"""Seconds that a schema which readers can resolve counts as resolved. It
+would have to be deleted to change."""
+
+
+class SchemaWorker:
+    """Registers the probe's schema at the source, and looks at the target.
+
+    Parameters
+    ----------
+    flow
+        Name of the flow.
+    topic
+        Canary topic at the source.
+    encoding
+        Gets the id, and knows the ids that arrive.
+    source
+        Registry of the source.
+    target
+        Registry of the target; `None` if readers there have none of their
+        own.
+    problems
+        Where others see what is wrong.
+    clock
+        A clock that only goes forward, in seconds.
+
+    Notes
+    -----
+    The id is not kept in the state file: registering again gives the same
+    one, and an id that nobody has verified is never sent.
+    """
+
+    interval = timedelta(seconds=1)
+
+    def __init__(
+        self,
+        *,
+        flow: str,
+        topic: str,
+        encoding: Avro,
+        source: Registry,
+        target: Registry | None,
+        problems: Latest[tuple[Problem, ...]],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.name = f"registrar {flow}"
+        # As Confluent's serializers name it, by default.
+        self._subject = f"{topic}-value"
+        self._encoding = encoding
+        self._source = source
+        self._target = target
+        self._problems = problems
+        self._clock = clock
+        self._register_at = self._look_at = clock()
+        self._looked_for: int | None = None
+        self._at_source: Problem | None = None
+        self._at_target: Problem | None = None
+
+    def step(self) -> None:
+        if self._clock() >= self._register_at:
+            self._at_source = self._register()
+            waiting = not self._encoding.ready
+            pause = WAITING if waiting else AGAIN
+            self._register_at = self._clock() + pause
+            self._publish()
+        arrived, target = self._encoding.arrived_id, self._target
+        if target is None or arrived is None:
+            return
+        if arrived != self._looked_for or self._clock() >= self._look_at:
+            self._at_target = self._look(target, arrived)
+            self._looked_for = arrived
+            pause = AGAIN if self._at_target else PROVED
+            self._look_at = self._clock() + pause
+            self._publish()
+
+    def close(self) -> None:
+        self._source.close()
+        if self._target is not None:
+            self._target.close()
+
+    def _publish(self) -> None:
+        found = (self._at_source, self._at_target)
+        self._problems.set(tuple(p for p in found if p is not None))
+
+    def _register(self) -> Problem | None:
+        try:
+            # Found first: that needs no right to write, where somebody else
+            # has registered it.
+            found = self._source.find(self._subject, SCHEMA)
+            if found is None:
+                found = self._source.register(self._subject, SCHEMA)
+        except SourceError as e:
+            known = self._encoding.schema_id
+            then = (
+                "No probe is sent until the registry has the schema "
+                f"{self._subject}"
+                if known is None
+                else f"Probes continue with schema id {known}"
+            )
+            return Problem.unknown(f"{e}. {then}")
+        self._encoding.schema_id = found
+        return None
+
+    def _look(self, target: Registry, schema_id: int) -> Problem | None:
+        try:
+            found = target.schema(schema_id)
+        except SourceError as e:
+            return Problem.unknown(
+                f"{e}. Whether consumers at {target.cluster} can decode "
+                "probes is unknown"
+            )
+        if found is not None and is_same_schema(found):
+            return None
+        wrong = "unknown" if found is None else "a different schema"
+        return Problem(
+            Health.WARNING,
+            f"Probes arrive, but consumers at {target.cluster} cannot decode "
+            f"them: schema id {schema_id} is {wrong} in its schema registry. "
+            f"Copy the schemas of {self._source.cluster} there with their ids",
+        )

@@ -24,7 +24,9 @@ from ..exceptions import SourceError, StateError
 from ..kafka.admin import Cluster, read_starts
 from ..kafka.reader import RangeReader, RecordFingerprint
 from ..state.skips import SkipsStore
-from .mirror_state import Configs, MirrorState
+from ..threads import Latest
+from .mirror_state import MirrorState
+from .parity import FlowConfigs
 
 __all__ = ["RangeExaminer", "SkipsWorker"]
 
@@ -149,7 +151,7 @@ class RangeExaminer:
         source: Cluster,
         target: Cluster,
         properties: Mapping[str, Mapping[str, str]],
-        configs: Configs,
+        configs: Latest[FlowConfigs],
     ) -> None:
         self._source, self._target = source, target
         self._configs = configs
@@ -225,8 +227,8 @@ class RangeExaminer:
         # A target that sets timestamps itself has others than the source.
         timed = not any(look.by_broker for look in target.values())
         from_, to = (
-            self._configs.source(inquiry.topic),
-            self._configs.target(inquiry.remote),
+            self._configs.get().source.get(inquiry.topic),
+            self._configs.get().target.get(inquiry.remote),
         )
         return RangeContent(
             source=_numbers(source, starts[0], timed=timed),

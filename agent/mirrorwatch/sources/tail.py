@@ -14,7 +14,7 @@ from ..kafka.reader import OffsetConsumer, PartitionEnd, ReadFailure
 from ..ports import InternalTopic, Mirror
 from .mirror_state import MirrorState
 
-__all__ = ["Route", "Tail"]
+__all__ = ["Route", "TailWorker"]
 
 LOOK_AGAIN = timedelta(seconds=10)
 """How often to look whether the topics exist and are the same: a mirror makes
@@ -41,7 +41,7 @@ class Route:
     """Where facts go."""
 
 
-class Tail:
+class TailWorker:
     """Reads internal topics from their start and keeps up with them.
 
     Parameters
@@ -55,7 +55,7 @@ class Tail:
     clock
         Gives the time.
     logger
-        Where records that cannot be read are told, once each topic.
+        Where records that cannot be read are logged, once a topic.
 
     Notes
     -----
@@ -91,7 +91,7 @@ class Tail:
         self._look_at: datetime | None = None
         self._complained: set[str] = set()
         for name in self._routes:
-            # Until it was looked for, nobody can say that it was read.
+            # Until it was looked for, it is not known to have been read.
             self._note_unread(name, {-1})
 
     def step(self) -> None:

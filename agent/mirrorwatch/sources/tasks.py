@@ -1,11 +1,10 @@
 """What the tick sees of a mirror's tasks. Never waits for anything."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from threading import Lock
 
-from ..domain.cluster_view import FlowView
+from ..domain.cluster_view import FlowView, TopicPartition
 from ..domain.mirror_records import TaskState
 from ..domain.tasks.model import (
     MirrorTask,
@@ -16,6 +15,7 @@ from ..domain.tasks.model import (
     find_cause,
     fold,
 )
+from ..threads import Latest
 from .mirror_state import MirrorState
 
 __all__ = [
@@ -44,64 +44,29 @@ class ConnectAnswer:
     """Of the worker that answered."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class TasksState:
-    """Written by workers, read by the tick; no method waits for I/O."""
+    """What workers found of one flow's tasks; each value has one writer."""
 
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._stopped: dict[TaskKey, Stopped] = {}
-        self._unassigned: frozenset[tuple[str, int]] = frozenset()
-        self._answer: ConnectAnswer | None = None
-        self._restarts: tuple[str, ...] = ()
+    stopped: Latest[Mapping[TaskKey, Stopped]] = field(
+        default_factory=lambda: Latest({})
+    )
+    """What failed tasks no longer copy."""
 
-    def note_stopped(self, stopped: Stopped) -> None:
-        """Note what a failed task no longer copies."""
-        with self._lock:
-            self._stopped[stopped.connector, stopped.task] = stopped
+    unassigned: Latest[frozenset[TopicPartition]] = field(
+        default_factory=lambda: Latest(frozenset())
+    )
+    """Partitions that have had no task for long."""
 
-    def keep_stopped(self, failed: Collection[TaskKey]) -> None:
-        """Forget the tasks that are not among these any more."""
-        with self._lock:
-            self._stopped = {
-                key: found
-                for key, found in self._stopped.items()
-                if key in failed
-            }
+    answer: Latest[ConnectAnswer | None] = field(
+        default_factory=lambda: Latest(None)
+    )
+    """What Connect's REST API said last."""
 
-    def stopped(self) -> Mapping[TaskKey, Stopped]:
-        """Return what failed tasks no longer copy."""
-        with self._lock:
-            return dict(self._stopped)
-
-    def note_unassigned(self, partitions: frozenset[tuple[str, int]]) -> None:
-        """Note the partitions that no task was given for long."""
-        with self._lock:
-            self._unassigned = partitions
-
-    def unassigned(self) -> frozenset[tuple[str, int]]:
-        """Return the partitions that no task was given for long."""
-        with self._lock:
-            return self._unassigned
-
-    def note_answer(self, answer: ConnectAnswer) -> None:
-        """Note what Connect's REST API said."""
-        with self._lock:
-            self._answer = answer
-
-    def answer(self) -> ConnectAnswer | None:
-        """Return what Connect's REST API said last."""
-        with self._lock:
-            return self._answer
-
-    def note_restarts(self, done: tuple[str, ...]) -> None:
-        """Note what was done to failed tasks lately."""
-        with self._lock:
-            self._restarts = done
-
-    def restarts(self) -> tuple[str, ...]:
-        """Return what was done to failed tasks lately."""
-        with self._lock:
-            return self._restarts
+    restarts: Latest[tuple[str, ...]] = field(
+        default_factory=lambda: Latest(())
+    )
+    """What was done to failed tasks lately."""
 
 
 FRESH = timedelta(seconds=30)
@@ -145,7 +110,7 @@ class TaskFacts:
     ----------
     positions
         What the mirror's internal topics said.
-    board
+    state
         What Connect's REST API said.
     status
         Name of the status topic, `None` if it is not known.
@@ -164,13 +129,13 @@ class TaskFacts:
         self,
         *,
         positions: MirrorState,
-        board: TasksState,
+        state: TasksState,
         status: str | None,
         cluster: str,
         has_rest: bool,
     ) -> None:
         self._positions = positions
-        self._board = board
+        self._state = state
         self._status = status
         self._cluster = cluster
         self._has_rest = has_rest
@@ -188,32 +153,26 @@ class TaskFacts:
                 problems=problems,
             )
         if self._has_rest:
-            return self._read_answer(problems, topic.problem)
-        if self._status is None:
-            return KnownTasks(absent=NOWHERE)
-        if topic.absent:
+            if problems:
+                said = () if topic.problem is None else (topic.problem,)
+                return KnownTasks(problems=(*problems, *said))
             return KnownTasks(
-                absent=f"MirrorMaker's status topic {self._status} does not "
+                states=self._positions.tasks(), origin="Connect's REST API"
+            )
+        if self._status is None or topic.absent:
+            return KnownTasks(
+                absent=NOWHERE
+                if self._status is None
+                else f"MirrorMaker's status topic {self._status} does not "
                 f"exist at {self._cluster}, so its task states are "
                 "not available"
             )
         return KnownTasks(problems=(topic.problem or STILL_READING,))
 
-    def _read_answer(
-        self, problems: tuple[str, ...], of_topic: str | None
-    ) -> KnownTasks:
-        answer = self._board.answer()
-        if problems or answer is None:
-            said = () if of_topic is None else (of_topic,)
-            return KnownTasks(problems=(*problems, *said))
-        return KnownTasks(
-            states=self._positions.tasks(), origin="Connect's REST API"
-        )
-
     def _rest_problems(self, now: datetime) -> tuple[str, ...]:
         if not self._has_rest:
             return ()
-        answer = self._board.answer()
+        answer = self._state.answer.get()
         if answer is None:
             return (NOT_ASKED,)
         # A worker that starts again, or rebalances, says nothing for a while.
@@ -238,7 +197,7 @@ class TasksSource:
         What the mirror's internal topics said.
     facts
         Tells the states of tasks.
-    board
+    state
         What workers found about them.
     """
 
@@ -248,7 +207,7 @@ class TasksSource:
         flow: str,
         positions: MirrorState,
         facts: TaskFacts,
-        board: TasksState,
+        state: TasksState,
     ) -> None:
         self.name = f"tasks {flow}"
         self.up = False
@@ -256,14 +215,14 @@ class TasksSource:
         self._flow = flow
         self._positions = positions
         self._facts = facts
-        self._board = board
+        self._state = state
 
     def observe(self, now: datetime) -> Sequence[TasksObservation]:
         known = self._facts.read(now)
         self.up = not known.problems
         history = fold(self._positions.task_history(), now - WINDOW)
         connectors = self._positions.connectors()
-        answer = self._board.answer()
+        answer = self._state.answer.get()
         return [
             TasksObservation(
                 flow=self._flow,
@@ -278,12 +237,12 @@ class TasksSource:
                         ),
                     )
                 ),
-                stopped=tuple(self._board.stopped().values()),
-                unassigned=self._board.unassigned(),
+                stopped=tuple(self._state.stopped.get().values()),
+                unassigned=self._state.unassigned.get(),
                 rebalances=history.rebalances,
                 window=WINDOW,
                 refresh=min((c.refresh for c in connectors), default=None),
-                restarts=self._board.restarts(),
+                restarts=self._state.restarts.get(),
                 version=answer.version if answer else None,
                 absent=known.absent,
                 problems=known.problems,
@@ -295,7 +254,7 @@ class TasksSource:
     ) -> Iterator[MirrorTask]:
         roles = self._roles()
         counts = self._positions.task_counts()
-        told = set()
+        found = set()
         for state in states:
             number, key = state.task, (state.connector, state.task)
             if state.state is None:
@@ -304,7 +263,7 @@ class TasksSource:
                 state.connector, number + 1
             ):
                 continue
-            told.add(key)
+            found.add(key)
             yield MirrorTask(
                 connector=state.connector,
                 role=roles.get(state.connector, "neighbour"),
@@ -319,8 +278,8 @@ class TasksSource:
         if not states:
             return
         for given in self._positions.assignments():
-            # Nobody has begun to run it.
-            if (given.connector, given.task) not in told:
+            # No worker has begun to run it.
+            if (given.connector, given.task) not in found:
                 yield MirrorTask(
                     connector=given.connector,
                     role="source",
@@ -352,14 +311,14 @@ class UnassignedPartitions:
     ----------
     positions
         What the mirror's internal topics said.
-    board
+    state
         Where the partitions go that have waited for too long.
     """
 
-    def __init__(self, positions: MirrorState, board: TasksState) -> None:
+    def __init__(self, positions: MirrorState, state: TasksState) -> None:
         self._positions = positions
-        self._board = board
-        self._missed_since: dict[tuple[str, int], datetime] = {}
+        self._state = state
+        self._missed_since: dict[TopicPartition, datetime] = {}
 
     def take(self, view: FlowView) -> None:
         connectors = self._positions.connectors()
@@ -369,21 +328,21 @@ class UnassignedPartitions:
         if not connectors or not assignments:
             # Then the tasks themselves are missing.
             self._missed_since.clear()
-            self._board.note_unassigned(frozenset())
+            self._state.unassigned.set(frozenset())
             return
         given = frozenset().union(*(a.partitions for a in assignments))
         # Nearly all are given, so the patterns are asked about few.
         self._missed_since = {
-            place: self._missed_since.get(place, view.at)
-            for place in view.partitions
-            if place not in given
-            and any(c.selection.matches(place[0]) for c in connectors)
+            partition: self._missed_since.get(partition, view.at)
+            for partition in view.partitions
+            if partition not in given
+            and any(c.selection.matches(partition[0]) for c in connectors)
         }
         patience = LOOKS * max(c.refresh for c in connectors)
-        self._board.note_unassigned(
+        self._state.unassigned.set(
             frozenset(
-                place
-                for place, since in self._missed_since.items()
+                partition
+                for partition, since in self._missed_since.items()
                 if view.at - since > patience
             )
         )

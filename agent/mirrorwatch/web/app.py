@@ -19,15 +19,15 @@ from starlette.staticfiles import StaticFiles
 from ..exceptions import StateError, WebError
 from ..ports import Report
 from ..state.history import Bucket, History
+from ..threads import Latest
 from .audits import AuditNights, AuditReports
-from .board import Freshness, LatestReport
-from .documents import details_document, status_document
+from .documents import Freshness, details_document, status_document
 from .history import HistoryQuery, history_document
 from .runbook import Runbook
 from .server import SecurityHeaders
 from .topics import TopicsQuery, topics_document
 
-__all__ = ["Exposition", "create_app"]
+__all__ = ["Exposition", "LatestReport", "create_app"]
 
 STATIC = Path(__file__).parent / "static"
 
@@ -38,8 +38,23 @@ Exposition = Callable[[str | None], tuple[bytes, str]]
 """Returns the metrics and their content type, for an ``Accept`` header."""
 
 
+class LatestReport(Latest[Report | None]):
+    """A sink that holds the last report, for whoever looks at the page."""
+
+    name = "web"
+
+    def __init__(self) -> None:
+        super().__init__(None)
+
+    def publish(self, report: Report) -> None:
+        self.set(report)
+
+    def close(self) -> None:
+        """Do nothing: what is shown last stays true of its time."""
+
+
 def create_app(
-    board: LatestReport,
+    latest: Latest[Report | None],
     history: History,
     exposition: Exposition,
     *,
@@ -51,7 +66,7 @@ def create_app(
 
     Parameters
     ----------
-    board
+    latest
         Holds the last report.
     history
         What the charts show.
@@ -69,7 +84,7 @@ def create_app(
     Starlette and not FastAPI: a few read-only addresses do not repay the
     11 MiB that the latter adds to an agent that is to stay below 100 MiB.
     """
-    pages = _Pages(board, history, exposition, interval, clock)
+    pages = _Pages(latest, history, exposition, interval, clock)
     return Starlette(
         routes=[
             Route("/", pages.page),
@@ -79,7 +94,7 @@ def create_app(
             Route("/api/details", pages.details),
             Route("/api/audits", AuditNights(audits).show),
             Route("/runbook", pages.runbook),
-            Route("/audit/{run}", AuditReports(board, audits).show),
+            Route("/audit/{run}", AuditReports(latest, audits).show),
             Route("/metrics", pages.metrics),
             Route("/healthz", pages.healthz),
             Route("/readyz", pages.readyz),
@@ -97,13 +112,13 @@ class _Pages:
 
     def __init__(
         self,
-        board: LatestReport,
+        latest: Latest[Report | None],
         history: History,
         exposition: Exposition,
         interval: timedelta,
         clock: Callable[[], datetime],
     ) -> None:
-        self._board = board
+        self._latest = latest
         self._history = history
         self._exposition = exposition
         self._interval = interval
@@ -117,7 +132,7 @@ class _Pages:
         return HTMLResponse(self._runbook.page)
 
     async def status(self, request: Request) -> Response:
-        now, report = self._clock(), self._board.report
+        now, report = self._clock(), self._latest.get()
         freshness = Freshness.of(report, now, self._interval)
         recent = self._recent(report, now)
         return JSONResponse(
@@ -130,7 +145,7 @@ class _Pages:
             query = HistoryQuery.parse(request.query_params, self._clock())
         except WebError as e:
             return JSONResponse({"error": str(e)}, status_code=400)
-        if missing := _missing(query.flow, self._board.report):
+        if missing := _missing(query.flow, self._latest.get()):
             return missing
         try:
             series = self._history.series(
@@ -145,7 +160,7 @@ class _Pages:
             query = TopicsQuery.parse(request.query_params)
         except WebError as e:
             return JSONResponse({"error": str(e)}, status_code=400)
-        now, report = self._clock(), self._board.report
+        now, report = self._clock(), self._latest.get()
         missing = query.flow is not None and _missing(query.flow, report)
         if missing:
             return missing
@@ -156,7 +171,7 @@ class _Pages:
         )
 
     async def details(self, request: Request) -> Response:
-        now, report = self._clock(), self._board.report
+        now, report = self._clock(), self._latest.get()
         flow = request.query_params.get("flow")
         if flow is not None and (missing := _missing(flow, report)):
             return missing
@@ -173,7 +188,7 @@ class _Pages:
 
     async def healthz(self, request: Request) -> Response:
         freshness = Freshness.of(
-            self._board.report, self._clock(), self._interval
+            self._latest.get(), self._clock(), self._interval
         )
         age = freshness.age
         return JSONResponse(
@@ -186,7 +201,7 @@ class _Pages:
         )
 
     async def readyz(self, request: Request) -> Response:
-        ready = self._board.report is not None
+        ready = self._latest.get() is not None
         return JSONResponse(
             {"status": "ready" if ready else "starting"},
             status_code=200 if ready else 503,

@@ -16,7 +16,7 @@ from ..domain.audit.flow_result import AuditObservation, flow_result_of
 from ..exceptions import AuditError, WebError
 from ..ports import Report
 from ..state.audits import read_audit
-from .board import LatestReport
+from ..threads import Latest
 from .documents import night_document
 
 __all__ = ["AuditNights", "AuditReports"]
@@ -33,14 +33,16 @@ class AuditReports:
 
     Parameters
     ----------
-    board
+    latest
         Holds the last report of the agent.
     folder
         Where audits leave their results; `None` if nowhere.
     """
 
-    def __init__(self, board: LatestReport, folder: Path | None) -> None:
-        self._board = board
+    def __init__(
+        self, latest: Latest[Report | None], folder: Path | None
+    ) -> None:
+        self._latest = latest
         self._folder = folder
 
     def show(self, request: Request) -> Response:
@@ -64,7 +66,7 @@ class AuditReports:
                 "and audit.out in its configuration"
             )
         if run == LATEST:
-            run = _latest(self._board.report)
+            run = _latest(self._latest.get())
         runs = (self._folder / "runs").resolve()
         if RUN.fullmatch(run):
             file = (runs / run / "report.html").resolve()
@@ -79,20 +81,20 @@ class AuditReports:
 
 def _latest(report: Report | None) -> str:
     seen = () if report is None else report.observations
-    told = [
+    reports = [
         (audit.night.ended_at, audit.report)
         for audit in seen
         if isinstance(audit, AuditObservation)
         and audit.night is not None
         and audit.report is not None
     ]
-    if not told:
+    if not reports:
         raise WebError("No audit has left a report yet")
-    return max(told)[1]
+    return max(reports)[1]
 
 
 NIGHTS = 14
-"""Newest runs that are told: two weeks, if one runs a night."""
+"""Newest runs that are listed: two weeks, if one runs a night."""
 
 Version = tuple[int, int, str]
 """Time of the last change, size and name of a run."""

@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Self
 
 from .. import __version__
 from ..domain.audit.flow_result import (
@@ -26,16 +27,66 @@ from ..domain.tasks.model import (
 )
 from ..ports import Report
 from ..state.history import Bucket
-from .board import Freshness
 from .runbook import Runbook
 
 __all__ = [
+    "Freshness",
     "details_document",
     "losses_document",
     "night_document",
     "status_document",
     "time_text",
 ]
+
+
+TICKS = 3
+"""Ticks that may be missed: one can be slow, two in a row are an accident,
+three mean that the agent hangs."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Freshness:
+    """Age of the last report."""
+
+    age: timedelta | None
+    """Time since the last report, `None` before the first."""
+
+    limit: timedelta
+    """Age from which a report is too old."""
+
+    @classmethod
+    def of(
+        cls, report: Report | None, now: datetime, interval: timedelta
+    ) -> Self:
+        """Tell how old a report is.
+
+        Parameters
+        ----------
+        report
+            Last report, if there is one.
+        now
+            Current time.
+        interval
+            Time between ticks.
+        """
+        age = None if report is None else now - report.at
+        return cls(age=age, limit=TICKS * interval)
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether the report is younger than three ticks.
+
+        A report from the future is not fresh either: after the clock is set
+        back, the next tick makes a new one.
+        """
+        return self.age is not None and abs(self.age) < self.limit
+
+    @property
+    def status(self) -> str:
+        """One word: ``ok``, ``stale``, or ``starting`` before a report."""
+        if self.age is None:
+            return "starting"
+        return "ok" if self.is_fresh else "stale"
 
 
 def time_text(at: datetime | None) -> str | None:
@@ -169,7 +220,7 @@ def _evidence(evidence: Evidence) -> dict[str, Any]:
 def _canary(
     flow: str, observations: Iterable[Observation], recent: Bucket | None
 ) -> dict[str, Any] | None:
-    """Return the canary's books, `None` if it was not seen."""
+    """Return what the canary counts, `None` if it was not seen."""
     for seen in canaries(observations):
         if seen.flow == flow:
             return {
@@ -286,7 +337,7 @@ def _details(night: FlowResult) -> dict[str, Any]:
                 "source_records": topic.source_records,
                 "target_records": topic.target_records,
                 "unverifiable_records": topic.unverifiable,
-                "found_records": _counts(topic.found),
+                "found_records": {k: topic.found.get(k, 0) for k in KINDS},
             }
             for topic in doubtful[:MOST_FINDINGS]
         ],
@@ -320,12 +371,8 @@ def _ranges(ranges: OffsetRanges) -> list[list[int]]:
     return [[first, last] for first, last in ranges]
 
 
-def _counts(found: Mapping[str, int]) -> dict[str, int]:
-    return {kind: found.get(kind, 0) for kind in KINDS}
-
-
 MOST_TOPICS_COMPARED = 100
-"""Listed of each kind; how many there are is told beside them."""
+"""Listed of each kind; their number is beside them."""
 
 
 def parity_document(seen: TopicsObservation) -> dict[str, Any]:
@@ -334,7 +381,7 @@ def parity_document(seen: TopicsObservation) -> dict[str, Any]:
     Parameters
     ----------
     seen
-        What both sides told.
+        What both sides answered.
     """
     late, divided = set(seen.late), set(seen.divided)
     missing = sorted(seen.missing, key=lambda m: (m.since, m.topic))
@@ -382,7 +429,7 @@ def configs_document(seen: ConfigsObservation) -> dict[str, Any]:
     Parameters
     ----------
     seen
-        What both sides told.
+        What both sides answered.
     """
     due = set(seen.due)
     drifts = sorted(seen.drifts, key=lambda d: (d not in due, d.topic))
@@ -434,7 +481,7 @@ def tasks_document(seen: TasksObservation) -> dict[str, Any]:
     Parameters
     ----------
     seen
-        What Connect told.
+        What Connect answered.
     """
     stopped = {(s.connector, s.task): s for s in seen.stopped}
     tasks = sorted(seen.tasks, key=_order)
@@ -486,19 +533,17 @@ def _task(
         "starts": task.starts,
         "failures": task.failures,
         "not_copied_partitions": 0 if lost is None else len(lost.partitions),
-        "not_copied": _names(() if lost is None else lost.partitions),
+        "not_copied": name_partitions(
+            () if lost is None else lost.partitions, MOST_TOPICS
+        ),
         "stuck_at": [] if lost is None else [str(s) for s in lost.stuck],
     }
 
 
-def _names(partitions: Iterable[tuple[str, int]]) -> str:
-    return name_partitions(partitions, MOST_TOPICS)
-
-
 def _of(
-    kind: type[Any], tell: Callable[[Any], dict[str, Any]]
+    kind: type[Any], render: Callable[[Any], dict[str, Any]]
 ) -> Callable[[Observation], dict[str, Any] | None]:
-    return lambda seen: tell(seen) if isinstance(seen, kind) else None
+    return lambda seen: render(seen) if isinstance(seen, kind) else None
 
 
 PARTS: Mapping[str, Callable[[Observation], dict[str, Any] | None]] = {
@@ -507,7 +552,7 @@ PARTS: Mapping[str, Callable[[Observation], dict[str, Any] | None]] = {
     "configs": _of(ConfigsObservation, configs_document),
     "audit": _of(AuditObservation, audit_document),
 }
-"""Each tells one kind of observation, and nothing of the others."""
+"""Each renders one kind of observation, and nothing of the others."""
 
 
 def details_document(
@@ -516,7 +561,7 @@ def details_document(
     freshness: Freshness,
     now: datetime,
 ) -> dict[str, Any]:
-    """Return what stands behind the verdicts that compare and list.
+    """Return what is behind the verdicts that compare and list.
 
     Parameters
     ----------
@@ -559,8 +604,8 @@ def _flow_details(report: Report, flow: Flow) -> dict[str, Any]:
     }
     for seen in report.observations:
         if seen.flow == flow.name:
-            for name, tell in PARTS.items():
-                found[name] = tell(seen) or found[name]
+            for name, render in PARTS.items():
+                found[name] = render(seen) or found[name]
     return found
 
 

@@ -98,7 +98,7 @@ class Heading:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class RunbookPlace:
+class RunbookAnchor:
     """A paragraph or a row that says what to do about a reason."""
 
     section: str
@@ -116,7 +116,7 @@ def make_parser() -> MarkdownIt:
     return MarkdownIt("commonmark", {"html": False}).enable("table")
 
 
-def mark(tokens: Sequence[Token]) -> tuple[list[Heading], list[RunbookPlace]]:
+def mark(tokens: Sequence[Token]) -> tuple[list[Heading], list[RunbookAnchor]]:
     """Give every heading, and every block about a reason, its anchor.
 
     Parameters
@@ -127,10 +127,10 @@ def mark(tokens: Sequence[Token]) -> tuple[list[Heading], list[RunbookPlace]]:
     Notes
     -----
     Headings have the anchors that code hosts give them, so that links within
-    the runbook work in both places.
+    the runbook work in both.
     """
     headings: list[Heading] = []
-    places: list[RunbookPlace] = []
+    anchors: list[RunbookAnchor] = []
     used: Counter[str] = Counter()
     section, block = "", None
     for opening, inline in pairwise(tokens):
@@ -140,7 +140,7 @@ def mark(tokens: Sequence[Token]) -> tuple[list[Heading], list[RunbookPlace]]:
         if inline.type != "inline":
             continue
         if opening.type == "heading_open":
-            text = _text(inline)
+            text = "".join(t.content for t in inline.children or ())
             anchor = _unique(_slug(text), used)
             level = int(opening.tag[1])
             opening.attrSet("id", anchor)
@@ -160,17 +160,13 @@ def mark(tokens: Sequence[Token]) -> tuple[list[Heading], list[RunbookPlace]]:
             short = [word for word in words if word][:WORDS_OF_AN_ANCHOR]
             anchor = _unique(f"{section}-{'-'.join(short)}", used)
             block.attrSet("id", anchor)
-        places += [
-            RunbookPlace(
+        anchors += [
+            RunbookAnchor(
                 section=section, anchor=str(block.attrGet("id")), phrase=p
             )
             for p in phrases
         ]
-    return headings, places
-
-
-def _text(inline: Token) -> str:
-    return "".join(token.content for token in inline.children or ())
+    return headings, anchors
 
 
 def _slug(text: str) -> str:
@@ -204,7 +200,7 @@ class Runbook:
     def __init__(self, text: str) -> None:
         parser = make_parser()
         tokens = parser.parse(text)
-        headings, self._places = mark(tokens)
+        headings, self._anchors = mark(tokens)
         self._sections = {h.anchor for h in headings if h.level == 2}
         _unlink_other_pages(tokens)
         body = LEADS.sub(
@@ -248,18 +244,14 @@ class Runbook:
         """
         said = plain(reason)
         fitting = [
-            place
-            for place in self._places
-            if place.section == check and place.phrase.fits(said)
+            found
+            for found in self._anchors
+            if found.section == check and found.phrase.fits(said)
         ]
         if fitting:
-            best = max(fitting, key=_weight)
+            best = max(fitting, key=lambda found: found.phrase.weight)
             return f"{ADDRESS}#{best.anchor}"
         return f"{ADDRESS}#{check}" if check in self._sections else ADDRESS
-
-
-def _weight(place: RunbookPlace) -> int:
-    return place.phrase.weight
 
 
 def _contents(headings: Sequence[Heading]) -> str:

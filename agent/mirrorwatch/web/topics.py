@@ -12,8 +12,7 @@ from ..domain.report import Flow, Observation
 from ..domain.skips.model import SkipsObservation
 from ..exceptions import WebError
 from ..ports import Report
-from .board import Freshness
-from .documents import losses_document, time_text
+from .documents import Freshness, losses_document, time_text
 
 __all__ = ["SORTS", "TopicsQuery", "choose", "topics_document"]
 

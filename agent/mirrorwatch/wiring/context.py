@@ -13,10 +13,12 @@ from ..mirrors import MIRRORS
 from ..ports import Mirror, MirrorJmx, MirrorSettings, Source, Worker
 from ..sources.canary.source import Headers, no_headers
 from ..sources.http import HttpAddress
-from ..sources.mirror_state import Configs, MirrorState
+from ..sources.mirror_state import MirrorState
+from ..sources.parity import FlowConfigs
 from ..sources.survey import ViewReader
 from ..state import Database
 from ..state.history import History
+from ..threads import Latest
 
 __all__ = [
     "FlowParts",
@@ -64,7 +66,9 @@ class FlowParts:
     positions: MirrorState
     """What the mirror's internal topics said; the tails write it."""
 
-    configs: Configs = field(default_factory=Configs)
+    configs: Latest[FlowConfigs] = field(
+        default_factory=lambda: Latest(FlowConfigs())
+    )
     """How the topics are configured on both sides."""
 
     readers: list[ViewReader] = field(default_factory=list)

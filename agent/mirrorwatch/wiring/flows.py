@@ -1,8 +1,9 @@
 """What watches all flows."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import timedelta
+from functools import cache
 
 from ..config import FlowConfig
 from ..config.flows import JmxConfig
@@ -14,9 +15,15 @@ from ..domain.tasks.model import Restarts
 from ..domain.topics import Selection, compile_pattern
 from ..exceptions import ConfigError
 from ..kafka.offsets import EndOffsets
-from ..ports import InternalTopic, Worker
-from ..sources.canary.source import CanarySettings, CanarySource, CanaryState
-from ..sources.canary.surveyor import CanarySurveyor, ProbeSettler
+from ..ports import Worker
+from ..sources.canary.encoding import Avro
+from ..sources.canary.source import (
+    CanarySettings,
+    CanarySource,
+    CanaryState,
+    LatencySource,
+)
+from ..sources.canary.surveyor import CanarySurveyWorker, ProbeSettler
 from ..sources.canary.worker import CanaryWorker
 from ..sources.checkpoints import CheckpointsWorker
 from ..sources.connect import (
@@ -25,7 +32,7 @@ from ..sources.connect import (
     ConnectWorker,
     TaskRestarter,
 )
-from ..sources.failed_tasks import FailedTaskInspector
+from ..sources.failed_tasks import FailedTaskWorker
 from ..sources.heartbeats import HeartbeatsSource
 from ..sources.jmx.readers import (
     JmxAddress,
@@ -34,15 +41,15 @@ from ..sources.jmx.readers import (
     PrometheusReader,
 )
 from ..sources.jmx.rmi import RmiReader
-from ..sources.jmx.source import JmxSource, JmxState, JmxWorker
+from ..sources.jmx.source import JmxReading, JmxSource, JmxWorker
 from ..sources.lag import LagWorker
-from ..sources.latency import LatencySource
 from ..sources.mirror_state import MirrorState
-from ..sources.parity import ConfigReader, Parity
+from ..sources.parity import ConfigsWorker, ParitySource
 from ..sources.position import PositionWorker
+from ..sources.registry import Registry, SchemaWorker
 from ..sources.skips import RangeExaminer, SkipsWorker
 from ..sources.survey import SurveyedFlow, SurveyWorker
-from ..sources.tail import Route, Tail
+from ..sources.tail import Route, TailWorker
 from ..sources.tasks import (
     TaskFacts,
     TasksSource,
@@ -53,6 +60,7 @@ from ..state.canary import CanaryStore
 from ..state.documents import DocumentStore, FirstSeenStore
 from ..state.position import PositionStore
 from ..state.skips import SkipsStore
+from ..threads import Latest
 from .context import (
     FlowParts,
     WiredParts,
@@ -80,13 +88,26 @@ def wire_canary(parts: FlowParts, around: WiringContext) -> WiredParts:
         return WiredParts()
     settings = _to_settings(flow, around)
     store = CanaryStore(around.database, flow.name)
-    board = CanaryState(store.losses())
+    state = CanaryState()
     registrars: list[Worker] = []
     if flow.canary.format == "avro":
-        from .registrar import wire_registrar  # noqa: PLC0415
-
-        settings, registrar = wire_registrar(flow, around, settings, board)
-        registrars.append(registrar)
+        encoding = Avro()
+        settings = replace(settings, encoding=encoding)
+        registries = {
+            alias: Registry(alias, to_address(around.registries[alias]))
+            for alias in (flow.source, flow.target)
+            if alias in around.registries
+        }
+        registrars.append(
+            SchemaWorker(
+                flow=flow.name,
+                topic=settings.topic,
+                encoding=encoding,
+                source=registries[flow.source],
+                target=registries.get(flow.target),
+                problems=state.schema_problems,
+            )
+        )
     settler = ProbeSettler(
         cluster=around.clusters[flow.source],
         properties=around.properties[flow.source],
@@ -94,13 +115,13 @@ def wire_canary(parts: FlowParts, around: WiringContext) -> WiredParts:
         run=store.run,
         clock=around.clock,
     )
-    surveyor = CanarySurveyor(
+    surveyor = CanarySurveyWorker(
         settings=settings,
         source=around.clusters[flow.source],
         target=around.clusters[flow.target],
         positions=positions,
         settler=settler,
-        board=board,
+        state=state,
         interval=around.interval,
         clock=around.clock,
     )
@@ -109,7 +130,7 @@ def wire_canary(parts: FlowParts, around: WiringContext) -> WiredParts:
         source=around.properties[flow.source],
         target=around.properties[flow.target],
         store=store,
-        board=board,
+        state=state,
         clock=around.clock,
     )
     return WiredParts(
@@ -117,7 +138,8 @@ def wire_canary(parts: FlowParts, around: WiringContext) -> WiredParts:
         sources=(
             CanarySource(
                 settings=settings,
-                board=board,
+                state=state,
+                losses=store.losses(),
                 lost_window=flow.limits.canary.lost_window,
             ),
             LatencySource(flow.name, flow.target, around.history),
@@ -160,7 +182,7 @@ an answer likelier."""
 
 
 def wire_jmx(flows: Iterable[FlowParts], around: WiringContext) -> WiredParts:
-    """Wire what reads the mirrors' figures, each process once.
+    """Wire what reads the mirrors' JMX metrics, each process once.
 
     Raises
     ------
@@ -169,7 +191,7 @@ def wire_jmx(flows: Iterable[FlowParts], around: WiringContext) -> WiredParts:
     StateError
         Raised if the state file cannot be used.
     """
-    board = JmxState()
+    readings: dict[str, Latest[JmxReading]] = {}
     workers: dict[str, JmxWorker] = {}
     sources = []
     for parts in flows:
@@ -182,11 +204,12 @@ def wire_jmx(flows: Iterable[FlowParts], around: WiringContext) -> WiredParts:
             # Flows may share a mirror.
             if url not in workers:
                 address = _to_address(jmx, url, flow.target, around.interval)
+                readings[url] = Latest(JmxReading())
                 workers[url] = JmxWorker(
                     url=url,
                     reader=_to_reader(jmx, address),
                     wanted=mirror.wanted,
-                    board=board,
+                    reading=readings[url],
                     interval=around.interval,
                     timeout=address.timeout,
                     clock=around.clock,
@@ -194,8 +217,7 @@ def wire_jmx(flows: Iterable[FlowParts], around: WiringContext) -> WiredParts:
         sources.append(
             JmxSource(
                 flow=flow.name,
-                urls=jmx.urls,
-                board=board,
+                readings={url: readings[url] for url in jmx.urls},
                 interpret=mirror.metrics,
                 store=DocumentStore(
                     around.database, flow.name, "mirror_errors", ErrorCounters
@@ -235,8 +257,8 @@ def wire_lag(parts: FlowParts, around: WiringContext) -> WiredParts:
         flow=flow.name,
         tracker=LagTracker(
             flow=flow.name,
-            class_of=_Classes(flow.classes),
-            configs=parts.configs.sources,
+            class_of=_class_finder(flow.classes),
+            configs=lambda: parts.configs.get().source,
             estimates=not flow.mirror.exactly_once,
         ),
         positions=parts.positions,
@@ -249,20 +271,18 @@ def wire_lag(parts: FlowParts, around: WiringContext) -> WiredParts:
     return WiredParts(workers=(watch,), sources=(watch,))
 
 
-class _Classes:
-    """Finds the class of a topic; the first pattern that matches wins."""
+def _class_finder(patterns: Mapping[str, str]) -> Callable[[str], str]:
+    """Return what finds the class of a topic: the first pattern that matches
+    wins, and a topic that matches none has the empty one.
+    """
+    compiled = {n: compile_pattern(p) for n, p in patterns.items()}
 
-    def __init__(self, patterns: Mapping[str, str]) -> None:
-        self._patterns = {n: compile_pattern(p) for n, p in patterns.items()}
-        self._known: dict[str, str] = {}
+    @cache
+    def find(topic: str) -> str:
+        matching = (n for n, p in compiled.items() if p.fullmatch(topic))
+        return next(matching, "")
 
-    def __call__(self, topic: str) -> str:
-        if topic not in self._known:
-            self._known[topic] = next(
-                (n for n, p in self._patterns.items() if p.fullmatch(topic)),
-                "",
-            )
-        return self._known[topic]
+    return find
 
 
 def wire_parity(parts: FlowParts, around: WiringContext) -> WiredParts:
@@ -274,7 +294,7 @@ def wire_parity(parts: FlowParts, around: WiringContext) -> WiredParts:
         Raised if the state file cannot be used.
     """
     flow, limits = parts.config, parts.config.limits
-    parity = Parity(
+    parity = ParitySource(
         flow=flow.flow,
         carriage=parts.carriage,
         positions=parts.positions,
@@ -284,7 +304,7 @@ def wire_parity(parts: FlowParts, around: WiringContext) -> WiredParts:
         interval=around.interval,
     )
     parts.readers.append(parity)
-    reader = ConfigReader(
+    reader = ConfigsWorker(
         flow=flow.flow,
         source=around.clusters[flow.source],
         target=around.clusters[flow.target],
@@ -301,7 +321,7 @@ def wire_parity(parts: FlowParts, around: WiringContext) -> WiredParts:
 def wire_position(parts: FlowParts, around: WiringContext) -> WiredParts:
     """Wire what finds resets of a flow's positions.
 
-    Its lag must have been wired before: that reads the records which tell
+    Its lag must have been wired before: that reads the records which show
     whether data waits.
 
     Raises
@@ -314,6 +334,16 @@ def wire_position(parts: FlowParts, around: WiringContext) -> WiredParts:
     flow = parts.config
     store = PositionStore(around.database, flow.name)
     limits = flow.limits.position
+    lags = [r for r in parts.readers if isinstance(r, LagWorker)]
+
+    def empty_until() -> Mapping[TopicPartition, int]:
+        """Return up to where no data follows positions, as far as known."""
+        return {
+            partition: offset
+            for lag in lags
+            for partition, offset in lag.empty_until().items()
+        }
+
     reader = PositionWorker(
         flow=flow.name,
         watch=PositionTracker(
@@ -332,26 +362,10 @@ def wire_position(parts: FlowParts, around: WiringContext) -> WiredParts:
         ),
         store=store,
         positions=parts.positions,
-        empty_until=_Tails(
-            [r for r in parts.readers if isinstance(r, LagWorker)]
-        ),
+        empty_until=empty_until,
     )
     parts.readers.append(reader)
     return WiredParts(sources=(reader,))
-
-
-class _Tails:
-    """Tells what the lag found out of positions that no data follows."""
-
-    def __init__(self, watches: list[LagWorker]) -> None:
-        self._watches = watches
-
-    def __call__(self) -> Mapping[TopicPartition, int]:
-        return {
-            place: offset
-            for watch in self._watches
-            for place, offset in watch.empty_until().items()
-        }
 
 
 def wire_signs(parts: FlowParts, around: WiringContext) -> WiredParts:
@@ -372,7 +386,7 @@ def wire_signs(parts: FlowParts, around: WiringContext) -> WiredParts:
 
 
 def wire_skips(parts: FlowParts, around: WiringContext) -> WiredParts:
-    """Wire what keeps the books of a flow.
+    """Wire what finds skipped and duplicated records of a flow.
 
     Raises
     ------
@@ -443,12 +457,13 @@ def wire_tails(
     """
     routes: dict[str, list[Route]] = {}
     for flow in flows:
-        for alias, topic in _places(flow):
+        aliases = {"source": flow.config.source, "target": flow.config.target}
+        for topic in flow.mirror.internal_topics():
             route = Route(topic, flow.mirror, flow.positions)
-            routes.setdefault(alias, []).append(route)
+            routes.setdefault(aliases[topic.side], []).append(route)
     return WiredParts(
         workers=tuple(
-            Tail(
+            TailWorker(
                 cluster=around.clusters[alias],
                 properties=around.properties[alias],
                 routes=of_cluster,
@@ -458,12 +473,6 @@ def wire_tails(
             for alias, of_cluster in routes.items()
         )
     )
-
-
-def _places(flow: FlowParts) -> Iterator[tuple[str, InternalTopic]]:
-    sides = {"source": flow.config.source, "target": flow.config.target}
-    for topic in flow.mirror.internal_topics():
-        yield sides[topic.side], topic
 
 
 def wire_tasks(parts: FlowParts, around: WiringContext) -> WiredParts:
@@ -478,16 +487,16 @@ def wire_tasks(parts: FlowParts, around: WiringContext) -> WiredParts:
     """
     flow, positions = parts.config, parts.positions
     topics = {t.kind: t.name for t in parts.mirror.internal_topics()}
-    board = TasksState()
+    state = TasksState()
     facts = TaskFacts(
         positions=positions,
-        board=board,
+        state=state,
         status=topics.get("status"),
         cluster=flow.target,
         has_rest=flow.mirror.connect is not None,
     )
-    parts.readers.append(UnassignedPartitions(positions, board))
-    inspector = FailedTaskInspector(
+    parts.readers.append(UnassignedPartitions(positions, state))
+    inspector = FailedTaskWorker(
         flow=flow.name,
         source=around.clusters[flow.source],
         target=around.clusters[flow.target],
@@ -495,15 +504,15 @@ def wire_tasks(parts: FlowParts, around: WiringContext) -> WiredParts:
         naming=flow.topic_naming,
         positions=positions,
         facts=facts,
-        board=board,
+        state=state,
         clock=around.clock,
     )
     source = TasksSource(
-        flow=flow.name, positions=positions, facts=facts, board=board
+        flow=flow.name, positions=positions, facts=facts, state=state
     )
     workers: tuple[Worker, ...] = (inspector,)
     if flow.mirror.connect is not None:
-        worker = _wire_connect(parts, around, board, facts)
+        worker = _wire_connect(parts, around, state, facts)
         workers = (inspector, worker)
     return WiredParts(workers=workers, sources=(source,))
 
@@ -511,7 +520,7 @@ def wire_tasks(parts: FlowParts, around: WiringContext) -> WiredParts:
 def _wire_connect(
     parts: FlowParts,
     around: WiringContext,
-    board: TasksState,
+    state: TasksState,
     facts: TaskFacts,
 ) -> ConnectWorker:
     flow, connect = parts.config, parts.config.mirror.connect
@@ -528,7 +537,7 @@ def _wire_connect(
         api=api,
         mirror=parts.mirror,
         positions=parts.positions,
-        board=board,
+        state=state,
         facts=facts,
         restarter=TaskRestarter(
             api,

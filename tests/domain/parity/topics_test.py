@@ -42,9 +42,9 @@ def test_a_topic_is_not_missed_before_the_target_was_asked_for_it() -> None:
     world.survey({"a": 1, "b": 1}, {"a": 1})
     world.now += 30 * MINUTE
     world.survey({"a": 1, "b": 1}, {"a": 1})
-    world.parity.note_hidden({})
+    world.parity.hidden.set({})
     assert world.verdict().health is Health.OK
-    world.parity.note_hidden({"b": True})
+    world.parity.hidden.set({"b": True})
     verdict = world.verdict()
     assert verdict.health is Health.UNKNOWN
     assert (

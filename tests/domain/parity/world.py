@@ -20,7 +20,7 @@ from mirrorwatch.domain.topics import (
     Selection,
 )
 from mirrorwatch.sources.mirror_state import MirrorState
-from mirrorwatch.sources.parity import Parity
+from mirrorwatch.sources.parity import ParitySource
 from mirrorwatch.state import Database
 from mirrorwatch.state.documents import FirstSeenStore
 from tests.support.builders import NOON
@@ -87,7 +87,7 @@ class World:
         )
 
     def start(self) -> None:
-        self.parity = Parity(
+        self.parity = ParitySource(
             flow=FLOW,
             carriage=self.carriage,
             positions=self.positions,
@@ -126,9 +126,7 @@ class World:
             )
         )
         if source is not None:
-            self.parity.note_hidden(
-                dict.fromkeys(self.parity.missing(), False)
-            )
+            self.parity.hidden.set(dict.fromkeys(self.parity.missing(), False))
         return self.verdict()
 
     def verdict(self) -> Verdict:

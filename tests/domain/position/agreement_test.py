@@ -22,7 +22,7 @@ from mirrorwatch.domain.position.model import PositionState
 from mirrorwatch.domain.position.tracker import PositionInputs, PositionTracker
 from mirrorwatch.domain.report import Flow
 from mirrorwatch.sources.canary.source import CanarySettings
-from mirrorwatch.sources.canary.surveyor import CanarySurveyor
+from mirrorwatch.sources.canary.surveyor import CanarySurveyWorker
 from mirrorwatch.sources.mirror_state import MirrorState
 from tests.domain.skips.world import KEY, TOPIC, World
 
@@ -61,7 +61,7 @@ def canary_of(facts: list[MirrorFact], view: FlowView) -> list[int]:
     mirror = MirrorState()
     for fact in facts:
         mirror.note(fact)
-    surveyor = CanarySurveyor(
+    surveyor = CanarySurveyWorker(
         settings=CanarySettings(
             flow=Flow(name="f", source="a", target="b"),
             topic=TOPIC,
@@ -71,7 +71,7 @@ def canary_of(facts: list[MirrorFact], view: FlowView) -> list[int]:
         target=NOTHING,
         positions=mirror,
         settler=NOTHING,
-        board=NOTHING,
+        state=NOTHING,
         interval=timedelta(seconds=5),
         clock=lambda: view.at,
     )

@@ -14,18 +14,21 @@ from mirrorwatch.domain.canary.model import PROBE_BYTES, ProbeMessage
 from mirrorwatch.domain.observations import Problem
 from mirrorwatch.domain.report import Health
 from mirrorwatch.exceptions import SourceUnavailableError
-from mirrorwatch.sources.canary.avro import (
-    AGAIN,
-    PROVED,
+from mirrorwatch.sources.canary.encoding import (
     SCHEMA,
-    WAITING,
     Avro,
-    Registrar,
+    Json,
+    decode,
     is_same_schema,
 )
-from mirrorwatch.sources.canary.encoding import Json, decode
-from mirrorwatch.sources.canary.source import CanarySettings, CanaryState
-from mirrorwatch.sources.registry import Registry
+from mirrorwatch.sources.registry import (
+    AGAIN,
+    PROVED,
+    WAITING,
+    Registry,
+    SchemaWorker,
+)
+from mirrorwatch.threads import Latest
 from tests.support.builders import FLOW
 
 messages = st.builds(
@@ -180,23 +183,23 @@ class Stage:
     def __init__(self, *, with_target: bool = True) -> None:
         self.now = 0.0
         self.source, self.target = FakeRegistry("summit"), FakeRegistry("ldf")
-        self.encoding, self.board = Avro(), CanaryState()
+        self.encoding = Avro()
+        self.problems = Latest[tuple[Problem, ...]](())
         target = cast("Registry", self.target) if with_target else None
-        self.registrar = Registrar(
-            settings=CanarySettings(
-                flow=FLOW, topic="canary", remote_topic="canary"
-            ),
+        self.registrar = SchemaWorker(
+            flow=FLOW.name,
+            topic="canary",
             encoding=self.encoding,
             source=cast("Registry", self.source),
             target=target,
-            board=self.board,
+            problems=self.problems,
             clock=lambda: self.now,
         )
 
     def after(self, seconds: float) -> tuple[Problem, ...]:
         self.now += seconds
         self.registrar.step()
-        return self.board.schema_problems()
+        return self.problems.get()
 
 
 def test_the_schema_is_registered_once_and_then_only_looked_at() -> None:

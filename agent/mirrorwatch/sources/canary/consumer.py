@@ -34,11 +34,11 @@ class Unreadable:
 AWAY = timedelta(seconds=2)
 """Longest time between two looks that counts as looking all along. A look
 takes a quarter of a second; after a pause of the process or the machine,
-nobody knows when within it a record came."""
+it is unknown when within it a record came."""
 
 AGAIN = timedelta(seconds=2)
-"""How often to try again where reading failed. The library tells a failure
-once, and nothing when it is mended unless a record comes: a new try tells
+"""How often to try again where reading failed. The library reports a failure
+once, and nothing when it is mended unless a record comes: a new try gives
 either the failure or the end of the partition."""
 
 BATCH = 500

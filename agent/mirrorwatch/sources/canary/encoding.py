@@ -1,14 +1,19 @@
-"""How a probe's value is written."""
+"""How a probe's value is written: as JSON, or as Avro.
 
-from typing import Protocol
+Avro is in the wire format of schema registries: a zero byte, the schema id in
+four, then the record.
+"""
+
+import json
+import struct
+from functools import cache
+from importlib import resources
+from io import BytesIO
+from typing import Any, Protocol
 
 from ...domain.canary.model import ProbeMessage
 
-__all__ = ["AVRO_MAGIC", "Encoding", "Json", "decode"]
-
-
-AVRO_MAGIC = b"\x00"
-"""First byte of a value with a schema id. No JSON begins with it."""
+__all__ = ["SCHEMA", "Avro", "Encoding", "Json", "decode", "is_same_schema"]
 
 
 class Encoding(Protocol):
@@ -41,15 +46,129 @@ class Json:
         """Do nothing: whoever can read the record can read JSON."""
 
 
+_FILE = resources.files(__package__) / "probe.avsc"
+
+SCHEMA = json.dumps(json.loads(_FILE.read_text(encoding="utf-8")))
+"""Schema of a probe. Every probe in a topic is read by it, so a new version
+must go on reading what this one wrote."""
+
+_MAGIC = b"\x00"
+"""First byte of a value with a schema id. No JSON begins with it."""
+
+_ID = struct.Struct(">I")
+_HEAD_BYTES = len(_MAGIC) + _ID.size
+
+
+@cache
+def _library() -> tuple[Any, Any]:
+    """Return the Avro library, and the parsed schema of a probe."""
+    # 9 MB of memory, and most agents never see a probe in Avro.
+    import fastavro  # noqa: PLC0415
+
+    return fastavro, fastavro.parse_schema(json.loads(SCHEMA))
+
+
+class Avro:
+    """Writes probes as Avro, once their schema has an id.
+
+    Notes
+    -----
+    One thread registers the schema, another one writes and reads probes.
+    """
+
+    def __init__(self) -> None:
+        self.schema_id: int | None = None
+        """What the source's registry calls the schema, once that is known."""
+
+        self.arrived_id: int | None = None
+        """Schema id of the probe that arrived last."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether the schema has an id."""
+        return self.schema_id is not None
+
+    def encode(self, message: ProbeMessage, size: int) -> bytes:
+        """Return the record value, padded to a size in bytes.
+
+        Raises
+        ------
+        RuntimeError
+            Raised if the schema has no id: it must not be sent without one.
+        """
+        if self.schema_id is None:
+            raise RuntimeError("No schema id yet")
+        head = _MAGIC + _ID.pack(self.schema_id)
+        room = size - len(head) - len(_write(message, 0))
+        # Its length is written too, in one byte as long as it is zero.
+        value = head + _write(message, max(0, room))
+        excess = max(0, len(value) - size)
+        if excess and room > excess:
+            value = head + _write(message, room - excess)
+        return value
+
+    def note_arrival(self, value: bytes) -> None:
+        """Remember by which schema a probe can be read."""
+        if value.startswith(_MAGIC):
+            (self.arrived_id,) = _ID.unpack_from(value, len(_MAGIC))
+
+
 def decode(value: bytes | None) -> ProbeMessage | None:
     """Read a record value, `None` if it is not a probe.
 
     Both formats are always read: after a change of the format the topic
     holds the other one too.
     """
-    if value is None or not value.startswith(AVRO_MAGIC):
+    if value is None or not value.startswith(_MAGIC):
         return ProbeMessage.decode(value)
-    # Loaded by the first record that needs it: most agents never see one.
-    from .avro import decode_avro  # noqa: PLC0415
+    fastavro, schema = _library()
+    try:
+        body: Any = fastavro.schemaless_reader(
+            BytesIO(value[_HEAD_BYTES:]), schema, None
+        )
+    except (EOFError, IndexError, OverflowError, ValueError):
+        return None
+    return ProbeMessage(
+        run=body["run"],
+        flow=body["flow"],
+        partition=body["partition"],
+        sequence=body["sequence"],
+        sent_at=body["sent_at"],
+    )
 
-    return decode_avro(value)
+
+def is_same_schema(text: str) -> bool:
+    """Whether a schema reads a probe as `SCHEMA` does.
+
+    Registries write a schema in their own way: white space, documentation
+    and the order of attributes are of no account.
+    """
+    fastavro, _ = _library()
+    canonical = fastavro.schema.to_parsing_canonical_form
+    try:
+        return bool(
+            canonical(json.loads(text)) == canonical(json.loads(SCHEMA))
+        )
+    except (
+        *(ValueError, KeyError, TypeError),
+        fastavro.schema.SchemaParseException,
+    ):
+        return False
+
+
+def _write(message: ProbeMessage, padding: int) -> bytes:
+    fastavro, schema = _library()
+    out = BytesIO()
+    fastavro.schemaless_writer(
+        out,
+        schema,
+        {
+            "run": message.run,
+            "flow": message.flow,
+            "partition": message.partition,
+            "sequence": message.sequence,
+            "sent_at": message.sent_at,
+            "padding": bytes(padding),
+        },
+    )
+    return out.getvalue()

@@ -1,4 +1,4 @@
-"""Puts probes into the source topic and hears what became of them."""
+"""Sends probes to the source topic, and reports what became of them."""
 
 import logging
 import time
@@ -32,7 +32,7 @@ NEVER_WRITTEN = {
     KafkaError.POLICY_VIOLATION,
 }
 """Errors with which the broker, or the client before it, refused the record.
-After any other one nobody knows whether it was written."""
+After any other one it is unknown whether it was written."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,7 +52,7 @@ class SendResult:
     """Why it was certainly not stored."""
 
     error: str | None = None
-    """Why nobody knows whether it was stored."""
+    """Why it is unknown whether it was stored."""
 
 
 SEND_TIMEOUT_AT_LEAST = timedelta(seconds=10)
@@ -60,15 +60,15 @@ SEND_TIMEOUT_AT_LEAST = timedelta(seconds=10)
 make each of its restarts a row of doubtful sends."""
 
 REPLACE_AFTER = 5.0
-"""Seconds that a dead producer stays in its place: what killed it is seldom
+"""Seconds until a dead producer is replaced: what killed it is seldom
 mended sooner, and each new one connects to every broker."""
 
-LAST_WORDS = 10
-"""Looks for what a dead producer still has to say."""
+LAST_REPORTS = 10
+"""Polls for what a dead producer still has to report."""
 
-LAST_WORDS_POLL = 0.05
+LAST_REPORTS_POLL = 0.05
 """Seconds for each of them: together less than what the receiver takes for
-a pause. All is usually said at the first."""
+a pause. All usually comes with the first."""
 
 FATAL = KafkaError._FATAL  # noqa: SLF001 - how the library names it
 
@@ -77,7 +77,7 @@ SILENT = logging.Logger("mirrorwatch.silent")  # noqa: LOG001 - in no tree
 SILENT.addHandler(logging.NullHandler())
 
 
-Told = tuple[ProbeMessage, KafkaError | None, KafkaMessage]
+DeliveryReport = tuple[ProbeMessage, KafkaError | None, KafkaMessage]
 """A probe, and what the library said of it."""
 
 
@@ -101,7 +101,7 @@ class CanaryProducer:
     properties
         librdkafka properties of the source cluster.
     settings
-        What the canary was told.
+        Settings of the canary.
     on_outcome
         Called for each probe, from within `send`, `poll` and `close`.
     make_producer
@@ -117,8 +117,8 @@ class CanaryProducer:
 
     The library raises a fatal error from within its poll, and may call back
     in that state: what the callback does then can be cut short anywhere. So
-    the callback only puts aside what it is told, and a probe of which a dead
-    producer told nothing is in doubt.
+    the callback only queues the delivery report, and a probe of which a dead
+    producer reported nothing is in doubt.
     """
 
     def __init__(
@@ -148,7 +148,7 @@ class CanaryProducer:
         self._on_outcome = on_outcome
         self._make_producer = make_producer
         self._clock = clock
-        self._told: deque[Told] = deque()
+        self._reports: deque[DeliveryReport] = deque()
         self._waiting: dict[tuple[int, int], ProbeMessage] = {}
         self._fatal: str | None = None
         self._make()
@@ -163,7 +163,7 @@ class CanaryProducer:
             self._make()
 
         def report(error: KafkaError | None, sent: KafkaMessage) -> None:
-            self._told.append((message, error, sent))
+            self._reports.append((message, error, sent))
 
         try:
             self._producer.produce(
@@ -190,13 +190,13 @@ class CanaryProducer:
         """Ask for the topic's partitions now.
 
         The library asks every five minutes, and refuses the others until
-        then. Should this fail, so will the next send, which tells why.
+        then. Should this fail, so will the next send, which says why.
         """
         with suppress(KafkaException):
             self._producer.list_topics(self._settings.topic, ASKING)
 
     def poll(self) -> None:
-        """Hear what became of sends so far. Does not wait."""
+        """Report what became of sends so far. Does not wait."""
         self._serve(lambda: self._producer.poll(0))
 
     def close(self, patience: float) -> None:
@@ -211,35 +211,35 @@ class CanaryProducer:
         self._fatal = None
 
     def _serve(self, work: Callable[[], object]) -> None:
-        """Let the library call back, then tell what it said."""
+        """Let the library call back, then pass on what it reported."""
         try:
             work()
         except (KafkaException, SystemError) as e:
             self._bury_if_fatal(e)
-        self._tell()
+        self._report()
 
     def _bury_if_fatal(self, error: KafkaException | SystemError) -> None:
-        """Hear the last of a dead producer."""
+        """Take the last reports of a dead producer."""
         found = _cause(error)
-        if found is not None and not _is_fatal(found):
+        if found is not None and not (found.fatal() or found.code() == FATAL):
             return
         self._fatal = self._explain(found)
         self._producer.purge()
-        for _ in range(LAST_WORDS):
+        for _ in range(LAST_REPORTS):
             if not self._waiting:
                 break
             try:
-                self._producer.poll(LAST_WORDS_POLL)
+                self._producer.poll(LAST_REPORTS_POLL)
             except (KafkaException, SystemError) as e:
-                # This may tell more than a refusal to take another record.
+                # This may say more than a refusal to take another record.
                 self._fatal = self._explain(_cause(e) or found)
-            self._tell()
+            self._report()
         for message in list(self._waiting.values()):
             self._finish(SendResult(message=message, error=self._fatal))
 
-    def _tell(self) -> None:
-        while self._told:
-            self._finish(self._to_outcome(*self._told.popleft()))
+    def _report(self) -> None:
+        while self._reports:
+            self._finish(self._to_outcome(*self._reports.popleft()))
 
     def _finish(self, outcome: SendResult) -> None:
         if self._waiting.pop(_key(outcome.message), None) is not None:
@@ -252,7 +252,7 @@ class CanaryProducer:
         sent: KafkaMessage,
     ) -> SendResult:
         if error is None:
-            # The library's own stopwatch: exact however late we hear of it.
+            # The library's own stopwatch: exact however late the report is.
             took = timedelta(seconds=sent.latency() or 0.0)
             return SendResult(
                 message=message, source_offset=sent.offset(), took=took
@@ -284,7 +284,3 @@ def _cause(error: KafkaException | SystemError) -> KafkaError | None:
             return found
         raised = raised.__cause__ or raised.__context__
     return None
-
-
-def _is_fatal(error: KafkaError) -> bool:
-    return error.fatal() or bool(error.code() == FATAL)

@@ -1,10 +1,8 @@
-"""What the tick sees of the canary. Never waits for anything."""
+"""The canary's settings, and what the tick sees of it, which never waits."""
 
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from threading import Lock
 
 from ...domain.canary.model import (
     CanarySurvey,
@@ -15,11 +13,15 @@ from ...domain.canary.model import (
 from ...domain.observations import (
     CanaryObservation,
     CanaryPartition,
+    LatencyObservation,
     Loss,
     ProbeArrival,
     Problem,
 )
 from ...domain.report import Flow
+from ...exceptions import SourceError, StateError
+from ...state.history import History
+from ...threads import Latest, Mailbox
 from .encoding import Encoding, Json
 
 __all__ = [
@@ -28,6 +30,7 @@ __all__ = [
     "CanarySource",
     "CanaryState",
     "Headers",
+    "LatencySource",
     "no_headers",
 ]
 
@@ -41,7 +44,7 @@ GAPS_KEPT = 20
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CanarySnapshot:
-    """What the canary knew when it last wrote its books."""
+    """What the canary knew when it last saved its ledgers."""
 
     at: datetime
     partitions: tuple[CanaryPartition, ...]
@@ -50,98 +53,45 @@ class CanarySnapshot:
     blind: bool
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class CanaryState:
-    """Holds what passes between the canary, the surveyor and the tick."""
+    """What passes between the threads of one flow's canary."""
 
-    def __init__(self, losses: Iterable[Loss] = ()) -> None:
-        self._lock = Lock()
-        self._seen: CanarySnapshot | None = None
-        self._surveys: list[CanarySurvey] = []
-        self._survey: CanarySurvey | None = None
-        self._gaps: deque[OffsetGap] = deque(maxlen=GAPS_KEPT)
-        self._arrivals: deque[ProbeArrival] = deque(maxlen=ARRIVALS_KEPT)
-        self._losses = list(losses)
-        self._send_trouble: Problem | None = None
-        self._schema_problems: tuple[Problem, ...] = ()
+    snapshot: Latest[CanarySnapshot | None] = field(
+        default_factory=lambda: Latest(None)
+    )
+    """From the worker, as everything that it saves."""
 
-    def tell(self, survey: CanarySurvey) -> None:
-        """Hand a survey to the canary."""
-        with self._lock:
-            self._surveys.append(survey)
-            self._survey = survey
+    arrivals: Mailbox[ProbeArrival] = field(
+        default_factory=lambda: Mailbox(limit=ARRIVALS_KEPT)
+    )
+    """Live arrivals, from the worker to the tick."""
 
-    def take_surveys(self) -> list[CanarySurvey]:
-        """Take the surveys that came since the last call."""
-        with self._lock:
-            taken, self._surveys = self._surveys, []
-            return taken
+    losses: Mailbox[Loss] = field(default_factory=Mailbox)
+    """Proved losses, from the worker to the tick."""
 
-    def note_gap(self, gap: OffsetGap) -> None:
-        """Ask for a look at source offsets that the canary did not write."""
-        with self._lock:
-            self._gaps.append(gap)
+    gaps: Mailbox[OffsetGap] = field(
+        default_factory=lambda: Mailbox(limit=GAPS_KEPT)
+    )
+    """Source offsets that the canary did not write, for the surveyor."""
 
-    def take_gaps(self) -> list[OffsetGap]:
-        """Take the gaps that came since the last call."""
-        with self._lock:
-            taken = list(self._gaps)
-            self._gaps.clear()
-            return taken
+    send_problem: Latest[Problem | None] = field(
+        default_factory=lambda: Latest(None)
+    )
+    """Why the last send failed, `None` if it did not."""
 
-    def note_send(self, trouble: Problem | None) -> None:
-        """Note why the last send failed, `None` if it did not."""
-        with self._lock:
-            self._send_trouble = trouble
+    surveys: Mailbox[CanarySurvey] = field(default_factory=Mailbox)
+    """From the surveyor to the worker."""
 
-    def note_schemas(self, problems: Iterable[Problem]) -> None:
-        """Note what is wrong with the probe's schema, if anything."""
-        with self._lock:
-            self._schema_problems = tuple(problems)
+    survey: Latest[CanarySurvey | None] = field(
+        default_factory=lambda: Latest(None)
+    )
+    """The last of them."""
 
-    def publish(
-        self,
-        seen: CanarySnapshot,
-        arrivals: Iterable[ProbeArrival],
-        losses: Iterable[Loss],
-    ) -> None:
-        """Let others see what has been written down."""
-        with self._lock:
-            self._seen = seen
-            self._arrivals.extend(arrivals)
-            self._losses.extend(losses)
-
-    def seen(self) -> CanarySnapshot | None:
-        """Return what the canary knows, `None` if it has not begun."""
-        with self._lock:
-            return self._seen
-
-    def survey(self) -> CanarySurvey | None:
-        """Return the last survey."""
-        with self._lock:
-            return self._survey
-
-    def send_trouble(self) -> Problem | None:
-        """Return why the last send failed, `None` if it did not."""
-        with self._lock:
-            return self._send_trouble
-
-    def schema_problems(self) -> tuple[Problem, ...]:
-        """Return what is wrong with the probe's schema."""
-        with self._lock:
-            return self._schema_problems
-
-    def take_arrivals(self) -> tuple[ProbeArrival, ...]:
-        """Take the live arrivals since the last call."""
-        with self._lock:
-            taken = tuple(self._arrivals)
-            self._arrivals.clear()
-            return taken
-
-    def recent_losses(self, since: datetime) -> tuple[Loss, ...]:
-        """Return the losses proved since a time; forget the older ones."""
-        with self._lock:
-            self._losses = [x for x in self._losses if x.proved_at >= since]
-            return tuple(self._losses)
+    schema_problems: Latest[tuple[Problem, ...]] = field(
+        default_factory=lambda: Latest(())
+    )
+    """What is wrong with the probe's schema, from the registrar."""
 
 
 Headers = Callable[[ProbeMessage], list[tuple[str, str | bytes | None]]]
@@ -155,7 +105,7 @@ def no_headers(_message: ProbeMessage) -> list[tuple[str, str | bytes | None]]:
 
 @dataclass(frozen=True, kw_only=True)
 class CanarySettings:
-    """What the canary of one flow is told."""
+    """Settings of the canary of one flow."""
 
     flow: Flow
     """The flow that is watched."""
@@ -209,9 +159,11 @@ class CanarySource:
     Parameters
     ----------
     settings
-        What the canary was told.
-    board
+        Settings of the canary.
+    state
         What the canary and the surveyor left there.
+    losses
+        Those of earlier runs.
     lost_window
         How long losses are reported by name.
     """
@@ -220,28 +172,36 @@ class CanarySource:
         self,
         *,
         settings: CanarySettings,
-        board: CanaryState,
+        state: CanaryState,
+        losses: Iterable[Loss],
         lost_window: timedelta,
     ) -> None:
         self.name = f"canary {settings.flow.name}"
         self._settings = settings
-        self._board = board
+        self._state = state
+        self._losses = list(losses)
         self._lost_window = lost_window
 
     def observe(self, now: datetime) -> Sequence[CanaryObservation]:
-        seen, survey = self._board.seen(), self._board.survey()
+        seen, survey = self._state.snapshot.get(), self._state.survey.get()
         if seen is None:
             return []
         problems = [
-            *self._board.schema_problems(),
+            *self._state.schema_problems.get(),
             *seen.problems,
             *(survey.problems if survey else ()),
         ]
         if survey is None:
             problems.append(Problem.unknown("Clusters have not been read yet"))
-        trouble = self._board.send_trouble()
-        if trouble is not None:
-            problems.append(trouble)
+        send_problem = self._state.send_problem.get()
+        if send_problem is not None:
+            problems.append(send_problem)
+        since = now - self._lost_window
+        self._losses = [
+            loss
+            for loss in (*self._losses, *self._state.losses.take_all())
+            if loss.proved_at >= since
+        ]
         return [
             CanaryObservation(
                 flow=self._settings.flow.name,
@@ -249,9 +209,54 @@ class CanarySource:
                 topic=self._settings.topic,
                 remote_topic=self._settings.remote_topic,
                 partitions=seen.partitions,
-                arrivals=self._board.take_arrivals(),
-                losses=self._board.recent_losses(now - self._lost_window),
+                arrivals=self._state.arrivals.take_all(),
+                losses=tuple(self._losses),
                 problems=tuple(dict.fromkeys(problems)),
                 blind=seen.blind,
+            )
+        ]
+
+
+LATENCY_WINDOW = timedelta(minutes=5)
+"""The stretch that is judged: long enough for a 99th percentile (300 probes a
+partition), short enough for an alarm."""
+
+
+class LatencySource:
+    """Reads the latency of one flow from the history.
+
+    Parameters
+    ----------
+    flow
+        Name of the flow.
+    target
+        Alias of its target.
+    history
+        What was recorded up to the tick before.
+    """
+
+    def __init__(self, flow: str, target: str, history: History) -> None:
+        self.name = f"latency {flow}"
+        self._flow = flow
+        self._target = target
+        self._history = history
+
+    def observe(self, now: datetime) -> Sequence[LatencyObservation]:
+        try:
+            recent = self._history.summary(
+                self._flow, now - LATENCY_WINDOW, now
+            )
+            usual = self._history.usual_p99(self._flow, now)
+        except StateError as e:
+            raise SourceError(
+                str(e), source=self.name, cluster=self._target
+            ) from e
+        return [
+            LatencyObservation(
+                flow=self._flow,
+                at=now,
+                p99=recent.quantile(0.99),
+                usual=usual,
+                measured=recent.delivered + recent.late,
             )
         ]

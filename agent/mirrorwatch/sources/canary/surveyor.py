@@ -19,14 +19,14 @@ from ...domain.mirror_records import Connector
 from ...domain.observations import Problem
 from ...domain.offset_ranges import OffsetRange
 from ...domain.report import Health
-from ...kafka.admin import BestEffortQueries, Brokers, Cluster, Topic
+from ...kafka.admin import BestEffortQueries, Cluster, Topic
 from ...kafka.reader import read_range
 from ..mirror_state import MirrorState
 from .encoding import decode
 from .producer import send_timeout
 from .source import CanarySettings, CanaryState
 
-__all__ = ["CanarySurveyor", "ProbeSettler"]
+__all__ = ["CanarySurveyWorker", "ProbeSettler"]
 
 
 IN_THE_BROKER = timedelta(seconds=30)
@@ -35,8 +35,8 @@ librdkafka's and the broker's own request timeouts are 30 s."""
 
 
 REMEMBERED = timedelta(minutes=10)
-"""How long a probe that came back is told: a circle shows in every probe, so
-after this long without one it has been broken."""
+"""How long a probe that came back is reported: a replication loop shows in
+every probe, so after this long without one it has been broken."""
 
 
 class ProbeSettler:
@@ -49,7 +49,7 @@ class ProbeSettler:
     properties
         librdkafka properties of it.
     settings
-        What the canary was told.
+        Settings of the canary.
     run
         Identity of the state file; other probes are another agent's.
     clock
@@ -70,7 +70,7 @@ class ProbeSettler:
         self._run = run
         self._clock = clock
         self._properties = properties
-        self._circle: tuple[datetime, Problem] | None = None
+        self._loop: tuple[datetime, Problem] | None = None
         self._after = send_timeout(settings.deadline) + IN_THE_BROKER
 
     def settle(
@@ -88,7 +88,14 @@ class ProbeSettler:
         settled: list[SettledProbe] = []
         for doubt in doubts:
             if not doubt.current:
-                settled.append(_settlement(doubt, None, readable=False))
+                settled.append(
+                    SettledProbe(
+                        partition=doubt.partition,
+                        sequence=doubt.sequence,
+                        source_offset=None,
+                        readable=False,
+                    )
+                )
             elif now - doubt.sent_at > self._after:
                 by_partition.setdefault(doubt.partition, []).append(doubt)
         if not by_partition:
@@ -102,9 +109,10 @@ class ProbeSettler:
             start, end = starts[partition], ends[partition]
             found = self._find(partition, max(floor, start), end)
             settled += [
-                _settlement(
-                    doubt,
-                    found.get(doubt.sequence, [None])[0],
+                SettledProbe(
+                    partition=partition,
+                    sequence=doubt.sequence,
+                    source_offset=found.get(doubt.sequence, [None])[0],
                     readable=start <= doubt.floor,
                 )
                 for doubt in waiting
@@ -129,20 +137,18 @@ class ProbeSettler:
             found = self._find(gap.partition, gap.first, gap.last + 1)
             copies = [n for n in found if n <= gap.newest_acked]
             if copies:
-                where = f"[{gap.partition}], offset {found[copies[0]][0]}"
-                self._circle = (now, self._describe_circle(where))
-        if self._circle is None or now - self._circle[0] > REMEMBERED:
+                problem = Problem(
+                    Health.CRITICAL,
+                    "Replication loop: probes returned to "
+                    f"{self._settings.topic} at {self._settings.flow.source} "
+                    f"(last seen in [{gap.partition}], offset "
+                    f"{found[copies[0]][0]}). Two mirrors copy this topic in "
+                    "a loop. Remove it from the topics of one of them",
+                )
+                self._loop = (now, problem)
+        if self._loop is None or now - self._loop[0] > REMEMBERED:
             return []
-        return [self._circle[1]]
-
-    def _describe_circle(self, where: str) -> Problem:
-        return Problem(
-            Health.CRITICAL,
-            f"Replication loop: probes returned to {self._settings.topic} at "
-            f"{self._settings.flow.source} (last seen in {where}). Two "
-            "mirrors copy this topic in a loop. Remove it from the topics "
-            "of one of them",
-        )
+        return [self._loop[1]]
 
     def _find(
         self, partition: int, first: int, end: int
@@ -163,17 +169,6 @@ class ProbeSettler:
         return found
 
 
-def _settlement(
-    doubt: IndeterminateProbe, source_offset: int | None, *, readable: bool
-) -> SettledProbe:
-    return SettledProbe(
-        partition=doubt.partition,
-        sequence=doubt.sequence,
-        source_offset=source_offset,
-        readable=readable,
-    )
-
-
 CREATED_CONFIGS = {
     # A day covers every outage of the agent that leaves anything to settle;
     # at the default interval that is 130 MB before compression.
@@ -186,65 +181,20 @@ OVERHEAD_BYTES = 1024
 """Room for key, headers and batch within a limit on a whole batch."""
 
 
-def create(cluster: Cluster, settings: CanarySettings) -> None:
-    """Create the topic at the source; the mirror makes the other.
-
-    Raises
-    ------
-    SourceError
-        Raised if it cannot be created.
-    """
-    partitions = settings.partitions or CREATED_PARTITIONS
-    cluster.create(settings.topic, partitions, CREATED_CONFIGS)
-
-
-def missing(settings: CanarySettings) -> Problem:
-    """Say that somebody has to create the topic."""
-    return Problem.unknown(
-        f"Canary topic {settings.topic} does not exist at "
-        f"{settings.flow.source}, and canary.create is off. Create it there "
-        "with at least one partition per broker"
-    )
-
-
-def read_size_limit(
-    source: Cluster,
-    target: Cluster,
-    topics: tuple[Topic, Topic],
-    settings: CanarySettings,
-    connectors: Sequence[Connector],
-) -> int:
-    """Return the largest record value that all on the way take, in bytes.
-
-    Raises
-    ------
-    SourceError
-        Raised if a topic's limit cannot be read.
-    """
-    said = [c.max_request_bytes for c in connectors if c.max_request_bytes]
-    request = settings.max_request_bytes or UNKNOWN_REQUEST_BYTES
-    limit = min(
-        source.max_message_bytes(topics[0].name),
-        target.max_message_bytes(topics[1].name),
-        min(said, default=request),
-    )
-    return limit - OVERHEAD_BYTES
-
-
-class CanarySurveyor:
+class CanarySurveyWorker:
     """Surveys the surroundings of one flow's canary.
 
     Parameters
     ----------
     settings
-        What the canary was told.
+        Settings of the canary.
     source, target
         The clusters.
     positions
         What the mirror says of itself.
     settler
         Resolves doubtful sends.
-    board
+    state
         Where surveys go.
     interval
         The tick.
@@ -260,7 +210,7 @@ class CanarySurveyor:
         target: Cluster,
         positions: MirrorState,
         settler: ProbeSettler,
-        board: CanaryState,
+        state: CanaryState,
         interval: timedelta,
         clock: Callable[[], datetime],
     ) -> None:
@@ -271,7 +221,7 @@ class CanarySurveyor:
         self._target = target
         self._positions = positions
         self._settler = settler
-        self._board = board
+        self._state = state
         self._clock = clock
 
     def step(self) -> None:
@@ -289,7 +239,7 @@ class CanarySurveyor:
             leaders = target.leaders
             ends = inquiry.ask(self._target, lambda c: c.ends(remote, leaders))
         source = self._find_source(inquiry)
-        members = [
+        brokers = [
             inquiry.ask(cluster, lambda c: c.brokers())
             for cluster in (self._source, self._target)
         ]
@@ -297,30 +247,43 @@ class CanarySurveyor:
             *map(Problem.unknown, self._positions.problems()),
             *self._judge_filter(connectors),
         ]
-        for cluster, brokers, topic in zip(
+        for cluster, members, topic in zip(
             (self._source, self._target),
-            members,
+            brokers,
             (source, target),
             strict=True,
         ):
-            if brokers is not None and topic is not None:
-                missed = uncovered(brokers.ids, topic.leaders)
-                inquiry.problems += _uncovered(cluster.alias, missed, topic)
+            if members is None or topic is None:
+                continue
+            if missed := uncovered(members.ids, topic.leaders):
+                names = ", ".join(str(broker) for broker in sorted(missed))
+                inquiry.problems.append(
+                    Problem(
+                        Health.WARNING,
+                        f"Broker {names} of {cluster.alias} leads no "
+                        f"partition of {topic.name}, so no probe verifies "
+                        "that it is replicated. Add partitions",
+                    )
+                )
+        source_id, target_id = (
+            None if b is None else b.cluster_id for b in brokers
+        )
         survey = CanarySurvey(
             at=at,
             positions=positions,
             target=_state(target),
             ends=ends or {},
             source=_state(source),
-            source_cluster=_cluster_id(members[0]),
-            target_cluster=_cluster_id(members[1]),
+            source_cluster=source_id,
+            target_cluster=target_id,
             settlements=tuple(self._settle(inquiry, source)),
             ordered=ordered,
             refresh=max((c.refresh for c in connectors), default=None),
             size_limit=self._read_size_limit(inquiry, source, target),
             problems=tuple(inquiry.problems),
         )
-        self._board.tell(survey)
+        self._state.survey.set(survey)
+        self._state.surveys.put(survey)
 
     def close(self) -> None:
         """Do nothing: the clusters' connections end with the process."""
@@ -330,9 +293,21 @@ class CanarySurveyor:
         found = inquiry.find_topic(self._source, name, "WRITE", "READ")
         if found is None and inquiry.reached(self._source):
             if not settings.create:
-                inquiry.problems.append(missing(settings))
+                inquiry.problems.append(
+                    Problem.unknown(
+                        f"Canary topic {name} does not exist at "
+                        f"{settings.flow.source}, and canary.create is off. "
+                        "Create it there with at least one partition per "
+                        "broker"
+                    )
+                )
                 return None
-            inquiry.ask(self._source, lambda c: create(c, settings))
+            # The mirror makes the other one.
+            partitions = settings.partitions or CREATED_PARTITIONS
+            inquiry.ask(
+                self._source,
+                lambda c: c.create(name, partitions, CREATED_CONFIGS),
+            )
         return found
 
     def _read_positions(
@@ -383,7 +358,7 @@ class CanarySurveyor:
     def _settle(
         self, inquiry: BestEffortQueries, source: Topic | None
     ) -> Iterator[SettledProbe]:
-        seen = self._board.seen()
+        seen = self._state.snapshot.get()
         if source is None or seen is None:
             return
         settler = self._settler
@@ -394,7 +369,7 @@ class CanarySurveyor:
                 )
                 or ()
             )
-        gaps = self._board.take_gaps()
+        gaps = self._state.gaps.take_all()
         inquiry.problems += (
             inquiry.ask(self._source, lambda _: settler.look_into(gaps)) or ()
         )
@@ -408,14 +383,22 @@ class CanarySurveyor:
         settings = self._settings
         if settings.sized_bytes is None or source is None or target is None:
             return None
+        said = [
+            c.max_request_bytes
+            for c in self._positions.connectors()
+            if c.max_request_bytes
+        ]
+        request = settings.max_request_bytes or UNKNOWN_REQUEST_BYTES
+        here, there = source.name, target.name
         limit = inquiry.ask(
             self._source,
-            lambda c: read_size_limit(
-                c,
-                self._target,
-                (source, target),
-                settings,
-                self._positions.connectors(),
+            lambda c: (
+                min(
+                    c.max_message_bytes(here),
+                    self._target.max_message_bytes(there),
+                    min(said, default=request),
+                )
+                - OVERHEAD_BYTES
             ),
         )
         if limit is not None and settings.sized_bytes > limit:
@@ -433,23 +416,3 @@ def _state(topic: Topic | None) -> TopicState | None:
     if topic is None:
         return None
     return TopicState(id=topic.id, partitions=frozenset(topic.leaders))
-
-
-def _cluster_id(brokers: Brokers | None) -> str | None:
-    return None if brokers is None else brokers.cluster_id
-
-
-def _uncovered(
-    cluster: str, brokers: frozenset[int], topic: Topic
-) -> list[Problem]:
-    if not brokers:
-        return []
-    names = ", ".join(str(broker) for broker in sorted(brokers))
-    return [
-        Problem(
-            Health.WARNING,
-            f"Broker {names} of {cluster} leads no partition of "
-            f"{topic.name}, so no probe verifies that it is replicated. Add "
-            "partitions",
-        )
-    ]

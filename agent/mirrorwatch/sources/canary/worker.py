@@ -24,14 +24,14 @@ __all__ = ["CanaryWorker"]
 
 
 class LedgerKeeper:
-    """Keeps one flow's books in step with its state file.
+    """Keeps one flow's ledgers in step with its state file.
 
     Parameters
     ----------
     settings
-        What the canary was told.
+        Settings of the canary.
     store
-        Where the books are kept.
+        Where the ledgers are kept.
 
     Notes
     -----
@@ -45,7 +45,7 @@ class LedgerKeeper:
         self._changed: set[int] = set()
         self._arrivals: list[ProbeArrival] = []
         self._losses: list[Loss] = []
-        self.books: CanaryTracker = self.reload()
+        self.tracker: CanaryTracker = self.reload()
 
     @property
     def has_changes(self) -> bool:
@@ -55,12 +55,12 @@ class LedgerKeeper:
     def reload(self) -> CanaryTracker:
         """Go back to what the file says.
 
-        Sends that were under way are in doubt: nobody hears of them any more.
+        Sends that were under way are in doubt: no delivery report will come.
         """
         self._changed.clear()
         self._arrivals, self._losses = [], []
         ledgers = self._store.load()
-        self.books = CanaryTracker(
+        self.tracker = CanaryTracker(
             flow=self._settings.flow,
             identity=self._store.identity,
             ledgers=ledgers,
@@ -68,25 +68,25 @@ class LedgerKeeper:
             partitions=self._settings.partitions,
             accepted=self._settings.cluster_ids,
         )
-        for ledger in self.books.ledgers.values():
+        for ledger in self.tracker.ledgers.values():
             ledger.doubt_unacked()
             self._changed.add(ledger.partition)
-        return self.books
+        return self.tracker
 
     def follow(self, survey: CanarySurvey) -> set[int]:
         """Take over a survey; return the partitions to be read anew."""
         if survey.refresh is not None:
             slow = survey.refresh + self._settings.deadline
-            self.books.warmup = max(self._settings.warmup, slow)
-        unread = self.books.follow(survey)
+            self.tracker.warmup = max(self._settings.warmup, slow)
+        unread = self.tracker.follow(survey)
         # It may touch any of them, and comes but once a tick.
-        self._changed |= self.books.ledgers.keys()
+        self._changed |= self.tracker.ledgers.keys()
         return unread
 
     def make_probe(self, partition: int, now: datetime) -> ProbeMessage:
         """Make the next probe of a partition."""
-        ledger = self.books.ledgers[partition]
-        warming = self.books.is_warming(ledger, now)
+        ledger = self.tracker.ledgers[partition]
+        warming = self.tracker.is_warming(ledger, now)
         self._changed.add(partition)
         return ProbeMessage(
             run=self._store.run,
@@ -96,10 +96,12 @@ class LedgerKeeper:
             sent_at=now,
         )
 
-    def hear(self, outcome: SendResult, now: datetime) -> OffsetGap | None:
+    def note_result(
+        self, outcome: SendResult, now: datetime
+    ) -> OffsetGap | None:
         """Write down what became of a send."""
         message = outcome.message
-        ledger = self.books.ledgers[message.partition]
+        ledger = self.tracker.ledgers[message.partition]
         self._changed.add(message.partition)
         if outcome.source_offset is not None:
             acked_at = message.sent_at + outcome.took
@@ -114,7 +116,7 @@ class LedgerKeeper:
 
     def read(self, event: ReadProbe | PartitionEnd) -> None:
         """Write down what was read at the target."""
-        ledger = self.books.ledgers[event.partition]
+        ledger = self.tracker.ledgers[event.partition]
         if isinstance(event, PartitionEnd):
             if event.offset > ledger.next_offset:
                 ledger.read_to(event.offset)
@@ -140,14 +142,14 @@ class LedgerKeeper:
 
     def skip(self, partition: int, offset: int) -> None:
         """Write down that a partition goes on at another target offset."""
-        self.books.ledgers[partition].skip_target(offset)
+        self.tracker.ledgers[partition].skip_target(offset)
         self._changed.add(partition)
 
     def settle(self, now: datetime, grace: timedelta | None) -> None:
         """Give up what is proved lost."""
-        self._losses += self.books.settle(now, grace)
+        self._losses += self.tracker.settle(now, grace)
         self._changed |= {
-            p for p, ledger in self.books.ledgers.items() if ledger.touched
+            p for p, ledger in self.tracker.ledgers.items() if ledger.touched
         }
 
     def save(
@@ -166,8 +168,8 @@ class LedgerKeeper:
             Raised if the file cannot be written; nothing was.
         """
         if looked_at is not None:
-            self.books.identity.looked_at = looked_at
-        changed = [self.books.ledgers[p] for p in self._changed]
+            self.tracker.identity.looked_at = looked_at
+        changed = [self.tracker.ledgers[p] for p in self._changed]
         self._store.save(changed, self._losses)
         self._changed.clear()
         saved = self._arrivals, self._losses
@@ -198,12 +200,12 @@ class CanaryWorker:
     Parameters
     ----------
     settings
-        What the canary was told.
+        Settings of the canary.
     source, target
         librdkafka properties of the clusters.
     store
-        Where the books are kept.
-    board
+        Where the ledgers are kept.
+    state
         Where other threads see what the canary knows.
     clock
         Gives the time.
@@ -224,15 +226,15 @@ class CanaryWorker:
         source: Mapping[str, str],
         target: Mapping[str, str],
         store: CanaryStore,
-        board: CanaryState,
+        state: CanaryState,
         clock: Callable[[], datetime],
     ) -> None:
         self.name = f"canary {settings.flow.name}"
         self._settings = settings
-        self._board = board
+        self._state = state
         self._clock = clock
         self._keeper = LedgerKeeper(settings, store)
-        self._sender = CanaryProducer(source, settings, self._hear)
+        self._sender = CanaryProducer(source, settings, self._note_result)
         self._receiver = CanaryConsumer(
             target,
             cluster=settings.flow.target,
@@ -263,7 +265,7 @@ class CanaryWorker:
         self._receiver.close()
 
     def _step(self) -> None:
-        for survey in self._board.take_surveys():
+        for survey in self._state.surveys.take_all():
             self._follow(survey)
         now = self._clock()
         if now >= self._send_at:
@@ -296,23 +298,23 @@ class CanaryWorker:
         return min(due, LOOK) if due > 0 else LOOK
 
     def _follow(self, survey: CanarySurvey) -> None:
-        self._mistaken = self._keeper.books.mistaken(survey)
+        self._mistaken = self._keeper.tracker.mistaken(survey)
         self._survey = None if self._mistaken else survey
         if self._mistaken is not None:
             return
-        known = len(self._keeper.books.ledgers)
+        known = len(self._keeper.tracker.ledgers)
         unread = self._keeper.follow(survey)
-        if len(self._keeper.books.ledgers) > known:
+        if len(self._keeper.tracker.ledgers) > known:
             self._sender.learn_partitions()
         if survey.target is None:
             return
-        books = self._keeper.books
-        for partition in survey.target.partitions & books.ledgers.keys():
+        tracker = self._keeper.tracker
+        for partition in survey.target.partitions & tracker.ledgers.keys():
             if partition in unread or partition not in self._reading:
                 self._receiver.read(
                     partition,
-                    books.ledgers[partition].next_offset,
-                    books.identity.looked_at or self._clock(),
+                    tracker.ledgers[partition].next_offset,
+                    tracker.identity.looked_at or self._clock(),
                 )
                 self._reading.add(partition)
 
@@ -326,7 +328,7 @@ class CanaryWorker:
             now + self._settings.interval / 2,
         )
         keeper = self._keeper
-        due = keeper.books.due(self._survey, now)
+        due = keeper.tracker.due(self._survey, now)
         messages = [(keeper.make_probe(p, now), PROBE_BYTES) for p in due]
         sized = self._settings.sized_partition
         size = self._settings.sized_bytes
@@ -341,11 +343,11 @@ class CanaryWorker:
         limit = None if self._survey is None else self._survey.size_limit
         return limit is not None and size <= limit and now >= self._sized_at
 
-    def _hear(self, outcome: SendResult) -> None:
-        self._board.note_send(_to_problem(outcome, self._settings))
-        gap = self._keeper.hear(outcome, self._clock())
+    def _note_result(self, outcome: SendResult) -> None:
+        self._state.send_problem.set(_to_problem(outcome, self._settings))
+        gap = self._keeper.note_result(outcome, self._clock())
         if gap is not None:
-            self._board.note_gap(gap)
+            self._state.gaps.put(gap)
 
     def _save(self, now: datetime) -> None:
         looked = self._receiver.caught_up and bool(self._reading)
@@ -362,18 +364,22 @@ class CanaryWorker:
         problems = [self._mistaken] if self._mistaken else []
         if self._receiver.problem is not None:
             problems.append(Problem.unknown(self._receiver.problem))
-        books = self._keeper.books
-        seen = CanarySnapshot(
-            at=now,
-            partitions=tuple(
-                ledger.snapshot(warming=books.is_warming(ledger, now))
-                for _, ledger in sorted(books.ledgers.items())
-            ),
-            doubts=tuple(books.doubts()),
-            problems=tuple(problems),
-            blind=self._receiver.problem is not None,
+        tracker = self._keeper.tracker
+        self._state.arrivals.put(*arrivals)
+        self._state.losses.put(*losses)
+        # Last: what it counts is there to be taken.
+        self._state.snapshot.set(
+            CanarySnapshot(
+                at=now,
+                partitions=tuple(
+                    ledger.snapshot(warming=tracker.is_warming(ledger, now))
+                    for _, ledger in sorted(tracker.ledgers.items())
+                ),
+                doubts=tuple(tracker.doubts()),
+                problems=tuple(problems),
+                blind=self._receiver.problem is not None,
+            )
         )
-        self._board.publish(seen, arrivals, losses)
 
 
 def _to_problem(

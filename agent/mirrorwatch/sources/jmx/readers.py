@@ -26,7 +26,7 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JmxAddress:
-    """Where the figures of one process are."""
+    """Where the JMX metrics of one process are."""
 
     url: str
     """Its address, without secrets."""
@@ -82,7 +82,7 @@ _REFUSED = {
 
 
 def open_reader(address: JmxAddress) -> httpx.Client:
-    """Return a client for the figures of one process.
+    """Return a client for the JMX metrics of one process.
 
     Raises
     ------
@@ -127,7 +127,7 @@ _ENDINGS = re.compile(r"_(total|info|created|bucket)$")
 Prometheus."""
 
 _STATUS = "kafka_connect_connector_status"
-"""Strimzi's way to export a word: as a label of a figure that is 1."""
+"""Strimzi's way to export a word: as a label of a metric that is 1."""
 
 _JMX_KEYS = {"clientid": "client-id", "client_id": "client-id"}
 """Labels that are called otherwise than the property that they stand for."""
@@ -197,7 +197,7 @@ def parse(text: str, wanted: Sequence[MBeanQuery]) -> list[MBean]:
         wants.setdefault((want.domain, want.type), []).append(want)
     known = {key for want in wanted for key in want.keys}
     found: dict[_Name, tuple[MBeanQuery, dict[str, object]]] = {}
-    # An exporter tells far more than is wanted; only that is parsed.
+    # An exporter gives far more than is wanted; only that is parsed.
     for family in text_string_to_metric_families(_relevant(text, names)):
         for sample in family.samples:
             properties = _properties(sample.labels, known)

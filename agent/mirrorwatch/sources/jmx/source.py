@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from threading import Lock
 
 from ...domain.bottleneck.model import (
     ErrorCounters,
@@ -16,9 +15,10 @@ from ...domain.bottleneck.model import (
 )
 from ...exceptions import SourceUnavailableError, StateError
 from ...state.documents import DocumentStore
+from ...threads import Latest
 from .readers import JmxReader
 
-__all__ = ["JmxSource", "JmxState", "JmxWorker"]
+__all__ = ["JmxReading", "JmxSource", "JmxWorker"]
 
 
 _TOO_MANY = 2
@@ -54,40 +54,6 @@ class JmxReading:
         )
 
 
-class JmxState:
-    """Keeps readings by address; the workers write it, the tick reads it."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._readings: dict[str, JmxReading] = {}
-
-    def put(
-        self,
-        url: str,
-        mbeans: Sequence[MBean],
-        at: datetime,
-        lasts: timedelta,
-    ) -> None:
-        """Keep what a process said."""
-        with self._lock:
-            self._readings[url] = JmxReading(mbeans=mbeans, at=at, lasts=lasts)
-
-    def fail(self, url: str, trouble: str) -> None:
-        """Keep why a process could not be read, beside what it last said."""
-        with self._lock:
-            before = self._readings.get(url, JmxReading())
-            self._readings[url] = replace(
-                before, trouble=trouble, failures=before.failures + 1
-            )
-
-    def get(self, url: str) -> JmxReading:
-        """Return the last of a process."""
-        with self._lock:
-            return self._readings.get(url, JmxReading())
-
-
-_WAITING = "no response yet"
-
 Interpret = Callable[[Mapping[str, Sequence[MBean]]], MirrorMetrics]
 """Takes together what all processes say, by their address."""
 
@@ -99,10 +65,8 @@ class JmxSource:
     ----------
     flow
         Name of the flow.
-    urls
-        Addresses of the mirror's processes.
-    board
-        What they last said.
+    readings
+        What the mirror's processes last said, by address.
     interpret
         Knows the mirror's names.
     store
@@ -113,8 +77,7 @@ class JmxSource:
         self,
         *,
         flow: str,
-        urls: Sequence[str],
-        board: JmxState,
+        readings: Mapping[str, Latest[JmxReading]],
         interpret: Interpret,
         store: DocumentStore[ErrorCounters],
     ) -> None:
@@ -122,14 +85,13 @@ class JmxSource:
         self.up = False
         """Whether all processes lately said how they are."""
         self._flow = flow
-        self._urls = tuple(urls)
-        self._board = board
+        self._readings = readings
         self._interpret = interpret
         self._store = store
-        self._books = store.load()
+        self._counters = store.load()
 
     def observe(self, now: datetime) -> Sequence[MirrorObservation]:
-        readings = {url: self._board.get(url) for url in self._urls}
+        readings = {url: found.get() for url, found in self._readings.items()}
         fresh = {
             url: reading
             for url, reading in readings.items()
@@ -149,37 +111,37 @@ class JmxSource:
                 unread=tuple(
                     UnreachableProcess(
                         url=url,
-                        reason=reading.trouble or f"{url}: {_why(reading)}",
+                        reason=reading.trouble
+                        or (
+                            f"{url}: no response yet"
+                            if reading.at is None
+                            else f"{url}: no response since "
+                            f"{reading.at:%H:%M:%S} UTC. Check whether the "
+                            "process hangs"
+                        ),
                         since=reading.at,
                     )
                     for url, reading in readings.items()
                     if url not in fresh
                 ),
-                counted=self._books.counted,
-                last_lost=self._books.last_lost,
-                lately=self._books.lately,
+                counted=self._counters.counted,
+                last_lost=self._counters.last_lost,
+                lately=self._counters.lately,
             )
         ]
 
     def _count(self, metrics: MirrorMetrics, now: datetime) -> None:
-        books = self._books.count(metrics.errors, metrics.last_error, now)
-        if books == self._books:
+        counters = self._counters.count(
+            metrics.errors, metrics.last_error, now
+        )
+        if counters == self._counters:
             return
-        self._books = books
+        self._counters = counters
         try:
-            self._store.save(books)
+            self._store.save(counters)
         except StateError:
-            # The pipeline tells of it; the next change writes all of it.
+            # The pipeline reports it; the next change writes all of it.
             return
-
-
-def _why(reading: JmxReading) -> str:
-    if reading.at is None:
-        return _WAITING
-    return (
-        f"no response since {reading.at:%H:%M:%S} UTC. Check whether the "
-        "process hangs"
-    )
 
 
 _SHARE = 9
@@ -207,7 +169,7 @@ class JmxWorker:
         Reads it.
     wanted
         What is read.
-    board
+    reading
         Where that is left.
     interval
         How often it is read, unless that takes long.
@@ -225,7 +187,7 @@ class JmxWorker:
         url: str,
         reader: JmxReader,
         wanted: Sequence[MBeanQuery],
-        board: JmxState,
+        reading: Latest[JmxReading],
         interval: timedelta,
         timeout: timedelta,
         clock: Callable[[], datetime],
@@ -233,10 +195,9 @@ class JmxWorker:
     ) -> None:
         self.name = f"jmx {url}"
         self.interval = interval
-        self._url = url
         self._reader = reader
         self._wanted = wanted
-        self._board = board
+        self._reading = reading
         self._shortest = interval
         self._timeout = timeout
         self._clock = clock
@@ -248,18 +209,21 @@ class JmxWorker:
         try:
             mbeans = self._reader.read(self._wanted)
         except SourceUnavailableError as e:
-            self._board.fail(self._url, str(e))
+            before = self._reading.get()
+            self._reading.set(
+                replace(before, trouble=str(e), failures=before.failures + 1)
+            )
             # However long it took before: what hangs must soon be known to.
             self.interval = self._shortest
             raise
-        # Figures are as old as the beginning of their reading.
+        # Metrics are as old as the beginning of their reading.
         took = self._clock() - begin
         cost = timedelta(seconds=self._busy() - idle)
         # The lesser of two: the first one only warms Java up.
         usual, self._cost = min(self._cost, cost), cost
         self.interval = max(self._shortest, took * _SHARE, usual * _BUSY_SHARE)
         lasts = (self.interval + took) * _MISSED + self._timeout
-        self._board.put(self._url, mbeans, begin, lasts)
+        self._reading.set(JmxReading(mbeans=mbeans, at=begin, lasts=lasts))
 
     def close(self) -> None:
         self._reader.close()
