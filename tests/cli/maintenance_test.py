@@ -118,8 +118,8 @@ def test_a_running_agent_takes_it_up_and_tells_what_changed(
     assert message["kind"] == "maintenance"
     (changed,) = message["flows"]
     assert changed["before"]["health"] == "unknown"
-    assert "Maintenance began, notices are held" in events
-    assert "Maintenance is over" in events
+    assert "Maintenance started, notifications are silenced" in events
+    assert "Maintenance has ended" in events
     report = run(file, "maintenance", "--report")
     assert report.stdout.startswith(f"{FLOW}: unknown -> unknown, after")
     assert (
@@ -165,7 +165,7 @@ def test_where_no_agent_has_run_nothing_is_announced(
     arguments = ("maintenance", "--for", "2h", "--reason", REASON)
     result = run(written(tmp_path, config), *arguments)
     assert result.exit_code == 1
-    assert "no agent has run with this configuration" in result.output
+    assert "mirrorwatch has not run with this configuration" in result.output
 
 
 def test_a_test_message_reaches_every_receiver(

@@ -201,9 +201,7 @@ class WebhookReceiver:
         text = f"{self.name} answered {status}: {self._hide(words)}"
         if answer.has_redirect_location:
             # Where to is not shown: it may hold a secret as well.
-            text += (
-                " (it leads elsewhere, which is not followed: mend its url)"
-            )
+            text += " (a redirect, which is not followed: correct its url)"
         if status in REFUSED:
             raise SinkRejectedError(text, sink=self._sink)
         asked = _retry_after(answer)
@@ -343,7 +341,7 @@ class NoticeDelivery:
             except SinkRejectedError as e:
                 self.up, self.refused = False, self.refused + 1
                 self._logger.warning(
-                    "Notice refused for good",
+                    "Notification rejected",
                     notice=message.id,
                     **e.to_logging_context(),
                 )
