@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from tests.bench.structure import find_rules_broken
+
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "agent" / "mirrorwatch"
 
@@ -42,7 +44,7 @@ LEAVES."""
 UNRULED = {"factory", "cli"}
 """Parts that may import everything."""
 
-LEAVES = {"exceptions", "clock", "bundled_files", "secrets"}
+LEAVES = {"exceptions", "clock", "bundled_files", "secrets", "threads"}
 """Parts that everything but the domain may import."""
 
 BESIDE = ("alerting", "dashboards", "lab", "promotion")
@@ -54,6 +56,66 @@ CLOCKS |= {"perf_counter", "time_ns", "monotonic_ns"}
 
 IMPURE = {"time", "threading", "socket", "os", "subprocess", "asyncio"}
 """Modules of the standard library that reach out of the process."""
+
+SHORT = {
+    "wiring/registrar.py": "its libraries take 9 MB, for Avro probes only",
+    "mirrorwatch_dashboards/files.py": "tests write dashboards by it",
+    "mirrorwatch_audit/connector.py": "a command of its own, for images",
+}
+"""Modules below 80 lines that only one sibling uses, and why they stand by
+themselves; by the end of their path."""
+
+SEAMS = {
+    "ports.Mirror": "the second one is tests/examples/new_mirror_test.py",
+    "ports.MirrorJmx": "the second one is tests/examples/new_mirror_test.py",
+    "sources.connect.ConnectDecoder": "a mirror that does not run on Connect "
+    "has none of it",
+    "audit.offsets.MirrorFacts": "tests plan audits without a mirror",
+    "sinks.queue.Outlet": "tests have one that fails",
+    "sources.audit.worker.Trigger": "APScheduler has them",
+    "sources.connect.TaskRestarts": "tests restart no task",
+    "store.nights.Runs": "tests keep runs in memory",
+    "tools.Freezer": "tests plan without clusters",
+    "tools.Planner": "tests plan without clusters",
+    "link.LinkEnd": "a class of asyncio's, which only has that name",
+}
+"""Protocols that fewer than two classes of the product implement, and why
+they are there; by the end of their name."""
+
+CIRCLES = {
+    " <-> ".join(
+        f"mirrorwatch.sources.canary.{module}"
+        for module in ("avro", "encoding", "source")
+    )
+}
+"""Modules that import each other, to be parted: Avro's libraries are loaded
+by the first probe that needs them, inside a function."""
+
+ROLES = {"__init__", "model", "tracker", "check", "metrics"}
+"""Modules of a subject in the domain."""
+
+BESIDE_ROLES = {
+    "audit/facts": "what is read of both clusters to plan an audit",
+    "audit/flow_result": "the model of results, which the check and the API "
+    "read",
+    "audit/nightly": "when the next audit is due",
+    "audit/plan": "the document that goes to the job",
+    "audit/ranges": "which offsets are compared",
+    "audit/result": "the document that the job writes",
+    "audit/window": "the stretch of time that one audit compares",
+    "lag/retention": "a check of its own, on the facts of lag",
+    "notices/maintenance": "the report when maintenance is over",
+    "notices/notifier": "the state machine of notices, which judge nothing",
+    "notices/policy": "what alarms when, in every output",
+    "notices/text": "a notice in words and as JSON",
+    "parity/configs": "a check of its own: two checks compare two sides",
+    "parity/topics": "a check of its own: two checks compare two sides",
+    "position/moves": "which moves of a position are resets",
+    "skips/matching": "pairs of syncs and what lies between them",
+    "skips/partition": "the tracker of one partition",
+    "skips/settle": "reads ranges that counts do not explain",
+}
+"""Other modules of subjects, and what they are for."""
 
 EVERYTHING = {file.stem for file in PACKAGE.iterdir()}
 """What a part without rules may import."""
@@ -161,6 +223,57 @@ def test_the_agent_never_imports_pyspark() -> None:
     assert [f for f in _files() if "pyspark" in _packages(f)] == []
 
 
+@cache
+def _broken(rule: str) -> dict[str, str]:
+    """Return what breaks a rule of the structure: what by its name."""
+    lines = _rules()[rule]
+    return {name: line for line in lines for name in [line.split(": ")[0]]}
+
+
+@cache
+def _rules() -> dict[str, tuple[str, ...]]:
+    return find_rules_broken(ROOT)
+
+
+def test_names_of_public_classes_are_unique() -> None:
+    twice = _broken("public class names that are not unique")
+    assert twice == {}
+
+
+def test_a_short_module_with_one_user_has_a_reason() -> None:
+    short = _broken("short modules with a single sibling")
+    assert [
+        line
+        for name, line in short.items()
+        if not name.partition(" ")[0].endswith(tuple(SHORT))
+    ] == []
+
+
+def test_a_protocol_has_two_implementations_or_a_reason() -> None:
+    few = _broken("protocols with fewer than two implementations")
+    assert [
+        line
+        for name, line in few.items()
+        if not name.endswith(tuple(f".{seam}" for seam in SEAMS))
+    ] == []
+
+
+def test_no_modules_import_each_other() -> None:
+    assert _broken("circles of imports").keys() <= CIRCLES
+
+
+def test_the_modules_of_a_subject_have_the_names_of_roles() -> None:
+    subjects = [
+        f for f in _files(PACKAGE / "domain") if f.parent.name != "domain"
+    ]
+    others = {
+        f"{file.parent.name}/{file.stem}"
+        for file in subjects
+        if file.stem not in ROLES
+    }
+    assert others == BESIDE_ROLES.keys()
+
+
 def test_only_the_daemon_catches_every_exception_and_once() -> None:
     found = [
         _name(file)
@@ -183,3 +296,57 @@ def test_every_module_says_what_it_offers() -> None:
         and "__all__" not in _source(file)
     ]
     assert silent == []
+
+
+def test_each_default_stands_once() -> None:
+    """What a check has a default for, its configuration takes from there."""
+    said = {
+        (owner.removesuffix("Limits"), name): default
+        for file in _files(PACKAGE / "domain")
+        for owner, name, default in _defaults(file)
+        if owner.endswith("Limits")
+    }
+    again = [
+        f"{_name(file)}: {owner}.{name}"
+        for file in _files(PACKAGE / "config")
+        for owner, name, default in _defaults(file)
+        if said.get((owner.removesuffix("Config"), name)) == default
+        # Whether there is a canary at all is no limit.
+        and name != "enabled"
+    ]
+    assert again == []
+
+
+def test_limits_are_the_domains_own() -> None:
+    elsewhere = [
+        f"{_name(file)}: {owner.name}"
+        for file in _files()
+        if not _name(file).startswith("domain/")
+        for owner in _classes(file)
+        if owner.name.endswith("Limits")
+    ]
+    assert elsewhere == []
+
+
+def _classes(file: Path) -> Iterator[ast.ClassDef]:
+    for node in ast.walk(_tree(file)):
+        if isinstance(node, ast.ClassDef):
+            yield node
+
+
+def _defaults(file: Path) -> Iterator[tuple[str, str, str]]:
+    """Yield class, field and default of each field that has one."""
+    for owner in _classes(file):
+        for field in owner.body:
+            if not isinstance(field, ast.AnnAssign) or field.value is None:
+                continue
+            default: ast.expr | None = field.value
+            if isinstance(default, ast.Call) and ast.unparse(default.func) in {
+                "Field",
+                "field",
+            }:
+                named = {k.arg: k.value for k in default.keywords}
+                default = (*default.args, named.get("default"))[0]
+            if default is not None:
+                name = ast.unparse(field.target)
+                yield owner.name, name, ast.unparse(default)

@@ -279,6 +279,9 @@ def _sentences(file: Path) -> Iterator[str]:
                 skipped.add(id(docstring))
             case ast.arg(annotation=annotation):
                 skipped.add(id(annotation))
+            case ast.keyword(arg="metadata", value=metadata):
+                # Titles of limits are in docs/configuration.md.
+                skipped |= {id(part) for part in ast.walk(metadata)}
             case ast.JoinedStr(values=pieces):
                 skipped |= {id(piece) for piece in pieces}
                 yield from _longest(pieces)

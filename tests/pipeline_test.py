@@ -7,8 +7,7 @@ import structlog
 from structlog.testing import capture_logs
 
 from mirrorwatch.domain.checks import CHECKS
-from mirrorwatch.domain.observations import Observation
-from mirrorwatch.domain.report import Health, MaintenanceWindow
+from mirrorwatch.domain.report import Health, MaintenanceWindow, Observation
 from mirrorwatch.exceptions import (
     SinkError,
     SourceUnavailableError,

@@ -21,7 +21,7 @@ from .state.audits import local_path
 from .state.documents import VerdictStore
 from .state.history import History
 from .state.maintenance import MaintenanceStore
-from .state.notices import Outbox
+from .state.queue import Outbox
 from .web.app import create_app
 from .web.board import LatestReport
 from .web.runbook import Runbook
@@ -29,7 +29,6 @@ from .web.server import Server
 from .wiring import (
     WiredParts,
     WiringContext,
-    to_limits,
     wire_audit,
     wire_flows,
     wire_notify,
@@ -147,8 +146,7 @@ def build_agent(
         pipeline=Pipeline(
             flows=[flow.flow for flow in config.flows],
             limits={
-                flow.name: to_limits(flow, config.audit)
-                for flow in config.flows
+                flow.name: config.to_limits(flow) for flow in config.flows
             },
             sources=wired.sources,
             sinks=sinks,

@@ -17,7 +17,7 @@ from influxdb_client.rest import ApiException
 from urllib3.exceptions import HTTPError
 
 from .config import InfluxDBConfig
-from .config.types import format_duration
+from .config.base import format_duration
 from .domain.catalogue import CATALOGUE
 from .exceptions import SinkError
 from .sinks.influxdb import open_client, to_sink_error

@@ -6,8 +6,13 @@ from datetime import datetime, timedelta
 from structlog.typing import FilteringBoundLogger
 
 from .domain.checks import FlowLimits, judge
-from .domain.observations import Observation
-from .domain.report import Flow, MaintenanceWindow, Verdict, keep_since
+from .domain.report import (
+    Flow,
+    MaintenanceWindow,
+    Observation,
+    Verdict,
+    keep_since,
+)
 from .exceptions import SinkError, SourceError, StateError
 from .ports import AgentState, Report, Sink, Source
 from .state.documents import VerdictStore

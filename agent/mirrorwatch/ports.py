@@ -8,60 +8,11 @@ from typing import Literal, Protocol
 
 from .domain.bottleneck.model import MBean, MBeanQuery, MirrorMetrics
 from .domain.mirror_records import MirrorFact
-from .domain.observations import Observation
-from .domain.report import Flow, Health, MaintenanceWindow, Verdict, worst
+from .domain.report import AgentState, Observation, Report
 from .domain.topics import Naming, Selection
 
 __all__ = ["AgentState", "InternalTopic", "Mirror", "MirrorJmx"]
 __all__ += ["MirrorSettings", "Report", "Sink", "Source", "Worker"]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class AgentState:
-    """How the agent itself is doing."""
-
-    sources_up: Mapping[str, bool] = field(default_factory=dict)
-    """By name: whether the source's last fact is fresh."""
-
-    sinks_up: Mapping[str, bool] = field(default_factory=dict)
-    """By name: whether the sink took the report before this one."""
-
-    spooled_points: Mapping[str, int] = field(default_factory=dict)
-    """By sink that keeps a backlog: points that wait to be written."""
-
-    lost_points: Mapping[str, int] = field(default_factory=dict)
-    """By sink: points given up so far."""
-
-    last_tick: timedelta | None = None
-    """How long the tick before this one took; `None` on the first."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Report:
-    """Everything learned in one tick. The only thing sinks ever see."""
-
-    at: datetime
-    """When the tick started (UTC)."""
-
-    flows: tuple[Flow, ...]
-    """Every configured flow."""
-
-    observations: tuple[Observation, ...]
-    """What was seen."""
-
-    verdicts: tuple[Verdict, ...]
-    """What it means: one for each flow and check."""
-
-    agent: AgentState = field(default_factory=AgentState)
-    """How the agent itself is doing."""
-
-    maintenance: tuple[MaintenanceWindow, ...] = ()
-    """Windows in force: notices of these flows are held, verdicts go on."""
-
-    def health_of(self, flow: str) -> Health:
-        """Return a flow's health: its worst check, unknown if it has none."""
-        judged = [v for v in self.verdicts if v.flow == flow]
-        return worst(judged) if judged else Health.UNKNOWN
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

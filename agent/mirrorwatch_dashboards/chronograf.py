@@ -10,19 +10,21 @@ from pydantic.alias_generators import to_camel
 
 from mirrorwatch.domain.report import Health
 
-from . import influxql, layout
-from .colours import COLOURS
-from .layout import PanelPlace
+from . import influxql
 from .panels import (
+    COLOURS,
+    COLUMNS,
     FRESH,
     Age,
     Board,
     Panel,
+    PanelPosition,
     Picture,
     Quantile,
     Reading,
     Unit,
     Variable,
+    arrange,
 )
 from .promql import QUANTILE_WINDOW
 
@@ -227,7 +229,7 @@ LINES = {"#31c0f6": 0, "#a500a5": 1, "#ff7e27": 2}
 
 
 def render_cells(
-    panel: Panel, board: Board, at: PanelPlace
+    panel: Panel, board: Board, at: PanelPosition
 ) -> Iterator[ChronografCell]:
     """Yield the cells of a panel, without ids.
 
@@ -287,7 +289,7 @@ def _queries(
 
 def _cell(
     panel: Panel,
-    at: PanelPlace,
+    at: PanelPosition,
     kind: Literal["bar", "line", "line-stepplot", "single-stat", "table"],
     queries: tuple[ChronografQuery, ...],
 ) -> ChronografCell:
@@ -376,7 +378,7 @@ PAGE = "http://127.0.0.1:8080"
 
 
 def render(number: int, board: Board) -> Dashboard:
-    """Return a dashboard; `number` is its place among ours."""
+    """Return a dashboard; `number` is its index among ours."""
     return Dashboard(
         id=str(FIRST_ID + number),
         name=board.title,
@@ -394,7 +396,7 @@ def _cells(board: Board) -> Iterator[ChronografCell]:
         # InfluxQL cannot reckon with the present moment.
         if not any(isinstance(q.reading, Age) for q in panel.queries)
     ]
-    for panel, at in layout.arrange(panels, cell=CELL):
+    for panel, at in arrange(panels, cell=CELL):
         for cell in render_cells(panel, board, at):
             yield cell.model_copy(
                 update={"i": next(numbers), "y": cell.y + NOTE_HEIGHT}
@@ -407,7 +409,7 @@ def _note(board: Board, number: str) -> ChronografCell:
         i=number,
         x=0,
         y=0,
-        w=layout.COLUMNS // CELL,
+        w=COLUMNS // CELL,
         h=NOTE_HEIGHT,
         name="",
         type="note",

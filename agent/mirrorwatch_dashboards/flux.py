@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from mirrorwatch.domain.catalogue import Metric
+from mirrorwatch.domain.metrics import Metric
 
 from .panels import (
     Age,

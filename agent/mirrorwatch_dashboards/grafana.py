@@ -50,9 +50,9 @@ from grafana_foundation_sdk.models.dashboard import Panel as Drawn
 
 from mirrorwatch.domain.report import Health
 
-from . import flux, influxql, layout, promql
-from .colours import COLOURS
+from . import flux, influxql, promql
 from .panels import (
+    COLOURS,
     FRESH,
     Board,
     Increase,
@@ -62,6 +62,7 @@ from .panels import (
     Query,
     Unit,
     Variable,
+    arrange,
 )
 from .promql import QUANTILE_WINDOW
 
@@ -409,7 +410,7 @@ TYPES = {
 
 
 def render_panel(panel: Panel, board: Board, store: DataSource) -> Drawn:
-    """Return a panel, without its place."""
+    """Return a panel, without its position."""
     return Drawn(
         type_val=TYPES[panel.picture],
         title=panel.title,
@@ -557,7 +558,7 @@ def render(board: Board, store: DataSource) -> Dashboard:
 
 
 def _panels(board: Board, store: DataSource) -> Iterator[Drawn]:
-    for number, (panel, at) in enumerate(layout.arrange(board.panels), 1):
+    for number, (panel, at) in enumerate(arrange(board.panels), 1):
         drawn = render_panel(panel, board, store)
         drawn.id_val = number
         drawn.grid_pos = GridPos(x=at.x, y=at.y, w=at.width, h=at.height)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from mirrorwatch.domain.catalogue import Metric
+from mirrorwatch.domain.metrics import Metric
 
 from .panels import (
     Age,
@@ -65,7 +65,7 @@ def over_time(
     match reading:
         case Gauge():
             each = f'{reading.over}("{metric.field}")'
-            if reading.over is reading.across or _told_apart(reading):
+            if reading.over is reading.across or _has_own_lines(reading):
                 return f'SELECT {each} AS "{name}" {source} {tail}'
             function = reading.across
         case Increase():
@@ -98,7 +98,7 @@ def now(
     source = f"FROM {dialect.measurement(metric.measurement)} WHERE {where}"
     each = f'last("{metric.field}")'
     match reading:
-        case Gauge() if _told_apart(reading):
+        case Gauge() if _has_own_lines(reading):
             return f'SELECT {each} AS "{name}" {source} {_group(by)}'.rstrip()
         case Gauge():
             function, inner = reading.across, _group(metric.labels)
@@ -132,7 +132,7 @@ def table(queries: Sequence[Query], board: Board, dialect: Dialect) -> str:
     for query in queries:
         reading = query.reading
         same = reading.metric.measurement == first.metric.measurement
-        if not (same and reading.by == first.by and _told_apart(reading)):
+        if not (same and reading.by == first.by and _has_own_lines(reading)):
             msg = f"{reading.metric.name} does not fit into this table"
             raise ValueError(msg)
     columns = ", ".join(
@@ -154,7 +154,7 @@ def choices(
     return f"{text} WHERE {held}" if held else text
 
 
-def _told_apart(reading: Reading) -> bool:
+def _has_own_lines(reading: Reading) -> bool:
     """Tell whether every series is a line of its own."""
     return set(reading.metric.labels) == {*reading.by, *reading.where}
 

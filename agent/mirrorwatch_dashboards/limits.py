@@ -2,8 +2,10 @@
 
 from datetime import timedelta
 
-from mirrorwatch.config.canary import CanaryConfig
-from mirrorwatch.config.limits import LimitsConfig
+from mirrorwatch.domain.bottleneck.check import BottleneckLimits
+from mirrorwatch.domain.canary.check import CanaryLimits
+from mirrorwatch.domain.lag.retention import RetentionLimits
+from mirrorwatch.domain.latency import LatencyLimits
 
 from .panels import Limits
 
@@ -23,8 +25,8 @@ __all__ = [
 ]
 
 
-_LIMITS = LimitsConfig()
-_MIRROR = _LIMITS.bottleneck
+_LATENCY, _RETENTION = LatencyLimits(), RetentionLimits()
+_MIRROR = BottleneckLimits()
 
 
 def _seconds(duration: timedelta) -> float:
@@ -40,18 +42,18 @@ SOME = Limits(warning=1)
 NONE = Limits(critical=1, below=True)
 """None is critical: it should be there."""
 
-OVERDUE = Limits(critical=_seconds(CanaryConfig().deadline))
+OVERDUE = Limits(critical=_seconds(CanaryLimits().deadline))
 """The canary's deadline."""
 
 LATENCY = Limits(
-    warning=_seconds(_LIMITS.latency.warning),
-    critical=_seconds(_LIMITS.latency.critical),
+    warning=_seconds(_LATENCY.warning),
+    critical=_seconds(_LATENCY.critical),
 )
 """The check also asks for a multiple of what is usual."""
 
 RETENTION = Limits(
-    warning=_seconds(_LIMITS.retention.warning),
-    critical=_seconds(_LIMITS.retention.critical),
+    warning=_seconds(_RETENTION.warning),
+    critical=_seconds(_RETENTION.critical),
     below=True,
 )
 """The check also asks for a share of the retention."""

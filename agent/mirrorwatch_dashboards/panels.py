@@ -1,15 +1,25 @@
-"""What a dashboard is, whatever draws it."""
+"""What a dashboard is, whatever renders it: panels, variables, layout."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import Enum, StrEnum, auto
+from math import ceil
 
-from mirrorwatch.domain.catalogue import Metric, MetricType
+from mirrorwatch.domain.bottleneck import metrics as mirror
+from mirrorwatch.domain.bottleneck.model import ClassMetrics
+from mirrorwatch.domain.lag import metrics as lag
+from mirrorwatch.domain.metrics import Metric, MetricType
 from mirrorwatch.domain.report import Health
+from mirrorwatch.domain.samples import HEALTH
 
 __all__ = [
+    "CLASS",
+    "COLOURS",
+    "COLUMNS",
+    "FLOW",
     "FRESH",
+    "TOPIC",
     "Age",
     "Board",
     "Function",
@@ -17,13 +27,29 @@ __all__ = [
     "Increase",
     "Limits",
     "Panel",
+    "PanelPosition",
     "Picture",
     "Quantile",
     "Query",
     "Reading",
     "Unit",
     "Variable",
+    "arrange",
 ]
+
+
+COLOURS = {
+    Health.OFF: "#8e8e8e",
+    Health.OK: "#299c46",
+    Health.UNKNOWN: "#8f3bb8",
+    Health.WARNING: "#ff9830",
+    Health.CRITICAL: "#e02f44",
+}
+"""Grey, green, violet, orange, red: distinct in light and dark. Unknown is
+never green."""
+
+COLUMNS = 24
+"""Of a row, as in Grafana."""
 
 
 class Function(StrEnum):
@@ -69,12 +95,12 @@ class Gauge(_Reading):
     of them: what lasted for one tick is seen in a picture of a month."""
 
     across: Function = Function.MAX
-    """What stands for the series that are not told apart."""
+    """What stands for the series that are not distinguished."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Increase(_Reading):
-    """By how much counters grew, all that are not told apart together."""
+    """By how much counters grew, all that are not distinguished, together."""
 
     @classmethod
     def types(cls) -> tuple[MetricType, ...]:
@@ -83,7 +109,7 @@ class Increase(_Reading):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Quantile(_Reading):
-    """A quantile of durations, over all that are not told apart.
+    """A quantile of durations, over all that are not distinguished.
 
     Notes
     -----
@@ -229,16 +255,27 @@ class Panel:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Variable:
-    """What a reader chooses at the top."""
+    """A selection at the top of a dashboard."""
 
     label: str
-    """Label that is held to the choice."""
+    """Label that is filtered by it."""
 
     source: Metric
-    """Metric whose values of the label can be chosen from."""
+    """Metric whose values of the label are the options."""
 
     all: bool = True
-    """Whether all of them can be looked at together, as at first."""
+    """Whether all of them can be selected together, as by default."""
+
+
+FLOW = Variable(label="flow", source=HEALTH)
+
+TOPIC = Variable(label="topic", source=lag.LAG_RECORDS, all=False)
+"""A panel of a thousand lines cannot be read, so not all of them."""
+
+CLASS = Variable(
+    label="class",
+    source=mirror.GAUGES[ClassMetrics]["records_per_second"],
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -259,3 +296,35 @@ class Board:
     def chosen(self, metric: Metric) -> tuple[Variable, ...]:
         """Return the variables that apply to a metric."""
         return tuple(v for v in self.variables if v.label in metric.labels)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PanelPosition:
+    """Position and size of one panel, in cells of the grid."""
+
+    x: int
+    y: int
+    width: int
+    height: int
+
+
+def arrange(
+    panels: Sequence[Panel], *, cell: int = 1
+) -> Iterator[tuple[Panel, PanelPosition]]:
+    """Yield panels with their positions: rows from left to right.
+
+    Parameters
+    ----------
+    panels
+        In reading order.
+    cell
+        Size of one cell of the grid, in columns and rows.
+    """
+    x = y = tallest = 0
+    for panel in panels:
+        width, height = panel.width // cell, ceil(panel.height / cell)
+        if x + width > COLUMNS // cell:
+            x, y, tallest = 0, y + tallest, 0
+        yield panel, PanelPosition(x=x, y=y, width=width, height=height)
+        x += width
+        tallest = max(tallest, height)

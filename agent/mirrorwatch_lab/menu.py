@@ -1,16 +1,24 @@
-"""The faults that can be asked for by name, from another terminal."""
+"""The faults that can be injected by name, from another terminal."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 from mirrorwatch.exceptions import LabError
 
-from . import injections
-from .faults import MARK
-from .injections import Undo
+from . import faults
 from .lab import Lab
+from .link import Link
+from .process import Part
 
-__all__ = ["FAULTS", "Fault", "inject"]
+__all__ = ["FAULTS", "Fault", "Undo", "inject"]
+
+
+Undo = Callable[[], None]
+"""Ends a fault."""
+
+
+_Apply = Callable[..., Undo | None]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -18,16 +26,20 @@ class Fault:
     """A fault with a name."""
 
     usage: str
-    """Its arguments, as a person types them."""
+    """Its arguments, as typed."""
 
     summary: str
     """What it does."""
 
-    apply: Callable[..., Undo | None]
-    """Does it, to a lab, with the arguments; returns what takes it back."""
+    apply: _Apply
+    """Injects it into a lab, with the arguments; returns what ends it."""
 
-    can_undo: bool = False
-    """Whether it can be taken back."""
+    can_undo: bool
+    """Whether it can be ended."""
+
+
+FAULTS: dict[str, Fault] = {}
+"""Every fault that has a name, by that name."""
 
 
 def inject(
@@ -48,12 +60,12 @@ def inject(
     arguments
         Its arguments, as typed.
     to_be_undone
-        Whether it shall be taken back later.
+        Whether it shall be ended later.
 
     Returns
     -------
     callable or None
-        What takes the fault back, where that can be.
+        What ends the fault, where that is possible.
 
     Raises
     ------
@@ -68,95 +80,160 @@ def inject(
     if not least <= len(arguments) <= len(wanted):
         raise LabError(f"Usage: {name} {fault.usage}".rstrip())
     if to_be_undone and not fault.can_undo:
-        raise LabError(f"What {name} does cannot be taken back")
+        raise LabError(f"{name} cannot be undone")
     try:
         return fault.apply(lab, *arguments)
     except ValueError as e:
         raise LabError(f"Usage: {name} {fault.usage} ({e})") from e
 
 
-FAULTS: Mapping[str, Fault] = {
-    "freeze": Fault(
-        usage="PART",
-        summary="Stop the clock of source, target or mirror",
-        apply=injections.freeze,
-        can_undo=True,
-    ),
-    "thaw": Fault(usage="PART", summary="End a freeze", apply=injections.thaw),
-    "kill": Fault(
-        usage="PART",
-        summary="Crash a part (kill -9)",
-        apply=injections.kill,
-        can_undo=True,
-    ),
-    "stop": Fault(
-        usage="PART",
-        summary="Shut a part down",
-        apply=injections.stop,
-        can_undo=True,
-    ),
-    "start": Fault(
-        usage="PART", summary="Start a part again", apply=injections.start
-    ),
-    "cut": Fault(
-        usage="LINK",
-        summary="Cut the line to the source for mirror or agent",
-        apply=injections.cut,
-        can_undo=True,
-    ),
-    "stall": Fault(
-        usage="LINK",
-        summary="Let nothing through on a line that stays open",
-        apply=injections.stall,
-        can_undo=True,
-    ),
-    "slow": Fault(
-        usage="LINK RTT_MILLISECONDS [BYTES_PER_SECOND]",
-        summary="Make a line long, and narrow",
-        apply=injections.slow,
-        can_undo=True,
-    ),
-    "restore": Fault(
-        usage="LINK",
-        summary="Make a line perfect again",
-        apply=injections.restore,
-    ),
-    "drop-marked": Fault(
-        usage="",
-        summary=f"Start the mirror again so that it drops what has a header "
-        f"{MARK}",
-        apply=injections.drop_marked,
-        can_undo=True,
-    ),
-    "delete-records": Fault(
-        usage="TOPIC PARTITION BEFORE_OFFSET",
-        summary="Delete records of the source",
-        apply=injections.delete_records,
-    ),
-    "expire": Fault(
-        usage="TOPIC",
-        summary="Let all records of a topic of the source expire",
-        apply=injections.expire,
-    ),
-    "delete-topic": Fault(
-        usage="TOPIC",
-        summary="Delete a topic of the source",
-        apply=injections.delete_topic,
-    ),
-    "recreate-topic": Fault(
-        usage="TOPIC PARTITIONS",
-        summary="Delete a topic of the source and make it again",
-        apply=injections.recreate_topic,
-    ),
-    "grow": Fault(
-        usage="TOPIC PARTITIONS",
-        summary="Add partitions to a topic of the source",
-        apply=injections.grow,
-    ),
-    "configure": Fault(
-        usage="SIDE TOPIC KEY VALUE",
-        summary="Change a topic's configuration at source or target",
-        apply=injections.configure,
-    ),
-}
-"""Every fault that has a name, by that name."""
+def _fault(
+    usage: str, summary: str, *, can_undo: bool = False
+) -> Callable[[_Apply], _Apply]:
+    """Add a function to the menu, under its own name."""
+
+    def register(function: _Apply) -> _Apply:
+        FAULTS[function.__name__.strip("_").replace("_", "-")] = Fault(
+            usage=usage, summary=summary, apply=function, can_undo=can_undo
+        )
+        return function
+
+    return register
+
+
+@_fault("PART", "Freeze source, target or mirror (SIGSTOP)", can_undo=True)
+def _freeze(lab: Lab, name: str) -> Undo:
+    part = _part(lab, name)
+    part.freeze()
+    return part.thaw
+
+
+@_fault("PART", "End a freeze")
+def _thaw(lab: Lab, name: str) -> None:
+    _part(lab, name).thaw()
+
+
+@_fault("PART", "Crash a part (SIGKILL)", can_undo=True)
+def _kill(lab: Lab, name: str) -> Undo:
+    part = _part(lab, name)
+    part.kill()
+    return part.start
+
+
+@_fault("PART", "Shut a part down", can_undo=True)
+def _stop(lab: Lab, name: str) -> Undo:
+    part = _part(lab, name)
+    part.stop()
+    return part.start
+
+
+@_fault("PART", "Start a part again")
+def _start(lab: Lab, name: str) -> None:
+    _part(lab, name).start()
+
+
+@_fault(
+    "LINK", "Cut the link to the source, of mirror or agent", can_undo=True
+)
+def _cut(lab: Lab, user: str) -> Undo:
+    link = _link(lab, user)
+    link.cut()
+    return link.restore
+
+
+@_fault("LINK", "Let nothing through on a link that stays open", can_undo=True)
+def _stall(lab: Lab, user: str) -> Undo:
+    link = _link(lab, user)
+    link.stall()
+    return link.restore
+
+
+@_fault(
+    "LINK RTT_MILLISECONDS [BYTES_PER_SECOND]",
+    "Add latency to a link, and limit its bandwidth",
+    can_undo=True,
+)
+def _slow(
+    lab: Lab, user: str, milliseconds: str, bytes_per_second: str = ""
+) -> Undo:
+    link = _link(lab, user)
+    link.shape(
+        timedelta(milliseconds=float(milliseconds)),
+        int(bytes_per_second) if bytes_per_second else None,
+    )
+    return link.shape
+
+
+@_fault("LINK", "Undo all that was done to a link")
+def _restore(lab: Lab, user: str) -> None:
+    link = _link(lab, user)
+    link.restore()
+    link.shape()
+
+
+@_fault(
+    "",
+    f"Restart the mirror so that it drops records with the header "
+    f"{faults.MARK}",
+    can_undo=True,
+)
+def _drop_marked(lab: Lab) -> Undo:
+    lab.mirror.stop()
+    lab.mirror.start(faults.drop_marked())
+
+    def undo() -> None:
+        lab.mirror.stop()
+        lab.mirror.start()
+
+    return undo
+
+
+@_fault("TOPIC PARTITION BEFORE_OFFSET", "Delete records at the source")
+def _delete_records(lab: Lab, topic: str, partition: str, before: str) -> None:
+    lab.delete_records(topic, {int(partition): int(before)})
+
+
+@_fault("TOPIC", "Expire all records of a topic at the source")
+def _expire(lab: Lab, topic: str) -> None:
+    faults.expire(lab.source.topics, topic)
+
+
+@_fault("TOPIC", "Delete a topic at the source")
+def _delete_topic(lab: Lab, topic: str) -> None:
+    lab.source.topics.delete(topic)
+
+
+@_fault("TOPIC PARTITIONS", "Delete and recreate a topic at the source")
+def _recreate_topic(lab: Lab, topic: str, partitions: str) -> None:
+    faults.recreate_topic(lab.source.topics, topic, int(partitions))
+
+
+@_fault("TOPIC PARTITIONS", "Add partitions to a topic at the source")
+def _grow(lab: Lab, topic: str, partitions: str) -> None:
+    lab.grow(topic, int(partitions))
+
+
+@_fault("SIDE TOPIC KEY VALUE", "Change a topic's config at source or target")
+def _configure(lab: Lab, side: str, topic: str, key: str, value: str) -> None:
+    sites = {"source": lab.source, "target": lab.target}
+    if side not in sites:
+        raise LabError(f"No side {side}; there are {', '.join(sites)}")
+    sites[side].topics.set_configs(topic, {key: value})
+
+
+def _part(lab: Lab, name: str) -> Part:
+    parts: dict[str, Part] = {
+        "source": lab.source,
+        "target": lab.target,
+        **lab.parts,
+    }
+    if name not in parts:
+        raise LabError(f"No part {name}; there are {', '.join(parts)}")
+    return parts[name]
+
+
+def _link(lab: Lab, user: str) -> Link:
+    links = {"mirror": lab.link_mirror, "agent": lab.link_agent}
+    if user not in links:
+        raise LabError(f"No link of {user}; there are {', '.join(links)}")
+    return links[user]

@@ -47,7 +47,7 @@ class Audits:
     folder
         Folder of all runs.
     progress
-        Is told what is being done.
+        Shows what is being done.
 
     Raises
     ------
@@ -183,6 +183,6 @@ def opened(
             progress = Terminal(session, console)
         yield Audits(config, session, out or config.audit_out, progress)
     finally:
-        # If it has died, whoever waited for its answer was told so.
+        # If it has died, whoever waited for its answer got the error.
         with suppress(Py4JError, ConnectionError):
             session.stop()

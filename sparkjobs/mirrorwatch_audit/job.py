@@ -1,11 +1,21 @@
-"""One run after the other: freeze, read, compare, look again, keep."""
+"""Runs one after the other: freeze, read, compare, look again, keep."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import date
+from itertools import count
+from typing import Protocol
 
 from pyspark.sql import DataFrame
 
-from mirrorwatch.domain.audit.plan import AuditedEnds, Plan, Request, Side
+from mirrorwatch.domain.audit.plan import (
+    AuditedEnds,
+    Plan,
+    Request,
+    Side,
+    ends_after,
+)
 from mirrorwatch.domain.audit.result import FinishedAudit
 from mirrorwatch.exceptions import AuditError
 
@@ -13,11 +23,124 @@ from .compare.audit import digest_side, judge
 from .report.report import report_page
 from .session import translated
 from .store.carry import usable_carry
-from .store.nights import Nights
 from .store.store import FrozenRun, RunStore
 from .tools import Tools
 
-__all__ = ["AuditJob"]
+__all__ = ["AuditJob", "Nights", "Runs"]
+
+
+_NIGHT = re.compile(r"nightly-(\d{4}-\d{2}-\d{2})")
+
+
+class Runs(Protocol):
+    """What is kept of runs: `RunStore`, or a list where tests chain nights
+    without Spark.
+    """
+
+    def plan(self, run: str) -> FrozenRun | None:
+        """Return what a run compares; `None` if it never began."""
+        ...
+
+    def is_finished(self, run: str) -> bool:
+        """Tell whether a run came to its end."""
+        ...
+
+    def last_night(self) -> FrozenRun | None:
+        """Return the finished nightly run with the newest ranges."""
+        ...
+
+
+class Nights:
+    """Chains nightly runs: each goes on from the end of the one before.
+
+    Parameters
+    ----------
+    store
+        Keeps runs.
+    freeze
+        Freezes ranges.
+    today
+        Name of a night that is not named.
+
+    Notes
+    -----
+    Once frozen, a night keeps its ranges: run again after a kill or for
+    another look, it compares the same records. So no record is audited by two
+    nights, and none is left out. Only runs that came to their end move the
+    ends.
+    """
+
+    def __init__(
+        self,
+        store: Runs,
+        freeze: Callable[[Request, AuditedEnds], Plan],
+        today: date,
+    ) -> None:
+        self._store = store
+        self._freeze = freeze
+        self._today = today
+
+    def runs(self, request: Request) -> Iterator[FrozenRun]:
+        """Return what a night compares, piece by piece.
+
+        Each piece must be finished before the next one is asked for.
+
+        Raises
+        ------
+        AuditError
+            Raised if the night is past and was never run: what it would have
+            compared belongs to a later one.
+        """
+        night = request.night or self._today
+        for piece in count(1):
+            asked = replace(request, night=night, piece=piece)
+            run = self._kept(asked) or self._new(asked)
+            if run is None:
+                return
+            yield run
+            if not run.plan.more:
+                return
+
+    def _kept(self, asked: Request) -> FrozenRun | None:
+        """Return what the run began with, if no later run took its records."""
+        name = asked.run_id(self._today)
+        kept = self._store.plan(name)
+        if kept is None or self._store.is_finished(name):
+            return kept
+        last = self._store.last_night()
+        return kept if last is None or last.plan.at < kept.plan.at else None
+
+    def _new(self, asked: Request) -> FrozenRun | None:
+        name = asked.run_id(self._today)
+        last = self._store.last_night()
+        if last is None:
+            plan = self._freeze(asked, AuditedEnds())
+            return FrozenRun(plan=replace(plan, id=name), before=AuditedEnds())
+        if self._is_past(asked, last):
+            if asked.piece > 1:
+                return None
+            raise AuditError(
+                f"{name} was never finished, or is not kept any more, and "
+                f"{last.plan.id} went on without it: its records belong to "
+                "later runs. For another look at them use --from and --to"
+            )
+        before = ends_after(last.plan, last.before)
+        plan = self._freeze(asked, before)
+        return FrozenRun(
+            plan=replace(plan, id=name),
+            before=before,
+            carried_from=last.plan.id,
+        )
+
+    def _is_past(self, asked: Request, last: FrozenRun) -> bool:
+        if self._store.plan(asked.run_id(self._today)) is not None:
+            return True
+        found = _NIGHT.match(last.plan.id)
+        return (
+            asked.night is not None
+            and found is not None
+            and asked.night < date.fromisoformat(found[1])
+        )
 
 
 class AuditJob:
@@ -62,7 +185,7 @@ class AuditJob:
             yield FrozenRun(plan=plan, before=AuditedEnds())
             return
         today = tools.clock().astimezone(tools.settings.timezone).date()
-        nights = Nights(self._store, tools.planner, today).runs(request)
+        nights = Nights(self._store, tools.planner.freeze, today).runs(request)
         while True:
             with tools.progress.stage("Freezing the ranges"):
                 run = next(nights, None)

@@ -62,7 +62,7 @@ def make_session(
     Parameters
     ----------
     master
-        Spark's master, or `None` for what ``spark-submit`` was told.
+        Spark's master, or `None` for that of ``spark-submit``.
     memory
         Memory of the driver, which does all of the work of a local master,
         and of each executor of a cluster, as Java writes it.
@@ -125,7 +125,7 @@ _CAUSE = re.compile(
     r"(?:[\w$]+\.)+(?P<kind>[\w$]+)(?:: (?P<words>.*))?$",
     re.MULTILINE,
 )
-"""A line of Java that says what it comes from; the last one is the root."""
+"""A line of Java that names the cause; the last one is the root."""
 
 
 @contextmanager
@@ -163,6 +163,6 @@ def _reason(error: Exception) -> str:
     if causes:
         root = causes[-1]
         kind, words = root["kind"], root["words"]
-        # The innermost cause may have no words; its name says something.
+        # The innermost cause may have no message; its name helps.
         return f"{words or 'no reason given'} ({kind})"[:LONGEST]
     return text.strip().partition("\n")[0][:LONGEST] or type(error).__name__

@@ -101,7 +101,7 @@ class Split:
         if asked != digested[1].request:
             raise AuditError(
                 f"{source} and {target} are not of the same window, flow and "
-                "topics: make them anew with the same options on both sides"
+                "topics: make them again with the same options on both sides"
             )
         with tools.progress.stage("Freezing the ranges"):
             plan = tools.planner.freeze(asked, AuditedEnds())

@@ -25,7 +25,7 @@ from mirrorwatch.domain.audit.plan import (
 from .digest.records import Read
 
 __all__ = [
-    "Freezer",
+    "Planner",
     "Progress",
     "Quiet",
     "Settings",
@@ -40,7 +40,7 @@ _LOOK_SECONDS = 0.5
 
 
 class Progress(Protocol):
-    """Is told what an audit does."""
+    """Shows what an audit does."""
 
     def stage(self, doing: str) -> AbstractContextManager[None]:
         """Show what is being done, for as long as it takes."""
@@ -91,7 +91,7 @@ class Terminal:
                     if (info := self._tracker.getStageInfo(stage)) is not None
                 ]
             except (Py4JError, ConnectionError):
-                # Whoever waits for the result is told what happened.
+                # Whoever waits for the result gets the error.
                 return
             done = sum(info.numCompletedTasks for info in tasks)
             total = sum(info.numTasks for info in tasks)
@@ -99,8 +99,11 @@ class Terminal:
             status.update(doing + share)
 
 
-class Freezer(Protocol):
-    """Freezes what is compared."""
+class Planner(Protocol):
+    """Freezes what is compared, and finds what expired meanwhile.
+
+    `SitePlanner` asks the clusters; the planner of the tests needs none.
+    """
 
     def freeze(self, request: Request, before: AuditedEnds) -> Plan:
         """Return what one run compares.
@@ -111,10 +114,6 @@ class Freezer(Protocol):
             Raised if a cluster cannot be asked.
         """
         ...
-
-
-class Planner(Freezer, Protocol):
-    """Freezes what is compared, and tells what went meanwhile."""
 
     def freeze_side(
         self, request: Request, side: Side, *, read_committed: bool
@@ -177,7 +176,7 @@ class Settings:
     """How records are compared."""
 
     bucket: timedelta
-    """Length of time that one checksum stands for."""
+    """Length of time of one checksum."""
 
     timezone: tzinfo
     """Where nights are named."""
@@ -200,7 +199,7 @@ class Tools:
     """How records are compared."""
 
     progress: Progress
-    """Is told what is being done."""
+    """Shows what is being done."""
 
     clock: Callable[[], datetime]
     """Gives the time."""

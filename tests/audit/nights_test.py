@@ -14,7 +14,7 @@ from mirrorwatch.domain.audit.plan import (
 )
 from mirrorwatch.exceptions import AuditError
 from mirrorwatch.state.audits import from_versioned, to_versioned
-from mirrorwatch_audit.store.nights import Nights
+from mirrorwatch_audit.job import Nights
 from mirrorwatch_audit.store.store import FrozenRun
 from tests.support.audit import FROZEN_AT, a_pair, a_plan
 
@@ -86,7 +86,7 @@ class Site:
     def run(
         self, night: date | None = None, *, killed_at: int | None = None
     ) -> list[FrozenRun]:
-        nights = Nights(self.kept, self.log, self.log.today)
+        nights = Nights(self.kept, self.log.freeze, self.log.today)
         done = []
         for n, run in enumerate(nights.runs(Request(night=night)), 1):
             self.kept.plans[run.plan.id] = run

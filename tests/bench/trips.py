@@ -72,7 +72,9 @@ TRIPS = (
             Leg("Canary.step|CanaryWorker.step"),
             Leg("Pipeline.tick"),
             Leg("CanarySource.observe"),
-            Leg("figures.canary.figures|canary.metrics.figures"),
+            Leg(
+                "figures.canary.figures|canary.metrics.figures|canary.metrics.samples"
+            ),
             Leg("IsolatedSink.publish|QueuedSink.publish"),
             Leg("IsolatedSink.step|QueuedSink.step"),
         ),

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from mirrorwatch.cli import main
 from mirrorwatch.config import Config
 from mirrorwatch.config.display import hidden_values, to_display
-from mirrorwatch.config.references import ReferenceFailedError, resolve
+from mirrorwatch.config.loading import ReferenceFailedError, resolve
 from mirrorwatch.exceptions import ConfigError
 
 SECRET = "hunter2"  # noqa: S105
@@ -78,6 +78,29 @@ def test_what_came_from_a_reference_is_never_shown(referenced: Path) -> None:
         assert SECRET not in str(part)
         assert SECRET not in json.dumps(to_display(part))
     assert "a:1" in repr(config)
+
+
+def test_a_limit_from_a_reference_hides_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("FLUSHES", "7.25")
+    limits = {"lag": {"stuck_flushes": "${env:FLUSHES}"}}
+    config = Config.from_mapping(
+        {
+            "clusters": {
+                alias: {"kafka": {"bootstrap.servers": alias}}
+                for alias in "ab"
+            },
+            "flows": [{"source": "a", "target": "b", "limits": limits}],
+        }
+    )
+    (flow,) = config.flows
+    assert flow.limits.lag.stuck_flushes == 7.25
+    assert to_display(flow)["limits"]["lag"] == {
+        "stuck_flushes": "**********",
+        "begin_refreshes": 2,
+    }
+    assert "7.25" not in repr(config)
 
 
 @pytest.mark.parametrize("options", [[], ["--json"]])

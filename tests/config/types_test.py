@@ -8,12 +8,8 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from mirrorwatch.config import Config
-from mirrorwatch.config.types import (
-    Duration,
-    format_duration,
-    parse_duration,
-    to_trigger,
-)
+from mirrorwatch.config.audit import to_trigger
+from mirrorwatch.config.base import Duration, format_duration, parse_duration
 from mirrorwatch.exceptions import ConfigError
 
 ADAPTER = TypeAdapter(Duration)

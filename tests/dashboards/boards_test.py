@@ -18,19 +18,21 @@ from mirrorwatch.domain.catalogue import CATALOGUE
 from mirrorwatch.domain.checks import CHECKS
 from mirrorwatch.domain.lag import metrics as lag
 from mirrorwatch.domain.report import Health
+from mirrorwatch_dashboards.__main__ import files, write
 from mirrorwatch_dashboards.boards import BOARDS
-from mirrorwatch_dashboards.colours import COLOURS
-from mirrorwatch_dashboards.files import files, write
-from mirrorwatch_dashboards.layout import COLUMNS, PanelPlace, arrange
 from mirrorwatch_dashboards.panels import (
+    COLOURS,
+    COLUMNS,
     Board,
     Gauge,
     Increase,
     Limits,
     Panel,
+    PanelPosition,
     Picture,
     Quantile,
     Unit,
+    arrange,
 )
 
 PANELS = [
@@ -52,8 +54,10 @@ def test_every_metric_is_asked_for_and_no_other() -> None:
 
 @pytest.mark.parametrize("panel", PANELS)
 def test_a_panel_says_what_it_shows(panel: Panel) -> None:
-    # A question, or a quantity with its unit; often both.
-    assert re.search(r"\?$|\(.+\)$", panel.title)
+    # A noun, with its unit on every axis and column.
+    assert not re.search("[?!.]", panel.title)
+    if panel.picture in {Picture.LINES, Picture.BARS, Picture.TABLE}:
+        assert re.search(r"\(.+\)$", panel.title)
     assert panel.description.endswith(".")
     if panel.unit is Unit.SECONDS:
         assert panel.title.endswith("(s)") or "s)" in panel.title
@@ -92,7 +96,7 @@ def test_no_two_panels_overlap_and_none_is_outside(board: Board) -> None:
 
 @pytest.mark.parametrize("board", BOARDS, ids=lambda board: str(board.name))
 def test_rows_are_full_and_of_one_height(board: Board) -> None:
-    rows: dict[int, list[PanelPlace]] = {}
+    rows: dict[int, list[PanelPosition]] = {}
     for _, place in arrange(board.panels):
         rows.setdefault(place.y, []).append(place)
     for places in rows.values():
@@ -155,7 +159,7 @@ def test_that_nothing_was_counted_is_not_green() -> None:
         assert (Health.OK in shown) is (panel not in counted), panel.title
 
 
-def _overlap(one: PanelPlace, other: PanelPlace) -> bool:
+def _overlap(one: PanelPosition, other: PanelPosition) -> bool:
     return (
         one.x < other.x + other.width
         and other.x < one.x + one.width

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 
 from mirrorwatch.domain.canary import metrics as canary
-from mirrorwatch.domain.catalogue import CATALOGUE, Metric, MetricType
+from mirrorwatch.domain.catalogue import CATALOGUE
+from mirrorwatch.domain.metrics import Metric, MetricType
 from mirrorwatch.domain.observations import CanaryPartition, Histogram
 from mirrorwatch.domain.report import Flow, Health
 from mirrorwatch.domain.samples import (

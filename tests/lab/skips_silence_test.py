@@ -6,8 +6,9 @@ import pytest
 from confluent_kafka import Producer
 
 from mirrorwatch.clock import utc_now
+from mirrorwatch.domain.offset_ranges import OffsetRange
 from mirrorwatch.domain.report import Health
-from mirrorwatch.domain.skips.model import OffsetRange, SkipCounters
+from mirrorwatch.domain.skips.model import SkipCounters
 from mirrorwatch.kafka.reader import RangeReader
 from mirrorwatch_lab import CANARY_TOPIC, TARGET, Lab, LabSettings
 from mirrorwatch_lab.faults import exactly_once, only_committed

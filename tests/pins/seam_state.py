@@ -6,20 +6,21 @@ from pathlib import Path
 from typing import Any
 
 from mirrorwatch.domain.bottleneck.model import ErrorCounters
+from mirrorwatch.domain.notices.model import NoticeMessage, NotificationState
 from mirrorwatch.domain.tasks.model import Restarts
-from mirrorwatch.sinks.queue import Spool
 from mirrorwatch.sources.audit.worker import AuditAttempts, FlowAudits
 from mirrorwatch.state import Database
 from mirrorwatch.state.canary import CanaryStore
+from mirrorwatch.state.codec import from_json
 from mirrorwatch.state.documents import (
     DocumentStore,
-    StandingStore,
+    FirstSeenStore,
     VerdictStore,
 )
 from mirrorwatch.state.history import History
 from mirrorwatch.state.maintenance import MaintenanceStore
-from mirrorwatch.state.notices import NoticeStore, Outbox
-from mirrorwatch.state.position import ResetStore
+from mirrorwatch.state.position import PositionStore
+from mirrorwatch.state.queue import DurableQueue, Outbox
 from mirrorwatch.state.skips import SkipsStore
 
 from .neutral import in_order
@@ -74,7 +75,7 @@ def _everything(database: Database) -> Json:
             area: {
                 condition: since.isoformat()
                 for condition, since in sorted(
-                    StandingStore(database, FLOW, area).load().items()
+                    FirstSeenStore(database, FLOW, area).load().items()
                 )
             }
             for area in ("topics", "configs")
@@ -165,7 +166,7 @@ def _skips(database: Database) -> Json:
 
 
 def _position(database: Database) -> Json:
-    books = ResetStore(database, FLOW).load()
+    books = PositionStore(database, FLOW).load()
     return {
         "pins": in_order([*pin, id_] for pin, id_ in books.pins.items()),
         "positions": in_order(
@@ -201,7 +202,7 @@ def _history(database: Database, newest: datetime) -> list[Json]:
 
 
 def _points(database: Database) -> Json:
-    spool = Spool(database, "influxdb", limit_bytes=ALL)
+    spool = DurableQueue(database, "influxdb")
     found = spool.oldest(ALL)
     assert found is not None
     lines = found[1].body.decode().splitlines()
@@ -215,12 +216,16 @@ def _points(database: Database) -> Json:
 
 def _notices(database: Database) -> Json:
     outbox = Outbox(database, RECEIVERS)
-    told = NoticeStore(database, outbox).load()
+    told = DocumentStore(
+        database, "", "notifications", NotificationState
+    ).load()
     waiting: dict[str, list[Any]] = {name: [] for name in RECEIVERS}
     for receiver, messages in waiting.items():
-        while (next_ := outbox.oldest(receiver)) is not None:
-            messages.append(CODEC.encode(next_[1]))
-            outbox.remove(next_[0])
+        queue = outbox.queues[receiver]
+        while (next_ := queue.oldest(1)) is not None:
+            message = from_json(NoticeMessage, next_[1].body)
+            messages.append(CODEC.encode(message))
+            queue.remove(next_[0])
     return {"told": CODEC.encode(told), "waiting": waiting}
 
 

@@ -6,9 +6,11 @@ here alone.
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from mirrorwatch.domain.cluster_view import FlowView
 from mirrorwatch.domain.lag.model import FirstRecord, ReadAt
 from mirrorwatch.domain.lag.tracker import LagTracker
 from mirrorwatch.domain.position.model import PositionState
@@ -112,7 +114,6 @@ class Trackers:
         known = self._views[event["survey"]]
         empty = self._lag.empty_until()
         news = PositionInputs(
-            syncs=to_syncs(known["syncs"]),
             homes=known["homes"],
             empty_until=empty,
             from_end=any(
@@ -120,12 +121,12 @@ class Trackers:
             ),
             problems=known["problems"],
         )
-        seen = self._position.take(to_view(known["view"]), news)
+        seen = self._position.take(_to_view(known), news)
         return {"empty_until": from_empty(empty), "seen": CODEC.encode(seen)}
 
     def _follow(self, event: Json) -> Any:
         known = self._views[event["survey"]]
-        self._skips.follow(to_view(known["view"]), to_syncs(known["syncs"]))
+        self._skips.follow(_to_view(known))
         return from_followed(self._skips)
 
     def _answer(self, event: Json) -> Any:
@@ -167,6 +168,11 @@ class Trackers:
         return next((i for i in wanted if i.place == place), None)
 
 
+def _to_view(known: Json) -> FlowView:
+    """Read a survey, with the syncs that came with it."""
+    return replace(to_view(known["view"]), new_syncs=to_syncs(known["syncs"]))
+
+
 def from_wanted(wanted: Iterable[ReadAt]) -> list[Any]:
     """Write where records are to be read."""
     return [[*w.place, w.position, w.end] for w in wanted]
@@ -202,7 +208,7 @@ def from_followed(books: SkipTracker) -> Json:
     """Write what is known of skips after a survey."""
     found = {t: CODEC.encode(tally) for t, tally in books.tallies.items()}
     return {
-        "partitions": len(books.ends),
+        "partitions": len(books.surveyed),
         "blind": books.blind,
         "tallies": dict(sorted(found.items())),
         "positions": from_empty(books.positions()),

@@ -28,15 +28,14 @@ from mirrorwatch.domain.mirror_records import (
 from mirrorwatch.domain.observations import (
     CanaryObservation,
     LatencyObservation,
-    Observation,
 )
 from mirrorwatch.domain.offset_ranges import RangeSet
 from mirrorwatch.domain.parity.configs import ConfigsObservation
 from mirrorwatch.domain.parity.topics import TopicsObservation
 from mirrorwatch.domain.position.model import PositionObservation
-from mirrorwatch.domain.report import Health
-from mirrorwatch.domain.skips.matching import RangeContent
+from mirrorwatch.domain.report import Health, Observation
 from mirrorwatch.domain.skips.model import SkipsObservation
+from mirrorwatch.domain.skips.settle import RangeContent
 from mirrorwatch.domain.tasks.model import TasksObservation
 
 from .neutral import Codec, in_order

@@ -17,10 +17,11 @@ from mirrorwatch.sinks.influxdb import (
     InfluxDbAccess,
     InfluxDbOutlet,
     password_access,
+    to_batch,
     to_points,
     token_access,
 )
-from mirrorwatch.sinks.queue import Batch
+from mirrorwatch.state.queue import Batch
 from tests.support.builders import NOON, a_canary, a_report, an_arrival
 from tests.support.full_report import a_full_report
 from tests.support.http import Answer, answering, certified
@@ -249,6 +250,6 @@ def test_a_server_without_users_is_asked_without_credentials() -> None:
 
 
 def test_a_batch_counts_its_points() -> None:
-    batch = InfluxDbOutlet(at("http://influxdb")).encode(a_full_report())
+    batch = to_batch(a_full_report())
     points = to_points(a_full_report())
     assert batch.points == len(batch.body.splitlines()) == len(points)

@@ -16,7 +16,7 @@ from influxdb_client.client.influxdb_client import InfluxDBClient
 from mirrorwatch.cli.root import main
 from mirrorwatch.clock import utc_now
 from mirrorwatch.sinks.influxdb import InfluxDbOutlet
-from mirrorwatch.sinks.queue import Batch
+from mirrorwatch.state.queue import Batch
 from tests.support.http import HTTP
 from tests.support.influx import (
     TOKEN,

@@ -12,11 +12,11 @@ import structlog
 from structlog.testing import capture_logs
 
 from mirrorwatch.exceptions import SinkError, SinkRejectedError
-from mirrorwatch.sinks.influxdb import InfluxDbOutlet
+from mirrorwatch.sinks.influxdb import InfluxDbOutlet, to_batch
 from mirrorwatch.sinks.prometheus import PrometheusSink
-from mirrorwatch.sinks.queue import Batch, PointQueue, Spool
 from mirrorwatch.sinks.queued import Backoff, QueuedSink, split_and_retry
 from mirrorwatch.state import Database
+from mirrorwatch.state.queue import Batch, DeliveryQueue, DurableQueue
 from tests.support.builders import NOON, a_report
 from tests.support.full_report import a_full_report
 from tests.support.influx import InfluxServer
@@ -48,7 +48,7 @@ def test_influxdb_and_prometheus_hold_the_same_figures(
     prometheus = PrometheusSink()
     prometheus.publish(report)
     outlet = InfluxDbOutlet(influx.access())
-    outlet.send(outlet.encode(report), PATIENCE)
+    outlet.send(to_batch(report), PATIENCE)
 
     scraped = prometheus_series(prometheus.exposition()[0].decode())
     written = influx_series(influx.select_all(), report.at)
@@ -59,7 +59,7 @@ def test_influxdb_and_prometheus_hold_the_same_figures(
 
 def test_sending_a_batch_twice_changes_nothing(influx: InfluxServer) -> None:
     outlet = InfluxDbOutlet(influx.access())
-    batch = outlet.encode(a_full_report())
+    batch = to_batch(a_full_report())
     outlet.send(batch, PATIENCE)
     once = influx.select_all()
     outlet.send(batch, PATIENCE)
@@ -70,10 +70,11 @@ def test_nothing_is_lost_when_the_server_is_killed_and_comes_back(
     influx: InfluxServer,
 ) -> None:
     prometheus = PrometheusSink()
-    spool = Spool(Database(None), "influxdb", limit_bytes=10**6)
+    durable = DurableQueue(Database(None), "influxdb", most_bytes=10**6)
     sink = QueuedSink(
         InfluxDbOutlet(influx.access()),
-        backlog=PointQueue(spool),
+        encode=to_batch,
+        queue=DeliveryQueue(durable),
         backoff=Backoff(jitter=lambda: 0.0),
         logger=structlog.get_logger(),
     )
@@ -129,7 +130,7 @@ def test_a_wrong_secret_says_what_to_mend_and_is_not_shown(
     access = influx.access(secret=secret)
     outlet = InfluxDbOutlet(access)
     with pytest.raises(SinkError, match="answered 401 ") as caught:
-        outlet.send(outlet.encode(a_report()), PATIENCE)
+        outlet.send(to_batch(a_report()), PATIENCE)
     assert f"mend {access.login_keys}" in str(caught.value)
     shown = [
         *(str(e) for e in chain(caught.value)),
@@ -151,7 +152,7 @@ def test_a_missing_place_says_what_to_create_or_mend(
         access = replace(influx.access(), bucket=bucket)
         outlet = InfluxDbOutlet(access)
         with pytest.raises(SinkError, match=f"create '{bucket}', or mend"):
-            outlet.send(outlet.encode(a_report()), PATIENCE)
+            outlet.send(to_batch(a_report()), PATIENCE)
 
 
 def test_one_point_of_a_wrong_type_does_not_take_the_others_along(

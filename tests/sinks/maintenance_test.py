@@ -1,5 +1,6 @@
 """How flows are before and after maintenance is noted and told."""
 
+import json
 from collections.abc import Iterator
 from datetime import timedelta
 
@@ -13,7 +14,7 @@ from mirrorwatch.sinks.maintenance import PATIENCE, MaintenanceSink
 from mirrorwatch.state import Database
 from mirrorwatch.state.history import History
 from mirrorwatch.state.maintenance import MaintenanceStore
-from mirrorwatch.state.notices import Outbox
+from mirrorwatch.state.queue import Outbox
 from tests.support.builders import FLOW, NOON, a_report, a_verdict
 
 TICK = timedelta(seconds=5)
@@ -86,10 +87,11 @@ def test_flows_that_end_together_are_one_message(bench: Bench) -> None:
     for number in range(3):
         bench.tick(number)
     assert bench.outbox.waiting == 1
-    found = bench.outbox.oldest("r0")
+    found = bench.outbox.queues["r0"].oldest(1)
     assert found is not None
-    assert found[1].document["kind"] == "maintenance"
-    assert len(found[1].document["flows"]) == 2
+    document = json.loads(found[1].body)["document"]
+    assert document["kind"] == "maintenance"
+    assert len(document["flows"]) == 2
 
 
 def test_a_restart_forgets_nothing_of_it(bench: Bench) -> None:

@@ -230,10 +230,10 @@ def test_what_cannot_be_written_is_told_once_it_can(
     with running(Delivering(state, webhook)) as delivering:
         delivering.tick(OK)
         with closing(sqlite3.connect(state, isolation_level=None)) as other:
-            other.execute("ALTER TABLE notice_books RENAME TO away")
+            other.execute("ALTER TABLE documents RENAME TO away")
             with pytest.raises(SinkError):
                 delivering.tick(CRITICAL)
-            other.execute("ALTER TABLE away RENAME TO notice_books")
+            other.execute("ALTER TABLE away RENAME TO documents")
         delivering.tick(CRITICAL)
         until(lambda: len(webhook.bodies) == 1)
         until(lambda: delivering.sink.spooled_points == 0)
@@ -248,7 +248,7 @@ def test_what_was_brought_and_cannot_be_removed_is_not_brought_again(
     delivering.tick(CRITICAL)
     with delivering.database.transaction() as sql:
         sql.execute(
-            "CREATE TRIGGER stuck BEFORE DELETE ON notice_outbox "
+            "CREATE TRIGGER stuck BEFORE DELETE ON queue "
             "BEGIN SELECT RAISE(ABORT, 'disk full'); END"
         )
     for _ in range(3):

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from mirrorwatch.exceptions import SinkError
-from mirrorwatch.sinks.queue import Batch, Rows, Spool
 from mirrorwatch.state import Database
+from mirrorwatch.state.queue import Batch, DurableQueue, Rows
 from tests.support.isolation import Bench, kept_bytes
 
 AWAY = SinkError("cannot connect", sink="fake")
@@ -39,7 +39,7 @@ def test_what_was_not_taken_before_the_next_tick_is_spooled_with_it() -> None:
     bench.publish()
     assert changes(bench) == 2
     bench.publish(3)
-    assert bench.backlog.fresh_points == 1  # the newest of five
+    assert bench.queue.fresh_points == 1  # the newest of five
     bench.drain()
     assert sorted(bench.outlet.sent) == [f"{n:04}" for n in range(5)]
 
@@ -47,10 +47,10 @@ def test_what_was_not_taken_before_the_next_tick_is_spooled_with_it() -> None:
 def test_what_is_taken_while_it_is_spooled_is_not_sent_again() -> None:
     bench = Bench()
     bench.publish()
-    assert bench.backlog.take(1) is not None
+    assert bench.queue.take(1) is not None
     bench.publish()  # slow, but not away
     assert bench.sink.spooled_points == 2
-    bench.backlog.done()
+    bench.queue.done()
     assert bench.sink.spooled_points == 1
     bench.drain()
     assert bench.outlet.sent == ["0001"]
@@ -63,7 +63,7 @@ def test_while_the_server_is_away_each_tick_is_spooled_at_once() -> None:
     bench.step()
     for _ in range(3):
         bench.publish()
-        assert bench.backlog.fresh_points == 0
+        assert bench.queue.fresh_points == 0
     assert changes(bench) == 4
 
 
@@ -93,7 +93,7 @@ def test_what_was_sent_before_a_kill_is_sent_again_if_it_was_not_removed(
     killed.publish()
     killed.step()
     killed.outlet.error = None
-    assert killed.backlog.take(1) is not None  # sent, and killed here
+    assert killed.queue.take(1) is not None  # sent, and killed here
     killed.database.close()
     after = Bench(path=tmp_path / "state.db")
     after.drain()
@@ -123,12 +123,12 @@ def test_what_is_under_way_is_never_dropped_so_never_counted_wrongly() -> None:
     bench.publish()
     bench.step()
     bench.publish()
-    taken = bench.backlog.take(1)
+    taken = bench.queue.take(1)
     bench.publish(3)  # the tick goes on
     assert taken is not None
     assert taken.body == b"0000"
     assert (bench.sink.spooled_points, bench.sink.lost_points) == (2, 3)
-    bench.backlog.done()
+    bench.queue.done()
     assert (bench.sink.spooled_points, bench.sink.lost_points) == (1, 3)
 
 
@@ -147,7 +147,7 @@ def test_while_the_state_file_fails_points_wait_in_memory() -> None:
     assert (bench.sink.spooled_points, bench.sink.lost_points) == (4, 1)
     bench.database.broken = False
     bench.publish()
-    assert (bench.backlog.fresh_points, bench.sink.spooled_points) == (0, 5)
+    assert (bench.queue.fresh_points, bench.sink.spooled_points) == (0, 5)
     bench.outlet.error = None
     bench.drain()
     assert bench.outlet.sent == ["0000", "0002", "0003", "0004", "0005"]
@@ -217,7 +217,7 @@ def a_batch(body: str) -> Batch:
     return Batch(body.encode(), len(body))
 
 
-def drain(spool: Spool, most_points: int) -> list[str]:
+def drain(spool: DurableQueue, most_points: int) -> list[str]:
     bodies = []
     while (found := spool.oldest(most_points)) is not None:
         rows, batch = found
@@ -234,10 +234,12 @@ def drain(spool: Spool, most_points: int) -> list[str]:
 def test_what_is_kept_is_the_newest_within_the_limit_in_order(
     puts: list[list[str]], limit: int, most_points: int
 ) -> None:
-    spool = Spool(Database(None), "a", limit_bytes=limit)
+    spool = DurableQueue(Database(None), "a", most_bytes=limit)
     model: list[str] = []
     for bodies in puts:
-        _, dropped = spool.append([a_batch(body) for body in bodies])
+        dropped_before = spool.dropped_points
+        spool.append([a_batch(body) for body in bodies])
+        dropped = spool.dropped_points - dropped_before
         before, model = model, [*model, *bodies]
         oldest = len(before)
         lost = 0
@@ -254,7 +256,7 @@ def test_what_is_kept_is_the_newest_within_the_limit_in_order(
 def test_pieces_hold_as_much_as_was_asked_for_and_at_least_one(
     bodies: list[str], most_points: int
 ) -> None:
-    spool = Spool(Database(None), "a", limit_bytes=10**6)
+    spool = DurableQueue(Database(None), "a", most_bytes=10**6)
     spool.append([a_batch(body) for body in bodies])
     while (found := spool.oldest(most_points)) is not None:
         rows, piece = found
@@ -265,19 +267,17 @@ def test_pieces_hold_as_much_as_was_asked_for_and_at_least_one(
 
 
 def test_rows_under_way_are_spared_wherever_they_stand() -> None:
-    spool = Spool(Database(None), "a", limit_bytes=3 * kept_bytes("a"))
+    spool = DurableQueue(Database(None), "a", most_bytes=3 * kept_bytes("a"))
     spool.append([a_batch(body) for body in "abc"])
-    _, dropped = spool.append(
-        [a_batch("d"), a_batch("e")], under_way=Rows(2, 2)
-    )
-    assert dropped == 2
+    spool.append([a_batch("d"), a_batch("e")], in_flight=Rows(2, 2))
+    assert spool.dropped_points == 2
     assert "".join(drain(spool, 1)) == "bde"
 
 
 def test_two_sinks_on_one_state_file_do_not_meet() -> None:
     database = Database(None)
     one, other = (
-        Spool(database, name, limit_bytes=2 * kept_bytes("a"))
+        DurableQueue(database, name, most_bytes=2 * kept_bytes("a"))
         for name in ("one", "other")
     )
     one.append([a_batch(body) for body in "ab"])

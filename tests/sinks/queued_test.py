@@ -13,7 +13,6 @@ from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
 from mirrorwatch.exceptions import SinkError, SinkRejectedError
-from mirrorwatch.sinks.queue import Batch, PointQueue, Spool
 from mirrorwatch.sinks.queued import (
     LEAST_POINTS,
     LONGEST_ASKED,
@@ -26,6 +25,7 @@ from mirrorwatch.sinks.queued import (
     split_and_retry,
 )
 from mirrorwatch.state import Database
+from mirrorwatch.state.queue import Batch, DeliveryQueue, DurableQueue
 from tests.support.builders import NOON, a_report
 from tests.support.isolation import Bench, FakeClock
 from tests.support.sink_process import FakeOutlet, HangingOutlet, stepping
@@ -224,10 +224,11 @@ def test_a_server_that_hangs_delays_neither_ticks_nor_the_end(
 ) -> None:
     outlet = HangingOutlet()
     database = Database(tmp_path / "state.db")
-    spool = Spool(database, "fake", limit_bytes=10**6)
+    durable = DurableQueue(database, "fake", most_bytes=10**6)
     sink = QueuedSink(
         outlet,
-        backlog=PointQueue(spool),
+        encode=outlet.encode,
+        queue=DeliveryQueue(durable),
         flush_timeout=timedelta(milliseconds=200),
         logger=structlog.get_logger(),
     )
@@ -246,7 +247,7 @@ def test_a_server_that_hangs_delays_neither_ticks_nor_the_end(
     assert published - started < 60
     assert 0.2 <= closed - published < 60
     assert waiting == 1 + 100  # the one under way is not forgotten
-    assert (spool.points, sink.lost_points) == (101, 0)
+    assert (durable.points, sink.lost_points) == (101, 0)
     database.close()
 
 
@@ -315,7 +316,7 @@ def test_the_pace_stays_within_its_bounds(
             pace.fail()
             assert pace.points == LEAST_POINTS
             continue
-        pace.went(*request)
+        pace.adapt(*request)
         assert LEAST_POINTS <= pace.points <= MOST_POINTS
         if request[1] > QUICK:
             assert pace.points <= before
@@ -325,8 +326,8 @@ def test_the_pace_stays_within_its_bounds(
 
 def test_a_quick_request_with_few_points_proves_nothing() -> None:
     pace = BatchSize()
-    pace.went(LEAST_POINTS, timedelta())
-    pace.went(1, timedelta())
+    pace.adapt(LEAST_POINTS, timedelta())
+    pace.adapt(1, timedelta())
     assert pace.points == 2 * LEAST_POINTS
 
 

@@ -9,8 +9,8 @@ import pytest
 from mirrorwatch.domain.mirror_records import Connector
 from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch.domain.skips.check import SkipsLimits, judge_skips
-from mirrorwatch.domain.skips.matching import RangeContent
 from mirrorwatch.domain.skips.model import RangeRequest, SkipsObservation
+from mirrorwatch.domain.skips.settle import RangeContent
 from mirrorwatch.domain.topics import Selection
 from mirrorwatch.exceptions import SourceUnavailableError
 from mirrorwatch.sources.mirror_state import MirrorState
@@ -58,6 +58,7 @@ class Watched:
         self.world = World()
         self.answers = Answers(self.world)
         self.positions = MirrorState()
+        self.positions.keep_every_sync()
         self.now = START
         self.told = 0
         self.watch = SkipsWorker(
@@ -89,7 +90,8 @@ class Watched:
         for _ in range(3):
             self.now += timedelta(seconds=1)
             self.world.now = self.now
-            self.watch.take(self.world.view())
+            new_syncs = self.positions.take_syncs()
+            self.watch.take(replace(self.world.view(), new_syncs=new_syncs))
             self.watch.step()
 
     def wait(self, seconds: int) -> None:

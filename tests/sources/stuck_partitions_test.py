@@ -1,13 +1,14 @@
 """What waits while its task goes on: dropped, or stuck in the mirror."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from mirrorwatch.domain.mirror_records import Assignment, Connector
-from mirrorwatch.domain.skips.matching import RangeContent
 from mirrorwatch.domain.skips.model import RangeRequest, SkipsObservation
+from mirrorwatch.domain.skips.settle import RangeContent
 from mirrorwatch.domain.topics import Selection
 from mirrorwatch.sources.mirror_state import MirrorState
 from mirrorwatch.sources.skips import RangeExaminer, SkipsWorker
@@ -36,6 +37,7 @@ class NoAnswers(RangeExaminer):
 def seen_of(*connectors: Connector) -> SkipsObservation:
     """Let one topic stand for minutes while its task copies another."""
     world, positions = World(), MirrorState()
+    positions.keep_every_sync()
     watch = SkipsWorker(
         flow="summit->ldf",
         positions=positions,
@@ -69,7 +71,7 @@ def seen_of(*connectors: Connector) -> SkipsObservation:
         for sync in world.take_unread():
             positions.note(sync)
         world.now += timedelta(seconds=5)
-        watch.take(world.view())
+        watch.take(replace(world.view(), new_syncs=positions.take_syncs()))
         watch.step()
     (seen,) = watch.observe(world.now)
     return seen

@@ -7,7 +7,9 @@ follows the code.
 
 import json
 import shutil
+import sqlite3
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -15,21 +17,24 @@ from typing import Any
 import pytest
 
 from mirrorwatch.domain.bottleneck.model import ErrorCounters
+from mirrorwatch.domain.notices.model import NotificationState
+from mirrorwatch.domain.position.model import PositionState
 from mirrorwatch.domain.tasks.model import Restarts
-from mirrorwatch.sinks.queue import Spool
+from mirrorwatch.exceptions import StateError
 from mirrorwatch.sources.audit.worker import AuditAttempts, FlowAudits
 from mirrorwatch.state import Database
 from mirrorwatch.state.canary import CanaryStore
 from mirrorwatch.state.codec import to_json
 from mirrorwatch.state.documents import (
     DocumentStore,
-    StandingStore,
+    FirstSeenStore,
     VerdictStore,
 )
 from mirrorwatch.state.history import History
 from mirrorwatch.state.maintenance import MaintenanceStore
-from mirrorwatch.state.notices import NoticeStore, Outbox
-from mirrorwatch.state.position import ResetStore
+from mirrorwatch.state.migrations import LAYOUT
+from mirrorwatch.state.position import PositionStore
+from mirrorwatch.state.queue import Batch, DurableQueue
 from mirrorwatch.state.skips import SkipsStore
 from tests.support.builders import FLOW, NOON
 from tests.support.ticks import SECOND, a_tick, only
@@ -66,7 +71,7 @@ def contents(database: Database) -> dict[str, Any]:
         "maintenance": maintenance(MaintenanceStore(database)),
         "first_seen": {
             f"{flow} {area}": plain(
-                dict(StandingStore(database, flow, area).load())
+                dict(FirstSeenStore(database, flow, area).load())
             )
             for flow in FLOWS
             for area in ("topics", "configs")
@@ -106,7 +111,7 @@ def skips(database: Database, flow: str) -> Any:
 
 
 def position(database: Database, flow: str) -> Any:
-    state = ResetStore(database, flow).load()
+    state = PositionStore(database, flow).load()
     return {
         "pins": sorted([*pin, id_] for pin, id_ in state.pins.items()),
         "positions": [
@@ -140,25 +145,33 @@ def history(database: Database) -> Any:
 
 
 def points(database: Database, sink: str) -> Any:
-    spool = Spool(database, sink, limit_bytes=10**9)
-    counted, batches = spool.points, []
-    while (found := spool.oldest(1)) is not None:
-        batches.append([found[1].points, found[1].body.decode()])
-        spool.remove(found[0])
+    counted = DurableQueue(database, sink).points
+    batches = [
+        [batch.points, batch.body.decode()]
+        for batch in waiting(database, sink)
+    ]
     return {"points": counted, "batches": batches}
 
 
+def waiting(database: Database, name: str) -> Iterator[Batch]:
+    queue = DurableQueue(database, name)
+    while (found := queue.oldest(1)) is not None:
+        rows, batch = found
+        queue.remove(rows)
+        yield batch
+
+
 def notices(database: Database) -> Any:
-    receivers = ("r0", "r1")
-    outbox = Outbox(database, receivers)
-    waiting: dict[str, list[Any]] = {name: [] for name in receivers}
-    for receiver, messages in waiting.items():
-        while (found := outbox.oldest(receiver)) is not None:
-            messages.append(plain(found[1]))
-            outbox.remove(found[0])
+    state = DocumentStore(database, "", "notifications", NotificationState)
     return {
-        "state": plain(NoticeStore(database, outbox).load()),
-        "waiting": waiting,
+        "state": plain(state.load()),
+        "waiting": {
+            receiver: [
+                json.loads(batch.body)
+                for batch in waiting(database, f"notify {receiver}")
+            ]
+            for receiver in ("r0", "r1")
+        },
     }
 
 
@@ -197,3 +210,62 @@ def test_counters_go_on_from_what_it_had_seen(database: Database) -> None:
     at = NOON + HOUR + 10 * SECOND
     history.record(a_tick(at, delivered=205))
     assert only(history, at, 10 * SECOND).delivered == 5
+
+
+def test_it_is_migrated_once_and_not_again(path: Path) -> None:
+    Database(path).close()
+    with closing(sqlite3.connect(path)) as file:
+        tables = {
+            name
+            for (name,) in file.execute(
+                "SELECT name FROM sqlite_master WHERE type = 'table'"
+            )
+        }
+        assert file.execute("PRAGMA user_version").fetchone() == (LAYOUT,)
+        assert not tables & {"document", "standing", "verdict", "spool"}
+        first = list(file.iterdump())
+    Database(path).close()
+    with closing(sqlite3.connect(path)) as file:
+        assert list(file.iterdump()) == first
+
+
+def test_a_migration_that_fails_leaves_the_file_as_it_was(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as file:
+        file.execute("UPDATE notice_books SET body = '{'")
+        file.commit()
+        before = list(file.iterdump())
+    with pytest.raises(StateError, match="Cannot migrate the state file"):
+        Database(path)
+    with closing(sqlite3.connect(path)) as file:
+        assert list(file.iterdump()) == before
+
+
+def test_a_command_beside_an_older_agent_changes_nothing(path: Path) -> None:
+    with pytest.raises(StateError, match="has layout 0, and this"):
+        Database(path, beside=True)
+    with closing(sqlite3.connect(path)) as file:
+        assert file.execute("SELECT count(*) FROM spool").fetchone() == (4,)
+
+
+def test_a_file_of_a_newer_agent_is_refused(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as file:
+        file.execute(f"PRAGMA user_version = {LAYOUT + 1}")
+    for _ in range(2):  # and let go of
+        with pytest.raises(StateError, match=f"has layout {LAYOUT + 1}"):
+            Database(path)
+
+
+def test_one_that_was_never_used_by_some_stores_is_migrated(
+    path: Path,
+) -> None:
+    with closing(sqlite3.connect(path)) as file:
+        for (table,) in file.execute(
+            "SELECT name FROM sqlite_master WHERE name LIKE 'reset_%' "
+            "OR name LIKE 'notice_%' OR name = 'spool'"
+        ).fetchall():
+            file.execute(f"DROP TABLE {table}")
+        file.commit()
+    database = Database(path)
+    state = PositionStore(database, FLOWS[0]).load()
+    database.close()
+    assert state == PositionState()

@@ -9,7 +9,7 @@ from mirrorwatch.domain.position.model import (
     ResetKind,
 )
 from mirrorwatch.state import Database
-from mirrorwatch.state.position import ResetStore
+from mirrorwatch.state.position import PositionStore
 from tests.support.builders import NOON
 
 LATER = NOON + timedelta(minutes=3)
@@ -36,12 +36,12 @@ def test_books_outlive_the_agent(tmp_path: Path) -> None:
         ResetKind.OFFSETS_GONE, "o", NOON, counted=["t", "u"], places=2
     )
     database = Database(tmp_path / "state.db")
-    ResetStore(database, "f").save(books, books.places)
+    PositionStore(database, "f").save(books, books.places)
     database.close()
 
     database = Database(tmp_path / "state.db")
-    found = ResetStore(database, "f").load()
-    other = ResetStore(database, "g").load()
+    found = PositionStore(database, "f").load()
+    other = PositionStore(database, "g").load()
     database.close()
     assert found == books
     assert found.counts == {"t": 2, "u": 1}
@@ -51,7 +51,7 @@ def test_books_outlive_the_agent(tmp_path: Path) -> None:
 
 
 def test_only_places_are_written_while_nothing_else_changed() -> None:
-    store = ResetStore(Database(None), "f")
+    store = PositionStore(Database(None), "f")
     books = PositionState(places={("t", 0): PartitionPosition(reached=1)})
     books.pin("source", "t", "s1")
     store.save(books, books.places)

@@ -8,7 +8,6 @@ from mirrorwatch.domain.observations import (
     CanaryObservation,
     CanaryPartition,
     Histogram,
-    Observation,
     ProbeArrival,
     Problem,
 )
@@ -17,6 +16,7 @@ from mirrorwatch.domain.report import (
     Flow,
     Health,
     MaintenanceWindow,
+    Observation,
     Verdict,
 )
 from mirrorwatch.domain.tasks.model import MirrorTask, TasksObservation

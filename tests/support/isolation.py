@@ -11,9 +11,9 @@ from sqlite3 import Connection
 import structlog
 
 from mirrorwatch.exceptions import StateError
-from mirrorwatch.sinks.queue import PointQueue, Spool
 from mirrorwatch.sinks.queued import Backoff, QueuedSink
 from mirrorwatch.state import Database
+from mirrorwatch.state.queue import DeliveryQueue, DurableQueue
 
 from .builders import NOON, a_report
 from .sink_process import FakeOutlet
@@ -73,15 +73,16 @@ class Bench:
         self.outlet = FakeOutlet(points=points)
         self.clock = FakeClock()
         self.database = BrokenDatabase(path)
-        self.backlog = PointQueue(
-            Spool(
-                self.database, "fake", limit_bytes=limit * kept_bytes("0000")
+        self.queue = DeliveryQueue(
+            DurableQueue(
+                self.database, "fake", most_bytes=limit * kept_bytes("0000")
             ),
             most_fresh=most_fresh,
         )
         self.sink = QueuedSink(
             self.outlet,
-            backlog=self.backlog,
+            encode=self.outlet.encode,
+            queue=self.queue,
             backoff=Backoff(clock=self.clock, jitter=lambda: 0.5),
             clock=self.clock,
             logger=structlog.get_logger(),

@@ -19,12 +19,11 @@ from mirrorwatch.domain.observations import (
     CanaryCounts,
     LatencyObservation,
     Loss,
-    Observation,
 )
 from mirrorwatch.domain.parity.configs import ConfigsObservation
 from mirrorwatch.domain.parity.topics import TopicsObservation
 from mirrorwatch.domain.position.model import PositionObservation
-from mirrorwatch.domain.report import Flow, Health
+from mirrorwatch.domain.report import Flow, Health, Observation
 from mirrorwatch.domain.skips.model import SkipsObservation
 from mirrorwatch.domain.tasks.model import (
     MirrorTask,

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,9 @@ from typing import Any
 import yaml
 
 from mirrorwatch.config import Config
-from mirrorwatch.domain.acls import Right
 from mirrorwatch.domain.report import Health
 from mirrorwatch_lab import Lab, LabSettings
+from mirrorwatch_lab.rights import Right
 from tests.support.rights import site
 from tests.support.watch import Watch, describe, wait_until
 
@@ -41,13 +42,8 @@ def watching(
     own = {"deadline": "5s", "sized": {"bytes": 1000}}
     watch = Watch(lab, canary={**own, **(canary or {})})
     (flow,) = watch.config.flows
-    limits = flow.limits.model_copy(
-        update={
-            "canary": flow.limits.canary.model_copy(
-                update={"warning_window": timedelta(seconds=3)}
-            )
-        }
-    )
+    soon = replace(flow.limits.canary, warning_window=timedelta(seconds=3))
+    limits = flow.limits.model_copy(update={"canary": soon})
     watch.config = watch.config.model_copy(
         update={"flows": (flow.model_copy(update={"limits": limits}),)}
     )

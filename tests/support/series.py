@@ -7,7 +7,8 @@ from datetime import datetime
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from mirrorwatch.domain.catalogue import CATALOGUE, Metric, MetricType
+from mirrorwatch.domain.catalogue import CATALOGUE
+from mirrorwatch.domain.metrics import Metric, MetricType
 from mirrorwatch.domain.observations import LATENCY_BUCKETS
 
 from .influx import Rows, Tags

@@ -24,8 +24,8 @@ import structlog
 from mirrorwatch.config import InfluxDBConfig
 from mirrorwatch.exceptions import SinkError, SinkRejectedError
 from mirrorwatch.ports import Report, Worker
-from mirrorwatch.sinks.queue import Batch
 from mirrorwatch.state import Database
+from mirrorwatch.state.queue import Batch
 from mirrorwatch.wiring.sinks import make_influxdb_sink
 from tests.support.http import HTTP
 

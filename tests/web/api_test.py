@@ -8,8 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from mirrorwatch.domain.observations import Observation
-from mirrorwatch.domain.report import Flow, Health
+from mirrorwatch.domain.report import Flow, Health, Observation
 from mirrorwatch.domain.tasks.model import Stopped, Stuck
 from mirrorwatch.state.audits import write_audit, write_report
 from tests.support.audit import (

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorwatch.domain.lag.model import LagStatus
-from mirrorwatch.domain.observations import Observation
-from mirrorwatch.domain.report import Flow
+from mirrorwatch.domain.report import Flow, Observation
 from mirrorwatch.web.documents import losses_document
 from mirrorwatch.web.topics import SORTS, TopicsQuery, choose
 from tests.support.builders import FLOW, a_report

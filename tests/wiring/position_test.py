@@ -1,5 +1,6 @@
 """What watches positions: of the configuration, the tails, the state file."""
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,6 @@ import structlog
 
 from mirrorwatch.clock import utc_now
 from mirrorwatch.config import Config
-from mirrorwatch.domain.cluster_view import FlowView
 from mirrorwatch.domain.mirror_records import Committed, Sync
 from mirrorwatch.domain.position.model import PositionObservation, ResetKind
 from mirrorwatch.sources.mirror_state import MirrorState
@@ -45,6 +45,7 @@ class Agent:
             }
         )
         self.positions = MirrorState()
+        self.positions.keep_every_sync()
         parts = FlowParts(
             config=config.flows[0],
             mirror=to_mirror(config.flows[0]),
@@ -89,8 +90,8 @@ class Agent:
         for _ in range(times):
             self.world.now += TICK
             self.world.committed = dict(self.positions.all_committed())
-            view: FlowView = self.world.view()
-            self.reader.take(view)
+            new_syncs = self.positions.take_syncs()
+            self.reader.take(replace(self.world.view(), new_syncs=new_syncs))
         (seen,) = self.source.observe(self.world.now)
         assert isinstance(seen, PositionObservation)
         return seen

@@ -1,11 +1,11 @@
-"""What a mirror's internal topics say, read once."""
+"""What a mirror's internal topics hold, read once."""
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 
 from ..config import FlowConfig
 from ..domain.audit.facts import IsolationHistory, SyncHistory
-from ..domain.cluster_view import TopicPartition
+from ..domain.cluster_view import TopicPartition, prove
 from ..domain.mirror_records import Committed, Connector, MirrorFact, Sync
 from ..domain.topics import ReplicatedTopics
 from ..kafka.offsets import to_time
@@ -18,7 +18,7 @@ __all__ = ["MirrorReader"]
 
 
 class MirrorReader:
-    """Reads what the mirror of one flow says of itself.
+    """Reads positions and configuration of one flow's mirror.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class MirrorReader:
 
     Notes
     -----
-    A topic that does not exist says nothing: then a position is not known,
+    Where a topic does not exist, a position is not known,
     and nothing is called dropped.
     """
 
@@ -113,13 +113,10 @@ class MirrorReader:
 
     def position(self, partition: TopicPartition) -> int | None:
         """Return the next source offset proved copied or passed."""
-        committed = self._committed.get(partition)
-        sync = self._newest.get(partition)
-        known = [
-            None if committed is None else committed.position,
-            None if sync is None else sync.upstream + 1,
-        ]
-        return max((p for p in known if p is not None), default=None)
+        proved = prove(
+            self._committed.get(partition), self._newest.get(partition)
+        )
+        return None if proved is None else proved.offset
 
     def syncs(self, partition: TopicPartition) -> tuple[tuple[int, int], ...]:
         """Return syncs of a source partition, ascending on both sides."""
@@ -144,6 +141,6 @@ class MirrorReader:
                         min(written_at, now),
                     )
                 except ValueError:
-                    continue  # the running agent tells of it
+                    continue  # the running agent reports it
                 if fact is not None:
                     yield fact

@@ -154,7 +154,7 @@ def freeze_offsets(
     end covers no record above it, so both ends belong together.
 
     Of the target only committed records are read. An exactly-once mirror
-    commits a position together with the records that it speaks of, but the
+    commits a position together with the records that it covers, but the
     markers that let others read these follow a little later. So the target's
     end is waited for.
     """

@@ -24,7 +24,6 @@ from ..domain.audit.plan import (
     PartitionPair,
     Plan,
     Request,
-    Side,
     Unverifiable,
 )
 from ..domain.audit.ranges import PlanningOutcome
@@ -121,22 +120,32 @@ def find_topics(
     for flow in flows:
         mirror, seen = mirrors[flow.name], topics[flow.source]
         audited = {end.topic for end in ends.ends if end.flow == flow.name}
-        hidden, gone = _find_unseen(mirror, audited - seen.keys(), seen, sites)
-        _note_unseen(mirror, request, hidden, gone, found)
+        _note_unseen(
+            mirror,
+            request,
+            found,
+            audited=audited - seen.keys(),
+            seen=seen,
+            sites=sites,
+        )
     _drop_hidden(sites, found)
     _read_configs(sites, found)
     return found
 
 
-def _find_unseen(
+def _note_unseen(
     mirror: MirrorReader,
+    request: Request,
+    found: AuditedTopics,
+    *,
     audited: set[str],
     seen: Mapping[str, TopicFacts],
     sites: AuditedSites,
-) -> tuple[set[str], set[str]]:
-    """Return topics that the agent is not shown, and audited ones that are no
-    more.
+) -> None:
+    """Report topics that the agent is not shown, and audited ones that were
+    deleted.
     """
+    flow = mirror.flow
     copied = {
         topic
         for assignment in mirror.positions.assignments()
@@ -147,18 +156,7 @@ def _find_unseen(
         for topic in copied - seen.keys()
         if mirror.replicated.carries(topic)
     }
-    hidden = sites[mirror.flow.source].hidden(unseen)
-    return hidden, audited - hidden
-
-
-def _note_unseen(
-    mirror: MirrorReader,
-    request: Request,
-    hidden: set[str],
-    gone: set[str],
-    found: AuditedTopics,
-) -> None:
-    flow = mirror.flow
+    hidden = sites[flow.source].hidden(unseen)
     for topic in sorted(hidden):
         reason = denial(f"DESCRIBE on topic {topic}", flow.source)
         # Where others feed the same topic, its records would be extra.
@@ -166,7 +164,7 @@ def _note_unseen(
         _drop(found, {(flow.target, remote): reason})
         if request.wants(flow.name, topic):
             found.unverifiable.append(_whole(flow.name, topic, reason))
-    for topic in sorted(gone):
+    for topic in sorted(audited - hidden):
         if request.wants(flow.name, topic):
             found.gone.append((flow.name, topic))
             found.unverifiable.append(_whole(flow.name, topic, GONE))
@@ -534,32 +532,21 @@ def _rules(
 
 EXPIRED = "expired at the {side} during the audit"
 
-RENEWED = "the topic at the {side} was deleted during the audit"
+DELETED = "the topic at the {side} was deleted during the audit"
 
 LOST_LEADER = "a partition at the {side} lost its leader during the audit"
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """What was compared of one side."""
-
-    side: Side
-    cluster: str
-    partition: TopicPartition
-    topic_id: str
-    span: AuditSpan
-
-
 def recheck(config: Config, plan: Plan) -> tuple[Unverifiable, ...]:
-    """Tell what is no longer retained, once everything was read.
+    """Find what is no longer retained, once everything was read.
 
     Returns
     -------
     tuple of Unverifiable
-        Lanes, by their flow, topic and partition, of which a log start moved
-        past the first offset to compare, or a topic was deleted or made anew:
+        Pairs, by their flow, topic and partition, of which a log start moved
+        past the first offset to compare, or a topic was deleted or recreated:
         what was found of them is void. Their audited end moves all the same,
-        for what went cannot be audited by the next night either.
+        for what expired cannot be audited by the next night either.
 
     Raises
     ------
@@ -568,13 +555,13 @@ def recheck(config: Config, plan: Plan) -> tuple[Unverifiable, ...]:
     """
     wanted: dict[str, set[TopicPartition]] = {}
     for pair in plan.pairs:
-        for part in _parts(pair):
-            wanted.setdefault(part.cluster, set()).add(part.partition)
+        for log in _logs_read(pair):
+            wanted.setdefault(log.cluster, set()).add(log.topic_partition)
     topics: dict[str, Mapping[str, TopicFacts]] = {}
     starts: dict[str, Mapping[TopicPartition, int]] = {}
     with AuditedSites(config) as sites:
         for alias, partitions in sorted(wanted.items()):
-            # Starts first: those of a topic made anew are then noticed.
+            # Starts first: those of a recreated topic are then noticed.
             starts[alias] = sites[alias].starts(partitions)
             topics[alias] = sites[alias].describe().topics
     return tuple(
@@ -589,22 +576,24 @@ def recheck(config: Config, plan: Plan) -> tuple[Unverifiable, ...]:
     )
 
 
-def _parts(pair: PartitionPair) -> Iterator[_Part]:
-    """Return what was read of each side: nothing of an empty span."""
+def _logs_read(pair: PartitionPair) -> Iterator[Log]:
+    """Yield what was read of each side: nothing of an empty span."""
     for source in pair.sources:
         if len(source.span):
-            partition = (source.topic, source.partition)
-            yield _Part(
-                "source",
-                source.cluster,
-                partition,
-                source.topic_id,
-                source.span,
+            yield Log(
+                side="source",
+                cluster=source.cluster,
+                topic_partition=(source.topic, source.partition),
+                topic_id=source.topic_id,
+                retained=source.span,
             )
     if len(pair.span):
-        partition = (pair.target_topic, pair.partition)
-        yield _Part(
-            "target", pair.cluster, partition, pair.topic_id, pair.span
+        yield Log(
+            side="target",
+            cluster=pair.cluster,
+            topic_partition=(pair.target_topic, pair.partition),
+            topic_id=pair.topic_id,
+            retained=pair.span,
         )
 
 
@@ -614,13 +603,13 @@ def _find_reason(
     starts: Mapping[str, Mapping[TopicPartition, int]],
 ) -> str | None:
     """Return why what was found of a pair is void."""
-    for part in _parts(pair):
-        topic = topics[part.cluster].get(part.partition[0])
-        if topic is None or topic.id != part.topic_id:
-            return RENEWED.format(side=part.side)
-        start = starts[part.cluster].get(part.partition)
+    for log in _logs_read(pair):
+        topic = topics[log.cluster].get(log.topic_partition[0])
+        if topic is None or topic.id != log.topic_id:
+            return DELETED.format(side=log.side)
+        start = starts[log.cluster].get(log.topic_partition)
         if start is None:
-            return LOST_LEADER.format(side=part.side)
-        if start > part.span.start:
-            return EXPIRED.format(side=part.side)
+            return LOST_LEADER.format(side=log.side)
+        if start > log.retained.start:
+            return EXPIRED.format(side=log.side)
     return None

@@ -62,7 +62,7 @@ def freeze_side(
     Returns
     -------
     Plan
-        Lanes without offsets of the other side.
+        Pairs without offsets of the other side.
 
     Raises
     ------

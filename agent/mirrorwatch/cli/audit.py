@@ -1,4 +1,4 @@
-"""`mirrorwatch audit`: proves what was dropped, doubled or altered."""
+"""`mirrorwatch audit`: proves what was dropped, duplicated or altered."""
 
 import importlib
 import json
@@ -476,7 +476,7 @@ def compare(
     """Compare the folders SOURCE and TARGET that `digest` made.
 
     Where they differ, the records of that bucket are read from both clusters,
-    so both must be reached from here. It says what `run` would say.
+    so both must be reached from here. The result is that of `run`.
 
     Exit status 0 if everything was verified and nothing is wrong, 3 if not.
     """
@@ -508,7 +508,7 @@ def command() -> None:
 
     Needs the extra `spark` (pip install 'mirrorwatch[spark]') and Java 17 or
     newer. Exit status 0 if everything was verified and nothing is wrong, 3 if
-    not, 1 if it failed, which says nothing of the records.
+    not, 1 if it failed: then nothing is known of the records.
     """
 
 

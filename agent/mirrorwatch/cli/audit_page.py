@@ -137,7 +137,7 @@ def _stated(stated: Iterable[Stated]) -> Iterable[str]:
     for what in stated:
         sums[what.kind] += what.count
     words = {
-        "in_flight": "on their way",
+        "in_flight": "in flight",
         "carried": "left to the next night",
         "compacted": "removed by compaction",
         "expired": "expired",

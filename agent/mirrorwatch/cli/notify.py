@@ -74,12 +74,12 @@ def _send(
     taken = True
     for receiver in receivers:
         try:
-            receiver.send(message)
+            receiver.post(message)
         except SinkError as e:
             click.echo(f"Error: {e}", err=True)
             taken = False
         else:
-            click.echo(f"{receiver.name} took it")
+            click.echo(f"{receiver.receiver} took it")
         finally:
             receiver.close()
     return taken

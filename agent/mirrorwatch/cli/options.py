@@ -8,7 +8,7 @@ import click
 from pydantic_core import PydanticCustomError
 
 from ..config import Config
-from ..config.types import parse_duration
+from ..config.base import parse_duration
 
 __all__ = ["DURATION", "config_option"]
 

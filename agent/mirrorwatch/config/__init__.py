@@ -14,7 +14,6 @@ from .flows import (
     TopicsConfig,
 )
 from .kafka import KafkaProperties
-from .limits import CanaryLimits, LatencyLimits, LimitsConfig
 from .root import Config
 from .sinks import (
     DownsamplingConfig,
@@ -31,7 +30,6 @@ from .types import HttpServer
 __all__ = [
     "AuditConfig",
     "CanaryConfig",
-    "CanaryLimits",
     "ClusterConfig",
     "Config",
     "ConnectConfig",
@@ -41,8 +39,6 @@ __all__ = [
     "InfluxDBConfig",
     "JmxConfig",
     "KafkaProperties",
-    "LatencyLimits",
-    "LimitsConfig",
     "MirrorConfig",
     "MirrorTopicsConfig",
     "NamingConfig",

@@ -5,13 +5,64 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from apscheduler.triggers.cron import CronTrigger
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from .base import Model
-from .types import Duration, to_trigger
+from ..domain.audit.check import AuditLimits
+from .base import Duration, Model
 
-__all__ = ["AuditConfig", "to_mebibytes"]
+__all__ = ["AuditConfig", "to_mebibytes", "to_trigger"]
+
+DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat", "sun")
+"""By cron's numbers, in which 0 and 7 are Sunday."""
+
+LAST = 6
+"""Saturday, the last day of cron's week."""
+
+PART = re.compile(
+    r"(?P<first>\d|\*)(?:-(?P<last>\d))?(?P<step>/\d+)?", re.ASCII
+)
+
+
+def to_trigger(schedule: str) -> CronTrigger:
+    """Return what tells the times of a schedule, by a clock without a zone: as
+    if it were in UTC.
+
+    Parameters
+    ----------
+    schedule
+        Cron's five fields: minute, hour, day, month, weekday.
+
+    Raises
+    ------
+    ValueError
+        Raised if that is no schedule.
+
+    Notes
+    -----
+    APScheduler 3 counts weekdays from Monday, cron from Sunday. What a person
+    copies from a crontab must not run on another day, so numbers become names.
+    """
+    fields = schedule.split()
+    if len(fields) == 5:
+        fields[4] = ",".join(_name(part) for part in fields[4].split(","))
+    return CronTrigger.from_crontab(" ".join(fields), timezone=UTC)
+
+
+def _name(part: str) -> str:
+    match = PART.fullmatch(part)
+    if match is None or part == "*":
+        return part
+    first = 0 if match["first"] == "*" else int(match["first"])
+    step = int((match["step"] or "/1")[1:])
+    # One day with a step means from that day on.
+    alone = LAST if match["step"] else first
+    last = alone if match["last"] is None else int(match["last"])
+    if last >= len(DAYS) or first > last or step == 0:
+        raise ValueError(f"{part} is no weekday")
+    return ",".join(DAYS[first : last + 1 : step])
+
 
 LEAP_YEAR = datetime(2024, 1, 1, tzinfo=UTC)
 """From here on, every day that there ever is comes round in time."""
@@ -152,7 +203,7 @@ class AuditConfig(Model):
     memory too."""
 
     timeout: Duration = Field(
-        timedelta(hours=6), title="Longest run", gt=timedelta()
+        AuditLimits().timeout, title="Longest run", gt=timedelta()
     )
     """An audit that takes longer is stopped, so that it is over when the
     working day begins. The next one makes up for it."""

@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from pydantic import ByteSize, Field
 
-from .base import Model
-from .types import Duration
+from ..domain.canary.check import CanaryLimits
+from .base import Duration, Model
 
 __all__ = [
     "UNKNOWN_LIMIT_BYTES",
@@ -83,7 +83,7 @@ class CanaryConfig(Model):
     the deadline; the cost is 256 bytes each."""
 
     deadline: Duration = Field(
-        timedelta(seconds=30), title="Deadline", gt=timedelta()
+        CanaryLimits().deadline, title="Deadline", gt=timedelta()
     )
     """A probe that arrives later is late, one that is out longer makes the
     flow critical. 30 times what a long-haul mirror needs, so that a

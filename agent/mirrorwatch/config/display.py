@@ -1,6 +1,7 @@
 """Shows a configuration without its secrets."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import is_dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -8,9 +9,8 @@ from typing import Any
 from pydantic import SecretStr
 
 from ..secrets import HIDDEN
-from .base import Model
+from .base import Model, format_duration, to_model
 from .kafka import KafkaProperties
-from .types import format_duration
 
 __all__ = ["hidden_values", "to_display"]
 
@@ -28,15 +28,27 @@ def to_display(value: Any) -> Any:
     Hidden is whatever came from ``${env:...}`` or ``${file:...}``, even if
     its key looks harmless, and whatever has a key that smells of secrets.
     """
+    return _display(value, None)
+
+
+def _display(value: Any, owner: Model | None, *path: str) -> Any:
+    """Display a field of a block, or of a dataclass below it."""
+    if owner is not None and value is not None and owner.is_hidden(*path):
+        return HIDDEN
+    if isinstance(value, Model):
+        return {
+            name: _display(getattr(value, name), value, name)
+            for name in type(value).model_fields
+        }
+    if is_dataclass(value) and not isinstance(value, type):
+        return {
+            name: _display(getattr(value, name), owner, *path, name)
+            for name in to_model(type(value)).model_fields
+        }
     if isinstance(value, dict):
         return {k: to_display(v) for k, v in value.items()}
     if isinstance(value, tuple):
         return [to_display(v) for v in value]
-    if isinstance(value, Model):
-        return {
-            name: _display_field(value, name)
-            for name in type(value).model_fields
-        }
     return _display_scalar(value)
 
 
@@ -52,13 +64,6 @@ def _display_scalar(value: Any) -> Any:
             return str(value)
         case _:
             return value
-
-
-def _display_field(model: Model, name: str) -> Any:
-    value = getattr(model, name)
-    if value is not None and model.is_hidden(name):
-        return HIDDEN
-    return to_display(value)
 
 
 def hidden_values(value: Any, *, hidden: bool = False) -> Iterator[str]:

@@ -1,6 +1,5 @@
 """The `flows` list: what is replicated, from where to where, by what."""
 
-from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -15,7 +14,19 @@ from pydantic import (
     model_validator,
 )
 
+from ..domain.bottleneck.check import BottleneckLimits
+from ..domain.canary.check import CanaryLimits
+from ..domain.heartbeats import HeartbeatsLimits
+from ..domain.lag.check import LagLimits
+from ..domain.lag.retention import RetentionLimits
+from ..domain.latency import LatencyLimits
+from ..domain.parity.configs import ConfigsLimits
+from ..domain.parity.topics import TopicsLimits
+from ..domain.position.check import PositionLimits
 from ..domain.report import Flow
+from ..domain.skips.check import SkipsLimits
+from ..domain.tasks.check import TasksLimits
+from ..domain.tasks.model import RestartRules
 from ..domain.topics import (
     MM2_EXCLUDED,
     TOPIC_PLACEHOLDER,
@@ -27,12 +38,16 @@ from ..domain.topics import (
     compile_pattern,
     split_patterns,
 )
-from .base import ConfigProblem, Model, ProblemsError
+from .base import (
+    FROM_DATACLASS,
+    ConfigProblem,
+    Model,
+    ProblemsError,
+    Referenced,
+)
 from .canary import UNKNOWN_LIMIT_BYTES, CanaryConfig
 from .kafka import KafkaProperties
-from .limits import LimitsConfig
-from .references import Referenced
-from .types import Duration, HttpServer, HttpUrl
+from .types import HttpServer, HttpUrl
 
 __all__ = [
     "ClusterConfig",
@@ -47,31 +62,14 @@ __all__ = [
 ]
 
 
-class RestartConfig(Model):
-    """Restarts of failed tasks by the agent."""
-
-    enabled: bool = Field(default=False, title="Restart failed tasks")
-    """Off by default: a monitor that acts may hide what it should show, and
-    a task that failed of its data fails again."""
-
-    most_per_hour: int = Field(3, title="Restarts an hour", ge=1, le=20)
-    """Of each task. What three restarts do not mend needs a person."""
-
-    pause: Duration = Field(
-        timedelta(minutes=1), title="First pause", gt=timedelta()
-    )
-    """From a failure to the first restart; twice as long before the second,
-    and so on. A broker that restarts is back within a minute."""
-
-
 class ConnectConfig(HttpServer):
     """The REST API of Kafka Connect."""
 
     url: HttpUrl = Field(title="Address")
     """Address of any worker."""
 
-    restart_failed: RestartConfig = Field(
-        default_factory=RestartConfig, title="Restarts of failed tasks"
+    restart_failed: Annotated[RestartRules, FROM_DATACLASS] = Field(
+        default_factory=RestartRules, title="Restarts of failed tasks"
     )
     """The only thing that the agent ever does to a mirror."""
 
@@ -291,6 +289,65 @@ class TopicsConfig(Model):
     merged: Patterns = Field((), title="Merged topics")
     """Source topics whose target topic other flows write to as well. Their
     counts cannot be told apart by flow, so this must be said."""
+
+
+class LimitsConfig(Model):
+    """Limits of a flow, by check."""
+
+    canary: Annotated[CanaryLimits, FROM_DATACLASS] = Field(
+        default_factory=CanaryLimits, title="Canary"
+    )
+    """When probes make the flow unhealthy."""
+
+    latency: Annotated[LatencyLimits, FROM_DATACLASS] = Field(
+        default_factory=LatencyLimits, title="Latency"
+    )
+    """When their latency does."""
+
+    lag: Annotated[LagLimits, FROM_DATACLASS] = Field(
+        default_factory=LagLimits, title="Replication lag"
+    )
+    """When replication lag does."""
+
+    skips: Annotated[SkipsLimits, FROM_DATACLASS] = Field(
+        default_factory=SkipsLimits, title="Skips and duplicates"
+    )
+    """When skipped or duplicated records do."""
+
+    retention: Annotated[RetentionLimits, FROM_DATACLASS] = Field(
+        default_factory=RetentionLimits, title="Time to loss"
+    )
+    """When the time until uncopied records expire does."""
+
+    position: Annotated[PositionLimits, FROM_DATACLASS] = Field(
+        default_factory=PositionLimits, title="Position resets"
+    )
+    """How long a position reset of the mirror does."""
+
+    topics: Annotated[TopicsLimits, FROM_DATACLASS] = Field(
+        default_factory=TopicsLimits, title="Topics"
+    )
+    """When missing topics or partitions do."""
+
+    configs: Annotated[ConfigsLimits, FROM_DATACLASS] = Field(
+        default_factory=ConfigsLimits, title="Topic configurations"
+    )
+    """When topics that are configured differently do."""
+
+    tasks: Annotated[TasksLimits, FROM_DATACLASS] = Field(
+        default_factory=TasksLimits, title="Tasks"
+    )
+    """When the mirror's tasks do."""
+
+    heartbeats: Annotated[HeartbeatsLimits, FROM_DATACLASS] = Field(
+        default_factory=HeartbeatsLimits, title="Heartbeats"
+    )
+    """When its heartbeats do."""
+
+    bottleneck: Annotated[BottleneckLimits, FROM_DATACLASS] = Field(
+        default_factory=BottleneckLimits, title="Bottleneck"
+    )
+    """When the mirror's JMX metrics do."""
 
 
 class FlowConfig(Model):

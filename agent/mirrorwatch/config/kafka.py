@@ -7,8 +7,7 @@ from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from ..secrets import HIDDEN, smells_secret
-from .base import ConfigProblem, ProblemsError
-from .references import Referenced
+from .base import ConfigProblem, ProblemsError, Referenced
 
 __all__ = ["OWNED_PROPERTIES", "KafkaProperties"]
 

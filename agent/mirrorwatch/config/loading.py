@@ -1,23 +1,39 @@
 """From a document to a model: every problem at once, and no secret told."""
 
 import difflib
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import NoneType
 from typing import Any, TypeVar, get_args
 
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from ..domain.topics import PatternError
 from ..exceptions import ConfigError
 from ..secrets import smells_secret
-from .base import ConfigProblem, Model, ProblemsError, YamlPath, format_path
-from .references import Referenced, ReferenceFailedError, resolve
+from .base import (
+    NEVER_SHOWN,
+    ConfigProblem,
+    Model,
+    ProblemsError,
+    Referenced,
+    YamlPath,
+    find_block,
+    format_path,
+)
 
-__all__ = ["NEVER_SHOWN", "Document", "load", "read_document"]
+__all__ = [
+    "Document",
+    "ReferenceFailedError",
+    "load",
+    "read_document",
+    "resolve",
+]
 
 
 QUOTED = re.compile(r"'(?!<[a-z ]+>')[^']{2,}'|\"[^\"]{2,}\"")
@@ -156,8 +172,72 @@ class _Reader:
         return result
 
 
-NEVER_SHOWN = "never_shown"
-"""Type of errors whose value must not be shown, whatever its key."""
+REFERENCE = re.compile(r"\$(?P<escaped>\$)?\{(?P<kind>\w+):(?P<name>[^}]*)\}")
+"""A reference. ``${topic}`` of a naming format has no colon, so it is none;
+``$${env:X}`` stands for the text ``${env:X}``."""
+
+
+class ReferenceFailedError(ValueError):
+    """A reference leads nowhere. The message names it, never a value."""
+
+
+def resolve(text: str, environment: Mapping[str, str] | None = None) -> str:
+    """Put the values in the place of the references in a text.
+
+    Parameters
+    ----------
+    text
+        Text that may hold references.
+    environment
+        Environment variables, by default those of the process.
+
+    Raises
+    ------
+    ReferenceFailedError
+        Raised if a variable is not set, or a file cannot be read.
+    """
+    known = os.environ if environment is None else environment
+    referenced = False
+
+    def replace(match: re.Match[str]) -> str:
+        nonlocal referenced
+        if match["escaped"]:
+            return match[0][1:]
+        referenced = True
+        return _look_up(match[0], match["kind"], match["name"], known)
+
+    resolved = REFERENCE.sub(replace, text)
+    return Referenced(resolved) if referenced else resolved
+
+
+def _look_up(
+    reference: str, kind: str, name: str, environment: Mapping[str, str]
+) -> str:
+    match kind:
+        case "env":
+            if name not in environment:
+                raise ReferenceFailedError(
+                    f"{reference}: the environment variable is not set"
+                )
+            return environment[name]
+        case "file":
+            try:
+                # Files made by editors and `echo` end in a line feed.
+                return Path(name).read_text("utf-8").rstrip("\r\n")
+            except OSError as e:
+                raise ReferenceFailedError(
+                    f"{reference}: cannot read the file ({e.strerror})"
+                ) from e
+            except ValueError as e:
+                raise ReferenceFailedError(
+                    f"{reference}: the file is not UTF-8 text"
+                ) from e
+        case _:
+            raise ReferenceFailedError(
+                f"{reference}: unknown kind of reference; "
+                "allowed are ${env:NAME} and ${file:/path}"
+            )
+
 
 PLAIN = {
     "missing": "is missing, and is required",
@@ -198,7 +278,7 @@ FOLLOWING = {"default_factory_not_called"}
 
 
 def translate(
-    error: ValidationError, data: Any, model: type[BaseModel]
+    error: ValidationError, data: Any, model: type[Model]
 ) -> list[ConfigProblem]:
     """Translate pydantic's errors.
 
@@ -259,7 +339,7 @@ def _follows(detail: ErrorDetails, others: Sequence[ErrorDetails]) -> bool:
 
 
 def _translate_one(
-    detail: ErrorDetails, data: Any, model: type[BaseModel]
+    detail: ErrorDetails, data: Any, model: type[Model]
 ) -> ConfigProblem:
     kind, loc = detail["type"], detail["loc"]
     context = detail.get("ctx", {})
@@ -294,33 +374,28 @@ def show_value(
     return ConfigProblem(path, message)
 
 
-def _describe_unknown(loc: YamlPath, model: type[BaseModel]) -> str:
+def _describe_unknown(loc: YamlPath, model: type[Model]) -> str:
     known = sorted(_model_at(model, loc[:-1]).model_fields)
     near = difflib.get_close_matches(str(loc[-1]), known, n=1)
     hint = f"did you mean {near[0]}? " if near else ""
     return f"unknown key; {hint}allowed are {', '.join(known)}"
 
 
-def _model_at(model: type[BaseModel], loc: YamlPath) -> type[BaseModel]:
+def _model_at(model: type[Model], loc: YamlPath) -> type[Model]:
     """Return the model of the block at a path."""
     found: Any = model
     for part in loc:
-        if isinstance(found, type) and issubclass(found, BaseModel):
-            found = _strip(found.model_fields[str(part)].annotation)
+        block = find_block(found)
+        if block is not None:
+            found = block.model_fields[str(part)].annotation
         else:
             # A tuple's items, or a dictionary's values.
-            arguments = [a for a in get_args(found) if a is not Ellipsis]
-            found = _strip(arguments[-1])
-    model_found: type[BaseModel] = found
-    return model_found
-
-
-def _strip(annotation: Any) -> Any:
-    """Take ``| None`` off an annotation."""
-    arguments = get_args(annotation)
-    if type(None) in arguments:
-        return next(a for a in arguments if a is not type(None))
-    return annotation
+            found = [a for a in get_args(found) if a is not Ellipsis][-1]
+        if NoneType in get_args(found):
+            found = next(a for a in get_args(found) if a is not NoneType)
+    block = find_block(found)
+    assert block is not None  # noqa: S101 - only blocks refuse keys
+    return block
 
 
 M = TypeVar("M", bound=Model)

@@ -3,19 +3,22 @@
 ``python -m mirrorwatch.config.reference > docs/configuration.md``
 """
 
+import ast
+import inspect
 import re
 import sys
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import Any, Literal, get_args, get_origin
+from itertools import pairwise
+from textwrap import dedent
+from typing import Any, Literal, cast, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from .base import Model
+from .base import Model, find_block, format_duration
 from .kafka import OWNED_PROPERTIES
 from .root import Config
-from .types import format_duration
 
 __all__ = ["render_reference"]
 
@@ -134,20 +137,37 @@ def _render_table(model: type[Model]) -> Iterator[str]:
     yield ""
     yield "| key | value | default | what it is, and why the default |"
     yield "| --- | --- | --- | --- |"
+    reasons = {} if model.origin is None else _read_reasons(model.origin)
     for name, field in model.model_fields.items():
+        reason = field.description or reasons.get(name, "")
         cells = (
             f"`{name}`",
             _describe_type(field.annotation, field.metadata),
             _describe_default(field),
-            f"**{field.title}.** {_flatten(field.description or '')}",
+            f"**{field.title}.** {_flatten(reason)}",
         )
         yield "| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |"
 
 
+def _read_reasons(block: type) -> dict[str, str]:
+    """Return the text below each field of a dataclass."""
+    (tree,) = ast.parse(dedent(inspect.getsource(block))).body
+    return {
+        field.target.id: text.value.value
+        for field, text in pairwise(cast("ast.ClassDef", tree).body)
+        if isinstance(field, ast.AnnAssign)
+        and isinstance(field.target, ast.Name)
+        and isinstance(text, ast.Expr)
+        and isinstance(text.value, ast.Constant)
+        and isinstance(text.value.value, str)
+    }
+
+
 def _find_model(annotation: Any) -> tuple[type[Model] | None, str]:
     """Return the block behind an annotation, and how its path goes on."""
-    if isinstance(annotation, type) and issubclass(annotation, Model):
-        return annotation, ""
+    block = find_block(annotation)
+    if block is not None:
+        return block, ""
     suffix = {dict: ".ALIAS", tuple: "[]"}.get(get_origin(annotation), "")
     for argument in get_args(annotation):
         model, _ = _find_model(argument)

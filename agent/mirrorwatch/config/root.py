@@ -2,19 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Self
 
 from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
+from ..domain.audit.check import AuditLimits
+from ..domain.checks import FlowLimits
 from .audit import AuditConfig
-from .base import ConfigProblem, Model, ProblemsError
+from .base import ConfigProblem, Duration, Model, ProblemsError
 from .flows import ClusterConfig, FlowConfig
 from .loading import Document, load, read_document
 from .rules import check_ends, check_flows
 from .sinks import SinksConfig, StateConfig, WebConfig
-from .types import Duration
 
 __all__ = ["Config"]
 
@@ -93,6 +95,25 @@ class Config(Model):
         """Folder of the audits' results: a path, or a URL for Spark."""
         given = self.audit.out if self.audit else None
         return given or str(self.state.path.with_name("audit"))
+
+    def to_limits(self, flow: FlowConfig) -> FlowLimits:
+        """Return the limits of a flow's checks.
+
+        What the block `limits` lacks is known from other keys.
+        """
+        limits, enabled = flow.limits, flow.canary.enabled
+        return dict(limits) | {
+            "canary": replace(
+                limits.canary, enabled=enabled, deadline=flow.canary.deadline
+            ),
+            "latency": replace(limits.latency, enabled=enabled),
+            "bottleneck": replace(
+                limits.bottleneck, enabled=flow.mirror.jmx is not None
+            ),
+            "audit": AuditLimits(enabled=False)
+            if self.audit is None
+            else AuditLimits(timeout=self.audit.timeout),
+        }
 
     @model_validator(mode="after")
     def _check_rules(self) -> Self:

@@ -17,9 +17,14 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from .base import ConfigProblem, Model, ProblemsError
-from .loading import NEVER_SHOWN
-from .types import Duration, HttpUrl, ListenAddress
+from .base import (
+    NEVER_SHOWN,
+    ConfigProblem,
+    Duration,
+    Model,
+    ProblemsError,
+)
+from .types import HttpUrl, ListenAddress
 
 __all__ = [
     "DownsamplingConfig",

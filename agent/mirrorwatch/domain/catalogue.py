@@ -14,7 +14,7 @@ from .observations import LATENCY_BUCKETS
 from .report import Health
 from .samples import AGENT_METRICS, HEALTH_METRICS
 
-__all__ = ["CATALOGUE", "LABELS", "Metric", "MetricType", "metrics_page"]
+__all__ = ["CATALOGUE", "LABELS", "metrics_page"]
 
 
 LABELS = {

@@ -26,14 +26,14 @@ from .lag.retention import RetentionLimits, judge_retention
 from .latency import LatencyLimits, judge_latency
 from .metrics import Metric, Sample
 from .notices.policy import CheckAlarms, Severity
-from .observations import CanaryObservation, LatencyObservation, Observation
+from .observations import CanaryObservation, LatencyObservation
 from .parity import metrics as parity
 from .parity.configs import ConfigsLimits, ConfigsObservation, judge_configs
 from .parity.topics import TopicsObservation, judge_topics
 from .position import metrics as position
 from .position.check import PositionLimits, judge_position
 from .position.model import PositionObservation
-from .report import Verdict
+from .report import Observation, Verdict
 from .skips import metrics as skips
 from .skips.check import SkipsLimits, judge_skips
 from .skips.model import SkipsObservation
@@ -113,7 +113,7 @@ _ALL = (
         judge=judge_canary,
         limits=CanaryLimits,
         metrics=canary.METRICS,
-        samples=canary.figures,
+        samples=canary.samples,
         alarms=CheckAlarms(
             critical="probes do not arrive at the target, or are lost",
             warning="probes arrive late, are duplicated, cannot be "
@@ -145,7 +145,7 @@ _ALL = (
         judge=judge_lag,
         limits=LagLimits,
         metrics=lag.METRICS,
-        samples=lag.figures,
+        samples=lag.samples,
         alarms=CheckAlarms(
             critical="replication has stopped, and the source has new records",
             warning="replication lag is growing",
@@ -160,7 +160,7 @@ _ALL = (
         judge=judge_skips,
         limits=SkipsLimits,
         metrics=skips.METRICS,
-        samples=skips.figures,
+        samples=skips.samples,
         alarms=CheckAlarms(
             critical="MirrorMaker skipped records: they are missing at the "
             "target",
@@ -185,7 +185,7 @@ _ALL = (
         judge=judge_position,
         limits=PositionLimits,
         metrics=position.METRICS,
-        samples=position.figures,
+        samples=position.samples,
         alarms=CheckAlarms(
             critical="MirrorMaker's position was reset: records expired "
             "uncopied, a topic was recreated, or committed offsets "
@@ -199,7 +199,7 @@ _ALL = (
         observation=TopicsObservation,
         judge=judge_topics,
         metrics=parity.TOPICS_METRICS,
-        samples=parity.topic_figures,
+        samples=parity.topics_samples,
         alarms=CheckAlarms(
             critical="topics are missing at the target, or in a replication "
             "loop",
@@ -213,7 +213,7 @@ _ALL = (
         judge=judge_configs,
         limits=ConfigsLimits,
         metrics=parity.CONFIGS_METRICS,
-        samples=parity.config_figures,
+        samples=parity.configs_samples,
         alarms=CheckAlarms(
             warning="topic configs differ between source and target",
             unknown="whether topic configs match",
@@ -225,7 +225,7 @@ _ALL = (
         judge=judge_tasks,
         limits=TasksLimits,
         metrics=tasks.METRICS,
-        samples=tasks.figures,
+        samples=tasks.samples,
         alarms=CheckAlarms(
             critical="a connector or task of MirrorMaker failed, or none runs",
             warning="MirrorMaker's tasks are flapping, rebalance often, or "
@@ -259,7 +259,7 @@ _ALL = (
         judge=judge_bottleneck,
         limits=BottleneckLimits,
         metrics=bottleneck.METRICS,
-        samples=bottleneck.figures,
+        samples=bottleneck.samples,
         alarms=CheckAlarms(
             critical="MirrorMaker dropped records because of errors",
             warning="replication is limited by a quota, full batches, "
@@ -273,7 +273,7 @@ _ALL = (
         judge=judge_audit,
         limits=AuditLimits,
         metrics=audit.METRICS,
-        samples=audit.figures,
+        samples=audit.samples,
         alarms=CheckAlarms(
             critical="the nightly audit found records missing, altered, "
             "duplicated or added at the target",

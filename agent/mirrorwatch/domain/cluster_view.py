@@ -1,8 +1,16 @@
-"""Both sides of a flow, read together: what lag, skips and parity need."""
+"""Both sides of a flow, read together, and how far its mirror has come.
 
-from collections.abc import Iterable, Mapping
+One survey gives one `FlowView`, and with it one `PartitionView` for each
+source partition: lag, skips and position resets all read these.
+"""
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
+from functools import cached_property
 
 from .mirror_records import Committed, Sync
 
@@ -10,9 +18,14 @@ __all__ = [
     "FOR_EVER",
     "ClusterView",
     "FlowView",
+    "PartitionView",
+    "Position",
+    "PositionSource",
+    "SyncBuffer",
     "TopicConfigs",
     "TopicFacts",
     "TopicPartition",
+    "prove",
 ]
 
 
@@ -58,7 +71,110 @@ class ClusterView:
     """Lowest offset that is still there; absent where it was not asked."""
 
 
+class PositionSource(StrEnum):
+    """What a position is known from."""
+
+    COMMITTED = "committed"
+    """The committed offset: up to one flush interval old."""
+
+    SYNC = "sync"
+    """The last offset sync: up to a hundred records old."""
+
+    ESTIMATE = "estimate"
+    """The target's end, counted back by the last sync: good to the second,
+    but no proof, as others may write there."""
+
+    START = "start"
+    """The log start: nothing was ever copied."""
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """How far a mirror has come in one partition."""
+
+    offset: int
+    """Next source offset to copy."""
+
+    origin: PositionSource
+    """What says so."""
+
+
+def prove(committed: Committed | None, sync: Sync | None) -> Position | None:
+    """Return the highest position that is proved, `None` if there is none."""
+    found = None
+    if committed is not None and committed.position is not None:
+        found = Position(committed.position, PositionSource.COMMITTED)
+    if sync is not None and (found is None or sync.position > found.offset):
+        found = Position(sync.position, PositionSource.SYNC)
+    return found
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
+class PartitionView:
+    """One source partition and its copy, as one survey saw them.
+
+    The source has a leader for it: without one its end is not known, and
+    there is no view of it.
+    """
+
+    remote: str
+    """Name of the topic at the target."""
+
+    source_id: str
+    """Id of the topic at the source."""
+
+    source_start: int | None
+    """Log start at the source; `None` where it was not asked."""
+
+    source_end: int
+    """End at the source, as the mirror's consumer sees it."""
+
+    target_id: str | None
+    """Id of the topic at the target; `None` if it does not exist, or the
+    target did not answer."""
+
+    target_end: int | None
+    """End at the target, read before that of the source; `None` if it is not
+    known, or there is no such partition."""
+
+    uncopied: bool
+    """Whether the target answered and has no such partition."""
+
+    committed: Committed | None
+    """Committed offset, read before both ends."""
+
+    sync: Sync | None
+    """Newest sync, read before both ends."""
+
+    @property
+    def log_start(self) -> int:
+        """Log start at the source; 0 where it was not asked."""
+        return self.source_start or 0
+
+    @property
+    def copies_end(self) -> int:
+        """End at the target; 0 where there is none, or it is not known."""
+        return self.target_end or 0
+
+    @property
+    def proved(self) -> Position | None:
+        """Highest position that is proved, `None` if there is none."""
+        return prove(self.committed, self.sync)
+
+    @property
+    def estimate(self) -> int | None:
+        """Next source offset, counted back from the target's end.
+
+        Right as long as nobody else writes there and nothing was left out
+        since the last sync.
+        """
+        if self.sync is None or self.target_end is None:
+            return None
+        distance = self.sync.upstream - self.sync.downstream
+        return min(self.target_end + distance, self.source_end)
+
+
+@dataclass(frozen=True, kw_only=True)
 class FlowView:
     """What one survey saw of one flow, in the order of these fields.
 
@@ -97,15 +213,96 @@ class FlowView:
     problems: tuple[str, ...] = ()
     """What kept facts from being read, in sentences."""
 
-    def partitions(self) -> Iterable[TopicPartition]:
-        """Return every source partition that the flow carries."""
-        if self.source is None:
-            return ()
-        return (
-            (topic, partition)
-            for topic in self.names
-            for partition in range(self.source.topics[topic].partitions)
-        )
+    new_syncs: tuple[Sync, ...] = ()
+    """Every sync that was read since the view before, in the topic's order.
+    The last of them may have been read after the ends: see `SyncBuffer`."""
+
+    @cached_property
+    def partitions(self) -> Mapping[TopicPartition, PartitionView | None]:
+        """Every source partition that the flow carries; `None` for one that
+        has no leader at the source.
+        """
+        source, target = self.source, self.target
+        if source is None:
+            return {}
+        found: dict[TopicPartition, PartitionView | None] = {}
+        for topic, remote in self.names.items():
+            facts = source.topics[topic]
+            copies = None if target is None else target.topics.get(remote)
+            for partition in range(facts.partitions):
+                key = (topic, partition)
+                end = source.ends.get(key)
+                if end is None:
+                    found[key] = None
+                    continue
+                copied = copies is not None and partition < copies.partitions
+                found[key] = PartitionView(
+                    remote=remote,
+                    source_id=facts.id,
+                    source_start=source.starts.get(key),
+                    source_end=end,
+                    target_id=None if copies is None else copies.id,
+                    target_end=self.target_end(key) if copied else None,
+                    uncopied=target is not None and not copied,
+                    committed=self.committed.get(key),
+                    sync=self.syncs.get(key),
+                )
+        return found
+
+    def target_end(self, key: TopicPartition) -> int | None:
+        """Return the end at the target of a source partition's copy, if it is
+        known.
+        """
+        remote = self.names.get(key[0])
+        if self.target is None or remote is None:
+            return None
+        return self.target.ends.get((remote, key[1]))
+
+
+class SyncBuffer:
+    """Holds syncs back until a survey has begun after they were read.
+
+    Syncs carry no topic id. One that was read before a survey asked for ids
+    and ends speaks of the topics that this survey saw, or of former ones: so
+    it is judged by the survey after the one that it came with.
+    """
+
+    def __init__(self) -> None:
+        self._taken = 0
+        self._held: OrderedDict[int, Sync] = OrderedDict()
+        self._numbers: dict[TopicPartition, list[int]] = {}
+
+    def hold(self, sync: Sync) -> None:
+        """Hold a sync until the next release."""
+        self._taken += 1
+        self._held[self._taken] = sync
+        self._numbers.setdefault(sync.key, []).append(self._taken)
+
+    def trim(self, most: int) -> None:
+        """Drop the oldest of all, and hold so many."""
+        while len(self._held) > most:
+            self._held.popitem(last=False)
+
+    def drop(self, key: TopicPartition) -> None:
+        """Drop what is held of a source partition."""
+        numbers = self._numbers.get(key, [])
+        for number in numbers:
+            self._held.pop(number, None)
+        numbers.clear()
+
+    def release(self) -> Mapping[TopicPartition, list[Sync]]:
+        """Return what was held, by source partition, in the topic's order."""
+        held, numbers = self._held, self._numbers
+        self._held, self._numbers = OrderedDict(), {}
+        return {
+            key: [held[n] for n in each if n in held]
+            for key, each in numbers.items()
+        }
+
+    @property
+    def partitions(self) -> AbstractSet[TopicPartition]:
+        """Source partitions of which anything is held."""
+        return self._numbers.keys()
 
 
 FOR_EVER = -1

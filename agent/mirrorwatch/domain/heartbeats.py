@@ -1,7 +1,7 @@
 """Facts about MirrorMaker 2's own signs of life."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from .mirror_records import Heartbeat
@@ -123,10 +123,16 @@ MISSED = 10
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HeartbeatsLimits:
-    """Limits of the check. The configuration gives their reasons."""
+    """Limits of the check `heartbeats`."""
 
-    stale: timedelta = timedelta(minutes=1)
-    """Longest time between two heartbeats, or from one to its copy."""
+    stale: timedelta = field(
+        default=timedelta(minutes=1),
+        metadata={"title": "Stale after", "gt": timedelta()},
+    )
+    """How long heartbeats may be missing, or their copies be late. The mirror
+    sends one every second; Connect notices a lost worker after ten, and a
+    rebalance takes some more. Ten of the mirror's intervals, if that is
+    longer."""
 
 
 def judge_heartbeats(

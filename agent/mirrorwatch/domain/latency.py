@@ -1,7 +1,7 @@
 """The check ``latency``: whether probes take longer than usual."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from .observations import LatencyObservation
@@ -12,22 +12,36 @@ __all__ = ["LatencyLimits", "judge_latency"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LatencyLimits:
-    """Limits of the check. The configuration gives their reasons."""
+    """Limits of the check `latency`, on the canary's p99 over 5 minutes.
+
+    Both the time and the factor must be exceeded: the factor alone would
+    alarm on a fast mirror's jitter, the time alone on a slow link's usual.
+    """
 
     enabled: bool = True
     """Whether probes are sent at all."""
 
-    critical: timedelta = timedelta(seconds=5)
-    """Below this, no latency is critical."""
+    critical: timedelta = field(
+        default=timedelta(seconds=5),
+        metadata={"title": "Critical above", "gt": timedelta()},
+    )
+    """Five times the second that the long-haul mirror takes."""
 
-    critical_factor: float = 10
-    """Times the usual from which it is critical."""
+    critical_factor: float = field(
+        default=10, metadata={"title": "Critical above usual", "gt": 1}
+    )
+    """Times the flow's usual: an order of magnitude is no jitter."""
 
-    warning: timedelta = timedelta(seconds=2)
-    """Below this, no latency is a warning."""
+    warning: timedelta = field(
+        default=timedelta(seconds=2),
+        metadata={"title": "Warning above", "gt": timedelta()},
+    )
+    """Twice the second that the long-haul mirror takes."""
 
-    warning_factor: float = 3
-    """Times the usual from which it is a warning."""
+    warning_factor: float = field(
+        default=3, metadata={"title": "Warning above usual", "gt": 1}
+    )
+    """Times the flow's usual: more than the swing of a day and a night."""
 
 
 def judge_latency(

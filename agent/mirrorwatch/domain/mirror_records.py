@@ -40,6 +40,11 @@ class Committed:
     written_at: datetime
     """When the mirror wrote it, by the earlier of its clock and ours."""
 
+    @property
+    def key(self) -> tuple[str, int]:
+        """Source topic and partition."""
+        return self.topic, self.partition
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Sync:
@@ -59,6 +64,16 @@ class Sync:
 
     written_at: datetime
     """When the mirror wrote it, by the earlier of its clock and ours."""
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Source topic and partition."""
+        return self.topic, self.partition
+
+    @property
+    def position(self) -> int:
+        """Next source offset to copy: this record was copied."""
+        return self.upstream + 1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

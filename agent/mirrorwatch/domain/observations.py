@@ -4,9 +4,8 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
-from typing import Protocol
 
-from .report import Health
+from .report import Health, Observation
 
 __all__ = [
     "LATENCY_BUCKETS",
@@ -16,7 +15,6 @@ __all__ = [
     "Histogram",
     "LatencyObservation",
     "Loss",
-    "Observation",
     "ProbeArrival",
     "Problem",
     "canaries",
@@ -313,20 +311,6 @@ class LatencyObservation:
 
     measured: int
     """Arrivals in the last five minutes."""
-
-
-class Observation(Protocol):
-    """Any fact that a source can report: frozen, of one flow."""
-
-    @property
-    def flow(self) -> str:
-        """Name of the flow."""
-        ...
-
-    @property
-    def at(self) -> datetime:
-        """When it was seen (UTC)."""
-        ...
 
 
 def canaries(

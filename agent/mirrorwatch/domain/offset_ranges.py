@@ -1,9 +1,17 @@
-"""A set of whole numbers that costs as much as it has gaps."""
+"""Ranges of offsets, and sets of them that cost as much as they have gaps."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
-__all__ = ["RangeSet", "discard", "newest", "to_ranges"]
+__all__ = [
+    "OffsetRange",
+    "RangeSet",
+    "discard",
+    "newest",
+    "to_ranges",
+    "unite",
+]
 
 
 class RangeSet:
@@ -113,3 +121,20 @@ def to_ranges(offsets: Iterable[int]) -> RangeSet:
 def newest(ranges: RangeSet, most: int) -> RangeSet:
     """Return the highest ranges of a set, at most so many."""
     return RangeSet(list(ranges)[-most:])
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetRange:
+    """Offsets of one partition, the end excluded."""
+
+    first: int
+    end: int
+
+    def __len__(self) -> int:
+        return max(0, self.end - self.first)
+
+
+def unite(spans: Iterable[OffsetRange]) -> tuple[OffsetRange, ...]:
+    """Return the same offsets as few ranges in order, without empty ones."""
+    found = RangeSet((span.first, span.end - 1) for span in spans if len(span))
+    return tuple(OffsetRange(first, last + 1) for first, last in found)

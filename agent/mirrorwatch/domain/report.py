@@ -1,16 +1,20 @@
-"""What the agent concludes: one verdict for each check on each flow."""
+"""One report: what was observed, and one verdict for each check and flow."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import IntEnum
+from typing import Protocol
 
 __all__ = [
+    "AgentState",
     "CheckFinding",
     "Evidence",
     "Flow",
     "Health",
     "MaintenanceWindow",
+    "Observation",
+    "Report",
     "Verdict",
     "conclude",
     "keep_since",
@@ -133,6 +137,68 @@ class MaintenanceWindow:
     def holds(self, at: datetime) -> bool:
         """Return whether notices are held at a time."""
         return self.since <= at < self.until
+
+
+class Observation(Protocol):
+    """Any fact that a source can report: frozen, of one flow."""
+
+    @property
+    def flow(self) -> str:
+        """Name of the flow."""
+        ...
+
+    @property
+    def at(self) -> datetime:
+        """When it was seen (UTC)."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AgentState:
+    """How the agent itself is doing."""
+
+    sources_up: Mapping[str, bool] = field(default_factory=dict)
+    """By name: whether the source's last fact is fresh."""
+
+    sinks_up: Mapping[str, bool] = field(default_factory=dict)
+    """By name: whether the sink took the report before this one."""
+
+    spooled_points: Mapping[str, int] = field(default_factory=dict)
+    """By sink that keeps a backlog: points that wait to be written."""
+
+    lost_points: Mapping[str, int] = field(default_factory=dict)
+    """By sink: points given up so far."""
+
+    last_tick: timedelta | None = None
+    """How long the tick before this one took; `None` on the first."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Report:
+    """Everything learned in one tick. The only thing sinks ever see."""
+
+    at: datetime
+    """When the tick started (UTC)."""
+
+    flows: tuple[Flow, ...]
+    """Every configured flow."""
+
+    observations: tuple[Observation, ...]
+    """What was seen."""
+
+    verdicts: tuple[Verdict, ...]
+    """What it means: one for each flow and check."""
+
+    agent: AgentState = field(default_factory=AgentState)
+    """How the agent itself is doing."""
+
+    maintenance: tuple[MaintenanceWindow, ...] = ()
+    """Windows in force: notices of these flows are held, verdicts go on."""
+
+    def health_of(self, flow: str) -> Health:
+        """Return a flow's health: its worst check, unknown if it has none."""
+        judged = [v for v in self.verdicts if v.flow == flow]
+        return worst(judged) if judged else Health.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)

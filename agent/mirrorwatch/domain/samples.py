@@ -1,13 +1,19 @@
 """What a report says in figures: the same ones for every sink."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime, timedelta
-from typing import Protocol
+from collections.abc import Iterable, Iterator
+from datetime import datetime
 
 from .checks import CHECKS
 from .metrics import Sample, counter, gauge
-from .observations import Observation
-from .report import Flow, Health, MaintenanceWindow, Verdict, worst
+from .report import (
+    AgentState,
+    Flow,
+    Health,
+    MaintenanceWindow,
+    Report,
+    Verdict,
+    worst,
+)
 
 __all__ = [
     "AGENT_METRICS",
@@ -21,11 +27,6 @@ __all__ = [
     "SINK_UP",
     "SOURCE_UP",
     "TICK_SECONDS",
-    "AgentFacts",
-    "ReportFacts",
-    "Sample",
-    "agent_figures",
-    "health_figures",
     "samples",
 ]
 
@@ -75,26 +76,7 @@ AGENT_METRICS = (
 )
 
 
-class AgentFacts(Protocol):
-    """What is read of the agent's own state."""
-
-    @property
-    def sources_up(self) -> Mapping[str, bool]: ...
-
-    @property
-    def sinks_up(self) -> Mapping[str, bool]: ...
-
-    @property
-    def spooled_points(self) -> Mapping[str, int]: ...
-
-    @property
-    def lost_points(self) -> Mapping[str, int]: ...
-
-    @property
-    def last_tick(self) -> timedelta | None: ...
-
-
-def agent_figures(agent: AgentFacts, at: datetime) -> Iterator[Sample]:
+def _agent_samples(agent: AgentState, at: datetime) -> Iterator[Sample]:
     """Yield how the agent itself is doing."""
     for source, up in sorted(agent.sources_up.items()):
         yield Sample(SOURCE_UP, (source,), int(up))
@@ -134,7 +116,7 @@ MAINTENANCE = gauge(
 HEALTH_METRICS = (HEALTH, CHECK_HEALTH, MAINTENANCE)
 
 
-def health_figures(
+def _health_samples(
     flows: Iterable[Flow],
     verdicts: Iterable[Verdict],
     maintenance: Iterable[MaintenanceWindow],
@@ -153,29 +135,7 @@ def health_figures(
         yield Sample(MAINTENANCE, (flow.name,), int(flow.name in held))
 
 
-class ReportFacts(Protocol):
-    """What is read of a report; `mirrorwatch.ports.Report` is one."""
-
-    @property
-    def at(self) -> datetime: ...
-
-    @property
-    def flows(self) -> tuple[Flow, ...]: ...
-
-    @property
-    def observations(self) -> tuple[Observation, ...]: ...
-
-    @property
-    def verdicts(self) -> tuple[Verdict, ...]: ...
-
-    @property
-    def maintenance(self) -> tuple[MaintenanceWindow, ...]: ...
-
-    @property
-    def agent(self) -> AgentFacts: ...
-
-
-def samples(report: ReportFacts) -> Iterator[Sample]:
+def samples(report: Report) -> Iterator[Sample]:
     """Yield every figure of a report, each series once.
 
     Notes
@@ -183,7 +143,7 @@ def samples(report: ReportFacts) -> Iterator[Sample]:
     A gauge whose fact is absent is left out: it is neither shown as zero nor
     kept at what it was before. Counters are there from the start.
     """
-    yield from health_figures(
+    yield from _health_samples(
         report.flows, report.verdicts, report.maintenance
     )
     newest = {
@@ -199,4 +159,4 @@ def samples(report: ReportFacts) -> Iterator[Sample]:
             if of is check.observation:
                 # The state may have been read after the tick began.
                 yield from check.samples(seen, max(report.at, seen.at))
-    yield from agent_figures(report.agent, report.at)
+    yield from _agent_samples(report.agent, report.at)

@@ -23,7 +23,7 @@ from confluent_kafka import TopicPartition as Assignment
 
 from ..domain.cluster_view import TopicPartition
 from ..domain.lag.model import FirstRecord, ReadAt
-from ..domain.skips.model import OffsetRange
+from ..domain.offset_ranges import OffsetRange
 from ..exceptions import SourceError, SourceUnavailableError
 from .admin import TIMEOUT, Cluster
 from .errors import consumer_properties, to_source_error

@@ -27,13 +27,14 @@ from ..domain.observations import Histogram, ProbeArrival, canaries
 from ..domain.samples import samples
 from ..exceptions import ConfigError, SinkError, SinkRejectedError
 from ..ports import Report
-from .queue import Batch
+from ..state.queue import Batch
 
 __all__ = [
     "InfluxDbAccess",
     "InfluxDbOutlet",
     "open_client",
     "password_access",
+    "to_batch",
     "to_points",
     "to_sink_error",
     "token_access",
@@ -287,6 +288,12 @@ def to_points(report: Report) -> list[Point]:
     return [*points.values(), *_probes(report)]
 
 
+def to_batch(report: Report) -> Batch:
+    """Return the points of a report in line protocol."""
+    lines = [point.to_line_protocol() for point in to_points(report)]
+    return Batch("\n".join(lines).encode(), len(lines))
+
+
 def _probes(report: Report) -> Iterator[Point]:
     for seen in canaries(report.observations):
         for arrival in seen.arrivals:
@@ -330,7 +337,7 @@ def _nanoseconds(at: datetime) -> int:
 
 
 class InfluxDbOutlet:
-    """Sends reports to one InfluxDB. `IsolatedSink` makes a sink of it.
+    """Sends points to one InfluxDB. `QueuedSink` makes a sink of it.
 
     Parameters
     ----------
@@ -341,7 +348,7 @@ class InfluxDbOutlet:
     -----
     The service below `write_api` is used, because only there a single write
     can be given a timeout. The library neither retries nor batches here:
-    that is the business of `IsolatedSink`, which also counts. Redirects are
+    that is the business of `QueuedSink`, which also counts. Redirects are
     not followed, so the secret goes to the configured server only.
     """
 
@@ -351,10 +358,6 @@ class InfluxDbOutlet:
         self._access = access
         self._client = open_client(access)
         self._service = WriteService(self._client.api_client)
-
-    def encode(self, report: Report) -> Batch:
-        lines = [point.to_line_protocol() for point in to_points(report)]
-        return Batch("\n".join(lines).encode(), len(lines))
 
     def send(self, batch: Batch, timeout: timedelta) -> None:
         try:

@@ -18,7 +18,7 @@ from ..exceptions import SinkError, StateError
 from ..ports import Report
 from ..state.history import History
 from ..state.maintenance import MaintenanceStore, Open
-from ..state.notices import Outbox
+from ..state.queue import Outbox
 
 __all__ = ["PATIENCE", "MaintenanceSink"]
 

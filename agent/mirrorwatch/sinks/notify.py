@@ -1,4 +1,4 @@
-"""Tells people what changed: the sink."""
+"""Notifies people of what changed: the sink."""
 
 import ssl
 import time
@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from threading import Event
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -19,12 +18,14 @@ from ..domain.notices.notifier import Notifier
 from ..domain.notices.text import Links, to_message
 from ..exceptions import ConfigError, SinkError, SinkRejectedError, StateError
 from ..ports import Report
-from ..state.notices import NoticeStore, Outbox
-from .queued import Backoff, LogOnce
+from ..state import Database
+from ..state.codec import from_json
+from ..state.documents import DocumentStore
+from ..state.queue import Batch, DeliveryQueue, Outbox
+from .queued import BatchSize, DeliveryEvents, DeliveryWorker, LogOnce
 
 __all__ = [
     "FORMS",
-    "NoticeDelivery",
     "NotifySink",
     "WebhookReceiver",
     "to_slack",
@@ -121,8 +122,8 @@ class WebhookReceiver:
 
     Parameters
     ----------
-    name
-        What the log calls it.
+    receiver
+        What the configuration calls it.
     url
         Its address; never shown.
     form
@@ -141,19 +142,20 @@ class WebhookReceiver:
 
     def __init__(
         self,
-        name: str,
+        receiver: str,
         *,
         url: str,
         form: Form,
         authorization: str | None = None,
         ca: Path | None = None,
     ) -> None:
-        self.name = name
+        self.receiver = receiver
+        self.name = f"notify {receiver}"
         try:
             self._url = httpx.URL(url)
         except httpx.InvalidURL:
             raise ConfigError(
-                f"sinks.notify.receivers: url of {name} is no address"
+                f"sinks.notify.receivers: url of {receiver} is no address"
             ) from None  # the library's error shows it
         self._form = form
         parts = urlsplit(url)
@@ -166,7 +168,7 @@ class WebhookReceiver:
             verify = ssl.create_default_context(cafile=ca)
         except OSError as e:
             raise ConfigError(
-                f"sinks.notify.receivers: ca of {name}: {ca}: {e}"
+                f"sinks.notify.receivers: ca of {receiver}: {ca}: {e}"
             ) from e
         self._client = httpx.Client(
             timeout=TIMEOUT_SECONDS,
@@ -176,7 +178,16 @@ class WebhookReceiver:
             follow_redirects=False,
         )
 
-    def send(self, message: NoticeMessage) -> None:
+    def send(self, batch: Batch, timeout: timedelta) -> None:
+        """Send a message of the outbox."""
+        message = from_json(NoticeMessage, batch.body)
+        self.post(message, timeout.total_seconds())
+
+    def post(
+        self,
+        message: NoticeMessage,
+        timeout_seconds: float = TIMEOUT_SECONDS,
+    ) -> None:
         """Send a message.
 
         Raises
@@ -188,32 +199,32 @@ class WebhookReceiver:
         """
         try:
             with self._client.stream(
-                "POST", self._url, json=self._form(message)
+                "POST",
+                self._url,
+                json=self._form(message),
+                timeout=timeout_seconds,
             ) as answer:
                 words = "" if answer.is_success else _read(answer)
         except httpx.RequestError as e:
             raise SinkError(
-                f"{self.name} does not answer: {_plainly(e)}", sink=self._sink
+                f"{self.receiver} does not answer: {_plainly(e)}",
+                sink=self.name,
             ) from None  # the library's error knows the address
         status = answer.status_code
         if answer.is_success:
             return
-        text = f"{self.name} answered {status}: {self._hide(words)}"
+        text = f"{self.receiver} answered {status}: {self._hide(words)}"
         if answer.has_redirect_location:
             # Where to is not shown: it may hold a secret as well.
             text += " (a redirect, which is not followed: correct its url)"
         if status in REFUSED:
-            raise SinkRejectedError(text, sink=self._sink)
+            raise SinkRejectedError(text, sink=self.name)
         asked = _retry_after(answer)
-        raise SinkError(text, sink=self._sink, retry_after=asked)
+        raise SinkError(text, sink=self.name, retry_after=asked)
 
     def close(self) -> None:
         """Let go of the connection."""
         self._client.close()
-
-    @property
-    def _sink(self) -> str:
-        return f"notify {self.name}"
 
     def _hide(self, text: str) -> str:
         """Return an answer's words without anything of the address."""
@@ -268,118 +279,49 @@ def _cause(error: BaseException) -> str:
     return type(error).__name__
 
 
-STEP_SECONDS = 0.5
-"""How long one step waits for something to do."""
+EVENTS = DeliveryEvents(
+    unavailable="Receiver unavailable",
+    available="Receiver available again",
+    refused="Notification rejected",
+    lost="Notifications lost at shutdown",
+    kept="Notifications stay in the outbox",
+)
 
 
-class NoticeDelivery:
-    """Brings what waits in the outbox to one receiver.
+def to_delivery(
+    receiver: WebhookReceiver, outbox: Outbox, logger: FilteringBoundLogger
+) -> DeliveryWorker:
+    """Return what brings the messages of the outbox to a receiver.
 
-    A receiver that refuses, hangs or is away keeps its messages waiting and
-    nobody else: each has a thread of its own, and the tick only writes.
-
-    Parameters
-    ----------
-    receiver
-        Whom to bring messages to.
-    outbox
-        Where they wait.
-    backoff
-        When to try again.
-    logger
-        Told of each trouble once, and when it is over.
+    What waits when the agent stops is kept for the next one.
     """
-
-    interval = timedelta()
-    """`step` waits by itself."""
-
-    def __init__(
-        self,
-        receiver: WebhookReceiver,
-        outbox: Outbox,
-        *,
-        backoff: Backoff | None = None,
-        logger: FilteringBoundLogger,
-    ) -> None:
-        self.name = f"notify {receiver.name}"
-        self._receiver = receiver
-        self._outbox = outbox
-        self._backoff = backoff or Backoff()
-        self._logger = logger.bind(receiver=receiver.name)
-        self._troubles = LogOnce(self._logger)
-        self._closing = Event()
-        self._settled = 0
-        self.up: bool | None = None
-        """Whether the last try succeeded; `None` before the first."""
-
-        self.refused = 0
-        """Messages given up because the receiver refuses them."""
-
-    def step(self) -> None:
-        """Bring the next message, or wait a moment for one, or for its time.
-
-        Raises
-        ------
-        StateError
-            Raised if the outbox cannot be used.
-        """
-        pause = self._backoff.remaining_seconds
-        if self._closing.is_set() or pause > 0:
-            self._closing.wait(min(pause, STEP_SECONDS) or STEP_SECONDS)
-            return
-        if not self._outbox.wait(self._receiver.name, STEP_SECONDS):
-            return
-        found = self._outbox.oldest(self._receiver.name)
-        if found is None:
-            return
-        number, message = found
-        # One that was brought and could not be removed is not sent again:
-        # else a full disk would ring a phone every second.
-        if number > self._settled:
-            try:
-                self._receiver.send(message)
-            except SinkRejectedError as e:
-                self.up, self.refused = False, self.refused + 1
-                self._logger.warning(
-                    "Notification rejected",
-                    notice=message.id,
-                    **e.to_logging_context(),
-                )
-            except SinkError as e:
-                self.up = False
-                self._backoff.fail(e.retry_after)
-                self._troubles.tell("Receiver unavailable", e)
-                return
-            else:
-                self.up = True
-                self._backoff.succeed()
-                self._troubles.end(self._outbox.waiting, self.refused)
-            self._settled = number
-        self._outbox.remove(number)
-
-    def close(self) -> None:
-        """Stop; what waits stays in the outbox for the next agent."""
-        self._closing.set()
-        self._receiver.close()
+    return DeliveryWorker(
+        receiver,
+        queue=DeliveryQueue(outbox.queues[receiver.receiver]),
+        batch_size=BatchSize(least=1, most=1),
+        flush_timeout=timedelta(),
+        log=LogOnce(
+            logger.bind(receiver=receiver.receiver),
+            EVENTS,
+        ),
+    )
 
 
 class NotifySink:
-    """Decides what people are told of each report, and writes it down.
+    """Decides what people are notified of in each report, and writes it down.
 
     Parameters
     ----------
     notifier
-        Decides what is told.
-    store
-        Keeps what was told, with the messages.
-    outbox
-        Where messages wait for the deliveries.
-    deliveries
-        Bring them to the receivers.
+        Decides what is sent.
+    database
+        Keeps what was sent, with the messages.
+    receivers
+        Who is notified.
     links
         Where messages lead.
     logger
-        Told of every notice.
+        Logs every notice, and receivers that are unavailable.
 
     Raises
     ------
@@ -393,19 +335,24 @@ class NotifySink:
         self,
         notifier: Notifier,
         *,
-        store: NoticeStore,
-        outbox: Outbox,
-        deliveries: Sequence[NoticeDelivery],
+        database: Database,
+        receivers: Sequence[WebhookReceiver],
         links: Links,
         logger: FilteringBoundLogger,
     ) -> None:
         self._notifier = notifier
-        self._store = store
-        self.outbox = outbox
-        self.deliveries = tuple(deliveries)
+        self._database = database
+        self._document = DocumentStore(
+            database, "", "notifications", NotificationState
+        )
+        self._state = self._document.load()
+        self.outbox = Outbox(database, [r.receiver for r in receivers])
+        self.deliveries = tuple(
+            to_delivery(receiver, self.outbox, logger)
+            for receiver in receivers
+        )
         self._links = links
         self._logger = logger
-        self._books: NotificationState = store.load()
 
     @property
     def up(self) -> bool | None:
@@ -416,28 +363,29 @@ class NotifySink:
     @property
     def spooled_points(self) -> int:
         """Messages that wait, each counted for each receiver."""
-        return self.outbox.waiting
+        return sum(d.spooled_points for d in self.deliveries)
 
     @property
     def lost_points(self) -> int:
         """Messages given up since the start."""
-        refused = sum(d.refused for d in self.deliveries)
-        return refused + self.outbox.dropped
+        return sum(d.lost_points for d in self.deliveries)
 
     def publish(self, report: Report) -> None:
         held = {window.flow for window in report.maintenance}
-        books, notices = self._notifier.see(
-            self._books, report.flows, report.verdicts, held, report.at
+        state, notices = self._notifier.see(
+            self._state, report.flows, report.verdicts, held, report.at
         )
-        before = (self._books.flows, self._books.untold)
-        if notices or (books.flows, books.untold) != before:
+        before = (self._state.flows, self._state.untold)
+        if notices or (state.flows, state.untold) != before:
             try:
                 messages = [to_message(n, self._links) for n in notices]
-                self._store.save(books, messages)
+                with self._database.transaction():
+                    self._document.save(state)
+                    self.outbox.put(messages)
             except StateError as e:
-                # Nothing was told, so all of it is still due.
+                # Nothing was sent, so all of it is still due.
                 raise SinkError(str(e), sink=self.name) from e
-        self._books = books
+        self._state = state
         for notice in notices:
             self._logger.info(
                 "Notice",
@@ -449,6 +397,6 @@ class NotifySink:
             )
 
     def close(self) -> None:
-        """Stop bringing messages; what waits is kept."""
+        """Stop sending messages; what waits is kept."""
         for delivery in self.deliveries:
             delivery.close()

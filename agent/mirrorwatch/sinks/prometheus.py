@@ -14,9 +14,9 @@ from prometheus_client.metrics_core import (
 )
 from prometheus_client.registry import Collector
 
-from ..domain.catalogue import Metric, MetricType
+from ..domain.metrics import Metric, MetricType, Sample
 from ..domain.observations import Histogram
-from ..domain.samples import Sample, samples
+from ..domain.samples import samples
 from ..ports import Report
 
 __all__ = ["PrometheusSink", "to_families"]

@@ -1,4 +1,4 @@
-"""A sink with a backlog and a thread of its own, so that it harms no other."""
+"""Delivery to servers: one queue, one retry rule, a thread for each server."""
 
 import random
 import time
@@ -6,17 +6,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from threading import Event, Lock
+from typing import Protocol
 
 from structlog.typing import FilteringBoundLogger
 
 from ..exceptions import (
-    MirrorwatchError,
     SinkError,
     SinkRejectedError,
     StateError,
 )
 from ..ports import Report
-from .queue import Batch, Outlet, PointQueue
+from ..state.queue import Batch, DeliveryQueue
 
 __all__ = [
     "LEAST_POINTS",
@@ -26,10 +26,40 @@ __all__ = [
     "QUICK",
     "Backoff",
     "BatchSize",
+    "DeliveryEvents",
+    "DeliveryWorker",
     "LogOnce",
+    "Outlet",
     "QueuedSink",
     "split_and_retry",
 ]
+
+
+class Outlet(Protocol):
+    """Sends batches to one server."""
+
+    name: str
+    """What logs call the server."""
+
+    def send(self, batch: Batch, timeout: timedelta) -> None:
+        """Send a batch, and return when the server has it.
+
+        Sending the same batch twice must do no harm: the answer to the first
+        may have been lost.
+
+        Raises
+        ------
+        SinkRejectedError
+            Raised if the server refuses data for good. Others of the batch
+            may have been taken.
+        SinkError
+            Raised if it could not be sent now; a later try may succeed.
+        """
+        ...
+
+    def close(self) -> None:
+        """Close connections."""
+        ...
 
 
 FIRST_PAUSE_SECONDS = 1.0
@@ -109,18 +139,27 @@ points of a tick never wait for those of the past."""
 
 
 class BatchSize:
-    """Grows while the server is quick, and shrinks when it is not."""
+    """Grows while the server is quick, and shrinks when it is not.
 
-    def __init__(self) -> None:
-        self._points = LEAST_POINTS
+    Parameters
+    ----------
+    least, most
+        Bounds, in points.
+    """
+
+    def __init__(
+        self, least: int = LEAST_POINTS, most: int = MOST_POINTS
+    ) -> None:
+        self._least, self._most = least, most
+        self._points = least
 
     @property
     def points(self) -> int:
         """How many points to send at once."""
         return self._points
 
-    def went(self, points: int, took: timedelta) -> None:
-        """Learn of a request that was answered.
+    def adapt(self, points: int, took: timedelta) -> None:
+        """Take note of a request that was answered.
 
         Parameters
         ----------
@@ -130,13 +169,13 @@ class BatchSize:
             How long it took.
         """
         if took > QUICK:
-            self._points = max(LEAST_POINTS, self._points // 2)
+            self._points = max(self._least, self._points // 2)
         elif points >= self._points // 2:
-            self._points = min(MOST_POINTS, self._points * 2)
+            self._points = min(self._most, self._points * 2)
 
     def fail(self) -> None:
-        """Begin again with little."""
-        self._points = LEAST_POINTS
+        """Start again with little."""
+        self._points = self._least
 
 
 MOST_SPLITS = 64
@@ -207,39 +246,61 @@ def split_and_retry(
     return tuple(refused)
 
 
-TOLD_TROUBLES = 10
-"""How many different troubles of one outage are told, each of them once: a
-server may fail in two or three ways by turns, for days."""
+MOST_FAILURES = 10
+"""How many different failures of one outage are logged, each of them once: a
+server may alternate between two or three, for days."""
 
-TOLD_POINTS = 100
+MOST_NAMED = 100
 """How many different points are named, until all are taken again: each tick
 may have the same bad ones."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DeliveryEvents:
+    """What is logged of a server: what operators search for."""
+
+    unavailable: str = "Sink unavailable"
+    available: str = "Sink available again"
+    refused: str = "Points refused for good"
+    lost: str = "Points lost at the end"
+    kept: str = "Points stay in the spool"
+
+
 class LogOnce:
-    """Tells each trouble of an outage once.
+    """Logs each failure of an outage once.
 
     Parameters
     ----------
     logger
         Where to.
+    events
+        What is logged.
     """
 
-    def __init__(self, logger: FilteringBoundLogger) -> None:
+    def __init__(
+        self,
+        logger: FilteringBoundLogger,
+        events: DeliveryEvents | None = None,
+    ) -> None:
         self._logger = logger
-        self._told: set[str] = set()
+        self._events = events or DeliveryEvents()
+        self._failures: set[str] = set()
         self._named: set[str] = set()
         self._full = False
 
-    def tell(self, event: str, error: MirrorwatchError) -> None:
-        """Tell what keeps points from being written."""
-        if str(error) in self._told or len(self._told) >= TOLD_TROUBLES:
+    def unavailable(self, error: SinkError | StateError) -> None:
+        """Log what keeps points from being written, or from waiting."""
+        failures = self._failures
+        if str(error) in failures or len(failures) >= MOST_FAILURES:
             return
-        self._told.add(str(error))
+        failures.add(str(error))
+        event = self._events.unavailable
+        if isinstance(error, StateError):
+            event = "Spool unavailable"
         self._logger.warning(event, **error.to_logging_context())
 
-    def tell_full(self, lost_points: int, spooled_points: int) -> None:
-        """Tell that points are lost because there is no room for them."""
+    def full(self, lost_points: int, spooled_points: int) -> None:
+        """Log that points are lost because there is no room for them."""
         if not self._full:
             self._full = True
             self._logger.error(
@@ -248,36 +309,36 @@ class LogOnce:
                 spooled_points=spooled_points,
             )
 
-    def tell_refused(self, refused: tuple[RefusedPoints, ...]) -> None:
+    def refused(self, refused: tuple[RefusedPoints, ...]) -> None:
         """Name points that will never be taken."""
         for refusal in refused:
             series = refusal.name.partition(" ")[0]
-            if series in self._named or len(self._named) >= TOLD_POINTS:
+            if series in self._named or len(self._named) >= MOST_NAMED:
                 continue
             self._named.add(series)
             self._logger.warning(
-                "Points refused for good",
+                self._events.refused,
                 points=refusal.points,
                 first=refusal.name,
                 **refusal.error.to_logging_context(),
             )
 
-    def tell_end(self, lost_points: int, kept_points: int) -> None:
-        """Tell what nobody will send, and what the next agent will."""
+    def closed(self, lost_points: int, kept_points: int) -> None:
+        """Log what is lost, and what the next agent will send."""
         if lost_points:
-            self._logger.error("Points lost at the end", points=lost_points)
+            self._logger.error(self._events.lost, points=lost_points)
         if kept_points:
-            self._logger.info("Points stay in the spool", points=kept_points)
+            self._logger.info(self._events.kept, points=kept_points)
 
-    def end(self, spooled_points: int, lost_points: int) -> None:
-        """Tell that the server takes everything again, if it did not."""
-        if self._told or self._full:
+    def available(self, spooled_points: int, lost_points: int) -> None:
+        """Log that the server takes everything again, if it did not."""
+        if self._failures or self._full:
             self._logger.info(
-                "Sink available again",
+                self._events.available,
                 spooled_points=spooled_points,
                 lost_points=lost_points,
             )
-        self._told.clear()
+        self._failures.clear()
         self._named.clear()
         self._full = False
 
@@ -292,19 +353,183 @@ STEP_SECONDS = 0.5
 """How long one step waits for something to do."""
 
 
-class QueuedSink:
-    """Keeps points for a server and sends them from a thread of its own.
+class DeliveryWorker:
+    """Sends what waits in a queue to one server, from a thread of its own.
 
-    `publish` only queues: in memory while the server takes what it gets, in
-    the state file while it does not. So a server that is slow, hangs or is
-    away delays neither the tick nor another sink. `step` does the sending;
-    the daemon runs it over and over in a thread.
+    A server that is slow, hangs or is away delays neither the tick nor
+    another server. What it refuses for good is given up and counted; whatever
+    else fails is tried again after a pause that grows, and is as long as the
+    server asks (``Retry-After``).
 
     Parameters
     ----------
     outlet
         The way to the server.
-    backlog
+    queue
+        Where batches wait.
+    backoff
+        When to try again.
+    batch_size
+        How much to send at once.
+    send_timeout
+        How long one try may take.
+    flush_timeout
+        How long `close` may take to send what waits.
+    clock
+        Monotonic seconds.
+    log
+        Logs each failure once, and when the server is back.
+    """
+
+    interval = timedelta()
+    """`step` waits by itself."""
+
+    def __init__(
+        self,
+        outlet: Outlet,
+        *,
+        queue: DeliveryQueue,
+        backoff: Backoff | None = None,
+        batch_size: BatchSize | None = None,
+        send_timeout: timedelta = SEND_TIMEOUT,
+        flush_timeout: timedelta = FLUSH_TIMEOUT,
+        clock: Callable[[], float] = time.monotonic,
+        log: LogOnce,
+    ) -> None:
+        self.name = outlet.name
+        self._outlet = outlet
+        self._queue = queue
+        self._backoff = backoff or Backoff()
+        self._batch_size = batch_size or BatchSize()
+        self._send_timeout = send_timeout
+        self._flush_timeout = flush_timeout
+        self._clock = clock
+        self._log = log
+        self._closing = Event()
+        self._sending = Lock()
+        self._given_up = 0
+        self._up: bool | None = None
+        self._is_away = False
+
+    @property
+    def up(self) -> bool | None:
+        """Whether the last try succeeded; `None` before the first."""
+        return self._up
+
+    @property
+    def spooled_points(self) -> int:
+        """Points that wait to be written."""
+        return self._queue.points
+
+    @property
+    def lost_points(self) -> int:
+        """Points given up since the start."""
+        return self._given_up + self._queue.dropped_points
+
+    def step(self) -> None:
+        """Send the next batch, or wait a moment for one, or for its time.
+
+        Raises
+        ------
+        StateError
+            Raised if the state file cannot be used. To be without its server
+            is what this worker is for, and raises nothing.
+        """
+        pause = self._backoff.remaining_seconds
+        if pause > 0:
+            self._closing.wait(min(pause, STEP_SECONDS))
+        elif self._queue.wait(STEP_SECONDS):
+            with self._sending:
+                if not self._closing.is_set():
+                    self._send_next()
+
+    def close(self) -> None:
+        """Send what waits, as far as time allows; keep the rest.
+
+        Notes
+        -----
+        Where a send of `step` hangs, this waits no longer than its own
+        deadline for it.
+        """
+        if self._closing.is_set():
+            return
+        self._closing.set()
+        timeout = self._flush_timeout.total_seconds()
+        deadline = self._clock() + timeout
+        try:
+            if self._sending.acquire(timeout=timeout):
+                try:
+                    self._flush(deadline)
+                    self._outlet.close()
+                finally:
+                    self._sending.release()
+            lost = self._queue.close()
+        except StateError as e:
+            lost = self._queue.fresh_points
+            self._log.unavailable(e)
+        self._given_up += lost
+        self._log.closed(lost, self.spooled_points - lost)
+
+    def _flush(self, deadline: float) -> None:
+        while (left := deadline - self._clock()) > 0:
+            batch = self._queue.take(self._batch_size.points)
+            if batch is None:
+                return
+            timeout = min(timedelta(seconds=left), self._send_timeout)
+            try:
+                self._outlet.send(batch, timeout)
+            except SinkError:
+                # Refused ones too: the next agent has time to part them.
+                self._queue.put_back()
+                return
+            self._queue.done()
+
+    def _send_next(self) -> None:
+        batch = self._queue.take(self._batch_size.points)
+        if batch is None:
+            return
+        began = self._clock()
+        try:
+            refused = split_and_retry(self._outlet, batch, self._send_timeout)
+        except SinkError as e:
+            self._up, self._is_away = False, True
+            self._backoff.fail(e.retry_after)
+            self._batch_size.fail()
+            self._log.unavailable(e)
+            self._queue.put_back()
+            return
+        except BaseException:
+            # A bug: it must not block the batches behind this one.
+            self._given_up += batch.points
+            self._queue.done()
+            raise
+        took = timedelta(seconds=self._clock() - began)
+        self._batch_size.adapt(batch.points, took)
+        self._backoff.succeed()
+        self._is_away = False
+        lost = sum(refusal.points for refusal in refused)
+        self._given_up += lost
+        self._up = lost < batch.points
+        self._queue.done()
+        if refused:
+            self._log.refused(refused)
+        else:
+            self._log.available(self.spooled_points, self.lost_points)
+
+
+class QueuedSink(DeliveryWorker):
+    """Writes reports to a server as points.
+
+    `publish` only queues: in memory while the server takes what it gets, in
+    the state file while it does not.
+
+    Parameters
+    ----------
+    outlet
+        The way to the server.
+    encode
+        Returns a report as points. Pure: no I/O, never fails.
+    queue
         Where batches wait.
     backoff
         When to try again.
@@ -315,158 +540,43 @@ class QueuedSink:
     clock
         Monotonic seconds.
     logger
-        Told of each trouble once, and when the server is back.
+        Where each failure is logged once, and when the server is back.
     """
-
-    interval = timedelta()
-    """`step` waits by itself."""
 
     def __init__(
         self,
         outlet: Outlet,
         *,
-        backlog: PointQueue,
+        encode: Callable[[Report], Batch],
+        queue: DeliveryQueue,
         backoff: Backoff | None = None,
         send_timeout: timedelta = SEND_TIMEOUT,
         flush_timeout: timedelta = FLUSH_TIMEOUT,
         clock: Callable[[], float] = time.monotonic,
         logger: FilteringBoundLogger,
     ) -> None:
-        self.name = outlet.name
-        self._outlet = outlet
-        self._backlog = backlog
-        self._backoff = backoff or Backoff()
-        self._pace = BatchSize()
-        self._send_timeout = send_timeout
-        self._flush_timeout = flush_timeout
-        self._clock = clock
-        self._troubles = LogOnce(logger.bind(sink=outlet.name))
-        self._closing = Event()
-        self._sending = Lock()
-        self._given_up = 0
-        self._up: bool | None = None
-        self._away = False
-
-    @property
-    def up(self) -> bool | None:
-        """Whether the last try succeeded; `None` before the first."""
-        return self._up
-
-    @property
-    def spooled_points(self) -> int:
-        """Points that wait to be written."""
-        return self._backlog.points
-
-    @property
-    def lost_points(self) -> int:
-        """Points given up since the start."""
-        return self._given_up + self._backlog.dropped_points
+        super().__init__(
+            outlet,
+            queue=queue,
+            backoff=backoff,
+            send_timeout=send_timeout,
+            flush_timeout=flush_timeout,
+            clock=clock,
+            log=LogOnce(logger.bind(sink=outlet.name)),
+        )
+        self._encode = encode
 
     def publish(self, report: Report) -> None:
         """Queue a report. Never waits for the server, never fails."""
-        batch = self._outlet.encode(report)
+        batch = self._encode(report)
         if self._closing.is_set():
             self._given_up += batch.points
             return
-        before = self._backlog.dropped_points
+        before = self._queue.dropped_points
         try:
-            self._backlog.put(batch, safely=self._away)
+            self._queue.put(batch, safely=self._is_away)
         except StateError as e:
             # It waits in memory, and the next one tries again.
-            self._troubles.tell("Spool unavailable", e)
-        if dropped := self._backlog.dropped_points - before:
-            self._troubles.tell_full(dropped, self.spooled_points)
-
-    def step(self) -> None:
-        """Send the next batch, or wait a moment for one, or for its time.
-
-        Raises
-        ------
-        StateError
-            Raised if the spool cannot be used. To be without its server is
-            what this sink is for, and raises nothing.
-        """
-        pause = self._backoff.remaining_seconds
-        if pause > 0:
-            self._closing.wait(min(pause, STEP_SECONDS))
-        elif self._backlog.wait(STEP_SECONDS):
-            with self._sending:
-                if not self._closing.is_set():
-                    self._send_next()
-
-    def close(self) -> None:
-        """Send what waits, as far as time allows; keep the rest spooled.
-
-        Notes
-        -----
-        Where a send of `step` hangs, this waits no longer than its own
-        deadline for it.
-        """
-        if self._closing.is_set():
-            return
-        self._closing.set()
-        deadline = self._clock() + self._flush_timeout.total_seconds()
-        try:
-            if self._sending.acquire(
-                timeout=self._flush_timeout.total_seconds()
-            ):
-                try:
-                    self._flush(deadline)
-                    self._outlet.close()
-                finally:
-                    self._sending.release()
-            lost = self._backlog.close()
-        except StateError as e:
-            lost = self._backlog.fresh_points
-            self._troubles.tell("Spool unavailable", e)
-        self._given_up += lost
-        self._troubles.tell_end(lost, self.spooled_points - lost)
-
-    def _flush(self, deadline: float) -> None:
-        while (left := deadline - self._clock()) > 0:
-            batch = self._backlog.take(self._pace.points)
-            if batch is None:
-                return
-            timeout = min(timedelta(seconds=left), self._send_timeout)
-            try:
-                self._outlet.send(batch, timeout)
-            except SinkError:
-                # Refused ones too: the next agent has time to part them.
-                self._backlog.put_back()
-                return
-            self._backlog.done()
-
-    def _send_next(self) -> None:
-        batch = self._backlog.take(self._pace.points)
-        if batch is None:
-            return
-        began = self._clock()
-        try:
-            refused = split_and_retry(self._outlet, batch, self._send_timeout)
-        except SinkError as e:
-            self._up, self._away = False, True
-            self._backoff.fail(e.retry_after)
-            self._pace.fail()
-            self._troubles.tell("Sink unavailable", e)
-            self._backlog.put_back()
-            return
-        except BaseException:
-            # A bug: it must not block the batches behind this one.
-            self._given_up += batch.points
-            self._backlog.done()
-            raise
-        took = timedelta(seconds=self._clock() - began)
-        self._pace.went(batch.points, took)
-        self._backoff.succeed()
-        self._away = False
-        self._backlog.done()
-        self._settle(batch.points, refused)
-
-    def _settle(self, points: int, refused: tuple[RefusedPoints, ...]) -> None:
-        lost = sum(refusal.points for refusal in refused)
-        self._given_up += lost
-        self._up = lost < points
-        if refused:
-            self._troubles.tell_refused(refused)
-        else:
-            self._troubles.end(self.spooled_points, self.lost_points)
+            self._log.unavailable(e)
+        if dropped := self._queue.dropped_points - before:
+            self._log.full(dropped, self.spooled_points)

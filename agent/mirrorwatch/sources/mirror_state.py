@@ -70,26 +70,6 @@ class OptionalTopics:
             self._found[kind] = replace(found, unread=unread)
 
 
-class SyncQueue:
-    """Keeps what one thread puts until another one takes it."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._kept: deque[Sync] = deque()
-
-    def put(self, sync: Sync) -> None:
-        """Keep a sync."""
-        with self._lock:
-            self._kept.append(sync)
-
-    def take(self) -> tuple[Sync, ...]:
-        """Return every sync since the last call, in the topic's order."""
-        with self._lock:
-            found = tuple(self._kept)
-            self._kept.clear()
-            return found
-
-
 HISTORY = 2000
 """States of tasks that are kept: hours of a mirror that restarts all the
 time."""
@@ -108,8 +88,7 @@ class MirrorState:
         self._committed: dict[tuple[str, int], Committed] = {}
         self._syncs: dict[tuple[str, int], Sync] = {}
         self._homes: dict[str, str | None] = {}
-        self._streams: list[SyncQueue] = []
-        self._unbooked: SyncQueue | None = None
+        self._new_syncs: list[Sync] | None = None
         self._connectors: dict[str, Connector] = {}
         self._companions: dict[str, Companion] = {}
         self._counts: dict[str, int] = {}
@@ -129,8 +108,8 @@ class MirrorState:
                     self._committed[fact.topic, fact.partition] = fact
                 case Sync():
                     self._syncs[fact.topic, fact.partition] = fact
-                    for stream in self._streams:
-                        stream.put(fact)
+                    if self._new_syncs is not None:
+                        self._new_syncs.append(fact)
                 case TaskState():
                     self._tasks[fact.connector, fact.task] = fact
                     self._task_history.append(fact)
@@ -186,20 +165,18 @@ class MirrorState:
         with self._lock:
             return dict(self._syncs)
 
-    def follow_syncs(self) -> SyncQueue:
-        """Return a stream of every sync from now on, for one reader."""
-        stream = SyncQueue()
-        with self._lock:
-            self._streams.append(stream)
-        return stream
-
     def keep_every_sync(self) -> None:
         """Keep every sync from now on until it is taken, for one reader."""
-        self._unbooked = self.follow_syncs()
+        with self._lock:
+            self._new_syncs = []
 
     def take_syncs(self) -> tuple[Sync, ...]:
         """Return every sync since the last call, in the topic's order."""
-        return () if self._unbooked is None else self._unbooked.take()
+        with self._lock:
+            found = tuple(self._new_syncs or ())
+            if found:
+                self._new_syncs = []
+            return found
 
     def move(self, kind: str, topic_id: str | None) -> None:
         """Note which topic holds a kind of fact, by its id; `None` if it is

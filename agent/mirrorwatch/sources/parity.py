@@ -6,11 +6,11 @@ from datetime import datetime, timedelta
 from threading import Lock
 
 from ..domain.cluster_view import ClusterView, FlowView, TopicConfigs
-from ..domain.first_seen import FirstSeen
 from ..domain.mirror_records import Connector, ConnectorSettings
 from ..domain.parity.configs import (
     MATTERS,
     ConfigDrift,
+    ConfigsLimits,
     ConfigsObservation,
     compare_configs,
 )
@@ -19,48 +19,29 @@ from ..domain.parity.topics import (
     MissingTopic,
     Names,
     PartitionMismatch,
+    TopicsLimits,
     TopicsObservation,
     compare_sides,
 )
+from ..domain.parity.tracker import FirstSeen
 from ..domain.report import Flow
 from ..domain.topics import ReplicatedTopics
 from ..kafka.admin import Cluster
 from ..kafka.errors import denial
 from ..kafka.topic_configs import find_hidden, read_configs
-from ..state.documents import StandingStore
+from ..state.documents import FirstSeenStore
 from .mirror_state import MirrorState
 
 __all__ = [
     "ConfigReader",
-    "ConfigSettings",
     "Configs",
     "Parity",
-    "ParitySettings",
 ]
 
 
 LEAST_PATIENCE = timedelta(minutes=1)
 """How old facts may be at least: what is judged here takes minutes, so one
 survey that fails changes nothing."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ParitySettings:
-    """How patient it is with the mirror. The configuration says why."""
-
-    refreshes: float = 2
-    """Refreshes of the mirror within which a topic must be there."""
-
-    least: timedelta = timedelta(minutes=1)
-    """Time that it is given, however often it refreshes."""
-
-    chosen: bool = True
-    """Whether the flow's topics were configured: if not, it carries what its
-    mirror wants."""
-
-    def patience(self, refresh: timedelta) -> timedelta:
-        """Return how long the mirror may take."""
-        return max(self.refreshes * refresh, self.least)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +66,11 @@ class Parity:
         Where the mirror's configuration is learned from.
     store
         Keeps since when things are as they are.
-    settings
-        How patient it is.
+    limits
+        How long a topic may be missing.
+    chosen
+        Whether the flow's topics were configured: if not, it carries what its
+        mirror wants.
     interval
         How often the clusters are surveyed.
     """
@@ -97,15 +81,17 @@ class Parity:
         flow: Flow,
         carriage: ReplicatedTopics,
         positions: MirrorState,
-        store: StandingStore,
-        settings: ParitySettings,
+        store: FirstSeenStore,
+        limits: TopicsLimits,
+        chosen: bool,
         interval: timedelta,
     ) -> None:
         self.name = f"topics {flow.name}"
         self._flow = flow
         self._positions = positions
         self._store = store
-        self._settings = settings
+        self._limits = limits
+        self._chosen = chosen
         self._patience = max(LEAST_PATIENCE, 3 * interval)
         self._standing = FirstSeen(store.load())
         self._names = Names(carriage)
@@ -193,8 +179,8 @@ class Parity:
             source_alias=self._flow.source,
             target_alias=self._flow.target,
             refresh=self._habits.refresh,
-            patience=self._settings.patience(self._habits.refresh),
-            chosen=self._settings.chosen,
+            patience=self._limits.patience(self._habits.refresh),
+            chosen=self._chosen,
             known=False,
             problems=view.problems,
         )
@@ -290,20 +276,6 @@ MISSED = 3
 """Readings that may fail in a row before what is known is too old."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ConfigSettings:
-    """How often, and how patient. The configuration says why."""
-
-    enabled: bool = True
-    """Whether configurations are compared at all."""
-
-    every: timedelta = timedelta(minutes=5)
-    """How often all topics are read."""
-
-    slack: timedelta = timedelta(minutes=1)
-    """What the mirror is given beyond its interval."""
-
-
 class ConfigReader:
     """Reads configurations, and asks for topics that are missed by name.
 
@@ -319,8 +291,8 @@ class ConfigReader:
         Where other threads find what was read.
     store
         Keeps since when drifts are known.
-    settings
-        How often, and how patient.
+    limits
+        How often to read, and from when a drift counts.
     interval
         How often to look whether there is something to read.
     clock
@@ -335,8 +307,8 @@ class ConfigReader:
         target: Cluster,
         parity: Parity,
         configs: Configs,
-        store: StandingStore,
-        settings: ConfigSettings,
+        store: FirstSeenStore,
+        limits: ConfigsLimits,
         interval: timedelta,
         clock: Callable[[], datetime],
     ) -> None:
@@ -348,7 +320,7 @@ class ConfigReader:
         self._parity = parity
         self._configs = configs
         self._store = store
-        self._settings = settings
+        self._limits = limits
         self._clock = clock
         self._standing = FirstSeen(store.load())
         self._read_at: datetime | None = None
@@ -365,7 +337,7 @@ class ConfigReader:
             find_hidden(self._target, missing) if missing else {}
         )
         sides = self._parity.sides()
-        if sides is None or not self._settings.enabled:
+        if sides is None or not self._limits.enabled:
             return
         habits = self._parity.habits()
         topics = [
@@ -375,7 +347,7 @@ class ConfigReader:
         ]
         now = self._clock()
         if self._read_at is None or (
-            now - self._read_at >= self._settings.every
+            now - self._read_at >= self._limits.every
         ):
             self._denied = {}
             self._read(list(sides.names), [r for _, r in topics], {}, {})
@@ -390,7 +362,7 @@ class ConfigReader:
         if seen is None:
             return []
         age = now - seen.at
-        return [replace(seen, fresh=age <= MISSED * self._settings.every)]
+        return [replace(seen, fresh=age <= MISSED * self._limits.every)]
 
     def close(self) -> None:
         """Do nothing: what is known is written down."""
@@ -457,7 +429,7 @@ class ConfigReader:
             sync=sync,
             patience=timedelta()
             if sync is None
-            else sync + self._settings.slack,
+            else sync + self._limits.slack,
             problems=tuple(self._problems()),
         )
         with self._lock:

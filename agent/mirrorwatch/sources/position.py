@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from ..domain.cluster_view import FlowView, TopicPartition
 from ..domain.position.model import PositionObservation
 from ..domain.position.tracker import PositionInputs, PositionTracker
-from ..state.position import ResetStore
+from ..state.position import PositionStore
 from .mirror_state import MirrorState
 
 __all__ = ["PositionWorker"]
@@ -39,7 +39,7 @@ class PositionWorker:
         *,
         flow: str,
         watch: PositionTracker,
-        store: ResetStore,
+        store: PositionStore,
         positions: MirrorState,
         empty_until: Callable[[], Mapping[TopicPartition, int]],
     ) -> None:
@@ -47,7 +47,6 @@ class PositionWorker:
         self._watch = watch
         self._store = store
         self._positions = positions
-        self._syncs = positions.follow_syncs()
         self._empty_until = empty_until
         self._saved_at: datetime | None = None
         self._seen: PositionObservation | None = None
@@ -62,7 +61,6 @@ class PositionWorker:
         """
         connectors = self._positions.connectors()
         news = PositionInputs(
-            syncs=self._syncs.take(),
             homes=self._positions.homes(),
             empty_until=self._empty_until(),
             from_end=any(c.starts_at_end for c in connectors),

@@ -1,25 +1,24 @@
 """Keeps the books of one flow: takes surveys, reads, writes down."""
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from threading import Lock
 
 from ..domain.cluster_view import FlowView, TopicPartition
 from ..domain.cluster_view import TopicPartition as Place
-from ..domain.mirror_records import Assignment, Connector, Sync
-from ..domain.skips.matching import RangeContent
+from ..domain.mirror_records import Assignment
+from ..domain.offset_ranges import OffsetRange
 from ..domain.skips.model import (
     DroppedTailDetector,
-    OffsetRange,
     PendingReads,
     RangeRequest,
     SkipCounters,
-    SkipEvent,
     SkipsObservation,
     SuspectedDrop,
 )
+from ..domain.skips.settle import RangeContent
 from ..domain.skips.tracker import SkipTracker
 from ..exceptions import SourceError, StateError
 from ..kafka.admin import Cluster, read_starts
@@ -260,65 +259,8 @@ copy them: what it left out before must not seem to be dropped. Every position
 is told several times within it."""
 
 
-class MirrorIsolation:
-    """Follows whether the mirror leaves out aborted records."""
-
-    def __init__(self) -> None:
-        self._left_out_at: datetime | None = None
-
-    def note(self, connectors: Collection[Connector], now: datetime) -> None:
-        """Take how the mirror is configured; none may be known for a while."""
-        if connectors and all(c.read_committed for c in connectors):
-            self._left_out_at = now
-
-    def is_committed(self, now: datetime) -> bool:
-        """Tell whether to read as one that leaves out aborted records."""
-        last = self._left_out_at
-        return last is not None and now - last < _AFTER
-
-
 _TOLD = 200
 """Happenings that are reported by name, the newest."""
-
-
-class SkipJournal:
-    """Keeps what happened for as long as it is reported.
-
-    Parameters
-    ----------
-    happenings
-        What is known from before.
-    memory
-        How long it is reported.
-    """
-
-    def __init__(
-        self, happenings: Iterable[SkipEvent], memory: timedelta
-    ) -> None:
-        self._happenings = list(happenings)
-        self._memory = memory
-
-    def add(self, happenings: Iterable[SkipEvent]) -> None:
-        """Take what was found out just now, and is written down."""
-        self._happenings += happenings
-
-    def recent(
-        self, books: SkipTracker, now: datetime
-    ) -> tuple[tuple[SkipEvent, int], ...]:
-        """Return what happened lately, with how many are still missing."""
-        self._happenings = [
-            x for x in self._happenings if now - x.at <= self._memory
-        ]
-        return tuple((x, books.missing(x)) for x in self._happenings[-_TOLD:])
-
-    def tallies(
-        self, topics: Iterable[str], books: SkipTracker
-    ) -> tuple[tuple[str, SkipCounters], ...]:
-        """Return a copy of the counters of topics, 0 where nothing was."""
-        return tuple(
-            (topic, replace(books.tallies.get(topic, SkipCounters())))
-            for topic in sorted(topics)
-        )
 
 
 _LARGEST_RANGE = 50_000
@@ -467,30 +409,29 @@ class SkipsWorker:
         self.name = f"skips {flow}"
         self._flow = flow
         self._positions = positions
-        self._syncs = positions.follow_syncs()
         self._store = store
         self._inquirer = inquirer
         self._merged = merged
         self._exactly_once = exactly_once
         self._clock = clock
         self._books = self._load()
-        self._journal = SkipJournal(store.happenings(), memory)
+        self._events = store.happenings()
+        self._memory = memory
         self._batches = RangeQueue()
-        self._isolation = MirrorIsolation()
+        self._left_out_at: datetime | None = None
         self._suspects = SuspectedDrops(patience)
-        self._views: deque[tuple[FlowView, tuple[Sync, ...]]] = deque()
+        self._views: deque[FlowView] = deque()
         self._view: FlowView | None = None
         self._lock = Lock()
         self._seen: SkipsObservation | None = None
 
     def take(self, view: FlowView) -> None:
-        """Keep a survey, and every pair that was read until now."""
-        syncs = self._syncs.take()
+        """Keep a survey."""
         with self._lock:
             if len(self._views) >= VIEWS_KEPT:
-                _, older = self._views.pop()
-                syncs = older + syncs
-            self._views.append((view, syncs))
+                older = self._views.pop().new_syncs
+                view = replace(view, new_syncs=older + view.new_syncs)
+            self._views.append(view)
 
     def step(self) -> None:
         try:
@@ -520,15 +461,20 @@ class SkipsWorker:
         with self._lock:
             views = list(self._views)
             self._views.clear()
-        self._isolation.note(self._positions.connectors(), self._clock())
-        for view, syncs in views:
+        connectors = self._positions.connectors()
+        # None may be known for a while: then it does as before.
+        if connectors and all(c.read_committed for c in connectors):
+            self._left_out_at = self._clock()
+        for view in views:
             self._view = view
             judged = {
                 topic: remote
                 for topic, remote in view.names.items()
                 if not self._merged(topic)
             }
-            self._books.follow(replace(view, names=judged), syncs)
+            # As it is, nearly always: then it has its partitions already.
+            alike = len(judged) == len(view.names)
+            self._books.follow(view if alike else replace(view, names=judged))
             self._suspects.look(view, self._books, self._assignments())
         return bool(views)
 
@@ -559,10 +505,11 @@ class SkipsWorker:
             self._books.answer(inquiry, None, now)
         if not batch:
             return bool(self._batches.too_large)
+        last = self._left_out_at
         try:
             readings = self._inquirer.answer(
                 batch,
-                committed=self._isolation.is_committed(now),
+                committed=last is not None and now - last < _AFTER,
                 transactional=self._books.marked,
             )
         except SourceError as e:
@@ -581,9 +528,9 @@ class SkipsWorker:
         return True
 
     def _keep(self) -> None:
-        told = list(self._books.happenings)
+        found = list(self._books.happenings)
         self._store.save(self._books)
-        self._journal.add(told)
+        self._events += found
         self._publish()
 
     def _publish(self) -> None:
@@ -591,12 +538,21 @@ class SkipsWorker:
         if view is None:
             return
         topics = [t for t in view.names if not self._merged(t)]
+        now = self._clock()
+        self._events = [e for e in self._events if now - e.at <= self._memory]
         seen = SkipsObservation(
             flow=self._flow,
             at=view.at,
-            partitions=len(books.ends),
-            tallies=self._journal.tallies(topics, books),
-            happenings=self._journal.recent(books, self._clock()),
+            partitions=len(books.surveyed),
+            # Copies, as others go on counting; 0 where nothing was.
+            tallies=tuple(
+                (topic, replace(books.tallies.get(topic, SkipCounters())))
+                for topic in sorted(topics)
+            ),
+            happenings=tuple(
+                (event, books.missing(event))
+                for event in self._events[-_TOLD:]
+            ),
             suspicions=self._suspects.found(),
             left_behind=self._suspects.left_behind,
             unread=self._batches.unread(),

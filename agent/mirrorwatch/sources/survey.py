@@ -359,6 +359,8 @@ class SurveyWorker:
     ) -> None:
         self.interval = interval
         self._flows = flows
+        for flow in flows:
+            flow.positions.keep_every_sync()
         self._sides = {
             alias: ClusterSurvey(alias, clusters[alias], ends[alias], clock)
             for alias in sorted({a for f in flows for a in _aliases(f)})
@@ -400,6 +402,7 @@ class SurveyWorker:
                     for alias in (source, target)
                     if alias in problems
                 ),
+                new_syncs=flow.positions.take_syncs(),
             )
             if view.source is not None and view.target is not None:
                 self._known[n] = said

@@ -375,7 +375,7 @@ class UnassignedPartitions:
         # Nearly all are given, so the patterns are asked about few.
         self._missed_since = {
             place: self._missed_since.get(place, view.at)
-            for place in view.partitions()
+            for place in view.partitions
             if place not in given
             and any(c.selection.matches(place[0]) for c in connectors)
         }

@@ -76,7 +76,7 @@ def from_versioned(kind: type[T], text: str, where: str) -> T:
         document = json.loads(text)
         check_version(document["schema_version"], where)
         return from_json(kind, json.dumps(document["value"]))
-    # What cattrs raises is a group of what went wrong with each field.
+    # cattrs raises a group of errors, one for each field.
     except (ValueError, TypeError, KeyError, ExceptionGroup) as e:
         raise AuditError(f"{where} is not what an audit keeps there") from e
 
@@ -201,7 +201,7 @@ def _write(file: Path, text: str) -> None:
         with new.open("w", encoding="utf-8") as stream:
             stream.write(text)
             stream.flush()
-            # What is told of a night must survive a loss of power.
+            # What is known of a night must survive a loss of power.
             os.fsync(stream.fileno())
         new.replace(file)
     except OSError as e:

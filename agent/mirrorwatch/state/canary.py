@@ -1,7 +1,8 @@
-"""The canary's books in the state file."""
+"""The canary's ledgers in the state file."""
 
 import sqlite3
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from uuid import uuid4
 
 from ..domain.canary.model import Probe
@@ -9,16 +10,15 @@ from ..domain.canary.tracker import Identity, Ledger
 from ..domain.observations import Loss
 from .codec import from_json, to_json
 from .database import Database
+from .documents import DocumentStore
 
 __all__ = ["CanaryStore"]
 
 LOSSES_KEPT = 1000
-"""Lost probes kept by name for each flow. Counters go on beyond that; a
-person reads a few, and an hour of a dead canary must not fill the disk."""
+"""Lost probes kept by name for each flow. Counters continue beyond that;
+a person reads a few, and an hour of a dead canary must not fill the disk."""
 
 _TABLES = """
-CREATE TABLE IF NOT EXISTS canary (
-    flow TEXT PRIMARY KEY, run TEXT NOT NULL, body TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS canary_partition (
     flow TEXT, partition INTEGER, body TEXT NOT NULL,
     PRIMARY KEY (flow, partition)) WITHOUT ROWID;
@@ -30,8 +30,14 @@ CREATE TABLE IF NOT EXISTS canary_loss (
 """
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _CanaryDocument:
+    run: str = ""
+    identity: Identity = field(default_factory=Identity)
+
+
 class CanaryStore:
-    """Books of one flow, written together or not at all.
+    """Ledgers of one flow, written together or not at all.
 
     Parameters
     ----------
@@ -49,29 +55,26 @@ class CanaryStore:
     def __init__(self, database: Database, flow: str) -> None:
         self._database = database
         self._flow = flow
+        self._document = DocumentStore(
+            database, flow, "canary", _CanaryDocument
+        )
         with database.transaction() as sql:
             for statement in _TABLES.split(";"):
                 sql.execute(statement)
-            sql.execute(
-                "INSERT OR IGNORE INTO canary VALUES (?, ?, ?)",
-                (flow, uuid4().hex[:12], to_json(Identity())),
-            )
-            row = sql.execute(
-                "SELECT run, body FROM canary WHERE flow = ?", (flow,)
-            ).fetchone()
-        self.run: str = row[0]
-        """Identity of this state file, carried by every probe."""
+            kept = self._document.load()
+            self.run = kept.run or uuid4().hex[:12]
+            """Identity of this state file, carried by every probe."""
 
-        self.identity: Identity = from_json(Identity, row[1])
-        """What the topics were; stored with the books."""
+            self.identity = kept.identity
+            """What the topics were; stored with the ledgers."""
+
+            if not kept.run:
+                self._save_document()
 
     def load(self) -> dict[int, Ledger]:
-        """Read the identity and the books of every partition."""
+        """Read the identity and the ledger of every partition."""
         with self._database.transaction() as sql:
-            (identity,) = sql.execute(
-                "SELECT body FROM canary WHERE flow = ?", (self._flow,)
-            ).fetchone()
-            self.identity = from_json(Identity, identity)
+            self.identity = self._document.load().identity
             ledgers = {
                 int(partition): from_json(Ledger, body)
                 for partition, body in sql.execute(
@@ -110,10 +113,7 @@ class CanaryStore:
                 "(SELECT max(id) FROM canary_loss) - ?",
                 (self._flow, LOSSES_KEPT),
             )
-            sql.execute(
-                "UPDATE canary SET body = ? WHERE flow = ?",
-                (to_json(self.identity), self._flow),
-            )
+            self._save_document()
         for ledger in ledgers:
             ledger.touched.clear()
 
@@ -125,6 +125,11 @@ class CanaryStore:
                 (self._flow,),
             ).fetchall()
         return [from_json(Loss, body) for (body,) in rows]
+
+    def _save_document(self) -> None:
+        self._document.save(
+            _CanaryDocument(run=self.run, identity=self.identity)
+        )
 
     def _save(self, sql: sqlite3.Connection, ledger: Ledger) -> None:
         sql.execute(

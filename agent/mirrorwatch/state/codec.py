@@ -79,7 +79,7 @@ def to_json(value: Any) -> str:
     return json.dumps(_converter.unstructure(value), separators=(",", ":"))
 
 
-def from_json(kind: type[T], text: str) -> T:
+def from_json(kind: type[T], text: str | bytes) -> T:
     """Read a dataclass of the domain.
 
     Fields that the text lacks keep their defaults and fields that it has in

@@ -2,13 +2,14 @@
 
 import fcntl
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import RLock
 from typing import TextIO
 
 from ..exceptions import StateError
+from .migrations import LAYOUT, migrate
 
 __all__ = ["Database"]
 
@@ -19,34 +20,37 @@ class Database:
     Parameters
     ----------
     path
-        File, made with its folder if missing; `None` for memory only.
+        File, created with its folder if missing; `None` for memory only.
     beside
-        Whether to work beside the agent that the file belongs to: the file
-        must be there, and nobody is kept out.
+        Whether to work beside the agent that owns the file: the file must
+        exist and have the layout of this version, and nobody is locked out.
 
     Raises
     ------
     StateError
-        Raised if the file cannot be opened.
+        Raised if the file cannot be opened, or is of another version.
 
     Notes
     -----
     ``synchronous=FULL``: a committed transaction survives a loss of power.
     One connection behind a lock serves all threads, because transactions are
-    short and SQLite has one writer anyway. Whoever keeps data here makes its
-    own tables with ``CREATE TABLE IF NOT EXISTS``.
+    short and SQLite has one writer anyway. A file of an older layout is
+    migrated when its agent opens it, in one transaction. Stores that need
+    rows create their tables with ``CREATE TABLE IF NOT EXISTS``.
     """
 
     def __init__(self, path: Path | None, *, beside: bool = False) -> None:
         self._lock = RLock()
         self._path = path
-        self._only: TextIO | None = None
+        self._owned: TextIO | None = None
+        self._in_transaction = False
+        self._after_commit: list[Callable[[], None]] = []
         try:
             if path is not None and beside:
                 _require(path)
             elif path is not None:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                self._only = _lock(path)
+                self._owned = _lock(path)
             self._connection = sqlite3.connect(
                 path or ":memory:",
                 check_same_thread=False,
@@ -57,6 +61,11 @@ class Database:
             self._connection.execute("PRAGMA synchronous=FULL")
         except (OSError, sqlite3.Error) as e:
             raise StateError(f"Cannot open the state file {path}: {e}") from e
+        try:
+            self._check_layout(beside=beside)
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def lasts(self) -> bool:
@@ -67,31 +76,68 @@ class Database:
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """Run statements that are committed together or not at all.
 
+        One within another is a part of that one.
+
         Raises
         ------
         StateError
             Raised if the file cannot be read or written.
         """
         with self._lock:
+            if self._in_transaction:
+                yield self._connection
+                return
+            self._in_transaction = True
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
                 try:
                     yield self._connection
+                    self._connection.execute("COMMIT")
                 except BaseException:
-                    self._connection.execute("ROLLBACK")
+                    # SQLite may have rolled back itself, as on a full disk.
+                    with suppress(sqlite3.Error):
+                        self._connection.execute("ROLLBACK")
                     raise
-                self._connection.execute("COMMIT")
+                for call in self._after_commit:
+                    call()
             except sqlite3.Error as e:
                 raise StateError(
                     f"Cannot use the state file {self._path}: {e}"
                 ) from e
+            finally:
+                self._in_transaction = False
+                self._after_commit.clear()
+
+    def after_commit(self, call: Callable[[], None]) -> None:
+        """Call a function, within a transaction, once that is committed.
+
+        So what is counted in memory never differs from what is kept. It must
+        not use the file, nor wait for a thread that does.
+        """
+        self._after_commit.append(call)
 
     def close(self) -> None:
         """Close the file."""
         with self._lock:
             self._connection.close()
-            if self._only is not None:
-                self._only.close()
+            if self._owned is not None:
+                self._owned.close()
+
+    def _check_layout(self, *, beside: bool) -> None:
+        with self.transaction() as sql:
+            (layout,) = sql.execute("PRAGMA user_version").fetchone()
+            if layout > LAYOUT or (beside and layout < LAYOUT):
+                raise StateError(
+                    f"The state file {self._path} has layout {layout}, and "
+                    f"this mirrorwatch uses {LAYOUT}: use the version of the "
+                    "agent that runs on it"
+                )
+            try:
+                migrate(sql)
+            except (KeyError, ValueError) as e:
+                raise StateError(
+                    f"Cannot migrate the state file {self._path}: {e!r}"
+                ) from e
 
 
 def _require(path: Path) -> None:
@@ -103,7 +149,7 @@ def _require(path: Path) -> None:
 
 
 def _lock(path: Path) -> TextIO:
-    """Keep a second agent out; the lock ends with the process.
+    """Lock a second agent out; the lock ends with the process.
 
     Two would number their probes alike, and each would call the other's
     arrivals duplicates.

@@ -1,24 +1,24 @@
-"""Small books of a flow that are read and written as a whole."""
+"""Values that are read and written as a whole: versioned JSON documents."""
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from ..domain.first_seen import FirstSeenChanges
+from ..domain.parity.tracker import FirstSeenChanges
 from ..domain.report import Verdict
+from ..exceptions import StateError
 from .codec import from_json, to_json
 from .database import Database
 
-__all__ = ["DocumentStore", "StandingStore", "VerdictStore"]
+__all__ = ["DocumentStore", "FirstSeenStore", "Upgrade", "VerdictStore"]
 
 
 T = TypeVar("T")
 
-_DOCUMENTS_TABLE = """
-CREATE TABLE IF NOT EXISTS document (
-    flow TEXT, name TEXT, body TEXT NOT NULL,
-    PRIMARY KEY (flow, name)) WITHOUT ROWID
-"""
+Upgrade = Callable[[Any], Any]
+"""Turns the JSON of one version of a document into that of the next one."""
 
 
 class DocumentStore(Generic[T]):
@@ -29,11 +29,14 @@ class DocumentStore(Generic[T]):
     database
         The state file.
     flow
-        Name of the flow.
-    name
-        What the value is called there.
+        Name of the flow; empty for what all flows share.
     kind
-        Dataclass of the value; made without arguments where none is kept.
+        What the value is: its name in the file.
+    value_type
+        Type of the value; its default is what is loaded where none is kept.
+    upgrades
+        Lead from each older version of the document to the next. A field
+        that is added or dropped needs none, one that is renamed does.
 
     Raises
     ------
@@ -42,40 +45,51 @@ class DocumentStore(Generic[T]):
     """
 
     def __init__(
-        self, database: Database, flow: str, name: str, kind: type[T]
+        self,
+        database: Database,
+        flow: str,
+        kind: str,
+        value_type: type[T],
+        upgrades: Sequence[Upgrade] = (),
     ) -> None:
         self._database = database
-        self._key = (flow, name)
-        self._kind = kind
-        with database.transaction() as sql:
-            sql.execute(_DOCUMENTS_TABLE)
+        self._key = (kind, flow)
+        self._type = value_type
+        self._upgrades = upgrades
 
     def load(self) -> T:
         """Read the value."""
         with self._database.transaction() as sql:
             row = sql.execute(
-                "SELECT body FROM document WHERE flow = ? AND name = ?",
+                "SELECT version, body FROM documents "
+                "WHERE kind = ? AND flow = ?",
                 self._key,
             ).fetchone()
-        return from_json(self._kind, row[0]) if row else self._kind()
+        if row is None:
+            return self._type()
+        version, body = row
+        if version > len(self._upgrades) + 1:
+            raise StateError(
+                f"{self._key[0]} in the state file has version {version}: "
+                "a newer mirrorwatch wrote it, use that one"
+            )
+        if upgrades := self._upgrades[version - 1 :]:
+            value = json.loads(body)
+            for upgrade in upgrades:
+                value = upgrade(value)
+            body = json.dumps(value)
+        return from_json(self._type, body)
 
     def save(self, value: T) -> None:
         """Write the value."""
         with self._database.transaction() as sql:
             sql.execute(
-                "INSERT OR REPLACE INTO document VALUES (?, ?, ?)",
-                (*self._key, to_json(value)),
+                "INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?)",
+                (*self._key, len(self._upgrades) + 1, to_json(value)),
             )
 
 
-_STANDING_TABLE = """
-CREATE TABLE IF NOT EXISTS standing (
-    flow TEXT, area TEXT, condition TEXT, since TEXT NOT NULL,
-    PRIMARY KEY (flow, area, condition)) WITHOUT ROWID
-"""
-
-
-class StandingStore:
+class FirstSeenStore:
     """Keeps when each condition of one area of a flow was first seen.
 
     Parameters
@@ -94,63 +108,42 @@ class StandingStore:
     """
 
     def __init__(self, database: Database, flow: str, area: str) -> None:
-        self._database = database
-        self._key = (flow, area)
-        self._began: dict[str, datetime] = {}
-        self._ended: set[str] = set()
-        with database.transaction() as sql:
-            sql.execute(_STANDING_TABLE)
+        self._document = DocumentStore(
+            database, flow, f"{area}_first_seen", dict[str, datetime]
+        )
+        self._since: dict[str, datetime] | None = None
+        self._is_saved = True
 
     def load(self) -> Mapping[str, datetime]:
         """Return all conditions, and since when."""
-        with self._database.transaction() as sql:
-            rows = sql.execute(
-                "SELECT condition, since FROM standing "
-                "WHERE flow = ? AND area = ?",
-                self._key,
-            ).fetchall()
-        return {
-            condition: datetime.fromisoformat(since)
-            for condition, since in rows
-        }
+        return self._document.load()
 
     def save(self, changes: FirstSeenChanges) -> None:
         """Write what began and what ended; nothing if nothing did.
 
         What could not be written is written with the next changes.
         """
+        if self._since is None:
+            self._since = self._document.load()
+        if changes.began or changes.ended:
+            self._is_saved = False
         for condition in changes.ended:
-            self._began.pop(condition, None)
-        self._began.update(changes.began)
-        self._ended |= changes.ended
-        if not self._began and not self._ended:
-            return
-        with self._database.transaction() as sql:
-            sql.executemany(
-                "DELETE FROM standing "
-                "WHERE flow = ? AND area = ? AND condition = ?",
-                [(*self._key, condition) for condition in self._ended],
-            )
-            sql.executemany(
-                "INSERT OR REPLACE INTO standing VALUES (?, ?, ?, ?)",
-                [
-                    (*self._key, condition, since.isoformat())
-                    for condition, since in self._began.items()
-                ],
-            )
-        self._began.clear()
-        self._ended.clear()
+            self._since.pop(condition, None)
+        self._since.update(changes.began)
+        if not self._is_saved:
+            self._document.save(self._since)
+            self._is_saved = True
 
 
 FORGET_AFTER = timedelta(minutes=5)
 """A longer pause is a break in what was seen, so that nothing can be said to
 have been so *since* a time before it."""
 
-_VERDICTS_TABLE = """
-CREATE TABLE IF NOT EXISTS verdict (
-    flow TEXT, name TEXT, at TEXT NOT NULL, body TEXT NOT NULL,
-    PRIMARY KEY (flow, name)) WITHOUT ROWID
-"""
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _SavedVerdicts:
+    at: datetime | None = None
+    verdicts: tuple[Verdict, ...] = ()
 
 
 class VerdictStore:
@@ -168,34 +161,21 @@ class VerdictStore:
     """
 
     def __init__(self, database: Database) -> None:
-        self._database = database
-        with database.transaction() as sql:
-            sql.execute(_VERDICTS_TABLE)
+        self._document = DocumentStore(
+            database, "", "verdicts", _SavedVerdicts
+        )
 
     def load(self, now: datetime) -> tuple[Verdict, ...]:
-        """Read the verdicts, unless they are too old to go on from."""
-        with self._database.transaction() as sql:
-            rows = sql.execute("SELECT at, body FROM verdict").fetchall()
-        return tuple(
-            from_json(Verdict, body)
-            for at, body in rows
-            if now - datetime.fromisoformat(at) <= FORGET_AFTER
-        )
+        """Read the verdicts, unless they are too old to continue from."""
+        saved = self._document.load()
+        if saved.at is None or now - saved.at > FORGET_AFTER:
+            return ()
+        return saved.verdicts
 
     def newest(self) -> datetime | None:
         """Return when verdicts were last written; `None` for never."""
-        with self._database.transaction() as sql:
-            (at,) = sql.execute("SELECT max(at) FROM verdict").fetchone()
-        return None if at is None else datetime.fromisoformat(at)
+        return self._document.load().at
 
     def save(self, verdicts: Sequence[Verdict], now: datetime) -> None:
         """Write the verdicts of a tick."""
-        with self._database.transaction() as sql:
-            sql.execute("DELETE FROM verdict")
-            sql.executemany(
-                "INSERT INTO verdict VALUES (?, ?, ?, ?)",
-                [
-                    (v.flow, v.check, now.isoformat(), to_json(v))
-                    for v in verdicts
-                ],
-            )
+        self._document.save(_SavedVerdicts(at=now, verdicts=tuple(verdicts)))

@@ -1,6 +1,5 @@
 """What the charts show: bounded, in the state file."""
 
-import json
 import math
 import struct
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,10 +9,11 @@ from sqlite3 import Connection
 from statistics import median_high
 from typing import Any, Self, TypeVar
 
-from ..domain.observations import CanaryObservation, CanaryPartition, canaries
+from ..domain.observations import CanaryObservation, canaries
 from ..domain.report import Health
 from ..ports import Report
 from .database import Database
+from .documents import DocumentStore
 
 __all__ = ["Bucket", "History", "LatencySketch", "Series"]
 
@@ -315,21 +315,22 @@ COARSE = BucketTable(name="history_300s", width=300, kept=timedelta(days=30))
 COUNTERS = ("delivered", "late", "lost", "duplicates")
 
 
-def make_table(db: Connection) -> None:
-    """Make the table of what was last seen of each flow."""
-    db.execute(
-        "CREATE TABLE IF NOT EXISTS history_seen (flow TEXT PRIMARY KEY, "
-        "observed_at TEXT NOT NULL, counts TEXT NOT NULL)"
-    )
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _SeenDocument:
+    """What was last seen of the canary of a flow."""
+
+    at: datetime | None = None
+    counts: dict[str, list[int]] = field(default_factory=dict)
+    """`COUNTERS` by partition."""
 
 
-def change_of(db: Connection, report: Report, flow: str) -> Bucket:
+def change_of(database: Database, report: Report, flow: str) -> Bucket:
     """Return what a report adds to the history of one flow.
 
     Parameters
     ----------
-    db
-        Open transaction.
+    database
+        State file; in a transaction of the caller's.
     report
         What was learned in this tick.
     flow
@@ -344,25 +345,26 @@ def change_of(db: Connection, report: Report, flow: str) -> Bucket:
     change = Bucket(health=report.health_of(flow))
     for seen in canaries(report.observations):
         if seen.flow == flow:
-            change.add(_of_canary(db, seen))
+            change.add(_of_canary(database, seen))
     return change
 
 
-def _of_canary(db: Connection, seen: CanaryObservation) -> Bucket:
+def _of_canary(database: Database, seen: CanaryObservation) -> Bucket:
     """Return what an observation adds; nothing if it was counted before."""
-    row = db.execute(
-        "SELECT observed_at, counts FROM history_seen WHERE flow = ?",
-        (seen.flow,),
-    ).fetchone()
-    observed_at = seen.at.isoformat()
-    if row is not None and row[0] == observed_at:
-        return Bucket()
-    before: dict[str, list[int]] = {} if row is None else json.loads(row[1])
-    counts = {str(p.partition): _counts(p) for p in seen.partitions}
-    db.execute(
-        "INSERT OR REPLACE INTO history_seen VALUES (?, ?, ?)",
-        (seen.flow, observed_at, json.dumps(before | counts)),
+    document = DocumentStore(
+        database, seen.flow, "history_seen", _SeenDocument
     )
+    last = document.load()
+    if last.at == seen.at:
+        return Bucket()
+    before = last.counts
+    counts = {
+        str(partition.partition): [
+            getattr(partition.counts, name) for name in COUNTERS
+        ]
+        for partition in seen.partitions
+    }
+    document.save(_SeenDocument(at=seen.at, counts=before | counts))
     zero = [0] * len(COUNTERS)
     risen = zero
     for partition, now in counts.items():
@@ -370,6 +372,7 @@ def _of_canary(db: Connection, seen: CanaryObservation) -> Bucket:
         risen = [a + b for a, b in zip(risen, rise, strict=True)]
     delivered, late, lost, duplicates = risen
     latencies = [arrival.latency for arrival in seen.arrivals]
+    outstanding = [p.outstanding for p in seen.partitions]
     return Bucket(
         latencies=LatencySketch.of(latencies),
         worst=max(latencies, default=None),
@@ -377,18 +380,8 @@ def _of_canary(db: Connection, seen: CanaryObservation) -> Bucket:
         late=late,
         lost=lost,
         duplicates=duplicates,
-        outstanding=_outstanding(seen.partitions),
+        outstanding=sum(outstanding) if outstanding else None,
     )
-
-
-def _counts(partition: CanaryPartition) -> list[int]:
-    return [getattr(partition.counts, name) for name in COUNTERS]
-
-
-def _outstanding(partitions: Iterable[CanaryPartition]) -> int | None:
-    """Return the probes on their way; `None` where there is no partition."""
-    outstanding = [p.outstanding for p in partitions]
-    return sum(outstanding) if outstanding else None
 
 
 def _rise(before: list[int], now: list[int]) -> list[int]:
@@ -462,7 +455,6 @@ class History:
         self._narrowest = 2 * interval.total_seconds()
         self._usual: dict[str, tuple[int, timedelta | None]] = {}
         with database.transaction() as db:
-            make_table(db)
             for table in (FINE, COARSE):
                 table.make(db)
 
@@ -477,7 +469,7 @@ class History:
         now = report.at.timestamp()
         with self._database.transaction() as db:
             for flow in report.flows:
-                change = change_of(db, report, flow.name)
+                change = change_of(self._database, report, flow.name)
                 for table in (FINE, COARSE):
                     table.add(db, flow.name, now, change)
             for table in (FINE, COARSE):

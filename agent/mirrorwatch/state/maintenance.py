@@ -11,7 +11,7 @@ from ..domain.notices.model import NoticeMessage
 from ..domain.report import MaintenanceWindow
 from .codec import from_json, to_json
 from .database import Database
-from .notices import Outbox
+from .queue import Outbox
 
 __all__ = ["KEPT", "MaintenanceStore", "Open"]
 
@@ -140,7 +140,7 @@ class MaintenanceStore:
         messages: Sequence[NoticeMessage],
         outbox: Outbox | None,
     ) -> None:
-        """Note how flows are after it, with the messages that tell it."""
+        """Write how flows are after it, with the messages about it."""
         with self._database.transaction() as sql:
             sql.executemany(
                 "UPDATE maintenance SET after = ? WHERE id = ?",
@@ -152,9 +152,7 @@ class MaintenanceStore:
                 (KEPT,),
             )
             if outbox is not None:
-                outbox.put(sql, messages)
-        if outbox is not None:
-            outbox.tell()
+                outbox.put(messages)
 
     def last(self, flows: Iterable[str]) -> tuple[MaintenanceOutcome, ...]:
         """Return what the last maintenance of each flow changed."""

@@ -1,46 +1,37 @@
 """Pinned ids, positions and resets, so that a restart misses none."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from datetime import datetime
-from sqlite3 import Connection
-from typing import Any
 
 from ..domain.cluster_view import TopicPartition
 from ..domain.position.model import PartitionPosition, PositionState, Reset
-from .codec import from_json, to_json
 from .database import Database
+from .documents import DocumentStore
 
-__all__ = ["ResetStore"]
+__all__ = ["PositionStore"]
 
 
-_TABLES = (
-    """
-CREATE TABLE IF NOT EXISTS reset_pin (
-    flow TEXT, kind TEXT, name TEXT, id TEXT NOT NULL,
-    PRIMARY KEY (flow, kind, name)) WITHOUT ROWID
-""",
-    """
-CREATE TABLE IF NOT EXISTS reset_place (
+_TABLE = """
+CREATE TABLE IF NOT EXISTS position_partition (
     flow TEXT, topic TEXT, number INTEGER, reached INTEGER, committed INTEGER,
     committed_at TEXT, upstream INTEGER, downstream INTEGER, synced_at TEXT,
     empty_until INTEGER NOT NULL,
     PRIMARY KEY (flow, topic, number)) WITHOUT ROWID
-""",
-    """
-CREATE TABLE IF NOT EXISTS reset_event (
-    flow TEXT, number INTEGER, body TEXT NOT NULL,
-    PRIMARY KEY (flow, number)) WITHOUT ROWID
-""",
-    """
-CREATE TABLE IF NOT EXISTS reset_count (
-    flow TEXT, topic TEXT, resets INTEGER NOT NULL,
-    PRIMARY KEY (flow, topic)) WITHOUT ROWID
-""",
-)
+"""
 
 
-class ResetStore:
-    """Keeps the books of one flow.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _PositionDocument:
+    pins: tuple[tuple[str, str, str], ...] = ()
+    """Kind, name and id."""
+
+    resets: tuple[Reset, ...] = ()
+    counts: dict[str, int] = field(default_factory=dict)
+
+
+class PositionStore:
+    """Keeps the positions of one flow, and what they depend on.
 
     Parameters
     ----------
@@ -56,101 +47,80 @@ class ResetStore:
 
     Notes
     -----
-    Places move all the time, the rest hardly ever: places that moved are
-    written alone, and all that depends on each other in one transaction.
+    Positions advance all the time, the rest hardly ever changes: positions
+    that advanced are rows, written alone; all else is one document.
     """
 
     def __init__(self, database: Database, flow: str) -> None:
         self._database = database
         self._flow = flow
+        self._document = DocumentStore(
+            database, flow, "position", _PositionDocument
+        )
         with database.transaction() as sql:
-            for table in _TABLES:
-                sql.execute(table)
+            sql.execute(_TABLE)
 
     def load(self) -> PositionState:
-        """Read the books."""
+        """Read the state."""
         with self._database.transaction() as sql:
-            pins = self._select(sql, "kind, name, id", "reset_pin")
-            places = self._select(
-                sql,
-                "topic, number, reached, committed, committed_at, upstream, "
-                "downstream, synced_at, empty_until",
-                "reset_place",
-            )
-            bodies = self._select(sql, "body", "reset_event")
-            counts = self._select(sql, "topic, resets", "reset_count")
-        resets = [from_json(Reset, body) for (body,) in bodies]
+            kept = self._document.load()
+            rows = sql.execute(
+                "SELECT topic, number, reached, committed, committed_at, "
+                "upstream, downstream, synced_at, empty_until "
+                "FROM position_partition WHERE flow = ?",
+                (self._flow,),
+            ).fetchall()
         return PositionState(
-            pins={(kind, name): id_ for kind, name, id_ in pins},
+            pins={(kind, name): id_ for kind, name, id_ in kept.pins},
             places={
-                (topic, number): _to_place(*row)
-                for topic, number, *row in places
+                (topic, number): _to_position(*row)
+                for topic, number, *row in rows
             },
-            resets={reset.number: reset for reset in resets},
-            counts=dict(counts),
-            last=max((reset.number for reset in resets), default=0),
+            resets={reset.number: reset for reset in kept.resets},
+            counts=kept.counts,
+            last=max((reset.number for reset in kept.resets), default=0),
         )
 
     def save(
-        self, books: PositionState, places: Iterable[TopicPartition]
+        self, state: PositionState, partitions: Iterable[TopicPartition]
     ) -> None:
-        """Write the books: some places, and all else if it is urgent."""
+        """Write some positions, and all else if it is urgent."""
         with self._database.transaction() as sql:
             sql.executemany(
-                "INSERT OR REPLACE INTO reset_place "
+                "INSERT OR REPLACE INTO position_partition "
                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [
-                    (self._flow, *key, *_to_row(books.places[key]))
-                    for key in places
+                    (self._flow, *key, *_to_row(state.places[key]))
+                    for key in partitions
                 ],
             )
-            if books.urgent:
-                self._save_rest(sql, books)
-
-    def _save_rest(self, sql: Connection, books: PositionState) -> None:
-        flow = self._flow
-        for table, marks, rows in (
-            (
-                "reset_pin",
-                "?, ?, ?, ?",
-                [(flow, *pin, id_) for pin, id_ in books.pins.items()],
-            ),
-            (
-                "reset_event",
-                "?, ?, ?",
-                [(flow, n, to_json(r)) for n, r in books.resets.items()],
-            ),
-            (
-                "reset_count",
-                "?, ?, ?",
-                [(flow, *count) for count in books.counts.items()],
-            ),
-        ):
-            sql.execute(f"DELETE FROM {table} WHERE flow = ?", (flow,))  # noqa: S608 - names from above
-            sql.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)  # noqa: S608 - likewise
-
-    def _select(
-        self, sql: Connection, columns: str, table: str
-    ) -> list[tuple[Any, ...]]:
-        return sql.execute(
-            f"SELECT {columns} FROM {table} WHERE flow = ?",  # noqa: S608 - names from above
-            (self._flow,),
-        ).fetchall()
+            if state.urgent:
+                self._document.save(
+                    _PositionDocument(
+                        pins=tuple(
+                            (*pin, id_) for pin, id_ in state.pins.items()
+                        ),
+                        resets=tuple(
+                            state.resets[n] for n in sorted(state.resets)
+                        ),
+                        counts=state.counts,
+                    )
+                )
 
 
-def _to_row(place: PartitionPosition) -> tuple[int | str | None, ...]:
+def _to_row(position: PartitionPosition) -> tuple[int | str | None, ...]:
     return (
-        place.reached,
-        place.committed,
-        _to_text(place.committed_at),
-        place.upstream,
-        place.downstream,
-        _to_text(place.synced_at),
-        place.empty_until,
+        position.reached,
+        position.committed,
+        _to_text(position.committed_at),
+        position.upstream,
+        position.downstream,
+        _to_text(position.synced_at),
+        position.empty_until,
     )
 
 
-def _to_place(  # noqa: PLR0917 - the columns of a row
+def _to_position(  # noqa: PLR0917 - the columns of a row
     reached: int | None,
     committed: int | None,
     committed_at: str | None,

@@ -14,10 +14,10 @@ from ..domain.audit.flow_result import (
 )
 from ..domain.audit.result import AuditFinding, OffsetRanges
 from ..domain.lag.model import FirstLoss, TopicLag, first_loss
-from ..domain.observations import CanaryPartition, Observation, canaries
+from ..domain.observations import CanaryPartition, canaries
 from ..domain.parity.configs import ConfigDrift, ConfigsObservation
 from ..domain.parity.topics import TopicsObservation
-from ..domain.report import Evidence, Flow, Health, Verdict
+from ..domain.report import Evidence, Flow, Health, Observation, Verdict
 from ..domain.tasks.model import (
     MirrorTask,
     Stopped,

@@ -7,9 +7,8 @@ from datetime import datetime, timedelta
 from typing import Any, Self
 
 from ..domain.lag.model import LagObservation, LagStatus, TopicLag
-from ..domain.observations import Observation
 from ..domain.position.model import PositionObservation
-from ..domain.report import Flow
+from ..domain.report import Flow, Observation
 from ..domain.skips.model import SkipsObservation
 from ..exceptions import WebError
 from ..ports import Report

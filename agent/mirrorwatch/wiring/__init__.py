@@ -3,8 +3,7 @@
 from .audit import wire_audit
 from .context import WiredParts, WiringContext, to_mirror
 from .flows import wire_flows
-from .limits import to_limits
 from .sinks import to_receivers, wire_notify
 
-__all__ = ["WiredParts", "WiringContext", "to_limits", "to_mirror"]
+__all__ = ["WiredParts", "WiringContext", "to_mirror"]
 __all__ += ["to_receivers", "wire_audit", "wire_flows", "wire_notify"]

@@ -4,9 +4,8 @@ import sys
 from zoneinfo import ZoneInfo
 
 from ..config import Config
-from ..config.audit import AuditConfig, to_mebibytes
+from ..config.audit import AuditConfig, to_mebibytes, to_trigger
 from ..config.display import hidden_values
-from ..config.types import to_trigger
 from ..sources.audit.job import (
     JobSettings,
     ResultFolder,

@@ -10,7 +10,7 @@ from ..domain.bottleneck.model import ErrorCounters
 from ..domain.cluster_view import TopicPartition
 from ..domain.lag.tracker import LagTracker
 from ..domain.position.tracker import PositionTracker
-from ..domain.tasks.model import RestartRules, Restarts
+from ..domain.tasks.model import Restarts
 from ..domain.topics import Selection, compile_pattern
 from ..exceptions import ConfigError
 from ..kafka.offsets import EndOffsets
@@ -38,12 +38,7 @@ from ..sources.jmx.source import JmxSource, JmxState, JmxWorker
 from ..sources.lag import LagWorker
 from ..sources.latency import LatencySource
 from ..sources.mirror_state import MirrorState
-from ..sources.parity import (
-    ConfigReader,
-    ConfigSettings,
-    Parity,
-    ParitySettings,
-)
+from ..sources.parity import ConfigReader, Parity
 from ..sources.position import PositionWorker
 from ..sources.skips import RangeExaminer, SkipsWorker
 from ..sources.survey import SurveyedFlow, SurveyWorker
@@ -55,8 +50,8 @@ from ..sources.tasks import (
     UnassignedPartitions,
 )
 from ..state.canary import CanaryStore
-from ..state.documents import DocumentStore, StandingStore
-from ..state.position import ResetStore
+from ..state.documents import DocumentStore, FirstSeenStore
+from ..state.position import PositionStore
 from ..state.skips import SkipsStore
 from .context import (
     FlowParts,
@@ -283,11 +278,9 @@ def wire_parity(parts: FlowParts, around: WiringContext) -> WiredParts:
         flow=flow.flow,
         carriage=parts.carriage,
         positions=parts.positions,
-        store=StandingStore(around.database, flow.name, "topics"),
-        settings=ParitySettings(
-            chosen="include" in flow.topics.model_fields_set,
-            **limits.topics.model_dump(),
-        ),
+        store=FirstSeenStore(around.database, flow.name, "topics"),
+        limits=limits.topics,
+        chosen="include" in flow.topics.model_fields_set,
         interval=around.interval,
     )
     parts.readers.append(parity)
@@ -297,8 +290,8 @@ def wire_parity(parts: FlowParts, around: WiringContext) -> WiredParts:
         target=around.clusters[flow.target],
         parity=parity,
         configs=parts.configs,
-        store=StandingStore(around.database, flow.name, "configs"),
-        settings=ConfigSettings(**limits.configs.model_dump()),
+        store=FirstSeenStore(around.database, flow.name, "configs"),
+        limits=limits.configs,
         interval=around.interval,
         clock=around.clock,
     )
@@ -319,7 +312,7 @@ def wire_position(parts: FlowParts, around: WiringContext) -> WiredParts:
         Raised if the state file cannot be used.
     """
     flow = parts.config
-    store = ResetStore(around.database, flow.name)
+    store = PositionStore(around.database, flow.name)
     limits = flow.limits.position
     reader = PositionWorker(
         flow=flow.name,
@@ -529,7 +522,6 @@ def _wire_connect(
             "run on Kafka Connect"
         )
     api = ConnectApi(flow.name, flow.target, to_address(connect))
-    rules = RestartRules(**connect.restart_failed.model_dump())
     logger = around.logger.bind(flow=flow.name)
     return ConnectWorker(
         flow=flow.name,
@@ -540,7 +532,7 @@ def _wire_connect(
         facts=facts,
         restarter=TaskRestarter(
             api,
-            rules,
+            connect.restart_failed,
             DocumentStore(around.database, flow.name, "restarts", Restarts),
             logger,
         ),

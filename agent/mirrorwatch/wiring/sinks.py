@@ -10,13 +10,13 @@ from ..sinks.influxdb import (
     InfluxDbAccess,
     InfluxDbOutlet,
     password_access,
+    to_batch,
     token_access,
 )
-from ..sinks.notify import FORMS, NoticeDelivery, NotifySink, WebhookReceiver
-from ..sinks.queue import PointQueue, Spool
+from ..sinks.notify import FORMS, NotifySink, WebhookReceiver
 from ..sinks.queued import QueuedSink
 from ..state import Database
-from ..state.notices import NoticeStore, Outbox
+from ..state.queue import DeliveryQueue, DurableQueue
 
 __all__ = ["make_influxdb_sink", "to_access", "to_receivers", "wire_notify"]
 
@@ -36,8 +36,6 @@ def wire_notify(
     StateError
         Raised if the state file cannot be used.
     """
-    receivers = to_receivers(config)
-    outbox = Outbox(database, [receiver.name for receiver in receivers])
     return NotifySink(
         Notifier(
             NotificationPolicy(
@@ -48,12 +46,8 @@ def wire_notify(
                 most_per_hour=config.most_per_hour,
             )
         ),
-        store=NoticeStore(database, outbox),
-        outbox=outbox,
-        deliveries=[
-            NoticeDelivery(receiver, outbox, logger=logger)
-            for receiver in receivers
-        ],
+        database=database,
+        receivers=to_receivers(config),
         links=links,
         logger=logger,
     )
@@ -94,8 +88,15 @@ def make_influxdb_sink(
         Raised if the state file cannot be used.
     """
     outlet = InfluxDbOutlet(to_access(config))
-    spool = Spool(database, outlet.name, limit_bytes=config.spool.limit)
-    return QueuedSink(outlet, backlog=PointQueue(spool), logger=logger)
+    durable = DurableQueue(
+        database, outlet.name, most_bytes=config.spool.limit
+    )
+    return QueuedSink(
+        outlet,
+        encode=to_batch,
+        queue=DeliveryQueue(durable),
+        logger=logger,
+    )
 
 
 def to_access(influxdb: InfluxDBConfig) -> InfluxDbAccess:

@@ -1,4 +1,4 @@
-"""All dashboards: what they ask, and in which order."""
+"""All dashboards, in their order."""
 
 from .audit import AUDIT
 from .mirror import MIRROR
@@ -9,4 +9,4 @@ __all__ = ["BOARDS"]
 
 
 BOARDS = (OVERVIEW, TOPICS, MIRROR, AUDIT)
-"""In the order of a first look."""
+"""In the order in which to look at them."""

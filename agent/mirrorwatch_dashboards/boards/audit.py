@@ -4,16 +4,15 @@ from mirrorwatch.domain.audit import metrics as audit
 from mirrorwatch.domain.samples import CHECK_HEALTH
 
 from .. import limits
-from ..panels import Age, Board, Gauge, Panel, Picture, Query, Unit
-from .choices import FLOW
+from ..panels import FLOW, Age, Board, Gauge, Panel, Picture, Query, Unit
 
 __all__ = ["AUDIT"]
 
 
 MEANINGS = {
-    "dropped": "Source records that are nowhere at the target.",
-    "corrupted": "Records that are altered at the target.",
-    "extra": "Target records that are nowhere at the source.",
+    "dropped": "Source records that are missing at the target.",
+    "corrupted": "Records that differ at the target.",
+    "extra": "Target records that are missing at the source.",
     "duplicated": "Copies beyond the first.",
 }
 """What each kind of finding is, for a reader."""
@@ -27,10 +26,10 @@ def _sum(kind: str, label: str = "") -> Query:
 
 def _found(kind: str) -> Panel:
     return Panel(
-        title=f"How many records are {kind}?",
+        title=f"{kind.capitalize()} records",
         description=(
-            f"{MEANINGS[kind]} By the last audit that came to its end, of all"
-            " topics. No data before the first one."
+            f"{MEANINGS[kind]} By the last completed audit, of all topics. No"
+            " data before the first one."
         ),
         picture=Picture.NUMBER,
         limits=limits.ANY,
@@ -51,10 +50,10 @@ AUDIT = Board(
     hours=24 * 30,
     panels=(
         Panel(
-            title="When did the last audit end?",
+            title="Last completed audit",
             description=(
-                "Whatever it found. A night that was missed is said by the"
-                " check `audit`."
+                "Whatever it found. The check `audit` reports a night that was"
+                " missed."
             ),
             picture=Picture.NUMBER,
             unit=Unit.MOMENT,
@@ -65,9 +64,9 @@ AUDIT = Board(
         ),
         *(_found(kind) for kind in audit.FOUND),
         Panel(
-            title="How much is unjudged? (offsets)",
+            title="Unverifiable offsets",
             description=(
-                "Source offsets of which the last audit could not tell. It is"
+                "Source offsets that the last audit could not verify. It is"
                 " not clean while there are any; a range of unknown length"
                 " counts as one."
             ),
@@ -79,11 +78,11 @@ AUDIT = Board(
             height=4,
         ),
         Panel(
-            title="What did the check say of each night?",
+            title="Verdict of the check",
             description=(
                 "Critical where something is wrong, warning where a night was"
-                " missed or could not judge everything. Off where no audit is"
-                " configured."
+                " missed or could not be verified completely. Off where no"
+                " audit is configured."
             ),
             picture=Picture.STATES,
             unit=Unit.HEALTH,
@@ -101,11 +100,11 @@ AUDIT = Board(
             height=4,
         ),
         Panel(
-            title="What did each night find? (records, offsets)",
+            title="Findings of each night (records, offsets)",
             description=(
-                "Findings stand until the next audit came to its end, which"
-                " looks at newer records: a fall does not say that old ones"
-                " were mended."
+                "Findings stay until the next audit is complete, which"
+                " compares newer records: a drop does not mean that old ones"
+                " were repaired."
             ),
             picture=Picture.LINES,
             check="audit",
@@ -113,10 +112,10 @@ AUDIT = Board(
             width=24,
         ),
         Panel(
-            title="Which topics are concerned? (records, offsets)",
+            title="Findings by topic (records, offsets)",
             description=(
                 "What the last audit found in each topic; no data where it"
-                " found nothing. Offsets of single records are in its report."
+                " found nothing. Its report has the offsets of single records."
             ),
             picture=Picture.TABLE,
             check="audit",

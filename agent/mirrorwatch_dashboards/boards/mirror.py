@@ -1,4 +1,4 @@
-"""Mirror internals: tasks, its two clients, and the agent that looks."""
+"""Mirror internals: tasks, consumer and producer, and the agent itself."""
 
 from mirrorwatch.domain.bottleneck import metrics as mirror
 from mirrorwatch.domain.bottleneck.model import (
@@ -7,7 +7,7 @@ from mirrorwatch.domain.bottleneck.model import (
     ProducerMetrics,
     TaskMetrics,
 )
-from mirrorwatch.domain.catalogue import Metric
+from mirrorwatch.domain.metrics import Metric
 from mirrorwatch.domain.samples import (
     LAST_TICK,
     SINK_LOST,
@@ -20,6 +20,7 @@ from mirrorwatch.domain.tasks import metrics as tasks
 
 from .. import limits
 from ..panels import (
+    FLOW,
     Age,
     Board,
     Function,
@@ -31,17 +32,16 @@ from ..panels import (
     Query,
     Unit,
 )
-from .choices import FLOW
 
 __all__ = ["MIRROR"]
 
 
 AGENT = (
     Panel(
-        title="Agent: how long does a tick take? (s)",
+        title="Agent: tick duration (s)",
         description=(
-            "A tick waits for nothing; one that grows longer says that the"
-            " agent's machine is busy."
+            "A tick waits for nothing; rising durations mean that the agent's"
+            " machine is busy."
         ),
         picture=Picture.LINES,
         unit=Unit.SECONDS,
@@ -51,15 +51,15 @@ AGENT = (
         width=8,
     ),
     Panel(
-        title="Agent: when did it last make figures?",
-        description="By its own timer. No data: for two minutes it did not.",
+        title="Agent: last tick",
+        description="By its own clock. No data: none for two minutes.",
         picture=Picture.NUMBER,
         unit=Unit.MOMENT,
         queries=(Query(label="agent", reading=Age(metric=LAST_TICK, by=())),),
         width=8,
     ),
     Panel(
-        title="Agent: which of its sources are fresh?",
+        title="Agent: sources up",
         description="Sources of facts that answered in time.",
         picture=Picture.STATES,
         unit=Unit.FLAG,
@@ -68,7 +68,7 @@ AGENT = (
         width=8,
     ),
     Panel(
-        title="Agent: which of its sinks take what it writes?",
+        title="Agent: sinks up",
         description="Sinks whose last attempt to write succeeded.",
         picture=Picture.STATES,
         unit=Unit.FLAG,
@@ -77,19 +77,19 @@ AGENT = (
         width=8,
     ),
     Panel(
-        title="Agent: what waits to be written? (points)",
+        title="Agent: spooled points (points)",
         description=(
             "Points that wait in the state file while a sink's server is"
-            " away, and go to it later with their own times."
+            " down, and are written later with their own times."
         ),
         picture=Picture.LINES,
         queries=(Query(reading=Gauge(metric=SINK_SPOOLED, by=("sink",))),),
     ),
     Panel(
-        title="Agent: what was given up? (points)",
+        title="Agent: lost points (points)",
         description=(
-            "Points for which there was no room left, or which the server"
-            " refused for good, by when."
+            "Points that exceeded the spool, or that the server refused for"
+            " good."
         ),
         picture=Picture.BARS,
         queries=(Query(reading=Increase(metric=SINK_LOST, by=("sink",))),),
@@ -132,7 +132,7 @@ def _of(
 
 
 def _both(group: dict[str, Metric], name: str, unit: str) -> tuple[Query, ...]:
-    """Return a figure's average and its maximum."""
+    """Return average and maximum of a metric."""
     return (
         _of(group[f"{name}_average_{unit}"], "average", Function.MEAN),
         _of(group[f"{name}_max_{unit}"], "max"),
@@ -159,42 +159,42 @@ CONSUMER = (
         unit=Unit.PER_SECOND,
     ),
     _lines(
-        "Consumer: data in one fetch (bytes)",
-        "Near the mirror's `fetch.max.bytes`, the limit holds it back.",
+        "Consumer: fetch size (bytes)",
+        "Near the mirror's `fetch.max.bytes`, that limit is the bottleneck.",
         *_both(READ, "fetch_size", "bytes"),
         unit=Unit.BYTES,
     ),
     _lines(
-        "Consumer: how long does a fetch take? (s)",
-        "About half a second when idle: a fetch waits for something to come.",
+        "Consumer: fetch latency (s)",
+        "About half a second when idle: a fetch waits for new records.",
         *_both(READ, "fetch_latency", "seconds"),
         unit=Unit.SECONDS,
         colours=limits.FETCH,
     ),
     _lines(
-        "Consumer: is it throttled by the source? (s)",
-        "How long a quota of the source held fetches.",
+        "Consumer: fetch throttle time (s)",
+        "How long a quota of the source delayed fetches.",
         *_both(READ, "fetch_throttle", "seconds"),
         unit=Unit.SECONDS,
         colours=limits.THROTTLE,
     ),
     _lines(
-        "Consumer: its own largest lag (records)",
-        "On one partition. It counts what the consumer has fetched, not what"
+        "Consumer: max lag by its own metric (records)",
+        "Of one partition. It counts what the consumer has fetched, not what"
         " is at the target.",
         _of(READ["consumer_lag_max_records"]),
     ),
     _lines(
-        "Consumer: distance to the start of the log (records)",
-        "The least of all partitions. At 0, records expire unread.",
+        "Consumer: min lead over the log start (records)",
+        "Of all partitions. At 0, records expire unread.",
         _of(READ["consumer_lead_min_records"], over=Function.MIN),
     ),
     _lines(
-        "How busy is each client? Time on I/O (ratio)",
-        "Part of the time that the busiest consumer and the busiest producer"
+        "Clients: I/O ratio and I/O wait ratio (ratio)",
+        "Share of the time that the busiest consumer and the busiest producer"
         " spend on I/O, and wait for it.",
-        _of(IO["io_ratio"], "works", by=("flow", "client")),
-        _of(IO["io_wait_ratio"], "waits", by=("flow", "client")),
+        _of(IO["io_ratio"], "I/O", by=("flow", "client")),
+        _of(IO["io_wait_ratio"], "I/O wait", by=("flow", "client")),
         unit=Unit.RATIO,
     ),
 )
@@ -202,61 +202,60 @@ CONSUMER = (
 PRODUCER = (
     _lines(
         "Producer: records sent (per second)",
-        "To the target; beside them those sent again, and those that could"
-        " not be written.",
+        "To the target; retries, and records that could not be written.",
         _of(WRITTEN["sends_per_second"], "sent", Function.MEAN),
-        _of(WRITTEN["retries_per_second"], "again"),
+        _of(WRITTEN["retries_per_second"], "retried"),
         _of(WRITTEN["errors_per_second"], "failed"),
         unit=Unit.PER_SECOND,
     ),
     _lines(
-        "Producer: size of a batch (bytes)",
-        "For one partition. Near the mirror's `batch.size` on average, larger"
-        " batches would carry more.",
+        "Producer: batch size (bytes)",
+        "Of one partition. If the average is near the mirror's `batch.size`,"
+        " larger batches would increase throughput.",
         *_both(WRITTEN, "batch_size", "bytes"),
         unit=Unit.BYTES,
     ),
     _lines(
-        "Producer: how long does the target take? (s)",
+        "Producer: request latency (s)",
         "From a request to its answer.",
         *_both(WRITTEN, "request_latency", "seconds"),
         unit=Unit.SECONDS,
     ),
     _lines(
-        "Producer: how long do batches wait? (s)",
-        "In the mirror, until they are sent.",
+        "Producer: record queue time (s)",
+        "In the mirror, until batches are sent.",
         *_both(WRITTEN, "record_queue", "seconds"),
         unit=Unit.SECONDS,
         colours=limits.QUEUE,
     ),
     _lines(
-        "Producer: is it throttled by the target? (s)",
-        "How long a quota of the target held requests.",
+        "Producer: produce throttle time (s)",
+        "How long a quota of the target delayed requests.",
         *_both(WRITTEN, "produce_throttle", "seconds"),
         unit=Unit.SECONDS,
         colours=limits.THROTTLE,
     ),
     _lines(
-        "Producer: requests under way (requests)",
+        "Producer: requests in flight (requests)",
         "Those that the target has not answered.",
         _of(WRITTEN["requests_in_flight"]),
     ),
     _lines(
-        "Producer: room for records that wait (bytes)",
-        "The least of all producers. At 0, copying stands still.",
+        "Producer: available buffer (bytes)",
+        "The least of all producers. At 0, replication stalls.",
         _of(WRITTEN["buffer_available_bytes"], over=Function.MIN),
         unit=Unit.BYTES,
     ),
     _lines(
-        "Producer: size after compression (ratio)",
-        "By the size before; 1 where nothing is compressed.",
+        "Producer: compression ratio (ratio)",
+        "Size after by size before; 1 without compression.",
         _of(WRITTEN["compression_ratio"], over=Function.MEAN),
         unit=Unit.RATIO,
     ),
     _lines(
         "Producer: batches split (per second)",
-        "The target found them too large. Any that lasts points to a record"
-        " that cannot be written.",
+        "The target refused them as too large. A lasting rate points to a"
+        " record that cannot be written.",
         _of(WRITTEN["batch_splits_per_second"]),
         unit=Unit.PER_SECOND,
     ),
@@ -274,10 +273,10 @@ def _in_state(state: str) -> Gauge:
 
 TASKS = (
     Panel(
-        title="How many tasks run?",
+        title="Running tasks",
         description=(
-            "By Kafka Connect's own word, which proves nothing: a task that"
-            " copies nothing may be called running."
+            "As Kafka Connect reports it, which proves nothing: a task that"
+            " replicates nothing may be reported as running."
         ),
         picture=Picture.NUMBER,
         limits=limits.NONE,
@@ -287,8 +286,8 @@ TASKS = (
         height=4,
     ),
     Panel(
-        title="How many tasks failed?",
-        description="They stay so until somebody starts them again.",
+        title="Failed tasks",
+        description="They stay failed until they are restarted.",
         picture=Picture.NUMBER,
         limits=limits.ANY,
         check="tasks",
@@ -297,8 +296,8 @@ TASKS = (
         height=4,
     ),
     Panel(
-        title="How many processes answer?",
-        description="Processes of the mirror whose own figures are fresh.",
+        title="Workers with JMX metrics",
+        description="Processes of the mirror whose JMX metrics are fresh.",
         picture=Picture.NUMBER,
         limits=limits.NONE,
         check="bottleneck",
@@ -307,10 +306,10 @@ TASKS = (
         height=4,
     ),
     Panel(
-        title="How many records did it give up?",
+        title="Records skipped on errors",
         description=(
-            "In the time that is shown, by the mirror's own count of records"
-            " passed over because of an error."
+            "In the selected time range, by the mirror's own count of records"
+            " skipped because of an error."
         ),
         picture=Picture.NUMBER,
         limits=limits.ANY,
@@ -322,10 +321,10 @@ TASKS = (
         height=4,
     ),
     Panel(
-        title="In which states are tasks? (tasks)",
+        title="Task states (tasks)",
         description=(
-            "Of each connector of the mirror, in Kafka Connect's words. A"
-            " lone dip is a rebalance."
+            "Of each connector of the mirror, as Kafka Connect reports them. A"
+            " single dip is a rebalance."
         ),
         picture=Picture.LINES,
         check="tasks",
@@ -348,7 +347,7 @@ def _task_lines(
     check: str,
     colours: Limits | None = None,
 ) -> Panel:
-    """Return average, least or largest of a figure in seconds."""
+    """Return average, least or largest of a metric in seconds."""
     functions = {"min": Function.MIN, "average": Function.MEAN}
     return Panel(
         title=title,
@@ -373,10 +372,10 @@ def _task_lines(
 
 TROUBLE = (
     Panel(
-        title="Which errors do tasks count? (records, errors, retries)",
+        title="Task errors (records, errors, retries)",
         description=(
-            "By when they came: records that could not be copied, records"
-            " passed over, errors that a retry mended included, and retries."
+            "Records that failed, records skipped, errors (those that a retry"
+            " resolved included) and retries."
         ),
         picture=Picture.BARS,
         check="bottleneck",
@@ -389,8 +388,8 @@ TROUBLE = (
         width=8,
     ),
     Panel(
-        title="Read and not yet written (records)",
-        description="Records that tasks hold between both sides.",
+        title="Records read and not yet written (records)",
+        description="Records in flight in the tasks.",
         picture=Picture.LINES,
         limits=limits.WAITING,
         check="bottleneck",
@@ -398,10 +397,10 @@ TROUBLE = (
         width=8,
     ),
     Panel(
-        title="Do commits of positions fail? (ratio)",
+        title="Offset commits by outcome (ratio)",
         description=(
-            "Of the worst task. What is not committed is copied again after"
-            " a restart. The limit is that of failures."
+            "Of the worst task. What is not committed is replicated again"
+            " after a restart. The limit is that of failures."
         ),
         picture=Picture.LINES,
         unit=Unit.RATIO,
@@ -409,11 +408,11 @@ TROUBLE = (
         check="bottleneck",
         queries=(
             Query(
-                label="fail",
+                label="failed",
                 reading=Gauge(metric=OF_TASKS["offset_commit_failure_ratio"]),
             ),
             Query(
-                label="succeed",
+                label="succeeded",
                 reading=Gauge(
                     metric=OF_TASKS["offset_commit_success_ratio"],
                     over=Function.MIN,
@@ -424,7 +423,7 @@ TROUBLE = (
         width=8,
     ),
     _task_lines(
-        "How long does a commit of positions take? (s)",
+        "Offset commit time (s)",
         "Of the worst task.",
         "offset_commit_average_seconds",
         "offset_commit_max_seconds",
@@ -432,8 +431,8 @@ TROUBLE = (
         colours=limits.COMMIT,
     ),
     _task_lines(
-        "How long does a checkpoint take? (s)",
-        "Of consumer groups' positions, by the mirror's own figures.",
+        "Checkpoint latency (s)",
+        "Of consumer groups' offsets, by the mirror's JMX metrics.",
         "checkpoint_latency_min_seconds",
         "checkpoint_latency_average_seconds",
         "checkpoint_latency_max_seconds",
@@ -446,8 +445,8 @@ MIRROR = Board(
     name="mirror-internals",
     title="mirrorwatch: mirror internals",
     description=(
-        "Tasks, the mirror's consumer and producer, by its own figures; and"
-        " how the agent does."
+        "Tasks, the mirror's consumer and producer, by its JMX metrics; and"
+        " the agent itself."
     ),
     variables=(FLOW,),
     panels=(*TASKS, *CONSUMER, *PRODUCER, *TROUBLE, *AGENT),

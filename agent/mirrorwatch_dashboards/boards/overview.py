@@ -9,6 +9,7 @@ from mirrorwatch.domain.skips import metrics as skips
 
 from .. import limits
 from ..panels import (
+    FLOW,
     Age,
     Board,
     Function,
@@ -21,17 +22,16 @@ from ..panels import (
     Query,
     Unit,
 )
-from .choices import FLOW
 
 __all__ = ["OVERVIEW"]
 
 
 HISTORY = (
     Panel(
-        title="What is wrong, and since when?",
+        title="Health of each check",
         description=(
             "Every check of every flow. Off: its facts are not configured,"
-            " or known to be absent. A gap: no agent wrote."
+            " or known to be absent. A gap: no agent was running."
         ),
         picture=Picture.STATES,
         unit=Unit.HEALTH,
@@ -42,7 +42,7 @@ HISTORY = (
         height=11,
     ),
     Panel(
-        title="Latency of probes, send to arrival (s)",
+        title="End-to-end latency of probes (s)",
         description=(
             "Half of the probes stay below p50, 99 of 100 below p99. Only"
             " probes that the agent saw arrive."
@@ -59,9 +59,9 @@ HISTORY = (
         ),
     ),
     Panel(
-        title="Oldest probe under way (s)",
+        title="Oldest outstanding probe over time (s)",
         description=(
-            "A line that climbs is a standstill, as long as it climbs. Red"
+            "Replication is stalled for as long as the line rises. Red"
             " beyond the canary's deadline."
         ),
         picture=Picture.LINES,
@@ -71,33 +71,34 @@ HISTORY = (
         queries=(Query(reading=Gauge(metric=canary.OLDEST)),),
     ),
     Panel(
-        title="How sure is the latency? Its two bounds, p50 (s)",
+        title="Bounds of the latency, p50 (s)",
         description=(
-            "A record came into the target's log between the two: measured"
-            " from the source's acknowledgement, and from the send. What"
-            " lies between is the time that the send itself took."
+            "The true latency is between the two: measured from the source's"
+            " acknowledgement, and from the send. They differ by the time"
+            " that the produce request took."
         ),
         picture=Picture.LINES,
         unit=Unit.SECONDS,
         check="latency",
         queries=(
             Query(
-                label="least",
+                label="lower bound",
                 reading=Quantile(metric=canary.REPLICATION, q=0.5),
             ),
             Query(
-                label="most", reading=Quantile(metric=canary.LATENCY, q=0.5)
+                label="upper bound",
+                reading=Quantile(metric=canary.LATENCY, q=0.5),
             ),
             Query(
-                label="send", reading=Quantile(metric=canary.PRODUCE, q=0.5)
+                label="produce", reading=Quantile(metric=canary.PRODUCE, q=0.5)
             ),
         ),
     ),
     Panel(
-        title="What became of the probes? (probes)",
+        title="Outcome of probes (probes)",
         description=(
-            "Those that arrived, and those that did not as they should, by"
-            " when it was known."
+            "Probes that arrived, and those that did not as expected, at the"
+            " time when it was known."
         ),
         picture=Picture.BARS,
         check="canary",
@@ -114,8 +115,8 @@ HISTORY = (
         ),
     ),
     Panel(
-        title="Probes under way (probes)",
-        description="Sent, and not yet settled, on all partitions together.",
+        title="Outstanding probes (probes)",
+        description="Sent and not yet settled, on all partitions.",
         picture=Picture.LINES,
         check="canary",
         queries=(
@@ -125,11 +126,11 @@ HISTORY = (
         ),
     ),
     Panel(
-        title="What else does the canary count? (probes, records, intervals)",
+        title="Other counters of the canary (probes, records, intervals)",
         description=(
-            "Sends, their acknowledgements and those of unknown outcome;"
-            " further copies, copies out of order, and intervals below zero,"
-            " which a clock that was set makes."
+            "Sends, acknowledgements and sends of unknown outcome; duplicates,"
+            " arrivals out of order, and negative intervals, which a clock"
+            " that was set back causes."
         ),
         picture=Picture.BARS,
         check="canary",
@@ -148,8 +149,8 @@ HISTORY = (
     Panel(
         title="Lag of the worst topic (s)",
         description=(
-            "Age of the oldest record that is not yet copied, of the topic"
-            " that is furthest behind; 0 when none waits."
+            "Age of the oldest record that is not yet replicated, of the"
+            " topic with the highest lag; 0 without lag."
         ),
         picture=Picture.LINES,
         unit=Unit.SECONDS,
@@ -157,11 +158,11 @@ HISTORY = (
         queries=(Query(reading=Gauge(metric=lag.LAG_SECONDS)),),
     ),
     Panel(
-        title="Time to loss, of the first topic (s)",
+        title="Time to loss of the worst topic (s)",
         description=(
-            "Until the first record that is not copied expires at the source."
-            " The check `retention` also asks for the share of the retention"
-            " that is left, and only of topics of which records wait."
+            "Until the first record that is not replicated expires at the"
+            " source. The check `retention` also considers the share of the"
+            " retention that is left, and only topics with lag."
         ),
         picture=Picture.LINES,
         unit=Unit.SECONDS,
@@ -178,10 +179,11 @@ HISTORY = (
         ),
     ),
     Panel(
-        title="Are both sides still alike? (topics, properties)",
+        title="Parity of both sides (topics, properties)",
         description=(
             "Topics that are missing or have another number of partitions,"
-            " and properties that differ, once the mirror had its time."
+            " and properties that differ, for longer than the mirror's"
+            " refresh."
         ),
         picture=Picture.LINES,
         check="topics",
@@ -201,18 +203,18 @@ HISTORY = (
         ),
     ),
     Panel(
-        title="Were notices held for maintenance?",
-        description=("Verdicts go on meanwhile; only notices wait."),
+        title="Maintenance",
+        description="Notifications are silenced; verdicts are not.",
         picture=Picture.STATES,
         unit=Unit.FLAG,
         queries=(Query(reading=Gauge(metric=MAINTENANCE)),),
     ),
     Panel(
-        title="Which topics are behind? (offsets, s)",
+        title="Topics by lag (offsets, s)",
         description=(
-            "Every topic as it is now, the furthest behind first: offsets"
-            " not yet copied, the age of the oldest of them, and the time"
-            " until it is lost."
+            "Every topic as it is now, the highest lag first: offsets not yet"
+            " replicated, the age of the oldest of them, and the time until"
+            " it is lost."
         ),
         picture=Picture.TABLE,
         unit=Unit.SECONDS,
@@ -236,11 +238,11 @@ HISTORY = (
 
 _NOW = (
     Panel(
-        title="Is all well?",
+        title="Health",
         description=(
-            "The worst check of each flow. Unknown means that not enough was"
-            " seen to say; it is not healthy. No data: no agent has written"
-            " for two minutes."
+            "The worst check of each flow. Unknown means that it cannot be"
+            " judged; it is not healthy. No data: no agent has reported for"
+            " two minutes."
         ),
         picture=Picture.NUMBER,
         unit=Unit.HEALTH,
@@ -249,10 +251,10 @@ _NOW = (
         height=4,
     ),
     Panel(
-        title="Is it arriving? Oldest probe under way (s)",
+        title="Oldest outstanding probe (s)",
         description=(
-            "Age of the oldest canary record that has not arrived. It grows"
-            " while nothing arrives; red beyond the canary's deadline."
+            "Age of the oldest probe that has not arrived. It grows while"
+            " nothing arrives; red beyond the canary's deadline."
         ),
         picture=Picture.NUMBER,
         unit=Unit.SECONDS,
@@ -263,11 +265,11 @@ _NOW = (
         height=4,
     ),
     Panel(
-        title="How late is it? Latency, p99 of 5 minutes (s)",
+        title="End-to-end latency, p99 of 5 minutes (s)",
         description=(
-            "Send of a probe to its arrival at the target, what 99 of 100"
-            " stay below. The check `latency` also asks whether it is a"
-            " multiple of what is usual for the flow."
+            "From the send of a probe to its arrival at the target; 99 of 100"
+            " stay below. The check `latency` also compares it with what is"
+            " usual for the flow."
         ),
         picture=Picture.NUMBER,
         unit=Unit.SECONDS,
@@ -278,11 +280,11 @@ _NOW = (
         height=4,
     ),
     Panel(
-        title="How long until records are lost? Time to loss (s)",
+        title="Time to loss (s)",
         description=(
-            "If the mirror stood still from now: until the first record that"
-            " is not copied expires at the source, of all topics. No data"
-            " where nothing expires."
+            "If the mirror stopped now: until the first record that is not"
+            " replicated expires at the source, of all topics. No data where"
+            " nothing expires."
         ),
         picture=Picture.NUMBER,
         unit=Unit.SECONDS,
@@ -316,12 +318,12 @@ def _events(
     )
 
 
-_HAPPENED = (
+_EVENTS = (
     Panel(
-        title="When did a probe last arrive?",
+        title="Last arrival of a probe",
         description=(
-            "The newest arrival at the target. It stays as it is while"
-            " nothing arrives, and its age grows."
+            "The newest arrival at the target. Its age grows while nothing"
+            " arrives."
         ),
         picture=Picture.NUMBER,
         unit=Unit.MOMENT,
@@ -331,35 +333,35 @@ _HAPPENED = (
         height=4,
     ),
     _events(
-        "How many probes were lost?",
-        "In the time that is shown. Proved: the mirror's position has passed"
-        " them, and they are not at the target.",
+        "Lost probes",
+        "In the selected time range. Proved: the mirror's position has"
+        " passed them, and they are not at the target.",
         Increase(metric=canary.COUNTERS["lost"]),
         "canary",
     ),
     _events(
-        "How many probes were late?",
-        "In the time that is shown: they arrived, after the deadline.",
+        "Late probes",
+        "In the selected time range: they arrived after the deadline.",
         Increase(metric=canary.COUNTERS["late"]),
         "canary",
         limits.SOME,
     ),
     _events(
-        "How many records were skipped?",
-        "In the time that is shown, of all topics. Proved: the mirror read"
-        " past them and never wrote them.",
+        "Skipped records",
+        "In the selected time range, of all topics. Proved: the mirror's"
+        " position has passed them, and it never wrote them.",
         Increase(metric=skips.SKIPPED),
         "skips",
     ),
     _events(
-        "How often was the place lost?",
-        "In the time that is shown: positions that expired, went back or"
-        " were lost, and topics that were made again.",
+        "Position resets",
+        "In the selected time range: positions that expired, rewound or"
+        " were lost, and topics that were deleted and recreated.",
         Increase(metric=position.RESETS),
         "position",
     ),
     Panel(
-        title="How many topics are missing?",
+        title="Missing topics",
         description="Topics that the target should have by now.",
         picture=Picture.NUMBER,
         limits=limits.ANY,
@@ -370,15 +372,14 @@ _HAPPENED = (
     ),
 )
 
-NUMBERS = (*_NOW, *_HAPPENED)
+NUMBERS = (*_NOW, *_EVENTS)
 
 
 OVERVIEW = Board(
     name="flow-overview",
     title="mirrorwatch: flow overview",
     description=(
-        "Is it arriving, how late, how long until records are lost, and what"
-        " is wrong?"
+        "Health, end-to-end latency, lag and time to loss of each flow."
     ),
     variables=(FLOW,),
     panels=(*NUMBERS, *HISTORY),

@@ -2,13 +2,16 @@
 
 from mirrorwatch.domain.bottleneck import metrics as mirror
 from mirrorwatch.domain.bottleneck.model import ClassMetrics
-from mirrorwatch.domain.catalogue import Metric
 from mirrorwatch.domain.lag import metrics as lag
+from mirrorwatch.domain.metrics import Metric
 from mirrorwatch.domain.position import metrics as position
 from mirrorwatch.domain.skips import metrics as skips
 
 from .. import limits
 from ..panels import (
+    CLASS,
+    FLOW,
+    TOPIC,
     Board,
     Function,
     Gauge,
@@ -19,7 +22,6 @@ from ..panels import (
     Query,
     Unit,
 )
-from .choices import CLASS, FLOW, TOPIC
 
 __all__ = ["TOPICS"]
 
@@ -29,7 +31,7 @@ BY_TOPIC = ("flow", "topic")
 BY_CLASS = ("flow", "class")
 
 
-def _went(
+def _by_topic(
     title: str,
     description: str,
     metric: Metric,
@@ -39,7 +41,7 @@ def _went(
     check: str = "lag",
     colours: Limits | None = None,
 ) -> Panel:
-    """Return how a gauge of each topic went."""
+    """Return a gauge of each topic over time."""
     return Panel(
         title=title,
         description=description,
@@ -51,8 +53,8 @@ def _went(
     )
 
 
-def _copied(title: str, description: str, name: str, unit: Unit) -> Panel:
-    """Return how much of each class is copied."""
+def _throughput(title: str, description: str, name: str, unit: Unit) -> Panel:
+    """Return the throughput of each class."""
     reading = Gauge(metric=CLASSES[name], by=BY_CLASS, over=Function.MEAN)
     return Panel(
         title=title,
@@ -64,8 +66,8 @@ def _copied(title: str, description: str, name: str, unit: Unit) -> Panel:
     )
 
 
-def _aged(title: str, description: str, name: str) -> Panel:
-    """Return three figures of an age, of each class."""
+def _age(title: str, description: str, name: str) -> Panel:
+    """Return least, average and largest age of each class."""
     return Panel(
         title=title,
         description=description,
@@ -93,27 +95,28 @@ def _aged(title: str, description: str, name: str) -> Panel:
 TOPICS = Board(
     name="topic-detail",
     title="mirrorwatch: topic detail",
-    description="Lag, skips and repeats of topics; throughput of classes.",
+    description="Lag, skips and duplicates of topics; throughput of classes.",
     variables=(FLOW, TOPIC, CLASS),
     panels=(
-        _went(
+        _by_topic(
             "Lag (offsets)",
-            "Source offsets that are not yet copied. Aborted records and"
-            " those that compaction removed count until they are passed.",
+            "Source offsets that are not yet replicated. Aborted records and"
+            " those that compaction removed count until the position passes"
+            " them.",
             lag.LAG_RECORDS,
         ),
-        _went(
+        _by_topic(
             "Lag (s)",
-            "Age of the oldest record that is not yet copied; 0 when none"
-            " waits. The check `lag` has no limit in seconds: it asks whether"
-            " the mirror moves.",
+            "Age of the oldest record that is not yet replicated; 0 without"
+            " lag. The check `lag` has no limit in seconds: it judges whether"
+            " the position advances.",
             lag.LAG_SECONDS,
             unit=Unit.SECONDS,
         ),
-        _went(
-            "How long until records are lost? Time to loss (s)",
-            "Until the first record that is not copied, or the next one"
-            " written, expires at the source. No data where nothing expires.",
+        _by_topic(
+            "Time to loss (s)",
+            "Until the first record that is not replicated, or the next one"
+            " produced, expires at the source. No data where nothing expires.",
             lag.TIME_TO_LOSS,
             unit=Unit.SECONDS,
             over=Function.MIN,
@@ -121,11 +124,11 @@ TOPICS = Board(
             colours=limits.RETENTION,
         ),
         Panel(
-            title="What went wrong with single records? (records, offsets)",
+            title="Skipped and duplicated records (records, offsets)",
             description=(
-                "By when it was known. Skipped: read past and never written,"
-                " proved. Recovered: copied after all. Repeated: written more"
-                " than once. Unverifiable: nobody can tell any more."
+                "At the time when it was known. Skipped: proved never written."
+                " Recovered: replicated after all. Repeated: written more than"
+                " once. Unverifiable: can no longer be verified."
             ),
             picture=Picture.BARS,
             check="skips",
@@ -142,10 +145,10 @@ TOPICS = Board(
             ),
         ),
         Panel(
-            title="How often was the place lost?",
+            title="Position resets (resets)",
             description=(
-                "Positions that expired, went back or were lost, and topics"
-                " that were made again."
+                "Positions that expired, rewound or were lost, and topics that"
+                " were deleted and recreated."
             ),
             picture=Picture.BARS,
             check="position",
@@ -154,39 +157,39 @@ TOPICS = Board(
             ),
         ),
         Panel(
-            title="Suspected to be skipped (records)",
+            title="Suspected skips (records)",
             description=(
-                "Records that wait while their task copies newer ones"
-                " elsewhere, of all topics of a flow. A suspicion, taken back"
-                " when they are copied."
+                "Records not replicated while their task replicates newer ones"
+                " of other partitions, of all topics of a flow. Withdrawn when"
+                " they are replicated."
             ),
             picture=Picture.LINES,
             limits=limits.SOME,
             check="skips",
             queries=(Query(reading=Gauge(metric=skips.SUSPECTED)),),
         ),
-        _copied(
+        _throughput(
             "Throughput (records per second)",
-            "Records copied, of each class of topics, by the mirror's own"
-            " figures.",
+            "Records replicated, of each class of topics, by the mirror's JMX"
+            " metrics.",
             "records_per_second",
             Unit.PER_SECOND,
         ),
-        _copied(
+        _throughput(
             "Throughput (bytes/s)",
-            "Values copied, without keys and headers, of each class of"
-            " topics, by the mirror's own figures.",
+            "Values replicated, without keys and headers, of each class of"
+            " topics, by the mirror's JMX metrics.",
             "bytes_per_second",
             Unit.BYTES_PER_SECOND,
         ),
-        _aged(
-            "How old are records when they are read? (s)",
-            "By the mirror's own figures, from the records' timestamps: what"
-            " producers held back is in it.",
+        _age(
+            "Age of records when read (s)",
+            "By the mirror's JMX metrics, from the records' timestamps:"
+            " delays of producers included.",
             "record_age",
         ),
-        _aged(
-            "How old are records when they are written? (s)",
+        _age(
+            "Age of records when written (s)",
             "The mirror's own replication latency, from the records'"
             " timestamps. The canary's latency needs no clock but one.",
             "replication_latency",

@@ -37,6 +37,7 @@ from ..digest.digest import (
     reading_of,
 )
 from ..digest.records import (
+    SIDES,
     Group,
     PairName,
     Read,
@@ -59,7 +60,6 @@ from ..drill.findings import (
     unverifiable_of,
     with_keys,
 )
-from ..drill.outside import SIDES
 from ..session import translated
 from ..store.carry import WAITING, carried, carry_out, no_carry
 from ..tools import Tools
@@ -104,9 +104,9 @@ class Sides:
         """
         read = self.source if side == "source" else self.target
         names = named(read.sparkSession, self.group.pairs)
-        own = read.join(sf.broadcast(names), [*PAIR], "left_semi")
+        local_rows = read.join(sf.broadcast(names), [*PAIR], "left_semi")
         if self.group.compacted:
-            return own
+            return local_rows
         left = carried(
             self.carry,
             side,
@@ -114,7 +114,7 @@ class Sides:
             timestamps=self.group.timestamps,
             bucket=self.bucket,
         )
-        return own.unionByName(digest(left, compacted=False))
+        return local_rows.unionByName(digest(left, compacted=False))
 
 
 def look_into(
@@ -168,8 +168,8 @@ def _hulls(table: DataFrame) -> _Hulls:
     found: _Hulls = {}
     for row in table.collect():
         stretch = AuditSpan(row["first_offset"], row["last_offset"] + 1)
-        place = found.setdefault(_pair(row), {})
-        place[row["origin"], row["topic"]] = stretch
+        spans = found.setdefault(_pair(row), {})
+        spans[row["origin"], row["topic"]] = stretch
     return found
 
 
@@ -242,7 +242,7 @@ def _of_digests(cases: Sequence[Sides], side: Side) -> _Sums:
 def _of_tallies(tallies: Iterable[OutcomeCounts], side: Side) -> _Sums:
     sums: _Sums = {}
     for tally in tallies:
-        pair, _, _, kind = tally.place
+        pair, _, _, kind = tally.key
         if tally.side == side and kind in _LEFT_OUT:
             records, size = sums.get(pair, (0, 0))
             sums[pair] = (records + tally.count, size + tally.bytes)
@@ -269,7 +269,7 @@ def audit(
     plan
         What to compare.
     bucket
-        Length of time that one checksum stands for.
+        Length of time of one checksum.
     carry
         What the audit of the night before left to this one.
     keys
@@ -295,7 +295,7 @@ def digest_side(
     side
         Which side.
     bucket
-        Length of time that one checksum stands for.
+        Length of time of one checksum.
     """
     parts = [
         digest(
@@ -365,7 +365,7 @@ def compare(
     )
     tallies = tallied(everything)
     wrong = everything.where(sf.col("kind").isin(*FINDINGS))
-    found = any(tally.place[3] in FINDINGS for tally in tallies)
+    found = any(tally.key[3] in FINDINGS for tally in tallies)
     ranges = offset_ranges(wrong) if found else {}
     findings = findings_of(tallies, ranges, plan.pairs)
     if findings and keys:
@@ -471,7 +471,7 @@ def _result(
     began: datetime,
     ended: datetime,
 ) -> AuditResult:
-    # What went while it was read is unknown, whatever was found of it.
+    # What expired while it was read is unknown, whatever was found of it.
     void = {(gap.flow, gap.topic, gap.partition) for gap in gone}
     times = [r.earliest for r in readings if r.earliest is not None]
     window = plan.window
@@ -500,7 +500,7 @@ def _covered(
     if plan.window is not None:
         return plan.window.end - plan.window.start
     end = max((pair.cut_at or plan.at for pair in plan.pairs), default=plan.at)
-    # A record with a timestamp of years ago says nothing of last night.
+    # A record with a timestamp of years ago shows nothing of last night.
     known = [audited.cut_at for audited in before.ends]
     known = known and [max(known)]
     known = known or [r.earliest for r in readings if r.earliest is not None]

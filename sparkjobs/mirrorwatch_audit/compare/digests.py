@@ -127,7 +127,7 @@ def bucket_length(source: DataFrame, target: DataFrame) -> timedelta:
     if versions - {SCHEMA_VERSION}:
         raise AuditError(
             f"These digests have the layout {max(versions)}, and this version "
-            f"of mirrorwatch reads {SCHEMA_VERSION}: make them anew with one "
+            f"of mirrorwatch reads {SCHEMA_VERSION}: make them again with one "
             "version on both sides"
         )
     if not made:
@@ -136,7 +136,7 @@ def bucket_length(source: DataFrame, target: DataFrame) -> timedelta:
         lengths = ", ".join(f"{ms // 1000} s" for _, ms in sorted(made))
         raise AuditError(
             f"These digests have buckets of different lengths ({lengths}): "
-            "make them anew with one audit.bucket on both sides"
+            "make them again with one audit.bucket on both sides"
         )
     return timedelta(milliseconds=made.pop()[1])
 
@@ -151,7 +151,7 @@ NOT_DIGESTED = "the digest of the {side} does not have it"
 
 OTHERWISE = (
     "the mirror reads it by another isolation level than the digest of the "
-    "source did: make that anew with --isolation {level}"
+    "source did: make it again with --isolation {level}"
 )
 
 UNTIMED = (
@@ -189,7 +189,7 @@ def comparable(plan: Plan, source: Plan, target: Plan) -> Plan:
         here = all((name(pair), s.topic_id) in sources for s in pair.sources)
         there = not pair.topic_id or (name(pair), pair.topic_id) in targets
         alike = all(
-            # Where nobody knows how the mirror reads, all is wanted.
+            # Where it is not known how the mirror reads, all is wanted.
             sources.get((name(pair), s.topic_id)) is bool(s.read_committed)
             for s in pair.sources
         )
@@ -228,7 +228,7 @@ class DigestComparison:
     """What differs and is not wrong."""
 
     unverifiable: tuple[Unverifiable, ...]
-    """What is missing, and may be lost or on its way."""
+    """What is missing, and may be lost or in flight."""
 
     carry: DataFrame
     """Records that the next night compares in place of this one (columns as

@@ -1,4 +1,4 @@
-"""Counts and checksums: what stands for the records of a bucket."""
+"""Counts and checksums of the records of a bucket."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,6 @@ from functools import reduce
 from types import MappingProxyType
 
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql import functions as sf
 
 from mirrorwatch.domain.audit.plan import Plan, TimeWindow
@@ -102,18 +101,18 @@ def digest(
     Sums, because two equal records would vanish from a XOR. A sum of 64-bit
     numbers overflows at once; one of 32-bit parts not before there are 2^31
     records in a bucket of one partition, and Spark's ANSI arithmetic would
-    raise rather than wrap. Summed apart, the four parts tell as much as the
+    raise rather than wrap. Summed apart, the four parts show as much as the
     two sums of 64 bits would, and more: no carry is lost.
 
     What is grouped by costs as much as the checksums do: four names and the
     length of buckets, of each record.
     """
     counted = records.withColumn("records_read", sf.lit(1).cast("long"))
-    place = [name for name in _ORDER if name not in known]
+    log = [name for name in _ORDER if name not in known]
     if compacted:
-        counted = _newest(counted, place)
+        counted = _newest(counted, log)
     return (
-        counted.groupBy(*place, "bucket")
+        counted.groupBy(*log, "bucket")
         .agg(
             sf.count(sf.lit(1)).alias("records"),
             sf.sum("records_read").alias("records_read"),
@@ -133,9 +132,9 @@ def digest(
     )
 
 
-def _newest(records: DataFrame, place: Sequence[str]) -> DataFrame:
-    """Return the newest record of each key, with how many it stands for."""
-    keys = (*place, "k1", "k2")
+def _newest(records: DataFrame, log: Sequence[str]) -> DataFrame:
+    """Return the newest record of each key, with how many it counts for."""
+    keys = (*log, "k1", "k2")
     rest = [name for name in records.columns if name not in keys + _ORDER]
     kept = [name for name in rest if name != "records_read"]
     return (
@@ -175,7 +174,7 @@ in one half by chance do not in the other."""
 
 
 def hashed(records: DataFrame, *, timestamps: bool) -> DataFrame:
-    """Return a checksum for each record, in place of what is in it.
+    """Return a checksum for each record, in log of what is in it.
 
     Parameters
     ----------
@@ -196,7 +195,7 @@ def hashed(records: DataFrame, *, timestamps: bool) -> DataFrame:
     follows its length, with -1 for a null: an empty value is no null, and no
     byte can move from one field to the next unseen. Headers are hashed as
     JSON, which writes bytes as Base64, leaves out nulls, and keeps the order.
-    A lambda over them would tell the same, but keep Spark from compiling the
+    A lambda over them would do the same, but keep Spark from compiling the
     rest, which costs half as much again for every record without headers.
     """
     fields = [_length("key"), sf.col("key"), _length("value"), sf.col("value")]
@@ -308,7 +307,7 @@ class DigestSummary:
 def reading_of(digest: DataFrame) -> DigestSummary:
     """Return what was read to make a digest."""
     sums = digest.agg(
-        F.sum("records_read"), F.sum("bytes"), F.min("first_timestamp")
+        sf.sum("records_read"), sf.sum("bytes"), sf.min("first_timestamp")
     )
     records, size, earliest = sums.collect()[0]
     return DigestSummary(
@@ -331,20 +330,20 @@ def hours_of(plan: Plan, source: DataFrame, target: DataFrame) -> Hours:
         Digest of the target.
     """
     both = _signed(source, 1).unionByName(_signed(target, -1))
-    differs = (F.sum("count") != 0) | _any_of(
-        F.sum(name) != 0 for name in SUMS
+    differs = (sf.sum("count") != 0) | _any_of(
+        sf.sum(name) != 0 for name in SUMS
     )
     buckets = both.groupBy(*PAIR, "bucket").agg(
-        F.sum("source").alias("source"),
-        F.sum("target").alias("target"),
+        sf.sum("source").alias("source"),
+        sf.sum("target").alias("target"),
         differs.alias("differs"),
     )
-    bucket = F.col("bucket")
-    hour = F.when(bucket > 0, bucket - bucket % _HOUR_MS)
+    bucket = sf.col("bucket")
+    hour = sf.when(bucket > 0, bucket - bucket % _HOUR_MS)
     hours = buckets.groupBy(*_TOPIC, hour.alias("hour")).agg(
-        F.sum("source").alias("source"),
-        F.sum("target").alias("target"),
-        F.max("differs").alias("differs"),
+        sf.sum("source").alias("source"),
+        sf.sum("target").alias("target"),
+        sf.max("differs").alias("differs"),
     )
     names = _names(plan)
     counts = [
@@ -366,15 +365,15 @@ def _names(plan: Plan) -> Mapping[tuple[str, str], str]:
 
 
 def _signed(digest: DataFrame, sign: int) -> DataFrame:
-    records = F.col("records")
-    nothing = F.lit(0).cast("long")
+    records = sf.col("records")
+    nothing = sf.lit(0).cast("long")
     return digest.select(
         *PAIR,
         "bucket",
         (records if sign > 0 else nothing).alias("source"),
         (records if sign < 0 else nothing).alias("target"),
         (records * sign).alias("count"),
-        *((F.col(name) * sign).alias(name) for name in SUMS),
+        *((sf.col(name) * sign).alias(name) for name in SUMS),
     )
 
 

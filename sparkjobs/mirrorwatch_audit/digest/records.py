@@ -20,6 +20,7 @@ from mirrorwatch.domain.audit.plan import (
 __all__ = [
     "NAMES",
     "RECORDS",
+    "SIDES",
     "Group",
     "PairName",
     "Read",
@@ -31,10 +32,13 @@ __all__ = [
     "narrowed",
     "renamed",
     "small_table",
+    "span_table",
     "spanned",
     "streams",
 ]
 
+
+SIDES: tuple[Side, Side] = ("source", "target")
 
 RECORDS = (
     "flow string, target_topic string, partition int, origin string, "
@@ -98,8 +102,8 @@ def streams(pairs: Sequence[PartitionPair], side: Side) -> list[Stream]:
     for pair in pairs:
         flows = {s.flow for s in pair.sources}
         for origin in flows if side == "source" else {pair.flow}:
-            own = tuple(s for s in pair.sources if s.flow == origin)
-            part = replace(pair, sources=own) if side == "source" else pair
+            sources = tuple(s for s in pair.sources if s.flow == origin)
+            part = replace(pair, sources=sources) if side == "source" else pair
             found[pair.flow, origin].append(part)
     if not found:
         return [Stream(known={}, pairs=())]
@@ -111,7 +115,7 @@ def streams(pairs: Sequence[PartitionPair], side: Side) -> list[Stream]:
 
 def renamed(names: Mapping[str, str]) -> Column | None:
     """Return what topics are called at the target, as it follows from the
-    column `topic`; `None` if only a table tells.
+    column `topic`; `None` if that needs a table.
     """
     prefixes = {
         target.removesuffix(topic) if target.endswith(topic) else None
@@ -120,8 +124,8 @@ def renamed(names: Mapping[str, str]) -> Column | None:
     prefix = prefixes.pop() if len(prefixes) == 1 else None
     if prefix is None:
         return None
-    own = sf.col("topic")
-    return sf.concat(sf.lit(prefix), own) if prefix else own
+    topic_column = sf.col("topic")
+    return sf.concat(sf.lit(prefix), topic_column) if prefix else topic_column
 
 
 def _known(
@@ -209,6 +213,30 @@ def name(pair: PartitionPair) -> PairName:
 def named(session: SparkSession, pairs: Iterable[PartitionPair]) -> DataFrame:
     """Return the names of pairs as a table, in columns as in `PAIR`."""
     return small_table(session, map(name, pairs), NAMES)
+
+
+def span_table(
+    session: SparkSession, pairs: Iterable[PartitionPair], side: Side
+) -> DataFrame:
+    """Return the spans of one side of pairs as a table.
+
+    Returns
+    -------
+    DataFrame
+        Name of the pair, `origin` and `topic` of the log, `span_start` and
+        `span_end`.
+    """
+    rows = [
+        (*name(pair), origin, topic, span.start, span.end)
+        for pair in pairs
+        for origin, topic, span in (
+            [(s.flow, s.topic, s.span) for s in pair.sources]
+            if side == "source"
+            else [(pair.flow, pair.target_topic, pair.span)]
+        )
+    ]
+    columns = "origin string, topic string, span_start bigint, span_end bigint"
+    return small_table(session, rows, f"{NAMES}, {columns}")
 
 
 def spanned(

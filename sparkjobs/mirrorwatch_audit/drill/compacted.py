@@ -1,18 +1,14 @@
 """Topics of which only the newest record of a key is sure to be there."""
 
-from collections.abc import Sequence
-
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from mirrorwatch.domain.audit.plan import PartitionPair, Side
+from mirrorwatch.domain.audit.plan import Side
 
 from ..digest.digest import PAIR, hashed, to_millis
-from ..digest.records import NAMES, Read, name, small_table, spanned
-from .drill import SuspectBuckets
-from .explain import OUTCOME
-from .matches import PLACE, bounds, positions
-from .outside import SIDES, is_untold, with_aborted
+from ..digest.records import SIDES, Read, span_table, spanned
+from .drill import SuspectBuckets, is_isolation_unknown, with_aborted
+from .explain import OUTCOME, SOURCE, bounds, positions
 
 __all__ = ["drill_compacted"]
 
@@ -43,7 +39,7 @@ def drill_compacted(read: Read, case: SuspectBuckets) -> DataFrame:
     tombstones, and what a newer record beyond the cut replaces. Where it is
     not known whether the mirror leaves out aborted records, a key with some
     is the same on both sides if either its newest record is, or its newest
-    committed one; else nobody can say what belongs there.
+    committed one; else what belongs there cannot be verified.
     """
     source, target = (
         _retained(read, case, side).localCheckpoint() for side in SIDES
@@ -66,12 +62,12 @@ def drill_compacted(read: Read, case: SuspectBuckets) -> DataFrame:
 
 def _retained(read: Read, case: SuspectBuckets, side: Side) -> DataFrame:
     pairs = [spanned(pair, lambda x: x.retained) for pair in case.pairs]
-    spans = sf.broadcast(_spans(case.carry.sparkSession, case.pairs, side))
+    spans = sf.broadcast(span_table(case.carry.sparkSession, case.pairs, side))
     records = with_aborted(
         read,
         hashed(read(pairs, side), timestamps=case.timestamps),
         pairs if side == "source" else (),
-        doubtful=is_untold,
+        doubtful=is_isolation_unknown,
     )
     late = sf.col("offset") >= sf.col("span_end")
     chosen = (sf.col("offset") >= sf.col("span_start")) & ~late
@@ -80,26 +76,10 @@ def _retained(read: Read, case: SuspectBuckets, side: Side) -> DataFrame:
         under = sf.col("timestamp") < to_millis(case.window.start)
         late, chosen = late | over, chosen & ~over & ~under
     return (
-        records.join(spans, [*PLACE])
+        records.join(spans, [*SOURCE])
         .withColumns({"late": late, "chosen": chosen})
         .drop("span_start", "span_end")
     )
-
-
-def _spans(
-    session: SparkSession, pairs: Sequence[PartitionPair], side: Side
-) -> DataFrame:
-    rows = [
-        (*name(pair), origin, topic, span.start, span.end)
-        for pair in pairs
-        for origin, topic, span in (
-            [(s.flow, s.topic, s.span) for s in pair.sources]
-            if side == "source"
-            else [(pair.flow, pair.target_topic, pair.span)]
-        )
-    ]
-    columns = "origin string, topic string, span_start bigint, span_end bigint"
-    return small_table(session, rows, f"{NAMES}, {columns}")
 
 
 def _differing(
@@ -109,15 +89,15 @@ def _differing(
     newest = [
         rows.where("chosen")
         .groupBy(*_KEY)
-        .agg(sf.max_by(sf.struct("h1", "h2"), "offset").alias(mark))
-        for rows, mark in ((source, "s"), (target, "t"))
+        .agg(sf.max_by(sf.struct("h1", "h2"), "offset").alias(side_prefix))
+        for rows, side_prefix in ((source, "s"), (target, "t"))
     ]
     both = newest[0].join(newest[1], [*_KEY], "full_outer")
     differ = both.where(~sf.col("s").eqNullSafe(sf.col("t"))).select(*_KEY)
     return differ.unionByName(case.carry.select(*_KEY)).distinct()
 
 
-def _at_cut(rows: DataFrame, mark: str, keys: DataFrame) -> DataFrame:
+def _at_cut(rows: DataFrame, side_prefix: str, keys: DataFrame) -> DataFrame:
     early = ~sf.col("late")
     newest = sf.max_by(
         sf.when(early, sf.struct(*_NEWEST, "tombstone")),
@@ -129,18 +109,22 @@ def _at_cut(rows: DataFrame, mark: str, keys: DataFrame) -> DataFrame:
         rows.join(keys, [*_KEY], "left_semi")
         .groupBy(*_KEY)
         .agg(
-            newest.alias(mark),
-            sf.collect_set(sf.when(early, content)).alias(f"{mark}_early"),
-            sf.collect_set(sf.when(~early, content)).alias(f"{mark}_late"),
-            sf.max("aborted").alias(f"{mark}_aborted"),
+            newest.alias(side_prefix),
+            sf.collect_set(sf.when(early, content)).alias(
+                f"{side_prefix}_early"
+            ),
+            sf.collect_set(sf.when(~early, content)).alias(
+                f"{side_prefix}_late"
+            ),
+            sf.max("aborted").alias(f"{side_prefix}_aborted"),
             sf.max_by(
                 sf.when(whole, content), sf.when(whole, sf.col("offset"))
-            ).alias(f"{mark}_committed"),
+            ).alias(f"{side_prefix}_committed"),
         )
         .withColumns(
             {
-                f"{mark}_origin": sf.col(f"{mark}.origin"),
-                f"{mark}_topic": sf.col(f"{mark}.topic"),
+                f"{side_prefix}_origin": sf.col(f"{side_prefix}.origin"),
+                f"{side_prefix}_topic": sf.col(f"{side_prefix}.topic"),
             }
         )
     )
@@ -214,18 +198,18 @@ def _has(column: str, content: Column) -> Column:
 
 def _outcome() -> list[Column]:
     s, t, kind = sf.col("s"), sf.col("t"), sf.col("kind")
-    own = sf.coalesce(s, t)
+    newest = sf.coalesce(s, t)
     at_target = sf.when(s.isNull(), "target").otherwise("source")
     wrong = kind.isin("corrupted", "extra", "compacted")
     columns = {
-        "h1": own["h1"],
-        "h2": own["h2"],
+        "h1": newest["h1"],
+        "h2": newest["h2"],
         "side": at_target,
         "origin": sf.col("s_origin"),
         "topic": sf.col("s_topic"),
         "source_offset": s["offset"],
         "target_offset": sf.when(wrong, t["offset"]),
-        "timestamp": own["timestamp"],
-        "bytes": own["bytes"],
+        "timestamp": newest["timestamp"],
+        "bytes": newest["bytes"],
     }
     return [columns.get(c, sf.col(c)).alias(c) for c in OUTCOME]

@@ -1,22 +1,18 @@
-"""A record that is missing, and an unknown one in its place: corrupted."""
+"""A missing record, and an unknown one at its position: corrupted."""
 
 from collections.abc import Sequence
 from datetime import timedelta
 
-from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sf
 
 from mirrorwatch.domain.audit.plan import PartitionPair, Side
 
 from ..digest.digest import PAIR
-from ..digest.records import NAMES, name, small_table
-from .matches import PLACE
-from .outside import SIDES
+from ..digest.records import NAMES, SIDES, name, small_table, span_table
+from .explain import SOURCE
 
 __all__ = ["with_corrupted"]
-
-
-_COLUMNS = f"{NAMES}, origin string, topic string, start bigint"
 
 
 def gaps(
@@ -36,67 +32,51 @@ def gaps(
     Returns
     -------
     DataFrame
-        `PLACE` of the source, or `PAIR` of the target; the record's offset
+        `SOURCE` of the source, or `PAIR` of the target; the record's offset
         there (`source_offset` or `target_offset`); the target offset of the
         last record before it that has a counterpart, `gap` (-1 if there is
         none); and whether it is `close`: nothing lies between them that was
         not read.
     """
-    mark, place = ("s", PLACE) if side == "source" else ("t", PAIR)
-    order = Window.partitionBy(*place).orderBy("own")
-    rows = matches.where(sf.col(f"{mark}_offset").isNotNull()).select(
+    side_prefix, log = ("s", SOURCE) if side == "source" else ("t", PAIR)
+    order = Window.partitionBy(*log).orderBy("local_offset")
+    rows = matches.where(sf.col(f"{side_prefix}_offset").isNotNull()).select(
         *PAIR,
         sf.col("s_origin").alias("origin"),
         sf.col("s_topic").alias("topic"),
-        sf.col(f"{mark}_offset").alias("own"),
+        sf.col(f"{side_prefix}_offset").alias("local_offset"),
         sf.col("t_offset").alias("copy"),
-        (sf.isnotnull("s_offset") & sf.isnotnull("t_offset")).alias("paired"),
+        (sf.isnotnull("s_offset") & sf.isnotnull("t_offset")).alias(
+            "has_copy"
+        ),
     )
     numbered = rows.withColumn("number", sf.row_number().over(order))
     last = sf.last(
-        sf.when(sf.col("paired"), sf.struct("own", "copy", "number")),
+        sf.when(
+            sf.col("has_copy"), sf.struct("local_offset", "copy", "number")
+        ),
         ignorenulls=True,
     ).over(order.rowsBetween(Window.unboundedPreceding, -1))
-    starts = sf.broadcast(_starts(matches, pairs, side))
+    starts = span_table(matches.sparkSession, pairs, side)
+    # Close: offsets rise by one from the neighbour to the record.
+    first = sf.coalesce("last.local_offset", sf.col("span_start") - 1)
+    number = sf.coalesce("last.number", sf.lit(0))
+    rise = sf.col("local_offset") - first
     return (
         numbered.withColumn("last", last)
-        .join(starts, [*place])
+        .join(sf.broadcast(starts.select(*log, "span_start")), [*log])
         .select(
-            *place,
-            sf.col("own").alias(f"{side}_offset"),
+            *log,
+            sf.col("local_offset").alias(f"{side}_offset"),
             sf.coalesce("last.copy", sf.lit(-1)).alias("gap"),
-            _is_close().alias("close"),
+            (rise == sf.col("number") - number).alias("close"),
         )
     )
 
 
-def _is_close() -> Column:
-    """Return whether offsets rise by one from the neighbour to the record."""
-    first = sf.coalesce("last.own", sf.col("start") - 1)
-    number = sf.coalesce("last.number", sf.lit(0))
-    return sf.col("own") - first == sf.col("number") - number
-
-
-def _starts(
-    matches: DataFrame, pairs: Sequence[PartitionPair], side: Side
-) -> DataFrame:
-    rows = [
-        (*name(pair), origin, topic, start)
-        for pair in pairs
-        for origin, topic, start in (
-            [(s.flow, s.topic, s.span.start) for s in pair.sources]
-            if side == "source"
-            else [(pair.flow, pair.target_topic, pair.span.start)]
-        )
-    ]
-    place = PLACE if side == "source" else PAIR
-    table = small_table(matches.sparkSession, rows, _COLUMNS)
-    return table.select(*place, "start")
-
-
-_SOURCE_ROW = (*PLACE, "source_offset")
+_SOURCE_ROW = (*SOURCE, "source_offset")
 _TARGET_ROW = (*PAIR, "target_offset")
-_TORN = ("dropped", "extra")
+_UNMATCHED = ("dropped", "extra")
 
 
 def with_corrupted(
@@ -105,7 +85,7 @@ def with_corrupted(
     pairs: Sequence[PartitionPair],
     bucket: timedelta,
 ) -> DataFrame:
-    """Turn each match of a dropped and an extra record into a corrupted one.
+    """Turn each pair of a dropped and an extra record into a corrupted one.
 
     Parameters
     ----------
@@ -132,32 +112,36 @@ def with_corrupted(
     bucket, the first to the first. A record whose timestamp moved far must be
     close to its neighbour, as there may be others between that were not read.
     In a merged pair records of other topics come in between at the target, so
-    there only the timestamp tells.
+    there only the timestamp decides.
     """
     kinds = set(outcomes.select(*PAIR, "kind").distinct().collect())
-    torn = [
+    unmatched = [
         pair
         for pair in pairs
-        if {(*name(pair), kind) for kind in _TORN} <= kinds
+        if {(*name(pair), kind) for kind in _UNMATCHED} <= kinds
     ]
-    if not torn:
+    if not unmatched:
         return outcomes
-    names = sf.broadcast(_flagged(matches.sparkSession, torn))
+    rows = [(*name(pair), len(pair.sources) > 1) for pair in unmatched]
+    names = sf.broadcast(
+        small_table(matches.sparkSession, rows, f"{NAMES}, merged boolean")
+    )
+    bucket_ms = bucket // timedelta(milliseconds=1)
     around = matches.join(names, [*PAIR], "left_semi")
     dropped, extra = (
         outcomes.where(sf.col("kind") == kind)
         .select(*row, "timestamp")
-        .join(gaps(around, torn, side), [*row])
+        .join(gaps(around, unmatched, side), [*row])
         .join(names, [*PAIR])
         .withColumns(
             {
                 "gap": sf.when(sf.col("merged"), -1).otherwise(sf.col("gap")),
-                "bucket": _bucket(bucket),
+                "bucket": sf.floor(sf.col("timestamp") / bucket_ms),
             }
         )
         .localCheckpoint()
         for kind, row, side in zip(
-            _TORN, (_SOURCE_ROW, _TARGET_ROW), SIDES, strict=True
+            _UNMATCHED, (_SOURCE_ROW, _TARGET_ROW), SIDES, strict=True
         )
     )
     found = _matched(dropped, extra, "timestamp").localCheckpoint()
@@ -174,18 +158,6 @@ def with_corrupted(
     return _marked(outcomes, found).localCheckpoint()
 
 
-def _flagged(
-    session: SparkSession, pairs: Sequence[PartitionPair]
-) -> DataFrame:
-    rows = [(*name(pair), len(pair.sources) > 1) for pair in pairs]
-    return small_table(session, rows, f"{NAMES}, merged boolean")
-
-
-def _bucket(bucket: timedelta) -> Column:
-    length = bucket // timedelta(milliseconds=1)
-    return sf.floor(sf.col("timestamp") / length)
-
-
 def _matched(dropped: DataFrame, extra: DataFrame, *more: str) -> DataFrame:
     gap = (*PAIR, "gap", *more)
     same = Window.partitionBy(*gap)
@@ -193,14 +165,14 @@ def _matched(dropped: DataFrame, extra: DataFrame, *more: str) -> DataFrame:
         rows.select(
             *gap,
             *(c for c in rows.columns if c in ("origin", "topic", offset)),
-            sf.row_number().over(same.orderBy(offset)).alias("place"),
+            sf.row_number().over(same.orderBy(offset)).alias("rank"),
         )
         for rows, offset in (
             (dropped, "source_offset"),
             (extra, "target_offset"),
         )
     )
-    return first.join(second, [*gap, "place"]).select(
+    return first.join(second, [*gap, "rank"]).select(
         *_SOURCE_ROW, "target_offset"
     )
 

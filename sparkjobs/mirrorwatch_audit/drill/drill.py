@@ -1,30 +1,48 @@
 """Record by record, where counts and checksums differ."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import reduce
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from mirrorwatch.domain.audit.plan import PartitionPair, Side, TimeWindow
-
-from ..digest.digest import PAIR, prepared
-from ..digest.records import Read, name
-from ..store.carry import carried
-from .corrupted import with_corrupted
-from .explain import explained_missing, explained_surplus, no_outcomes
-from .matches import HASH, bounds, paired, positions
-from .outside import (
-    SIDES,
-    counted_beyond,
-    is_untold,
-    may_have_been_untold,
-    reach,
-    read_beyond,
-    with_aborted,
+from mirrorwatch.domain.audit.plan import (
+    NOTHING,
+    AuditSpan,
+    PartitionPair,
+    Side,
+    SourceRange,
+    TimeWindow,
 )
 
-__all__ = ["SuspectBuckets", "drill"]
+from ..digest.digest import PAIR, hashed, prepared
+from ..digest.records import (
+    NAMES,
+    SIDES,
+    Read,
+    after,
+    before,
+    name,
+    small_table,
+)
+from ..store.carry import carried
+from .corrupted import with_corrupted
+from .explain import (
+    HASH,
+    SOURCE,
+    bounds,
+    copies_outside,
+    explained_missing,
+    explained_surplus,
+    matched_copies,
+    no_outcomes,
+    positions,
+    reach,
+)
+
+__all__ = ["SuspectBuckets", "drill", "is_isolation_unknown", "with_aborted"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -78,72 +96,222 @@ def drill(read: Read, case: SuspectBuckets) -> DataFrame:
     executor; then the audit fails, and is run again.
     """
     source, target = (_records(read, case, side) for side in SIDES)
-    matches = paired(source, target).localCheckpoint()
+    matches = matched_copies(source, target).localCheckpoint()
     single = matches.where("s_offset IS NULL OR t_offset IS NULL")
-    torn = {tuple(row) for row in single.select(*PAIR).distinct().collect()}
-    pairs = [pair for pair in case.pairs if name(pair) in torn]
+    unmatched = {
+        tuple(row) for row in single.select(*PAIR).distinct().collect()
+    }
+    pairs = [pair for pair in case.pairs if name(pair) in unmatched]
     if not pairs:
         return no_outcomes(matches.sparkSession)
-    beyond = read_beyond(
+    outside_span = read_outside(
         read, pairs, timestamps=case.timestamps, carry=case.carry
     ).localCheckpoint()
     limits = bounds(
         positions(matches.sparkSession, pairs),
         case.ends,
-        _side(matches, "source").unionByName(_later(beyond, "source")),
-        _side(matches, "target").unionByName(_later(beyond, "target")),
+        _side(matches, "source").unionByName(_later(outside_span, "source")),
+        _side(matches, "target").unionByName(_later(outside_span, "target")),
     ).localCheckpoint()
     hashes = single.select(*HASH).distinct()
-    counts = counted_beyond(beyond, hashes, limits).localCheckpoint()
+    counts = copies_outside(outside_span, hashes, limits).localCheckpoint()
     missing = explained_missing(
         matches, counts, limits, timestamps=case.timestamps
     )
     surplus = explained_surplus(
-        matches, counts, reach(beyond, pairs), timestamps=case.timestamps
+        matches, counts, reach(outside_span, pairs), timestamps=case.timestamps
     )
     outcomes = missing.unionByName(surplus).localCheckpoint()
     return with_corrupted(outcomes, matches, pairs, case.bucket)
 
 
 def _records(read: Read, case: SuspectBuckets, side: Side) -> DataFrame:
-    found = prepared(
+    records = prepared(
         read(case.narrowed, side),
         timestamps=case.timestamps,
         window=case.window,
         bucket=case.bucket,
     )
-    own = carried(
+    left = carried(
         case.carry,
         side,
         case.pairs,
         timestamps=case.timestamps,
         bucket=case.bucket,
     )
-    found, own = (
-        rows.select(*own.columns).join(
+    records, left = (
+        rows.select(*left.columns).join(
             case.buckets, [*PAIR, "bucket"], "left_semi"
         )
-        for rows in (found, own)
+        for rows in (records, left)
     )
     pairs = case.pairs if side == "source" else ()
     # What was left may be from a night that read otherwise.
-    return with_aborted(read, found, pairs, doubtful=is_untold).unionByName(
-        with_aborted(read, own, pairs, doubtful=may_have_been_untold)
+    return with_aborted(
+        read, records, pairs, doubtful=is_isolation_unknown
+    ).unionByName(
+        with_aborted(read, left, pairs, doubtful=may_have_been_unknown)
     )
 
 
 def _side(matches: DataFrame, side: Side) -> DataFrame:
-    mark = side[0]
-    return matches.where(sf.col(f"{mark}_offset").isNotNull()).select(
+    side_prefix = side[0]
+    return matches.where(sf.col(f"{side_prefix}_offset").isNotNull()).select(
         *HASH,
         *(
-            sf.col(f"{mark}_{c}").alias(c)
+            sf.col(f"{side_prefix}_{c}").alias(c)
             for c in ("origin", "topic", "offset")
         ),
     )
 
 
-def _later(beyond: DataFrame, side: Side) -> DataFrame:
-    return beyond.where((sf.col("side") == side) & ~sf.col("before")).select(
-        *HASH, "origin", "topic", "offset"
+def _later(outside_span: DataFrame, side: Side) -> DataFrame:
+    return outside_span.where(
+        (sf.col("side") == side) & ~sf.col("before")
+    ).select(*HASH, "origin", "topic", "offset")
+
+
+_SourceName = tuple[str, str, int, str, str]
+"""`SOURCE` of one source."""
+
+
+def is_isolation_unknown(source: SourceRange) -> bool:
+    """Tell whether a source is read with records that may be aborted, though
+    the mirror may leave them out.
+    """
+    return source.read_committed is None
+
+
+def may_have_been_unknown(source: SourceRange) -> bool:
+    """Tell whether that may have been so the night before."""
+    return source.read_committed is not False
+
+
+def with_aborted(
+    read: Read,
+    records: DataFrame,
+    pairs: Sequence[PartitionPair],
+    *,
+    doubtful: Callable[[SourceRange], bool],
+) -> DataFrame:
+    """Tell of each record of the source whether it was `aborted`.
+
+    Parameters
+    ----------
+    read
+        Reads records.
+    records
+        Hashed records of the source.
+    pairs
+        Pairs that they are of.
+    doubtful
+        Chooses the sources whose records are looked for once more; those of
+        others count as committed.
+
+    Returns
+    -------
+    DataFrame
+        The records, with `aborted`: whether the same range, read committed,
+        lacks them. It is not known of those at and above `decided`.
+    """
+    names = {
+        _source_name(pair, source)
+        for pair in pairs
+        for source in pair.sources
+        if doubtful(source)
+    }
+    if not names:
+        return records.withColumn("aborted", sf.expr("false"))
+    kept = records.localCheckpoint()
+    hulls = _hulls(kept, names)
+    committed = read([_committed(pair, hulls) for pair in pairs], "source")
+    seen = committed.select(*SOURCE, "offset", sf.expr("true").alias("seen"))
+    rows = [(*source_name, True) for source_name in sorted(names)]
+    columns = f"{NAMES}, origin string, topic string, doubtful boolean"
+    asked = sf.broadcast(small_table(records.sparkSession, rows, columns))
+    return (
+        kept.join(asked, [*SOURCE], "left")
+        .join(seen, [*SOURCE, "offset"], "left")
+        .withColumn("aborted", sf.isnotnull("doubtful") & sf.isnull("seen"))
+        .drop("doubtful", "seen")
     )
+
+
+def _source_name(pair: PartitionPair, source: SourceRange) -> _SourceName:
+    return (*name(pair), source.flow, source.topic)
+
+
+def _hulls(
+    records: DataFrame, names: Collection[_SourceName]
+) -> Mapping[_SourceName, AuditSpan]:
+    """Return between which offsets the records of some sources are."""
+    first, last = sf.min("offset"), sf.max("offset") + 1
+    rows = records.groupBy(*SOURCE).agg(first, last).collect()
+    return {
+        source_name: AuditSpan(row[5], row[6])
+        for row in rows
+        if (source_name := (row[0], row[1], row[2], row[3], row[4])) in names
+    }
+
+
+def _committed(
+    pair: PartitionPair, hulls: Mapping[_SourceName, AuditSpan]
+) -> PartitionPair:
+    """Return the pair as one that is read committed, as far as it can be."""
+    sources = []
+    for source in pair.sources:
+        hull = hulls.get(_source_name(pair, source), NOTHING)
+        # A reader would wait for the end of a transaction that is open.
+        end = source.retained.end
+        if source.decided is not None:
+            end = min(end, source.decided)
+        span = AuditSpan(hull.start, max(hull.start, min(hull.end, end)))
+        sources.append(replace(source, span=span, read_committed=True))
+    return replace(pair, sources=tuple(sources))
+
+
+def read_outside(
+    read: Read,
+    pairs: Sequence[PartitionPair],
+    *,
+    timestamps: bool,
+    carry: DataFrame,
+) -> DataFrame:
+    """Return all records around the spans of pairs, on both sides.
+
+    Parameters
+    ----------
+    read
+        Reads records.
+    pairs
+        Pairs with records that have no counterpart.
+    timestamps
+        Whether timestamps count in these pairs.
+    carry
+        Records from before the spans that count to the spans.
+
+    Returns
+    -------
+    DataFrame
+        Hashed records, with their `side`, whether they come `before` the
+        span, and whether they were `aborted`, where that is not known.
+    """
+    counted = carry.select(*PAIR, "side", "origin", "topic", "offset")
+    parts = []
+    for side in SIDES:
+        early = read([before(pair) for pair in pairs], side)
+        late = read([after(pair) for pair in pairs], side)
+        parts += [
+            hashed(records, timestamps=timestamps).withColumns(
+                {"side": sf.lit(side), "before": sf.lit(is_before)}
+            )
+            for records, is_before in ((early, True), (late, False))
+        ]
+    found = reduce(DataFrame.unionByName, parts)
+    rest = found.join(sf.broadcast(counted), counted.columns, "left_anti")
+    at_source = sf.col("side") == "source"
+    source = with_aborted(
+        read, rest.where(at_source), pairs, doubtful=is_isolation_unknown
+    )
+    target = rest.where(~at_source).withColumn("aborted", sf.expr("false"))
+    return source.unionByName(target)

@@ -1,23 +1,240 @@
-"""Why a record has no counterpart."""
+"""Why a record has no counterpart, as functions from table to table."""
+
+from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
+from mirrorwatch.domain.audit.plan import PartitionPair
+
 from ..digest.digest import PAIR
-from ..digest.records import small_table
-from .matches import HASH, PLACE
-from .outside import SIDES
+from ..digest.records import NAMES, SIDES, name, small_table
 
-__all__ = ["OUTCOME", "explained_missing", "explained_surplus", "no_outcomes"]
+__all__ = [
+    "HASH",
+    "OUTCOME",
+    "SOURCE",
+    "bounds",
+    "copies_outside",
+    "explained_missing",
+    "explained_surplus",
+    "matched_copies",
+    "no_outcomes",
+    "positions",
+    "reach",
+]
 
 
-OUTCOME: tuple[str, ...] = (*HASH, "k1", "k2", "kind", "side")
-OUTCOME += ("origin", "topic")
-OUTCOME += ("source_offset", "target_offset", "timestamp", "bytes")
+HASH = (*PAIR, "h1", "h2")
+"""What two copies of a record have in common."""
+
+_SIDE_COLUMNS = (
+    *("origin", "topic", "offset", "timestamp", "bytes"),
+    *("k1", "k2", "aborted"),
+)
+
+
+def matched_copies(source: DataFrame, target: DataFrame) -> DataFrame:
+    """Return the records of both sides, side by side.
+
+    Parameters
+    ----------
+    source
+        Hashed records of the source.
+    target
+        Hashed records of the target.
+
+    Returns
+    -------
+    DataFrame
+        `HASH`, and the columns of each side with `s_` or `t_` before them;
+        those of a side that lacks this copy are null.
+
+    Notes
+    -----
+    Copies are numbered by offset on each side, and number n is paired with
+    number n. So of three copies of two records the last one is left, and one
+    dropped record is left of two that were equal; a join by checksum alone
+    would pair all with all. Aborted ones come last: of an aborted record and
+    the same one sent again, a copy is that of the second.
+    """
+    return _numbered(source, "s").join(
+        _numbered(target, "t"), [*HASH, "copy"], "full_outer"
+    )
+
+
+def _numbered(records: DataFrame, side: str) -> DataFrame:
+    order = Window.partitionBy(*HASH).orderBy(
+        "aborted", "offset", "topic", "origin"
+    )
+    return records.select(
+        *HASH,
+        sf.row_number().over(order).alias("copy"),
+        *(sf.col(c).alias(f"{side}_{c}") for c in _SIDE_COLUMNS),
+    )
+
+
+SOURCE = (*PAIR, "origin", "topic")
+"""One of the source partitions that feed a pair."""
+
+_POSITIONS = f"{NAMES}, origin string, topic string, position bigint, "
+_POSITIONS += "oldest bigint, decided bigint"
+
+
+def positions(
+    session: SparkSession, pairs: Sequence[PartitionPair]
+) -> DataFrame:
+    """Return the mirror's position in every source partition, if known, and
+    between which offsets it is known what was aborted.
+    """
+    rows = [
+        (
+            *(*name(pair), source.flow, source.topic, source.position),
+            *(source.retained.start, source.decided),
+        )
+        for pair in pairs
+        for source in pair.sources
+    ]
+    return small_table(session, rows, _POSITIONS)
+
+
+def bounds(
+    known: DataFrame,
+    ends: DataFrame,
+    source: DataFrame,
+    target: DataFrame,
+) -> DataFrame:
+    """Return the lowest source offset that may not have been copied yet.
+
+    Parameters
+    ----------
+    known
+        The mirror's positions.
+    ends
+        Last offsets of buckets that are equal on both sides, as `matched`.
+    source
+        Hashed records of the source that were read once more: those of the
+        buckets that differ, and those after the spans.
+    target
+        The same of the target.
+
+    Returns
+    -------
+    DataFrame
+        `SOURCE` and `bound`, which is null if nothing is known; and `oldest`
+        and `decided` as they are in `known`.
+
+    Notes
+    -----
+    A mirror copies each partition in order, so whatever comes before a copied
+    record was passed. Where the source has several equal records, the target
+    shows that the first of them was copied, and no more; where they are of
+    several topics, not even of which one.
+    """
+    firsts = (
+        source.groupBy(*HASH)
+        .agg(
+            sf.min("offset").alias("matched"),
+            sf.min("origin").alias("origin"),
+            sf.min("topic").alias("topic"),
+            sf.count_distinct("origin", "topic").alias("topics"),
+        )
+        .where("topics = 1")
+    )
+    seen = firsts.join(target, [*HASH], "left_semi")
+    proofs = seen.select(*SOURCE, "matched").unionByName(
+        ends.select(*SOURCE, "matched")
+    )
+    last = proofs.groupBy(*SOURCE).agg(
+        (sf.max("matched") + 1).alias("after_matched")
+    )
+    return known.join(last, [*SOURCE], "left").select(
+        *SOURCE,
+        sf.greatest("position", "after_matched").alias("bound"),
+        "oldest",
+        "decided",
+    )
+
+
+def copies_outside(
+    outside_span: DataFrame, hashes: DataFrame, bounds: DataFrame
+) -> DataFrame:
+    """Return how many copies of some records there are around the spans.
+
+    Parameters
+    ----------
+    outside_span
+        What was read there.
+    hashes
+        Checksums to count, as `HASH`.
+    bounds
+        From which source offset on records may be in flight.
+
+    Returns
+    -------
+    DataFrame
+        `HASH`; copies at either side before and after the span; those at the
+        source after the span that must have been copied (`after_due`); those
+        that were `aborted` there; and the `first` one at the source.
+    """
+    source, late = sf.col("side") == "source", ~sf.col("before")
+    due = sf.coalesce(sf.col("offset") < sf.col("bound"), sf.expr("false"))
+    where = sf.struct("offset", "origin", "topic")
+    return (
+        outside_span.join(hashes, [*HASH], "left_semi")
+        .join(sf.broadcast(bounds), [*PAIR, "origin", "topic"], "left")
+        .groupBy(*HASH)
+        .agg(
+            sf.count_if(source & ~late).alias("before_source"),
+            sf.count_if(~source & ~late).alias("before_target"),
+            sf.count_if(source & late).alias("after_source"),
+            sf.count_if(~source & late).alias("after_target"),
+            sf.count_if(source & late & due).alias("after_due"),
+            sf.count_if("aborted").alias("aborted"),
+            sf.min(sf.when(source, where)).alias("first"),
+        )
+    )
+
+
+def reach(
+    outside_span: DataFrame, pairs: Sequence[PartitionPair]
+) -> DataFrame:
+    """Return how far back the target remembers what comes before the spans.
+
+    Parameters
+    ----------
+    outside_span
+        What was read there.
+    pairs
+        Pairs that it was read for.
+
+    Returns
+    -------
+    DataFrame
+        `PAIR`, and the earliest timestamp, `reach`.
+    """
+    whole = [(*name(pair), -1) for pair in pairs if not pair.retained.start]
+    everything = small_table(
+        outside_span.sparkSession, whole, f"{NAMES}, timestamp bigint"
+    )
+    return (
+        outside_span.where(sf.col("before") & (sf.col("side") == "target"))
+        .where(sf.col("timestamp") >= 0)
+        .select(*PAIR, "timestamp")
+        .unionByName(everything)
+        .groupBy(*PAIR)
+        .agg(sf.min("timestamp").alias("reach"))
+    )
+
+
+OUTCOME = (
+    *(*HASH, "k1", "k2", "kind", "side", "origin", "topic"),
+    *("source_offset", "target_offset", "timestamp", "bytes"),
+)
 """Columns of what became of a record: `kind` is that of a finding, or
 `carried` (its copy is after the range of the other side), `settled` (just
-before it), `in_flight`, or `unknown` (missing, and nothing tells how far the
-mirror has come). Where nothing tells how the mirror reads either, it may be
+before it), `in_flight`, or `unknown` (missing, and it is not known how far
+the mirror has come). Where it is not known how the mirror reads, it may be
 `aborted`, `open` (of a transaction that was open) or `undecided`."""
 
 _COUNTS = [f"{when}_{side}" for when in ("before", "after") for side in SIDES]
@@ -40,7 +257,7 @@ def explained_missing(
     counts
         Copies around the spans.
     bounds
-        From which offset on a record may be on its way.
+        From which offset on a record may be in flight.
     timestamps
         Whether timestamps count.
 
@@ -59,13 +276,12 @@ def explained_missing(
 
     Where it is not known whether the mirror leaves out aborted records, one
     that is missing is no loss: who reads committed never saw it. But whether
-    copies around the spans are those of aborted records nobody can say.
+    copies around the spans are those of aborted records cannot be verified.
     """
     missing = _ranked(matches.where("t_offset IS NULL"), counts)
-    places = [sf.col(f"s_{column}").alias(column) for column in PLACE[3:]]
-    found = missing.select("*", *places).join(
-        sf.broadcast(bounds), [*PLACE], "left"
-    )
+    found = missing.withColumns(
+        {"origin": sf.col("s_origin"), "topic": sf.col("s_topic")}
+    ).join(sf.broadcast(bounds), [*SOURCE], "left")
     late = sf.col("after_target") - sf.col("after_due")
     early = sf.col("before_target") - sf.col("before_source")
     kind = (
@@ -111,19 +327,19 @@ def explained_surplus(
     no repeat but a late copy, if the target still had it otherwise.
     """
     first = sf.struct("s_offset", "s_origin", "s_topic")
-    own = matches.where("s_offset IS NOT NULL AND copy = 1").select(
-        *HASH, first.alias("own")
+    first_copies = matches.where("s_offset IS NOT NULL AND copy = 1").select(
+        *HASH, first.alias("first_copy")
     )
     found = (
         _ranked(matches.where("s_offset IS NULL"), counts)
-        .join(own, [*HASH], "left")
+        .join(first_copies, [*HASH], "left")
         .join(sf.broadcast(reach), [*PAIR], "left")
     )
     late = sf.col("after_source") - sf.col("after_target")
     early = sf.col("before_source") - sf.col("before_target")
     # Comparing with a null is no: then it does not go back at all.
     remembered = sf.col("t_timestamp") >= sf.col("reach")
-    known = sf.col("own").isNotNull() | sf.col("first").isNotNull()
+    known = sf.col("first_copy").isNotNull() | sf.col("first").isNotNull()
     kind = (
         sf.when(_blurred(), "undecided")
         .when(sf.col("from_last") <= late, "carried")
@@ -137,9 +353,9 @@ def explained_surplus(
     return _outcome(
         found.withColumns(
             {
-                "origin": sf.coalesce("own.s_origin", "first.origin"),
-                "topic": sf.coalesce("own.s_topic", "first.topic"),
-                "s_offset": sf.coalesce("own.s_offset", "first.offset"),
+                "origin": sf.coalesce("first_copy.s_origin", "first.origin"),
+                "topic": sf.coalesce("first_copy.s_topic", "first.topic"),
+                "s_offset": sf.coalesce("first_copy.s_offset", "first.offset"),
             }
         ),
         "t",

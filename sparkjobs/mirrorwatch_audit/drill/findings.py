@@ -20,8 +20,15 @@ from mirrorwatch.domain.audit.plan import (
 from mirrorwatch.domain.audit.result import AuditFinding, FindingKind
 
 from ..digest.digest import PAIR
-from ..digest.records import NAMES, PairName, Read, name, narrowed, small_table
-from .outside import SIDES
+from ..digest.records import (
+    NAMES,
+    SIDES,
+    PairName,
+    Read,
+    name,
+    narrowed,
+    small_table,
+)
 
 __all__ = [
     "FINDINGS",
@@ -35,15 +42,15 @@ __all__ = [
 ]
 
 
-Place = tuple[PairName, str | None, str | None, str]
+OutcomeKey = tuple[PairName, str | None, str | None, str]
 """PartitionPair, flow and topic at the source (if known), and kind."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OutcomeCounts:
-    """How many records of one place had one outcome."""
+    """How many records had one outcome."""
 
-    place: Place
+    key: OutcomeKey
     """Where, and what."""
 
     side: Side
@@ -83,7 +90,7 @@ def tallied(outcomes: DataFrame) -> list[OutcomeCounts]:
 def _tally(row: Row) -> OutcomeCounts:
     pair = (row["flow"], row["target_topic"], row["partition"])
     return OutcomeCounts(
-        place=(pair, row["origin"], row["topic"], row["kind"]),
+        key=(pair, row["origin"], row["topic"], row["kind"]),
         side=row["side"],
         count=row["records"],
         bytes=row["bytes"],
@@ -101,12 +108,12 @@ def _time(milliseconds: int | None) -> datetime | None:
 OffsetRanges = tuple[tuple[int, int], ...]
 """First and last offset of each stretch, in order."""
 
-_PLACE = (*PAIR, "origin", "topic", "kind")
+_OUTCOME_KEY = (*PAIR, "origin", "topic", "kind")
 
 
 def offset_ranges(
     outcomes: DataFrame,
-) -> dict[tuple[Place, Side], OffsetRanges]:
+) -> dict[tuple[OutcomeKey, Side], OffsetRanges]:
     """Return where records are, on each side.
 
     Parameters
@@ -116,7 +123,7 @@ def offset_ranges(
     """
     offsets = [
         outcomes.where(sf.col(f"{side}_offset").isNotNull()).select(
-            *_PLACE,
+            *_OUTCOME_KEY,
             sf.lit(side).alias("at"),
             sf.col(f"{side}_offset").alias("offset"),
         )
@@ -124,13 +131,13 @@ def offset_ranges(
     ]
     both = offsets[0].unionByName(offsets[1]).distinct()
     # Within a stretch offset and number rise alike.
-    order = Window.partitionBy(*_PLACE, "at").orderBy("offset")
+    order = Window.partitionBy(*_OUTCOME_KEY, "at").orderBy("offset")
     stretch = sf.col("offset") - sf.row_number().over(order)
     rows = (
         both.withColumn("stretch", stretch)
-        .groupBy(*_PLACE, "at", "stretch")
+        .groupBy(*_OUTCOME_KEY, "at", "stretch")
         .agg(sf.min("offset").alias("first"), sf.max("offset").alias("last"))
-        .groupBy(*_PLACE, "at")
+        .groupBy(*_OUTCOME_KEY, "at")
         .agg(sf.collect_list(sf.struct("first", "last")).alias("found"))
     )
     return {
@@ -163,8 +170,8 @@ _ISOLATION = (
 
 _REASONS = {
     "unknown": (
-        "records are missing at the target, and nothing tells how far the "
-        "mirror has come: they are lost or on their way"
+        "records are missing at the target, and it is not known how far the "
+        "mirror has come: they are lost or in flight"
     ),
     "open": (
         "records are missing at the target, and at the source a transaction "
@@ -180,7 +187,7 @@ _REASONS = {
 
 def findings_of(
     tallies: Iterable[OutcomeCounts],
-    ranges: Mapping[tuple[Place, Side], OffsetRanges],
+    ranges: Mapping[tuple[OutcomeKey, Side], OffsetRanges],
     pairs: Iterable[PartitionPair],
 ) -> tuple[AuditFinding, ...]:
     """Return one finding for each kind on each source partition of a pair.
@@ -195,13 +202,13 @@ def findings_of(
         The pairs they are of.
     """
     known = {name(pair): pair for pair in pairs}
-    wrong: dict[Place, list[OutcomeCounts]] = defaultdict(list)
+    wrong: dict[OutcomeKey, list[OutcomeCounts]] = defaultdict(list)
     for tally in tallies:
-        if tally.place[3] in FINDINGS:
-            wrong[tally.place].append(tally)
+        if tally.key[3] in FINDINGS:
+            wrong[tally.key].append(tally)
     found = [
-        _finding(known[place[0]], place, parts, ranges)
-        for place, parts in wrong.items()
+        _finding(known[key[0]], key, parts, ranges)
+        for key, parts in wrong.items()
     ]
     return tuple(sorted(found, key=_order))
 
@@ -213,9 +220,9 @@ def stated_of(
     known = {name(pair): pair for pair in pairs}
     counts: Counter[tuple[str, str, int, StatedKind]] = Counter()
     for tally in tallies:
-        pair, kind = known[tally.place[0]], _STATED.get(tally.place[3])
+        pair, kind = known[tally.key[0]], _STATED.get(tally.key[3])
         if kind is not None:
-            flow, topic = _names(pair, tally.place)
+            flow, topic = _names(pair, tally.key)
             counts[flow, topic, pair.partition, kind] += tally.count
     return tuple(
         Stated(flow=flow, topic=topic, partition=p, kind=kind, count=count)
@@ -226,19 +233,19 @@ def stated_of(
 def unverifiable_of(
     tallies: Iterable[OutcomeCounts], pairs: Iterable[PartitionPair]
 ) -> tuple[Unverifiable, ...]:
-    """Return what differs, and nobody can say why."""
+    """Return what differs and cannot be judged."""
     known = {name(pair): pair for pair in pairs}
     found = []
     for tally in tallies:
-        reason = _REASONS.get(tally.place[3])
+        reason = _REASONS.get(tally.key[3])
         if reason is None:
             continue
-        flow, topic = _names(known[tally.place[0]], tally.place)
+        flow, topic = _names(known[tally.key[0]], tally.key)
         found.append(
             Unverifiable(
                 flow=flow,
                 topic=topic,
-                partition=tally.place[0][2],
+                partition=tally.key[0][2],
                 reason=reason,
                 records=tally.count,
             )
@@ -248,20 +255,20 @@ def unverifiable_of(
 
 def _finding(
     pair: PartitionPair,
-    place: Place,
+    key: OutcomeKey,
     parts: Sequence[OutcomeCounts],
-    ranges: Mapping[tuple[Place, Side], OffsetRanges],
+    ranges: Mapping[tuple[OutcomeKey, Side], OffsetRanges],
 ) -> AuditFinding:
-    flow, topic = _names(pair, place)
-    (kind,) = (kind for kind in FINDINGS if kind == place[3])
+    flow, topic = _names(pair, key)
+    (kind,) = (kind for kind in FINDINGS if kind == key[3])
     return AuditFinding(
         flow=flow,
         topic=topic,
         partition=pair.partition,
         kind=kind,
         count=sum(part.count for part in parts),
-        source_offsets=ranges.get((place, "source"), ()),
-        target_offsets=ranges.get((place, "target"), ()),
+        source_offsets=ranges.get((key, "source"), ()),
+        target_offsets=ranges.get((key, "target"), ()),
         start=min(_known(part.start for part in parts), default=None),
         end=max(_known(part.end for part in parts), default=None),
     )
@@ -271,8 +278,8 @@ def _known(times: Iterable[datetime | None]) -> list[datetime]:
     return [time for time in times if time is not None]
 
 
-def _names(pair: PartitionPair, place: Place) -> tuple[str, str]:
-    _, origin, topic, _ = place
+def _names(pair: PartitionPair, key: OutcomeKey) -> tuple[str, str]:
+    _, origin, topic, _ = key
     return origin or pair.flow, topic or pair.topic
 
 
@@ -334,9 +341,9 @@ def _found(keys: Mapping[_Spot, str], spots: Sequence[_Spot]) -> list[str]:
 def _is_of(finding: AuditFinding, pair: PartitionPair) -> bool:
     if pair.partition != finding.partition:
         return False
-    places = {(source.flow, source.topic) for source in pair.sources}
-    places.add((pair.flow, pair.topic))
-    return (finding.flow, finding.topic) in places
+    topics = {(source.flow, source.topic) for source in pair.sources}
+    topics.add((pair.flow, pair.topic))
+    return (finding.flow, finding.topic) in topics
 
 
 def _spots(

@@ -41,7 +41,7 @@ LEVELS = 5
 
 HOUR = timedelta(hours=1)
 
-_Place = tuple[str, str]
+_TopicKey = tuple[str, str]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,14 +74,14 @@ class HeatMap:
     columns: tuple[datetime, ...]
     """Begin of each column, in UTC."""
 
-    rows: tuple[tuple[_Place, tuple[HeatCell, ...]], ...]
+    rows: tuple[tuple[_TopicKey, tuple[HeatCell, ...]], ...]
     """Flows and topics, each with a cell for each column."""
 
     left_out: int
     """Topics without a line."""
 
     without_time: int
-    """Records that no hour can be told of, at the source."""
+    """Records without a timestamp, at the source."""
 
 
 def heat_map(
@@ -96,14 +96,14 @@ def heat_map(
     hours
         Records by topic and hour.
     """
-    timed: dict[_Place, dict[datetime, HourCount]] = {}
+    timed: dict[_TopicKey, dict[datetime, HourCount]] = {}
     untimed = 0
     for count in hours:
         if count.hour is None:
             untimed += count.source_count
         else:
-            place = (count.flow, count.topic)
-            timed.setdefault(place, {})[count.hour] = count
+            key = (count.flow, count.topic)
+            timed.setdefault(key, {})[count.hour] = count
     begins = {hour for counts in timed.values() for hour in counts}
     if not begins:
         return None
@@ -112,16 +112,15 @@ def heat_map(
     columns = [first + step * n for n in range((last - first) // step + 1)]
     chosen = _chosen(result, timed)
     cells = {
-        place: [_cell(timed[place], at, step) for at in columns]
-        for place in chosen
+        key: [_cell(timed[key], at, step) for at in columns] for key in chosen
     }
     most = max(max(c.source_count for c in row) for row in cells.values())
     return HeatMap(
         step=step,
         columns=tuple(columns),
         rows=tuple(
-            (place, tuple(_shaded(cell, most) for cell in row))
-            for place, row in cells.items()
+            (key, tuple(_shaded(cell, most) for cell in row))
+            for key, row in cells.items()
         ),
         left_out=len(timed) - len(chosen),
         without_time=untimed,
@@ -129,17 +128,18 @@ def heat_map(
 
 
 def _chosen(
-    result: AuditResult, timed: Mapping[_Place, Mapping[datetime, HourCount]]
-) -> list[_Place]:
+    result: AuditResult,
+    timed: Mapping[_TopicKey, Mapping[datetime, HourCount]],
+) -> list[_TopicKey]:
     """Return the topics that get a line: wrong ones, then the largest."""
     wrong = {(f.flow, f.topic) for f in result.findings}
     unsure = {(gap.flow, gap.topic) for gap in result.unverifiable}
 
-    def weight(place: _Place) -> tuple[bool, bool, bool, int]:
-        counts = timed[place].values()
+    def weight(key: _TopicKey) -> tuple[bool, bool, bool, int]:
+        counts = timed[key].values()
         return (
-            place in wrong,
-            place in unsure,
+            key in wrong,
+            key in unsure,
             any(count.differs for count in counts),
             sum(count.source_count for count in counts),
         )
@@ -167,7 +167,7 @@ def _shaded(cell: HeatCell, most: int) -> HeatCell:
 
 
 STATED: dict[StatedKind, str] = {
-    "in_flight": "on their way: at or above the mirror's proved position",
+    "in_flight": "in flight: at or above the mirror's proved position",
     "carried": "left to the next night: their copies may lie beyond the cut",
     "compacted": "removed by compaction on one side",
     "expired": "expired on one side before they could be compared",
@@ -178,7 +178,7 @@ STATED: dict[StatedKind, str] = {
 KINDS = {
     "dropped": "at the source and not at the target",
     "duplicated": "at the target more often than at the source",
-    "corrupted": "at the same place, with other bytes",
+    "corrupted": "between the same neighbours, with other bytes",
     "extra": "at the target and never at the source",
 }
 """What is wrong, in words."""

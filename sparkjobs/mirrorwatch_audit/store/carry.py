@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 from datetime import timedelta
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql import functions as sf
 
 from mirrorwatch.domain.audit.plan import (
@@ -111,7 +110,7 @@ def carried(
     return in_buckets(own, bucket, timestamps=timestamps)
 
 
-Place = tuple[str, str, int]
+PartitionKey = tuple[str, str, int]
 """Flow, source topic and partition."""
 
 BROKEN = (
@@ -141,7 +140,7 @@ def usable_carry(
 
     Notes
     -----
-    Where records expired before they were audited, or a topic was made anew,
+    Where records expired before they were audited, or a topic was recreated,
     a night begins behind the end of the one before. The copy of a record that
     was left may lie between, so that it is not found proves nothing.
     """
@@ -151,9 +150,9 @@ def usable_carry(
     }
     if not broken:
         return carry, ()
-    names = F.broadcast(named(carry.sparkSession, broken.values()))
+    names = sf.broadcast(named(carry.sparkSession, broken.values()))
     lost = carry.join(names, [*PAIR], "left_semi")
-    at_source = F.sum((F.col("side") == "source").cast("long"))
+    at_source = sf.sum((sf.col("side") == "source").cast("long"))
     sums = lost.groupBy(*PAIR).agg(at_source).collect()
     gaps = tuple(
         Unverifiable(
@@ -168,7 +167,9 @@ def usable_carry(
     return carry.join(names, [*PAIR], "left_anti"), gaps
 
 
-def _goes_on(pair: PartitionPair, known: Mapping[Place, AuditedEnd]) -> bool:
+def _goes_on(
+    pair: PartitionPair, known: Mapping[PartitionKey, AuditedEnd]
+) -> bool:
     """Tell whether a pair begins where it was audited up to."""
     ends = [
         (source, end)

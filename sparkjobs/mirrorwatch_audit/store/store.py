@@ -25,7 +25,7 @@ from typing import Any, TextIO, TypeVar
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+from pyspark.sql import functions as sf
 
 from mirrorwatch.domain.audit.plan import AuditedEnds, Plan, Side
 from mirrorwatch.domain.audit.result import FinishedAudit, Hours
@@ -79,7 +79,7 @@ class HadoopFolder:
     def write_text(self, name: str, text: str) -> None:
         """Write one line of text in place of what was there."""
         with translated(f"Cannot write {self._at(name)}"):
-            line = self._session.range(1).select(F.lit(text).alias("value"))
+            line = self._session.range(1).select(sf.lit(text).alias("value"))
             writer = line.coalesce(1).write.mode("overwrite")
             writer.text(self._at(name))
 
@@ -110,7 +110,7 @@ class HadoopFolder:
         """
         with translated(failing or f"Cannot write {self._at(name)}"):
             if VERSION not in table.columns:
-                table = table.withColumn(VERSION, F.lit(SCHEMA_VERSION))
+                table = table.withColumn(VERSION, sf.lit(SCHEMA_VERSION))
             table.write.mode("overwrite").parquet(self._at(name))
 
     def read_table(self, name: str) -> DataFrame | None:
@@ -140,7 +140,7 @@ class HadoopFolder:
         """Return the size of all files of a text or table."""
         with translated(f"Cannot read {self._at(name)}"):
             files = self._session.read.format("binaryFile")
-            sizes = files.load(self._at(name)).select(F.sum("length"))
+            sizes = files.load(self._at(name)).select(sf.sum("length"))
             return int(sizes.collect()[0][0] or 0)
 
     def folders(self, name: str) -> Mapping[str, datetime]:
@@ -312,8 +312,8 @@ class RunStore:
         before: datetime,
         last: FrozenRun | None,
     ) -> bool:
-        """Tell whether an unfinished run began long ago, and is nowhere gone
-        on with: a night is, until a later one has taken its records.
+        """Tell whether an unfinished run began long ago and nothing goes on
+        with it: a night does, until a later one has taken its records.
         """
         kept = self.plan(run)
         if kept is None:
@@ -334,7 +334,7 @@ class RunStore:
         if run is None:
             raise AuditError(
                 f"{self._folder.url} has a result of {last} and not its "
-                "plan, so nobody knows where to go on: put it back"
+                "plan, so it is not known where to go on: put it back"
             )
         return run
 

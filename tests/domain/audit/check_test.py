@@ -264,7 +264,7 @@ def told(*topics: TopicTally) -> dict[tuple[str, ...], object]:
     later = CALM.at + timedelta(minutes=1)
     return {
         (sample.metric.name, *sample.labels): sample.value
-        for sample in audit.figures(seen, later)
+        for sample in audit.samples(seen, later)
         if sample.metric is not audit.LAST_SUCCESS
     }
 

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mirrorwatch.domain.cluster_view import FlowView, TopicConfigs
-from mirrorwatch.domain.lag.model import (
-    FirstRecord,
-    LagStatus,
+from mirrorwatch.domain.cluster_view import (
+    FlowView,
     Position,
     PositionSource,
+    TopicConfigs,
 )
+from mirrorwatch.domain.lag.model import FirstRecord, LagStatus
 from mirrorwatch.domain.lag.tracker import (
     BUCKET,
     KEPT,

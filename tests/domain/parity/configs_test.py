@@ -14,7 +14,7 @@ from mirrorwatch.domain.parity.configs import (
     compare_configs,
     judge_configs,
 )
-from mirrorwatch.domain.parity.metrics import config_figures
+from mirrorwatch.domain.parity.metrics import configs_samples
 from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch.domain.topics import Selection
 from tests.support.builders import NOON
@@ -128,7 +128,7 @@ def test_a_drift_counts_once_the_mirror_had_the_time_to_mend_it() -> None:
         "every 10 min but has not synced this one. Check that it runs and "
         "may ALTER_CONFIGS"
     )
-    (sample,) = config_figures(seen(a_drift()), NOON)
+    (sample,) = configs_samples(seen(a_drift()), NOON)
     assert sample.value == 1
 
 

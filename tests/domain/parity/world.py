@@ -5,8 +5,12 @@ from datetime import datetime, timedelta
 
 from mirrorwatch.domain.cluster_view import ClusterView, FlowView, TopicFacts
 from mirrorwatch.domain.mirror_records import Connector
-from mirrorwatch.domain.parity.metrics import topic_figures
-from mirrorwatch.domain.parity.topics import TopicsObservation, judge_topics
+from mirrorwatch.domain.parity.metrics import topics_samples
+from mirrorwatch.domain.parity.topics import (
+    TopicsLimits,
+    TopicsObservation,
+    judge_topics,
+)
 from mirrorwatch.domain.report import Flow, Verdict
 from mirrorwatch.domain.topics import (
     DefaultNaming,
@@ -16,9 +20,9 @@ from mirrorwatch.domain.topics import (
     Selection,
 )
 from mirrorwatch.sources.mirror_state import MirrorState
-from mirrorwatch.sources.parity import Parity, ParitySettings
+from mirrorwatch.sources.parity import Parity
 from mirrorwatch.state import Database
-from mirrorwatch.state.documents import StandingStore
+from mirrorwatch.state.documents import FirstSeenStore
 from tests.support.builders import NOON
 
 FLOW = Flow(name="summit->ldf", source="summit", target="ldf")
@@ -64,7 +68,7 @@ class World:
         self.carriage = ReplicatedTopics(
             selection=Selection(), naming=naming, target_alias="ldf"
         )
-        self.settings = ParitySettings(chosen=chosen)
+        self.chosen = chosen
         self.positions = MirrorState()
         self.now = NOON
         self.refresh = refresh
@@ -87,8 +91,9 @@ class World:
             flow=FLOW,
             carriage=self.carriage,
             positions=self.positions,
-            store=StandingStore(self.database, FLOW.name, "topics"),
-            settings=self.settings,
+            store=FirstSeenStore(self.database, FLOW.name, "topics"),
+            limits=TopicsLimits(),
+            chosen=self.chosen,
             interval=timedelta(seconds=5),
         )
 
@@ -135,6 +140,6 @@ class World:
         assert seen is not None
         return [
             float(s.value)
-            for s in topic_figures(seen, self.now)
+            for s in topics_samples(seen, self.now)
             if isinstance(s.value, int | float)
         ]

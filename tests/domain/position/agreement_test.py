@@ -6,6 +6,7 @@ or differ as each documents.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -14,8 +15,7 @@ from hypothesis import strategies as st
 
 from mirrorwatch.audit.mirror import MirrorReader
 from mirrorwatch.config import Config
-from mirrorwatch.domain.cluster_view import FlowView
-from mirrorwatch.domain.lag.model import PositionSource, prove
+from mirrorwatch.domain.cluster_view import FlowView, PositionSource, prove
 from mirrorwatch.domain.lag.tracker import LagTracker
 from mirrorwatch.domain.mirror_records import MirrorFact
 from mirrorwatch.domain.position.model import PositionState
@@ -97,9 +97,9 @@ class Readers(World):
         syncs = tuple(self.unread)
         super().see()
         # The survey that the skips have just taken, of the same time.
-        view = self.view()
+        view = replace(self.view(), new_syncs=syncs)
         self.lag_seen = self.lag.take(view)
-        self.resets.take(view, PositionInputs(syncs=syncs))
+        self.resets.take(view, PositionInputs())
         self.compare(view)
 
     def compare(self, view: FlowView) -> None:

@@ -1,7 +1,7 @@
 """Two clusters and a mirror, as surveys would show them."""
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from mirrorwatch.domain.cluster_view import ClusterView, FlowView, TopicFacts
@@ -16,7 +16,7 @@ from mirrorwatch.domain.position.tracker import PositionInputs, PositionTracker
 from mirrorwatch.domain.report import Verdict
 from mirrorwatch.exceptions import StateError
 from mirrorwatch.state import Database
-from mirrorwatch.state.position import ResetStore
+from mirrorwatch.state.position import PositionStore
 from tests.support.builders import NOON
 
 __all__ = ["FLOW", "TICK", "Log", "World"]
@@ -57,7 +57,7 @@ class World:
         self.empty_until: dict[Place, int] = {}
         self.from_end = False
         self.committed: dict[Place, Committed] = {}
-        self.store = ResetStore(Database(None), FLOW)
+        self.store = PositionStore(Database(None), FLOW)
         self._estimates = estimates
         self._merged = frozenset(merged)
         self._unread: list[Sync] = []
@@ -128,13 +128,12 @@ class World:
         for _ in range(times):
             self.now += TICK
             news = PositionInputs(
-                syncs=tuple(self._unread),
                 homes=dict(self.homes),
                 empty_until=self.empty_until,
                 from_end=self.from_end,
             )
-            self._unread.clear()
-            self.seen = self.watch.take(self.view(), news)
+            view = replace(self.view(), new_syncs=tuple(self.take_unread()))
+            self.seen = self.watch.take(view, news)
             self._save()
 
     def settle(self) -> None:

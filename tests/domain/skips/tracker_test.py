@@ -7,13 +7,13 @@ import pytest
 
 from mirrorwatch.domain.cluster_view import ClusterView, FlowView, TopicFacts
 from mirrorwatch.domain.mirror_records import Sync
-from mirrorwatch.domain.skips.matching import RangeContent
+from mirrorwatch.domain.offset_ranges import OffsetRange
 from mirrorwatch.domain.skips.model import (
     DroppedTailDetector,
-    OffsetRange,
     SkipEvent,
     SkipKind,
 )
+from mirrorwatch.domain.skips.settle import RangeContent
 from mirrorwatch.domain.skips.tracker import SkipTracker
 from tests.domain.skips.world import (
     KEY,
@@ -260,8 +260,9 @@ class Growing:
             target=self._cluster("b", self.target),
             source=self._cluster("a", self.source),
             names={"t": "t"},
+            new_syncs=syncs,
         )
-        self.books.follow(view, syncs)
+        self.books.follow(view)
 
     def sync(self, partition: int, upstream: int, downstream: int) -> Sync:
         return Sync(

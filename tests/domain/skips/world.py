@@ -12,8 +12,8 @@ from typing import Self
 
 from mirrorwatch.domain.cluster_view import ClusterView, FlowView, TopicFacts
 from mirrorwatch.domain.mirror_records import Committed, Sync
-from mirrorwatch.domain.skips.matching import RangeContent
 from mirrorwatch.domain.skips.model import RangeRequest, SkipCounters
+from mirrorwatch.domain.skips.settle import RangeContent
 from mirrorwatch.domain.skips.tracker import SkipTracker
 from mirrorwatch.state import Database
 from mirrorwatch.state.skips import SkipsStore
@@ -268,9 +268,8 @@ class World(Mirror):
 
     def see(self) -> None:
         self.now += timedelta(seconds=1)
-        view = self.view()
-        fresh, self.unread = self.unread, []
-        self.books.follow(view, fresh)
+        self.books.follow(self.view())
+        self.unread = []
         for _ in range(50):
             inquiries = self.books.inquiries()
             if not inquiries:
@@ -309,6 +308,7 @@ class World(Mirror):
                 "a", self.ids[0], self.start, len(self.source), self.now
             ),
             names={TOPIC: TOPIC},
+            new_syncs=tuple(self.unread),
         )
 
     def read(self, inquiry: RangeRequest) -> RangeContent | None:

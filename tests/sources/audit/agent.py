@@ -6,7 +6,7 @@ from pathlib import Path
 
 import structlog
 
-from mirrorwatch.config.types import to_trigger
+from mirrorwatch.config.audit import to_trigger
 from mirrorwatch.domain.audit.check import AuditLimits, judge_audit
 from mirrorwatch.domain.audit.flow_result import AuditObservation
 from mirrorwatch.domain.report import Verdict

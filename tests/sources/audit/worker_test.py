@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorwatch.config.types import to_trigger
+from mirrorwatch.config.audit import to_trigger
 from mirrorwatch.domain.report import Health
 from mirrorwatch.exceptions import StateError
 from mirrorwatch.sources.audit.worker import Schedule
@@ -233,11 +233,11 @@ def test_a_result_that_could_not_be_written_down_is_not_forgotten(
     write_audit(tmp_path / "out", a_finished(a_result(a_finding(), at=NIGHT)))
     agent.at(NIGHT + MINUTE)
     with database.transaction() as sql:
-        sql.execute("ALTER TABLE document RENAME TO gone")
+        sql.execute("ALTER TABLE documents RENAME TO gone")
     with pytest.raises(StateError):
         agent.worker.step()
     with database.transaction() as sql:
-        sql.execute("ALTER TABLE gone RENAME TO document")
+        sql.execute("ALTER TABLE gone RENAME TO documents")
     agent.worker.step()
     assert agent.verdict().health is Health.CRITICAL
     later = Agent(tmp_path, database, act=None, now=NIGHT + HOUR)

@@ -123,13 +123,13 @@ WORDS = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AuditLimits:
-    """Limits of the check. The configuration gives their reasons."""
+    """Limits of the check `audit`, from the block of that name."""
 
     enabled: bool = True
     """Whether there is a nightly audit."""
 
     timeout: timedelta = timedelta(hours=6)
-    """How long it may run."""
+    """Longest run."""
 
 
 def judge_audit(

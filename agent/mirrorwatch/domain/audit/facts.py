@@ -196,7 +196,7 @@ class RecordAt:
     """The offset."""
 
     read_committed: bool
-    """Whether records of aborted transactions are passed over."""
+    """Whether records of aborted transactions are skipped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +220,7 @@ class AuditFound:
 
 
 Question = FirstSince | RecordAt
-"""What only a cluster can tell."""
+"""What only a cluster can answer."""
 
 PlanSteps = Generator[Question, AuditFound, T]
 """Works something out, and asks one question after the other: so that the
@@ -367,16 +367,16 @@ class IsolationHistory:
     -----
     The records that an audit compares may have been copied before the last
     configuration was written. So all count that their topic still holds, of
-    all connectors, also of those that are gone. One that cannot be told
+    all connectors, also of those that were deleted. One that cannot be read
     makes it unknown, as none at all does: then the records themselves must
-    tell what was aborted.
+    show what was aborted.
     """
 
     def __init__(self) -> None:
         self._levels: set[bool | None] = set()
 
     def take(self, connector: Connector) -> None:
-        """Learn of a configuration."""
+        """Add a configuration."""
         self._levels.add(connector.read_committed)
 
     @property
@@ -442,7 +442,7 @@ class SyncHistory:
         self._tracks: dict[TopicPartition, _SyncTrack] = {}
 
     def take(self, sync: Sync) -> None:
-        """Learn of a sync."""
+        """Add a sync."""
         partition = (sync.topic, sync.partition)
         if partition not in self._floors:
             return

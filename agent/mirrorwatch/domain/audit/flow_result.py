@@ -40,7 +40,7 @@ MOST_RANGES = 20
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TopicTally:
-    """What the audit says of one topic."""
+    """What the audit found in one topic."""
 
     topic: str
     """Source topic."""
@@ -61,7 +61,7 @@ class TopicTally:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FlowResult:
-    """What the last audit, in one run or in several, says of one flow."""
+    """What the last audit, in one run or in several, found in one flow."""
 
     runs: tuple[str, ...]
     """Names of the runs, the newest last."""
@@ -105,7 +105,7 @@ class FlowResult:
 
 
 def flow_result_of(result: AuditResult, flow: str) -> FlowResult | None:
-    """Return what a result says of a flow; `None` if nothing."""
+    """Return what a result holds of a flow; `None` if nothing."""
     counts = [t for t in result.topics if t.flow == flow]
     findings = [f for f in result.findings if f.flow == flow]
     gaps = [u for u in result.unverifiable if u.flow == flow]
@@ -163,7 +163,7 @@ def add_flow_result(
     known
         Those that were so far.
     new
-        One that was read now; it takes the place of one with its name.
+        One that was read now; it replaces one of its name.
     since
         When the last audit was due. Older runs are of audits before it.
 

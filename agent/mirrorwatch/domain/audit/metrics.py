@@ -1,7 +1,7 @@
-"""Figures of the nightly audit: in sum, and of each topic that is concerned.
+"""Metrics of the nightly audit: in sum, and of each topic with findings.
 
-A topic in which nothing was found has no figures: a thousand zeros at every
-tick would tell nobody anything.
+A topic without findings has none: a thousand zeros at every tick would only
+cost.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ __all__ = [
     "METRICS",
     "UNJUDGED",
     "UNVERIFIABLE",
-    "figures",
+    "samples",
 ]
 
 
@@ -69,7 +69,7 @@ LAST_SUCCESS = gauge(
 METRICS = (IN_ALL, *FOUND.values(), UNVERIFIABLE, LAST_SUCCESS)
 
 
-def figures(seen: AuditObservation, _now: datetime) -> Iterator[Sample]:
+def samples(seen: AuditObservation, _now: datetime) -> Iterator[Sample]:
     """Yield what the last audit found; nothing before the first."""
     night = seen.night
     if night is None:

@@ -1,6 +1,6 @@
-"""What a night compares of one pair."""
+"""What a nightly audit compares of one pair."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -35,7 +35,7 @@ def plan_missing_target(
     newest: datetime,
     latest: datetime,
 ) -> PlanSteps[PlanningOutcome]:
-    """Work out what is said of sources whose target does not exist.
+    """Work out what is compared of sources whose target does not exist.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def plan_missing_target(
     An empty source needs no target, and a young one may wait for the mirror's
     next look for topics. Where the mirror's position is past records, it read
     them, and they are missing: so they are compared with nothing. Where it is
-    not, nobody can say.
+    not, they cannot be verified.
     """
     begins, lasts, positions, gaps = [], [], [], []
     for source in pair.sources:
@@ -157,7 +157,16 @@ def plan_night(
         return PlanningOutcome(
             unverifiable=(
                 *start.lost,
-                *_uncut(pair, start.aligned, settled),
+                *(
+                    to_gap(source, UNCUT, found.copied - first)
+                    for source, found, first in zip(
+                        pair.sources,
+                        settled,
+                        start.aligned.sources,
+                        strict=True,
+                    )
+                    if found.copied > first
+                ),
             )
         )
     more = cut.kind != "idle" and cut.at == limit < night.newest
@@ -181,7 +190,7 @@ def plan_night(
 def _waiting(
     pair: PairedLogs, night: NightlyInputs, settled: Sequence[Settled]
 ) -> PlanSteps[tuple[list[Unverifiable], list[Stated]]]:
-    """Tell of settled records that the mirror has not copied."""
+    """Return settled records that the mirror has not copied."""
     stuck: list[Unverifiable] = []
     stated: list[Stated] = []
     for source, found in zip(pair.sources, settled, strict=True):
@@ -193,12 +202,21 @@ def _waiting(
         if unmoved and not (yield from _may_be_left_out(source, found)):
             stuck.append(to_gap(source, STUCK, count))
         else:
-            stated.append(_in_flight(source, count))
+            topic, partition = source.log.topic_partition
+            stated.append(
+                Stated(
+                    flow=source.flow,
+                    topic=topic,
+                    partition=partition,
+                    kind="in_flight",
+                    count=count,
+                )
+            )
     return stuck, stated
 
 
 def _may_be_left_out(source: SourceLog, found: Settled) -> PlanSteps[bool]:
-    """Tell whether a mirror that reads committed would wait here for ever,
+    """Return whether a mirror that reads committed would wait here for ever,
     where it is not known how it reads.
     """
     if source.decided is None or source.decided < found.end:
@@ -208,24 +226,3 @@ def _may_be_left_out(source: SourceLog, found: Settled) -> PlanSteps[bool]:
     return not head.failed and (
         head.offset is None or head.offset >= found.end
     )
-
-
-def _in_flight(source: SourceLog, count: int) -> Stated:
-    topic, partition = source.log.topic_partition
-    return Stated(
-        flow=source.flow,
-        topic=topic,
-        partition=partition,
-        kind="in_flight",
-        count=count,
-    )
-
-
-def _uncut(
-    pair: PairedLogs, start: AlignedOffsets, settled: Sequence[Settled]
-) -> Iterator[Unverifiable]:
-    for source, found, first in zip(
-        pair.sources, settled, start.sources, strict=True
-    ):
-        if found.copied > first:
-            yield to_gap(source, UNCUT, found.copied - first)

@@ -88,7 +88,7 @@ class SourceRange:
     position: int | None
     """Proved next offset to copy: the higher of the committed position and
     the last sync's upstream offset + 1. A record that is missing at the
-    target was dropped below it, and may be on its way at or above it."""
+    target was dropped below it, and may be in flight at or above it."""
 
     topic_id: str = ""
     """Id of the topic: another one is another topic of the same name."""
@@ -103,7 +103,7 @@ class SourceRange:
 
     decided: int | None = None
     """Where that is not known, the offset before which no transaction was
-    open: behind it nobody can say what will have been aborted."""
+    open: behind it, what will have been aborted cannot be known."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -222,7 +222,7 @@ class Plan:
     """What cannot be."""
 
     stated: tuple[Stated, ...] = ()
-    """What is left to the next night, such as records on their way."""
+    """What is left to the next night, such as records in flight."""
 
     more: bool = False
     """Whether settled records are left: a night that was missed is made up

@@ -1,6 +1,6 @@
-"""Where the ranges of a pair begin on a night."""
+"""Where the ranges of a pair begin and end."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal
@@ -83,7 +83,7 @@ def align(
     floor
         Offsets not to go below.
     use_syncs
-        Whether syncs speak of these topics.
+        Whether syncs are of these topics as they are now.
 
     Returns
     -------
@@ -273,7 +273,7 @@ SHORTENED = (
     "the log at the {side} was truncated: records audited before are gone"
 )
 
-RENEWED = (
+RECREATED = (
     "the topic at the {side} was deleted and recreated since the last audit"
 )
 
@@ -325,12 +325,7 @@ def start_of(
     """
     known = [ends.get(source.key) for source in pair.sources]
     if not any(known):
-        aligned = yield from _begin(pair, target, slack)
-        return RangeStarts(
-            aligned=aligned,
-            since=(yield from _oldest(pair)),
-            lost=tuple(_skipped(pair, target, aligned)),
-        )
+        return (yield from _first_start(pair, target, slack))
     before = AlignedOffsets(
         sources=tuple(
             source.log.retained.start if end is None else end.source_end
@@ -345,16 +340,16 @@ def start_of(
     ]
     if not any(reasons):
         return RangeStarts(aligned=before, since=since)
-    renewed = any(
+    recreated = any(
         end is not None and _is_another(source, end, target)
         for source, end in zip(pair.sources, known, strict=True)
     )
-    # Offsets and syncs of another topic say nothing about this one.
-    floor = None if renewed else before
+    # Offsets and syncs of another topic prove nothing about this one.
+    floor = None if recreated else before
     aligned = yield from align(
-        pair, target, slack, floor=floor, use_syncs=not renewed
+        pair, target, slack, floor=floor, use_syncs=not recreated
     )
-    sure = aligned if not renewed else None
+    sure = aligned if not recreated else None
     lost = tuple(
         to_gap(
             source,
@@ -369,42 +364,37 @@ def start_of(
     return RangeStarts(aligned=aligned, since=since, lost=lost)
 
 
-def _begin(
+def _first_start(
     pair: PairedLogs, target: Log, slack: timedelta
-) -> PlanSteps[AlignedOffsets | None]:
+) -> PlanSteps[RangeStarts]:
     """Return where a pair begins that was never audited."""
-    if _is_whole(pair, target) and pair.starts_at_end is False:
-        return AlignedOffsets(sources=tuple(0 for _ in pair.sources), target=0)
-    return (yield from align(pair, target, slack))
-
-
-def _is_whole(pair: PairedLogs, target: Log) -> bool:
-    return target.retained.start == 0 and all(
+    whole = target.retained.start == 0 and all(
         source.log.retained.start == 0 for source in pair.sources
     )
-
-
-def _skipped(
-    pair: PairedLogs, target: Log, aligned: AlignedOffsets | None
-) -> Iterator[Unverifiable]:
-    """Tell of records that may have been dropped, or never asked for."""
-    if aligned is None or pair.starts_at_end is not None:
-        return
-    if not _is_whole(pair, target):
-        return
-    for source, first in zip(pair.sources, aligned.sources, strict=True):
-        if first:
-            yield to_gap(source, SKIPPED, first)
-
-
-def _oldest(pair: PairedLogs) -> PlanSteps[datetime | None]:
-    """Return the oldest of the timestamps that the sources begin with."""
+    aligned: AlignedOffsets | None
+    if whole and pair.starts_at_end is False:
+        zeros = tuple(0 for _ in pair.sources)
+        aligned = AlignedOffsets(sources=zeros, target=0)
+    else:
+        aligned = yield from align(pair, target, slack)
     times = []
     for source in pair.sources:
         first = yield from first_record(source.log)
         if first.written_at is not None:
             times.append(first.written_at)
-    return min(times, default=None)
+    lost: tuple[Unverifiable, ...] = ()
+    if aligned is not None and whole and pair.starts_at_end is None:
+        # What is before may have been dropped, or never asked for.
+        lost = tuple(
+            to_gap(source, SKIPPED, offset)
+            for source, offset in zip(
+                pair.sources, aligned.sources, strict=True
+            )
+            if offset
+        )
+    return RangeStarts(
+        aligned=aligned, since=min(times, default=None), lost=lost
+    )
 
 
 def _is_another(source: SourceLog, end: AuditedEnd, target: Log) -> bool:
@@ -417,9 +407,9 @@ def _is_another(source: SourceLog, end: AuditedEnd, target: Log) -> bool:
 def _find_loss(source: SourceLog, end: AuditedEnd, target: Log) -> str | None:
     """Return why a pair cannot go on where it was audited up to."""
     if end.source_id != source.log.topic_id:
-        return RENEWED.format(side="source")
+        return RECREATED.format(side="source")
     if end.target_id not in {target.topic_id, ""}:
-        return RENEWED.format(side="target")
+        return RECREATED.format(side="target")
     for log, audited in (
         (source.log, end.source_end),
         (target, end.target_end),

@@ -139,18 +139,18 @@ WORDS = {
     "corrupted": "altered",
     "extra": "at the target but not at the source",
 }
-"""What is told of records, the worst first."""
+"""What a summary calls records, the worst first."""
 
 
 def answer(result: AuditResult) -> str:
     """Return what a person wants to know first."""
-    said = []
+    parts = []
     if result.findings:
-        said.append(_findings(result))
+        parts.append(_findings(result))
     if result.unverifiable:
-        said.append(_gaps(result))
-    if said:
-        return "; ".join(said)
+        parts.append(_gaps(result))
+    if parts:
+        return "; ".join(parts)
     records = sum(topic.source_count for topic in result.topics)
     if not records:
         return "Clean: no records were produced"

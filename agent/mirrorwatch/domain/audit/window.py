@@ -74,7 +74,11 @@ def plan_window(pair: PairedLogs, adhoc: AdHoc) -> PlanSteps[PlanningOutcome]:
         if expired is None and (yield from _has_expired(log, adhoc)):
             expired = log
     if expired is not None and (
-        any(map(len, spans)) or not _keeps(logs, adhoc)
+        any(map(len, spans))
+        or not all(
+            log.retention.kept_since(adhoc.window.start, adhoc.now)
+            for log in logs
+        )
     ):
         reason = EXPIRED.format(
             side=expired.side, start=expired.retained.start
@@ -142,12 +146,6 @@ def _has_expired(log: Log, adhoc: AdHoc) -> PlanSteps[bool]:
         return False
     first = yield from first_record(log)
     return first.written_at is None or first.written_at > adhoc.window.start
-
-
-def _keeps(logs: list[Log], adhoc: AdHoc) -> bool:
-    """Tell whether nothing of the window can have expired by age or size."""
-    since = adhoc.window.start
-    return all(log.retention.kept_since(since, adhoc.now) for log in logs)
 
 
 def _by_syncs(

@@ -1,7 +1,7 @@
 """The check ``bottleneck``: what holds the mirror up, as it says itself."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 
 from ..report import CheckFinding, Evidence, Health, Verdict, conclude, seconds
@@ -160,40 +160,79 @@ _BLANK = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BottleneckLimits:
-    """Limits of the check. The configuration gives their reasons."""
+    """Limits of the check `bottleneck`, on the mirror's JMX metrics."""
 
     enabled: bool = True
-    """Whether the mirror's own figures are configured."""
+    """Whether the mirror's JMX is configured."""
 
-    lost_window: timedelta = timedelta(hours=1)
-    """How long records given up keep it critical."""
+    lost_window: timedelta = field(
+        default=timedelta(hours=1),
+        metadata={"title": "Critical after errors for", "gt": timedelta()},
+    )
+    """How long records that a task dropped keep the verdict critical: as
+    long as a lost probe. The counters keep them for good."""
 
-    throttle: timedelta = timedelta(milliseconds=100)
-    """Longest that a quota may hold a request."""
+    throttle: timedelta = field(
+        default=timedelta(milliseconds=100),
+        metadata={"title": "Throttled above", "ge": timedelta()},
+    )
+    """Longest that a quota may delay a request of the mirror: a tenth of the
+    second that the long-haul mirror takes."""
 
-    retries_per_second: float = 0.1
-    """Records sent again that are a warning."""
+    retries_per_second: float = field(
+        default=0.1, metadata={"title": "Retries above", "ge": 0}
+    )
+    """Records that the mirror retries per second: six in the minute of the
+    window, more than a leader election costs."""
 
-    commit_failures: float = 0.1
-    """Part of the commits that may fail."""
+    commit_failures: float = field(
+        default=0.1,
+        metadata={"title": "Failing commits above", "ge": 0, "le": 1},
+    )
+    """Share of the offset commits that may fail: one that the next makes up
+    for does no harm."""
 
-    commit_time: timedelta = timedelta(seconds=4)
-    """How long a commit may take."""
+    commit_time: timedelta = field(
+        default=timedelta(seconds=4),
+        metadata={"title": "Slow commits above", "gt": timedelta()},
+    )
+    """A second before `offset.flush.timeout.ms`, at which they fail."""
 
-    queue_time: timedelta = timedelta(seconds=1)
-    """How long batches may wait to be sent, on average."""
+    queue_time: timedelta = field(
+        default=timedelta(seconds=1),
+        metadata={"title": "Record queue time above", "gt": timedelta()},
+    )
+    """How long batches may wait in the mirror's producer, on average: the
+    whole second that the long-haul mirror takes."""
 
-    fetch_latency: timedelta = timedelta(seconds=2)
-    """How long fetches may take, on average, while records wait."""
+    fetch_latency: timedelta = field(
+        default=timedelta(seconds=2),
+        metadata={"title": "Slow fetches above", "gt": timedelta()},
+    )
+    """How long fetches may take, on average, while there is lag: four times
+    the half second that an idle one waits (`fetch.max.wait.ms`)."""
 
-    waiting_records: int = 10_000
-    """Records that may wait on a partition."""
+    waiting_records: int = field(
+        default=10_000, metadata={"title": "Consumer lag above", "ge": 0}
+    )
+    """On one partition, by the mirror's own lag metric: twenty polls of
+    `max.poll.records`. Below it, slow fetches do no harm."""
 
-    batch_size: int = 16_384
-    """The mirror's ``batch.size``."""
+    batch_size: int = field(
+        default=16_384,
+        metadata={
+            "title": "The mirror's batch.size",
+            "gt": 0,
+            "unit": "bytes",
+        },
+    )
+    """Kafka's default. Set it if the mirror's producer has another."""
 
-    batch_full: float = 0.9
-    """Part of it from which batches are full, on average."""
+    batch_full: float = field(
+        default=0.9, metadata={"title": "Full from", "gt": 0, "le": 1}
+    )
+    """Share of `batch_size` from which batches are full, on average: the
+    next record would rarely have fit."""
 
 
 def judge_bottleneck(

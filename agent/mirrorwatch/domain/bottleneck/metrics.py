@@ -15,7 +15,7 @@ from .model import (
     TaskMetrics,
 )
 
-__all__ = ["ERRORS", "METRICS", "WORKERS", "figures"]
+__all__ = ["ERRORS", "METRICS", "WORKERS", "samples"]
 
 
 _FLOW = ("flow",)
@@ -86,7 +86,7 @@ METRICS = (
 )
 
 
-def figures(seen: MirrorObservation, _now: datetime) -> Iterator[Sample]:
+def samples(seen: MirrorObservation, _now: datetime) -> Iterator[Sample]:
     """Yield what the mirror of one flow says; what it does not is absent."""
     said, flow = seen.metrics, (seen.flow,)
     yield from _of(said.consumer, flow)

@@ -1,7 +1,7 @@
 """The check ``canary``: whether probes arrive."""
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from ..observations import CanaryObservation, CanaryPartition
@@ -18,7 +18,7 @@ long hangs."""
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CanaryLimits:
-    """Limits of the check. The configuration gives their reasons."""
+    """Limits of the check `canary`."""
 
     enabled: bool = True
     """Whether probes are sent at all."""
@@ -26,11 +26,20 @@ class CanaryLimits:
     deadline: timedelta = timedelta(seconds=30)
     """Age from which an outstanding probe is overdue."""
 
-    lost_window: timedelta = timedelta(hours=1)
-    """How long a lost probe keeps the verdict critical."""
+    lost_window: timedelta = field(
+        default=timedelta(hours=1),
+        metadata={"title": "Critical after a loss for", "gt": timedelta()},
+    )
+    """How long a probe that was proved lost keeps the verdict critical: long
+    enough that a person sees it, short enough that a repaired mirror is
+    healthy again within a shift. The counter keeps it for good."""
 
-    warning_window: timedelta = timedelta(minutes=10)
-    """How long late, doubled or failed probes keep it at warning."""
+    warning_window: timedelta = field(
+        default=timedelta(minutes=10),
+        metadata={"title": "Warning for", "gt": timedelta()},
+    )
+    """How long late, duplicated or unsendable probes keep it at warning: they
+    lose nothing, so one topic refresh of the mirror is enough."""
 
 
 def judge_canary(

@@ -15,7 +15,7 @@ __all__ = [
     "OUTSTANDING",
     "PRODUCE",
     "REPLICATION",
-    "figures",
+    "samples",
 ]
 
 
@@ -111,8 +111,8 @@ METRICS = (
 )
 
 
-def figures(seen: CanaryObservation, now: datetime) -> Iterator[Sample]:
-    """Yield the figures of one flow's canary."""
+def samples(seen: CanaryObservation, now: datetime) -> Iterator[Sample]:
+    """Yield the samples of one flow's canary."""
     for partition in seen.partitions:
         labels = (seen.flow, str(partition.partition))
         yield from _of_partition(partition, labels, now)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from ..cluster_view import TopicPartition
@@ -150,13 +150,21 @@ this, it hangs."""
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LagLimits:
-    """Limits of the check. The configuration gives their reasons."""
+    """Limits of the check `lag`."""
 
-    stuck_flushes: float = 2
-    """Flush intervals that a position may stand while records wait."""
+    stuck_flushes: float = field(
+        default=2, metadata={"title": "Flush intervals until stuck", "ge": 1}
+    )
+    """How many of the mirror's flush intervals a position may stay the same
+    while it has lag: it commits once in each, so it may miss one by a little,
+    but not two."""
 
-    begin_refreshes: float = 2
-    """Refresh intervals that a new topic may wait for its first copy."""
+    begin_refreshes: float = field(
+        default=2,
+        metadata={"title": "Topic refreshes until the first copy", "ge": 1},
+    )
+    """How many of the mirror's topic refreshes a new topic may wait for its
+    first copy: it may be created just after one, and be found by the next."""
 
 
 def judge_lag(

@@ -6,7 +6,7 @@ from datetime import datetime
 from ..metrics import Sample, gauge
 from .model import LagObservation
 
-__all__ = ["LAG_RECORDS", "LAG_SECONDS", "METRICS", "TIME_TO_LOSS", "figures"]
+__all__ = ["LAG_RECORDS", "LAG_SECONDS", "METRICS", "TIME_TO_LOSS", "samples"]
 
 
 _LABELS = ("flow", "topic")
@@ -37,7 +37,7 @@ TIME_TO_LOSS = gauge(
 METRICS = (LAG_RECORDS, LAG_SECONDS, TIME_TO_LOSS)
 
 
-def figures(seen: LagObservation, now: datetime) -> Iterator[Sample]:
+def samples(seen: LagObservation, now: datetime) -> Iterator[Sample]:
     """Yield the lag of each topic."""
     del now  # lag was worked out when both sides were asked
     for topic in seen.topics:

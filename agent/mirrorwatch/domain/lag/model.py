@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from ..cluster_view import TopicPartition
-from ..mirror_records import Committed, Sync
 
 __all__ = [
     "EstimateBounds",
@@ -15,13 +14,10 @@ __all__ = [
     "Headroom",
     "LagObservation",
     "LagStatus",
-    "Position",
-    "PositionSource",
     "ReadAt",
     "StalledPartition",
     "TopicLag",
     "first_loss",
-    "prove",
 ]
 
 
@@ -231,44 +227,6 @@ class FirstRecord:
 
     written_at: datetime | None = None
     """Its timestamp."""
-
-
-class PositionSource(StrEnum):
-    """What says where a mirror is."""
-
-    COMMITTED = "committed"
-    """The committed position: up to one flush interval old."""
-
-    SYNC = "sync"
-    """The last offset sync: up to a hundred records old."""
-
-    ESTIMATE = "estimate"
-    """The target's end, counted back by the last sync: good to the second,
-    but no proof, as others may write there."""
-
-    START = "start"
-    """The log's start: nothing was ever copied."""
-
-
-@dataclass(frozen=True, slots=True)
-class Position:
-    """Where a mirror is in one partition."""
-
-    offset: int
-    """Next source offset to copy."""
-
-    origin: PositionSource
-    """What says so."""
-
-
-def prove(committed: Committed | None, sync: Sync | None) -> Position | None:
-    """Return the highest position that is proved, `None` if there is none."""
-    found = None
-    if committed is not None and committed.position is not None:
-        found = Position(committed.position, PositionSource.COMMITTED)
-    if sync is not None and (found is None or sync.upstream >= found.offset):
-        found = Position(sync.upstream + 1, PositionSource.SYNC)
-    return found
 
 
 @dataclass(slots=True)

@@ -1,7 +1,7 @@
 """The check ``retention``: how long until records are lost for good."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from ..report import CheckFinding, Evidence, Health, Verdict, conclude, seconds
@@ -13,19 +13,36 @@ __all__ = ["RetentionLimits", "judge_retention"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RetentionLimits:
-    """Limits of the check. The configuration gives their reasons."""
+    """Limits of the check `retention`, for topics that have lag.
 
-    critical: timedelta = timedelta(hours=6)
-    """Time to loss from which it is critical."""
+    Time and share must both be below the limit: the time alone would alarm on
+    every topic that is kept for an hour only, the share alone on a long
+    retention with days left.
+    """
 
-    critical_share: float = 0.5
-    """Share of the retention above which it is not."""
+    critical: timedelta = field(
+        default=timedelta(hours=6),
+        metadata={"title": "Critical below", "gt": timedelta()},
+    )
+    """A shift is left to repair the mirror, or to raise the retention."""
 
-    warning: timedelta = timedelta(hours=24)
-    """Time to loss from which it is a warning."""
+    critical_share: float = field(
+        default=0.5,
+        metadata={"title": "Critical below this share", "gt": 0, "le": 1},
+    )
+    """Half of what the source keeps is used up."""
 
-    warning_share: float = 0.75
-    """Share of the retention above which it is not."""
+    warning: timedelta = field(
+        default=timedelta(hours=24),
+        metadata={"title": "Warning below", "gt": timedelta()},
+    )
+    """A day is left."""
+
+    warning_share: float = field(
+        default=0.75,
+        metadata={"title": "Warning below this share", "gt": 0, "le": 1},
+    )
+    """A quarter of what the source keeps is used up."""
 
 
 def judge_retention(

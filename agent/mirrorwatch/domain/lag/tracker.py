@@ -10,6 +10,9 @@ from ..cluster_view import (
     FOR_EVER,
     ClusterView,
     FlowView,
+    PartitionView,
+    Position,
+    PositionSource,
     TopicConfigs,
     TopicPartition,
 )
@@ -20,12 +23,9 @@ from .model import (
     Headroom,
     LagObservation,
     LagStatus,
-    Position,
-    PositionSource,
     ReadAt,
     StalledPartition,
     TopicLag,
-    prove,
 )
 
 __all__ = [
@@ -613,7 +613,7 @@ class LagTracker:
         topics: tuple[TopicLag, ...] = ()
         if view.source is not None and view.caught_up:
             self._unknown, self._at = 0, view.at
-            self._move(view, view.source, flush * PROOF_FLUSHES)
+            self._move(view, flush * PROOF_FLUSHES)
             topics = self._summaries.take(
                 view, view.source, self._tracks, self._configs()
             )
@@ -667,67 +667,48 @@ class LagTracker:
             if track.nothing_until
         }
 
-    def _move(
-        self, view: FlowView, source: ClusterView, patience: timedelta
-    ) -> None:
-        there = None if view.target is None else view.target.topics
+    def _move(self, view: FlowView, patience: timedelta) -> None:
         tracks = self._tracks
-        gone = tracks.keys() - set(view.partitions())
-        for place in gone:
-            del tracks[place]
-        for topic, remote in view.names.items():
-            facts = source.topics[topic]
-            known = None if there is None else there.get(remote)
-            for partition in range(facts.partitions):
-                place = (topic, partition)
-                end = source.ends.get(place)
-                if end is None:
-                    self._unknown += 1
-                    continue
-                track = tracks.get(place)
+        for key in tracks.keys() - view.partitions.keys():
+            del tracks[key]
+        for key, seen in view.partitions.items():
+            if seen is None:
+                self._unknown += 1
+                continue
+            track = tracks.get(key)
+            target_id = seen.target_id
+            if track is not None and view.target is None:
                 # A target that does not answer is not another target.
-                target_id = None if known is None else known.id
-                if track is not None and there is None:
-                    target_id = track.epoch[1]
-                if track is None or track.epoch != (facts.id, target_id):
-                    track = tracks[place] = PartitionLag(
-                        epoch=(facts.id, target_id), moved_at=view.at
-                    )
-                position = self._locate(
-                    view, place, (remote, partition), track, patience
+                target_id = track.epoch[1]
+            if track is None or track.epoch != (seen.source_id, target_id):
+                track = tracks[key] = PartitionLag(
+                    epoch=(seen.source_id, target_id), moved_at=view.at
                 )
-                if position is None or position.offset > end:
-                    self._unknown += 1
-                    tracks.pop(place)
-                else:
-                    track.move(position, end, view.at)
+            position = self._locate(seen, track.claim, view.at, patience)
+            if position is None or position.offset > seen.source_end:
+                self._unknown += 1
+                del tracks[key]
+            else:
+                track.move(position, seen.source_end, view.at)
 
     def _locate(
         self,
-        view: FlowView,
-        place: TopicPartition,
-        remote: TopicPartition,
-        track: PartitionLag,
+        seen: PartitionView,
+        claim: EstimateBounds,
+        now: datetime,
         patience: timedelta,
     ) -> Position | None:
-        assert view.source is not None  # noqa: S101 - the caller looked
-        sync = view.syncs.get(place)
-        proved = prove(view.committed.get(place), sync)
-        end = view.source.ends[place]
+        """Return where the mirror is; `None` if nothing says so."""
+        proved = seen.proved
         if proved is None:
-            start = view.source.starts.get(place)
-            return (
-                None
-                if start is None
-                else Position(start, PositionSource.START)
-            )
-        reached = None
-        if view.target is not None:
-            reached = view.target.ends.get(remote)
-        if not self._estimates or sync is None or reached is None:
-            return proved
-        estimate = min(reached + sync.upstream - sync.downstream, end)
+            start = seen.source_start
+            if start is None:
+                return None
+            return Position(start, PositionSource.START)
+        estimate = seen.estimate if self._estimates else None
         # An end below the sync, of another time, claims less than is proved.
-        if track.claim.believe(estimate, proved.offset, view.at, patience):
+        if estimate is not None and claim.believe(
+            estimate, proved.offset, now, patience
+        ):
             return Position(estimate, PositionSource.ESTIMATE)
         return proved

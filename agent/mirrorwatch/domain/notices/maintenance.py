@@ -10,8 +10,8 @@ from ..canary.metrics import COUNTERS
 from ..lag.metrics import LAG_RECORDS, LAG_SECONDS
 from ..observations import Histogram
 from ..position.metrics import RESETS
-from ..report import Health, MaintenanceWindow, Verdict, seconds, worst
-from ..samples import ReportFacts, samples
+from ..report import Health, MaintenanceWindow, Report, Verdict, seconds, worst
+from ..samples import samples
 from ..skips.metrics import RECOVERED, REPEATED, SKIPPED
 from ..tasks.metrics import TASKS
 from ..tasks.model import TasksObservation
@@ -89,7 +89,7 @@ class FlowSnapshot:
 
 
 def take_snapshot(
-    report: ReportFacts, flow: str, latency: LatencySummary
+    report: Report, flow: str, latency: LatencySummary
 ) -> FlowSnapshot:
     """Return how a flow is, in the same figures that every sink gets."""
     tasks: Counter[str] = Counter()

@@ -11,8 +11,8 @@ __all__ = [
     "CONFIG_DRIFTS",
     "MISSING_TOPICS",
     "PARTITION_MISMATCHES",
-    "config_figures",
-    "topic_figures",
+    "configs_samples",
+    "topics_samples",
 ]
 
 
@@ -47,14 +47,14 @@ TOPICS_METRICS = (MISSING_TOPICS, PARTITION_MISMATCHES)
 CONFIGS_METRICS = (CONFIG_DRIFTS,)
 
 
-def topic_figures(seen: TopicsObservation, _: datetime) -> Iterator[Sample]:
-    """Yield the figures of one flow's topics; none while they are unknown."""
+def topics_samples(seen: TopicsObservation, _: datetime) -> Iterator[Sample]:
+    """Yield the samples of one flow's topics; none while they are unknown."""
     if seen.known:
         yield Sample(MISSING_TOPICS, (seen.flow,), seen.absent)
         yield Sample(PARTITION_MISMATCHES, (seen.flow,), len(seen.divided))
 
 
-def config_figures(seen: ConfigsObservation, _: datetime) -> Iterator[Sample]:
-    """Yield the figures of one flow's configurations."""
+def configs_samples(seen: ConfigsObservation, _: datetime) -> Iterator[Sample]:
+    """Yield the samples of one flow's configurations."""
     if seen.fresh:
         yield Sample(CONFIG_DRIFTS, (seen.flow,), len(seen.due))

@@ -15,10 +15,34 @@ __all__ = [
     "MissingTopic",
     "Names",
     "PartitionMismatch",
+    "TopicsLimits",
     "TopicsObservation",
     "compare_sides",
     "judge_topics",
 ]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TopicsLimits:
+    """Limits of the check `topics`."""
+
+    refreshes: float = field(
+        default=2, metadata={"title": "Topic refreshes", "ge": 1}
+    )
+    """Topic refreshes of the mirror within which a new topic, or a new
+    partition, must be at the target: it may have just missed the first. The
+    interval is read from the mirror's own configuration."""
+
+    least: timedelta = field(
+        default=timedelta(minutes=1),
+        metadata={"title": "Minimum", "gt": timedelta()},
+    )
+    """Time that the mirror has in any case: to create topics, and to assign
+    them to its tasks, takes it seconds whatever its interval."""
+
+    def patience(self, refresh: timedelta) -> timedelta:
+        """Return how long the mirror may take, by its refresh interval."""
+        return max(self.refreshes * refresh, self.least)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

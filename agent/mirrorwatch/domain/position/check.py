@@ -1,7 +1,7 @@
 """The check ``position``: whether the mirror lost its place."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
 
@@ -250,13 +250,22 @@ reads that many looks for one cause."""
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PositionLimits:
-    """Limits of the check. The configuration gives their reasons."""
+    """Limits of the check `position`."""
 
-    lost_window: timedelta = timedelta(hours=1)
-    """How long a reset that lost records keeps the verdict critical."""
+    lost_window: timedelta = field(
+        default=timedelta(hours=1),
+        metadata={"title": "Critical after a loss for", "gt": timedelta()},
+    )
+    """How long a reset that skipped records keeps the verdict critical after
+    the mirror continued: as long as a lost probe does. The counter keeps it
+    for good."""
 
-    rewind_window: timedelta = timedelta(minutes=10)
-    """How long one that only repeats them keeps it at warning."""
+    rewind_window: timedelta = field(
+        default=timedelta(minutes=10),
+        metadata={"title": "Warning after a rewind for", "gt": timedelta()},
+    )
+    """How long a reset that only duplicates records keeps it at warning:
+    every crash of the mirror does that, and nothing is lost."""
 
 
 def judge_position(

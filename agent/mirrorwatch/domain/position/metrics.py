@@ -6,7 +6,7 @@ from datetime import datetime
 from ..metrics import Sample, counter
 from .model import PositionObservation
 
-__all__ = ["METRICS", "RESETS", "figures"]
+__all__ = ["METRICS", "RESETS", "samples"]
 
 
 RESETS = counter(
@@ -21,7 +21,7 @@ RESETS = counter(
 METRICS = (RESETS,)
 
 
-def figures(seen: PositionObservation, now: datetime) -> Iterator[Sample]:
+def samples(seen: PositionObservation, now: datetime) -> Iterator[Sample]:
     """Yield the resets of each topic."""
     del now  # a counter has no age
     for topic, resets in sorted(seen.counts.items()):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from ..cluster_view import ClusterView, TopicPartition
+from ..cluster_view import FlowView, TopicPartition
 from ..mirror_records import Committed, Sync
 from .model import PartitionPosition, PositionState, Reset, ResetKind
 
@@ -47,13 +47,12 @@ class UnexplainedGaps:
         """Take the source offsets between two copies."""
         self._gaps.append(_Gap(place, first, end, at))
 
-    def look(
-        self, books: PositionState, source: ClusterView, at: datetime
-    ) -> None:
+    def look(self, books: PositionState, view: FlowView) -> None:
         """Find those at which the log began when they were passed."""
-        kept = []
+        at, kept = view.at, []
+        starts = view.source.starts if view.source else {}
         for gap in self._gaps:
-            start = source.starts.get(gap.place, 0)
+            start = starts.get(gap.place, 0)
             if gap.first < start <= gap.end:
                 found = books.begin(
                     ResetKind.EXPIRED,
@@ -75,125 +74,6 @@ take turns for minutes."""
 
 
 @dataclass(slots=True)
-class ResetRecorder:
-    """Opens and settles what a sync or a commit decides.
-
-    Parameters
-    ----------
-    books
-        The books.
-    source
-        The source, asked after all of them were read.
-    at
-        The time.
-    counted
-        Tells of a source topic whether the target's offsets count its copies.
-    """
-
-    books: PositionState
-    source: ClusterView
-    at: datetime
-    counted: Callable[[str], bool]
-
-    def decide(
-        self, waiting: Reset, place: PartitionPosition, sync: Sync
-    ) -> bool:
-        """Settle what the mirror made of a topic that was made again."""
-        end = self.source.ends.get((sync.topic, sync.partition))
-        if end is not None and sync.upstream >= end:
-            return False  # late, and of the topic that is no more
-        old = waiting.end or 0
-        copied = sync.downstream - (waiting.target_end or 0)
-        if copied < 0 and place.origin_of(sync.downstream) == sync.upstream:
-            end = max(old, sync.upstream + 1)
-            self.books.change(waiting, end=end)
-            return True  # written late, of what was copied before
-        counted = waiting.target_end is not None and self.counted(sync.topic)
-        if not counted or copied < 0:
-            # The copies cannot be counted: it went on where it was at most.
-            first = min(sync.upstream, old)
-        else:
-            first = sync.upstream - copied
-        self.settle(waiting, end=first)
-        place.reached = sync.upstream + 1
-        return True
-
-    def decide_by_commit(
-        self, waiting: Reset, place: PartitionPosition, position: int
-    ) -> None:
-        """Settle what the mirror made of another log, if it has no syncs.
-
-        A commit says where the mirror is, not where it began: below the old
-        position, it has begun anew.
-        """
-        end = self.source.ends.get((waiting.topic, waiting.partition or 0))
-        if end is not None and position > end:
-            return  # late, and of the log that is no more
-        old = waiting.end or 0
-        self.settle(waiting, end=waiting.first if position < old else old)
-        place.reached = position
-
-    def go_back(
-        self, reached: int | None, topic: str, partition: int, to: int
-    ) -> None:
-        """Note that the mirror copies again from an offset."""
-        reached = reached or to
-        known = self.books.newest(ResetKind.REWIND, topic, partition)
-        if known is not None and (
-            known.settled is None
-            # Not one that lies apart: what is between was not copied again.
-            or (
-                self.at - known.settled < ONE_REWIND and to <= (known.end or 0)
-            )
-        ):
-            self.books.change(
-                known,
-                first=min(to, known.first or 0),
-                end=max(reached, known.end or 0),
-                settled=None,
-            )
-            return
-        self.books.begin(
-            ResetKind.REWIND,
-            topic,
-            self.at,
-            partition=partition,
-            first=to,
-            end=reached,
-        )
-
-    def catch_up(self, topic: str, partition: int, position: int) -> None:
-        """Note that the mirror is where it had been, if it had gone back."""
-        known = self.books.open(ResetKind.REWIND, topic, partition)
-        if known is not None and (known.end or 0) <= position:
-            self.settle(known)
-
-    def note_cut(
-        self, place: PartitionPosition, topic: str, partition: int, end: int
-    ) -> None:
-        """Note that a mirror has begun anew in a log that was cut.
-
-        One that runs does that at once, long before a position beyond the end
-        is believed.
-        """
-        cut = self.books.begin(
-            ResetKind.BEYOND,
-            topic,
-            self.at,
-            partition=partition,
-            first=end,
-            end=place.reached,
-            log_end=end,
-        )
-        self.settle(cut, end=end)
-
-    def settle(self, reset: Reset, **what: int | None) -> None:
-        """Close a reset, harmless if it left nothing out."""
-        settled = self.books.change(reset, settled=self.at, **what)
-        self.books.change(settled, harmless=settled.count == 0)
-
-
-@dataclass(slots=True)
 class PositionMoves:
     """Takes syncs and commits in their order.
 
@@ -201,10 +81,8 @@ class PositionMoves:
     ----------
     books
         The books.
-    source
-        The source, asked after all of them were read.
-    at
-        The time.
+    view
+        A survey that began after all of them were read.
     counted
         Tells of a source topic whether the target's offsets count its copies:
         not where others write there, nor where there are markers.
@@ -213,16 +91,9 @@ class PositionMoves:
     """
 
     books: PositionState
-    source: ClusterView
-    at: datetime
+    view: FlowView
     counted: Callable[[str], bool]
     gaps: UnexplainedGaps
-    _outcome: ResetRecorder = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._outcome = ResetRecorder(
-            self.books, self.source, self.at, self.counted
-        )
 
     def take_syncs(
         self, topic: str, partition: int, syncs: Iterable[Sync]
@@ -263,13 +134,13 @@ class PositionMoves:
                 return syncs[n:]
             last = place.upstream = sync.upstream
             place.synced_at = _later(place.synced_at, sync.written_at)
-            end = max(waiting.end or 0, sync.upstream + 1)
+            end = max(waiting.end or 0, sync.position)
             waiting = self.books.change(waiting, end=end)
         return ()
 
     def take_commit(self, fact: Committed) -> bool:
         """Take a commit; tell whether it deletes the one before."""
-        key = (fact.topic, fact.partition)
+        key = fact.key
         place = self.books.places.get(key)
         if place is None:
             place = PartitionPosition()
@@ -288,31 +159,31 @@ class PositionMoves:
         if waiting is not None:
             place.committed = None
             if place.upstream is None:
-                self._outcome.decide_by_commit(waiting, place, fact.position)
+                self._decide_by_commit(waiting, place, fact.position)
             return False
         beyond = self.books.open(ResetKind.BEYOND, *key)
         if beyond is not None and place.upstream is None:
-            self._outcome.decide_by_commit(beyond, place, fact.position)
+            self._decide_by_commit(beyond, place, fact.position)
             return False
         if before is not None and fact.position < before:
-            self._outcome.go_back(place.reached, *key, fact.position)
+            self._rewind(place.reached, *key, fact.position)
         if _is_newer(fact, place):
             place.reached = max(place.reached or 0, fact.position)
-            self._outcome.catch_up(*key, fact.position)
+            self._catch_up(*key, fact.position)
         return False
 
     def _take(self, place: PartitionPosition, sync: Sync) -> bool:
         """Take a sync; tell whether it is of the topic that is there."""
-        where = (sync.topic, sync.partition)
+        where = sync.key
         waiting = self.books.open(ResetKind.SOURCE_RECREATED, *where)
         if waiting is not None:
-            return self._outcome.decide(waiting, place, sync)
-        after = sync.upstream + 1
+            return self._decide(waiting, place, sync)
+        after = sync.position
         beyond = self.books.open(ResetKind.BEYOND, *where)
         if beyond is not None:
             reached = beyond.end or 0
             first = min(sync.upstream, reached)
-            self._outcome.settle(beyond, end=max(beyond.first or 0, first))
+            self._settle(beyond, end=max(beyond.first or 0, first))
             place.reached = after
             return True
         if place.reached is None:
@@ -327,7 +198,7 @@ class PositionMoves:
             self._go_on(place, sync)
         place.reached = max(place.reached, after)
         if place.reached <= after:
-            self._outcome.catch_up(*where, after)
+            self._catch_up(*where, after)
         return True
 
     def _end_expired(
@@ -338,32 +209,135 @@ class PositionMoves:
             origin = max(reached, place.empty_until)
         first = min(origin, sync.upstream)
         if first < sync.upstream:
-            self._outcome.settle(expired, first=first, end=sync.upstream)
+            self._settle(expired, first=first, end=sync.upstream)
         else:
             self.books.drop(expired)  # all of it had been copied
 
     def _go_back(self, place: PartitionPosition, sync: Sync) -> None:
-        where, reached = (sync.topic, sync.partition), place.reached or 0
-        end = self.source.ends.get(where)
+        where, reached = sync.key, place.reached or 0
+        end = self._end_of(where)
         if end is not None and end < reached:
-            self._outcome.note_cut(place, *where, end)
-            place.reached = sync.upstream + 1
+            self._truncate(place, *where, end)
+            place.reached = sync.position
             return
         # Copies that neither a sync nor a commit told.
         copied = place.origin_of(sync.downstream) or 0
         reached = max(reached, min(copied, end or 0))
-        self._outcome.go_back(reached, *where, sync.upstream)
+        self._rewind(reached, *where, sync.upstream)
 
     def _go_on(self, place: PartitionPosition, sync: Sync) -> None:
         origin = place.origin_of(sync.downstream)
         if origin is None or origin >= sync.upstream:
             return
         self.gaps.note(
-            (sync.topic, sync.partition),
+            sync.key,
             max(origin, place.reached or 0, place.empty_until),
             sync.upstream,
-            self.at,
+            self.view.at,
         )
+
+    def _end_of(self, key: TopicPartition) -> int | None:
+        """Return the end at the source, `None` without a leader."""
+        seen = self.view.partitions.get(key)
+        return None if seen is None else seen.source_end
+
+    def _decide(
+        self, waiting: Reset, place: PartitionPosition, sync: Sync
+    ) -> bool:
+        """Settle what the mirror made of a topic that was made again."""
+        end = self._end_of(sync.key)
+        if end is not None and sync.upstream >= end:
+            return False  # late, and of the topic that is no more
+        old = waiting.end or 0
+        copied = sync.downstream - (waiting.target_end or 0)
+        if copied < 0 and place.origin_of(sync.downstream) == sync.upstream:
+            end = max(old, sync.position)
+            self.books.change(waiting, end=end)
+            return True  # written late, of what was copied before
+        counted = waiting.target_end is not None and self.counted(sync.topic)
+        if not counted or copied < 0:
+            # The copies cannot be counted: it went on where it was at most.
+            first = min(sync.upstream, old)
+        else:
+            first = sync.upstream - copied
+        self._settle(waiting, end=first)
+        place.reached = sync.position
+        return True
+
+    def _decide_by_commit(
+        self, waiting: Reset, place: PartitionPosition, position: int
+    ) -> None:
+        """Settle what the mirror made of another log, if it has no syncs.
+
+        A commit says where the mirror is, not where it began: below the old
+        position, it has begun anew.
+        """
+        end = self._end_of((waiting.topic, waiting.partition or 0))
+        if end is not None and position > end:
+            return  # late, and of the log that is no more
+        old = waiting.end or 0
+        self._settle(waiting, end=waiting.first if position < old else old)
+        place.reached = position
+
+    def _rewind(
+        self, reached: int | None, topic: str, partition: int, to: int
+    ) -> None:
+        """Note that the mirror copies again from an offset."""
+        reached = reached or to
+        known = self.books.newest(ResetKind.REWIND, topic, partition)
+        if known is not None and (
+            known.settled is None
+            # Not one that lies apart: what is between was not copied again.
+            or (
+                self.view.at - known.settled < ONE_REWIND
+                and to <= (known.end or 0)
+            )
+        ):
+            self.books.change(
+                known,
+                first=min(to, known.first or 0),
+                end=max(reached, known.end or 0),
+                settled=None,
+            )
+            return
+        self.books.begin(
+            ResetKind.REWIND,
+            topic,
+            self.view.at,
+            partition=partition,
+            first=to,
+            end=reached,
+        )
+
+    def _catch_up(self, topic: str, partition: int, position: int) -> None:
+        """Note that the mirror is where it had been, if it had gone back."""
+        known = self.books.open(ResetKind.REWIND, topic, partition)
+        if known is not None and (known.end or 0) <= position:
+            self._settle(known)
+
+    def _truncate(
+        self, place: PartitionPosition, topic: str, partition: int, end: int
+    ) -> None:
+        """Note that a mirror has begun anew in a log that was cut.
+
+        One that runs does that at once, long before a position beyond the end
+        is believed.
+        """
+        cut = self.books.begin(
+            ResetKind.BEYOND,
+            topic,
+            self.view.at,
+            partition=partition,
+            first=end,
+            end=place.reached,
+            log_end=end,
+        )
+        self._settle(cut, end=end)
+
+    def _settle(self, reset: Reset, **what: int | None) -> None:
+        """Close a reset, harmless if it left nothing out."""
+        settled = self.books.change(reset, settled=self.view.at, **what)
+        self.books.change(settled, harmless=settled.count == 0)
 
 
 def _is_known(place: PartitionPosition, sync: Sync) -> bool:

@@ -5,7 +5,13 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from ..cluster_view import ClusterView, FlowView, TopicPartition
+from ..cluster_view import (
+    ClusterView,
+    FlowView,
+    PartitionView,
+    SyncBuffer,
+    TopicPartition,
+)
 from ..mirror_records import Committed, Sync
 from .model import (
     PartitionPosition,
@@ -167,7 +173,6 @@ class OutOfRangePositions:
     def look(
         self,
         view: FlowView,
-        source: ClusterView,
         empty_until: Mapping[TopicPartition, int],
     ) -> None:
         """Find positions outside of the log.
@@ -176,8 +181,6 @@ class OutOfRangePositions:
         ----------
         view
             What was seen.
-        source
-            The source in it.
         empty_until
             Up to where no data follows positions, by place.
         """
@@ -189,9 +192,10 @@ class OutOfRangePositions:
             if r.settled is None
         }
         for key, place in self.books.places.items():
-            end, start = source.ends.get(key), source.starts.get(key, 0)
-            if end is None or key[0] not in view.names:
+            seen = view.partitions.get(key)
+            if seen is None:
                 continue
+            start, end = seen.log_start, seen.source_end
             inside = place.reached is not None and (
                 start <= place.reached <= end
             )
@@ -212,7 +216,7 @@ class OutOfRangePositions:
             if place.reached > end:
                 self._beyond(key, place, end, view.at, since)
             elif start > place.reached:
-                self._expired(view, key, place, (start, end), since)
+                self._expired(view.at, key, place, seen, since)
             else:
                 self._over(key, place, end, view.at)
             self.fresh.discard(key)
@@ -242,19 +246,19 @@ class OutOfRangePositions:
 
     def _expired(
         self,
-        view: FlowView,
+        at: datetime,
         key: TopicPartition,
         place: PartitionPosition,
-        log: tuple[int, int],
+        seen: PartitionView,
         since: Mapping[Spot, datetime],
     ) -> None:
-        start, end = log
+        start, end = seen.log_start, seen.source_end
         if key in self.fresh and start == end:
             # Nobody can say any more whether these were data or markers.
             place.reached = start
             self.books.touched.add(key)
             return
-        reached, sure = self._reached(view, key, place)
+        reached, sure = self._reached(seen, place)
         if reached >= start:
             return
         known = self.books.open(ResetKind.EXPIRED, *key)
@@ -268,9 +272,9 @@ class OutOfRangePositions:
             return
         # Once more: the mirror may have gone on between the two questions.
         patience = timedelta() if sure else UNSURE_AFTER
-        if self._stands((ResetKind.EXPIRED, key), view.at, since, patience):
+        if self._stands((ResetKind.EXPIRED, key), at, since, patience):
             self.books.begin(
-                ResetKind.EXPIRED, key[0], view.at, partition=key[1], **what
+                ResetKind.EXPIRED, key[0], at, partition=key[1], **what
             )
 
     def _over(
@@ -313,17 +317,14 @@ class OutOfRangePositions:
                 self.books.change(reset, away=True, settled=view.at)
 
     def _reached(
-        self, view: FlowView, key: TopicPartition, place: PartitionPosition
+        self, seen: PartitionView, place: PartitionPosition
     ) -> tuple[int, bool]:
         """Return the next offset to copy, and whether that is up to date."""
         proved = max(place.reached or 0, place.empty_until)
         if not self.estimates:
             return proved, True  # committed with the records themselves
-        if view.target is None:
-            return proved, False
-        target_end = view.target.ends.get((view.names[key[0]], key[1]))
-        sure = target_end is not None and place.downstream is not None
-        return place.estimate(target_end) or proved, sure
+        sure = seen.target_end is not None and place.downstream is not None
+        return place.estimate(seen.target_end) or proved, sure
 
     def _stands(
         self,
@@ -337,28 +338,10 @@ class OutOfRangePositions:
         return spot in since and at - first >= patience
 
 
-@dataclass(frozen=True, slots=True)
-class PreviousSurvey:
-    """What both sides said one survey earlier."""
-
-    source: ClusterView | None = None
-    target: ClusterView | None = None
-    names: Mapping[str, str] = field(default_factory=dict)
-
-    def reached(
-        self, place: TopicPartition, known: PartitionPosition
-    ) -> int | None:
-        """Return the next source offset of a place, as it was then."""
-        remote = self.names.get(place[0])
-        if self.target is None or remote is None:
-            return known.estimate(None)
-        return known.estimate(self.target.ends.get((remote, place[1])))
-
-
 def check_topics(
     books: PositionState,
     view: FlowView,
-    before: PreviousSurvey,
+    before: FlowView | None,
     newest: Mapping[TopicPartition, Committed],
 ) -> set[str]:
     """Pin the ids of all topics; return those that are new at the source.
@@ -370,7 +353,7 @@ def check_topics(
     view
         What was seen; the source has answered.
     before
-        What was seen one survey earlier.
+        What was seen one survey earlier, if anything.
     newest
         Newest commit of each place: of the topic that is no more.
     """
@@ -391,7 +374,7 @@ def check_topics(
 def _replace(
     books: PositionState,
     view: FlowView,
-    before: PreviousSurvey,
+    before: FlowView | None,
     newest: Mapping[TopicPartition, Committed],
     topic: str,
 ) -> None:
@@ -400,10 +383,11 @@ def _replace(
     assert source is not None  # noqa: S101 - the caller looked
     for partition, place in list(books.places_of(topic)):
         key = (topic, partition)
-        reached = before.reached(key, place) or 0
-        old_end = None
-        if before.source is not None:
+        old_end = old_target_end = None
+        if before is not None and before.source is not None:
             old_end = before.source.ends.get(key)
+            old_target_end = before.target_end(key)
+        reached = place.estimate(old_target_end) or 0
         for kind in (ResetKind.EXPIRED, ResetKind.BEYOND, ResetKind.REWIND):
             known = books.open(kind, topic, partition)
             if known is not None:
@@ -419,7 +403,7 @@ def _replace(
             first=source.starts.get(key, 0),
             end=reached,
             log_end=source.ends.get(key),
-            target_end=_target_end(view, key),
+            target_end=view.target_end(key),
             gone=max(0, (old_end or 0) - reached),
         )
         fact = newest.get(key)
@@ -433,14 +417,8 @@ def _replace(
         books.touched.add(key)
 
 
-def _target_end(view: FlowView, place: TopicPartition) -> int | None:
-    if view.target is None:
-        return None
-    return view.target.ends.get((view.names[place[0]], place[1]))
-
-
 def _check_target(
-    books: PositionState, view: FlowView, before: PreviousSurvey
+    books: PositionState, view: FlowView, before: FlowView | None
 ) -> None:
     if view.target is None:
         return
@@ -466,7 +444,7 @@ def _check_target(
             view.at,
             settled=view.at,
             places=len(places),
-            gone=_copies(before.target, remote),
+            gone=_copies(before.target if before else None, remote),
             now=remote,
         )
 
@@ -489,9 +467,6 @@ READING = "MirrorMaker's internal topics are still being read"
 class PositionInputs:
     """What is known beside a survey."""
 
-    syncs: Sequence[Sync] = ()
-    """Every sync that was read since the survey before."""
-
     homes: Mapping[str, str | None] = field(default_factory=dict)
     """Ids of the mirror's own topics, by kind."""
 
@@ -503,15 +478,6 @@ class PositionInputs:
 
     problems: Sequence[str] = ()
     """What keeps the mirror's own topics from being read."""
-
-
-@dataclass(slots=True)
-class _Held:
-    """What was read before a survey's source was asked, to be judged by it."""
-
-    complete: bool = False
-    committed: Mapping[TopicPartition, Committed] = field(default_factory=dict)
-    syncs: dict[TopicPartition, list[Sync]] = field(default_factory=dict)
 
 
 class PositionTracker:
@@ -569,8 +535,11 @@ class PositionTracker:
         self._memory = memory
         self._standing = OutOfRangePositions(books, estimates)
         self._gaps = UnexplainedGaps()
-        self._held = _Held()
-        self._before = PreviousSurvey()
+        # What came with the survey before, to be judged by the next one.
+        self._syncs = SyncBuffer()
+        self._committed: Mapping[TopicPartition, Committed] = {}
+        self._complete = False
+        self._before: FlowView | None = None
         self._partitions = len(books.places)
 
     def take(
@@ -581,14 +550,15 @@ class PositionTracker:
         same = check_clusters(self.books, view, self._accepted)
         if not same:
             # Whatever it says is of other topics.
-            self._held, self._before = _Held(), PreviousSurvey()
-        elif view.source is None or not self._held.complete:
-            self._hold(view, news, self._held.syncs)
+            self._syncs, self._committed = SyncBuffer(), {}
+            self._complete, self._before = False, None
+        elif view.source is None or not self._complete:
+            self._hold(view)
             if view.source is not None:
                 problems.append(READING)
         else:
-            self._judge(view, view.source, news)
-            self._hold(view, news, {})
+            self._judge(view, news)
+            self._hold(view)
         self.books.forget(view.at, self._memory)
         if view.source is not None:
             places = self.books.places
@@ -606,46 +576,31 @@ class PositionTracker:
             problems=tuple(dict.fromkeys(problems)),
         )
 
-    def _hold(
-        self,
-        view: FlowView,
-        news: PositionInputs,
-        syncs: dict[TopicPartition, list[Sync]],
-    ) -> None:
+    def _hold(self, view: FlowView) -> None:
         """Keep what came with a survey for the next one."""
-        for sync in news.syncs:
-            key = (sync.topic, sync.partition)
-            place = self.books.places.get(key)
-            kept = syncs.setdefault(key, [])
+        for sync in view.new_syncs:
+            place = self.books.places.get(sync.key)
             if place is None or place.synced_at is None:
-                # Nothing to hold it to: where it is now is the beginning.
-                if not self._is_awaited(key):
-                    kept.clear()
-            elif (
-                not self._held.complete and sync.written_at <= place.synced_at
-            ):
+                # Nothing to compare it with: it is where the mirror begins,
+                # unless the first sync of a recreated topic is awaited.
+                awaited = self._complete and self.books.open(
+                    ResetKind.SOURCE_RECREATED, *sync.key
+                )
+                if not awaited:
+                    self._syncs.drop(sync.key)
+            elif not self._complete and sync.written_at <= place.synced_at:
                 continue  # read again, after a restart of the agent
-            kept.append(sync)
-        self._held = _Held(view.caught_up, view.committed, syncs)
+            self._syncs.hold(sync)
+        self._complete, self._committed = view.caught_up, view.committed
 
-    def _is_awaited(self, place: TopicPartition) -> bool:
-        """Tell whether the first sync of a place will decide something."""
-        return self._held.complete and bool(
-            self.books.open(ResetKind.SOURCE_RECREATED, *place)
-        )
-
-    def _judge(
-        self, view: FlowView, source: ClusterView, news: PositionInputs
-    ) -> None:
-        books, held = self.books, self._held
+    def _judge(self, view: FlowView, news: PositionInputs) -> None:
+        books = self.books
         check_homes(
             books, news.homes, view, self._internal, from_end=news.from_end
         )
         new = check_topics(books, view, self._before, view.committed)
-        moves = PositionMoves(
-            books, source, view.at, self._counted, self._gaps
-        )
-        for (topic, partition), syncs in held.syncs.items():
+        moves = PositionMoves(books, view, self._counted, self._gaps)
+        for (topic, partition), syncs in self._syncs.release().items():
             if topic not in view.names:
                 continue
             if (topic, partition) not in books.places:
@@ -654,20 +609,19 @@ class PositionTracker:
             if topic in new:
                 left = moves.leave_old(topic, partition, syncs)
             moves.take_syncs(topic, partition, left)
-        self._gaps.look(books, source, view.at)
-        self._take_commits(view, held.committed, moves, news)
-        self._standing.look(view, source, news.empty_until)
-        self._before = PreviousSurvey(source, view.target, view.names)
+        self._gaps.look(books, view)
+        self._take_commits(view, moves, news)
+        self._standing.look(view, news.empty_until)
+        self._before = view
 
     def _take_commits(
         self,
         view: FlowView,
-        committed: Mapping[TopicPartition, Committed],
         moves: PositionMoves,
         news: PositionInputs,
     ) -> None:
         deleted = []
-        for key, fact in committed.items():
+        for key, fact in self._committed.items():
             if key[0] not in view.names:
                 continue
             known = self.books.places.get(key)

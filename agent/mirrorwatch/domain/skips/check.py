@@ -1,7 +1,7 @@
 """The check ``skips``: whether what goes in comes out, once."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from ..report import CheckFinding, Evidence, Health, Verdict, conclude, seconds
@@ -84,16 +84,37 @@ for a cluster that does not answer, or hangs."""
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SkipsLimits:
-    """Limits of the check. The configuration gives their reasons."""
+    """Limits of the check `skips`."""
 
-    lost_window: timedelta = timedelta(hours=1)
-    """How long skipped records keep the verdict critical."""
+    lost_window: timedelta = field(
+        default=timedelta(hours=1),
+        metadata={"title": "Critical after a skip for", "gt": timedelta()},
+    )
+    """How long skipped records keep the verdict critical: as long as lost
+    probes do. The counters keep them for good."""
 
-    warning_window: timedelta = timedelta(minutes=10)
-    """How long repeats and what cannot be verified keep it at warning."""
+    warning_window: timedelta = field(
+        default=timedelta(minutes=10),
+        metadata={"title": "Warning for", "gt": timedelta()},
+    )
+    """How long duplicates, and offsets that cannot be verified, keep it at
+    warning: as long as late probes do."""
 
-    unread_after: timedelta = timedelta(minutes=2)
-    """How long a stretch may wait to be read."""
+    suspect_after: timedelta = field(
+        default=timedelta(minutes=2),
+        metadata={"title": "Suspect after", "gt": timedelta()},
+    )
+    """How much newer the records must be that a task copies elsewhere before
+    those that it does not copy are suspected: two of the mirror's flush
+    intervals, so that every position was committed since."""
+
+    unread_after: timedelta = field(
+        default=timedelta(minutes=2),
+        metadata={"title": "Unread for", "gt": timedelta()},
+    )
+    """How long a range may wait to be read before the check is unknown:
+    some seconds are usual, a minute after a mirror with thousands of
+    partitions was killed."""
 
 
 def judge_skips(

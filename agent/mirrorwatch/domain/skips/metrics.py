@@ -13,7 +13,7 @@ __all__ = [
     "SKIPPED",
     "SUSPECTED",
     "UNVERIFIABLE",
-    "figures",
+    "samples",
 ]
 
 
@@ -59,7 +59,7 @@ SUSPECTED = gauge(
 METRICS = (SKIPPED, RECOVERED, REPEATED, UNVERIFIABLE, SUSPECTED)
 
 
-def figures(seen: SkipsObservation, now: datetime) -> Iterator[Sample]:
+def samples(seen: SkipsObservation, now: datetime) -> Iterator[Sample]:
     """Yield the counters of each topic."""
     del now  # counters have no age
     for topic, tally in seen.tallies:

@@ -1,16 +1,16 @@
 """What is known of skips and repeats of one flow."""
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from ..cluster_view import TopicPartition
+from ..offset_ranges import OffsetRange
 
 __all__ = [
     "DroppedTailDetector",
     "OffsetPair",
-    "OffsetRange",
     "PendingReads",
     "RangeRequest",
     "SkipCounters",
@@ -19,7 +19,6 @@ __all__ = [
     "SkipsObservation",
     "SuspectedDrop",
     "is_clean",
-    "unite",
 ]
 
 
@@ -93,30 +92,6 @@ def is_clean(before: OffsetPair, after: OffsetPair) -> bool:
     """
     forward = after.upstream - before.upstream
     return forward > 0 and forward == after.downstream - before.downstream
-
-
-@dataclass(frozen=True, slots=True)
-class OffsetRange:
-    """Offsets of one partition, the end excluded."""
-
-    first: int
-    end: int
-
-    def __len__(self) -> int:
-        return max(0, self.end - self.first)
-
-
-def unite(spans: Iterable[OffsetRange]) -> tuple[OffsetRange, ...]:
-    """Return the same offsets as few spans in order, without empty ones."""
-    found: list[OffsetRange] = []
-    for span in sorted(
-        (s for s in spans if len(s)), key=lambda span: span.first
-    ):
-        if found and span.first <= found[-1].end:
-            last = found.pop()
-            span = OffsetRange(last.first, max(last.end, span.end))  # noqa: PLW2901
-        found.append(span)
-    return tuple(found)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -4,21 +4,13 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from ..cluster_view import TopicPartition
+from ..cluster_view import PartitionView, TopicPartition
 from ..mirror_records import Committed, Sync
-from ..offset_ranges import RangeSet, discard, newest
-from .model import (
-    OffsetPair,
-    OffsetRange,
-    RangeRequest,
-    SkipCounters,
-    is_clean,
-    unite,
-)
+from ..offset_ranges import OffsetRange, RangeSet, discard, newest, unite
+from .model import OffsetPair, RangeRequest, SkipCounters, is_clean
 
 __all__ = [
     "BelievedCommits",
-    "PartitionEnds",
     "PartitionState",
     "PastLogStarts",
     "begin",
@@ -218,25 +210,8 @@ _TOGETHER = 5_000
 a time make such rows, and each look costs the same whatever its size."""
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionEnds:
-    """What a survey saw of one partition."""
-
-    source: int
-    """End of the source, as the mirror reads it."""
-
-    source_start: int
-    """Lowest offset that the source still has."""
-
-    target: int
-    """End of the target, read before."""
-
-    remote: str
-    """Name of the topic at the target."""
-
-
 def plan_gap(
-    epoch: PartitionState, ends: PartitionEnds
+    epoch: PartitionState, seen: PartitionView
 ) -> RangeRequest | None:
     """Return what to read before the next pair can be booked."""
     start = epoch.cursor
@@ -248,11 +223,11 @@ def plan_gap(
         if span > _TOGETHER or epoch.explains(points[-1], point):
             break
         points.append(point)
-    return _inquiry(epoch, ends, start, tuple(points))
+    return _inquiry(epoch, seen, start, tuple(points))
 
 
 def plan_tail(
-    epoch: PartitionState, ends: PartitionEnds, position: int
+    epoch: PartitionState, seen: PartitionView, position: int
 ) -> RangeRequest | None:
     """Return what to read before a committed position is believed.
 
@@ -260,57 +235,57 @@ def plan_tail(
     ----------
     epoch
         Books of the partition.
-    ends
-        Ends of both sides, read after the position.
+    seen
+        The partition, with both ends.
     position
         Position that the mirror committed.
     """
     start = epoch.cursor
-    if start is None or epoch.ahead or position > ends.source:
+    if start is None or epoch.ahead or position > seen.source_end:
         return None
     # The target has room for so many copies since.
-    room = ends.target - start.downstream - 1
+    room = seen.copies_end - start.downstream - 1
     if room < 0 or position - 1 <= max(start.upstream + room, epoch.frontier):
         return None
-    return _inquiry(epoch, ends, start, (), position)
+    return _inquiry(epoch, seen, start, (), position)
 
 
-def position_of(epoch: PartitionState, ends: PartitionEnds) -> int | None:
+def position_of(epoch: PartitionState, seen: PartitionView) -> int | None:
     """Return where the mirror is; `None` while pairs wait."""
     if epoch.upstream is None or epoch.ahead:
         return None
     # Where others write, too, only what was told is believed.
-    room = 0 if epoch.noisy else ends.target - epoch.downstream - 1
+    room = 0 if epoch.noisy else seen.copies_end - epoch.downstream - 1
     return max(epoch.upstream + room, epoch.frontier) + 1
 
 
 def plan_count(
-    epoch: PartitionState, ends: PartitionEnds, span: OffsetRange
+    epoch: PartitionState, seen: PartitionView, span: OffsetRange
 ) -> RangeRequest:
     """Return what to read to know how many records a span holds."""
-    first = max(span.first, ends.source_start)
+    first, end = max(span.first, seen.log_start), seen.copies_end
     return RangeRequest(
         topic=epoch.topic,
         partition=epoch.partition,
-        remote=ends.remote,
+        remote=seen.remote,
         source_id=epoch.source_id,
         target_id=epoch.target_id,
-        start=OffsetPair(span.first - 1, ends.target - 1),
+        start=OffsetPair(span.first - 1, end - 1),
         points=(),
-        source=(OffsetRange(first, min(span.end, ends.source)),),
-        target=OffsetRange(ends.target, ends.target),
+        source=(OffsetRange(first, min(span.end, seen.source_end)),),
+        target=OffsetRange(end, end),
         only_count=True,
     )
 
 
 def _inquiry(
     epoch: PartitionState,
-    ends: PartitionEnds,
+    seen: PartitionView,
     start: OffsetPair,
     points: tuple[OffsetPair, ...],
     passed: int | None = None,
 ) -> RangeRequest:
-    end = ends.target if passed is not None else points[-1].downstream + 1
+    end = points[-1].downstream + 1 if passed is None else seen.copies_end
     target = OffsetRange(start.downstream + 1, end)
     room = len(target)
     if epoch.widened:
@@ -330,14 +305,14 @@ def _inquiry(
     return RangeRequest(
         topic=epoch.topic,
         partition=epoch.partition,
-        remote=ends.remote,
+        remote=seen.remote,
         source_id=epoch.source_id,
         target_id=epoch.target_id,
         start=start,
         points=points,
         source=unite(
             OffsetRange(
-                max(ends.source_start, s.first), min(s.end, ends.source)
+                max(seen.log_start, s.first), min(s.end, seen.source_end)
             )
             for s in spans
         ),
@@ -353,8 +328,7 @@ from its start, both sides at once."""
 
 def begin(
     epoch: PartitionState,
-    ends: PartitionEnds,
-    sync: Sync | None,
+    seen: PartitionView,
     *,
     appeared: bool,
     unwatched: bool,
@@ -365,10 +339,8 @@ def begin(
     ----------
     epoch
         The new books.
-    ends
-        Ends of both sides.
-    sync
-        Newest pair that the mirror told.
+    seen
+        The partition, with both ends.
     appeared
         Whether the partition was not there in the survey before.
     unwatched
@@ -380,41 +352,42 @@ def begin(
     bool
         Whether what the mirror wrote until now may be of another topic.
     """
-    is_young = unwatched and ends.source_start == 0 and ends.source <= _SMALL
-    if appeared or is_young or ends.target == 0:
+    is_empty = seen.copies_end == 0
+    is_young = unwatched and seen.log_start == 0 and seen.source_end <= _SMALL
+    if appeared or is_young or is_empty:
         # Its first record is still to be copied, or can be read.
-        epoch.begin(ends.source_start - 1, -1)
+        epoch.begin(seen.log_start - 1, -1)
         epoch.is_head = True
-        return not appeared and ends.target == 0
-    if sync is not None and is_within(sync, ends):
+        return not appeared and is_empty
+    if seen.sync is not None and is_within(seen.sync, seen):
         # What a mirror did before it was watched is not judged.
-        epoch.begin(sync.upstream, sync.downstream)
+        epoch.begin(seen.sync.upstream, seen.sync.downstream)
     return False
 
 
-def is_another(
-    epoch: PartitionState,
-    source_id: str,
-    target_id: str | None,
-    ends: PartitionEnds,
-) -> bool:
-    """Tell whether a topic was made again, or a log lost its end."""
-    if epoch.source_id != source_id:
+def is_another(epoch: PartitionState, seen: PartitionView) -> bool:
+    """Tell whether a topic was recreated, or a log truncated."""
+    if epoch.source_id != seen.source_id:
         return True
-    if target_id is not None and epoch.target_id not in {None, target_id}:
+    if seen.target_id is not None and epoch.target_id not in {
+        None,
+        seen.target_id,
+    }:
         return True
     if epoch.upstream is None:
         return False
-    return epoch.upstream >= ends.source or (
-        target_id is not None and epoch.downstream >= ends.target
+    return epoch.upstream >= seen.source_end or (
+        seen.target_id is not None and epoch.downstream >= seen.copies_end
     )
 
 
-def is_within(sync: Sync, ends: PartitionEnds) -> bool:
-    """Tell whether both logs hold what a pair speaks of; else it speaks of
-    another incarnation, or of a log that lost its end.
+def is_within(sync: Sync, seen: PartitionView) -> bool:
+    """Tell whether both logs reach beyond a sync; else it speaks of a former
+    topic, or of a log that was truncated.
     """
-    return sync.upstream < ends.source and sync.downstream < ends.target
+    return (
+        sync.upstream < seen.source_end and sync.downstream < seen.copies_end
+    )
 
 
 @dataclass(slots=True)

@@ -4,19 +4,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from ..cluster_view import ClusterView, FlowView, TopicPartition
-from ..mirror_records import Sync
-from .matching import RangeContent, has_marks, has_strangers
-from .model import (
-    OffsetPair,
-    OffsetRange,
-    RangeRequest,
-    SkipCounters,
-    SkipEvent,
+from ..cluster_view import (
+    FlowView,
+    PartitionView,
+    SyncBuffer,
+    TopicPartition,
 )
+from ..mirror_records import Sync
+from ..offset_ranges import OffsetRange
+from .model import OffsetPair, RangeRequest, SkipCounters, SkipEvent
 from .partition import (
     BelievedCommits,
-    PartitionEnds,
     PartitionState,
     PastLogStarts,
     begin,
@@ -27,13 +25,21 @@ from .partition import (
     plan_tail,
     position_of,
 )
-from .settle import settle, settle_unread, still_missing, tell
+from .settle import (
+    RangeContent,
+    has_marks,
+    has_strangers,
+    settle,
+    settle_unread,
+    still_missing,
+    tell,
+)
 
 __all__ = ["SkipTracker"]
 
 
-_UNSURE_KEPT = 100_000
-"""Pairs that wait for a survey, the newest: minutes of a busy mirror."""
+_SYNCS_KEPT = 100_000
+"""Syncs that wait for a survey, the newest: minutes of a busy mirror."""
 
 
 @dataclass(kw_only=True)
@@ -61,50 +67,57 @@ class SkipTracker:
     happenings: list[SkipEvent] = field(default_factory=list)
     """Found out since the books were written down."""
 
-    ends: dict[TopicPartition, PartitionEnds] = field(default_factory=dict)
+    surveyed: dict[TopicPartition, PartitionView] = field(default_factory=dict)
+    """Partitions of which the last survey knew both ends."""
+
     blind: int = 0
     """Partitions that hold copies of which the mirror tells no offsets."""
 
     _waiting: set[TopicPartition] = field(default_factory=set)
     """Partitions with pairs that are not yet booked."""
 
-    _unsure: tuple[Sync, ...] = ()
+    _syncs: SyncBuffer = field(default_factory=SyncBuffer)
     _partitions: dict[str, int] = field(default_factory=dict)
     """Partitions of each topic of the source, in the survey before."""
 
     _commits: BelievedCommits = field(default_factory=BelievedCommits)
     _starts: PastLogStarts = field(default_factory=PastLogStarts)
 
-    def follow(self, view: FlowView, syncs: Iterable[Sync]) -> None:
+    def follow(self, view: FlowView) -> None:
         """Take a survey, and what the mirror wrote since the one before."""
-        source, target = view.source, view.target
-        if source is None or target is None or not view.caught_up:
-            # Pairs wait for the next survey that can confirm them.
-            self._unsure = (*self._unsure, *syncs)[-_UNSURE_KEPT:]
+        source = view.source
+        if source is None or view.target is None or not view.caught_up:
+            # Syncs wait for the next survey that can confirm them.
+            self._hold(view)
+            self._syncs.trim(_SYNCS_KEPT)
             return
-        sure, self._unsure = self._unsure, tuple(syncs)
-        self._look(view, source, target)
-        for sync in sure:
-            self._queue(sync)
+        confirmed = self._syncs.release()
+        self._hold(view)
+        self._look(view)
+        for key, syncs in confirmed.items():
+            self._queue(key, syncs)
         for key in list(self._waiting):
             self._go_on(key)
         self._starts.apply(self.epochs, self.changed)
-        moving = {(sync.topic, sync.partition) for sync in self._unsure}
-        self._commits.look(view.committed, self.epochs, moving)
+        self._commits.look(view.committed, self.epochs, self._syncs.partitions)
         self.begun = True
         self._partitions = {t: f.partitions for t, f in source.topics.items()}
+
+    def _hold(self, view: FlowView) -> None:
+        for sync in view.new_syncs:
+            self._syncs.hold(sync)
 
     def inquiries(self) -> list[RangeRequest]:
         """Return what must be read now, at most one for each partition."""
         found = []
         for key in [*self._waiting, *self._commits.believed]:
-            epoch, ends = self.epochs[key], self.ends.get(key)
-            if ends is None:
+            epoch, seen = self.epochs[key], self.surveyed.get(key)
+            if seen is None:
                 continue
             inquiry = (
-                plan_gap(epoch, ends)
+                plan_gap(epoch, seen)
                 if epoch.ahead
-                else plan_tail(epoch, ends, self._commits.believed.get(key, 0))
+                else plan_tail(epoch, seen, self._commits.believed.get(key, 0))
             )
             if inquiry is not None:
                 found.append(inquiry)
@@ -151,83 +164,63 @@ class SkipTracker:
         self, key: TopicPartition, span: OffsetRange
     ) -> RangeRequest | None:
         """Return what to read to know how many records wait there."""
-        ends, epoch = self.ends.get(key), self.epochs.get(key)
-        if ends is None or epoch is None:
+        seen, epoch = self.surveyed.get(key), self.epochs.get(key)
+        if seen is None or epoch is None:
             return None
-        return plan_count(epoch, ends, span)
+        return plan_count(epoch, seen, span)
 
     def positions(self) -> dict[TopicPartition, int]:
         """Return where the mirror is, wherever the books are settled."""
         return {
             key: position
-            for key, ends in self.ends.items()
-            if (position := position_of(self.epochs[key], ends)) is not None
+            for key, seen in self.surveyed.items()
+            if (position := position_of(self.epochs[key], seen)) is not None
         }
 
     def missing(self, happening: SkipEvent) -> int:
         """Return how many of the skipped records are still not copied."""
         return still_missing(happening, self.epochs.get(happening.place))
 
-    def _look(
-        self, view: FlowView, source: ClusterView, target: ClusterView
-    ) -> None:
+    def _look(self, view: FlowView) -> None:
         """Compare ids and ends."""
-        self.ends.clear()
+        source = view.source
+        assert source is not None  # noqa: S101 - the caller looked
+        self.surveyed.clear()
         self.blind = 0
-        for key in view.partitions():
-            topic, partition = key
-            remote = view.names[topic]
-            end = source.ends.get(key)
-            there = target.topics.get(remote)
-            exists = there is not None and partition < there.partitions
-            end_there = target.ends.get((remote, partition)) if exists else 0
-            if end is None or end_there is None:
+        for key, seen in view.partitions.items():
+            if seen is None or (seen.target_end is None and not seen.uncopied):
                 # Without a leader nothing is known, but that it was there.
                 if key not in self.epochs:
-                    self._begin(key, source.topics[topic].id)
+                    self._begin(key, source.topics[key[0]].id)
                 continue
-            start = source.starts.get(key, 0)
-            self.ends[key] = PartitionEnds(
-                source=end,
-                source_start=start,
-                target=end_there,
-                remote=remote,
-            )
-            ids = source.topics[topic].id, there.id if there else None
-            epoch = self._epoch(view, key, ids, start)
-            if epoch.upstream is None and end_there > 0:
-                self.blind += key not in view.syncs
-            if start > epoch.start_before:
-                self._starts.note(key, start)
+            self.surveyed[key] = seen
+            epoch = self._epoch(view, key, seen)
+            if epoch.upstream is None and seen.copies_end > 0:
+                self.blind += seen.sync is None
+            if seen.log_start > epoch.start_before:
+                self._starts.note(key, seen.log_start)
 
     def _epoch(
-        self,
-        view: FlowView,
-        key: TopicPartition,
-        ids: tuple[str, str | None],
-        start: int,
+        self, view: FlowView, key: TopicPartition, seen: PartitionView
     ) -> PartitionState:
         """Return the books of a partition, new ones if it is another."""
-        source_id, target_id = ids
-        ends = self.ends[key]
         epoch = self.epochs.get(key)
         if epoch is None:
-            epoch = self._begin(key, source_id)
-            epoch.start_before = start
+            epoch = self._begin(key, seen.source_id)
+            epoch.start_before = seen.log_start
             known = self._partitions
             if begin(
                 epoch,
-                ends,
-                view.syncs.get(key),
+                seen,
                 appeared=bool(known) and known.get(key[0], 0) <= key[1],
                 unwatched=self.begun and not known,
             ):
                 epoch.since = view.at
-        elif is_another(epoch, source_id, target_id, ends):
-            epoch = self._begin(key, source_id)
-            epoch.since, epoch.start_before = view.at, start
-        if target_id and epoch.target_id is None:
-            epoch.target_id = target_id
+        elif is_another(epoch, seen):
+            epoch = self._begin(key, seen.source_id)
+            epoch.since, epoch.start_before = view.at, seen.log_start
+        if seen.target_id and epoch.target_id is None:
+            epoch.target_id = seen.target_id
             self.changed.add(key)
         return epoch
 
@@ -240,21 +233,21 @@ class SkipTracker:
         self.changed.add(key)
         return epoch
 
-    def _queue(self, sync: Sync) -> None:
-        key = (sync.topic, sync.partition)
-        epoch, ends = self.epochs.get(key), self.ends.get(key)
-        if epoch is None or ends is None:
+    def _queue(self, key: TopicPartition, syncs: Iterable[Sync]) -> None:
+        epoch, seen = self.epochs.get(key), self.surveyed.get(key)
+        if epoch is None or seen is None:
             return
-        if epoch.since is not None and sync.written_at <= epoch.since:
-            return
-        if not is_within(sync, ends):
-            return
-        if epoch.upstream is None:
-            epoch.begin(sync.upstream, sync.downstream)
-            self.changed.add(key)
-        else:
-            epoch.queue(OffsetPair(sync.upstream, sync.downstream))
-            self._waiting.add(key)
+        for sync in syncs:
+            if epoch.since is not None and sync.written_at <= epoch.since:
+                continue
+            if not is_within(sync, seen):
+                continue
+            if epoch.upstream is None:
+                epoch.begin(sync.upstream, sync.downstream)
+                self.changed.add(key)
+            else:
+                epoch.queue(OffsetPair(sync.upstream, sync.downstream))
+                self._waiting.add(key)
 
     def _tally(self, epoch: PartitionState) -> SkipCounters:
         return self.tallies.setdefault(epoch.topic, SkipCounters())

@@ -1,7 +1,7 @@
 """The check ``tasks``: whether the mirror's tasks run, and stay running."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from ..report import CheckFinding, Evidence, Health, Verdict, conclude, seconds
@@ -74,17 +74,28 @@ PAUSED = "the connector was paused or stopped. Resume it"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TasksLimits:
-    """Limits of the check. The configuration gives their reasons."""
+    """Limits of the check `tasks`."""
 
-    grace: timedelta = timedelta(seconds=30)
-    """How long a task may be between two runs."""
+    grace: timedelta = field(
+        default=timedelta(seconds=30),
+        metadata={"title": "Grace between two runs", "gt": timedelta()},
+    )
+    """How long tasks may be neither running nor failed. While they are
+    rebalanced they stop for some seconds; whoever stops them for longer stops
+    the flow."""
 
-    failures: int = 2
-    """Failures within the window from which a running task is flapping."""
+    failures: int = field(
+        default=2, metadata={"title": "Failures per hour", "ge": 1}
+    )
+    """From how many failures within an hour a task that runs again is
+    flapping: one may have been repaired, a second one was not."""
 
-    restarts: int = 6
-    """Starts and rebalances within the window that are usual, beside those
-    for new topics."""
+    restarts: int = field(
+        default=6, metadata={"title": "Starts per hour", "ge": 1}
+    )
+    """How many starts and rebalances within an hour are usual, beside one
+    for each topic refresh of the mirror: a deployment takes up to three of
+    them."""
 
 
 def find_idle(

@@ -7,7 +7,7 @@ from datetime import datetime
 from ..metrics import Sample, gauge
 from .model import TasksObservation
 
-__all__ = ["METRICS", "TASKS", "figures"]
+__all__ = ["METRICS", "TASKS", "samples"]
 
 
 STATES = (
@@ -31,8 +31,8 @@ TASKS = gauge(
 METRICS = (TASKS,)
 
 
-def figures(seen: TasksObservation, at: datetime) -> Iterator[Sample]:
-    """Yield the figures of one flow."""
+def samples(seen: TasksObservation, at: datetime) -> Iterator[Sample]:
+    """Yield the samples of one flow."""
     del at  # they are as old as what they were read from
     counts: dict[str, Counter[str]] = {}
     for task in seen.tasks:

@@ -221,16 +221,25 @@ HOUR = timedelta(hours=1)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RestartRules:
-    """How often failed tasks are started again."""
+    """Restarts of failed tasks by the agent."""
 
-    enabled: bool = False
-    """Whether that is done at all."""
+    enabled: bool = field(
+        default=False, metadata={"title": "Restart failed tasks"}
+    )
+    """Off by default: a monitor that acts may hide what it should show, and
+    a task that failed of its data fails again."""
 
-    most_per_hour: int = 3
-    """Most restarts of one task within an hour."""
+    most_per_hour: int = field(
+        default=3, metadata={"title": "Restarts per hour", "ge": 1, "le": 20}
+    )
+    """Of each task. What three restarts do not repair needs a person."""
 
-    pause: timedelta = timedelta(minutes=1)
-    """From a failure to the first restart; doubled for each one before."""
+    pause: timedelta = field(
+        default=timedelta(minutes=1),
+        metadata={"title": "First pause", "gt": timedelta()},
+    )
+    """From a failure to the first restart; twice as long before the second,
+    and so on. A broker that restarts is back within a minute."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -2,7 +2,7 @@
 
 Run as ``python guard.py MEBIBYTES COMMAND…``. It runs the command with low
 priority and no more memory than that in any of its processes, and ends with
-its status. When its standard input ends, the agent is gone or wants it to
+its status. When its standard input ends, the agent has ended or wants it to
 stop: the command and all that it started are asked to end, then killed.
 """
 
@@ -48,7 +48,7 @@ def main() -> None:
     threading.Thread(target=_watch, args=(process,), daemon=True).start()
     status = process.wait()
     _end_others(process.pid)
-    # A signal as the shell tells it; the watching thread ends with this.
+    # A signal as shells report it; the watching thread ends with this.
     sys.exit(status if status >= 0 else 128 - status)
 
 
@@ -80,7 +80,7 @@ def _end_others(group: int) -> None:
 
 
 def _signal(group: int, number: int) -> bool:
-    """Send a signal to a process group; tell whether there is one."""
+    """Send a signal to a process group; return whether there is one."""
     try:
         os.killpg(group, number)
     except ProcessLookupError:

@@ -48,7 +48,7 @@ class JobSettings:
     """Mebibytes that each of its processes may use."""
 
     secrets: Sequence[str] = ()
-    """What must not be told, wherever its output says it."""
+    """What must not be logged, wherever its output has it."""
 
 
 class AuditProcess:

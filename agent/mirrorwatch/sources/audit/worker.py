@@ -1,4 +1,4 @@
-"""Starts audits, reads their results, and tells both to the ticks."""
+"""Starts audits, reads their results, and hands both to the ticks."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -37,7 +37,7 @@ WINDOWS = (
     timedelta(days=32),
     timedelta(days=366 * 4 + 1),
 )
-"""How far back a time is looked for, so that neither one that comes round
+"""How far back a time is looked for, so that neither one that recurs
 every minute nor one of a 29 February takes long to find."""
 
 STEP = timedelta(microseconds=1)
@@ -47,7 +47,7 @@ SHIFT = timedelta(hours=3)
 
 
 class Trigger(Protocol):
-    """APScheduler's triggers."""
+    """APScheduler's triggers, of which it publishes no types."""
 
     def get_next_fire_time(
         self, previous_fire_time: datetime | None, now: datetime
@@ -64,7 +64,7 @@ class Schedule:
     trigger
         Knows the times on the clock, as if that were in UTC; whole minutes.
     zone
-        Where the clock hangs. Times are told in this zone, so that each is on
+        Time zone of the clock. Times are given in it, so that each is on
         the day that its audit is named after.
 
     Notes
@@ -117,7 +117,7 @@ LEAST_GRACE = timedelta(minutes=1)
 """How late one is started at least: the agent may have been busy."""
 
 FOUND = {0, 3}
-"""Exit statuses of an audit that came to its end; 3 tells of findings."""
+"""Exit statuses of an audit that came to its end; 3 means findings."""
 
 KILLED = 128 + 9
 
@@ -147,11 +147,11 @@ class AuditStarter:
     grace
         How late it may be started.
     store
-        Where the diary is kept.
+        Where attempts are kept.
     clock
         Gives the time.
     logger
-        Where beginnings and ends are told.
+        Where starts and ends are logged.
 
     Notes
     -----
@@ -177,14 +177,14 @@ class AuditStarter:
         self._store = store
         self._clock = clock
         self._logger = logger
-        self._diary: AuditAttempts | None = None
+        self._attempts: AuditAttempts | None = None
         self._job: AuditProcess | None = None
         self._timed_out = False
 
     @property
     def attempt(self) -> Attempt | None:
         """The last audit that was started."""
-        return self._diary.attempt if self._diary else None
+        return self._attempts.attempt if self._attempts else None
 
     def step(self) -> int | None:
         """Start one that is due, stop one that takes too long.
@@ -202,13 +202,13 @@ class AuditStarter:
             Raised if the state file cannot be used.
         """
         now = self._clock()
-        diary = self._diary or self._open(now)
+        attempts = self._attempts or self._open(now)
         if self._job is None:
             due = self._schedule.last(now)
-            if due is not None and self._is_wanted(due, diary, now):
-                self._start(diary, due, now)
+            if due is not None and self._is_wanted(due, attempts, now):
+                self._start(attempts, due, now)
             return None
-        attempt = diary.attempt
+        attempt = attempts.attempt
         if attempt is not None and now - attempt.began_at > self._timeout:
             self._timed_out = True
             self._job.ask_to_stop()
@@ -242,20 +242,22 @@ class AuditStarter:
             self._end("stopped", self._job.output)
 
     def _open(self, now: datetime) -> AuditAttempts:
-        diary = self._store.load()
-        attempt = diary.attempt
+        attempts = self._store.load()
+        attempt = attempts.attempt
         if attempt is not None and attempt.outcome == "running":
             attempt = replace(attempt, outcome="abandoned", ended_at=now)
-        diary = replace(diary, since=diary.since or now, attempt=attempt)
-        self._store.save(diary)
-        self._diary = diary
-        return diary
+        attempts = replace(
+            attempts, since=attempts.since or now, attempt=attempt
+        )
+        self._store.save(attempts)
+        self._attempts = attempts
+        return attempts
 
     def _is_wanted(
-        self, due: datetime, diary: AuditAttempts, now: datetime
+        self, due: datetime, attempts: AuditAttempts, now: datetime
     ) -> bool:
-        last = diary.attempt
-        if diary.since is None or due < diary.since:
+        last = attempts.attempt
+        if attempts.since is None or due < attempts.since:
             return False
         if now - due > self._grace:
             return False
@@ -263,12 +265,12 @@ class AuditStarter:
         return last is None or last.due < due or (last.due == due and again)
 
     def _start(
-        self, diary: AuditAttempts, due: datetime, now: datetime
+        self, attempts: AuditAttempts, due: datetime, now: datetime
     ) -> None:
         # Written first: one that takes the agent with it is not tried again.
-        begun = replace(diary, attempt=Attempt(due=due, began_at=now))
+        begun = replace(attempts, attempt=Attempt(due=due, began_at=now))
         self._store.save(begun)
-        self._diary = begun
+        self._attempts = begun
         self._timed_out = False
         # Named after the day that it was due, by the schedule's own zone,
         # even if midnight is over.
@@ -284,26 +286,26 @@ class AuditStarter:
         self, outcome: Outcome, output: Sequence[str], error: str = ""
     ) -> None:
         self._job = None
-        diary = self._diary
-        if diary is None or diary.attempt is None:
+        attempts = self._attempts
+        if attempts is None or attempts.attempt is None:
             return
         attempt = replace(
-            diary.attempt,
+            attempts.attempt,
             outcome=outcome,
             ended_at=self._clock(),
             error=error,
             output=tuple(output),
         )
-        self._diary = replace(diary, attempt=attempt)
+        self._attempts = replace(attempts, attempt=attempt)
         if outcome in {"finished", "stopped"}:
             self._logger.info("Audit ended", outcome=outcome)
         else:
             self._logger.warning("Audit ended", outcome=outcome, error=error)
-        self._store.save(self._diary)
+        self._store.save(self._attempts)
 
 
 def _last_words(status: int, output: Sequence[str]) -> str:
-    """Return why it failed, as far as it said."""
+    """Return why it failed, as far as it logged that."""
     if status == KILLED:
         return "it was killed. Check whether the machine ran out of memory"
     said = [line for line in output if line.startswith("Error: ")]
@@ -428,7 +430,7 @@ class AuditWorker:
             self._look = self._folder.look()
         except AuditError as e:
             self._look = ResultsSeen(problem=str(e))
-        # Kept until it is written down: the folder tells news only once.
+        # Kept until it is stored: the folder shows a new result only once.
         self._news += self._look.results
         for result in sorted(self._news, key=lambda r: r.began_at):
             for flow in self._stores:

@@ -15,8 +15,8 @@ from ...domain.canary.model import (
 )
 from ...domain.mirror_records import Connector
 from ...domain.observations import Problem
+from ...domain.offset_ranges import OffsetRange
 from ...domain.report import Health
-from ...domain.skips.model import OffsetRange
 from ...kafka.admin import BestEffortQueries, Brokers, Cluster, Topic
 from ...kafka.reader import read_range
 from ..mirror_state import MirrorState
@@ -362,7 +362,7 @@ class CanarySurveyor:
         for partition, sync in self._positions.syncs(topic).items():
             position = MirrorPosition(
                 origin="MirrorMaker's offset sync",
-                position=sync.upstream + 1,
+                position=sync.position,
                 seen_at=sync.written_at,
                 counts_at=sync.written_at + ORDER_GRACE,
             )

@@ -1,0 +1,491 @@
+"""What waits for a server, in order and bounded."""
+
+import zlib
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from sqlite3 import Connection
+from threading import Condition, RLock
+
+from ..domain.notices.model import NoticeMessage
+from .codec import to_json
+from .database import Database
+
+__all__ = ["Batch", "DeliveryQueue", "DurableQueue", "Outbox", "Rows"]
+
+
+NAME_LENGTH = 200
+"""Characters of a point that name it: its series and time, as a rule."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Points in the format of one server, one a line; or one notice.
+
+    Notes
+    -----
+    Plain bytes, encoded in the tick: what waits in a queue cannot change any
+    more, its size is known, and it can be kept in a file as it is.
+    """
+
+    body: bytes
+    """What is sent."""
+
+    points: int
+    """How many points that is: the unit in which loss is counted."""
+
+    @property
+    def name(self) -> str:
+        """The first point, for a log."""
+        first = self.body.split(b"\n", 1)[0]
+        return first.decode(errors="replace")[:NAME_LENGTH]
+
+    def halves(self) -> tuple["Batch", "Batch"]:
+        """Return its first and its second half."""
+        lines = self.body.split(b"\n")
+        half = len(lines) // 2
+        parts = lines[:half], lines[half:]
+        first, second = (Batch(b"\n".join(p), len(p)) for p in parts)
+        return first, second
+
+
+LEVEL = 1
+"""Of compression: line protocol repeats itself, so that the quickest level
+leaves an eighth. It is done in the tick."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A range of a queue."""
+
+    first: int
+    last: int
+
+
+NO_ROWS = Rows(0, 0)
+"""Rows are counted from 1."""
+
+NO_LIMIT = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Size:
+    points: int = 0
+    batches: int = 0
+    stored_bytes: int = 0
+
+    def plus(self, other: "_Size", sign: int = 1) -> "_Size":
+        return _Size(
+            self.points + sign * other.points,
+            self.batches + sign * other.batches,
+            self.stored_bytes + sign * other.stored_bytes,
+        )
+
+
+class DurableQueue:
+    """Batches for one server in the state file; the oldest go for the newest.
+
+    Parameters
+    ----------
+    database
+        The state file.
+    name
+        Name of the queue in it.
+    most_bytes
+        How many bytes may wait, as they are kept: compressed.
+    most_batches
+        How many batches may wait.
+
+    Raises
+    ------
+    StateError
+        Raised by every method if the file cannot be used.
+
+    Notes
+    -----
+    What `append` has returned for survives a kill and a loss of power, once
+    the transaction around it is committed. What was sent is removed
+    afterwards, so after a kill in between it is sent again. The file keeps
+    the size that it once had; its room is used again.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        name: str,
+        *,
+        most_bytes: int = NO_LIMIT,
+        most_batches: int = NO_LIMIT,
+    ) -> None:
+        self.changed = Condition()
+        """Notified when batches were added. Whoever holds it waits for
+        nothing else."""
+
+        self._database = database
+        self._name = name
+        self._most_bytes = most_bytes
+        self._most_batches = most_batches
+        self._dropped = 0
+        with database.transaction() as sql:
+            self._size = self._measure(sql, Rows(0, NO_LIMIT))
+
+    @property
+    def is_durable(self) -> bool:
+        """Whether what waits here outlives the process."""
+        return self._database.lasts
+
+    @property
+    def points(self) -> int:
+        """How many points wait."""
+        return self._size.points
+
+    @property
+    def dropped_points(self) -> int:
+        """How many points were dropped because there was no room."""
+        return self._dropped
+
+    def append(
+        self, batches: Sequence[Batch], in_flight: Rows = NO_ROWS
+    ) -> Rows:
+        """Keep batches behind all others, whatever their size.
+
+        Parameters
+        ----------
+        batches
+            At least one.
+        in_flight
+            Rows that are being sent: they are never dropped, as nobody could
+            know whether they were lost.
+
+        Returns
+        -------
+        Rows
+            Where they are now.
+        """
+        bodies = [zlib.compress(batch.body, LEVEL) for batch in batches]
+        added = _Size(
+            sum(batch.points for batch in batches),
+            len(batches),
+            sum(map(len, bodies)),
+        )
+        with self._database.transaction() as sql:
+            dropped = self._drop_oldest(sql, added, in_flight)
+            ids = [
+                sql.execute(
+                    "INSERT INTO queue (name, points, body) VALUES (?, ?, ?)",
+                    (self._name, batch.points, body),
+                ).lastrowid
+                or 0
+                for batch, body in zip(batches, bodies, strict=True)
+            ]
+            self._database.after_commit(
+                lambda: self._note(added.plus(dropped, -1), dropped.points)
+            )
+        return Rows(ids[0], ids[-1])
+
+    def oldest(self, most_points: int) -> tuple[Rows, Batch] | None:
+        """Return the oldest batches as one: one, or as many as fit."""
+        taken: list[tuple[int, int, bytes]] = []
+        total = 0
+        with self._database.transaction() as sql:
+            for row in sql.execute(
+                "SELECT id, points, body FROM queue WHERE name = ? "
+                "ORDER BY id",
+                (self._name,),
+            ):
+                total += row[1]
+                if taken and total > most_points:
+                    break
+                taken.append(row)
+        if not taken:
+            return None
+        body = b"\n".join(zlib.decompress(body) for *_, body in taken)
+        points = sum(points for _, points, _ in taken)
+        return Rows(taken[0][0], taken[-1][0]), Batch(body, points)
+
+    def remove(self, rows: Rows) -> None:
+        """Remove rows: they are settled."""
+        with self._database.transaction() as sql:
+            removed = self._measure(sql, rows)
+            sql.execute(
+                "DELETE FROM queue WHERE name = ? AND id BETWEEN ? AND ?",
+                (self._name, rows.first, rows.last),
+            )
+            self._database.after_commit(
+                lambda: self._note(_Size().plus(removed, -1), 0)
+            )
+
+    def _drop_oldest(
+        self, sql: Connection, added: _Size, spared: Rows
+    ) -> _Size:
+        """Drop the oldest until there is room; return how much that was."""
+        needed = self._size.plus(added)
+        dropped = _Size()
+        gone: list[tuple[int]] = []
+        for row, points, size in sql.execute(
+            "SELECT id, points, length(body) FROM queue WHERE name = ? "
+            "AND id NOT BETWEEN ? AND ? ORDER BY id",
+            (self._name, spared.first, spared.last),
+        ):
+            left = needed.plus(dropped, -1)
+            if (
+                left.stored_bytes <= self._most_bytes
+                and left.batches <= self._most_batches
+            ):
+                break
+            gone.append((row,))
+            dropped = dropped.plus(_Size(points, 1, size))
+        sql.executemany("DELETE FROM queue WHERE id = ?", gone)
+        return dropped
+
+    def _measure(self, sql: Connection, rows: Rows) -> _Size:
+        return _Size(
+            *sql.execute(
+                "SELECT coalesce(sum(points), 0), count(*), "
+                "coalesce(sum(length(body)), 0) FROM queue "
+                "WHERE name = ? AND id BETWEEN ? AND ?",
+                (self._name, rows.first, rows.last),
+            ).fetchone()
+        )
+
+    def _note(self, change: _Size, dropped_points: int) -> None:
+        with self.changed:
+            self._size = self._size.plus(change)
+            self._dropped += dropped_points
+            self.changed.notify_all()
+
+
+MOST_FRESH = 720
+"""Batches that wait in memory while the state file cannot be written: an
+hour at a tick of 5 s, and at about 10 kB a batch less than 10 MB. While it
+can, at most one does."""
+
+
+class DeliveryQueue:
+    """Batches that wait: the newest in memory, all others in the state file.
+
+    Parameters
+    ----------
+    durable
+        Where batches wait that were not taken by the server at once.
+    most_fresh
+        How many may wait in memory while the state file cannot be written.
+
+    Raises
+    ------
+    StateError
+        Raised by every method but `points` and `wait` if the state file
+        cannot be used. Nothing is lost by that.
+
+    Notes
+    -----
+    A batch goes from memory to the server, and the state file is never
+    touched, while each is settled before the next one comes. If it is not,
+    or the server is known to be away, all that are in memory go to the state
+    file before `put` returns, the one in flight too. So an agent that is
+    killed loses no point but those of its newest tick, and these only if the
+    server had answered so far.
+
+    Fresh batches are taken before those of the state file: they continue to
+    be written at once while the past is drained.
+    """
+
+    def __init__(
+        self, durable: DurableQueue, *, most_fresh: int = MOST_FRESH
+    ) -> None:
+        self._durable = durable
+        self._most_fresh = most_fresh
+        self._fresh: deque[Batch] = deque()
+        self._taken: Batch | None = None
+        self._rows: Rows | None = None
+        self._unremoved: Rows | None = None
+        self._dropped = 0
+        self._closed = False
+        self._lock = RLock()
+
+    @property
+    def points(self) -> int:
+        """Points that are not written yet, those in flight included."""
+        with self._lock:
+            return self._durable.points + self.fresh_points
+
+    @property
+    def fresh_points(self) -> int:
+        """Those of them that are in memory only."""
+        with self._lock:
+            return sum(batch.points for batch in self._fresh)
+
+    @property
+    def dropped_points(self) -> int:
+        """Points dropped because there was no room."""
+        return self._dropped + self._durable.dropped_points
+
+    def put(self, batch: Batch, *, safely: bool) -> None:
+        """Add a batch.
+
+        Parameters
+        ----------
+        batch
+            The newest.
+        safely
+            Whether to write it to the state file at once, as its server is
+            away.
+        """
+        with self._lock:
+            self._fresh.append(batch)
+            with self._durable.changed:
+                self._durable.changed.notify_all()
+            try:
+                if safely or len(self._fresh) > 1:
+                    self._save()
+            finally:
+                # Drop the oldest in memory that is not in flight.
+                while len(self._fresh) > self._most_fresh:
+                    oldest = 1 if self._taken is self._fresh[0] else 0
+                    self._dropped += self._fresh[oldest].points
+                    del self._fresh[oldest]
+
+    def wait(self, timeout_seconds: float) -> bool:
+        """Wait until there is a batch; return whether there is one."""
+        with self._durable.changed:
+            return self._durable.changed.wait_for(
+                lambda: bool(self._fresh or self._durable.points),
+                timeout_seconds,
+            )
+
+    def take(self, most_points: int) -> Batch | None:
+        """Take a fresh batch, or else the oldest, as long as there is one.
+
+        Parameters
+        ----------
+        most_points
+            How many points of the state file to take, if more than one batch.
+
+        Notes
+        -----
+        What was settled and could not be removed is not taken again: else a
+        full disk would send the same notice every second.
+        """
+        with self._lock:
+            self._taken = self._rows = None
+            if self._fresh:
+                self._taken = self._fresh[0]
+                return self._taken
+            if self._unremoved is not None:
+                self._remove(self._unremoved)
+            if waiting := self._durable.oldest(most_points):
+                self._rows, self._taken = waiting
+            return self._taken
+
+    def done(self) -> None:
+        """Remove the batch that was taken: it is settled."""
+        with self._lock:
+            taken, rows = self._taken, self._rows
+            self._taken = self._rows = None
+            if taken is None or self._closed:
+                return
+            if rows is not None:
+                self._remove(rows)
+            elif self._fresh and self._fresh[0] is taken:
+                self._fresh.popleft()
+
+    def put_back(self) -> None:
+        """Keep the batch that was taken, and all others, for later."""
+        with self._lock:
+            self._taken = self._rows = None
+            self._save()
+
+    def close(self) -> int:
+        """Write down what is in memory. Nothing is touched any more.
+
+        Returns
+        -------
+        int
+            How many points end with the process: none, unless the state is
+            kept in memory.
+
+        Notes
+        -----
+        What is in flight beyond this is sent again by the next agent.
+        """
+        with self._lock:
+            try:
+                self._save()
+            finally:
+                self._closed = True
+            return 0 if self._durable.is_durable else self._durable.points
+
+    def _remove(self, rows: Rows) -> None:
+        self._unremoved = rows
+        self._durable.remove(rows)
+        self._unremoved = None
+
+    def _save(self) -> None:
+        """Move what is in memory to the state file, in order."""
+        if not self._fresh or self._closed:
+            return
+        taken_is_fresh = self._taken is not None and self._rows is None
+        rows = self._durable.append(tuple(self._fresh), self._rows or NO_ROWS)
+        if taken_is_fresh:
+            self._rows = Rows(rows.first, rows.first)
+        self._fresh.clear()
+
+
+MOST_WAITING = 100
+"""Notices that wait for one receiver: five hours at the usual limit. More
+would bury whoever returns under what is over."""
+
+
+class Outbox:
+    """Notices that wait for their receivers, a queue for each.
+
+    Parameters
+    ----------
+    database
+        The state file.
+    receivers
+        Names of all receivers; what waits for others is removed.
+
+    Raises
+    ------
+    StateError
+        Raised by every method if the file cannot be used.
+
+    Notes
+    -----
+    A notice is written in the transaction of what caused it, and removed
+    after its receiver took it. So none is lost, and one is sent twice if the
+    agent is killed in between: each has an id that stays the same.
+    """
+
+    def __init__(self, database: Database, receivers: Iterable[str]) -> None:
+        names = {receiver: f"notify {receiver}" for receiver in receivers}
+        marks = ", ".join("?" for _ in names)
+        with database.transaction() as sql:
+            sql.execute(
+                "DELETE FROM queue WHERE name LIKE 'notify %' "  # noqa: S608
+                f"AND name NOT IN ({marks})",
+                tuple(names.values()),
+            )
+        self.queues = {
+            receiver: DurableQueue(database, name, most_batches=MOST_WAITING)
+            for receiver, name in names.items()
+        }
+        """By receiver."""
+
+    @property
+    def waiting(self) -> int:
+        """How many notices wait, each counted for each receiver."""
+        return sum(queue.points for queue in self.queues.values())
+
+    @property
+    def dropped(self) -> int:
+        """How many were dropped because too many waited."""
+        return sum(queue.dropped_points for queue in self.queues.values())
+
+    def put(self, messages: Sequence[NoticeMessage]) -> None:
+        """Add messages for every receiver."""
+        batches = [Batch(to_json(message).encode(), 1) for message in messages]
+        if batches:
+            for queue in self.queues.values():
+                queue.append(batches)

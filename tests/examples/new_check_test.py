@@ -1,0 +1,201 @@
+"""How a check is added: docs/development.md, "A new check", step by step."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Annotated
+
+import pytest
+import structlog
+from pydantic import Field
+
+from mirrorwatch.config import Config
+from mirrorwatch.config.base import FROM_DATACLASS
+from mirrorwatch.config.flows import LimitsConfig
+from mirrorwatch.domain.checks import CHECKS, Check
+from mirrorwatch.domain.metrics import Sample, gauge
+from mirrorwatch.domain.notices.policy import CheckAlarms
+from mirrorwatch.domain.report import (
+    CheckFinding,
+    Health,
+    Observation,
+    Verdict,
+    conclude,
+    seconds,
+)
+from mirrorwatch.pipeline import Pipeline
+from mirrorwatch.ports import Report
+from mirrorwatch.sinks.prometheus import PrometheusSink
+from mirrorwatch.state import Database
+from mirrorwatch.state.documents import VerdictStore
+from mirrorwatch_alerting.alerts import Alert, WhenHealth, check_alerts
+from mirrorwatch_alerting.kapacitor import scripts
+from mirrorwatch_alerting.prometheus import rules
+from tests.support.builders import FLOW, NOON
+
+ROOT = Path(__file__).parents[2]
+AGENT = ROOT / "agent" / "mirrorwatch"
+
+
+# 1. domain/SUBJECT.py: the fact, its limits, the check and its metrics.
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ClocksObservation:
+    """How far apart the clocks of both clusters are."""
+
+    flow: str
+    at: datetime
+    skew: timedelta
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ClocksLimits:
+    """Limits of the check."""
+
+    warning: timedelta = field(
+        default=timedelta(seconds=1), metadata={"title": "Warning above"}
+    )
+    """Above this, latencies between the sites mean nothing."""
+
+
+def judge_clocks(
+    flow: str,
+    seen: ClocksObservation | None,
+    limits: ClocksLimits,
+    now: datetime,
+) -> Verdict:
+    def find() -> Iterator[CheckFinding]:
+        if seen is None:
+            yield CheckFinding(Health.UNKNOWN, "No clock was read yet")
+        elif seen.skew > limits.warning:
+            apart = seconds(seen.skew)
+            yield CheckFinding(Health.WARNING, f"Clocks are {apart} apart")
+        else:
+            yield CheckFinding(Health.OK, "Clocks agree")
+
+    return conclude(find(), flow=flow, check="clocks", now=now, evidence={})
+
+
+SKEW = gauge("clock_skew_seconds", "seconds", "clocks", ("flow",), "Skew")
+
+
+def clocks_samples(seen: ClocksObservation, _: datetime) -> Iterator[Sample]:
+    yield Sample(SKEW, (seen.flow,), seen.skew.total_seconds())
+
+
+# 2. domain/checks.py: one row.
+
+CLOCKS = Check(
+    name="clocks",
+    observation=ClocksObservation,
+    judge=judge_clocks,
+    limits=ClocksLimits,
+    metrics=(SKEW,),
+    samples=clocks_samples,
+    alarms=CheckAlarms(
+        warning="the clocks of the clusters disagree",
+        unknown="whether the clocks of the clusters agree",
+    ),
+)
+
+# 3. config/flows.py: the key of its limits.
+
+
+class MoreLimitsConfig(LimitsConfig):
+    clocks: Annotated[ClocksLimits, FROM_DATACLASS] = Field(
+        default_factory=ClocksLimits, title="Clocks"
+    )
+
+
+# 4. sources/SUBJECT.py: its source; 5. wiring/flows.py makes it.
+
+
+class ClocksSource:
+    name = "clocks"
+
+    def observe(self, now: datetime) -> Sequence[Observation]:
+        skew = timedelta(seconds=90)
+        return [ClocksObservation(flow=FLOW.name, at=now, skew=skew)]
+
+
+@pytest.fixture(autouse=True)
+def registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(CHECKS, "clocks", CLOCKS)
+
+
+def report(limits: MoreLimitsConfig, *sinks: PrometheusSink) -> Report:
+    cluster = {"kafka": {"bootstrap.servers": "127.0.0.1:1"}}
+    config = Config.from_mapping(
+        {
+            "clusters": {"summit": cluster, "ldf": cluster},
+            "flows": [{"source": "summit", "target": "ldf"}],
+        }
+    )
+    flow = config.flows[0].model_copy(update={"limits": limits})
+    return Pipeline(
+        flows=[flow.flow],
+        limits={flow.name: config.to_limits(flow)},
+        sources=[ClocksSource()],
+        sinks=sinks,
+        verdicts=VerdictStore(Database(None)),
+        clock=lambda: NOON,
+        logger=structlog.get_logger(),
+    ).tick()
+
+
+def verdict(limits: MoreLimitsConfig) -> Verdict:
+    (found,) = (v for v in report(limits).verdicts if v.check == "clocks")
+    return found
+
+
+def test_its_verdict_is_in_every_report() -> None:
+    found = verdict(MoreLimitsConfig())
+    assert (found.flow, found.health) == (FLOW.name, Health.WARNING)
+    assert found.reason == "Clocks are 90 s apart"
+
+
+def test_its_limits_come_from_the_configuration() -> None:
+    limits = MoreLimitsConfig.model_validate({"clocks": {"warning": "2m"}})
+    assert verdict(limits).health is Health.OK
+
+
+def test_its_metrics_are_exported() -> None:
+    prometheus = PrometheusSink()
+    report(MoreLimitsConfig(), prometheus)
+    text = prometheus.exposition()[0].decode()
+    name = "mirrorwatch_clock_skew_seconds"
+    assert f'\n{name}{{flow="summit->ldf"}} 90.0\n' in text
+    assert 'check="clocks"' in text
+
+
+def test_its_alerts_are_raised_by_prometheus_and_kapacitor() -> None:
+    alerts = tuple(check_alerts())
+
+    def of_clocks(alert: Alert) -> bool:
+        when = alert.when
+        return isinstance(when, WhenHealth) and when.check == "clocks"
+
+    names = ["MirrorwatchClocksWarning", "MirrorwatchClocksUnknown"]
+    assert [alert.name for alert in filter(of_clocks, alerts)] == names
+    assert all(f"alert: {name}\n" in rules(alerts) for name in names)
+    flow_script = scripts(alerts)["mirrorwatch-flow"]
+    assert '"clocks.raised"' in flow_script
+    assert "the clocks of the clusters disagree" in flow_script
+
+
+def test_the_documented_example_is_in_five_files_and_in_no_other() -> None:
+    text = (ROOT / "docs" / "development.md").read_text(encoding="utf-8")
+    section = text.partition("\n## A new check\n")[2].partition("\n## ")[0]
+    steps = re.findall(r"^\d\. `([\w/]+\.py)`", section, re.MULTILINE)
+    named = r"\b(HeartbeatsObservation|HeartbeatsLimits|HeartbeatsSource)\b"
+    users = {
+        file.relative_to(AGENT).as_posix()
+        for folder in (AGENT, *AGENT.parent.glob("mirrorwatch_*"))
+        for file in folder.rglob("*.py")
+        if re.search(named, file.read_text(encoding="utf-8"))
+    }
+    assert len(steps) == len(set(steps)) <= 5
+    assert users == set(steps)
