@@ -6,6 +6,8 @@ BIN := .venv/bin
 MINUTES ?=
 # What `make servers` built.
 export PATH := $(CURDIR)/.servers:$(PATH)
+# Tests start many processes: each would compile everything again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: alerts demo test fast dashboards servers bench bench-audit nights cluster scale soak lint format setup clean
 
@@ -25,7 +27,7 @@ demo: setup  ## two sites, a mirror, traffic and the agent; prints the page's ad
 test: lint  ## everything, the real lab included
 	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
 
-fast: setup  ## what needs no Kafka: two minutes
+fast: setup  ## what needs no Kafka and waits for nothing: a minute
 	$(BIN)/pytest -n auto --dist loadfile -m 'not lab and not browser and not influx and not slow and not spark'
 
 bench: setup  ## what the agent costs: 6, 1 and 24 canary partitions, then `scale`
@@ -47,10 +49,10 @@ cluster: setup  ## the audit on a Spark cluster of two workers, and by spark-sub
 soak: setup  ## a long clean run with traffic; prints growth of memory
 	$(BIN)/python -m tests.bench.soak --minutes $(or $(MINUTES),60)
 
-dashboards: setup  ## writes dashboards/ anew, from agent/mirrorwatch_dashboards
+dashboards: setup  ## generates dashboards/ from agent/mirrorwatch_dashboards
 	$(BIN)/python -m mirrorwatch_dashboards dashboards
 
-alerts: setup  ## writes alerts/ from the table in agent/mirrorwatch_alerting
+alerts: setup  ## generates alerts/ from the table in agent/mirrorwatch_alerting
 	$(BIN)/python -m mirrorwatch_alerting alerts
 
 servers:  ## builds InfluxDB 1.8 and 2.7 for tests, from Go modules: takes Go, and Rust

@@ -71,11 +71,9 @@ SEAMS = {
     "sources.connect.ConnectDecoder": "a mirror that does not run on Connect "
     "has none of it",
     "audit.offsets.MirrorFacts": "tests plan audits without a mirror",
-    "sinks.queue.Outlet": "tests have one that fails",
     "sources.audit.worker.Trigger": "APScheduler has them",
     "sources.connect.TaskRestarts": "tests restart no task",
-    "store.nights.Runs": "tests keep runs in memory",
-    "tools.Freezer": "tests plan without clusters",
+    "job.Runs": "tests keep runs in memory",
     "tools.Planner": "tests plan without clusters",
     "link.LinkEnd": "a class of asyncio's, which only has that name",
 }
@@ -111,7 +109,6 @@ BESIDE_ROLES = {
     "parity/configs": "a check of its own: two checks compare two sides",
     "parity/topics": "a check of its own: two checks compare two sides",
     "position/moves": "which moves of a position are resets",
-    "skips/matching": "pairs of syncs and what lies between them",
     "skips/partition": "the tracker of one partition",
     "skips/settle": "reads ranges that counts do not explain",
 }

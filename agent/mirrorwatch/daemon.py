@@ -59,7 +59,7 @@ class Daemon(AbstractContextManager["Daemon"]):
     clock
         Gives the time.
     logger
-        Where lifecycle and crashes are told.
+        Where lifecycle and crashes are logged.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Daemon(AbstractContextManager["Daemon"]):
         self._clock = clock
         self._logger = logger
         self._stopping = Event()
-        self._told: dict[str, str] = {}
+        self._logged: dict[str, str] = {}
         self._scheduler = BackgroundScheduler(
             timezone=UTC, executors={"default": ThreadPoolExecutor(1)}
         )
@@ -147,9 +147,9 @@ class Daemon(AbstractContextManager["Daemon"]):
         try:
             work()
         except MirrorwatchError as e:
-            # Told once for each trouble, not once a second.
-            if self._told.get(name) != str(e):
-                self._told[name] = str(e)
+            # Each failure once, not once a second.
+            if self._logged.get(name) != str(e):
+                self._logged[name] = str(e)
                 context = e.to_logging_context()
                 self._logger.warning("Work failed", work=name, **context)
         except Exception:
@@ -157,7 +157,7 @@ class Daemon(AbstractContextManager["Daemon"]):
             # should have seen goes stale, which verdicts and alerts watch.
             self._logger.exception("Work crashed", work=name)
         else:
-            self._told.pop(name, None)
+            self._logged.pop(name, None)
             return True
         return False
 

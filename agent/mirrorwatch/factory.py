@@ -1,4 +1,4 @@
-"""Configuration -> agent: the only place that knows every class."""
+"""Configuration -> agent: the only module that knows every class."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -10,10 +10,6 @@ from .daemon import Agent
 from .domain.notices.text import Links
 from .kafka.admin import Cluster
 from .pipeline import Pipeline
-from .ports import Sink, Worker
-from .sinks.history import HistorySink
-from .sinks.log import LogSink
-from .sinks.maintenance import MaintenanceSink
 from .sinks.prometheus import PrometheusSink
 from .sources.canary.source import Headers, no_headers
 from .state import Database
@@ -21,7 +17,6 @@ from .state.audits import local_path
 from .state.documents import VerdictStore
 from .state.history import History
 from .state.maintenance import MaintenanceStore
-from .state.queue import Outbox
 from .web.app import create_app
 from .web.board import LatestReport
 from .web.runbook import Runbook
@@ -31,7 +26,7 @@ from .wiring import (
     WiringContext,
     wire_audit,
     wire_flows,
-    wire_notify,
+    wire_sinks,
 )
 
 __all__ = ["build_agent"]
@@ -58,7 +53,7 @@ def build_agent(
     clock
         Gives the time.
     logger
-        Where everything is told.
+        Where everything is logged.
     serve
         Whether to serve the page.
     audits
@@ -102,37 +97,13 @@ def build_agent(
         ]
     )
     board, prometheus = LatestReport(), PrometheusSink()
-    sinks: list[Sink] = [
-        prometheus,
-        board,
-        HistorySink(history),
-        LogSink(logger=logger),
-    ]
-    senders: list[Worker] = []
-    if config.sinks.influxdb is not None:
-        # It costs 20 MB of memory, so only who wants it pays.
-        from .wiring.sinks import make_influxdb_sink  # noqa: PLC0415
-
-        influxdb = make_influxdb_sink(config.sinks.influxdb, database, logger)
-        sinks.append(influxdb)
-        senders.append(influxdb)
-    outbox: Outbox | None = None
-    # Books in memory do not know what people were told: `once` tells nobody.
-    if config.sinks.notify is not None and database.lasts:
-        links = Links(config.web.address, Runbook.load().link)
-        notify = wire_notify(config.sinks.notify, database, links, logger)
-        outbox = notify.outbox
-        sinks.append(notify)
-        senders += notify.deliveries
     maintenance = MaintenanceStore(database)
-    sinks.append(
-        MaintenanceSink(
-            maintenance,
-            history,
-            outbox=outbox,
-            page=config.web.address,
-            logger=logger,
-        )
+    reports = wire_sinks(
+        config,
+        around,
+        web=[prometheus, board],
+        maintenance=maintenance,
+        links=Links(config.web.address, Runbook.load().link),
     )
     app = create_app(
         board,
@@ -149,14 +120,14 @@ def build_agent(
                 flow.name: config.to_limits(flow) for flow in config.flows
             },
             sources=wired.sources,
-            sinks=sinks,
+            sinks=reports.sinks,
             verdicts=VerdictStore(database),
             windows=maintenance.in_force,
             clock=clock,
             logger=logger,
         ),
         workers=wired.workers,
-        senders=tuple(senders),
+        senders=reports.workers,
         board=board,
         database=database,
         server=Server(app, config.web.host, config.web.port)

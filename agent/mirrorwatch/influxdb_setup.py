@@ -21,7 +21,7 @@ from .config.base import format_duration
 from .domain.catalogue import CATALOGUE
 from .exceptions import SinkError
 from .sinks.influxdb import open_client, to_sink_error
-from .wiring.sinks import to_access
+from .wiring.influxdb import to_access
 
 __all__ = ["open_setup"]
 
@@ -35,7 +35,7 @@ for the server in the spool are summed up too: six hours of them, at the
 price of reading each point six times."""
 
 MEASUREMENTS = sorted({metric.measurement for metric in CATALOGUE})
-"""What the agent writes. Others in the same place are left alone."""
+"""What the agent writes. Others in the same bucket are left alone."""
 
 FUNCTIONS = ("min", "mean", "max")
 """The worst of a gauge is its least or its largest value, and a mean hides
@@ -195,14 +195,14 @@ def change_retention(
     return [
         SetupStep(
             f"keep {what} for {format_duration(wants)}, "
-            f"no longer {tell_retention(has)}",
+            f"no longer {format_retention(has)}",
             do,
             deletes,
         )
     ]
 
 
-def tell_retention(retention: timedelta) -> str:
+def format_retention(retention: timedelta) -> str:
     """Say how long something is kept."""
     return f"for {format_duration(retention)}" if retention else "for ever"
 
@@ -296,7 +296,7 @@ def _downsample_v1(
     drop = f"DROP CONTINUOUS QUERY {quote(name)} ON {quote(database)}"
     rows = ask("SHOW CONTINUOUS QUERIES") if exists else ()
     for row in rows:
-        # The server tells all databases' in one list, with their own text.
+        # The server lists those of all databases, with their own text.
         ours = row["name"] == name and (
             f" ON {_bare(quote(database))} " in _bare(row["query"])
         )
@@ -315,7 +315,7 @@ def _downsample_v1(
 def _step(
     ask: Ask, says: str, statement: str, retention: timedelta | None
 ) -> SetupStep:
-    kept = tell_retention(retention or NEW_RETENTION)
+    kept = format_retention(retention or NEW_RETENTION)
     return SetupStep(f"{says}, kept {kept}", lambda: ask(statement))
 
 
@@ -325,7 +325,7 @@ def _terms(config: InfluxDBConfig, retention: timedelta | None) -> str:
 
 
 def _duration(text: str) -> timedelta:
-    """Return a duration as 1.x tells it: ``720h0m0s``."""
+    """Return a duration as 1.x writes it: ``720h0m0s``."""
     hours, rest = text.split("h") if "h" in text else ("0", text)
     minutes, rest = rest.split("m") if "m" in rest else ("0", rest)
     return timedelta(
@@ -389,7 +389,7 @@ def _retain_v2(
         kept = wants or NEW_RETENTION
         return [
             SetupStep(
-                f"make bucket {name!r}, kept {tell_retention(kept)}",
+                f"make bucket {name!r}, kept {format_retention(kept)}",
                 lambda: api.create_bucket(
                     bucket_name=name, org=org, retention_rules=_rules(kept)
                 ),
@@ -487,7 +487,7 @@ def open_setup(config: InfluxDBConfig) -> Iterator[list[SetupStep]]:
 
 
 def _ask(client: InfluxDBClient, statement: str) -> list[Mapping[str, Any]]:
-    """Run a statement of InfluxQL; 1.x tells its errors with status 200."""
+    """Run a statement of InfluxQL; 1.x reports its errors with status 200."""
     answer: Any = client.api_client.call_api(
         "/query",
         "POST",

@@ -14,7 +14,14 @@ from .domain.report import (
     keep_since,
 )
 from .exceptions import SinkError, SourceError, StateError
-from .ports import AgentState, Report, Sink, Source
+from .ports import (
+    AgentState,
+    QueueingSink,
+    Report,
+    Sink,
+    Source,
+    WatchedSource,
+)
 from .state.documents import VerdictStore
 
 __all__ = ["Pipeline"]
@@ -40,7 +47,7 @@ class Pipeline:
     clock
         Gives the time.
     logger
-        Where trouble is told, once for each trouble.
+        Where failures are logged, each of them once.
     """
 
     def __init__(
@@ -61,6 +68,7 @@ class Pipeline:
         self._limits = limits
         self._sources = sources
         self._sinks = sinks
+        self._queues = [s for s in sinks if isinstance(s, QueueingSink)]
         self._store = verdicts
         self._read_windows = windows
         self._clock = clock
@@ -69,7 +77,7 @@ class Pipeline:
         self._before: tuple[Verdict, ...] | None = None
         self._last_tick: timedelta | None = None
         self._sinks_up: dict[str, bool] = {}
-        self._told: dict[str, str] = {}
+        self._logged: dict[str, str] = {}
 
     def tick(self) -> Report:
         """Observe, judge, publish.
@@ -93,8 +101,10 @@ class Pipeline:
             agent=AgentState(
                 sources_up=sources_up,
                 sinks_up=dict(self._sinks_up),
-                spooled_points=self._count("spooled_points"),
-                lost_points=self._count("lost_points"),
+                spooled_points={
+                    s.name: s.spooled_points for s in self._queues
+                },
+                lost_points={s.name: s.lost_points for s in self._queues},
                 last_tick=self._last_tick,
             ),
             maintenance=self._in_force(now),
@@ -118,13 +128,14 @@ class Pipeline:
             try:
                 seen.extend(source.observe(now))
             except SourceError as e:
-                self._tell(source.name, "Source unavailable", e)
+                self._log_once(source.name, "Source unavailable", e)
                 up[source.name] = False
             else:
-                self._told.pop(source.name, None)
-                # One that is fed by workers tells what still holds of what
-                # they left, and says itself whether that is fresh.
-                up[source.name] = getattr(source, "up", True)
+                self._logged.pop(source.name, None)
+                # One with workers returns what still holds of what they left.
+                up[source.name] = (
+                    source.up if isinstance(source, WatchedSource) else True
+                )
         return seen, up
 
     def _publish(self, report: Report) -> None:
@@ -132,31 +143,23 @@ class Pipeline:
             try:
                 sink.publish(report)
             except SinkError as e:
-                self._tell(sink.name, "Sink unavailable", e)
+                self._log_once(sink.name, "Sink unavailable", e)
                 self._sinks_up[sink.name] = False
             else:
-                self._told.pop(sink.name, None)
-                # One with a backlog knows better than that it was queued,
-                # and nothing before it first tried.
-                up = getattr(sink, "up", True)
+                self._logged.pop(sink.name, None)
+                # That a report was queued proves nothing of its server.
+                up = sink.up if isinstance(sink, QueueingSink) else True
                 if up is not None:
                     self._sinks_up[sink.name] = up
-
-    def _count(self, what: str) -> dict[str, int]:
-        return {
-            sink.name: getattr(sink, what)
-            for sink in self._sinks
-            if hasattr(sink, what)
-        }
 
     def _in_force(self, now: datetime) -> tuple[MaintenanceWindow, ...]:
         try:
             self._windows = self._read_windows(now)
         except StateError as e:
-            # What was announced goes on to its end.
-            self._tell("maintenance", "State unavailable", e)
+            # What was announced stays in force until its end.
+            self._log_once("maintenance", "State unavailable", e)
         else:
-            self._told.pop("maintenance", None)
+            self._logged.pop("maintenance", None)
         names = {flow.name for flow in self._flows}
         return tuple(
             window
@@ -168,21 +171,21 @@ class Pipeline:
         try:
             return self._store.load(now)
         except StateError as e:
-            self._tell("verdicts", "State unavailable", e)
+            self._log_once("verdicts", "State unavailable", e)
             return ()
 
     def _save(self, verdicts: tuple[Verdict, ...], now: datetime) -> None:
         try:
             self._store.save(verdicts, now)
         except StateError as e:
-            self._tell("verdicts", "State unavailable", e)
+            self._log_once("verdicts", "State unavailable", e)
         else:
-            self._told.pop("verdicts", None)
+            self._logged.pop("verdicts", None)
 
-    def _tell(
+    def _log_once(
         self, who: str, event: str, error: SourceError | SinkError | StateError
     ) -> None:
-        """Log a trouble when it begins, and again when it is another."""
-        if self._told.get(who) != str(error):
-            self._told[who] = str(error)
+        """Log a failure when it begins, and again when it is another."""
+        if self._logged.get(who) != str(error):
+            self._logged[who] = str(error)
             self._logger.warning(event, **error.to_logging_context())

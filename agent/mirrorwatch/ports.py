@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from .domain.bottleneck.model import MBean, MBeanQuery, MirrorMetrics
 from .domain.mirror_records import MirrorFact
@@ -12,7 +12,8 @@ from .domain.report import AgentState, Observation, Report
 from .domain.topics import Naming, Selection
 
 __all__ = ["AgentState", "InternalTopic", "Mirror", "MirrorJmx"]
-__all__ += ["MirrorSettings", "Report", "Sink", "Source", "Worker"]
+__all__ += ["MirrorSettings", "QueueingSink", "Report", "Sink", "Source"]
+__all__ += ["WatchedSource", "Worker"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -139,8 +140,21 @@ class Source(Protocol):
         ...
 
 
+@runtime_checkable
+class WatchedSource(Source, Protocol):
+    """A source that knows whether its workers succeed.
+
+    Any other is up unless `observe` fails.
+    """
+
+    @property
+    def up(self) -> bool:
+        """Whether what it last returned is fresh."""
+        ...
+
+
 class Sink(Protocol):
-    """Publishes reports to one place."""
+    """Publishes reports to one destination."""
 
     name: str
 
@@ -155,12 +169,35 @@ class Sink(Protocol):
         ...
 
     def close(self) -> None:
-        """Publish what is still held back, and let go of connections."""
+        """Publish what is still held back, and close connections."""
+        ...
+
+
+@runtime_checkable
+class QueueingSink(Sink, Protocol):
+    """A sink that queues reports, and sends them from threads of its own.
+
+    Any other is up unless `publish` fails.
+    """
+
+    @property
+    def up(self) -> bool | None:
+        """Whether the last try to send succeeded; `None` before the first."""
+        ...
+
+    @property
+    def spooled_points(self) -> int:
+        """Points that wait to be written; of notices, messages."""
+        ...
+
+    @property
+    def lost_points(self) -> int:
+        """Points given up since the start."""
         ...
 
 
 class Worker(Protocol):
-    """Work that goes on beside the ticks, in a thread of its own."""
+    """Work done beside the ticks, in a thread of its own."""
 
     name: str
 
@@ -178,5 +215,5 @@ class Worker(Protocol):
         ...
 
     def close(self) -> None:
-        """Finish: commit what is held, let go of connections."""
+        """Finish: commit what is held, close connections."""
         ...

@@ -73,10 +73,11 @@ TRIPS = (
             Leg("Pipeline.tick"),
             Leg("CanarySource.observe"),
             Leg(
-                "figures.canary.figures|canary.metrics.figures|canary.metrics.samples"
+                "figures.canary.figures|canary.metrics.figures"
+                "|canary.metrics.samples"
             ),
             Leg("IsolatedSink.publish|QueuedSink.publish"),
-            Leg("IsolatedSink.step|QueuedSink.step"),
+            Leg("IsolatedSink.step|QueuedSink.step|DeliveryWorker.step"),
         ),
         # The first asks every source and sink, the other every subject.
         stops=("Pipeline.tick", "domain.samples.samples"),
@@ -91,7 +92,7 @@ TRIPS = (
             Leg("Pipeline.tick"),
             Leg("judge_skips|skips.check.judge"),
             Leg("NotifySink.publish"),
-            Leg("Delivery.step"),
+            Leg("Delivery.step|NoticeDelivery.step|DeliveryWorker.step"),
         ),
         stops=("Pipeline.tick",),
     ),

@@ -102,6 +102,7 @@ def test_a_package_that_is_missing_is_named_with_the_remedy() -> None:
         require("json", "not_there")
 
 
+@pytest.mark.slow
 def test_java_that_is_missing_gives_status_1_and_the_remedy(
     config: str,
 ) -> None:

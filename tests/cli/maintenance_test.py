@@ -93,7 +93,9 @@ def test_a_running_agent_takes_it_up_and_tells_what_changed(
             *(file, "maintenance", "--for", "2h", "--reason", REASON)
         )
         assert announced.exit_code == 0, announced.output
-        assert announced.stdout.startswith(f"{FLOW}: notices are held until")
+        assert announced.stdout.startswith(
+            f"{FLOW}: notifications are silenced until"
+        )
         assert announced.stderr == ""
         wait_until(lambda: status(agent)["maintenance"])
         (window,) = status(agent)["maintenance"]
@@ -131,7 +133,10 @@ def test_a_running_agent_takes_it_up_and_tells_what_changed(
     assert "s3cret" not in agent.log_file.read_text()
     # Nobody runs any more, and whoever announces something should know.
     wait_until(lambda: run(file, "maintenance").stderr != "")
-    assert "is mirrorwatch run running" in run(file, "maintenance").stderr
+    assert (
+        "check that mirrorwatch run is running"
+        in run(file, "maintenance").stderr
+    )
 
 
 @pytest.mark.parametrize(
@@ -141,7 +146,7 @@ def test_a_running_agent_takes_it_up_and_tells_what_changed(
         (["--for", "2h", "--reason", " "], "--for needs --reason"),
         (["--reason", "x"], "--reason goes with --for"),
         (["--for", "8d", "--reason", "x"], "at most 7d"),
-        (["--for", "0s", "--reason", "x"], "more than nothing"),
+        (["--for", "0s", "--reason", "x"], "more than 0"),
         (["--for", "2", "--reason", "x"], "not a duration"),
         (["--end", "--report"], "one of --for, --end and --report"),
         (["--flow", "nowhere"], "there are summit->ldf"),
@@ -165,7 +170,7 @@ def test_where_no_agent_has_run_nothing_is_announced(
     arguments = ("maintenance", "--for", "2h", "--reason", REASON)
     result = run(written(tmp_path, config), *arguments)
     assert result.exit_code == 1
-    assert "mirrorwatch has not run with this configuration" in result.output
+    assert "has not run with this configuration" in result.output
 
 
 def test_a_test_message_reaches_every_receiver(
@@ -174,10 +179,10 @@ def test_a_test_message_reaches_every_receiver(
     webhook: Webhook,
 ) -> None:
     file = written(tmp_path, config)
-    assert run(file, "notify", "--test").stdout == "r0 took it\n"
+    assert run(file, "notify", "--test").stdout == "r0 accepted it\n"
     (message,) = webhook.bodies
     assert message["kind"] == "test"
-    assert message["title"] == "Test of mirrorwatch: nothing has happened"
+    assert message["title"] == "Test of mirrorwatch: nothing is wrong"
 
     webhook.status, webhook.words = 403, f"invalid token of {webhook.url}"
     refused = run(file, "notify", "--test")

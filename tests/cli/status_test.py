@@ -72,7 +72,7 @@ def test_a_healthy_agent_gives_status_0_and_its_figures(
     # Not its two ends as well, which its name tells.
     assert "✓ ok  summit->ldf\n" in result.stdout
     assert "median 20 ms, p99 1.5 s, worst 1.5 s" in result.stdout
-    assert "3 on their way, 0 lost, 4 late, 5 duplicates" in result.stdout
+    assert "3 in flight, 0 lost, 4 late, 5 duplicates" in result.stdout
     assert "Every probe arrives" in result.stdout
     assert "1.5 h" in result.stdout
 

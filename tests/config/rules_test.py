@@ -103,6 +103,7 @@ def test_a_name_that_is_spelled_out_is_tried_even_beside_odd_regexes() -> None:
     assert find_common_topic((odd, Selection(include=("ab",)))) == "ab"
 
 
+@pytest.mark.slow
 def test_lists_of_hundreds_of_topics_take_seconds_at_most() -> None:
     before = time.monotonic()
     one = Selection(include=tuple(f"lsst.sal.A{n}" for n in range(400)))

@@ -78,6 +78,7 @@ def test_delay_does_not_limit_throughput(link: Link) -> None:
     assert 0.4 <= took < 20
 
 
+@pytest.mark.slow
 def test_bandwidth_holds_and_is_shared_by_all_connections(link: Link) -> None:
     # Once without what a busy machine does to one of them.
     tries = [two_at_once(link) for _ in range(3)]
@@ -123,6 +124,7 @@ def test_a_stall_holds_everything_and_delivers_it_in_order(link: Link) -> None:
         sender.join()
 
 
+@pytest.mark.slow
 def test_bytes_in_flight_wait_when_the_link_stalls(link: Link) -> None:
     # It is long, so that they are still on the way when the link stalls.
     link.shape(rtt=timedelta(seconds=3))
@@ -229,6 +231,7 @@ def test_a_stopped_link_frees_its_port(link: Link) -> None:
     Link(listen_port=port, upstream=("127.0.0.1", 1)).stop()
 
 
+@pytest.mark.slow
 def test_a_better_line_does_not_let_new_bytes_overtake(link: Link) -> None:
     link.shape(rtt=timedelta(seconds=4))
     with connect(link) as sock:

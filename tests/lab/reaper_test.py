@@ -76,6 +76,7 @@ def test_a_killed_owner_leaves_nothing_behind() -> None:
         )
 
 
+@pytest.mark.slow
 def test_closing_the_lifeline_kills_what_still_runs(tmp_path: Path) -> None:
     lifeline = Lifeline()
     sleeper = _sleeper(lifeline, tmp_path)
@@ -90,6 +91,7 @@ def test_closing_the_lifeline_kills_what_still_runs(tmp_path: Path) -> None:
     sleeper.kill()
 
 
+@pytest.mark.slow
 def test_the_reaper_kills_who_has_not_ended_and_nobody_else(
     tmp_path: Path,
 ) -> None:

@@ -6,10 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from mirrorwatch.domain.parity.tracker import FirstSeenChanges
 from mirrorwatch.domain.report import Health, keep_since
 from mirrorwatch.exceptions import StateError
 from mirrorwatch.state import Database
-from mirrorwatch.state.documents import DocumentStore, VerdictStore
+from mirrorwatch.state.documents import (
+    DocumentStore,
+    FirstSeenStore,
+    VerdictStore,
+)
+from mirrorwatch.state.queue import Batch, DurableQueue
 from tests.support.builders import NOON, a_verdict
 
 
@@ -73,3 +79,57 @@ def test_two_agents_cannot_share_a_state_file(tmp_path: Path) -> None:
         Database(path)
     first.close()
     Database(path).close()
+
+
+@dataclass(frozen=True)
+class Library:
+    volumes: int = 0
+
+
+def test_an_older_version_of_a_document_is_upgraded() -> None:
+    database = Database(None)
+    DocumentStore(database, "a", "one", Shelf).save(Shelf(3))
+    upgrades = [
+        lambda old: {"count": old["books"]},
+        lambda old: {"volumes": 10 * old["count"]},
+    ]
+    store = DocumentStore(database, "a", "one", Library, upgrades)
+    assert store.load() == Library(30)
+    store.save(Library(31))
+    assert store.load() == Library(31)
+    with pytest.raises(StateError, match="has version 3"):
+        DocumentStore(database, "a", "one", Shelf).load()
+
+
+def test_a_transaction_within_another_is_part_of_it() -> None:
+    database = Database(None)
+    store = DocumentStore(database, "a", "one", Shelf)
+    queue = DurableQueue(database, "a")
+
+    def save_and_fail() -> None:
+        with database.transaction() as sql:
+            store.save(Shelf(1))
+            queue.append([Batch(b"x", 1)])
+            sql.execute("no SQL")
+
+    with pytest.raises(StateError):
+        save_and_fail()
+    assert (store.load(), queue.points, queue.oldest(1)) == (Shelf(), 0, None)
+    with database.transaction():
+        store.save(Shelf(1))
+        queue.append([Batch(b"x", 1)])
+        assert queue.points == 0  # counted once it is committed
+    assert (store.load(), queue.points) == (Shelf(1), 1)
+
+
+def test_conditions_that_could_not_be_written_are_with_the_next() -> None:
+    database = Database(None)
+    store = FirstSeenStore(database, "a", "topics")
+    with database.transaction() as sql:
+        sql.execute("ALTER TABLE documents RENAME TO away")
+    with pytest.raises(StateError):
+        store.save(FirstSeenChanges({"x": NOON}, frozenset()))
+    with database.transaction() as sql:
+        sql.execute("ALTER TABLE away RENAME TO documents")
+    store.save(FirstSeenChanges({}, frozenset()))
+    assert store.load() == {"x": NOON}

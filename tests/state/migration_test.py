@@ -241,7 +241,7 @@ def test_a_migration_that_fails_leaves_the_file_as_it_was(path: Path) -> None:
 
 
 def test_a_command_beside_an_older_agent_changes_nothing(path: Path) -> None:
-    with pytest.raises(StateError, match="has layout 0, and this"):
+    with pytest.raises(StateError, match="has layout 0, this"):
         Database(path, beside=True)
     with closing(sqlite3.connect(path)) as file:
         assert file.execute("SELECT count(*) FROM spool").fetchone() == (4,)

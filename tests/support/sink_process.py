@@ -26,7 +26,7 @@ from mirrorwatch.exceptions import SinkError, SinkRejectedError
 from mirrorwatch.ports import Report, Worker
 from mirrorwatch.state import Database
 from mirrorwatch.state.queue import Batch
-from mirrorwatch.wiring.sinks import make_influxdb_sink
+from mirrorwatch.wiring.influxdb import make_influxdb_sink
 from tests.support.http import HTTP
 
 from .builders import NOON, a_canary, a_partition, a_report, an_arrival

@@ -162,7 +162,9 @@ def freeze_offsets(
     wanted = {
         (_key(source.log), level)
         for source in sources
-        for level in _levels(mirrors[source.flow])
+        for level in (False, True)
+        # Both, where it is not known how the mirror reads.
+        if mirrors[source.flow].read_committed in {None, level}
     }
     source_ends = _read_ends(wanted, sites)
     starts = _read_starts({key for key, _ in wanted}, sites)
@@ -185,11 +187,6 @@ def freeze_offsets(
         later=later,
         unsure=unsure,
     )
-
-
-def _levels(mirror: MirrorFacts) -> tuple[bool, ...]:
-    known = mirror.read_committed
-    return (False, True) if known is None else (known,)
 
 
 def _key(log: Log) -> Key:

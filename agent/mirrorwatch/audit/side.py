@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from ..config import AuditConfig, Config, FlowConfig
-from ..domain.audit.facts import FirstSince, Log
+from ..domain.audit.facts import Log, run_batched
 from ..domain.audit.plan import (
     NOTHING,
     AuditSpan,
@@ -14,12 +14,11 @@ from ..domain.audit.plan import (
     Request,
     Side,
     SourceRange,
-    TimeWindow,
 )
-from ..domain.audit.ranges import later
+from ..domain.audit.window import AdHoc, window_span
 from ..domain.cluster_view import TopicFacts
 from ..domain.topics import ReplicatedTopics
-from .offsets import Answers, AuditedSite, AuditedSites
+from .offsets import Answers, AuditedSites
 
 __all__ = ["freeze_side"]
 
@@ -90,14 +89,15 @@ def freeze_side(
                 flow, request, side, sites, read_committed=level
             )
         ]
-        spans = _spans(parts, window, slack, Answers(sites))
+        adhoc = AdHoc(now=now, window=window, slack=slack)
+        spans = run_batched(
+            [window_span(part.log, adhoc) for part in parts], Answers(sites)
+        )
     pairs: dict[tuple[str, str, int], PartitionPair] = {}
-    for part in parts:
+    for part, span in zip(parts, spans, strict=True):
         topic, partition = part.target_topic, part.log.topic_partition[1]
         key = (part.flow.target, topic, partition)
-        pair = _to_pair(
-            part, side, spans[part.log], read_committed=read_committed
-        )
+        pair = _to_pair(part, side, span, read_committed=read_committed)
         # What several topics feed is one pair.
         if key in pairs and side == "source":
             sources = (*pairs[key].sources, *pair.sources)
@@ -127,15 +127,29 @@ def _parts(
         if request.wants(flow.name, here)
     }
     configs, _ = site.configs(names)
-    own = {name: topics[name] for name in names}
-    for log in _logs(site, side, own, read_committed=read_committed):
-        name = log.topic_partition[0]
+    partitions = [
+        (name, partition)
+        for name in sorted(names)
+        for partition in range(topics[name].partitions)
+    ]
+    starts = site.starts(partitions)
+    ends = site.ends(partitions, read_committed=read_committed)
+    for partition in partitions:
+        if partition not in starts or partition not in ends:
+            continue
+        name, _ = partition
         remote = flow.topic_naming.remote(names[name])
         yield _Part(
             flow=flow,
             source_topic=names[name],
             target_topic=name if side == "target" else str(remote),
-            log=log,
+            log=Log(
+                side=side,
+                cluster=site.alias,
+                topic_partition=partition,
+                topic_id=topics[name].id,
+                retained=AuditSpan(starts[partition], ends[partition]),
+            ),
             compacted=name in configs and configs[name].compacted,
         )
 
@@ -160,51 +174,6 @@ def _names(
         origin: origins[origin]
         for origin, remote in replicated.names(origins).items()
         if remote == origins[origin]
-    }
-
-
-def _logs(
-    site: AuditedSite,
-    side: Side,
-    topics: Mapping[str, TopicFacts],
-    *,
-    read_committed: bool,
-) -> Iterator[Log]:
-    partitions = [
-        (name, partition)
-        for name, topic in sorted(topics.items())
-        for partition in range(topic.partitions)
-    ]
-    starts = site.starts(partitions)
-    ends = site.ends(partitions, read_committed=read_committed)
-    for partition in partitions:
-        if partition in starts and partition in ends:
-            yield Log(
-                side=side,
-                cluster=site.alias,
-                topic_partition=partition,
-                topic_id=topics[partition[0]].id,
-                retained=AuditSpan(starts[partition], ends[partition]),
-            )
-
-
-def _spans(
-    parts: list[_Part], window: TimeWindow, slack: timedelta, answers: Answers
-) -> Mapping[Log, AuditSpan]:
-    """Return where the records of the window are: as far behind it as they
-    may be out of order.
-    """
-    logs = {part.log for part in parts}
-    end = later(window.end, slack)
-    firsts = {log: FirstSince(log, window.start) for log in logs}
-    lasts = {log: FirstSince(log, end) for log in logs}
-    found = answers([*firsts.values(), *lasts.values()])
-    return {
-        log: AuditSpan(
-            found[firsts[log]].within(log.retained),
-            found[lasts[log]].within(log.retained),
-        )
-        for log in logs
     }
 
 

@@ -261,10 +261,10 @@ def run(
 
     Without --from and --to it is a nightly run: it takes every record since
     the last one, whatever its timestamp, and the next one goes on from its
-    end. Nights that were missed are made up for.
+    end. Missed nights are included.
 
     With --from and --to it takes the records with these timestamps, the last
-    one excluded, and leaves no trace for the nights.
+    one excluded, and does not move the audited end.
 
     Exit status 0 if everything was verified and nothing is wrong, 3 if not.
     """

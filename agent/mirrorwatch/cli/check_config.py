@@ -1,4 +1,4 @@
-"""`mirrorwatch check-config`: says what a configuration means."""
+"""`mirrorwatch check-config`: checks and explains a configuration."""
 
 import json
 from collections.abc import Mapping
@@ -79,10 +79,10 @@ def _describe_clusters(clusters: Mapping[str, Any]) -> Rows:
 def _describe_flow(flow: Mapping[str, Any], block: Mapping[str, Any]) -> Rows:
     mirror, example = block["mirror"], flow["example"]
     jmx = mirror["jmx"]
-    figures = f"JMX by {jmx['format']}" if jmx else "no JMX"
+    metrics = f"JMX by {jmx['format']}" if jmx else "no JMX"
     naming = block["naming"]["policy"]
     return [
-        ("mirror", f"{mirror['kind']}, {mirror['mode']}, {figures}"),
+        ("mirror", f"{mirror['kind']}, {mirror['mode']}, {metrics}"),
         ("topics", _describe_topics(block["topics"])),
         (
             "naming",
@@ -139,7 +139,7 @@ def _describe_outputs(config: Mapping[str, Any]) -> Rows:
         ("page", address),
         ("Prometheus", "/metrics of the page's address"),
         ("InfluxDB", _describe_influxdb(config["sinks"]["influxdb"])),
-        ("notices", _describe_notices(config["sinks"]["notify"])),
+        ("notifications", _describe_notifications(config["sinks"]["notify"])),
         ("state file", config["state"]["path"]),
     ]
     if config["audit"]:
@@ -148,7 +148,7 @@ def _describe_outputs(config: Mapping[str, Any]) -> Rows:
     return rows
 
 
-def _describe_notices(notify: Mapping[str, Any] | None) -> str:
+def _describe_notifications(notify: Mapping[str, Any] | None) -> str:
     if notify is None:
         return "none"
     names = [f"{r['name']} ({r['kind']})" for r in notify["receivers"]]
@@ -158,22 +158,22 @@ def _describe_notices(notify: Mapping[str, Any] | None) -> str:
 def _describe_influxdb(influxdb: Mapping[str, Any] | None) -> str:
     if influxdb is None:
         return "none"
-    place = f"bucket {influxdb['bucket']} of {influxdb['org']}"
+    where = f"bucket {influxdb['bucket']} of {influxdb['org']}"
     if influxdb["bucket"] is None:
-        place = f"database {influxdb['database']}"
-    return f"{influxdb['url']}, {place}"
+        where = f"database {influxdb['database']}"
+    return f"{influxdb['url']}, {where}"
 
 
 LIKELY_TOPICS = ("lsst.sal.ATDome.position", "orders")
-"""Names to show as an example where the flow carries them: better reading
-than the shortest name that its regexes allow."""
+"""Shown as an example where the flow carries them: more readable than the
+shortest name that its regexes allow."""
 
 
 def summarize(config: Config) -> dict[str, Any]:
     """Return what a configuration means, secrets hidden.
 
-    ``flows`` and ``notes`` say what follows from the configuration;
-    ``config`` is all of it, with its defaults.
+    ``flows`` and ``notes`` are derived from the configuration; ``config`` is
+    all of it, with its defaults.
     """
     return {
         "file": None if config.file is None else str(config.file),
@@ -238,7 +238,7 @@ def _rename(flow: FlowConfig, topic: str) -> str:
 @config_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(config: Config, *, as_json: bool) -> None:
-    """Check the configuration and say what it means.
+    """Check the configuration and explain it.
 
     Nothing is connected to. References to the environment and to files are
     followed, so run it as the agent's user. Exit status 2 if the

@@ -1,4 +1,4 @@
-"""`mirrorwatch influx`: what the InfluxDB sink needs at the server."""
+"""`mirrorwatch influx`: sets up the InfluxDB server for the sink."""
 
 import click
 
@@ -9,7 +9,7 @@ from .options import config_option
 __all__ = ["command"]
 
 EXIT_LEFT = 1
-"""Something was left as it is, so the server is not as configured."""
+"""Something was left unchanged, so the server is not as configured."""
 
 
 @click.group(
@@ -27,7 +27,7 @@ def command() -> None:
 )
 @config_option
 @click.option(
-    "--dry-run", is_flag=True, help="Say what would be done, and do nothing."
+    "--dry-run", is_flag=True, help="Show what would be done, and do nothing."
 )
 @click.option(
     "--shorten",
@@ -35,14 +35,14 @@ def command() -> None:
     help="Also shorten a retention, which deletes points.",
 )
 def setup(config: Config, *, dry_run: bool, shorten: bool) -> None:
-    """Make the database or bucket, its retention and its downsampling.
+    """Create the database or bucket, its retention and its downsampling.
 
-    As sinks.influxdb says. What is there already is kept; run again, it
-    does nothing. It takes an administrator's rights, which the agent should
+    As sinks.influxdb configures them. What exists is kept; run again, it
+    does nothing. It needs an administrator's rights, which the agent should
     not have: where the token or the password comes from a variable, set that
-    for this command alone. Exit status 1 if something was left as it is.
+    for this command alone. Exit status 1 if something was left unchanged.
     """
-    # It costs 20 MB of memory and a moment, so only who wants it pays.
+    # It takes 20 MB of memory, which other commands do not need.
     from ..influxdb_setup import open_setup  # noqa: PLC0415
 
     influxdb = config.sinks.influxdb

@@ -1,4 +1,4 @@
-"""`mirrorwatch maintenance`: holds notices while people work on a mirror."""
+"""`mirrorwatch maintenance`: silences notifications for a while."""
 
 import json
 from collections.abc import Sequence
@@ -24,15 +24,15 @@ from .status import plain
 __all__ = ["command"]
 
 LONGEST = timedelta(days=7)
-"""Whoever forgets to end it shall not be without notices for good."""
+"""A silence that nobody ends must not last for ever."""
 
 MISSED_TICKS = 3
-"""After so many an agent counts as stopped, as at ``/healthz``."""
+"""After so many the agent counts as stopped, as at ``/healthz``."""
 
 
 @click.command(
     "maintenance",
-    short_help="Hold notices while people work on a mirror.",
+    short_help="Silence notifications during maintenance.",
     epilog="Examples: mirrorwatch maintenance --for 2h "
     '--reason "MM2 3.9 to 4.3"; mirrorwatch maintenance --end; '
     "mirrorwatch maintenance --report",
@@ -43,22 +43,24 @@ MISSED_TICKS = 3
     "duration",
     type=DURATION,
     metavar="TIME",
-    help="Hold notices for so long, from now on, for example 2h.",
+    help="Silence notifications for so long, from now on, for example 2h.",
 )
-@click.option("--reason", metavar="TEXT", help="What is done, for all to see.")
+@click.option(
+    "--reason", metavar="TEXT", help="What is being done; shown on the page."
+)
 @click.option(
     "--flow",
     "names",
     multiple=True,
     metavar="NAME",
-    help="Only this flow; may come several times. Default: every flow.",
+    help="Only this flow; may be given several times. Default: all.",
 )
-@click.option("--end", is_flag=True, help="End it now.")
+@click.option("--end", is_flag=True, help="End the silence now.")
 @click.option(
     "--report",
     "reports",
     is_flag=True,
-    help="Print how the flows were before the last one, and after it.",
+    help="Compare the flows before and after the last maintenance.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
@@ -71,10 +73,10 @@ def command(
     reports: bool,
     as_json: bool,
 ) -> None:
-    """Hold notices while people work on a mirror, or tell if they are.
+    """Silence notifications during maintenance, or list active silences.
 
-    Verdicts go on, and so do the page, /metrics and InfluxDB. The running
-    agent takes it up at its next tick. Run it as the agent's user, on the
+    Verdicts, the page, /metrics and InfluxDB are not affected. The running
+    agent notices at its next tick. Run it as the agent's user, on the
     agent's machine: both write to the state file.
     """
     _check(duration, reason, end=end, reports=reports)
@@ -112,13 +114,13 @@ def _check(
         return
     if not (reason or "").strip():
         raise click.UsageError(
-            "--for needs --reason: who looks at the page wants to know why "
-            "nobody is told."
+            "--for needs --reason: the page shows why notifications are "
+            "silenced."
         )
     if not timedelta() < duration <= LONGEST:
         raise click.BadParameter(
-            f"at most {LONGEST.days}d, and more than nothing; announce it "
-            "again where it takes longer",
+            f"more than 0 and at most {LONGEST.days}d; repeat the command "
+            "if it takes longer",
             param_hint="--for",
         )
 
@@ -143,14 +145,14 @@ def _print(
             lasted = seconds(now - window.since)
             click.echo(
                 f"{window.flow}: maintenance has ended, after {lasted} "
-                f"({plain(window.reason)}). What changed is known after the "
+                f"({plain(window.reason)}). The comparison is ready after the "
                 "agent's next tick, or two minutes after its start: "
                 "mirrorwatch maintenance --report"
             )
         else:
             left = seconds(window.until - now)
             click.echo(
-                f"{window.flow}: notices are held until "
+                f"{window.flow}: notifications are silenced until "
                 f"{window.until:%Y-%m-%d %H:%M} UTC, for {left} "
                 f"({plain(window.reason)})"
             )
@@ -163,8 +165,8 @@ def _print_outcomes(
         click.echo(json.dumps([to_document(o) for o in outcomes], indent=2))
     elif not outcomes:
         click.echo(
-            "No maintenance has ended yet. Its report is made by the agent, "
-            "within two minutes after its end."
+            "No maintenance has ended yet. The agent compares within two "
+            "minutes after its end."
         )
     else:
         for outcome in outcomes:
@@ -183,14 +185,14 @@ def _warn_if_stopped(
     newest: datetime | None, now: datetime, config: Config
 ) -> None:
     if newest is None:
-        seen = "Nobody has judged anything with"
+        seen = "No agent has ever written to"
     elif now - newest > MISSED_TICKS * config.interval:
-        seen = f"It is {seconds(now - newest)} since an agent wrote to"
+        seen = f"For {seconds(now - newest)} no agent has written to"
     else:
         return
     click.echo(
-        f"{seen} the state file {config.state.path}: is mirrorwatch run "
-        "running, with this configuration?",
+        f"{seen} the state file {config.state.path}: check that mirrorwatch "
+        "run is running with this configuration",
         err=True,
     )
 

@@ -1,4 +1,4 @@
-"""`mirrorwatch notify`: tries whether notices arrive."""
+"""`mirrorwatch notify`: tests the receivers of notifications."""
 
 from collections.abc import Sequence
 
@@ -15,12 +15,12 @@ from .options import config_option
 __all__ = ["command"]
 
 EXIT_FAILED = 1
-"""A receiver did not take the message."""
+"""A receiver did not accept the message."""
 
 
 @click.command(
     "notify",
-    short_help="Send a test message to every receiver of notices.",
+    short_help="Send a test notification to every receiver.",
     epilog="Example: mirrorwatch notify --test",
 )
 @config_option
@@ -28,18 +28,18 @@ EXIT_FAILED = 1
     "--test",
     is_flag=True,
     required=True,
-    help="Send a message, marked as a test, to every receiver.",
+    help="Send a notification, marked as a test, to every receiver.",
 )
 @click.pass_context
 def command(ctx: click.Context, config: Config, *, test: bool) -> None:
-    """Send every receiver of notices a test message, and tell its answer.
+    """Send a test notification to every receiver, and print its answer.
 
-    Exit status 0 if all of them took it, 1 if one did not.
+    Exit status 0 if all of them accepted it, 1 if one did not.
     """
-    del test  # nothing else can be asked for yet
+    del test  # there is no other option yet
     if config.sinks.notify is None:
         raise click.UsageError(
-            "The configuration has no receivers: give it sinks.notify."
+            "No receivers are configured: add sinks.notify."
         )
     receivers = to_receivers(config.sinks.notify)
     if not _send(receivers, _message(config)):
@@ -52,9 +52,9 @@ def _message(config: Config) -> NoticeMessage:
     return NoticeMessage(
         id=f"test@{now.isoformat()}",
         at=now,
-        title="Test of mirrorwatch: nothing has happened",
+        title="Test of mirrorwatch: nothing is wrong",
         lines=(
-            Line(text=f"Notices of {flows} will come here"),
+            Line(text=f"Notifications of {flows} will arrive here"),
             Line(text=page, link=page),
         ),
         document={
@@ -70,16 +70,16 @@ def _message(config: Config) -> NoticeMessage:
 def _send(
     receivers: Sequence[WebhookReceiver], message: NoticeMessage
 ) -> bool:
-    """Send a message to all; return whether all took it."""
-    taken = True
+    """Send a message to all; return whether all accepted it."""
+    accepted = True
     for receiver in receivers:
         try:
             receiver.post(message)
         except SinkError as e:
             click.echo(f"Error: {e}", err=True)
-            taken = False
+            accepted = False
         else:
-            click.echo(f"{receiver.receiver} took it")
+            click.echo(f"{receiver.receiver} accepted it")
         finally:
             receiver.close()
-    return taken
+    return accepted

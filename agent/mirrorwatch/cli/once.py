@@ -1,4 +1,4 @@
-"""`mirrorwatch once`: looks for a while, prints, and says how it is."""
+"""`mirrorwatch once`: observes for a while and prints the verdicts."""
 
 import json
 from datetime import timedelta
@@ -43,7 +43,10 @@ EXIT_UNHEALTHY = 3
     help="How long to observe, for example 90s or 5m.",
 )
 @click.option(
-    "--json", "as_json", is_flag=True, help="Print what /api/status would say."
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print it as /api/status does.",
 )
 @click.pass_context
 def command(
@@ -51,7 +54,7 @@ def command(
 ) -> None:
     """Observe for a while, print the verdicts and exit with the status.
 
-    It keeps its books in memory, so it can run beside a daemon. Exit status
+    It keeps its state in memory, so it can run beside a daemon. Exit status
     0 if every flow is ok, 3 if not.
     """
     configure_logging(json=False, level="warning")
@@ -66,7 +69,7 @@ def command(
     )
     with Daemon(agent, clock=utc_now, logger=logger):
         wait_for_signal(duration)
-        # Before it is closed: clients that no broker answers take a while.
+        # Before it is closed: clients without a broker take a while to close.
         report, now = agent.board.report, utc_now()
     fresh = Freshness.of(report, now, config.interval)
     status = status_document(report, {}, fresh, now, Runbook.load())

@@ -50,8 +50,8 @@ EXIT_USAGE = 2
 
 
 class Commands(click.Group):
-    """Import a command only when it is wanted: `--help` stays quick, and the
-    daemon never loads the lab.
+    """Imports a command when it is called, so that the daemon never loads
+    the lab.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -96,7 +96,7 @@ def _is_installed(command: _Command) -> bool:
 @click.group(
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit status: 0 fine, 1 failed at run time, 2 usage or "
+    epilog="Exit status: 0 ok, 1 failed at run time, 2 usage or "
     "configuration, 3 ran and found replication unhealthy, 4 `diff` found a "
     "difference.",
 )

@@ -1,4 +1,4 @@
-"""`mirrorwatch status`: asks a running agent how replication is."""
+"""`mirrorwatch status`: prints the verdicts of a running agent."""
 
 import ipaddress
 import json
@@ -32,7 +32,7 @@ UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
 def print_status(status: Mapping[str, Any], console: Console) -> None:
-    """Print what ``/api/status`` said.
+    """Print the document of ``/api/status``.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def print_status(status: Mapping[str, Any], console: Console) -> None:
     agent = status.get("agent", {})
     if status.get("at") is None:
         console.print(
-            Text("The agent has made no report yet: ask again in a moment")
+            Text("The agent has no report yet: try again in a moment")
         )
         return
     if agent.get("status") == "stale":
@@ -57,14 +57,14 @@ def print_status(status: Mapping[str, Any], console: Console) -> None:
             )
         )
     now = datetime.fromisoformat(agent.get("now") or status["at"])
-    held = {w["flow"]: w for w in status.get("maintenance", ())}
+    windows = {w["flow"]: w for w in status.get("maintenance", ())}
     for flow in status["flows"]:
-        _print_flow(flow, held.get(flow["name"]), now, console)
+        _print_flow(flow, windows.get(flow["name"]), now, console)
 
 
 def _print_flow(
     flow: Mapping[str, Any],
-    held: Mapping[str, Any] | None,
+    window: Mapping[str, Any] | None,
     now: datetime,
     console: Console,
 ) -> None:
@@ -75,10 +75,10 @@ def _print_flow(
     if flow["name"] != "->".join(ends):
         line.append(plain(f"  {' → '.join(ends)}"), style="dim")
     console.print(line)
-    if held is not None:
-        until = datetime.fromisoformat(held["until"])
+    if window is not None:
+        until = datetime.fromisoformat(window["until"])
         left = _duration((until - now) / timedelta(seconds=1))
-        text = f"  in maintenance for {left} more: {plain(held['reason'])}"
+        text = f"  in maintenance for {left} more: {plain(window['reason'])}"
         console.print(Text(text, style="bold yellow"))
     canary = _canary(flow.get("canary"))
     if canary:
@@ -107,7 +107,7 @@ def _print_flow(
 
 
 def _canary(canary: Mapping[str, Any] | None) -> str:
-    """Return the canary's figures in a line, nothing if there are none."""
+    """Return the canary's metrics in a line, nothing if there are none."""
     if canary is None or not canary["partitions"]:
         return ""
     parts = []
@@ -122,7 +122,7 @@ def _canary(canary: Mapping[str, Any] | None) -> str:
     elif recent:
         parts.append("nothing arrived in the last 5 minutes")
     names = {
-        "outstanding": "on their way",
+        "outstanding": "in flight",
         "lost": "lost",
         "late": "late",
         "duplicates": "duplicates",
@@ -167,10 +167,10 @@ EXIT_UNHEALTHY = 3
 
 DEFAULT_URL = "http://127.0.0.1:8080"
 PATIENCE_SECONDS = 5.0
-"""The agent answers in milliseconds; more is a fault worth telling."""
+"""The agent answers in milliseconds; more is a fault."""
 
 ANY_ADDRESS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
-"""An agent that listens everywhere is asked on loopback."""
+"""An agent that listens on every address is reached by loopback."""
 
 
 @click.command(
@@ -193,16 +193,19 @@ ANY_ADDRESS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S1
     help="Configuration file of the agent, for its listening address.",
 )
 @click.option(
-    "--json", "as_json", is_flag=True, help="Print what /api/status says."
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print it as /api/status does.",
 )
 @click.pass_context
 def command(
     ctx: click.Context, url: str | None, file: Path | None, *, as_json: bool
 ) -> None:
-    """Ask a running agent how replication is.
+    """Show the verdicts of a running agent.
 
     Exit status 0 if every flow is ok; 3 if any is critical, warning or
-    unknown, or is not judged at all, or if the agent's last report is too
+    unknown, or has no verdict, or if the agent's last report is too
     old; 1 if the agent cannot be reached.
     """
     status = _ask(url or _configured_url(file))

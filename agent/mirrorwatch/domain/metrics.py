@@ -40,7 +40,7 @@ class Metric:
     """How it behaves over time."""
 
     help: str
-    """What it tells, in one sentence."""
+    """What it means, in one sentence."""
 
     labels: tuple[str, ...]
     """Labels in Prometheus, tags in InfluxDB."""
@@ -90,7 +90,7 @@ def counter(
 
 
 class Sample(NamedTuple):
-    """One figure.
+    """One value of one series.
 
     Notes
     -----
@@ -99,10 +99,10 @@ class Sample(NamedTuple):
     """
 
     metric: Metric
-    """What it is a figure of."""
+    """What it is a value of."""
 
     labels: tuple[str, ...]
     """Values of the metric's labels, in their order."""
 
     value: float | Histogram
-    """The figure; a histogram for metrics of that type."""
+    """The value; a histogram for metrics of that type."""

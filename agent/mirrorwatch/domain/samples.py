@@ -1,4 +1,4 @@
-"""What a report says in figures: the same ones for every sink."""
+"""The samples of a report: the same ones for every sink."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -136,7 +136,7 @@ def _health_samples(
 
 
 def samples(report: Report) -> Iterator[Sample]:
-    """Yield every figure of a report, each series once.
+    """Yield every sample of a report, each series once.
 
     Notes
     -----

@@ -1,1 +1,1 @@
-"""One file for each place that reports go to."""
+"""One file for each destination of reports."""

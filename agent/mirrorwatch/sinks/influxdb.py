@@ -63,7 +63,7 @@ class InfluxDbAccess:
     login_keys: str
     """Which keys of the configuration say who we are."""
 
-    place_keys: str
+    bucket_keys: str
     """Which keys of the configuration say where the data goes."""
 
     ca: Path | None = None
@@ -123,7 +123,7 @@ def token_access(
         secret=token,
         basic=False,
         login_keys="token of sinks.influxdb",
-        place_keys="url, org and bucket of sinks.influxdb",
+        bucket_keys="url, org and bucket of sinks.influxdb",
         ca=ca,
     )
 
@@ -166,7 +166,7 @@ def password_access(
         secret=f"{username}:{password or ''}" if username else "",
         basic=bool(username),
         login_keys="username and password of sinks.influxdb",
-        place_keys="url, database and retention_policy of sinks.influxdb",
+        bucket_keys="url, database and retention_policy of sinks.influxdb",
         ca=ca,
     )
 
@@ -220,7 +220,9 @@ def _outcome(status: int, answer: str, access: InfluxDbAccess) -> str:
     elif status == 403:
         advice = f" (grant it write permission on {access.bucket!r})"
     elif missing:  # 1.8 answers 500 where a retention policy is missing
-        advice = f" (create {access.bucket!r}, or correct {access.place_keys})"
+        advice = (
+            f" (create {access.bucket!r}, or correct {access.bucket_keys})"
+        )
     else:
         advice = ""
     return f"answered {status}{advice}"
@@ -266,11 +268,11 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def to_points(report: Report) -> list[Point]:
-    """Return a report as points: the tick's figures, then each probe.
+    """Return a report as points: the tick's metrics, then each probe.
 
     Notes
     -----
-    All figures of one measurement with equal tags are fields of one point.
+    All metrics of one measurement with equal tags are fields of one point.
     Every field is a float: a server refuses a point whose field has another
     type than it had before, and whole seconds must not look like integers.
     """

@@ -31,7 +31,7 @@ waits until all is known that is to be compared: it knows little at first."""
 
 
 class MaintenanceSink:
-    """Notes how flows are before and after maintenance, and tells it.
+    """Compares flows before and after maintenance, and notifies of it.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class MaintenanceSink:
     history
         Knows the latency of the last minutes.
     outbox
-        Where messages wait, if anybody is told.
+        Where messages wait, if anybody is notified.
     page
         Address of the status page.
     logger

@@ -27,7 +27,7 @@ class PrometheusSink(Collector):
 
     Notes
     -----
-    It has a registry of its own and touches nothing global. The figures are
+    It has a registry of its own and touches nothing global. The metrics are
     those of the last report, which no longer changes, so that they are those
     that the other sinks got; they are worked out when somebody asks, as ticks
     may come more often than scrapes. They bear no timestamp of their own;
@@ -62,7 +62,7 @@ class PrometheusSink(Collector):
         return encode(self._registry), content_type
 
     def close(self) -> None:
-        """Do nothing: the last figures stay readable to the end."""
+        """Do nothing: the last metrics stay readable to the end."""
 
 
 AnyFamily = CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily

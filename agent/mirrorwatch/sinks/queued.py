@@ -117,7 +117,7 @@ class Backoff:
         pause = self._length * (0.5 + self._jitter() / 2)
         granted = min(asked or timedelta(), LONGEST_ASKED).total_seconds()
         if granted > pause:
-            # Whoever was told the same time shall not return together.
+            # Who was given the same time must not return together.
             pause = granted + FIRST_PAUSE_SECONDS * self._jitter()
         self._until = self._clock() + pause
 
@@ -131,7 +131,7 @@ LEAST_POINTS = 100
 
 MOST_POINTS = 5000
 """Half of what InfluxDB recommends at most: more is hardly faster, and fresh
-points wait for the request under way."""
+points wait for the request in flight."""
 
 QUICK = timedelta(milliseconds=500)
 """Longest that a request should take: a tenth of a usual tick, so that the

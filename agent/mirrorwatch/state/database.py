@@ -128,9 +128,9 @@ class Database:
             (layout,) = sql.execute("PRAGMA user_version").fetchone()
             if layout > LAYOUT or (beside and layout < LAYOUT):
                 raise StateError(
-                    f"The state file {self._path} has layout {layout}, and "
-                    f"this mirrorwatch uses {LAYOUT}: use the version of the "
-                    "agent that runs on it"
+                    f"State file {self._path} has layout {layout}, this "
+                    f"mirrorwatch uses {LAYOUT}. Use the version of the agent "
+                    "that runs on it"
                 )
             try:
                 migrate(sql)

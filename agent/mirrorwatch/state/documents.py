@@ -70,8 +70,8 @@ class DocumentStore(Generic[T]):
         version, body = row
         if version > len(self._upgrades) + 1:
             raise StateError(
-                f"{self._key[0]} in the state file has version {version}: "
-                "a newer mirrorwatch wrote it, use that one"
+                f"{self._key[0]} in the state file has version {version}. "
+                "Use the newer mirrorwatch that wrote it"
             )
         if upgrades := self._upgrades[version - 1 :]:
             value = json.loads(body)
@@ -111,8 +111,9 @@ class FirstSeenStore:
         self._document = DocumentStore(
             database, flow, f"{area}_first_seen", dict[str, datetime]
         )
-        self._since: dict[str, datetime] | None = None
-        self._is_saved = True
+        self._database = database
+        self._began: dict[str, datetime] = {}
+        self._ended: set[str] = set()
 
     def load(self) -> Mapping[str, datetime]:
         """Return all conditions, and since when."""
@@ -123,16 +124,19 @@ class FirstSeenStore:
 
         What could not be written is written with the next changes.
         """
-        if self._since is None:
-            self._since = self._document.load()
-        if changes.began or changes.ended:
-            self._is_saved = False
         for condition in changes.ended:
-            self._since.pop(condition, None)
-        self._since.update(changes.began)
-        if not self._is_saved:
-            self._document.save(self._since)
-            self._is_saved = True
+            self._began.pop(condition, None)
+        self._began.update(changes.began)
+        self._ended |= changes.ended
+        if not self._began and not self._ended:
+            return
+        with self._database.transaction():
+            since = self._document.load()
+            for condition in self._ended:
+                since.pop(condition, None)
+            self._document.save(since | self._began)
+        self._began.clear()
+        self._ended.clear()
 
 
 FORGET_AFTER = timedelta(minutes=5)

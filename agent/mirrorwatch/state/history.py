@@ -32,6 +32,11 @@ CELL = struct.Struct("<hI")
 class LatencySketch:
     """Counts of durations by logarithmic cell, negative ones too.
 
+    This is not the `Histogram` of the domain with other bounds. That one has
+    the few fixed buckets that Prometheus is promised, and a sum: exact counts
+    up to its bounds cannot be derived from these cells, nor percentiles
+    within 1 % from its buckets.
+
     Parameters
     ----------
     cells

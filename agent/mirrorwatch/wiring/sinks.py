@@ -1,24 +1,94 @@
-"""Configuration -> who is told of changes."""
+"""Configuration -> where reports go."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from structlog.typing import FilteringBoundLogger
 
-from ..config import InfluxDBConfig, NotifyConfig
+from ..config import Config, NotifyConfig
 from ..domain.notices.notifier import Notifier
 from ..domain.notices.policy import NotificationPolicy
 from ..domain.notices.text import Links
-from ..sinks.influxdb import (
-    InfluxDbAccess,
-    InfluxDbOutlet,
-    password_access,
-    to_batch,
-    token_access,
-)
+from ..ports import Sink, Worker
+from ..sinks.history import HistorySink
+from ..sinks.log import LogSink
+from ..sinks.maintenance import MaintenanceSink
 from ..sinks.notify import FORMS, NotifySink, WebhookReceiver
-from ..sinks.queued import QueuedSink
 from ..state import Database
-from ..state.queue import DeliveryQueue, DurableQueue
+from ..state.maintenance import MaintenanceStore
+from ..state.queue import Outbox
+from .context import WiringContext
 
-__all__ = ["make_influxdb_sink", "to_access", "to_receivers", "wire_notify"]
+__all__ = ["WiredSinks", "to_receivers", "wire_notify", "wire_sinks"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WiredSinks:
+    """Where reports go."""
+
+    sinks: tuple[Sink, ...]
+    """In the order in which they get each report."""
+
+    workers: tuple[Worker, ...]
+    """Those that send, in threads of their own. The sinks close them."""
+
+
+def wire_sinks(
+    config: Config,
+    around: WiringContext,
+    *,
+    web: Sequence[Sink],
+    maintenance: MaintenanceStore,
+    links: Links,
+) -> WiredSinks:
+    """Wire all sinks. A new one is a line here.
+
+    Parameters
+    ----------
+    config
+        The whole configuration.
+    around
+        What the agent shares.
+    web
+        What the web server serves from memory: these are first.
+    maintenance
+        Keeps announced maintenance.
+    links
+        Where notifications lead.
+
+    Raises
+    ------
+    ConfigError
+        Raised if a server cannot be used as it is configured.
+    StateError
+        Raised if the state file cannot be used.
+    """
+    database, logger = around.database, around.logger
+    sinks = [*web, HistorySink(around.history), LogSink(logger=logger)]
+    workers: list[Worker] = []
+    if config.sinks.influxdb is not None:
+        from .influxdb import make_influxdb_sink  # noqa: PLC0415 - its memory
+
+        influxdb = make_influxdb_sink(config.sinks.influxdb, database, logger)
+        sinks.append(influxdb)
+        workers.append(influxdb)
+    outbox: Outbox | None = None
+    # State in memory does not know who was notified: `once` notifies nobody.
+    if config.sinks.notify is not None and database.lasts:
+        notify = wire_notify(config.sinks.notify, database, links, logger)
+        outbox = notify.outbox
+        sinks.append(notify)
+        workers += notify.deliveries
+    sinks.append(
+        MaintenanceSink(
+            maintenance,
+            around.history,
+            outbox=outbox,
+            page=config.web.address,
+            logger=logger,
+        )
+    )
+    return WiredSinks(sinks=tuple(sinks), workers=tuple(workers))
 
 
 def wire_notify(
@@ -27,7 +97,7 @@ def wire_notify(
     links: Links,
     logger: FilteringBoundLogger,
 ) -> NotifySink:
-    """Return the sink that tells people, with its deliveries.
+    """Return the sink that notifies people, with its deliveries.
 
     Raises
     ------
@@ -54,7 +124,7 @@ def wire_notify(
 
 
 def to_receivers(config: NotifyConfig) -> list[WebhookReceiver]:
-    """Return everybody who is told.
+    """Return everybody who is notified.
 
     Raises
     ------
@@ -73,56 +143,3 @@ def to_receivers(config: NotifyConfig) -> list[WebhookReceiver]:
         )
         for receiver in config.receivers
     ]
-
-
-def make_influxdb_sink(
-    config: InfluxDBConfig, database: Database, logger: FilteringBoundLogger
-) -> QueuedSink:
-    """Return a sink with a spool and a thread of its own.
-
-    Raises
-    ------
-    ConfigError
-        Raised if the address or the secret cannot be used.
-    StateError
-        Raised if the state file cannot be used.
-    """
-    outlet = InfluxDbOutlet(to_access(config))
-    durable = DurableQueue(
-        database, outlet.name, most_bytes=config.spool.limit
-    )
-    return QueuedSink(
-        outlet,
-        encode=to_batch,
-        queue=DeliveryQueue(durable),
-        logger=logger,
-    )
-
-
-def to_access(influxdb: InfluxDBConfig) -> InfluxDbAccess:
-    """Return where the server is and how to be let in.
-
-    Raises
-    ------
-    ConfigError
-        Raised if the address or the secret cannot be used.
-    """
-    if influxdb.database is not None:
-        password = influxdb.password
-        return password_access(
-            url=influxdb.url,
-            database=influxdb.database,
-            retention_policy=influxdb.retention_policy,
-            username=influxdb.username,
-            password=password.get_secret_value() if password else None,
-            ca=influxdb.ca,
-        )
-    # The configuration has seen to it that none of these is missing.
-    token = influxdb.token
-    return token_access(
-        url=influxdb.url,
-        org=influxdb.org or "",
-        bucket=influxdb.bucket or "",
-        token=token.get_secret_value() if token else "",
-        ca=influxdb.ca,
-    )

@@ -1,9 +1,8 @@
 """Counts and checksums of the records of a bucket."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import reduce
 from types import MappingProxyType
 
 from pyspark.sql import Column, DataFrame
@@ -123,7 +122,9 @@ def digest(
             ),
             sf.min("offset").alias("first_offset"),
             sf.max("offset").alias("last_offset"),
-            sf.min(_known("timestamp")).alias("first_timestamp"),
+            sf.min(
+                sf.when(sf.col("timestamp") >= 0, sf.col("timestamp"))
+            ).alias("first_timestamp"),
             sf.max("timestamp").alias("last_timestamp"),
             sf.max("bucket_ms").alias("bucket_ms"),
         )
@@ -157,10 +158,6 @@ def _parts() -> list[Column]:
             sf.col(name).bitwiseAND(sf.lit(low)),
         )
     ]
-
-
-def _known(timestamp: str) -> Column:
-    return sf.when(sf.col(timestamp) >= 0, sf.col(timestamp))
 
 
 HASHED: tuple[str, ...] = ("flow", "target_topic", "partition", "origin")
@@ -200,7 +197,11 @@ def hashed(records: DataFrame, *, timestamps: bool) -> DataFrame:
     """
     fields = [_length("key"), sf.col("key"), _length("value"), sf.col("value")]
     key = fields[:2]
-    fields += [sf.coalesce(sf.size("headers"), sf.lit(0)), _headers()]
+    headers = sf.to_json("headers", {"ignoreNullFields": "true"})
+    fields += [
+        sf.coalesce(sf.size("headers"), sf.lit(0)),
+        sf.when(_has_headers(), headers),
+    ]
     if timestamps:
         fields.append(sf.col("timestamp"))
     first, second = (sf.lit(seed) for seed in _SEEDS)
@@ -217,11 +218,6 @@ def hashed(records: DataFrame, *, timestamps: bool) -> DataFrame:
 
 def _length(field: str | Column) -> Column:
     return sf.coalesce(sf.length(field), sf.lit(-1))
-
-
-def _headers() -> Column:
-    json = sf.to_json("headers", {"ignoreNullFields": "true"})
-    return sf.when(_has_headers(), json)
 
 
 def _bytes() -> Column:
@@ -330,9 +326,9 @@ def hours_of(plan: Plan, source: DataFrame, target: DataFrame) -> Hours:
         Digest of the target.
     """
     both = _signed(source, 1).unionByName(_signed(target, -1))
-    differs = (sf.sum("count") != 0) | _any_of(
-        sf.sum(name) != 0 for name in SUMS
-    )
+    differs = sf.sum("count") != 0
+    for name in SUMS:
+        differs |= sf.sum(name) != 0
     buckets = both.groupBy(*PAIR, "bucket").agg(
         sf.sum("source").alias("source"),
         sf.sum("target").alias("target"),
@@ -345,7 +341,7 @@ def hours_of(plan: Plan, source: DataFrame, target: DataFrame) -> Hours:
         sf.sum("target").alias("target"),
         sf.max("differs").alias("differs"),
     )
-    names = _names(plan)
+    names = {(p.flow, p.target_topic): p.topic for p in plan.pairs}
     counts = [
         HourCount(
             flow=row["flow"],
@@ -360,10 +356,6 @@ def hours_of(plan: Plan, source: DataFrame, target: DataFrame) -> Hours:
     return Hours(counts=tuple(counts))
 
 
-def _names(plan: Plan) -> Mapping[tuple[str, str], str]:
-    return {(pair.flow, pair.target_topic): pair.topic for pair in plan.pairs}
-
-
 def _signed(digest: DataFrame, sign: int) -> DataFrame:
     records = sf.col("records")
     nothing = sf.lit(0).cast("long")
@@ -375,10 +367,6 @@ def _signed(digest: DataFrame, sign: int) -> DataFrame:
         (records * sign).alias("count"),
         *((sf.col(name) * sign).alias(name) for name in SUMS),
     )
-
-
-def _any_of(conditions: Iterable[Column]) -> Column:
-    return reduce(Column.__or__, conditions)
 
 
 def _time(milliseconds: int) -> datetime:

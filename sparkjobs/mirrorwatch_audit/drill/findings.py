@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
 
-from pyspark.sql import DataFrame, Row, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sf
 
 from mirrorwatch.domain.audit.plan import (
@@ -43,7 +43,7 @@ __all__ = [
 
 
 OutcomeKey = tuple[PairName, str | None, str | None, str]
-"""PartitionPair, flow and topic at the source (if known), and kind."""
+"""Pair, flow and topic at the source (if known), and kind."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -84,19 +84,22 @@ def tallied(outcomes: DataFrame) -> list[OutcomeCounts]:
         sf.min(times).alias("start"),
         sf.max(times).alias("end"),
     )
-    return [_tally(row) for row in rows.collect()]
-
-
-def _tally(row: Row) -> OutcomeCounts:
-    pair = (row["flow"], row["target_topic"], row["partition"])
-    return OutcomeCounts(
-        key=(pair, row["origin"], row["topic"], row["kind"]),
-        side=row["side"],
-        count=row["records"],
-        bytes=row["bytes"],
-        start=_time(row["start"]),
-        end=_time(row["end"]),
-    )
+    return [
+        OutcomeCounts(
+            key=(
+                (row["flow"], row["target_topic"], row["partition"]),
+                row["origin"],
+                row["topic"],
+                row["kind"],
+            ),
+            side=row["side"],
+            count=row["records"],
+            bytes=row["bytes"],
+            start=_time(row["start"]),
+            end=_time(row["end"]),
+        )
+        for row in rows.collect()
+    ]
 
 
 def _time(milliseconds: int | None) -> datetime | None:
@@ -210,7 +213,15 @@ def findings_of(
         _finding(known[key[0]], key, parts, ranges)
         for key, parts in wrong.items()
     ]
-    return tuple(sorted(found, key=_order))
+    return tuple(
+        sorted(
+            found,
+            key=lambda f: (
+                *(f.flow, f.topic, f.partition),
+                FINDINGS.index(f.kind),
+            ),
+        )
+    )
 
 
 def stated_of(
@@ -283,13 +294,8 @@ def _names(pair: PartitionPair, key: OutcomeKey) -> tuple[str, str]:
     return origin or pair.flow, topic or pair.topic
 
 
-def _order(finding: AuditFinding) -> tuple[str, str, int, int]:
-    kind = FINDINGS.index(finding.kind)
-    return finding.flow, finding.topic, finding.partition, kind
-
-
-_Spot = tuple[PairName, str, str, int]
-"""PartitionPair, flow, topic and offset of a record."""
+_SampledRecord = tuple[PairName, str, str, int]
+"""Pair, flow, topic and offset of a record."""
 
 _MOST = 200
 """Characters of a key that are shown."""
@@ -318,24 +324,25 @@ def with_keys(
     for finding in findings:
         (pair, *_) = (x for x in pairs if _is_of(finding, x))
         side: Side = "source" if finding.source_offsets else "target"
-        chosen.append((finding, side, list(_spots(finding, pair, most))))
+        chosen.append((finding, side, list(_sample(finding, pair, most))))
     keys = {
         at: _keys(
             read,
             pairs,
             at,
-            [x for _, side, spots in chosen if side == at for x in spots],
+            [x for _, side, sampled in chosen if side == at for x in sampled],
         )
         for at in SIDES
     }
     return tuple(
-        replace(finding, keys=tuple(sorted({*_found(keys[side], spots)})))
-        for finding, side, spots in chosen
+        replace(
+            finding,
+            keys=tuple(
+                sorted({keys[side][s] for s in sampled if s in keys[side]})
+            ),
+        )
+        for finding, side, sampled in chosen
     )
-
-
-def _found(keys: Mapping[_Spot, str], spots: Sequence[_Spot]) -> list[str]:
-    return [keys[spot] for spot in spots if spot in keys]
 
 
 def _is_of(finding: AuditFinding, pair: PartitionPair) -> bool:
@@ -346,9 +353,9 @@ def _is_of(finding: AuditFinding, pair: PartitionPair) -> bool:
     return (finding.flow, finding.topic) in topics
 
 
-def _spots(
+def _sample(
     finding: AuditFinding, pair: PartitionPair, most: int
-) -> Iterator[_Spot]:
+) -> Iterator[_SampledRecord]:
     at_source = bool(finding.source_offsets)
     ranges = finding.source_offsets or finding.target_offsets
     offsets = (o for first, last in ranges for o in range(first, last + 1))
@@ -362,16 +369,16 @@ def _keys(
     read: Read,
     pairs: Sequence[PartitionPair],
     side: Side,
-    spots: Sequence[_Spot],
-) -> Mapping[_Spot, str]:
-    wanted = {spot[0] for spot in spots}
+    sampled: Sequence[_SampledRecord],
+) -> Mapping[_SampledRecord, str]:
+    wanted = {record[0] for record in sampled}
     narrow = [
-        _narrow(pair, side, [s for s in spots if s[0] == name(pair)])
+        _narrow(pair, side, [s for s in sampled if s[0] == name(pair)])
         for pair in pairs
         if name(pair) in wanted
     ]
     records = read(narrow, side)
-    rows = [(*spot[0], *spot[1:]) for spot in spots]
+    rows = [(*record[0], *record[1:]) for record in sampled]
     columns = f"{NAMES}, origin string, topic string, offset bigint"
     table = small_table(records.sparkSession, rows, columns)
     text = sf.col("key").cast("string")
@@ -388,10 +395,10 @@ def _keys(
 
 
 def _narrow(
-    pair: PartitionPair, side: Side, spots: Sequence[_Spot]
+    pair: PartitionPair, side: Side, sampled: Sequence[_SampledRecord]
 ) -> PartitionPair:
     stretches: dict[tuple[str, str], AuditSpan] = {}
-    for _, flow, topic, offset in spots:
+    for _, flow, topic, offset in sampled:
         old = stretches.get((flow, topic), AuditSpan(offset, offset + 1))
         stretches[flow, topic] = AuditSpan(
             min(old.start, offset), max(old.end, offset + 1)

@@ -224,7 +224,11 @@ def report_page(
         stated[what.kind] += what.count
     return _pages.get_template("report.html.j2").render(
         answer=answer(result),
-        state=_state(result),
+        state="critical"
+        if result.findings
+        else "unknown"
+        if result.unverifiable
+        else "ok",
         result=result,
         several_flows=len({topic.flow for topic in result.topics}) > 1,
         wrong=wrong,
@@ -244,9 +248,3 @@ def report_page(
         finished=finished,
         version=__version__,
     )
-
-
-def _state(result: AuditResult) -> str:
-    if result.findings:
-        return "critical"
-    return "unknown" if result.unverifiable else "ok"

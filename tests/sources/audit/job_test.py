@@ -70,6 +70,7 @@ def test_a_signal_is_told_as_the_shell_does(tmp_path: Path) -> None:
     assert status_of(AuditProcess(settings(tmp_path, "killed"))) == 128 + 9
 
 
+@pytest.mark.slow
 def test_it_gives_way_to_others_and_has_its_own_group(tmp_path: Path) -> None:
     job = AuditProcess(settings(tmp_path, "hang"))
     try:

@@ -21,6 +21,7 @@ from tests.support.audit import NIGHT, a_count, a_finding, a_finished, a_result
 from tests.support.watch import wait_until
 
 
+@pytest.mark.slow
 def test_an_audit_is_started_when_it_is_due_and_read_when_it_is_over(
     tmp_path: Path, database: Database
 ) -> None:
@@ -38,6 +39,7 @@ def test_an_audit_is_started_when_it_is_due_and_read_when_it_is_over(
     assert not (tmp_path / "started").exists()
 
 
+@pytest.mark.slow
 def test_findings_are_critical_and_a_restart_forgets_nothing(
     tmp_path: Path, database: Database
 ) -> None:
@@ -197,6 +199,7 @@ def test_an_agent_that_starts_none_judges_those_of_others(
     assert late.verdict().health is Health.WARNING
 
 
+@pytest.mark.slow
 def test_an_ad_hoc_audit_changes_nothing(
     tmp_path: Path, database: Database
 ) -> None:
@@ -208,6 +211,7 @@ def test_an_ad_hoc_audit_changes_nothing(
     assert agent.verdict().health is Health.OK
 
 
+@pytest.mark.slow
 def test_a_broken_result_is_unknown_until_a_good_one_comes(
     tmp_path: Path, database: Database
 ) -> None:

@@ -208,7 +208,20 @@ def result_document(result: AuditResult) -> dict[str, Any]:
             }
             for topic in result.topics
         ],
-        "findings": [_finding(finding) for finding in result.findings],
+        "findings": [
+            {
+                "flow": finding.flow,
+                "topic": finding.topic,
+                "partition": finding.partition,
+                "kind": finding.kind,
+                "count": finding.count,
+                "source_offsets": [[*r] for r in finding.source_offsets],
+                "target_offsets": [[*r] for r in finding.target_offsets],
+                "from": _time(finding.start),
+                "to": _time(finding.end),
+            }
+            for finding in result.findings
+        ],
         "unverifiable": [
             {
                 "flow": gap.flow,
@@ -232,55 +245,31 @@ def combined(results: Sequence[AuditResult]) -> AuditResult:
     first, last = results[0], results[-1]
     if first is last:
         return first
+    topics: dict[tuple[str, str], TopicCount] = {}
+    for count in (topic for result in results for topic in result.topics):
+        key = (count.flow, count.topic)
+        nothing = TopicCount(
+            flow=count.flow, topic=count.topic, source_count=0, target_count=0
+        )
+        before = topics.get(key, nothing)
+        topics[key] = replace(
+            count,
+            source_count=before.source_count + count.source_count,
+            target_count=before.target_count + count.target_count,
+            source_bytes=before.source_bytes + count.source_bytes,
+            target_bytes=before.target_bytes + count.target_bytes,
+        )
     return replace(
         last,
         start=min(result.start for result in results),
         began_at=first.began_at,
-        topics=tuple(_summed(t for result in results for t in result.topics)),
+        topics=tuple(topics[key] for key in sorted(topics)),
         findings=tuple(f for result in results for f in result.findings),
         stated=tuple(s for result in results for s in result.stated),
         unverifiable=tuple(
             gap for result in results for gap in result.unverifiable
         ),
     )
-
-
-def _summed(topics: Iterable[TopicCount]) -> Iterable[TopicCount]:
-    sums: dict[tuple[str, str], TopicCount] = {}
-    for topic in topics:
-        key = (topic.flow, topic.topic)
-        so_far = sums.get(key)
-        sums[key] = topic if so_far is None else _sum(so_far, topic)
-    return (sums[key] for key in sorted(sums))
-
-
-def _sum(a: TopicCount, b: TopicCount) -> TopicCount:
-    return TopicCount(
-        flow=a.flow,
-        topic=a.topic,
-        source_count=a.source_count + b.source_count,
-        target_count=a.target_count + b.target_count,
-        source_bytes=a.source_bytes + b.source_bytes,
-        target_bytes=a.target_bytes + b.target_bytes,
-    )
-
-
-def _finding(finding: AuditFinding) -> dict[str, Any]:
-    return {
-        "flow": finding.flow,
-        "topic": finding.topic,
-        "partition": finding.partition,
-        "kind": finding.kind,
-        "count": finding.count,
-        "source_offsets": _pairs(finding.source_offsets),
-        "target_offsets": _pairs(finding.target_offsets),
-        "from": _time(finding.start),
-        "to": _time(finding.end),
-    }
-
-
-def _pairs(ranges: OffsetRanges) -> list[list[int]]:
-    return [[first, last] for first, last in ranges]
 
 
 def _time(time: datetime | None) -> str | None:

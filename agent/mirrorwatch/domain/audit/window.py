@@ -23,7 +23,7 @@ from .ranges import (
     to_pair,
 )
 
-__all__ = ["AdHoc", "plan_window"]
+__all__ = ["AdHoc", "plan_window", "window_span"]
 
 
 EXPIRED = (
@@ -70,7 +70,7 @@ def plan_window(pair: PairedLogs, adhoc: AdHoc) -> PlanSteps[PlanningOutcome]:
         logs.append(pair.target)
     spans, expired = [], None
     for log in logs:
-        spans.append((yield from _span(log, adhoc)))
+        spans.append((yield from window_span(log, adhoc)))
         if expired is None and (yield from _has_expired(log, adhoc)):
             expired = log
     if expired is not None and (
@@ -133,7 +133,10 @@ def _missing_target(
     )
 
 
-def _span(log: Log, adhoc: AdHoc) -> PlanSteps[AuditSpan]:
+def window_span(log: Log, adhoc: AdHoc) -> PlanSteps[AuditSpan]:
+    """Ask where the records of a window are in a log: as far behind it as
+    they may be out of order.
+    """
     first = yield from ask(FirstSince(log, adhoc.window.start))
     end = later(adhoc.window.end, adhoc.slack)
     last = yield from ask(FirstSince(log, end))

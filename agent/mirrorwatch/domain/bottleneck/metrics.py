@@ -1,4 +1,4 @@
-"""Figures that the mirror gives of itself, and what it copies by class."""
+"""The mirror's own JMX metrics, and what it copies by class."""
 
 from collections.abc import Iterator
 from dataclasses import Field, fields
@@ -23,7 +23,7 @@ _CLIENT = ("flow", "client")
 _CLASS = ("flow", "class")
 
 _THROUGHPUT = {"records_per_second", "bytes_per_second"}
-"""Figures of a class that answer how much is copied."""
+"""Metrics of a class that answer how much is copied."""
 
 
 def _gauge(of: Field[Any], labels: tuple[str, ...]) -> Metric:

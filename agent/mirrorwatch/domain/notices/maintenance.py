@@ -38,7 +38,7 @@ COUNTED = {
     "records_repeated": REPEATED,
     "position_resets": RESETS,
 }
-"""Counters whose rise is told, by the name that it has there."""
+"""Counters whose rise is reported, by the name that it has there."""
 
 NAMES = {metric: name for name, metric in COUNTED.items()}
 
@@ -91,7 +91,7 @@ class FlowSnapshot:
 def take_snapshot(
     report: Report, flow: str, latency: LatencySummary
 ) -> FlowSnapshot:
-    """Return how a flow is, in the same figures that every sink gets."""
+    """Return how a flow is, in the same metrics that every sink gets."""
     tasks: Counter[str] = Counter()
     counts: Counter[str] = Counter()
     records: list[float] = []

@@ -1,4 +1,4 @@
-"""One notice: what is told of one flow at one time."""
+"""One notice: what is notified of one flow at one time."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,22 +20,22 @@ __all__ = [
 
 
 class NoticeKind(StrEnum):
-    """Why something is told."""
+    """Why a notice is sent."""
 
     WORSE = "worse"
-    """A flow is worse than what was told."""
+    """A flow is worse than last notified."""
 
     UNKNOWN = "unknown"
-    """Nobody can tell any more how it is: neither worse nor better."""
+    """It can no longer be verified: neither worse nor better."""
 
     CHANGED = "changed"
-    """As bad as it was told, and one more check is bad."""
+    """As bad as last notified, and one more check is bad."""
 
     BETTER = "better"
-    """Better than what was told, and not well."""
+    """Better than last notified, and not ok."""
 
     RECOVERED = "recovered"
-    """Well again."""
+    """Ok again."""
 
     REMINDER = "reminder"
     """Still critical."""
@@ -46,15 +46,15 @@ class CheckChange:
     """One check in a notice."""
 
     verdict: Verdict
-    """What it says now."""
+    """Its verdict now."""
 
     before: Health
-    """What was last told of it."""
+    """What was last notified of it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Notice:
-    """What is told of one flow at one time."""
+    """What is notified of one flow at one time."""
 
     at: datetime
     """When it was decided (UTC)."""
@@ -63,28 +63,28 @@ class Notice:
     """Name of the flow."""
 
     kind: NoticeKind
-    """Why it is told."""
+    """Why it is sent."""
 
     health: Health
-    """The flow's health, as far as people are told of it."""
+    """The flow's health, as far as it is notified."""
 
     before: Health
-    """What was last told of it."""
+    """What was last notified of it."""
 
     since: datetime
-    """When the flow began not to be well (UTC)."""
+    """Since when the flow has not been ok (UTC)."""
 
     lasted: timedelta
-    """How long it has not been well, or had not been until it recovered."""
+    """How long it has not been ok, or had not been until it recovered."""
 
     changes: tuple[CheckChange, ...]
-    """Every check that is bad or was told to be, worst first."""
+    """Every check that is bad or was notified to be, worst first."""
 
     untold: int = 0
-    """Changes of any flow that found no room and went by."""
+    """Changes of any flow that were withheld, and over before a notice."""
 
     is_last: bool = False
-    """Whether it took the last room of the hour."""
+    """Whether it is the last one that this hour allows."""
 
     @property
     def id(self) -> str:
@@ -97,24 +97,24 @@ class LastNotified:
     """What people believe of one flow."""
 
     health: Health = Health.OK
-    """As last told. Of a flow nobody was told of, people think well."""
+    """As last notified. A flow without any notice is taken to be ok."""
 
     at: datetime | None = None
-    """When it was last told, `None` for never."""
+    """When it was last notified, `None` for never."""
 
     bad_since: datetime | None = None
-    """When it began not to be well, `None` if it is told to be."""
+    """Since when it has not been ok, `None` if it is notified to be."""
 
     checks: Mapping[str, Health] = field(default_factory=dict)
-    """Checks that were told to be bad."""
+    """Checks that were notified to be bad."""
 
     withheld: Health | None = None
-    """What is due and found no room."""
+    """What is due and was withheld."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NotificationState:
-    """What people believe, and how often they were told."""
+    """What people believe, and how often they were notified."""
 
     flows: Mapping[str, LastNotified] = field(default_factory=dict)
     """By name of the flow."""
@@ -123,7 +123,7 @@ class NotificationState:
     """When the notices of the last hour were made."""
 
     untold: int = 0
-    """Changes that found no room and went by, since the last notice."""
+    """Changes that were withheld and are over, since the last notice."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,4 +1,4 @@
-"""Decides what is told: the state machine of notices."""
+"""Decides what is notified: the state machine of notices."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -25,19 +25,19 @@ __all__ = ["Notifier"]
 HOUR = timedelta(hours=1)
 
 LESSER = {NoticeKind.CHANGED, NoticeKind.REMINDER}
-"""Kinds that say no other health than what was told."""
+"""Kinds that report the health that was last notified."""
 
 
 class HourlyLimit:
-    """How many notices the hour has room for, and what found none.
+    """How many notices the hour has left, and what was withheld.
 
-    What finds no room stays due. If it goes by before it is told, the next
-    notice says so.
+    What is withheld stays due. If it is over before it is notified, the next
+    notice counts it.
 
     Parameters
     ----------
-    books
-        When people were told.
+    state
+        When people were notified.
     most_per_hour
         Most notices in any hour.
     now
@@ -45,25 +45,25 @@ class HourlyLimit:
     """
 
     def __init__(
-        self, books: NotificationState, most_per_hour: int, now: datetime
+        self, state: NotificationState, most_per_hour: int, now: datetime
     ) -> None:
         self._most = most_per_hour
         self._now = now
-        # A clock that was set back must not use up the hour's room.
-        self.times = [t for t in books.times if timedelta() <= now - t < HOUR]
-        self.untold = books.untold
+        # A clock that was set back must not use up the hour.
+        self.times = [t for t in state.times if timedelta() <= now - t < HOUR]
+        self.untold = state.untold
 
-    def settle(self, told: LastNotified, health: Health) -> LastNotified:
-        """Count what was withheld of a flow that is again as was told."""
-        if told.withheld is None or health is not told.health:
-            return told
+    def settle(self, last: LastNotified, health: Health) -> LastNotified:
+        """Count what was withheld of a flow that is as last notified again."""
+        if last.withheld is None or health is not last.health:
+            return last
         self.untold += 1
-        return replace(told, withheld=None)
+        return replace(last, withheld=None)
 
-    def admit(self, notice: Notice, told: LastNotified) -> Notice | None:
-        """Return a notice as it is sent; `None` if there is no room."""
+    def admit(self, notice: Notice, last: LastNotified) -> Notice | None:
+        """Return a notice as it is sent; `None` above the limit."""
         lesser = notice.kind in LESSER
-        if not lesser and told.withheld not in {None, notice.health}:
+        if not lesser and last.withheld not in {None, notice.health}:
             self.untold += 1
         if len(self.times) >= self._most:
             return None
@@ -73,45 +73,45 @@ class HourlyLimit:
         self.untold = 0
         return sent
 
-    def withhold(self, notice: Notice, told: LastNotified) -> LastNotified:
-        """Remember what found no room."""
+    def withhold(self, notice: Notice, last: LastNotified) -> LastNotified:
+        """Remember what is withheld."""
         if notice.kind in LESSER:
-            return told
-        return replace(told, withheld=notice.health)
+            return last
+        return replace(last, withheld=notice.health)
 
 
 @dataclass(kw_only=True, slots=True)
 class PendingChange:
-    """How long a flow has stood worse or better than what was told.
+    """How long a flow has been worse or better than last notified.
 
     Notes
     -----
-    It is kept in memory only. After a restart everything has to stand anew:
-    that delays a notice by a hold-down, and never makes a second one.
+    It is kept in memory only. After a restart every hold begins again: that
+    delays a notice, and never sends a second one.
     """
 
     worse_since: datetime | None = None
-    """Since when it has been worse than told, without a break."""
+    """Since when it has been worse than notified, without a break."""
 
     bad_since: datetime | None = None
-    """The same, and it was known to be bad all the time."""
+    """The same, and never `unknown` in between."""
 
-    restless_since: datetime | None = None
-    """Since when it has not stood as told for the time of a recovery."""
+    flapping_since: datetime | None = None
+    """Since when it has not been as notified for the time of a recovery."""
 
-    calm_since: datetime | None = None
-    """Since when it has not been worse than told."""
+    settled_since: datetime | None = None
+    """Since when it has not been worse than notified."""
 
     better_since: datetime | None = None
-    """Since when it has been better than told."""
+    """Since when it has been better than notified."""
 
     ok_since: datetime | None = None
-    """Since when it has been well."""
+    """Since when it has been ok."""
 
     def see(
         self,
         health: Health,
-        told: Health,
+        notified: Health,
         now: datetime,
         recovery: timedelta,
     ) -> None:
@@ -121,24 +121,22 @@ class PendingChange:
         ----------
         health
             Health of the flow.
-        told
-            What was last told of it.
+        notified
+            Health that was last notified.
         now
             Time of the tick.
         recovery
-            How long a flow must stand well to count as calm.
+            How long a flow must not be worse to have settled.
         """
-        worse = health > told
+        worse = health > notified
         self.worse_since = _since(self.worse_since, now, worse)
         bad = worse and health is not Health.UNKNOWN
         self.bad_since = _since(self.bad_since, now, bad)
-        self.calm_since = _since(self.calm_since, now, not worse)
-        calm = (
-            self.calm_since is not None and now - self.calm_since >= recovery
-        )
-        trouble = worse or (self.restless_since is not None and not calm)
-        self.restless_since = _since(self.restless_since, now, trouble)
-        self.better_since = _since(self.better_since, now, health < told)
+        since = self.settled_since = _since(self.settled_since, now, not worse)
+        settled = since is not None and now - since >= recovery
+        flaps = worse or (self.flapping_since is not None and not settled)
+        self.flapping_since = _since(self.flapping_since, now, flaps)
+        self.better_since = _since(self.better_since, now, health < notified)
         self.ok_since = _since(self.ok_since, now, health is Health.OK)
 
 
@@ -161,99 +159,101 @@ URGENCY = (
     NoticeKind.CHANGED,
     NoticeKind.REMINDER,
 )
-"""Which kind goes first where there is not room for all."""
+"""Which kind goes first where the hour has not enough left for all."""
 
 
 class Notifier:
-    """Decides what is told of each report.
+    """Decides what is notified of each report.
 
-    A flow is one subject: whatever its checks say, one notice tells it. The
-    last notice of a flow is what people believe of it, and the next one is
-    due when the truth has stood apart from that for long enough.
+    All checks of a flow go into one notice. The last notice of a flow is what
+    people believe of it, and the next one is due when the flow has differed
+    from that for long enough.
 
     Parameters
     ----------
     policy
-        When people are told.
+        When people are notified.
     """
 
     def __init__(self, policy: NotificationPolicy) -> None:
         self._policy = policy
-        self._standing: dict[str, PendingChange] = {}
+        self._pending: dict[str, PendingChange] = {}
 
     def see(
         self,
-        books: NotificationState,
+        state: NotificationState,
         flows: Iterable[Flow],
         verdicts: Sequence[Verdict],
-        held: Collection[str],
+        silenced: Collection[str],
         now: datetime,
     ) -> tuple[NotificationState, tuple[Notice, ...]]:
-        """Take in a report and say what is to be told.
+        """Take in a report and return what is to be notified.
 
         Parameters
         ----------
-        books
-            What was told. If they were not kept, the same ones may come
+        state
+            What was notified. If it was not kept, the same notices may come
             again: nothing is lost by that.
         flows
             Every flow.
         verdicts
             What was found.
-        held
-            Flows of which nothing is told now.
+        silenced
+            Flows of which nothing is notified now.
         now
             Time of the report.
 
         Returns
         -------
         tuple
-            What was told once these notices are; and the notices.
+            The state once these notices are sent; and the notices.
         """
         names = [flow.name for flow in flows]
         judged: dict[str, list[Verdict]] = {name: [] for name in names}
         for verdict in verdicts:
             if verdict.flow in judged:
                 judged[verdict.flow].append(verdict)
-        told = {name: books.flows.get(name, LastNotified()) for name in names}
+        notified = {
+            name: state.flows.get(name, LastNotified()) for name in names
+        }
         due = []
         for name in names:
-            if name in held:
-                self._standing.pop(name, None)
-            elif found := self._due(name, told[name], judged[name], now):
+            if name in silenced:
+                self._pending.pop(name, None)
+            elif found := self._due(name, notified[name], judged[name], now):
                 due.append(found)
         due.sort(key=lambda n: (URGENCY.index(n.kind), -n.health))
-        room = HourlyLimit(books, self._policy.most_per_hour, now)
+        limit = HourlyLimit(state, self._policy.most_per_hour, now)
         for name in names:
             health = self._policy.weigh_flow(judged[name])
-            told[name] = room.settle(told[name], health)
+            notified[name] = limit.settle(notified[name], health)
         sent = []
         for notice in due:
-            before = told[notice.flow]
-            admitted = room.admit(notice, before)
+            before = notified[notice.flow]
+            admitted = limit.admit(notice, before)
             if admitted is None:
-                told[notice.flow] = room.withhold(notice, before)
+                notified[notice.flow] = limit.withhold(notice, before)
             else:
                 sent.append(admitted)
-                told[notice.flow] = self._believed(admitted)
-        books = NotificationState(
-            flows=told, times=tuple(room.times), untold=room.untold
+                notified[notice.flow] = self._to_last_notified(admitted)
+        state = NotificationState(
+            flows=notified, times=tuple(limit.times), untold=limit.untold
         )
-        return books, tuple(sent)
+        return state, tuple(sent)
 
     def _due(
         self,
         flow: str,
-        told: LastNotified,
+        last: LastNotified,
         verdicts: list[Verdict],
         now: datetime,
     ) -> Notice | None:
         policy = self._policy
         health = policy.weigh_flow(verdicts)
-        standing = self._standing.setdefault(flow, PendingChange())
-        standing.see(health, told.health, now, policy.recovery)
-        changes = tuple(self._changes(told, verdicts))
-        kind = self._kind(health, told, standing, changes, now)
+        pending = self._pending.setdefault(flow, PendingChange())
+        pending.see(health, last.health, now, policy.recovery)
+        changes = tuple(self._changes(last, verdicts))
+        kind = self._kind(health, last, pending, changes, now)
         if kind is None:
             return None
         sinces = [
@@ -261,15 +261,15 @@ class Notifier:
             for change in changes
             if policy.weigh(change.verdict.health) is not Health.OK
         ]
-        began = standing.restless_since or now
-        since = min(told.bad_since or now, began, *sinces)
-        end = standing.ok_since if kind is NoticeKind.RECOVERED else now
+        began = pending.flapping_since or now
+        since = min(last.bad_since or now, began, *sinces)
+        end = pending.ok_since if kind is NoticeKind.RECOVERED else now
         return Notice(
             at=now,
             flow=flow,
             kind=kind,
             health=health,
-            before=told.health,
+            before=last.health,
             since=since,
             lasted=max((end or now) - since, timedelta()),
             changes=changes,
@@ -278,67 +278,67 @@ class Notifier:
     def _kind(
         self,
         health: Health,
-        told: LastNotified,
-        standing: PendingChange,
+        last: LastNotified,
+        pending: PendingChange,
         changes: tuple[CheckChange, ...],
         now: datetime,
     ) -> NoticeKind | None:
         """Return why a notice is due now, if one is."""
         policy = self._policy
 
-        def stood(since: datetime | None, time: timedelta) -> bool:
+        def lasts(since: datetime | None, time: timedelta) -> bool:
             return since is not None and now - since >= time
 
-        last = told.at
-        if last is not None and last - now > policy.hold:
+        last_at = last.at
+        if last_at is not None and last_at - now > policy.hold:
             # The clock was set back since: as if it were long ago.
-            last = datetime.min.replace(tzinfo=now.tzinfo)
-        if last is not None and not stood(last, policy.hold):
+            last_at = datetime.min.replace(tzinfo=now.tzinfo)
+        if last_at is not None and not lasts(last_at, policy.hold):
             return None
-        if health > told.health:
+        if health > last.health:
             firm = (
-                stood(standing.bad_since, policy.hold)
-                or stood(
-                    standing.worse_since, max(policy.hold, UNKNOWN_NOTICE_HOLD)
+                lasts(pending.bad_since, policy.hold)
+                or lasts(
+                    pending.worse_since, max(policy.hold, UNKNOWN_NOTICE_HOLD)
                 )
-                or stood(standing.restless_since, FLAPPING)
+                or lasts(pending.flapping_since, FLAPPING)
             )
             return _towards(health, NoticeKind.WORSE) if firm else None
         if health is Health.OK:
-            well = stood(standing.ok_since, policy.recovery)
-            known = told.health is Health.OK
+            well = lasts(pending.ok_since, policy.recovery)
+            known = last.health is Health.OK
             return NoticeKind.RECOVERED if well and not known else None
-        if health < told.health:
-            better = stood(standing.better_since, policy.recovery)
-            due = better and stood(last, REGROUP)
+        if health < last.health:
+            better = lasts(pending.better_since, policy.recovery)
+            due = better and lasts(last_at, REGROUP)
             return _towards(health, NoticeKind.BETTER) if due else None
         more = any(
             policy.weigh(c.verdict.health) > c.before
-            and stood(c.verdict.since, policy.hold)
+            and lasts(c.verdict.since, policy.hold)
             for c in changes
         )
-        if more and stood(last, REGROUP):
+        if more and lasts(last_at, REGROUP):
             return NoticeKind.CHANGED
         reminds = health is Health.CRITICAL and policy.remind > timedelta()
         return (
             NoticeKind.REMINDER
-            if reminds and stood(last, policy.remind)
+            if reminds and lasts(last_at, policy.remind)
             else None
         )
 
     def _changes(
-        self, told: LastNotified, verdicts: list[Verdict]
+        self, last: LastNotified, verdicts: list[Verdict]
     ) -> Iterator[CheckChange]:
-        """Yield every check that is bad or was told to be, worst first."""
+        """Yield every check that is bad or was notified to be, worst first."""
         for verdict in sorted(verdicts, key=lambda v: -v.health):
-            before = told.checks.get(verdict.check, Health.OK)
+            before = last.checks.get(verdict.check, Health.OK)
             if (
                 self._policy.weigh(verdict.health) is not Health.OK
                 or before is not Health.OK
             ):
                 yield CheckChange(verdict=verdict, before=before)
 
-    def _believed(self, notice: Notice) -> LastNotified:
+    def _to_last_notified(self, notice: Notice) -> LastNotified:
         """Return what people believe after a notice."""
         return LastNotified(
             health=notice.health,
@@ -354,5 +354,5 @@ class Notifier:
 
 
 def _towards(health: Health, kind: NoticeKind) -> NoticeKind:
-    """Return why a change is told; that nobody can tell is no direction."""
+    """Return why a change is notified; `unknown` is no direction."""
     return NoticeKind.UNKNOWN if health is Health.UNKNOWN else kind

@@ -1,4 +1,4 @@
-"""Figures of a mirror's connectors and tasks."""
+"""Metrics of a mirror's connectors and tasks."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ STATES = (
     "restarting",
     "unassigned",
 )
-"""Connect's own words. All of them are told, so that what is over is 0."""
+"""Connect's own words. All of them are exported, so that what is over is 0."""
 
 TASKS = gauge(
     "tasks",

@@ -1,0 +1,73 @@
+"""Configuration -> the InfluxDB sink.
+
+Imported only where it is configured: its library costs 20 MB of memory.
+"""
+
+from structlog.typing import FilteringBoundLogger
+
+from ..config import InfluxDBConfig
+from ..sinks.influxdb import (
+    InfluxDbAccess,
+    InfluxDbOutlet,
+    password_access,
+    to_batch,
+    token_access,
+)
+from ..sinks.queued import QueuedSink
+from ..state import Database
+from ..state.queue import DeliveryQueue, DurableQueue
+
+__all__ = ["make_influxdb_sink", "to_access"]
+
+
+def make_influxdb_sink(
+    config: InfluxDBConfig, database: Database, logger: FilteringBoundLogger
+) -> QueuedSink:
+    """Return a sink with a spool and a thread of its own.
+
+    Raises
+    ------
+    ConfigError
+        Raised if the address or the secret cannot be used.
+    StateError
+        Raised if the state file cannot be used.
+    """
+    outlet = InfluxDbOutlet(to_access(config))
+    durable = DurableQueue(
+        database, outlet.name, most_bytes=config.spool.limit
+    )
+    return QueuedSink(
+        outlet,
+        encode=to_batch,
+        queue=DeliveryQueue(durable),
+        logger=logger,
+    )
+
+
+def to_access(influxdb: InfluxDBConfig) -> InfluxDbAccess:
+    """Return where the server is and how to be let in.
+
+    Raises
+    ------
+    ConfigError
+        Raised if the address or the secret cannot be used.
+    """
+    if influxdb.database is not None:
+        password = influxdb.password
+        return password_access(
+            url=influxdb.url,
+            database=influxdb.database,
+            retention_policy=influxdb.retention_policy,
+            username=influxdb.username,
+            password=password.get_secret_value() if password else None,
+            ca=influxdb.ca,
+        )
+    # The configuration has seen to it that none of these is missing.
+    token = influxdb.token
+    return token_access(
+        url=influxdb.url,
+        org=influxdb.org or "",
+        bucket=influxdb.bucket or "",
+        token=token.get_secret_value() if token else "",
+        ca=influxdb.ca,
+    )
