@@ -158,8 +158,8 @@ AGENT_ALERTS = (
         when=Silent(metric=LAST_TICK),
         hold=SILENCE,
         severity=Severity.PAGE,
-        summary="mirrorwatch reports nothing: nobody watches replication, "
-        "and what was known before may be true no more",
+        summary="mirrorwatch reports nothing: replication is not monitored, "
+        "and earlier states may be outdated",
         section=AGENT_SECTION,
     ),
     Alert(
@@ -167,8 +167,8 @@ AGENT_ALERTS = (
         when=Old(metric=LAST_TICK, age=timedelta(minutes=3)),
         hold=timedelta(minutes=2),
         severity=Severity.PAGE,
-        summary="mirrorwatch answers but no longer judges: what it shows is "
-        "old",
+        summary="mirrorwatch is up but its checks do not run: what it shows "
+        "is outdated",
         section=AGENT_SECTION,
     ),
     Alert(
@@ -176,7 +176,7 @@ AGENT_ALERTS = (
         when=Vanished(metric=HEALTH),
         hold=SILENCE,
         severity=Severity.PAGE,
-        summary="no mirrorwatch watches this flow any more",
+        summary="no mirrorwatch monitors this flow any more",
         section=AGENT_SECTION,
     ),
     Alert(
@@ -184,8 +184,8 @@ AGENT_ALERTS = (
         when=Above(metric=SINK_UP, bound=1, below=True),
         hold=timedelta(minutes=15),
         severity=Severity.TICKET,
-        summary="mirrorwatch cannot hand over its figures or notices: they "
-        "wait",
+        summary="mirrorwatch cannot write metrics or notifications to a "
+        "sink: they are queued",
         section=AGENT_SECTION,
     ),
     Alert(
@@ -194,8 +194,8 @@ AGENT_ALERTS = (
         # An outage of half a day drains within minutes.
         hold=timedelta(minutes=30),
         severity=Severity.TICKET,
-        summary="figures or notices of mirrorwatch have waited for long; "
-        "when there is no room left, the oldest are lost",
+        summary="metrics or notifications of mirrorwatch have been queued "
+        "for long; when the queue is full, the oldest are lost",
         section=AGENT_SECTION,
     ),
     Alert(
@@ -205,8 +205,8 @@ AGENT_ALERTS = (
         when=Grows(metric=SINK_LOST, within=timedelta(minutes=15)),
         hold=timedelta(minutes=1),
         severity=Severity.TICKET,
-        summary="figures or notices of mirrorwatch are lost for good: "
-        "refused, or no room left for them",
+        summary="metrics or notifications of mirrorwatch are lost: "
+        "rejected, or the queue is full",
         section=AGENT_SECTION,
     ),
 )
@@ -240,7 +240,7 @@ def check_alerts() -> Iterator[Alert]:
             when=WhenHealth(check=name, health=Health.UNKNOWN),
             hold=alarms.unknown_hold,
             severity=alarms.unknown_severity,
-            summary=f"mirrorwatch cannot tell {alarms.unknown}",
+            summary=f"mirrorwatch cannot verify {alarms.unknown}",
             section=name,
         )
 

@@ -43,11 +43,11 @@ var database = '$database'
 var retention_policy = '$policy'
 var page = '$page'
 
-// Handlers of this topic decide who is told, and how.
+// Handlers of this topic decide who is notified, and how.
 var topic = '$topic'
 
-// Points that waited in the agent's spool tell of the past, and those of a
-// wrong clock of nothing.
+// Points from the agent's queue are about the past. Points with a wrong
+// timestamp are ignored.
 var fresh = lambda: unixNano(now()) - unixNano("time") < $age
     AND unixNano("time") - unixNano(now()) < $age
 
@@ -105,27 +105,27 @@ def _escaped(text: str) -> str:
 
 
 _SCRIPT = Template("""\
-// What is told of a flow: every alert that is raised, in one message.
+// The message of a flow: every alert that fires.
 var said = '''{{ $$of := .Fields }}{{ index .Tags "flow" }}:
 $said
-{{- if eq .Level "OK" }} all is well again{{ end }} - ''' + page + '/'
+{{- if eq .Level "OK" }} all checks are ok again{{ end }} - ''' + page + '/'
 
 $source\
-    // The point of the flow itself, which tells of maintenance, is of no
-    // check. It goes along as one that is well.
+    // The point of the flow itself, with its maintenance, has no check. It
+    // counts as a check that is ok.
     |default()
         .tag('check', 'flow')
         .field('$health', 0.0)
         .field('$maintenance', 0.0)
     |groupBy('flow', 'check')
-$barrier    // Seconds for which it has been so.
+$barrier    // Seconds in each state.
     |stateDuration(lambda: "$health" == $critical)
         .unit(1s)
         .as('critical')
     |stateDuration(lambda: "$health" < $warning)
         .unit(1s)
         .as('mild')
-    // What cannot be told for a while between is no break.
+    // A short unknown in between does not interrupt it.
     |stateDuration(lambda: "$health" >= $unknown AND "mild" < $recent)
         .unit(1s)
         .as('warning')
@@ -138,13 +138,13 @@ $barrier    // Seconds for which it has been so.
     |stateDuration(lambda: "$maintenance" == 0.0)
         .unit(1s)
         .as('clear')
-    // Whether it is raised, and if not, whether it is well.
+    // Whether the alert fires; if not, whether the check is ok.
     |eval(
         lambda: if("critical" >= $critical_hold, $critical,
             if("warning" >= $warning_hold, $warning,
             if("unknown" >= $unknown_hold, $unknown, 0.0))),
-        // Not well, and not told yet. What cannot be told for longer than most
-        // checks wait to say so is waited for no more, but if it was bad.
+        // Not ok, and no alert yet. Wait no longer for a check that has been
+        // unknown for longer than most holds, unless it was bad before.
         lambda: if("$health" >= $unknown AND "raised" == 0.0
             AND ("unknown" < $doubt OR "mild" < "amiss"), 1, 0)
     )
@@ -165,12 +165,12 @@ $defaults
     )
         .as('pages', 'tickets', 'doubts')
         .keep()
-    // In maintenance and until it has been over for a while, nothing is told
-    // but that all is well.
+    // During maintenance, and for a while after it, only the recovery is
+    // notified.
     |where(lambda: "flow.clear" >= $settle OR "pages" + "tickets" == 0)
-    // What is bad for a moment is not told, nor is it called well: after a
-    // restart of Kapacitor, or when the agent cannot tell. Nor is what is well
-    // for a moment.
+    // A short problem is neither an alert nor a recovery, for instance after a
+    // restart of Kapacitor, or while a check is unknown. Nor is a short
+    // recovery.
     |stateDuration(lambda: "pages" + "tickets" + "doubts" == 0)
         .unit(1s)
         .as('well')
@@ -180,7 +180,7 @@ $defaults
         if("tickets" > 0, 'ticket ' + string("tickets"), 'well')))
         .as('state')
         .keep()
-    // Again when another check joins; but one message, and one state, a flow.
+    // Notify again when another check fires. One message, one state per flow.
     |changeDetect('state')
     |alert()
         .id('$service/{{ index .Tags "flow" }}')
@@ -201,7 +201,7 @@ def _flow_script(judged: _Judged, *, page: str, database: str) -> str:
     alerts = [alert for alert, _ in judged]
     checks = dict.fromkeys(when.check for _, when in judged)
     pages_first = sorted(judged, key=lambda e: e[0].severity != Severity.PAGE)
-    about = "A flow is not well: one alert for each flow, of all its checks."
+    about = "A flow is not healthy: one alert per flow, for all its checks."
     return _head(about, page=page, database=database) + _SCRIPT.substitute(
         said="\n".join(_said(a, w) for a, w in pages_first),
         source=_source(CHECK_HEALTH),
@@ -286,7 +286,7 @@ $source\
         .message('$summary - ' + page + '$runbook')
         .details('')
         .stateChangesOnly()
-        // Then nobody watches any flow, which need not be told of each.
+        // No flow is monitored then. One alert is enough.
         .inhibit('$service-unwatched')
         .topic(topic)
 """)
@@ -295,7 +295,7 @@ _UNWATCHED = Template("""\
 $source\
         .where(lambda: isPresent("$field"))
         .groupBy('flow')
-    // Without any point there is no flow to tell of.
+    // Without any point there is no flow to alert on.
     |deadman(0.0, $hold, lambda: isPresent("flow"))
         .id('$service/unwatched/{{ index .Tags "flow" }}')
         .message('{{ index .Tags "flow" }}: $summary - ' + page + '$runbook')
@@ -322,7 +322,7 @@ $barrier    |stateDuration(lambda: "$field" $is_so)
 """)
 
 _GROWN = Template("""\
-// Told at once: a loss was counted, and is no measurement that may err.
+// No hold: losses are counted, not measured.
 $source\
         .where(lambda: isPresent("$field"))
         .groupBy('sink')
@@ -345,9 +345,9 @@ $source\
 """)
 
 ABOUT = {
-    "agent": "Nothing was heard of any agent.",
-    "unwatched": "A flow that was watched is watched no more.",
-    "sinks": "Figures of the agent do not arrive where they should.",
+    "agent": "No agent reports.",
+    "unwatched": "A flow is no longer monitored.",
+    "sinks": "Metrics or notifications of the agent do not reach a sink.",
 }
 """What each script of the agent's own alerts is about."""
 

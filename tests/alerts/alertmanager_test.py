@@ -44,7 +44,7 @@ def test_a_flow_of_which_nothing_is_known_is_one_page_and_silence_another(
         }
         for alert in page["alerts"]:
             notes = alert["annotations"]
-            cannot = f"{FLOW}: mirrorwatch cannot tell"
+            cannot = f"{FLOW}: mirrorwatch cannot verify"
             assert notes["summary"].startswith(cannot)
             assert notes["time_to_loss"] == "not known"
         known = scene.firing

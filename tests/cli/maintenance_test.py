@@ -120,8 +120,8 @@ def test_a_running_agent_takes_it_up_and_tells_what_changed(
     assert message["kind"] == "maintenance"
     (changed,) = message["flows"]
     assert changed["before"]["health"] == "unknown"
-    assert "Maintenance began, notices are held" in events
-    assert "Maintenance is over" in events
+    assert "Maintenance started, notifications are silenced" in events
+    assert "Maintenance has ended" in events
     report = run(file, "maintenance", "--report")
     assert report.stdout.startswith(f"{FLOW}: unknown -> unknown, after")
     assert (

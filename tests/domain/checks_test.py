@@ -136,10 +136,10 @@ def test_a_canary_that_stands_still_is_unknown() -> None:
 def test_an_agent_that_may_not_read_does_not_blame_the_mirror() -> None:
     overdue = with_partition(oldest_outstanding=ago(99), last_arrival=ago(99))
     assert canary(overdue).health is Health.CRITICAL
-    refused = Problem.unknown("The agent lacks READ")
+    refused = Problem.unknown("Mirrorwatch lacks READ")
     verdict = canary(replace(overdue, blind=True, problems=(refused,)))
     assert verdict.health is Health.UNKNOWN
-    assert verdict.reason.startswith("The agent lacks READ")
+    assert verdict.reason.startswith("Mirrorwatch lacks READ")
 
 
 def test_only_new_partitions_are_unknown() -> None:

@@ -91,7 +91,7 @@ def wait_for(watch: Watch, health: Health, *saying: str) -> None:
 
 def test_a_mirror_that_nothing_holds_up_is_ok(lab: Lab) -> None:
     with Stream(lab, size=100), watching(lab) as watch:
-        wait_for(watch, Health.OK, "Nothing holds the mirror up")
+        wait_for(watch, Health.OK, "No bottleneck")
         calm = last(watch).at
 
         def stays_calm() -> bool:
@@ -109,11 +109,11 @@ def test_a_mirror_that_nothing_holds_up_is_ok(lab: Lab) -> None:
 def test_a_jmx_port_that_wants_a_login_is_read_with_it_only(lab: Lab) -> None:
     door = lab.mirror.jmx
     for password, health, saying in (
-        (door.password, Health.OK, "Nothing holds the mirror up"),
+        (door.password, Health.OK, "No bottleneck"),
         (
             "hunter2-of-nobody",
             Health.UNKNOWN,
-            "it refuses the login: set mirror.jmx",
+            "login rejected. Set mirror.jmx",
         ),
     ):
         jmx = {
@@ -138,7 +138,7 @@ def test_records_given_up_are_counted_exactly(lab: Lab) -> None:
     lab.target.topics.set_configs(LARGE, {"max.message.bytes": str(LIMIT)})
     try:
         with watching(lab) as watch:
-            wait_for(watch, Health.OK, "Nothing holds the mirror up")
+            wait_for(watch, Health.OK, "No bottleneck")
             produce(lab, LARGE, ["first"])
             produce(lab, LARGE, [f"{n} {'x' * LIMIT}" for n in range(7)])
             produce(lab, LARGE, ["last"])
@@ -165,7 +165,9 @@ def test_a_quota_of_the_target_is_named(lab: Lab) -> None:
         watching(lab) as watch,
     ):
         wait_for(
-            watch, Health.WARNING, "A quota of the target holds the mirror's"
+            watch,
+            Health.WARNING,
+            "A quota at the target throttles MirrorMaker's",
         )
 
         def held() -> float:
@@ -182,7 +184,9 @@ def test_a_quota_of_the_source_is_named(lab: Lab) -> None:
         watching(lab) as watch,
     ):
         wait_for(
-            watch, Health.WARNING, "A quota of the source holds the mirror's"
+            watch,
+            Health.WARNING,
+            "A quota at the source throttles MirrorMaker's",
         )
 
         def held() -> float:
@@ -202,7 +206,7 @@ def test_a_slow_link_is_named(lab: Lab) -> None:
             watching(lab, waiting_records=100, throttle="1h") as watch,
         ):
             wait_for(
-                watch, Health.WARNING, "The link from the source holds the"
+                watch, Health.WARNING, "Link from the source is the bottleneck"
             )
     finally:
         lab.link_mirror.shape()

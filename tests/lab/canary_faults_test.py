@@ -177,7 +177,7 @@ def test_a_probe_that_comes_back_is_a_circle(lab: Lab) -> None:
                 partition=record.partition() or 0,
             )
         assert back.flush(FLUSH_SECONDS) == 0
-        watch.wait_for(Health.CRITICAL, "in a circle")
+        watch.wait_for(Health.CRITICAL, "in a loop")
         watch.wait_for_count("duplicates", 3)
         watch.stop()
     totals = Truth(lab).check(watch)

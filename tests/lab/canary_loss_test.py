@@ -78,7 +78,7 @@ def test_records_deleted_ahead_of_a_stopped_mirror_are_lost(lab: Lab) -> None:
             CANARY_TOPIC, {p: end - 3 for p, (_, end) in ends.items()}
         )
         lab.mirror.start()
-        watch.wait_for(Health.CRITICAL, "proved lost")
+        watch.wait_for(Health.CRITICAL, "confirmed lost")
         wait_until(lambda: watch.counts["outstanding"] < 30)
         watch.stop()
     expect_all_named(watch, truth.check(watch)["lost"])
@@ -100,7 +100,7 @@ def test_probes_that_the_target_refuses_are_lost_one_by_one(lab: Lab) -> None:
         for seconds in (1, 2, 4):
             let_arrive(lab, seconds * 12)
             lower_the_limit(lab, watch)
-        watch.wait_for(Health.CRITICAL, "proved lost")
+        watch.wait_for(Health.CRITICAL, "confirmed lost")
         wait_until(lambda: watch.counts["outstanding"] < 30)
         watch.stop()
     totals = Truth(lab).check(watch)
@@ -117,7 +117,7 @@ def test_filtered_probes_are_lost_but_a_filtered_tail_is_not(lab: Lab) -> None:
         marks.every = 7
         watch.wait_for_count("sent", watch.counts["sent"] + 120)
         marks.every = 0
-        watch.wait_for(Health.CRITICAL, "proved lost")
+        watch.wait_for(Health.CRITICAL, "confirmed lost")
         lost = marks.made
         wait_until(lambda: watch.counts["lost"] == lost)
 

@@ -24,7 +24,7 @@ BIG = "lab.big"
 GROUPED = "lab.grouped"
 CONNECTOR = "mirror-source"
 
-RUN = "2 of 2 tasks that copy run"
+RUN = "2 of 2 source tasks are running"
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +143,7 @@ def test_a_paused_connector_copies_nothing(lab: Lab) -> None:
         resume = f"/connectors/{CONNECTOR}/resume"
         stack.callback(order, lab, "PUT", resume)
         order(lab, "PUT", f"/connectors/{CONNECTOR}/pause")
-        wait_for(watch, Health.CRITICAL, saying="somebody paused")
+        wait_for(watch, Health.CRITICAL, saying="was paused or stopped")
         order(lab, "PUT", resume)
         wait_for(watch, Health.OK)
 
@@ -213,7 +213,7 @@ def test_failed_tasks_are_started_again_but_not_for_ever(lab: Lab) -> None:
         wait_for(watch, Health.OK)
         lower_limit(lab, BIG)
         produce_alone(lab, BIG, 1)
-        again = "was started again by the agent"
+        again = "was restarted by mirrorwatch"
         wait_for(watch, Health.CRITICAL, saying="(2 of 2 within")
         verdict = wait_for(watch, Health.CRITICAL, saying=again)
         assert again in str(verdict.evidence["restart_1"])
@@ -229,4 +229,4 @@ def test_failed_tasks_are_started_again_but_not_for_ever(lab: Lab) -> None:
             path = f"/connectors/{CONNECTOR}/tasks/{number}/restart"
             order(lab, "POST", path)
         # It runs, and has failed too often to be called healthy.
-        wait_for(watch, Health.WARNING, saying="it is flapping")
+        wait_for(watch, Health.WARNING, saying="is flapping")

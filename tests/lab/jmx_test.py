@@ -169,8 +169,8 @@ def test_a_worker_that_hangs_or_refuses_delays_nothing(busy: Lab) -> None:
             refusing = f"http://127.0.0.1:{free.getsockname()[1]}/jolokia"
         urls = [hanging, busy.mirror.jolokia_url, refusing]
         with watching(busy, "jolokia", urls, CLASSES) as watch:
-            wait_for(watch, Health.UNKNOWN, "process running")
-            wait_for(watch, Health.UNKNOWN, "no answer within")
+            wait_for(watch, Health.UNKNOWN, "Check that the process runs")
+            wait_for(watch, Health.UNKNOWN, "no response within")
 
             def is_half_read() -> bool:
                 observed = mirror_seen(watch)
@@ -178,8 +178,9 @@ def test_a_worker_that_hangs_or_refuses_delays_nothing(busy: Lab) -> None:
                 reasons = {u.url: u.reason for u in observed.unread}
                 return (
                     observed.answering == (busy.mirror.jolokia_url,)
-                    and "no answer within 5 s" in reasons.get(hanging, "")
-                    and "process running?" in reasons.get(refusing, "")
+                    and "no response within 5 s" in reasons.get(hanging, "")
+                    and "Check that the process runs"
+                    in reasons.get(refusing, "")
                     and verdict is not None
                     and hanging in verdict.reason
                     and refusing in str(verdict.evidence.get("also_1"))
@@ -228,7 +229,7 @@ def test_a_mirror_that_hangs_is_unknown_and_delays_nothing(busy: Lab) -> None:
         busy.mirror.freeze()
         try:
             for way, watch in watches.items():
-                saying = f"do not arrive: {urls[way]}"
+                saying = f"No JMX metrics from MirrorMaker: {urls[way]}"
                 wait_for(watch, Health.UNKNOWN, saying)
             reports = [follow(watch, 10) for watch in watches.values()]
         finally:
@@ -242,9 +243,11 @@ def test_a_mirror_that_hangs_is_unknown_and_delays_nothing(busy: Lab) -> None:
 def test_a_mirror_that_dies_is_named_and_found_again(busy: Lab) -> None:
     url = busy.mirror.jmx.rmi_url
     with watching(busy, "rmi", [url], CLASSES) as watch:
-        wait_for(watch, Health.OK, "Nothing holds the mirror up")
+        wait_for(watch, Health.OK, "No bottleneck")
         busy.mirror.kill()
-        wait_for(watch, Health.UNKNOWN, f"do not arrive: {url}")
+        wait_for(
+            watch, Health.UNKNOWN, f"No JMX metrics from MirrorMaker: {url}"
+        )
         assert_that_only_jmx_suffers(follow(watch, 5))
         busy.mirror.start()
-        wait_for(watch, Health.OK, "Nothing holds the mirror up")
+        wait_for(watch, Health.OK, "No bottleneck")

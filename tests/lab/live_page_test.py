@@ -73,8 +73,8 @@ def test_the_page_shows_a_frozen_mirror_and_its_return(
         try:
             wait_for(browser, ".flow-health", "critical")
             wait_for(browser, ".lead", "overdue")
-            wait_for(browser, "h1", "summit → ldf is failing")
-            wait_for(browser, ".lead", "is the mirror running")
+            wait_for(browser, "h1", "summit → ldf is critical")
+            wait_for(browser, ".lead", "Check that MirrorMaker runs")
             assert browser.title.startswith("critical: ")
             # It counts on while nothing arrives: no figure freezes.
             WebDriverWait(browser, PATIENCE).until(
@@ -92,7 +92,7 @@ def test_the_page_shows_a_frozen_mirror_and_its_return(
         # Late ones keep it at a warning for a while, and the latency of these
         # minutes may be judged for longer; none of them is lost.
         wait_for(browser, f"{CANARY} .check-health", "warning")
-        wait_for(browser, f"{CANARY} .check-reason", "none of them is lost")
+        wait_for(browser, f"{CANARY} .check-reason", "none was lost")
         WebDriverWait(browser, PATIENCE).until(
             lambda b: figure(b, "waiting") < waiting
         )

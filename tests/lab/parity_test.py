@@ -111,7 +111,7 @@ def test_what_a_mirror_that_stands_leaves_undone_is_told_until_it_is_done(
             assert verdict.reason == reason
             assert verdict.evidence["config_drifts"] == 1
             lab.create_topic("shop.late")
-            late = ": shop.late. Does the mirror run"
+            late = ": shop.late. MirrorMaker refreshes topics every"
             verdict = is_so(agent, "topics", Health.CRITICAL, late)
             assert verdict.reason.startswith("Missing at ldf for ")
             assert late in verdict.reason

@@ -169,11 +169,11 @@ def test_topics_that_are_made_again_while_the_mirror_is_down(
     made_there = ResetKind.TARGET_RECREATED
     await_reset(watch, "elsewhere", made_there, lambda r: r.gone == copies)
     await_said(
-        watch, "smaller was deleted and recreated at summit, and is shorter"
+        watch, "smaller was deleted and recreated at summit and is shorter"
     )
     await_said(
         watch,
-        "elsewhere was deleted and recreated at ldf: what had been copied",
+        "elsewhere was deleted and recreated at ldf: records copied",
     )
     # The agent is away meanwhile.
     watch.stop()
@@ -184,7 +184,7 @@ def test_topics_that_are_made_again_while_the_mirror_is_down(
         await_reset(
             again, "grown", made, lambda r: (r.first, r.end) == (0, 350)
         )
-        await_said(again, "350 records of the new topic are never read")
+        await_said(again, "350 records of the new topic are never copied")
         await_health(again, Health.CRITICAL)
 
         lab.mirror.start()
@@ -194,14 +194,14 @@ def test_topics_that_are_made_again_while_the_mirror_is_down(
         assert (grown.first, grown.end) == (0, 350)
         lost = uncopied(lab, "grown", numbers(0, 500, "new "))
         assert lost == numbers(0, 350, "new ")
-        await_said(again, "350 records of the new topic were never read")
+        await_said(again, "350 records of the new topic were never copied")
 
         copied(lab, "smaller", numbers(0, 50, "new "))
         smaller = await_reset(again, "smaller", made, is_settled)
         assert smaller.harmless
         await_said(
             again,
-            "smaller was deleted and recreated at summit, and the mirror",
+            "smaller was deleted and recreated at summit, and MirrorMaker",
         )
         # A new topic at the target is no skip, nor is a new one at the
         # source, nor what expired before.
@@ -225,7 +225,7 @@ def test_an_operator_who_sets_positions(lab: Lab, watch: Watch) -> None:
     await_reset(
         watch, "grown", ResetKind.OFFSETS_DELETED, lambda r: r.places == 1
     )
-    await_said(watch, "Committed positions of 1 partition were deleted, of")
+    await_said(watch, "Committed offsets of 1 partition were deleted")
 
     lab.mirror.start()
     copied(lab, "grown", numbers(0, 500, "new "))
@@ -244,8 +244,8 @@ def test_committed_offsets_that_are_lost(lab: Lab, watch: Watch) -> None:
     source = len(values(lab, "source", "steady"))
     lab.target.topics.delete(OFFSETS)
     await_reset(watch, OFFSETS, ResetKind.OFFSETS_GONE)
-    await_said(watch, f"offsets topic {OFFSETS} is gone")
-    await_said(watch, "begins with everything that the source still holds")
+    await_said(watch, f"offsets topic {OFFSETS} was deleted")
+    await_said(watch, "copies all retained records again")
     await_health(watch, Health.CRITICAL)
 
     lab.mirror.start()
@@ -255,7 +255,7 @@ def test_committed_offsets_that_are_lost(lab: Lab, watch: Watch) -> None:
         ResetKind.OFFSETS_GONE,
         lambda r: is_settled(r) and r.places >= len(TOPICS),
     )
-    await_said(watch, "is not the one that it was")
+    await_said(watch, "was replaced")
     # All of it is copied again, which is one rewind of each topic.
     wait_until(
         lambda: len(values(lab, "target", "steady")) == before + source,

@@ -108,8 +108,8 @@ def test_lag_is_not_called_even_of_topics_that_the_agent_is_not_shown(
             return (
                 lag is not None
                 and lag.health is Health.UNKNOWN
-                and f"is not shown {HELD}, which" in lag.reason
-                and "grant it DESCRIBE and READ" in lag.reason
+                and f"cannot see {HELD}, which" in lag.reason
+                and "Grant it DESCRIBE and READ" in lag.reason
             )
 
         wait_until(says_so, what=lambda: watch.verdict("lag"))
@@ -208,7 +208,7 @@ def test_a_wrong_password_is_told_without_telling_it(lab: Lab) -> None:
     wrong = "not-the-password-of-summit"
     with watching(lab, kafka={"sasl.password": wrong}) as watch:
         wait_until(
-            lambda: watch.says("summit does not accept the agent's cred"),
+            lambda: watch.says("summit rejects mirrorwatch's cred"),
             what=watch.verdict,
         )
         said = repr(watch.agent.latest.get())
@@ -240,7 +240,7 @@ def test_no_secret_is_in_anything_that_the_agent_says_or_writes(
     config = write_config(lab, tmp_path)
     password = describe(lab)["clusters"]["ldf"]["kafka"]["sasl.password"]
     env = {"LDF_SECRET": password if admitted else wrong}
-    until = "Probes arrive" if admitted else "ldf does not accept"
+    until = "Probes arrive" if admitted else "ldf rejects"
     said = everything_said(config, tmp_path / "state.db", env, until)
     assert said.pop("stdout") == b""
     assert [name for name, output in said.items() if not output] == []

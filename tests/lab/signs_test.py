@@ -64,7 +64,7 @@ def test_heartbeats_are_made_copied_and_missed_when_the_mirror_hangs(
                 watch,
                 "heartbeats",
                 Health.WARNING,
-                "should write one every 1 s",
+                "expected every 1 s",
             )
         finally:
             lab.mirror.thaw()

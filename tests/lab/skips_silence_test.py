@@ -157,7 +157,7 @@ def test_a_new_topic_whose_beginning_was_missed_is_named(lab: Lab) -> None:
                     Health.CRITICAL,
                     "50 records of missed partition 0 "
                     "(source offsets 0 to 49)",
-                    "the partition begins with them",
+                    "MirrorMaker started after them",
                 ),
                 what=lambda: watch.verdict("skips"),
             )

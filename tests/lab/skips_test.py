@@ -120,8 +120,8 @@ def test_a_dropped_tail_is_suspected_and_taken_back(lab: Lab) -> None:
                 and says(
                     watch,
                     Health.WARNING,
-                    "10 records of tail[0] from offset 20 on wait",
-                    "suspected to be dropped, not late",
+                    "10 records of tail[0] from offset 20 on are not copied",
+                    "suspected to be dropped, not lag",
                     check="lag",
                 )
             ),

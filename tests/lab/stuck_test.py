@@ -48,7 +48,7 @@ def test_a_mirror_that_runs_and_copies_nothing_is_critical_by_position() -> (
         end = lab.source.topics.ends(TOPIC)[0][1]
 
         # Two flush intervals, and what the machine does beside.
-        stands = f"{TOPIC}[0] stands at offset"
+        stands = f"{TOPIC}[0] stuck at offset"
         watch.wait_for(Health.CRITICAL, stands, check="lag")
         copied = lab.target.topics.ends(TOPIC)[0][1]
         stands = f"{stands} {copied} "

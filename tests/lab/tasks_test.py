@@ -73,7 +73,7 @@ def test_tasks_run_and_one_that_fails_says_where_it_is_stuck() -> None:
         mirror_properties=UNSYNCED,
     )
     with Lab(settings) as lab, Watch(lab, interval=f"{TICK}s") as watch:
-        run = "1 of 1 task that copies runs"
+        run = "1 of 1 source task is running"
         assert wait_for(watch, Health.OK, saying=run).reason == run
         produce(lab, BIG, [f"before {n}" for n in range(7)], partition=1)
         copied(lab, BIG, ["before 6"])

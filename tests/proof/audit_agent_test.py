@@ -96,7 +96,7 @@ def test_a_clean_night_is_ok_and_one_record_dropped_on_the_next_is_named(
         assert audit_of(agent)["health"] in {"", "unknown"}
         verdict = wait_for(agent, "ok")
         print(verdict)
-        assert "none is missing, doubled or altered" in verdict["reason"]
+        assert "none missing, altered or duplicated" in verdict["reason"]
         assert verdict["evidence"]["source_records"] >= RECORDS
         report = httpx.get(agent.url + verdict["evidence"]["report"])
         assert report.status_code == 200

@@ -79,7 +79,7 @@ def test_before_is_the_last_report_and_after_the_first_one(
     assert (outcome.before.at, outcome.before.health) == (NOON, Health.OK)
     assert outcome.after.at == NOON + 3 * TICK
     assert outcome.after.health is Health.WARNING
-    assert [e["event"] for e in logs] == ["Maintenance is over"]
+    assert [e["event"] for e in logs] == ["Maintenance has ended"]
 
 
 def test_flows_that_end_together_are_one_message(bench: Bench) -> None:

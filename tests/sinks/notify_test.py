@@ -94,7 +94,7 @@ def test_what_it_does_not_take_now_it_gets_later(
         until(lambda: webhook.bodies != [])
         until(lambda: delivering.sink.spooled_points == 0)
     (trouble,) = [e for e in logs if e["event"] == "Receiver unavailable"]
-    advice = " (it leads elsewhere, which is not followed: mend its url)"
+    advice = " (a redirect, which is not followed: correct its url)"
     assert trouble["error"] == (
         f"r0 answered {status}: not now, ***{advice * (status == 302)}"
     )
@@ -128,7 +128,7 @@ def test_a_refused_message_does_not_block_the_next(
         delivering.tick(OK)
         until(lambda: webhook.bodies != [])
     assert kinds(webhook) == ["recovered"]
-    assert "Notice refused for good" in [e["event"] for e in logs]
+    assert "Notification rejected" in [e["event"] for e in logs]
 
 
 def test_a_receiver_that_is_away_gets_all_when_it_is_back(

@@ -143,9 +143,9 @@ def test_what_refuses_is_a_problem_and_no_absence() -> None:
     positions = MirrorState()
     (problem,) = observed(positions).problems
     assert "still being read" in problem
-    positions.optional.fail("status", "The agent lacks READ")
+    positions.optional.fail("status", "Mirrorwatch lacks READ")
     seen = observed(positions)
-    assert (seen.absent, seen.problems) == (None, ("The agent lacks READ",))
+    assert (seen.absent, seen.problems) == (None, ("Mirrorwatch lacks READ",))
 
 
 def test_the_api_is_believed_for_half_a_minute() -> None:

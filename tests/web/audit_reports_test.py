@@ -69,7 +69,7 @@ def test_the_latest_report_is_that_of_the_last_audit(
     stage.latest.publish(a_report(observations=[silent]))
     answer = get(server, "/audit/latest")
     assert answer.status_code == 404
-    assert "No audit has left a report yet" in answer.text
+    assert "No audit has written a report yet" in answer.text
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_the_latest_report_is_that_of_the_last_audit(
 def test_no_report_is_said_in_words(server: Server, run: str) -> None:
     answer = get(server, f"/audit/{run}")
     assert answer.status_code == 404
-    assert answer.text.startswith("There is no report of an audit")
+    assert answer.text.startswith("No report of audit")
     assert answer.headers["content-type"].startswith("text/plain")
 
 
@@ -115,7 +115,7 @@ def test_an_agent_without_audits_says_so() -> None:
     with serve_stage(Stage(clock=SetClock(NOON))) as server:
         answer = get(server, "/audit/latest")
     assert answer.status_code == 404
-    assert "has no folder with reports of audits" in answer.text
+    assert "No folder for audit reports is configured" in answer.text
 
 
 @pytest.mark.browser

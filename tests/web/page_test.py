@@ -54,7 +54,7 @@ def test_the_page_says_that_everything_arrives_and_how_late(
 ) -> None:
     browser.get(page.url)
 
-    wait_for(browser, "h1", "summit → ldf: arriving as it should")
+    wait_for(browser, "h1", "summit → ldf: replication is healthy")
     wait_for_charts(browser)
 
     assert text(browser, ".flow-health") == "ok"
@@ -101,7 +101,7 @@ def test_the_page_follows_the_verdict_by_itself(
     )
 
     wait_for(browser, ".flow-health", "critical")
-    wait_for(browser, "h1", "summit → ldf is failing")
+    wait_for(browser, "h1", "summit → ldf is critical")
     wait_for(browser, ".lead", "The mirror has stopped.")
     wait_for(browser, ".figure.lost .value", "3")
     assert "40" in text(browser, ".figure.waiting")
@@ -115,7 +115,7 @@ def test_the_page_follows_the_verdict_by_itself(
 
     wait_for(browser, ".flow-health", "ok")
     # What was opened stays open while the page refreshes itself.
-    assert "leader\nnone known" in text(browser, ".check .evidence")
+    assert "leader\nunknown" in text(browser, ".check .evidence")
     assert complaints(browser) == []
 
 
@@ -127,11 +127,11 @@ def test_an_agent_that_stops_answering_is_never_shown_as_healthy(
         browser.get(server.url)
         wait_for(browser, ".flow-health", "ok")
 
-    wait_for(browser, "#banner", "Cannot reach the agent since")
+    wait_for(browser, "#banner", "mirrorwatch is unreachable since")
     assert text(browser, ".flow-health") == "unknown"
     assert "Last known (ok)" in text(browser, ".lead")
-    assert "Cannot tell" in text(browser, "h1")
-    assert "may be wrong" in text(browser, "#banner")
+    assert "Cannot verify" in text(browser, "h1")
+    assert "may be outdated" in text(browser, "#banner")
 
     stage_with_history.tick(a_tick())
     with serve_stage(stage_with_history, port):
@@ -146,9 +146,9 @@ def test_a_report_that_grows_old_is_never_shown_as_healthy(
     stage.tick(a_tick())
     with serve_stage(stage) as server:
         browser.get(server.url)
-        wait_for(browser, "#banner", "makes no new reports")
+        wait_for(browser, "#banner", "its reports are not updated")
         assert text(browser, ".flow-health") == "unknown"
-        assert "old and may be wrong" in text(browser, "#banner")
+        assert "old and may be outdated" in text(browser, "#banner")
 
         def is_shown_as_healthy_again(_: Chrome) -> bool:
             # On and on, or it grew old while the browser was busy.
@@ -162,7 +162,7 @@ def test_an_agent_that_has_just_started_says_so(browser: Chrome) -> None:
     with serve_stage(Stage()) as server:
         browser.get(server.url)
 
-        wait_for(browser, "#fresh", "Agent is starting")
+        wait_for(browser, "#fresh", "mirrorwatch is starting")
         wait_for(browser, "h1", "Waiting for the first report")
 
 
@@ -237,7 +237,7 @@ def test_evidence_is_told_in_words_and_offsets_as_they_are_looked_up(
             "worst position": "1234567",
             "lag": "3 h (10,800.5 s)",
             "p99": "250 ms",
-            "drain": "none known",
+            "drain": "unknown",
             "read at": "2026-01-02 12:34:56",
             "is estimated": "no",
             "my_Connector-0": "RUNNING <b>",
@@ -291,13 +291,13 @@ def test_each_part_says_in_a_line_how_it_is_and_opens_by_keyboard(
         wait_for(
             browser,
             part("tasks"),
-            "1 of 3 that copy say RUNNING · 1 FAILED · 1 UNASSIGNED",
+            "1 of 3 source tasks RUNNING · 1 FAILED · 1 UNASSIGNED",
         )
         wait_for(
             browser,
             part("parity"),
-            "9 topics · 2 missing · 3 with other partitions · "
-            "4 settings differ",
+            "9 topics · 2 missing · 3 with different partitions · "
+            "4 configs differ",
         )
         assert "17 missing" in text(browser, part("audit"))
         for name in ("tasks", "parity", "audit"):
@@ -329,14 +329,15 @@ def test_what_is_well_is_said_without_a_sign_and_what_is_not_known_with_one(
     browser: Chrome,
 ) -> None:
     with shown(browser, healthy(utc_now())) as stage:
-        wait_for(browser, "h1", "arriving as it should")
-        wait_for(browser, part("tasks"), "3 of 3 that copy say RUNNING")
+        wait_for(browser, "h1", "replication is healthy")
+        wait_for(browser, part("tasks"), "3 of 3 source tasks RUNNING")
         wait_for(
             browser,
             part("parity"),
-            "1,172 topics · all there, divided alike · configured alike",
+            "1,172 topics · all present with matching partitions · "
+            "configs match",
         )
-        wait_for(browser, part("audit"), "none missing, altered or doubled")
+        wait_for(browser, part("audit"), "none missing, altered or duplicated")
         for name in ("tasks", "parity", "audit"):
             assert text(browser, f"{part(name)} .part-health") == ""
 
@@ -351,7 +352,7 @@ def test_what_is_well_is_said_without_a_sign_and_what_is_not_known_with_one(
         )
         come_back(browser)
 
-        wait_for(browser, part("tasks"), "not looked at")
+        wait_for(browser, part("tasks"), "not read yet")
         wait_for(browser, part("parity"), "topics not compared yet")
         assert text(browser, f"{part('tasks')} .part-health") == "critical"
 
@@ -360,7 +361,7 @@ def test_no_part_of_an_agent_that_is_gone_is_shown_as_well(
     browser: Chrome,
 ) -> None:
     with shown(browser, healthy(utc_now())):
-        wait_for(browser, part("tasks"), "3 of 3 that copy say RUNNING")
+        wait_for(browser, part("tasks"), "3 of 3 source tasks RUNNING")
 
     come_back(browser)
     wait_for(browser, f"{part('tasks')} .part-health", "unknown")
@@ -376,8 +377,8 @@ def test_the_last_nights_are_listed_with_their_reports(
         wait_for(browser, part("audit"), "none missing")
         open_part(browser, "audit")
 
-        wait_for(browser, f"{part('audit')} .part-body", "The last nights")
-        nights = "[aria-label='The last nights']"
+        wait_for(browser, f"{part('audit')} .part-body", "Last audits")
+        nights = "[aria-label='Last audits']"
         night = text(browser, f"{nights} tbody")
         assert night.endswith("\t1,000\t17\t0\t0\t0\t0")
         link = browser.find_element(By.CSS_SELECTOR, f"{nights} th a")
@@ -429,21 +430,21 @@ def test_maintenance_is_said_and_the_agents_own_state(
     )
     with serve_stage(stage) as server:
         browser.get(server.url)
-        wait_for(browser, "#maintenance", "notices are held until")
+        wait_for(browser, "#maintenance", "notifications are silenced until")
         assert "MirrorMaker 3.9 to 4.3" in text(browser, "#maintenance")
         assert text(browser, ".flow-health") == "critical"
         state = text(browser, "#agent summary")
-        assert "not working: jmx, influxdb" in state
-        assert "84,211 points wait to be written · 3 points lost" in state
+        assert "down: jmx, influxdb" in state
+        assert "84,211 points queued · 3 points lost" in state
         browser.find_element(By.CSS_SELECTOR, "#agent summary").click()
-        wait_for(browser, "#agent", "influxdb\tsink\tnot working\t84,211\t3")
+        wait_for(browser, "#agent", "influxdb\tsink\tdown\t84,211\t3")
 
         stage.tick(healthy(utc_now()))
         come_back(browser)
 
-        wait_for(browser, "h1", "arriving as it should")
+        wait_for(browser, "h1", "replication is healthy")
         assert text(browser, "#maintenance") == ""
-        assert "not working" not in text(browser, "#agent summary")
+        assert "down:" not in text(browser, "#agent summary")
 
 
 def test_words_from_outside_stay_words(browser: Chrome) -> None:
@@ -532,7 +533,7 @@ def test_several_flows_have_an_overview(browser: Chrome) -> None:
     with serve_stage(stage) as server:
         browser.get(server.url)
 
-        wait_for(browser, "h1", "commands needs a look")
+        wait_for(browser, "h1", "commands has a warning")
         wait_for(browser, "#overview", "warning\ncommands")
         assert len(browser.find_elements(By.CSS_SELECTOR, ".flow")) == 2
 
@@ -571,7 +572,7 @@ def test_all_of_it_can_be_read(
     emulate(browser, WIDTHS[device], theme)
     browser.get(url)
     wait_for(browser, ".latency .readout", ":")
-    wait_for(browser, ".part[data-part='tasks']", "that copy say RUNNING")
+    wait_for(browser, ".part[data-part='tasks']", "source tasks RUNNING")
     screenshot(browser, FOLDER / f"{name}-{device}-{theme}.png")
     for summary in browser.find_elements(By.TAG_NAME, "summary"):
         if summary.is_displayed():

@@ -59,23 +59,26 @@ def test_topics_are_told_by_how_long_until_loss_and_what_waits(
         # A topic that is kept for an hour is the first to lose records.
         wait_for(browser, ".loss-time", "1 h")
         more = text(browser, ".loss-more")
-        assert "First to lose: lsst.sal.MTMount.command_start." in more
+        assert (
+            "First topic to lose records: lsst.sal.MTMount.command_start."
+            in more
+        )
         assert "lsst.sal.MTMount.elevation, in 2 d 21 h" in more
         assert "1 stalled, 1 moving, 3 even" in text(browser, ".topics h3")
         assert text(browser, ".topic-figures .oldest .value") == "3 h"
         assert text(browser, ".topic-figures .waiting .value") == "12,352"
         assert text(browser, ".topic-figures .behind") == (
-            "Topics behind\n2\nof 5"
+            "Topics with lag\n2\nof 5"
         )
         assert text(browser, ".topic-figures .missing") == (
-            "Missing\n7\n20 suspected, 3 came later"
+            "Missing\n7\n20 suspected, 3 copied later"
         )
-        assert text(browser, ".topic-figures .resets .note") == "not known"
+        assert text(browser, ".topic-figures .resets .note") == "unknown"
         assert "telemetry\t1 of 2\t12,345\t3 h" in text(browser, ".classes")
         worst, second = lines(browser, ".topics-table tbody")
         assert worst == (
             "lsst.sal.MTMount.elevation\ttelemetry\tstalled\t12,345\t3 h\t"
-            "not getting less\t2 d 21 h\t0 (20 suspected)\t"
+            "not shrinking\t2 d 21 h\t0 (20 suspected)\t"
             "1 at offset 4711 (sync)"
         )
         # Even, but seven of its records are missing.
@@ -91,7 +94,7 @@ def test_topics_are_told_by_how_long_until_loss_and_what_waits(
             NONE,
         ]
         assert text(browser, ".topics-note") == (
-            "1 topic has records on the way, as is usual."
+            "1 topic has records in flight, as is normal."
         )
         assert complaints(browser) == []
 
@@ -107,7 +110,7 @@ def test_the_first_lines_say_which_topics_are_late_and_when_they_lose(
         wait_for(
             browser,
             ".lead-topics",
-            f"{MANY:,} topics keep up · 3 d until loss, were the mirror to",
+            f"no lag on {MANY:,} topics · 3 d until loss if replication",
         )
 
         stage.tick(a_tick_with_topics(some_topic_lags(), WRONG, skips=True))
@@ -116,9 +119,9 @@ def test_the_first_lines_say_which_topics_are_late_and_when_they_lose(
         wait_for(
             browser,
             ".lead-topics",
-            "2 of 5 topics behind, the oldest record waits 3 h "
+            "2 of 5 topics with lag, oldest record 3 h old "
             "(lsst.sal.MTMount.elevation) · 7 records are missing · "
-            "what waits is lost in 2 d 21 h",
+            "records that are not copied expire in 2 d 21 h",
         )
         stage.tick(
             a_tick_with_topics(
@@ -127,9 +130,9 @@ def test_the_first_lines_say_which_topics_are_late_and_when_they_lose(
         )
         come_back(browser)
 
-        wait_for(browser, ".lead-topics", "may be deleted any moment")
+        wait_for(browser, ".lead-topics", "may expire at any moment")
         assert text(browser, ".loss-time") == "Now"
-        assert "past what the source keeps" in text(browser, ".loss-words")
+        assert "beyond the source's retention" in text(browser, ".loss-words")
 
 
 def test_all_topics_are_shown_when_the_keyboard_asks_for_them(
@@ -139,7 +142,7 @@ def test_all_topics_are_shown_when_the_keyboard_asks_for_them(
     stage.tick(a_tick_with_topics(many_topics(behind=80)))
     with serve_stage(stage) as server:
         browser.get(server.url)
-        wait_for(browser, ".topics-note", "The worst 10; 70 more are behind")
+        wait_for(browser, ".topics-note", "The worst 10; 70 more have lag")
         assert rows(browser) == 10
         more = browser.find_element(By.CSS_SELECTOR, ".topics-more")
         assert more.text == f"Show all {MANY:,} topics"
@@ -223,15 +226,15 @@ def test_what_is_not_known_of_topics_is_not_shown_as_fine(
     with serve_stage(stage) as server:
         browser.get(server.url)
 
-        wait_for(browser, ".topics h3", "not surveyed yet")
-        assert text(browser, ".loss-time") == "Not known"
+        wait_for(browser, ".topics h3", "not listed yet")
+        assert text(browser, ".loss-time") == "Unknown"
         assert text(browser, ".topic-figures") == ""
 
         stage.tick(a_tick_with_topics([a_topic("kept", kept=None)]))
         come_back(browser)
 
         wait_for(browser, ".topics h3", "1 even")
-        assert "kept for ever" in text(browser, ".loss-words")
+        assert "retained forever" in text(browser, ".loss-words")
         assert text(browser, ".topic-figures .oldest .value") == "none"
         assert text(browser, ".topics-table") == ""
 
@@ -308,7 +311,7 @@ def test_topics_are_chosen_by_class_and_status(page: Chrome) -> None:
     wait_for(page, ".topics-note", "The worst 10")
     assert text(page, ".found") == ""
     assert Select(control(page, "class")).first_selected_option.text == (
-        "every class"
+        "all classes"
     )
 
 
@@ -376,13 +379,13 @@ def test_one_of_everything_is_told_in_the_singular(browser: Chrome) -> None:
         wait_for(
             browser,
             ".lead-topics",
-            "1 of 1 topic behind, the oldest record waits 1 min 30 s (t) · "
-            "1 partition not known",
+            "1 of 1 topic with lag, oldest record 1 min 30 s old (t) · "
+            "1 partition unknown",
         )
         for name, told in (
-            ("tasks", "1 partition given to no task"),
-            ("parity", "1 topic · all there, divided alike · "),
-            ("parity", "1 setting differs"),
+            ("tasks", "1 partition unassigned"),
+            ("parity", "1 topic · all present with matching partitions · "),
+            ("parity", "1 config differs"),
             ("audit", "1 record compared up to"),
         ):
             wait_for(browser, f".part[data-part='{name}']", told)
@@ -390,5 +393,5 @@ def test_one_of_everything_is_told_in_the_singular(browser: Chrome) -> None:
         fold = text(browser, ".partitions-fold > summary")
         assert fold.startswith("Canary on 1 partition of ")
         state = text(browser, "#agent-state")
-        assert "1 point waits to be written · 1 point lost" in state
+        assert "1 point queued · 1 point lost" in state
         assert complaints(browser) == []

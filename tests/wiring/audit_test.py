@@ -80,10 +80,10 @@ def test_a_configuration_that_is_no_file_cannot_be_audited(
     data = DATA | {"audit": {"out": str(tmp_path)}}
     found = verdict(Config.from_mapping(data))
     assert found.health is Health.UNKNOWN
-    assert "its configuration is no file" in found.reason
+    assert "its configuration is not a file" in found.reason
     # Where something else runs it, or nobody is to, that is no trouble.
     data["audit"]["start"] = False
-    assert "is no file" not in str(verdict(Config.from_mapping(data)))
+    assert "is not a file" not in str(verdict(Config.from_mapping(data)))
 
 
 def test_without_pyspark_it_says_how_to_get_it(
@@ -95,13 +95,13 @@ def test_without_pyspark_it_says_how_to_get_it(
     monkeypatch.setitem(sys.modules, "pyspark", None)
     found = verdict(config)
     assert found.health is Health.UNKNOWN
-    assert "Do pip install 'mirrorwatch[spark]' there" in found.reason
+    assert "Run pip install 'mirrorwatch[spark]' there" in found.reason
 
 
 def test_a_folder_elsewhere_cannot_be_read(tmp_path: Path) -> None:
     found = verdict(a_config(tmp_path, out="hdfs://nn/audits"))
     assert found.health is Health.UNKNOWN
-    assert "cannot read the results of audits in hdfs://nn" in found.reason
+    assert "cannot read audit results in hdfs://nn" in found.reason
 
 
 def test_looking_once_starts_no_audit(tmp_path: Path) -> None:

@@ -115,10 +115,10 @@ _ALL = (
         metrics=canary.METRICS,
         samples=canary.samples,
         alarms=CheckAlarms(
-            critical="probes do not arrive at the target, or were proved lost",
-            warning="probes arrive late or twice, cannot be written, or "
-            "leave a broker out",
-            unknown="whether anything arrives at the target",
+            critical="probes do not arrive at the target, or are lost",
+            warning="probes arrive late, are duplicated, cannot be "
+            "produced, or miss a broker",
+            unknown="whether records arrive at the target",
             # Nothing else watches the flow as a whole.
             unknown_severity=Severity.PAGE,
         ),
@@ -129,9 +129,9 @@ _ALL = (
         judge=judge_latency,
         limits=LatencyLimits,
         alarms=CheckAlarms(
-            critical="records take many times as long as usual to arrive",
-            warning="records take longer than usual to arrive",
-            unknown="how long records take to arrive",
+            critical="end-to-end latency is many times its baseline",
+            warning="end-to-end latency is above its baseline",
+            unknown="end-to-end latency",
             # Twice the window of the check: a pause of seconds, for instance a
             # rebalance, stays in its p99 for five minutes and needs nobody at
             # night.
@@ -147,9 +147,9 @@ _ALL = (
         metrics=lag.METRICS,
         samples=lag.samples,
         alarms=CheckAlarms(
-            critical="the mirror stands still while records wait",
-            warning="the mirror falls behind: it copies less than is written",
-            unknown="how far the mirror is behind",
+            critical="replication has stopped, and the source has new records",
+            warning="replication lag is growing",
+            unknown="replication lag",
             # Records may be about to expire.
             unknown_severity=Severity.PAGE,
         ),
@@ -162,11 +162,10 @@ _ALL = (
         metrics=skips.METRICS,
         samples=skips.samples,
         alarms=CheckAlarms(
-            critical="the mirror skipped records: they are missing at the "
-            "target and will not come by themselves",
-            warning="the mirror may have skipped records, or copied some "
-            "twice",
-            unknown="whether the mirror skips records",
+            critical="MirrorMaker skipped records: they are missing at the "
+            "target",
+            warning="MirrorMaker may have skipped or duplicated records",
+            unknown="whether MirrorMaker skips records",
         ),
     ),
     Check(
@@ -175,10 +174,9 @@ _ALL = (
         judge=judge_retention,
         limits=RetentionLimits,
         alarms=CheckAlarms(
-            critical="records will soon expire at the source before they are "
-            "copied, and are lost for good then",
-            warning="records that wait to be copied come near their expiry",
-            unknown="how long until waiting records expire",
+            critical="records will expire at the source before being copied",
+            warning="records that are not copied yet approach their retention",
+            unknown="the time until records are lost",
         ),
     ),
     Check(
@@ -189,10 +187,11 @@ _ALL = (
         metrics=position.METRICS,
         samples=position.samples,
         alarms=CheckAlarms(
-            critical="the mirror lost its place: records expired unread, a "
-            "topic was made again, or committed offsets are gone",
-            warning="the mirror went back and copies records a second time",
-            unknown="whether the mirror kept its place",
+            critical="MirrorMaker's position was reset: records expired "
+            "uncopied, a topic was recreated, or committed offsets "
+            "are lost",
+            warning="MirrorMaker was rewound and copies records again",
+            unknown="whether MirrorMaker's positions are continuous",
         ),
     ),
     Check(
@@ -202,10 +201,10 @@ _ALL = (
         metrics=parity.TOPICS_METRICS,
         samples=parity.topics_samples,
         alarms=CheckAlarms(
-            critical="topics are missing at the target, or come round in a "
-            "circle",
-            warning="topics or their partitions differ between the two sites",
-            unknown="whether both sites have the same topics",
+            critical="topics are missing at the target, or in a replication "
+            "loop",
+            warning="topics or partitions differ between source and target",
+            unknown="whether source and target have the same topics",
         ),
     ),
     Check(
@@ -216,8 +215,8 @@ _ALL = (
         metrics=parity.CONFIGS_METRICS,
         samples=parity.configs_samples,
         alarms=CheckAlarms(
-            warning="topics are configured differently at the two sites",
-            unknown="whether topics are configured alike",
+            warning="topic configs differ between source and target",
+            unknown="whether topic configs match",
         ),
     ),
     Check(
@@ -228,9 +227,10 @@ _ALL = (
         metrics=tasks.METRICS,
         samples=tasks.samples,
         alarms=CheckAlarms(
-            critical="a connector or task of the mirror failed, or none runs",
-            warning="the mirror's tasks are restless, or leave partitions out",
-            unknown="whether the mirror's tasks run",
+            critical="a connector or task of MirrorMaker failed, or none runs",
+            warning="MirrorMaker's tasks are flapping, rebalance often, or "
+            "leave partitions unassigned",
+            unknown="whether MirrorMaker's tasks run",
         ),
     ),
     Check(
@@ -239,8 +239,8 @@ _ALL = (
         judge=judge_heartbeats,
         limits=HeartbeatsLimits,
         alarms=CheckAlarms(
-            warning="the mirror's own heartbeats stay away",
-            unknown="whether the mirror's heartbeats arrive",
+            warning="MirrorMaker's heartbeats are missing",
+            unknown="whether MirrorMaker's heartbeats arrive",
         ),
     ),
     Check(
@@ -248,9 +248,9 @@ _ALL = (
         observation=CheckpointsObservation,
         judge=judge_checkpoints,
         alarms=CheckAlarms(
-            warning="checkpoints of consumer groups are old: after a "
-            "failover groups would read much again",
-            unknown="where consumer groups would begin after a failover",
+            warning="checkpoints of consumer groups are stale: after a "
+            "failover groups would process records again",
+            unknown="where consumer groups would start after a failover",
         ),
     ),
     Check(
@@ -261,10 +261,10 @@ _ALL = (
         metrics=bottleneck.METRICS,
         samples=bottleneck.samples,
         alarms=CheckAlarms(
-            critical="the mirror gave up records because of errors",
-            warning="something holds the mirror up: a quota, full batches, "
+            critical="MirrorMaker dropped records because of errors",
+            warning="replication is limited by a quota, full batches, "
             "retries or the link",
-            unknown="what holds the mirror up",
+            unknown="what limits replication",
         ),
     ),
     Check(
@@ -275,11 +275,11 @@ _ALL = (
         metrics=audit.METRICS,
         samples=audit.samples,
         alarms=CheckAlarms(
-            critical="the nightly audit proved records missing, altered, "
-            "doubled or foreign at the target",
-            warning="the nightly audit was missed, is late, failed, or could "
-            "not verify everything",
-            unknown="whether the records of the last days all arrived",
+            critical="the nightly audit found records missing, altered, "
+            "duplicated or added at the target",
+            warning="the nightly audit was missed, is late, failed, or "
+            "could not verify all records",
+            unknown="whether all records of the last days arrived",
             # A new site waits up to a day for its first audit, which takes an
             # hour or two.
             unknown_hold=timedelta(hours=26),

@@ -32,34 +32,38 @@ __all__ = [
 
 
 SOURCE_UP = gauge(
-    "source_up", "0 or 1", "agent", ("source",), "Last fact is fresh"
+    "source_up",
+    "0 or 1",
+    "agent",
+    ("source",),
+    "Whether data of the source is fresh",
 )
 SINK_UP = gauge(
-    "sink_up", "0 or 1", "agent", ("sink",), "Last attempt to write succeeded"
+    "sink_up", "0 or 1", "agent", ("sink",), "Whether the last write succeeded"
 )
 SINK_SPOOLED = gauge(
     "sink_spooled_points",
     "points",
     "agent",
     ("sink",),
-    "Points that wait to be written",
+    "Points queued for the sink",
 )
 SINK_LOST = counter(
     "sink_lost_points",
     "points",
     "agent",
     ("sink",),
-    "Points given up since the start: no room left, or refused for good",
+    "Points lost since the start: queue full, or rejected",
 )
 TICK_SECONDS = gauge(
-    "tick_seconds", "seconds", "agent", (), "How long the tick before took"
+    "tick_seconds", "seconds", "agent", (), "Duration of the previous tick"
 )
 LAST_TICK = gauge(
     "last_tick_timestamp_seconds",
     "seconds since 1970",
     "agent",
     (),
-    "When the figures were made, on the agent's own timer: alert on its age",
+    "Time of the last tick, by the agent's timer: alert on its age",
 )
 
 AGENT_METRICS = (
@@ -98,7 +102,7 @@ CHECK_HEALTH = gauge(
     "health",
     "health",
     ("flow", "check"),
-    f"Outcome of one check: {_SCALE}",
+    f"Health of one check: {_SCALE}",
 )
 
 MAINTENANCE = gauge(
@@ -106,7 +110,7 @@ MAINTENANCE = gauge(
     "0 or 1",
     "health",
     ("flow",),
-    "1 while notices of a flow are held for maintenance, else 0",
+    "1 while notifications of a flow are silenced for maintenance, else 0",
 )
 
 HEALTH_METRICS = (HEALTH, CHECK_HEALTH, MAINTENANCE)

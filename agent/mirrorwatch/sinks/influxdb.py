@@ -216,11 +216,13 @@ def _outcome(status: int, answer: str, access: InfluxDbAccess) -> str:
     if status == 0:  # the library's way to report a failed TLS handshake
         return "cannot be reached over TLS (see ca of sinks.influxdb)"
     if status == 401:
-        advice = f" (mend {access.login_keys})"
+        advice = f" (correct {access.login_keys})"
     elif status == 403:
-        advice = f" (let it write to {access.bucket!r})"
+        advice = f" (grant it write permission on {access.bucket!r})"
     elif missing:  # 1.8 answers 500 where a retention policy is missing
-        advice = f" (create {access.bucket!r}, or mend {access.bucket_keys})"
+        advice = (
+            f" (create {access.bucket!r}, or correct {access.bucket_keys})"
+        )
     else:
         advice = ""
     return f"answered {status}{advice}"

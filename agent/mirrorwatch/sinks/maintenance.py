@@ -96,7 +96,7 @@ class MaintenanceSink:
             report = previous
         self._store.begin(begun.number, self._snapshot(report, window.flow))
         self._logger.info(
-            "Maintenance began, notices are held",
+            "Maintenance started, notifications are silenced",
             flow=window.flow,
             until=window.until.isoformat(),
             reason=window.reason,
@@ -131,7 +131,7 @@ class MaintenanceSink:
         message = to_message(outcomes, self._page, report.at)
         self._store.finish(afters, [message], self._outbox)
         for outcome in outcomes:
-            self._logger.info("Maintenance is over", **to_document(outcome))
+            self._logger.info("Maintenance has ended", **to_document(outcome))
 
     def _snapshot(self, report: Report, flow: str) -> FlowSnapshot:
         recent = self._history.summary(flow, report.at - RECENT, report.at)

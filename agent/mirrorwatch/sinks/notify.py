@@ -216,9 +216,7 @@ class WebhookReceiver:
         text = f"{self.receiver} answered {status}: {self._hide(words)}"
         if answer.has_redirect_location:
             # Where to is not shown: it may hold a secret as well.
-            text += (
-                " (it leads elsewhere, which is not followed: mend its url)"
-            )
+            text += " (a redirect, which is not followed: correct its url)"
         if status in REFUSED:
             raise SinkRejectedError(text, sink=self.name)
         asked = _retry_after(answer)
@@ -284,9 +282,9 @@ def _cause(error: BaseException) -> str:
 EVENTS = DeliveryEvents(
     unavailable="Receiver unavailable",
     available="Receiver available again",
-    refused="Notice refused for good",
-    lost="Notices lost at the end",
-    kept="Notices stay in the outbox",
+    refused="Notification rejected",
+    lost="Notifications lost at shutdown",
+    kept="Notifications stay in the outbox",
 )
 
 

@@ -226,5 +226,5 @@ def _missing(flow: str, report: Report | None) -> Response | None:
     names = [] if report is None else [f.name for f in report.flows]
     if flow in names:
         return None
-    error = f"No flow {flow!r}; there are {names}"
+    error = f"Unknown flow {flow!r}; known flows: {names}"
     return JSONResponse({"error": error}, status_code=404)

@@ -62,8 +62,8 @@ class AuditReports:
     def _find(self, run: str) -> Path:
         if self._folder is None:
             raise WebError(
-                "This agent has no folder with reports of audits: see audit "
-                "and audit.out in its configuration"
+                "No folder for audit reports is configured: see audit and "
+                "audit.out"
             )
         if run == LATEST:
             run = _latest(self._latest.get())
@@ -74,8 +74,7 @@ class AuditReports:
             if file.is_relative_to(runs) and file.is_file():
                 return file
         raise WebError(
-            f"There is no report of an audit {run!r}: it may still run, or "
-            "have failed"
+            f"No report of audit {run!r}: it is still running, or has failed"
         )
 
 
@@ -89,7 +88,7 @@ def _latest(report: Report | None) -> str:
         and audit.report is not None
     ]
     if not reports:
-        raise WebError("No audit has left a report yet")
+        raise WebError("No audit has written a report yet")
     return max(reports)[1]
 
 
@@ -128,7 +127,7 @@ class AuditNights:
         try:
             versions = _newest(self._folder / "runs")
         except OSError as e:
-            error = f"The results of audits cannot be read: {e}"
+            error = f"Audit results cannot be read: {e}"
             return JSONResponse({"error": error}, status_code=503)
         known, problems = {}, []
         for version in versions:

@@ -183,7 +183,8 @@ TEMPLATE = Path(__file__).parent / "runbook.html"
 ADDRESS = "/runbook"
 
 LEADS = re.compile(
-    r"(<p[^>]*>)(How sure|What (?:it means|to look at(?: first)?|to do)):"
+    r"(<p[^>]*>)(How sure|How it ends|Causes|"
+    r"What (?:it means|to check(?: first)?|to do)):"
 )
 """What paragraphs begin with that an eye looks for."""
 

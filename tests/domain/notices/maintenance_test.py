@@ -121,8 +121,9 @@ def test_a_person_reads_what_changed() -> None:
         "lag: 12,352 offsets (3 h) -> 12,352 offsets (3 h)",
         "tasks: 1 failed, 1 running -> 1 failed, 1 running",
         (
-            "counted meanwhile: probes sent 0, probes lost 2, probes late 0, "
-            "probe duplicates 0, records skipped 0, records recovered 0, "
+            "counters during maintenance: probes sent 0, probes lost 2, "
+            "probes late 0, probe duplicates 0, records skipped 0, "
+            "records recovered 0, "
             "records repeated 7, position resets 0"
         ),
     ]
@@ -132,7 +133,8 @@ def test_flows_whose_maintenance_ends_together_are_one_message() -> None:
     other = replace(an_upgrade(), window=a_window(flow="commands"))
     message = to_message([an_upgrade(), other], "http://page", LATER)
     assert message.title == (
-        "Maintenance is over on summit->ldf, commands: MirrorMaker 3.9 to 4.3"
+        "Maintenance has ended on summit->ldf, commands: "
+        "MirrorMaker 3.9 to 4.3"
     )
     document = json.loads(json.dumps(message.document, allow_nan=False))
     assert document["kind"] == "maintenance"

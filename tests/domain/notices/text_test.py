@@ -35,7 +35,9 @@ LOST = Notice(
             before=Health.OK,
         ),
         CheckChange(
-            verdict=a_verdict(Health.OK, check="lag", reason="Nothing waits"),
+            verdict=a_verdict(
+                Health.OK, check="lag", reason="No lag on 3 topics"
+            ),
             before=Health.WARNING,
         ),
     ),
@@ -52,10 +54,13 @@ def test_a_notice_says_what_is_wrong_and_where_to_look() -> None:
     assert said(LOST).text.splitlines() == [
         "summit->ldf is critical",
         "critical: canary: 1 probe was lost",
-        "ok: lag: Nothing waits",
+        "ok: lag: No lag on 3 topics",
         "Not ok since 2026-01-02 11:57 UTC",
-        "And 7 changes not told, of this or other flows",
-        f"No more notices for up to an hour ({LIMIT}): look at the page",
+        "7 changes of this or other flows not notified",
+        (
+            f"No further notifications for up to an hour ({LIMIT}). "
+            "Check the page"
+        ),
         "2026-01-02 12:00 UTC, https://watch.example",
     ]
     assert [line.link for line in said(LOST).lines if line.link] == [
@@ -102,9 +107,9 @@ def test_each_title_says_how_the_flow_is() -> None:
         title(NoticeKind.REMINDER, Health.CRITICAL),
         title(NoticeKind.RECOVERED, Health.OK),
     ] == [
-        "summit->ldf cannot be judged",
-        "summit->ldf is better, but has a warning",
-        "summit->ldf is critical, and more is wrong than before",
+        "summit->ldf cannot be verified",
+        "summit->ldf has improved, but has a warning",
+        "summit->ldf is critical, with more checks failing than before",
         "summit->ldf is still critical, for 3 min",
         "summit->ldf is ok again, after 3 min",
     ]

@@ -167,8 +167,8 @@ def test_who_could_mend_it_is_named() -> None:
             "Topic configs were last read 16 min ago",
         ),
         (
-            seen(problems=("The agent lacks DESCRIBE_CONFIGS on topic a",)),
-            "The agent lacks DESCRIBE_CONFIGS on topic a",
+            seen(problems=("Mirrorwatch lacks DESCRIBE_CONFIGS on topic a",)),
+            "Mirrorwatch lacks DESCRIBE_CONFIGS on topic a",
         ),
     ],
 )

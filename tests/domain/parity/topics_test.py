@@ -12,7 +12,7 @@ def test_nothing_is_said_before_both_sides_are_known() -> None:
     assert world.verdict().health is Health.UNKNOWN
     verdict = world.survey({"a": 1}, None)
     assert verdict.health is Health.UNKNOWN
-    assert verdict.reason == "ldf does not answer the agent"
+    assert verdict.reason == "ldf does not answer"
     assert world.figures() == []
     verdict = world.survey({"a": 1}, {"a": 1})
     assert verdict.health is Health.OK

@@ -120,9 +120,7 @@ class World:
                 if target is None
                 else cluster("ldf", self.now, target),
                 names={} if source is None else names,
-                problems=("ldf does not answer the agent",)
-                if target is None
-                else (),
+                problems=("ldf does not answer",) if target is None else (),
             )
         )
         if source is not None:

@@ -24,11 +24,10 @@ __all__ = [
 _LABELS = ("flow", "topic")
 
 _WORDS = {
-    "dropped": "Source records that the last audit found nowhere at the "
-    "target",
-    "corrupted": "Records that the last audit found altered at the target",
-    "extra": "Target records that the last audit found nowhere at the source",
-    "duplicated": "Copies beyond the first that the last audit found",
+    "dropped": "Source records missing at the target, by the last audit",
+    "corrupted": "Records altered at the target, by the last audit",
+    "extra": "Target records missing at the source, by the last audit",
+    "duplicated": "Duplicates at the target, by the last audit",
 }
 
 FOUND = {
@@ -44,8 +43,8 @@ UNVERIFIABLE = gauge(
     "offsets",
     "audit",
     _LABELS,
-    "Source offsets that the last audit could not judge; a range of unknown "
-    "length counts as one",
+    "Source offsets that the last audit could not verify; a range of "
+    "unknown length counts as one",
 )
 UNJUDGED = "unverifiable"
 """Beside the kinds of findings, what was no finding and not clean either."""
@@ -55,15 +54,16 @@ IN_ALL = gauge(
     "records",
     "audit",
     ("flow", "kind"),
-    "What the last audit found in all topics: `dropped`, `corrupted`, `extra` "
-    "and `duplicated` records, and `unverifiable` offsets; 0 if none",
+    "Findings of the last audit in all topics: `dropped`, `corrupted`, "
+    "`extra` and `duplicated` records, and `unverifiable` offsets; 0 if none",
 )
 LAST_SUCCESS = gauge(
     "audit_last_success_timestamp_seconds",
     "seconds since 1970",
     "audit",
     ("flow",),
-    "When the last audit came to its end, whatever it found: alert on its age",
+    "Time at which the last audit completed, with or without findings: "
+    "alert on its age",
 )
 
 METRICS = (IN_ALL, *FOUND.values(), UNVERIFIABLE, LAST_SUCCESS)

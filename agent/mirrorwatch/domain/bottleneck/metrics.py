@@ -47,28 +47,36 @@ GAUGES = {
 ERRORS = {
     name: counter(f"mirror_{name}", unit, "mirror", _FLOW, text)
     for name, unit, text in (
-        ("record_failures", "records", "Records that could not be copied"),
+        (
+            "record_failures",
+            "records",
+            "Records that could not be replicated (total-record-failures)",
+        ),
         (
             "records_skipped",
             "records",
-            "Records passed over because of an error",
+            "Records skipped because of an error (total-records-skipped)",
         ),
         (
             "record_errors",
             "errors",
-            "Errors of tasks, those that a retry mended included",
+            "Errors of tasks, retried ones included (total-record-errors)",
         ),
-        ("retries", "retries", "Operations that tasks tried again"),
+        (
+            "retries",
+            "retries",
+            "Operations that tasks retried (total-retries)",
+        ),
     )
 }
 """By the name of the field in `TaskErrors`."""
 
 WORKERS = gauge(
-    "mirror_workers_answering",
+    "mirror_workers_up",
     "processes",
     "mirror",
     _FLOW,
-    "Processes of the mirror whose figures are fresh",
+    "MirrorMaker processes with fresh JMX metrics",
 )
 
 METRICS = (

@@ -44,37 +44,50 @@ class ConsumerMetrics:
     """The mirror's consumers, which read from the source."""
 
     fetch_size_average_bytes: float | None = _figure(
-        "bytes", "Data in one fetch from the source, on average"
+        "bytes", "Average size of a fetch from the source (fetch-size-avg)"
     )
     fetch_size_max_bytes: float | None = _figure(
-        "bytes", "Data in the largest fetch from the source"
+        "bytes", "Largest fetch from the source (fetch-size-max)"
     )
     fetches_per_second: float | None = _figure(
-        "fetches per second", "Fetches from the source"
+        "fetches per second", "Fetches from the source (fetch-rate)"
     )
     fetch_latency_average_seconds: float | None = _figure(
-        "seconds", "A fetch from the source, on average; 0.5 when idle"
+        "seconds",
+        "Average latency of fetches from the source; 0.5 when idle "
+        "(fetch-latency-avg)",
     )
     fetch_latency_max_seconds: float | None = _figure(
-        "seconds", "The slowest fetch from the source"
+        "seconds",
+        "Largest latency of a fetch from the source (fetch-latency-max)",
     )
     fetch_throttle_average_seconds: float | None = _figure(
-        "seconds", "How long a quota of the source held fetches, on average"
+        "seconds",
+        "Average time for which a source quota throttled fetches "
+        "(fetch-throttle-time-avg)",
     )
     fetch_throttle_max_seconds: float | None = _figure(
-        "seconds", "How long a quota of the source held a fetch at most"
+        "seconds",
+        "Longest time for which a source quota throttled a fetch "
+        "(fetch-throttle-time-max)",
     )
     consumer_lag_max_records: float | None = _figure(
-        "records", "The mirror's own largest lag on a partition"
+        "records",
+        "Largest lag of MirrorMaker's consumer on a partition "
+        "(records-lag-max)",
     )
     consumer_lead_min_records: float | None = _figure(
-        "records", "Smallest distance to the start of a partition: 0 is loss"
+        "records",
+        "Smallest distance to the log start of a partition; at 0 "
+        "records are lost (records-lead-min)",
     )
     consumed_bytes_per_second: float | None = _figure(
-        "bytes per second", "Data read from the source"
+        "bytes per second",
+        "Bytes consumed from the source (bytes-consumed-rate)",
     )
     consumed_records_per_second: float | None = _figure(
-        "records per second", "Records read from the source"
+        "records per second",
+        "Records consumed from the source (records-consumed-rate)",
     )
 
 
@@ -83,49 +96,67 @@ class ProducerMetrics:
     """The mirror's producers, which write to the target."""
 
     batch_size_average_bytes: float | None = _figure(
-        "bytes", "Size of a batch for one partition, on average"
+        "bytes", "Average size of a producer batch (batch-size-avg)"
     )
     batch_size_max_bytes: float | None = _figure(
-        "bytes", "Size of the largest batch for one partition"
+        "bytes", "Largest producer batch (batch-size-max)"
     )
     requests_in_flight: float | None = _figure(
-        "requests", "Requests that the target has not answered"
+        "requests",
+        "Producer requests in flight to the target (requests-in-flight)",
     )
     retries_per_second: float | None = _figure(
-        "records per second", "Records sent again to the target"
+        "records per second",
+        "Record sends retried by the producer (record-retry-rate)",
     )
     errors_per_second: float | None = _figure(
-        "records per second", "Records that could not be written"
+        "records per second", "Record sends that failed (record-error-rate)"
     )
     sends_per_second: float | None = _figure(
-        "records per second", "Records sent to the target"
+        "records per second", "Records sent to the target (record-send-rate)"
     )
     request_latency_average_seconds: float | None = _figure(
-        "seconds", "An answer of the target, on average"
+        "seconds",
+        "Average latency of producer requests to the target "
+        "(request-latency-avg)",
     )
     request_latency_max_seconds: float | None = _figure(
-        "seconds", "The slowest answer of the target"
+        "seconds",
+        "Largest latency of a producer request to the target "
+        "(request-latency-max)",
     )
     record_queue_average_seconds: float | None = _figure(
-        "seconds", "How long a batch waits to be sent, on average"
+        "seconds",
+        "Average time of batches in the producer's buffer "
+        "(record-queue-time-avg)",
     )
     record_queue_max_seconds: float | None = _figure(
-        "seconds", "How long a batch waited to be sent at most"
+        "seconds",
+        "Longest time of a batch in the producer's buffer "
+        "(record-queue-time-max)",
     )
     produce_throttle_average_seconds: float | None = _figure(
-        "seconds", "How long a quota of the target held requests, on average"
+        "seconds",
+        "Average time for which a target quota throttled requests "
+        "(produce-throttle-time-avg)",
     )
     produce_throttle_max_seconds: float | None = _figure(
-        "seconds", "How long a quota of the target held a request at most"
+        "seconds",
+        "Longest time for which a target quota throttled a request "
+        "(produce-throttle-time-max)",
     )
     compression_ratio: float | None = _figure(
-        "ratio", "Size of batches after compression by size before"
+        "ratio",
+        "Compressed size of batches, divided by uncompressed size "
+        "(compression-rate-avg)",
     )
     batch_splits_per_second: float | None = _figure(
-        "batches per second", "Batches that the target found too large"
+        "batches per second",
+        "Producer batches split because they were too large for the "
+        "target (batch-split-rate)",
     )
     buffer_available_bytes: float | None = _figure(
-        "bytes", "Room left for records that wait to be sent, the least"
+        "bytes", "Smallest free producer buffer (buffer-available-bytes)"
     )
 
 
@@ -134,10 +165,10 @@ class IoMetrics:
     """How busy the network threads of the mirror's clients are."""
 
     io_ratio: float | None = _figure(
-        "ratio", "Part of the time that the busiest client spends on I/O"
+        "ratio", "Share of time spent on I/O by the busiest client"
     )
     io_wait_ratio: float | None = _figure(
-        "ratio", "Part of the time that the busiest client waits for I/O"
+        "ratio", "Share of time spent waiting for I/O by the busiest client"
     )
 
 
@@ -146,28 +177,32 @@ class ClassMetrics:
     """What is copied, of one class of topics."""
 
     record_age_min_seconds: float | None = _figure(
-        "seconds", "Age of the youngest record when it was read"
+        "seconds", "Smallest record age when consumed (record-age-ms-min)"
     )
     record_age_average_seconds: float | None = _figure(
-        "seconds", "Age of records when they are read, on average"
+        "seconds", "Average record age when consumed (record-age-ms-avg)"
     )
     record_age_max_seconds: float | None = _figure(
-        "seconds", "Age of the oldest record when it was read"
+        "seconds", "Largest record age when consumed (record-age-ms-max)"
     )
     replication_latency_min_seconds: float | None = _figure(
-        "seconds", "Age of the youngest record when it was written"
+        "seconds",
+        "Smallest replication latency of records (replication-latency-ms-min)",
     )
     replication_latency_average_seconds: float | None = _figure(
-        "seconds", "Age of records when they are written, on average"
+        "seconds",
+        "Average replication latency of records (replication-latency-ms-avg)",
     )
     replication_latency_max_seconds: float | None = _figure(
-        "seconds", "Age of the oldest record when it was written"
+        "seconds",
+        "Largest replication latency of records (replication-latency-ms-max)",
     )
     records_per_second: float | None = _figure(
-        "records per second", "Records copied"
+        "records per second", "Records replicated (record-rate)"
     )
     bytes_per_second: float | None = _figure(
-        "bytes per second", "Values copied, without keys and headers"
+        "bytes per second",
+        "Bytes of values replicated, without keys and headers (byte-rate)",
     )
 
 
@@ -176,28 +211,43 @@ class TaskMetrics:
     """The tasks of Connect in which the mirror runs."""
 
     checkpoint_latency_min_seconds: float | None = _figure(
-        "seconds", "Quickest checkpoint of a consumer group"
+        "seconds",
+        "Smallest checkpoint latency of a consumer group "
+        "(checkpoint-latency-ms-min)",
     )
     checkpoint_latency_average_seconds: float | None = _figure(
-        "seconds", "A checkpoint of a consumer group, on average"
+        "seconds",
+        "Average checkpoint latency of consumer groups "
+        "(checkpoint-latency-ms-avg)",
     )
     checkpoint_latency_max_seconds: float | None = _figure(
-        "seconds", "Slowest checkpoint of a consumer group"
+        "seconds",
+        "Largest checkpoint latency of a consumer group "
+        "(checkpoint-latency-ms-max)",
     )
     offset_commit_success_ratio: float | None = _figure(
-        "ratio", "Commits of positions that succeed, of the worst task"
+        "ratio",
+        "Successful offset commits, of the worst task "
+        "(offset-commit-success-percentage)",
     )
     offset_commit_failure_ratio: float | None = _figure(
-        "ratio", "Commits of positions that fail, of the worst task"
+        "ratio",
+        "Failed offset commits, of the worst task "
+        "(offset-commit-failure-percentage)",
     )
     offset_commit_average_seconds: float | None = _figure(
-        "seconds", "A commit of positions, on average, of the worst task"
+        "seconds",
+        "Average time of an offset commit, of the worst task "
+        "(offset-commit-avg-time-ms)",
     )
     offset_commit_max_seconds: float | None = _figure(
-        "seconds", "The slowest commit of positions"
+        "seconds",
+        "Longest time of an offset commit (offset-commit-max-time-ms)",
     )
     active_records: float | None = _figure(
-        "records", "Records read from the source and not yet written"
+        "records",
+        "Records consumed from the source and not yet written "
+        "(source-record-active-count)",
     )
 
 

@@ -36,51 +36,68 @@ def _durations(name: str, text: str) -> Metric:
 COUNTERS = {
     name: counter(f"canary_{name}", unit, "canary", _LABELS, text)
     for name, unit, text in (
-        ("sent", "probes", "Probes handed to the producer"),
+        ("sent", "probes", "Probes given to the producer"),
         ("acked", "probes", "Probes whose source offset is known"),
         ("failed", "probes", "Probes never written at the source"),
-        ("indeterminate", "probes", "Sends of unknown outcome at first"),
-        ("delivered", "probes", "Probes that arrived, not known to be late"),
+        (
+            "indeterminate",
+            "probes",
+            "Sends whose outcome was unknown at first",
+        ),
+        (
+            "delivered",
+            "probes",
+            "Probes that arrived within the deadline, as far as known",
+        ),
         ("late", "probes", "Probes that arrived after the deadline"),
-        ("lost", "probes", "Probes proved not to be on the target"),
-        ("unverifiable", "probes", "Probes gone before they could be read"),
-        ("recovered", "probes", "Probes given up that arrived after all"),
-        ("duplicates", "records", "Further arrivals of arrived probes"),
-        ("reordered", "probes", "First arrivals behind a later probe"),
-        ("negative", "intervals", "Intervals below zero, never clamped"),
+        ("lost", "probes", "Probes proved not to be at the target"),
+        ("unverifiable", "probes", "Probes whose arrival cannot be verified"),
+        (
+            "recovered",
+            "probes",
+            "Lost or unverifiable probes that arrived later",
+        ),
+        ("duplicates", "records", "Duplicates of arrived probes"),
+        ("reordered", "probes", "Probes that arrived after a later one"),
+        (
+            "negative",
+            "intervals",
+            "Latencies below zero, caused by clock steps",
+        ),
     )
 }
 """By the name of the counter in `CanaryCounts`."""
 
 LATENCY = _durations(
-    "latency", "Send to arrival: the upper bound, as seen live"
+    "latency",
+    "End-to-end latency from produce to consume, an upper bound of "
+    "replication",
 )
 REPLICATION = _durations(
-    "replication", "Acknowledgement to arrival: the lower bound"
+    "replication",
+    "Latency from acknowledgement to consume, a lower bound of replication",
 )
-PRODUCE = _durations(
-    "produce", "Send to acknowledgement: the width of the interval"
-)
+PRODUCE = _durations("produce", "Produce latency from send to acknowledgement")
 OUTSTANDING = gauge(
     "canary_outstanding",
     "probes",
     "canary",
     _LABELS,
-    "Probes sent and not yet settled",
+    "Probes sent whose outcome is not known yet",
 )
 OLDEST = gauge(
     "canary_oldest_outstanding_seconds",
     "seconds",
     "canary",
     _LABELS,
-    "Age of the oldest probe not yet settled; 0 when there is none",
+    "Age of the oldest outstanding probe; 0 when there is none",
 )
 LAST_ARRIVAL = gauge(
     "canary_last_arrival_timestamp_seconds",
     "seconds since 1970",
     "canary",
     _LABELS,
-    "When a probe last arrived; absent until one has",
+    "Time of the last arrival of a probe; absent before the first",
 )
 
 METRICS = (

@@ -16,22 +16,22 @@ LAG_RECORDS = gauge(
     "offsets",
     "lag",
     _LABELS,
-    "Source offsets that are not yet copied",
+    "Replication lag: source offsets not copied yet",
 )
 LAG_SECONDS = gauge(
     "lag_seconds",
     "seconds",
     "lag",
     _LABELS,
-    "Age of the oldest record that is not yet copied; 0 when none waits",
+    "Age of the oldest record not copied yet; 0 without lag",
 )
 TIME_TO_LOSS = gauge(
     "time_to_loss_seconds",
     "seconds",
     "lag",
     _LABELS,
-    "Until the oldest record that is not yet copied, or the next one written, "
-    "expires at the source; absent where nothing expires",
+    "Time until the oldest record not copied yet, or the next one written, "
+    "expires at the source; absent if nothing expires",
 )
 
 METRICS = (LAG_RECORDS, LAG_SECONDS, TIME_TO_LOSS)

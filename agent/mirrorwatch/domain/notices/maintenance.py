@@ -181,7 +181,7 @@ def to_message(
     return NoticeMessage(
         id=f"maintenance of {flows}@{at.isoformat()}",
         at=at,
-        title=f"Maintenance is over on {flows}: {reasons}",
+        title=f"Maintenance has ended on {flows}: {reasons}",
         lines=(*lines, Line(text=page, link=page)),
         document={
             "version": SCHEMA_VERSION,
@@ -220,7 +220,7 @@ def to_lines(outcome: MaintenanceOutcome) -> Iterator[str]:
         f"{name.replace('_', ' ')} {UNKNOWN if rise is None else f'{rise:,}'}"
         for name, rise in outcome.counted.items()
     ]
-    yield "counted meanwhile: " + ", ".join(counted)
+    yield "counters during maintenance: " + ", ".join(counted)
 
 
 def to_document(outcome: MaintenanceOutcome) -> dict[str, Any]:

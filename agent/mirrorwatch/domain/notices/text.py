@@ -24,9 +24,9 @@ LONGEST_REASON = 400
 """Characters of a reason; the page has all of it."""
 
 WORDS = {
-    Health.OFF: "is not judged",
+    Health.OFF: "is off",
     Health.OK: "is ok",
-    Health.UNKNOWN: "cannot be judged",
+    Health.UNKNOWN: "cannot be verified",
     Health.WARNING: "has a warning",
     Health.CRITICAL: "is critical",
 }
@@ -73,9 +73,9 @@ def _title(notice: Notice) -> str:
         case NoticeKind.REMINDER:
             return f"{flow} is still critical, for {lasted}"
         case NoticeKind.CHANGED:
-            return f"{flow} {words}, and more is wrong than before"
+            return f"{flow} {words}, with more checks failing than before"
         case NoticeKind.BETTER:
-            return f"{flow} is better, but {words}"
+            return f"{flow} has improved, but {words}"
         case _:
             return f"{flow} {words}"
 
@@ -96,11 +96,11 @@ def _lines(notice: Notice, links: Links) -> Iterator[Line]:
         yield Line(text=f"Not ok since {_minute(notice.since)}")
     if notice.untold:
         changes = counted(notice.untold, "change")
-        yield Line(text=f"And {changes} not told, of this or other flows")
+        yield Line(text=f"{changes} of this or other flows not notified")
     if notice.is_last:
         yield Line(
-            text="No more notices for up to an hour "
-            "(sinks.notify.most_per_hour): look at the page"
+            text="No further notifications for up to an hour "
+            "(sinks.notify.most_per_hour). Check the page"
         )
     yield Line(text=f"{_minute(notice.at)}, {links.page}", link=links.page)
 

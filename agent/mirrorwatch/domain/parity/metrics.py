@@ -23,22 +23,24 @@ MISSING_TOPICS = gauge(
     "topics",
     "parity",
     _LABELS,
-    "Topics that the target should have by now; absent while unknown",
+    "Topics missing at the target, after the grace period; absent while "
+    "unknown",
 )
 PARTITION_MISMATCHES = gauge(
     "partition_mismatches",
     "topics",
     "parity",
     _LABELS,
-    "Topics that should have as many partitions on both sides by now",
+    "Topics with different partition counts, after the grace period",
 )
 
 CONFIG_DRIFTS = gauge(
     "config_drifts",
-    "properties of topics",
+    "topic properties",
     "parity",
     _LABELS,
-    "Properties that matter and should be alike on both sides by now",
+    "Topic configs that differ between source and target, after the grace "
+    "period",
 )
 
 TOPICS_METRICS = (MISSING_TOPICS, PARTITION_MISMATCHES)

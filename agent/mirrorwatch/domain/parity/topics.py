@@ -414,7 +414,7 @@ def _awaited_note(seen: TopicsObservation) -> str:
     if not awaited:
         return ""
     new, grown = agree(awaited, "are new"), agree(awaited, "have grown")
-    return f"; {awaited} of them {new} or {grown} and not yet due"
+    return f"; {awaited} of them {new} or {grown}, not due yet"
 
 
 def _evidence(seen: TopicsObservation | None) -> Evidence:

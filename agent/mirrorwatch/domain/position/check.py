@@ -170,11 +170,11 @@ def _recreated(resets: Sequence[Reset], source: str) -> str:
 
 def _of_flow(reset: Reset) -> str:
     begins = (
-        "MirrorMaker starts at the end of every topic, and records not yet "
-        "copied are lost"
+        "MirrorMaker starts at the log end, and records not yet copied are "
+        "lost"
         if reset.from_end
-        else "MirrorMaker starts from the beginning of every topic and "
-        "copies all retained records again"
+        else "MirrorMaker starts from the beginning and copies all "
+        "retained records again"
     )
     match reset.kind:
         case ResetKind.OFFSETS_GONE if reset.settled is None:

@@ -14,8 +14,8 @@ RESETS = counter(
     "resets",
     "skips",
     ("flow", "topic"),
-    "Times that the mirror lost its place in a partition, or that it had to "
-    "copy again",
+    "Position resets: positions that were lost, or rewound so that records "
+    "are copied again",
 )
 
 METRICS = (RESETS,)

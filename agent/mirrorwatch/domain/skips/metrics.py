@@ -24,35 +24,36 @@ SKIPPED = counter(
     "records",
     "skips",
     _LABELS,
-    "Source records proved to have been read past and never written",
+    "Source records proved to be skipped by MirrorMaker",
 )
 RECOVERED = counter(
     "recovered_records",
     "records",
     "skips",
     _LABELS,
-    "Skipped records that were copied after all",
+    "Skipped records that were copied later",
 )
 REPEATED = counter(
     "repeated_records",
     "records",
     "skips",
     _LABELS,
-    "Target records beyond the first copy of each source record",
+    "Duplicates at the target, beyond the first copy of each source record",
 )
 UNVERIFIABLE = counter(
     "unverifiable_offsets",
     "offsets",
     "skips",
     _LABELS,
-    "Offsets that went by of which nobody can tell any more",
+    "Source offsets whose replication cannot be verified",
 )
 SUSPECTED = gauge(
-    "suspected_records",
+    "suspected_skipped_records",
     "records",
     "skips",
     ("flow",),
-    "Records that wait while their task copies newer ones elsewhere",
+    "Records not copied while the same task copies newer ones: suspected "
+    "drops",
 )
 
 METRICS = (SKIPPED, RECOVERED, REPEATED, UNVERIFIABLE, SUSPECTED)

@@ -6,10 +6,10 @@ import { count, counted, duration } from "./format.js";
 import { showBadge } from "./health.js";
 
 const table = new FactTable("Sources and sinks", [
-  ["Part", (p) => p.name, "name"],
+  p.name, "name"] => ["Name", (p) => p.name, "name"] => p.name, "name"],
   ["Kind", (p) => p.kind, "text"],
-  ["State", (p) => (p.isUp ? "working" : "not working"), "text"],
-  ["Points that wait", (p) => count(p.spooled), "number"],
+  ["State", (p) => (p.isUp ? "up" : "down"), "text"],
+  ["Queued points", (p) => count(p.spooled), "number"],
   ["Points lost", (p) => count(p.lost), "number"],
 ], (p) => `${p.kind} ${p.name}`);
 
@@ -31,8 +31,8 @@ export function showAgent(agent) {
     ? "" : `last tick took ${duration(agent.last_tick_seconds)}`;
   const words = [
     `mirrorwatch ${agent.version}`, tick,
-    down.length ? `not working: ${down.join(", ")}` : "",
-    waiting ? `${counted(waiting, "point")} ${waiting === 1 ? "waits" : "wait"} to be written` : "",
+    down.length ? `down: ${down.join(", ")}` : "",
+    waiting ? `${counted(waiting, "point")} queued` : "",
     lost ? `${counted(lost, "point")} lost` : "",
   ];
   setText(document.getElementById("agent-state"), words.filter(Boolean).join(" · "));

@@ -26,27 +26,27 @@ export function showAnswer(status, link) {
 
 function words(status, link, health) {
   if (status === null || link === "starting") {
-    return ["Waiting for the first report", "The agent has just started."];
+    return ["Waiting for the first report", "mirrorwatch has just started."];
   }
   if (link !== "live") {
-    return ["Cannot tell whether records are arriving",
-      "What is shown below is the last that was known."];
+    return ["Cannot verify whether records arrive",
+      "The last known state is shown below."];
   }
   const flows = status.flows;
   if (flows.length === 0) return ["No flow is configured", ""];
   const bad = flows.filter((flow) => severity(flow.health) > severity("ok"));
   if (bad.length === 0) {
-    if (health === "off") return ["Every check is off", "Nothing is judged."];
+    if (health === "off") return ["All checks are off", "No check is configured."];
     const all = flows.length === 1 ? title(flows[0]) : `${flows.length} flows`;
-    return [`${all}: arriving as it should`, typical(flows)];
+    return [`${all}: replication is healthy`, typical(flows)];
   }
   const [first] = bad.filter((flow) => flow.health === health);
   const subject = bad.length === 1 ? title(first)
     : `${bad.length} of ${flows.length} flows`;
   const verb = {
-    critical: bad.length === 1 ? "is failing" : "need attention now",
-    warning: bad.length === 1 ? "needs a look" : "need a look",
-    unknown: "cannot be judged",
+    critical: bad.length === 1 ? "is critical" : "are critical",
+    warning: bad.length === 1 ? "has a warning" : "have warnings",
+    unknown: "cannot be verified",
   }[health];
   const [lead] = leads(first);
   return [`${subject} ${verb}`, flows.length > 1 ? lead?.reason ?? "" : ""];
@@ -63,10 +63,10 @@ function typical(flows) {
     .filter((recent) => recent && recent.latency_p99_seconds !== null)
     .sort((a, b) => b.latency_p99_seconds - a.latency_p99_seconds)[0];
   if (!slowest) return "";
-  const which = flows.length === 1 ? "Half" : "On the slowest flow half";
-  return `${which} within ${duration(slowest.latency_median_seconds)}, `
-    + `99 of 100 within ${duration(slowest.latency_p99_seconds)} `
-    + "in the last 5 minutes.";
+  const which = flows.length === 1 ? "Latency" : "Latency of the slowest flow";
+  return `${which}: median ${duration(slowest.latency_median_seconds)}, `
+    + `p99 ${duration(slowest.latency_p99_seconds)} `
+    + "over the last 5 minutes.";
 }
 
 /** A line for each flow, when there are several. */
@@ -89,15 +89,15 @@ export function showOverview(flows, cards, isLive) {
 export function showLink(link, seconds, failedAt) {
   document.documentElement.dataset.link = link;
   const old = seconds === null
-    ? "" : `What is shown is ${age(seconds)} old and may be wrong.`;
+    ? "" : `The data is ${age(seconds)} old and may be outdated.`;
   const [short, long, counted] = {
     live: [`Live, report ${age(seconds)} old`, "", ""],
-    starting: ["Agent is starting", "", ""],
+    starting: ["mirrorwatch is starting", "", ""],
     stale: [`Report ${age(seconds)} old`,
-      "The agent answers, but makes no new reports. See its log.",
-      `Data is ${age(seconds)} old and may be wrong.`],
-    unreachable: ["Agent does not answer",
-      `Cannot reach the agent since ${timeOfDay(failedAt)} UTC; trying again.`,
+      "mirrorwatch responds, but its reports are not updated. Check its log.",
+      `The data is ${age(seconds)} old and may be outdated.`],
+    unreachable: ["mirrorwatch does not respond",
+      `mirrorwatch is unreachable since ${timeOfDay(failedAt)} UTC. Retrying.`,
       old],
   }[link];
   setText(place("fresh-text"), short);

@@ -8,7 +8,7 @@ import { Part, more, showBlock, titled } from "./part.js";
 
 const KINDS = [
   ["dropped", "missing"], ["corrupted", "altered"],
-  ["extra", "only at the target"], ["duplicated", "doubled"],
+  ["extra", "only at the target"], ["duplicated", "duplicated"],
 ];
 const NIGHTS_EVERY_MS = 60_000;
 
@@ -23,19 +23,19 @@ export class AuditPart {
     this.findings = new FactTable("Findings", [
       ["Topic", (f) => f.topic, "name"],
       ["Partition", (f) => String(f.partition), "number"],
-      ["What", (f) => word(f.kind), "text"],
+      word(f.kind), "text"] => ["Kind", (f) => word(f.kind), "text"] => word(f.kind), "text"],
       ["Records", (f) => count(f.records), "number"],
       ["Source offsets", (f) => ranges(f.source_offsets), "text"],
       ["Target offsets", (f) => ranges(f.target_offsets), "text"],
-      ["Written", (f) => written(f, this.now), "text"],
+      written => ["Produced", (f) => written => written(f, this.now), "text"],
     ], (f) => JSON.stringify(f));
     this.gaps = new FactTable("Not verified", [
       ["Topic", (g) => g.topic, "name"],
       ["Partition", (g) => (g.partition === null ? NONE : String(g.partition)), "number"],
       ["Records", (g) => count(g.records), "number"],
-      ["Why", (g) => g.reason, "text wide"],
+      g.reason => ["Reason", (g) => g.reason => g.reason, "text wide"],
     ], (g) => JSON.stringify(g));
-    this.nights = new FactTable("The last nights", [
+    this.nights = new FactTable("Last audits", [
       ["Compared up to", (n) => moment(new Date(n.to), this.now), "text"],
       ["Records", (n) => count(n.source_records), "number"],
       ...KINDS.map(([kind, label]) =>
@@ -45,7 +45,7 @@ export class AuditPart {
     this.blocks = [
       titled("Findings", this.findings.element),
       titled("Not verified", this.gaps.element),
-      titled("The last nights", this.nights.element),
+      titled("Last audits", this.nights.element),
     ];
     this.part.body.append(this.note, el("p", {}, this.link), ...this.blocks);
     this.part.element.addEventListener("toggle", () => this.refresh());
@@ -92,24 +92,24 @@ export class AuditPart {
 }
 
 function words(seen, now, health) {
-  if (!seen) return health === "off" ? "not configured" : "not looked at yet";
+  if (!seen) return health === "off" ? "not configured" : "not read yet";
   const { night, attempt } = seen;
   const told = [];
-  if (attempt?.outcome === "running") told.push("one runs now");
+  if (attempt?.outcome === "running") told.push("an audit is running");
   else if (attempt && !["running", "finished"].includes(attempt.outcome)) {
     told.push(`the last attempt ${attempt.outcome}`);
   }
-  if (!night) told.push("none has come to its end yet");
+  if (!night) told.push("no audit has completed yet");
   else {
     const found = KINDS.filter(([kind]) => night.found_records[kind])
       .map(([kind, label]) => `${count(night.found_records[kind])} ${label}`);
     told.push(`${counted(night.source_records, "record")} compared up to `
       + `${moment(new Date(night.to), now)}`);
-    told.push(found.length ? found.join(", ") : "none missing, altered or doubled");
+    told.push(found.length ? found.join(", ") : "none missing, altered or duplicated");
     if (night.gaps_total) {
       told.push(`${count(night.unverifiable_records)} not verified`);
     }
-    if (night.more_to_come) told.push("a part only, the rest comes");
+    if (night.more_to_come) told.push("partial, the next run continues");
   }
   return told.join(" · ");
 }
@@ -119,7 +119,7 @@ function note({ night, attempt, next_due: next, problems }, now) {
   if (night) {
     told.push(`Compared: ${counted(night.source_records, "record")} at the source and `
       + `${count(night.target_records)} at the target, of ${counted(night.topics, "topic")}, `
-      + `written from ${moment(new Date(night.from), now)} to `
+      + `produced from ${moment(new Date(night.from), now)} to `
       + `${moment(new Date(night.to), now)}.`);
     const stated = Object.entries(night.stated_records)
       .map(([kind, number]) => `${count(number)} ${kind.replaceAll("_", " ")}`);
@@ -129,7 +129,7 @@ function note({ night, attempt, next_due: next, problems }, now) {
   }
   if (attempt?.error) told.push(`The last attempt ${attempt.outcome}: ${attempt.error}.`);
   if (next) {
-    told.push(`The next one is due at ${moment(new Date(next), now)} `
+    told.push(`The next audit is due at ${moment(new Date(next), now)} `
       + `(in ${age((new Date(next) - now) / 1000)}).`);
   }
   return [...told, ...problems.map((problem) => `${problem}.`)].join(" ");

@@ -52,7 +52,7 @@ function term(name, value) {
 
 function words(name, value, now) {
   // Nothing there to be told, or nobody could tell.
-  if (value === null) return "none known";
+  if (value === null) return "unknown";
   if (typeof value === "boolean") return value ? "yes" : "no";
   if (typeof value === "string") return text(value, now);
   if (PLACES.test(name)) return String(value);

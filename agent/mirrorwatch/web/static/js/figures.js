@@ -4,14 +4,14 @@ import { el, setText } from "./dom.js";
 import { age, count, duration } from "./format.js";
 
 const LABELS = [
-  ["median", "Median latency", "Half of the probes of the last 5 minutes took no longer"],
-  ["p99", "p99 latency", "99 of 100 probes of the last 5 minutes took no longer"],
-  ["worst", "Worst latency", "Slowest probe of the last 5 minutes"],
-  ["waiting", "On their way", "Probes sent and not yet arrived"],
+  ["median", "Median latency", "Median end-to-end latency of the probes of the last 5 minutes"],
+  ["p99", "p99 latency", "99th percentile of the end-to-end latency of the last 5 minutes"],
+  ["worst", "Worst latency", "Largest end-to-end latency of the last 5 minutes"],
+  ["waiting", "In flight", "Probes sent and not yet arrived"],
   ["arrival", "Last arrival", "Time since a probe last arrived"],
-  ["lost", "Lost", "Probes proved not to be on the target, in the time shown"],
-  ["late", "Late", "Probes that arrived after the deadline, in the time shown"],
-  ["duplicates", "Duplicates", "Further arrivals of probes that had arrived, in the time shown"],
+  ["lost", "Lost", "Probes proved not to be at the target, in the time range"],
+  ["late", "Late", "Probes that arrived after the deadline, in the time range"],
+  ["duplicates", "Duplicates", "Duplicates of probes, in the time range"],
 ];
 
 export class Figures {
@@ -45,7 +45,7 @@ export class Figures {
     for (const name of ["lost", "late", "duplicates"]) {
       const inRange = partitions.length === 0 ? null : history.total(name);
       const total = sum(name);
-      this.set(name, count(inRange), total ? `${count(total)} in all` : "");
+      this.set(name, count(inRange), total ? `${count(total)} in total` : "");
       const tile = this.values.get(name).value.parentElement;
       tile.classList.toggle("some", Boolean(inRange));
     }

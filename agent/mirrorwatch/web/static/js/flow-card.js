@@ -59,7 +59,7 @@ export class FlowCard {
 
   showLead(now, isLive) {
     const [lead, more] = leads(this.flow);
-    const told = lead === null ? "No check has judged this flow."
+    const told = lead === null ? "No check of this flow has a result yet."
       : `${sentence(lead.reason)}`;
     const last = lead?.health ?? "unknown";
     setText(this.find(".lead"), isLive ? told : `Last known (${last}): ${told}`);

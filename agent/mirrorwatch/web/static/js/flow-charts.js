@@ -121,7 +121,7 @@ export class FlowCharts {
     const time = this.time(at);
     if (seen.health[at] === null) return `${time}: no data`;
     if (seen.latency_median_seconds[at] === null) {
-      return `${time}: nothing arrived`;
+      return `${time}: no arrivals`;
     }
     return `${time}: median ${duration(seen.latency_median_seconds[at])}, `
       + `p99 ${duration(seen.latency_p99_seconds[at])}, `
@@ -130,8 +130,8 @@ export class FlowCharts {
 
   readProbes(at) {
     const seen = this.history.columns;
-    if (seen.outstanding[at] === null) return `${this.time(at)}: not seen`;
-    return `${this.time(at)}: ${count(seen.outstanding[at])} on their way, `
+    if (seen.outstanding[at] === null) return `${this.time(at)}: no data`;
+    return `${this.time(at)}: ${count(seen.outstanding[at])} in flight, `
       + `${count(seen.lost[at])} lost, ${count(seen.late[at])} late`;
   }
 

@@ -8,12 +8,12 @@ const RUNNING = 0.99;
 /** The line that answers at a glance, below the flow's verdict. */
 export function headline(seen) {
   if (seen === undefined) return "";
-  if (seen.observed_at === null) return "Its topics are not surveyed yet.";
+  if (seen.observed_at === null) return "Topics have not been listed yet.";
   const words = [lateness(seen)];
   const gone = missing(seen.totals);
   if (gone) words.push(`${count(gone)} ${records(gone)} missing`);
   if (seen.unknown_partitions) {
-    words.push(`${counted(seen.unknown_partitions, "partition")} not known`);
+    words.push(`${counted(seen.unknown_partitions, "partition")} unknown`);
   }
   if (seen.time_to_loss) words.push(shortLoss(seen));
   return words.join(" · ");
@@ -24,24 +24,24 @@ function lateness({ topics, totals, unknown_partitions: unknown, problems }) {
   if (totals.topics === 0) return "No topics yet";
   if (late) {
     const all = `${count(totals.topics_behind)} of ${counted(totals.topics, "topic")}`;
-    return `${all} behind, the oldest record waits `
-      + `${waited(late.lag_seconds)} (${late.topic})`;
+    return `${all} with lag, oldest record `
+      + `${waited(late.lag_seconds)} old (${late.topic})`;
   }
-  return unknown || problems.length ? "No topic is known to be late"
-    : `${count(totals.topics)} ${totals.topics === 1 ? "topic keeps" : "topics keep"} up`;
+  return unknown || problems.length ? "No topic is known to have lag"
+    : `no lag on ${counted(totals.topics, "topic")}`;
 }
 
 function shortLoss({ time_to_loss: first, waiting_time_to_loss: waiting }) {
   const isRunning = waiting && waiting.share < RUNNING;
   const next = isRunning ? waiting : first;
-  if (isOver(next)) return "records that wait may be deleted any moment";
-  return isRunning ? `what waits is lost in ${about(next)}`
-    : `${about(next)} until loss, were the mirror to stop now`;
+  if (isOver(next)) return "records that are not copied may expire at any moment";
+  return isRunning ? `records that are not copied expire in ${about(next)}`
+    : `${about(next)} until loss if replication stops now`;
 }
 
 /** The time itself, in large. */
 export function lossTime({ time_to_loss: first }) {
-  if (!first) return "Not known";
+  if (!first) return "Unknown";
   return isOver(first) ? "Now" : about(first);
 }
 
@@ -49,32 +49,32 @@ export function lossTime({ time_to_loss: first }) {
 export function lossWords({ time_to_loss: first, ...seen }) {
   if (first) {
     return isOver(first)
-      ? "records that wait are past what the source keeps, and may be deleted at any moment"
-      : "until records are lost for good, were the mirror to stop now";
+      ? "records that are not copied are beyond the source's retention, and may be deleted at any moment"
+      : "until records are lost, if replication stops now";
   }
-  if (seen.observed_at === null) return "how long until records are lost";
+  if (seen.observed_at === null) return "time until records are lost";
   return seen.retention_known
-    ? "when records would be lost: no topic says how long it is kept, or all are kept for ever"
-    : "how long the source keeps its records";
+    ? "time until records are lost: no topic has a known retention, or all are retained forever"
+    : "retention at the source";
 }
 
 /** Which topic loses first, and whether it catches up before. */
 export function moreWords({ time_to_loss: first, waiting_time_to_loss: waiting }) {
   if (!first) return "";
   const how = first.estimated
-    ? " (estimated from the size of its log and the rate of writing)" : "";
+    ? " (estimated from its log size and produce rate)" : "";
   const others = first.others_alike
-    ? ` and ${counted(first.others_alike, "other")} alike` : "";
-  const words = [`First to lose: ${first.topic}${others}${how}.`];
+    ? ` and ${counted(first.others_alike, "other")}` : "";
+  const words = [`First topic to lose records: ${first.topic}${others}${how}.`];
   if (waiting && waiting.topic !== first.topic && waiting.share < RUNNING) {
-    words.push(`Of what waits already: ${waiting.topic}, in `
+    words.push(`With lag already: ${waiting.topic}, in `
       + `${about(waiting)}.`);
   }
   const late = waiting ?? first;
   if (late.lag_records && late.share < RUNNING) {
     words.push(late.drain_seconds === null
-      ? "What waits there does not get less."
-      : `As fast as now it has caught up in ${age(late.drain_seconds)}.`);
+      ? "Its lag is not shrinking."
+      : `Its lag drains in ${age(late.drain_seconds)} at the current rate.`);
   }
   return words.join(" ");
 }

@@ -16,6 +16,6 @@ export function showMaintenance(windows, now) {
 
 function words({ flow, until, reason }, now) {
   const end = new Date(until);
-  return `${flow}: notices are held until ${moment(end, now)} UTC `
+  return `${flow}: notifications are silenced until ${moment(end, now)} UTC `
     + `(${age((end - now) / 1000)} more). ${reason}`;
 }

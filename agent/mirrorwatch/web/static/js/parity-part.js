@@ -6,9 +6,9 @@ import { age, count, counted } from "./format.js";
 import { Part, asOf, more, showBlock, titled } from "./part.js";
 
 const LISTS = [
-  ["not_wanted", "Not wanted by the mirror's own filter"],
-  ["came_round", "Came round to where they began"],
-  ["replication", "With another replication factor"],
+  ["not_wanted", "Excluded by MirrorMaker's topic filter"],
+  ["came_round", "Replication loops"],
+  ["replication", "Different replication factor"],
   ["only_at_target", "Only at the target"],
 ];
 
@@ -20,26 +20,26 @@ export class ParityPart {
     this.blocks = [
       this.block("missing", "Missing at the target", [
         ["Topic", (t) => t.topic, "name"],
-        ["There called", (t) => t.remote_topic, "name"],
+        ["Name at the target", (t) => t.remote_topic, "name"],
         lasting,
         ["State", missingState, "text"],
       ], (t) => t.topic),
-      this.block("partitions", "With another number of partitions", [
+      this.block("partitions", "Different partition counts", [
         ["Topic", (t) => t.topic, "name"],
         [`At ${flow.source}`, (t) => count(t.source), "number"],
         [`At ${flow.target}`, (t) => count(t.target), "number"],
         lasting,
         ["State", state, "text"],
       ], (t) => t.topic),
-      this.block("drifts", "Configured otherwise, where it matters", [
+      this.block("drifts", "Different configs that affect replication", [
         ["Topic", (t) => t.topic, "name"],
         ["Property", (t) => t.property, "text"],
         [`At ${flow.source}`, (t) => setting(t.property, t.source), "number"],
         [`At ${flow.target}`, (t) => setting(t.property, t.target), "number"],
         lasting,
-        ["State", (t) => (t.by_default ? "by the brokers' defaults" : state(t)), "text"],
+        ["State", (t) => (t.by_default ? "broker default" : state(t)), "text"],
       ], (t) => `${t.topic} ${t.property}`),
-      this.block("told", "Configured otherwise, and a site's own affair", [
+      this.block("told", "Other different configs", [
         ["Topic", (t) => t.topic, "name"],
         ["Property", (t) => t.property, "text"],
         [`At ${flow.source}`, (t) => setting(t.property, t.source), "number"],
@@ -89,31 +89,31 @@ function words(parity, configs, now, staleAfter) {
   if (!parity) told.push("topics not compared yet");
   else {
     told.push(counted(parity.carried, "topic"));
-    if (!parity.known) told.push("one side does not answer");
+    if (!parity.known) told.push("a cluster does not answer");
     told.push(...[
-      [parity.missing_total, isMissing(parity) ? "missing" : "not there yet"],
-      [parity.partitions_total, "with other partitions"],
-      [parity.not_wanted.total, "not wanted by the mirror"],
-      [parity.came_round.total, "came round"],
+      [parity.missing_total, isMissing(parity) ? "missing" : "not created yet"],
+      [parity.partitions_total, "with different partitions"],
+      [parity.not_wanted.total, "excluded by MirrorMaker"],
+      [parity.came_round.total, "in a replication loop"],
     ].filter(([number]) => number).map(([number, what]) => `${count(number)} ${what}`));
-    if (told.length === 1) told.push("all there, divided alike");
+    if (told.length === 1) told.push("all present with matching partitions");
     told.push(asOf(parity.observed_at, now, staleAfter));
   }
-  if (!configs) told.push("configurations not compared");
-  else if (!configs.fresh) told.push("configurations not read lately");
+  if (!configs) told.push("configs not compared");
+  else if (!configs.fresh) told.push("configs not read recently");
   else if (configs.drifts_total) {
     const differ = configs.drifts_total === 1 ? "differs" : "differ";
-    told.push(`${counted(configs.drifts_total, "setting")} ${differ}`);
-  } else told.push("configured alike");
+    told.push(`${counted(configs.drifts_total, "config")} ${differ}`);
+  } else told.push("configs match");
   return told.filter(Boolean).join(" · ");
 }
 
 function note(parity, configs) {
   const told = [];
   if (parity) {
-    told.push(`The mirror looks for new topics every ${age(parity.refresh_seconds)}.`);
+    told.push(`MirrorMaker refreshes topics every ${age(parity.refresh_seconds)}.`);
   }
-  if (configs) told.push(`Configurations compared: of ${counted(configs.compared, "topic")}.`);
+  if (configs) told.push(`Configs of ${counted(configs.compared, "topic")} compared.`);
   for (const problem of [...(parity?.problems ?? []), ...(configs?.problems ?? [])]) {
     told.push(`${problem}.`);
   }
@@ -124,8 +124,8 @@ function note(parity, configs) {
 const isMissing = ({ missing: [oldest] }) => oldest?.overdue || oldest?.hidden;
 
 function missingState(topic) {
-  if (topic.hidden) return "the agent may not see it there";
-  return topic.overdue ? "overdue" : "new: the mirror has time yet";
+  if (topic.hidden) return "hidden from mirrorwatch at the target";
+  return topic.overdue ? "overdue" : "new, not due yet";
 }
 
 /** A value as it is set, and how long that is. */
@@ -135,7 +135,7 @@ function setting(property, value) {
   return `${value} (${age(number / 1000)})`;
 }
 
-const state = (item) => (item.overdue ? "overdue" : "the mirror has time yet");
+const state = (item) => (item.overdue ? "overdue" : "not due yet");
 
 const lasts = (since, now) =>
   (since === null ? NONE : age((now - new Date(since)) / 1000));

@@ -44,9 +44,9 @@ function runsOf({ times, columns, step }) {
 function summary(runs) {
   if (runs.length === 0) return "No history yet";
   const bad = runs.filter((run) => severity(run.health) > severity("ok"));
-  if (bad.length === 0) return "Nothing was wrong in this time";
+  if (bad.length === 0) return "No problems in this time range";
   const named = bad.slice(-5).map((run) => `${run.health} ${times(run)}`);
-  return `${bad.length} times not healthy, the last: ${named.join("; ")}`;
+  return `${bad.length} times not healthy, most recently:  ${named.join("; ")}`;
 }
 
 function times({ start, end }) {

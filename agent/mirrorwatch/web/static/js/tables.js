@@ -55,7 +55,7 @@ export function showLosses(card, canary, now) {
   fold.hidden = losses.length === 0;
   if (fold.hidden) return;
   setText(fold.querySelector("summary"),
-    `The last lost probes (${losses.length}), with proof`);
+    `Last lost probes (${losses.length}), with proof`);
   const shown = losses.map((l) => `${l.partition}/${l.sequence}`).join();
   if (!fold.open || fold.dataset.shown === shown) return;
   fold.dataset.shown = shown;

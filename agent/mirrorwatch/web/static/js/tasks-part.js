@@ -17,10 +17,10 @@ export class TasksPart {
       ["Task", (t) => (t.task === null ? "connector" : String(t.task)), "text"],
       ["State", (t) => t.state, "text"],
       ["For", (t) => age((this.now - new Date(t.since)) / 1000), "number"],
-      ["Runs on", (t) => t.worker ?? NONE, "text"],
+      ["Worker", (t) => t.worker ?? NONE, "text"],
       ["Starts", (t) => count(t.starts), "number"],
       ["Failures", (t) => count(t.failures), "number"],
-      ["What is wrong", troubles, "text wide"],
+      ["Error", troubles, "text wide"],
     ], (t) => `${t.connector} ${t.task}`);
     this.part.body.append(this.note, this.table.element);
   }
@@ -39,7 +39,7 @@ export class TasksPart {
 
 function words(seen, now, staleAfter) {
   if (!seen || seen.total === 0) {
-    return [seen ? "none known" : "not looked at", ...(seen?.problems ?? [])]
+    return [seen ? "none known" : "not read yet", ...(seen?.problems ?? [])]
       .join(" · ");
   }
   const others = new Map();
@@ -48,10 +48,10 @@ function words(seen, now, staleAfter) {
     others.set(state, (others.get(state) ?? 0) + 1);
   }
   return [
-    `${seen.copying_running} of ${seen.copying} that copy say RUNNING`,
+    `${seen.copying_running} of ${seen.copying} source tasks RUNNING`,
     ...[...others].map(([state, number]) => `${number} ${state}`),
     seen.unassigned_partitions
-      ? `${counted(seen.unassigned_partitions, "partition")} given to no task` : "",
+      ? `${counted(seen.unassigned_partitions, "partition")} unassigned` : "",
     asOf(seen.observed_at, now, staleAfter),
     ...seen.problems,
   ].filter(Boolean).join(" · ");
@@ -61,15 +61,14 @@ function note(seen) {
   const span = duration(seen.window_seconds);
   return [
     seen.read_from ? `Read from ${seen.read_from}.` : "",
-    `Starts and failures are those of the last ${span}, in which tasks were `
-      + `given out anew ${times(seen.rebalances)}.`,
-    "RUNNING is what Connect says; that records arrive is for canary and lag to say.",
-    seen.unassigned ? `Given to no task: ${seen.unassigned}.` : "",
+    `Starts and failures are those of the last ${span}. Rebalances: `
+      + `${count(seen.rebalances)}.`,
+    "RUNNING is Connect's state. See canary and lag for whether records arrive.",
+    seen.unassigned ? `Unassigned: ${seen.unassigned}.` : "",
     ...seen.restarts.map((restart) => `${restart}.`),
   ].filter(Boolean).join(" ");
 }
 
-const times = (number) => (number === 1 ? "once" : `${count(number)} times`);
 
 function troubles(task) {
   const told = [

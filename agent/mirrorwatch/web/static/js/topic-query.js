@@ -16,9 +16,9 @@ export class TopicQuery {
       type: "search", id: `${id}-search`, autocomplete: "off",
       spellcheck: "false", placeholder: "part of a name",
     });
-    this.topicClass = el("select", { id: `${id}-class` }, option("", "every class"));
-    this.status = el("select", { id: `${id}-status` }, option("", "every status"));
-    this.sortBy = el("select", { id: `${id}-sort` }, option("", "the worst first"),
+    this.topicClass = el("select", { id: `${id}-class` }, option("", "all classes"));
+    this.status = el("select", { id: `${id}-status` }, option("", "all statuses"));
+    this.sortBy = el("select", { id: `${id}-sort` }, option("", "worst first"),
       ...sorts.map(([label, name]) => option(name, label.toLowerCase())));
     this.found = el("p", { class: "found", role: "status" });
     this.element = el("form", { class: "topic-query", role: "search", "aria-label": "Topics" },
@@ -88,7 +88,7 @@ export class TopicQuery {
 const first = (name) => (["topic", "class", "", "time_to_loss_seconds"].includes(name)
   ? "asc" : "desc");
 
-/** A select cannot tell "no class" from "every class": that is one space. */
+/** A select cannot tell "no class" from "all classes": that is one space. */
 const chosen = (select) => select.value.trim();
 
 const option = (value, label) => el("option", { value }, label);

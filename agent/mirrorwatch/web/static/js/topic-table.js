@@ -16,8 +16,8 @@ const COLUMNS = [
   ["Class", (t) => t.class || NONE, "text", "class"],
   ["Status", (t) => t.status, "text", "status"],
   ["Records", (t) => count(t.lag_records), "number", "lag_records"],
-  ["Oldest waits", oldest, "number", "lag_seconds"],
-  ["Caught up in", caughtUp, "number", "drain_seconds"],
+  ["Oldest record", oldest, "number", "lag_seconds"],
+  ["Lag drains in", caughtUp, "number", "drain_seconds"],
   ["Time to loss", timeToLoss, "number", "time_to_loss_seconds"],
   ["Missing", missing, "number", "missing_records"],
   ["Worst partition", where, "text"],
@@ -123,7 +123,7 @@ export class TopicTable {
       } catch (error) {
         // A list over a bad line says nothing about the agent.
         console.warn(`No answer about topics: ${error.message}`);
-        trouble = "The topics could not be fetched; asking again.";
+        trouble = "Topics could not be fetched. Retrying.";
         found = this.found;
       }
     }
@@ -150,10 +150,10 @@ function noteWords(listed, totals) {
   const hidden = totals.topics_behind - behind;
   if (hidden <= 0) return "";
   if (listed.length === MOST) {
-    return `The worst ${MOST}; ${count(hidden)} more ${hidden === 1 ? "is" : "are"} behind.`;
+    return `The worst ${MOST}; ${count(hidden)} more ${hidden === 1 ? "has" : "have"} lag.`;
   }
   const topics = hidden === 1 ? "topic has" : "topics have";
-  return `${count(hidden)} ${topics} records on the way, as is usual.`;
+  return `${count(hidden)} ${topics} records in flight, as is normal.`;
 }
 
 export function oldest(topic) {
@@ -165,7 +165,7 @@ export function oldest(topic) {
 export function caughtUp(topic) {
   if (!topic.lag_records) return NONE;
   if (topic.drain_seconds !== null) return waited(topic.drain_seconds);
-  return topic.notable ? "not getting less" : NONE;
+  return topic.notable ? "not shrinking" : NONE;
 }
 
 export function timeToLoss(topic) {
@@ -185,5 +185,5 @@ function missing(topic) {
 function where({ partition, position, position_by: by }) {
   if (partition === null) return NONE;
   // Without separators, because it is looked up elsewhere.
-  return `${partition} at offset ${position ?? "not known"}${by ? ` (${by})` : ""}`;
+  return `${partition} at offset ${position ?? "unknown"}${by ? ` (${by})` : ""}`;
 }

@@ -8,12 +8,12 @@ import { lossTime, lossWords, missing, moreWords } from "./loss.js";
 import { TopicTable, caughtUp, oldest, timeToLoss } from "./topic-table.js";
 
 const LABELS = [
-  ["oldest", "Oldest waits", "Age of the oldest record that is not yet copied"],
-  ["waiting", "Records waiting", "Source offsets that are not yet copied"],
-  ["behind", "Topics behind", "Topics of which records wait"],
-  ["missing", "Missing", "Records proved skipped and not copied since, counted from the agent's first start"],
-  ["repeated", "Repeated", "Copies beyond the first of each record, counted from the agent's first start"],
-  ["resets", "Resets", "Times that the mirror lost its place, counted from the agent's first start"],
+  ["oldest", "Oldest record", "Age of the oldest record that is not copied yet"],
+  ["waiting", "Lag", "Source offsets that are not copied yet"],
+  ["behind", "Topics with lag", "Topics with records that are not copied yet"],
+  ["missing", "Missing", "Records proved skipped and not copied since, from mirrorwatch's first start on"],
+  ["repeated", "Duplicates", "Duplicates of records, from mirrorwatch's first start on"],
+  ["resets", "Position resets", "Position resets of MirrorMaker, from mirrorwatch's first start on"],
 ];
 
 export class Topics {
@@ -58,13 +58,13 @@ export class Topics {
   showState(seen, now, staleAfter) {
     const words = [];
     if (seen.observed_at === null) {
-      words.push("not surveyed yet");
+      words.push("not listed yet");
     } else {
       const seconds = (now - new Date(seen.observed_at)) / 1000;
       words.push(statuses(seen));
       if (seconds > staleAfter) words.push(`as of ${age(seconds)} ago`);
       if (seen.unknown_partitions) {
-        words.push(`${counted(seen.unknown_partitions, "partition")} not known`);
+        words.push(`${counted(seen.unknown_partitions, "partition")} unknown`);
       }
       words.push(...seen.problems);
     }
@@ -89,8 +89,8 @@ export class Topics {
     const fold = this.find(".losing-fold");
     fold.hidden = topics.length === 0;
     setText(fold.querySelector("summary"), topics.length === 1
-      ? "The topic that would lose records"
-      : `The ${topics.length} topics that would lose records first`);
+      ? "Topic that would lose records"
+      : `First ${topics.length} topics to lose records`);
     this.losing.show(topics);
   }
 
@@ -106,7 +106,7 @@ export class Topics {
       .toggle("some", Boolean(gone || totals.suspected_records));
     for (const [name, number] of [["repeated", totals.repeated_records],
       ["resets", totals.position_resets]]) {
-      this.set(name, count(number), number === null ? "not known" : "");
+      this.set(name, count(number), number === null ? "unknown" : "");
     }
   }
 
@@ -118,14 +118,14 @@ export class Topics {
 }
 
 function losingTable() {
-  return new FactTable("Topics that would lose records first", [
+  return new FactTable("First topics to lose records", [
     ["Topic", (t) => t.topic, "name"],
     ["Time to loss", timeToLoss, "number"],
-    ["Left of what is kept", ({ time_to_loss_share: share }) =>
+    ["Share of retention left", ({ time_to_loss_share: share }) =>
       `${Math.floor(share * 100)} %`, "number"],
     ["Records", (t) => count(t.lag_records), "number"],
-    ["Oldest waits", oldest, "number"],
-    ["Caught up in", caughtUp, "number"],
+    ["Oldest record", oldest, "number"],
+    ["Lag drains in", caughtUp, "number"],
   ], (topic) => topic.topic);
 }
 
@@ -138,12 +138,12 @@ function statuses({ statuses: counts, totals }) {
 
 function missingNote(totals) {
   const notes = [];
-  if (totals.skipped_records === null) notes.push("not known");
+  if (totals.skipped_records === null) notes.push("unknown");
   if (totals.suspected_records) {
     notes.push(`${count(totals.suspected_records)} suspected`);
   }
   if (totals.recovered_records) {
-    notes.push(`${count(totals.recovered_records)} came later`);
+    notes.push(`${count(totals.recovered_records)} copied later`);
   }
   return notes.join(", ");
 }
