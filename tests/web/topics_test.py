@@ -138,7 +138,7 @@ def test_one_flow_can_be_asked_for(client: httpx.Client, stage: Stage) -> None:
         ("?all=yes", 400, "'all' is 'yes': give 1 or 0"),
         ("?top=-1", 400, "'top' is '-1': give a whole number"),
         ("?top=many", 400, "or all=1"),
-        ("?flow=nowhere", 404, "there are ['summit->ldf']"),
+        ("?flow=nowhere", 404, "known flows: ['summit->ldf']"),
     ],
 )
 def test_a_question_that_makes_no_sense_is_told_what_would(
