@@ -43,6 +43,10 @@ class Trip:
     stops: tuple[str, ...] = ()
     """Anchors behind which nothing is followed."""
 
+    avoids: tuple[str, ...] = ()
+    """Classes that implement what the trip calls by a protocol, and that it
+    never reaches: a call by a protocol leads to every implementation."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Crossing:
@@ -81,6 +85,7 @@ TRIPS = (
         ),
         # The first asks every source and sink, the other every subject.
         stops=("Pipeline.tick", "domain.samples.samples"),
+        avoids=("notify.receiver.Receiver|WebhookReceiver",),
     ),
     Trip(
         name="an offset sync, from its topic to a notice",
@@ -95,6 +100,7 @@ TRIPS = (
             Leg("Delivery.step|NoticeDelivery.step|DeliveryWorker.step"),
         ),
         stops=("Pipeline.tick",),
+        avoids=("InfluxDbOutlet",),
     ),
     Trip(
         name="a limit of the check lag, from YAML to its use",
@@ -114,6 +120,9 @@ TRIPS = (
             Leg("cli.run.command", "judge_lag|lag.check.judge"),
             Leg("judge_lag|lag.check.judge"),
         ),
+        # They read the table of checks for its metrics, and judge nothing.
+        stops=("domain.samples.samples",),
+        avoids=("domain.samples",),
     ),
 )
 """What is measured. Add new names here, and keep the old ones."""
@@ -142,11 +151,19 @@ def cross(trip: Trip, references: References) -> Crossing:
         return set()
 
     stops = {d for anchor in trip.stops for d in find(anchor)}
+    avoided = {
+        definition
+        for anchor in trip.avoids
+        for definition in references.uses
+        if any(f".{name}." in f".{definition}." for name in anchor.split("|"))
+    }
     passed: set[Definition] = set()
     for leg in trip.legs:
-        ahead = _follow(find(leg.start), references.uses, stops)
+        ahead = _follow(find(leg.start), references.uses, stops, avoided)
         if leg.end is not None:
-            ahead &= _follow(find(leg.end), references.used_by, set())
+            ahead &= _follow(
+                find(leg.end), references.used_by, set(), avoided
+            )
         passed |= ahead
     modules = tuple(sorted({definition.module for definition in passed}))
     return Crossing(
@@ -167,12 +184,13 @@ def _follow(
     starts: set[Definition],
     edges: Mapping[Definition, set[Definition]],
     stops: set[Definition],
+    avoided: set[Definition],
 ) -> set[Definition]:
     found, waiting = set(starts), list(starts)
     while waiting:
         here = waiting.pop()
         if here not in stops:
-            new = edges.get(here, set()) - found
+            new = edges.get(here, set()) - found - avoided
             found |= new
             waiting += new
     return found
