@@ -12,7 +12,7 @@ from mirrorwatch_audit.store.store import only_one
 
 HOLD = """
 import sys
-from mirrorwatch_audit.lock import only_one
+from mirrorwatch_audit.store.store import only_one
 with only_one(sys.argv[1]):
     print("held", flush=True)
     sys.stdin.read()
