@@ -225,10 +225,10 @@ OTHER = Record(key=b"other", value=b"v", timestamp=millis(5000))
 BOTH = [record(0), record(1, aborted=True), OTHER]
 
 LEFT_OUT_COMPACTED = CASES.add(
-    "left out", BOTH, [record(0), OTHER], UNKNOWN_COMPACTED
+    "compacted left out", BOTH, [record(0), OTHER], UNKNOWN_COMPACTED
 )
 COPIED_COMPACTED = CASES.add(
-    "copied", BOTH, [record(0), record(1), OTHER], UNKNOWN_COMPACTED
+    "compacted copied", BOTH, [record(0), record(1), OTHER], UNKNOWN_COMPACTED
 )
 
 
@@ -241,9 +241,9 @@ def test_either_newest_record_of_a_key_is_right(
     assert night.counts(topic) == (2, 2)
 
 
-NEITHER = CASES.add("neither", BOTH, [OTHER], UNKNOWN_COMPACTED)
+NEITHER = CASES.add("compacted neither", BOTH, [OTHER], UNKNOWN_COMPACTED)
 TOMBSTONE = CASES.add(
-    "tombstone",
+    "compacted tombstone",
     [record(0), replace(record(1, aborted=True), value=None), OTHER],
     [OTHER],
     UNKNOWN_COMPACTED,
@@ -259,7 +259,9 @@ def test_a_key_that_has_neither_is_not_passed_over(
     assert night.unverifiable(topic) == [1]
 
 
-DROPPED_COMPACTED = CASES.add("dropped", BOTH, [record(0)], UNKNOWN_COMPACTED)
+DROPPED_COMPACTED = CASES.add(
+    "compacted dropped", BOTH, [record(0)], UNKNOWN_COMPACTED
+)
 
 
 def test_a_key_without_aborted_records_is_judged(
@@ -271,7 +273,7 @@ def test_a_key_without_aborted_records_is_judged(
 
 
 OPEN_COMPACTED = CASES.add(
-    "open",
+    "compacted open",
     [record(0), record(1)],
     [record(0)],
     {**UNKNOWN_COMPACTED, "decided": 1},
