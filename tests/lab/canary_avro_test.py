@@ -59,14 +59,14 @@ def test_probes_wait_for_the_registry_and_readers_for_the_schema(
         assert watch.counts["sent"] == 0
 
         source.start()
-        unread = "readers at ldf cannot decode them"
+        unread = "consumers at ldf cannot decode them"
         watch.wait_for(Health.WARNING, unread)
         # The schema is where every reader of this site looks for it.
         assert subjects(source) == [SUBJECT]
         assert subjects(target) == []
         schema_id, schema = find_schema(source, SUBJECT)
         assert json.loads(schema)["name"] == "Probe"
-        unknown = f"schema id {schema_id} is unknown at its registry"
+        unknown = f"schema id {schema_id} is unknown in its schema registry"
         watch.wait_for(Health.WARNING, unread, unknown)
 
         assert register(target, SUBJECT, schema) == schema_id

@@ -224,7 +224,7 @@ def test_a_missing_topic_that_may_not_be_made_names_the_right(
     plain = {"topic": MADE, "sized": None}
     with watching(lab, canary={**plain, "create": False}) as watch:
         absent = f"{MADE} does not exist at summit"
-        watch.wait_for(Health.UNKNOWN, "create it the", absent)
+        watch.wait_for(Health.UNKNOWN, "Create it there", absent)
     with watching(lab, canary=plain) as watch:
         names(watch, create)
         lab.source.grants.grant([create])

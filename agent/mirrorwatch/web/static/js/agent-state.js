@@ -6,7 +6,7 @@ import { count, counted, duration } from "./format.js";
 import { showBadge } from "./health.js";
 
 const table = new FactTable("Sources and sinks", [
-  p.name, "name"] => ["Name", (p) => p.name, "name"] => p.name, "name"],
+  ["Name", (p) => p.name, "name"],
   ["Kind", (p) => p.kind, "text"],
   ["State", (p) => (p.isUp ? "up" : "down"), "text"],
   ["Queued points", (p) => count(p.spooled), "number"],

@@ -23,17 +23,17 @@ export class AuditPart {
     this.findings = new FactTable("Findings", [
       ["Topic", (f) => f.topic, "name"],
       ["Partition", (f) => String(f.partition), "number"],
-      word(f.kind), "text"] => ["Kind", (f) => word(f.kind), "text"] => word(f.kind), "text"],
+      ["Kind", (f) => word(f.kind), "text"],
       ["Records", (f) => count(f.records), "number"],
       ["Source offsets", (f) => ranges(f.source_offsets), "text"],
       ["Target offsets", (f) => ranges(f.target_offsets), "text"],
-      written => ["Produced", (f) => written => written(f, this.now), "text"],
+      ["Produced", (f) => written(f, this.now), "text"],
     ], (f) => JSON.stringify(f));
     this.gaps = new FactTable("Not verified", [
       ["Topic", (g) => g.topic, "name"],
       ["Partition", (g) => (g.partition === null ? NONE : String(g.partition)), "number"],
       ["Records", (g) => count(g.records), "number"],
-      g.reason => ["Reason", (g) => g.reason => g.reason, "text wide"],
+      ["Reason", (g) => g.reason, "text wide"],
     ], (g) => JSON.stringify(g));
     this.nights = new FactTable("Last audits", [
       ["Compared up to", (n) => moment(new Date(n.to), this.now), "text"],
