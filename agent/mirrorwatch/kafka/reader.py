@@ -389,8 +389,10 @@ def read_all(
         )
 
 
-FIRST_RECORD_PATIENCE = 1.0
-"""What has not come by then is asked for again by whoever wants it."""
+FIRST_RECORD_PATIENCE = 3.0
+"""The end behind aborted records takes two fetches, which brokers hold for
+500 ms each. What has not come by then is asked for again by whoever wants
+it."""
 
 
 def read_first_records(
