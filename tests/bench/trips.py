@@ -161,9 +161,7 @@ def cross(trip: Trip, references: References) -> Crossing:
     for leg in trip.legs:
         ahead = _follow(find(leg.start), references.uses, stops, avoided)
         if leg.end is not None:
-            ahead &= _follow(
-                find(leg.end), references.used_by, set(), avoided
-            )
+            ahead &= _follow(find(leg.end), references.used_by, set(), avoided)
         passed |= ahead
     modules = tuple(sorted({definition.module for definition in passed}))
     return Crossing(
