@@ -105,7 +105,8 @@ def test_one_whose_process_hangs(
     with AgentProcess(tmp_path, config) as agent:
         wait_until(lambda: answers_ok(agent.url))
         agent.freeze()
-        assert not answers_ok(agent.url, seconds=2)
+        # A stop signal takes effect a moment after it was sent.
+        wait_until(lambda: not answers_ok(agent.url, seconds=2))
         agent.thaw()
         wait_until(lambda: answers_ok(agent.url))
 

@@ -131,7 +131,7 @@ def test_a_wrong_secret_says_what_to_mend_and_is_not_shown(
     outlet = InfluxDbOutlet(access)
     with pytest.raises(SinkError, match="answered 401 ") as caught:
         outlet.send(to_batch(a_report()), PATIENCE)
-    assert f"mend {access.login_keys}" in str(caught.value)
+    assert f"correct {access.login_keys}" in str(caught.value)
     shown = [
         *(str(e) for e in chain(caught.value)),
         *(repr(e) for e in chain(caught.value)),
@@ -151,7 +151,7 @@ def test_a_missing_place_says_what_to_create_or_mend(
     for bucket in ("nowhere", "mirrorwatch/nothing"):
         access = replace(influx.access(), bucket=bucket)
         outlet = InfluxDbOutlet(access)
-        with pytest.raises(SinkError, match=f"create '{bucket}', or mend"):
+        with pytest.raises(SinkError, match=f"create '{bucket}', or correct"):
             outlet.send(to_batch(a_report()), PATIENCE)
 
 
