@@ -154,11 +154,11 @@ def test_checkpoints_that_do_not_follow_a_group_are_stale(lab: Lab) -> None:
         produce(lab, GROUPED, [f"record {n}" for n in range(300)])
         copied(lab, GROUPED, ["record 299"])
         commit(lab, GROUPED, 300)
-        wait_for(watch, Health.OK, of="checkpoints", saying="the 1 group")
+        wait_for(watch, Health.OK, of="checkpoints", saying="of 1 group")
         resume = "/connectors/mirror-checkpoints/resume"
         stack.callback(order, lab, "PUT", resume)
         order(lab, "PUT", "/connectors/mirror-checkpoints/pause")
-        wait_for(watch, Health.WARNING, saying="of mirror-checkpoints do")
+        wait_for(watch, Health.WARNING, saying="of mirror-checkpoints has not run")
         produce(lab, GROUPED, [f"more {n}" for n in range(300)])
         copied(lab, GROUPED, ["more 299"])
         moved = count(601)

@@ -185,7 +185,7 @@ def test_what_is_wrong_with_one_flow_is_said_of_that_one_only(
     with watching(lab) as agent:
         all_is_well(agent)
         lab.target.topics.grow("south.cmd.y", 3)
-        wanted = "cmd.y has 3 partitions at ldf and only 2 at"
+        wanted = "cmd.y has 3 partitions at ldf but only 2 at"
 
         def only_that_is_said() -> bool:
             said = {key: v.reason for key, v in unhealthy(agent).items()}

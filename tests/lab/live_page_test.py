@@ -62,7 +62,7 @@ def test_the_page_shows_a_frozen_mirror_and_its_return(
     with Watch(lab, canary=canary, flow=FLOW) as watch:
         watch.wait_for(Health.OK)
         browser.get(watch.url)
-        wait_for(browser, "h1", "summit → ldf: arriving")
+        wait_for(browser, "h1", "summit → ldf: replication is healthy")
         wait_for_charts(browser)
         wait_for(browser, ".flow-health", "ok")
         assert colours(browser, ".latency canvas") > 3

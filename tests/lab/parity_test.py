@@ -98,7 +98,7 @@ def test_what_a_mirror_that_stands_leaves_undone_is_told_until_it_is_done(
         try:
             lab.grow("shop.b", 4)
             lab.source.topics.set_configs("shop.a", {BYTES: "3000000"})
-            wording = "shop.b has 4 partitions at summit and only 2 at ldf for"
+            wording = "shop.b has 4 partitions at summit but only 2 at ldf for"
             is_so(agent, "topics", Health.WARNING, wording)
             reason = (
                 "max.message.bytes of shop.a is 3000000 at summit but "
@@ -132,7 +132,7 @@ def test_partitions_that_were_added_at_the_target_are_told(lab: Lab) -> None:
     with watch(lab) as agent:
         is_so(agent, "topics", Health.OK)
         lab.target.topics.grow("shop.c", 3)
-        reason = "shop.c has 3 partitions at ldf and only 2 at summit: "
+        reason = "shop.c has 3 partitions at ldf but only 2 at summit: "
         verdict = is_so(agent, "topics", Health.WARNING, reason)
         assert verdict.reason.startswith(reason)
         lab.grow("shop.c", 3)
