@@ -1,9 +1,11 @@
 """Labs that tests share, labs of their own, and what holds for every test."""
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
 import pytest
+import structlog
 from hypothesis import HealthCheck, settings
 
 from mirrorwatch_lab import Lab, LabSettings
@@ -14,7 +16,7 @@ from tests.support.no_skips import (
 )
 from tests.support.together import TOGETHER, pytest_xdist_make_scheduler
 
-__all__ = ["fresh_lab", "lab_for", "lab_pool"]
+__all__ = ["fresh_lab", "lab_for", "lab_pool", "logging_as_before"]
 __all__ += ["pytest_collection_modifyitems", "pytest_xdist_make_scheduler"]
 # Hooks: where everything must run, a test that skips fails.
 __all__ += ["pytest_make_collect_report", "pytest_runtest_makereport"]
@@ -37,6 +39,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             not item.nodeid.startswith(TOGETHER),
         )
     )
+
+
+@pytest.fixture(autouse=True)
+def logging_as_before() -> Iterator[None]:
+    """Undo what a command that ran in this process set up."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    structlog.reset_defaults()
+    root.handlers[:] = handlers
+    root.setLevel(level)
 
 
 @pytest.fixture(scope="module")

@@ -158,7 +158,8 @@ def test_checkpoints_that_do_not_follow_a_group_are_stale(lab: Lab) -> None:
         resume = "/connectors/mirror-checkpoints/resume"
         stack.callback(order, lab, "PUT", resume)
         order(lab, "PUT", "/connectors/mirror-checkpoints/pause")
-        wait_for(watch, Health.WARNING, saying="of mirror-checkpoints has not run")
+        paused = "of mirror-checkpoints has not run"
+        wait_for(watch, Health.WARNING, saying=paused)
         produce(lab, GROUPED, [f"more {n}" for n in range(300)])
         copied(lab, GROUPED, ["more 299"])
         moved = count(601)
