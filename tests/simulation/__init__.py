@@ -1,0 +1,1 @@
+"""A deterministic simulation of two sites, their mirror and the agent."""

@@ -1,0 +1,147 @@
+"""The agent's own code in a simulated world, and what it said."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from mirrorwatch.config import Config
+from mirrorwatch.daemon import PAUSE, Agent
+from mirrorwatch.domain.report import Health, Report, Verdict
+from mirrorwatch.exceptions import MirrorwatchError
+from mirrorwatch.factory import build_agent
+from mirrorwatch.state import Database
+
+from .schedule import Killed, Schedule, Task
+
+__all__ = ["Saying", "SimAgent"]
+
+QUIET = structlog.wrap_logger(
+    structlog.ReturnLogger(),
+    processors=[],
+    wrapper_class=structlog.make_filtering_bound_logger(50),
+)
+"""What a world logs nobody reads."""
+
+
+SHORT = 5.0
+"""Seconds below which a worker's interval is a poll and no rhythm."""
+
+
+@dataclass(frozen=True, slots=True)
+class Saying:
+    """A verdict that is not the one before."""
+
+    at: float
+    check: str
+    health: Health
+    reason: str
+
+
+class SimAgent:
+    """Runs the agent: workers and ticks as `mirrorwatch.daemon` would."""
+
+    def __init__(
+        self,
+        schedule: Schedule,
+        config: dict[str, Any],
+        state: Path,
+        *,
+        coarse: float = 1.0,
+        on_report: Callable[[Report], None] = lambda _: None,
+    ) -> None:
+        self._coarse = coarse
+        self._schedule = schedule
+        self._config = Config.from_mapping(config)
+        self._state = state
+        self._on_report = on_report
+        self._tasks: list[Task] = []
+        self.agent: Agent | None = None
+        self.sayings: list[Saying] = []
+        self.verdicts: dict[str, Verdict] = {}
+        self.ticks = 0
+        self.restarts = -1
+        self.started_at = 0.0
+
+    @property
+    def running(self) -> bool:
+        return self.agent is not None
+
+    def start(self) -> None:
+        """Start a process on the state file."""
+        assert self.agent is None
+        self.restarts += 1
+        self.started_at = self._schedule.elapsed
+        self._tasks = [self._schedule.spawn("agent", self._start)]
+
+    def kill(self) -> None:
+        """Kill the process, wherever its threads are."""
+        for task in self._tasks:
+            self._schedule.kill(task)
+        self._tasks = []
+        if self.agent is not None:
+            self.agent.database.close()
+        self.agent = None
+
+    def health(self, check: str) -> Health | None:
+        verdict = self.verdicts.get(check)
+        return None if verdict is None else verdict.health
+
+    def _start(self) -> None:
+        agent = build_agent(
+            self._config,
+            database=Database(self._state),
+            clock=self._schedule.agent_now,
+            logger=QUIET,
+            serve=False,
+            audits=False,
+        )
+        self.agent = agent
+        spawn = self._schedule.spawn
+        for worker in agent.workers:
+            self._tasks.append(
+                spawn(worker.name, lambda worker=worker: self._work(worker))  # type: ignore[misc]
+            )
+        self._tasks.append(spawn("ticks", lambda: self._tick(agent)))
+
+    def _work(self, worker: Any) -> None:
+        while True:
+            began = self._schedule.elapsed
+            try:
+                worker.step()
+                pause = worker.interval
+            except MirrorwatchError:
+                pause = max(PAUSE, worker.interval)
+            seconds = pause.total_seconds()
+            if self._schedule.elapsed + seconds <= began:
+                seconds = 0.25
+            # What looks each second may look more seldom; what has the tick's
+            # interval must not.
+            if seconds < SHORT:
+                seconds = min(seconds * self._coarse, SHORT)
+            self._schedule.sleep(seconds)
+
+    def _tick(self, agent: Agent) -> None:
+        while True:
+            report = agent.pipeline.tick()
+            self.ticks += 1
+            self._note(report)
+            self._on_report(report)
+            self._schedule.sleep(agent.interval.total_seconds())
+
+    def _note(self, report: Report) -> None:
+        for verdict in report.verdicts:
+            before = self.verdicts.get(verdict.check)
+            self.verdicts[verdict.check] = verdict
+            if before is None or before.health is not verdict.health:
+                self.sayings.append(
+                    Saying(
+                        self._schedule.elapsed,
+                        verdict.check,
+                        verdict.health,
+                        verdict.reason,
+                    )
+                )

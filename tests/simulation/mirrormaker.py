@@ -1,0 +1,352 @@
+"""MirrorMaker 2 as its source describes it, in a simulated world.
+
+What is modelled: positions and when they are committed, offset syncs and when
+they are written (``MirrorSourceTask.PartitionState``, Kafka 3.5 and later),
+restarts and what they read again, positions out of range, topic refresh,
+transforms that drop records, and what Connect keeps in its internal topics.
+"""
+
+import json
+import re
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+
+from .cluster import Kind, Log, Record, SimCluster
+from .oracle import Oracle
+
+__all__ = ["MirrorSettings", "SimMirror"]
+
+CONNECTOR = "MirrorSourceConnector"
+CLASS = "org.apache.kafka.connect.mirror.MirrorSourceConnector"
+
+INTERNAL = re.compile(r"(mm2.*\.internal|.*\.checkpoints\.internal|__.*|\..*)")
+
+OFFSETS = "mm2-offsets.summit.internal"
+CONFIGS = "mm2-configs.summit.internal"
+STATUS = "mm2-status.summit.internal"
+SYNCS = "mm2-offset-syncs.ldf.internal"
+COMPACTED = {"cleanup_policy": "compact"}
+
+
+@dataclass(kw_only=True)
+class MirrorSettings:
+    """How one MirrorMaker is configured."""
+
+    include: str = ".*"
+    flush: float = 60.0
+    """Seconds of ``offset.flush.interval.ms``."""
+
+    tells_flush: bool = True
+    """Whether its configuration says so: a Connect worker's does not."""
+
+    refresh: float = 600.0
+    """Seconds of ``refresh.topics.interval.seconds``."""
+
+    lag_max: int = 100
+    """``offset.lag.max``."""
+
+    syncs_at_flush: bool = True
+    """Whether syncs are written at each flush (KAFKA-15906, 3.7)."""
+
+    emits_syncs: bool = True
+    latest: bool = False
+    """Whether ``auto.offset.reset`` is ``latest``."""
+
+    committed: bool = False
+    """Whether it reads committed."""
+
+    naming: Callable[[str], str] = staticmethod(lambda topic: topic)
+    batch: int = 500
+    poll: float = 1.0
+
+
+@dataclass
+class _Partition:
+    position: int | None = None
+    """Next offset to read."""
+
+    acked: int | None = None
+    """Last source offset that was written at the target."""
+
+    flushed: int | None = None
+    upstream: int | None = None
+    downstream: int = -1
+    last_upstream: int | None = None
+    last_downstream: int = -1
+    told: tuple[int, int] | None = None
+
+
+class SimMirror:
+    """One MirrorMaker 2, from `source` to `target`."""
+
+    def __init__(
+        self,
+        source: SimCluster,
+        target: SimCluster,
+        settings: MirrorSettings,
+        oracle: Oracle,
+        random: Random,
+    ) -> None:
+        self.source, self.target = source, target
+        self.settings = settings
+        self.oracle = oracle
+        self.running = False
+        self.frozen = False
+        self.drops: Callable[[str, int, Record], bool] = lambda *_: False
+        """Whether a transform drops a record."""
+
+        self.committed: dict[tuple[str, int], int] = {}
+        """Last offsets that Connect has stored."""
+
+        self._random = random
+        self._schedule = source.schedule
+        self._parts: dict[tuple[str, int], _Partition] = {}
+        self._life = 0
+        self._stored_tasks: str | None = None
+        target.create(OFFSETS, 1, **COMPACTED)
+        target.create(CONFIGS, 1, **COMPACTED)
+        target.create(STATUS, 1, **COMPACTED)
+        if settings.emits_syncs:
+            source.create(SYNCS, 1, **COMPACTED)
+
+    def start(self) -> None:
+        """Start it: it reads on from what was committed."""
+        if self.running:
+            return
+        self.running = True
+        self._life += 1
+        life = self._life
+        self._parts = {}
+        self._stored_tasks = None
+        self._store_connector()
+        self._refresh()
+        self._say("RUNNING")
+
+        def still(work: Callable[[], None]) -> Callable[[], None]:
+            def run() -> None:
+                if self.running and self._life == life and not self.frozen:
+                    work()
+
+            return run
+
+        def again(seconds: float, work: Callable[[], None]) -> None:
+            def run() -> None:
+                if not self.running or self._life != life:
+                    return
+                still(work)()
+                self._schedule.after(seconds, run)
+
+            self._schedule.after(seconds, run)
+
+        again(self.settings.poll, self._copy)
+        again(self.settings.flush, self._flush)
+        again(self.settings.refresh, self._refresh)
+
+    def stop(self) -> None:
+        """Stop it cleanly: what was copied is committed."""
+        if self.running:
+            self._flush()
+            self._say("UNASSIGNED")
+            self.running = False
+
+    def kill(self) -> None:
+        """Kill it: what was copied since the last commit is read again."""
+        self.running = False
+
+    def carries(self, topic: str) -> bool:
+        return not INTERNAL.fullmatch(topic) and any(
+            re.fullmatch(p, topic) for p in self.settings.include.split(",")
+        )
+
+    def _refresh(self) -> None:
+        """Look for topics and partitions, and give tasks their share."""
+        if not (self.source.up and self.target.up):
+            return
+        for name, topic in list(self.source.topics.items()):
+            if not self.carries(name):
+                continue
+            remote = self.settings.naming(name)
+            configs = {
+                k.replace(".", "_"): v for k, v in topic.configs.items()
+            }
+            copies = self.target.create(remote, len(topic.logs), **configs)
+            if len(copies.logs) < len(topic.logs):
+                self.target.grow(remote, len(topic.logs))
+            for partition in range(len(topic.logs)):
+                key = (name, partition)
+                if key not in self._parts:
+                    self._parts[key] = _Partition()
+        for key in list(self._parts):
+            if key[0] not in self.source.topics:
+                del self._parts[key]
+        assigned = ",".join(f"{t}-{p}" for t, p in sorted(self._parts))
+        if assigned != self._stored_tasks:
+            self._stored_tasks = assigned
+            self._config(
+                f"task-{CONNECTOR}-0",
+                self._properties() | {"task.assigned.partitions": assigned},
+            )
+            self._write(
+                CONFIGS, f"commit-{CONNECTOR}", {"tasks": 1}
+            )
+
+    def _properties(self) -> dict[str, str]:
+        settings = self.settings
+        found = {
+            "connector.class": CLASS,
+            "source.cluster.alias": "summit",
+            "target.cluster.alias": "ldf",
+            "topics": settings.include,
+            "refresh.topics.interval.seconds": str(int(settings.refresh)),
+            "sync.topic.configs.interval.seconds": str(int(settings.refresh)),
+        }
+        if settings.tells_flush:
+            found["offset.flush.interval.ms"] = str(int(settings.flush * 1000))
+        if settings.latest:
+            found["source.consumer.auto.offset.reset"] = "latest"
+        if settings.committed:
+            found["source.consumer.isolation.level"] = "read_committed"
+        if not settings.emits_syncs:
+            found["emit.offset-syncs.enabled"] = "false"
+        return found
+
+    def _store_connector(self) -> None:
+        self._config(f"connector-{CONNECTOR}", self._properties())
+
+    def _config(self, key: str, properties: dict[str, str]) -> None:
+        self._write(CONFIGS, key, {"properties": properties})
+
+    def _say(self, state: str) -> None:
+        said = {"state": state, "worker_id": "summit->ldf", "generation": 1}
+        self._write(STATUS, f"status-connector-{CONNECTOR}", said)
+        self._write(STATUS, f"status-task-{CONNECTOR}-0", said)
+
+    def _write(self, topic: str, key: str, value: object) -> None:
+        if topic in self.target.topics:
+            self.target.append(
+                topic, 0, json.dumps(value).encode(), key.encode()
+            )
+
+    def _copy(self) -> None:
+        if not (self.source.up and self.target.up):
+            return
+        for key in sorted(self._parts):
+            self._copy_one(key, self._parts[key])
+
+    def _copy_one(self, key: tuple[str, int], part: _Partition) -> None:
+        topic, partition = key
+        log = self.source.log(topic, partition)
+        remote = self.settings.naming(topic)
+        copies = self.target.log(remote, partition)
+        if log is None or copies is None:
+            return
+        if log.leader is None or copies.leader is None:
+            return
+        if part.position is None:
+            part.position = self._first(key, log)
+        if not log.start <= part.position <= log.end:
+            to = log.end if self.settings.latest else log.start
+            self.oracle.jump(key, part.position, to)
+            part.position = to
+        most = self._random.randint(1, self.settings.batch)
+        for offset, record in log.read(
+            part.position, most, committed=self.settings.committed
+        ):
+            self.oracle.pass_over(key, part.position, offset)
+            part.position = offset + 1
+            if self.drops(topic, partition, record):
+                self.oracle.drop(key, offset)
+                continue
+            downstream = copies.append(
+                Record(record.key, record.value, record.timestamp)
+            )
+            self.oracle.copy(key, offset)
+            part.acked = offset
+            self._sync(key, part, offset, downstream)
+        # It reads over markers, and knows that it has.
+        end = log.visible_end(committed=self.settings.committed)
+        if not any(
+            True
+            for _ in log.read(
+                part.position, 1, committed=self.settings.committed
+            )
+        ):
+            self.oracle.pass_over(key, part.position, end)
+            part.position = max(part.position, end)
+
+    def _first(self, key: tuple[str, int], log: Log) -> int:
+        last = self.committed.get(key)
+        if last is not None:
+            self.oracle.rewind(key, last + 1)
+            return last + 1
+        to = log.end if self.settings.latest else log.start
+        self.oracle.begin(key, log.start, to)
+        return to
+
+    def _sync(
+        self,
+        key: tuple[str, int],
+        part: _Partition,
+        upstream: int,
+        downstream: int,
+    ) -> None:
+        first = part.downstream == -1
+        stale = (
+            downstream - (part.downstream + 1) >= self.settings.lag_max
+        )
+        skipped = (
+            part.last_upstream is not None
+            and upstream - part.last_upstream != 1
+        )
+        back = downstream < part.last_downstream
+        part.last_upstream, part.last_downstream = upstream, downstream
+        if first or stale or skipped or back:
+            part.upstream, part.downstream = upstream, downstream
+            self._emit(key, part, upstream, downstream)
+
+    def _emit(
+        self,
+        key: tuple[str, int],
+        part: _Partition,
+        upstream: int,
+        downstream: int,
+    ) -> None:
+        if not self.settings.emits_syncs or SYNCS not in self.source.topics:
+            return
+        if part.told == (upstream, downstream):
+            return
+        part.told = (upstream, downstream)
+        name = key[0].encode()
+        self.source.append(
+            SYNCS,
+            0,
+            struct.pack(">qq", upstream, downstream),
+            struct.pack(">h", len(name)) + name + struct.pack(">i", key[1]),
+        )
+
+    def _flush(self) -> None:
+        if not (self.source.up and self.target.up):
+            return
+        for key, part in sorted(self._parts.items()):
+            if part.acked is None or part.acked == part.flushed:
+                continue
+            part.flushed = self.committed[key] = part.acked
+            name, partition = key
+            where = {
+                "cluster": "summit",
+                "partition": partition,
+                "topic": name,
+            }
+            if OFFSETS in self.target.topics:
+                self.target.append(
+                    OFFSETS,
+                    0,
+                    json.dumps({"offset": part.acked}).encode(),
+                    json.dumps([CONNECTOR, where]).encode(),
+                )
+            if self.settings.syncs_at_flush and part.last_upstream is not None:
+                self._emit(
+                    key, part, part.last_upstream, part.last_downstream
+                )

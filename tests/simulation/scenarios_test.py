@@ -1,0 +1,376 @@
+"""Worlds in which the agent was wrong once, one by one."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from mirrorwatch.domain.report import Health
+from tests.simulation.cluster import Kind, Record
+from tests.simulation.mirrormaker import MirrorSettings
+from tests.simulation.world import CANARY, World
+
+MINUTE, HOUR = 60.0, 3600.0
+
+
+@contextmanager
+def running(
+    *topics: str, partitions: int = 1, rate: float = 2.0, **more: Any
+) -> Iterator[World]:
+    """A world that has run for half an hour, and in which all is well."""
+    with World(1, **more) as world:
+        for topic in topics:
+            world.source.create(topic, partitions)
+            world.traffic(topic, per_second=rate)
+        world.mirror.start()
+        world.agent.start()
+        world.run(30 * MINUTE)
+        yield world
+
+
+def restart(world: World) -> None:
+    world.agent.kill()
+    world.run(5)
+    world.agent.start()
+
+
+def health(world: World, check: str) -> Health | None:
+    return world.agent.health(check)
+
+
+def reason(world: World, check: str) -> str:
+    return world.agent.verdicts[check].reason
+
+
+def healths(world: World, check: str, since: float = 0.0) -> list[Health]:
+    return [
+        s.health
+        for s in world.agent.sayings
+        if s.check == check and s.at >= since
+    ]
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_expired_unread(restarts: bool) -> None:  # noqa: FBT001
+    with running("a") as world:
+        world.mirror.kill()
+        world.run(10 * MINUTE)
+        log = world.source.log("a", 0)
+        assert log is not None
+        log.expire(log.end - 200)
+        if restarts:
+            restart(world)
+        world.run(10 * MINUTE)
+        world.mirror.start()
+        world.run(10 * MINUTE)
+        assert world.oracle.lost() > 0
+        assert health(world, "position") is Health.CRITICAL
+        assert f"{world.oracle.lost():,} records expired" in reason(
+            world, "position"
+        )
+
+
+def test_expired_unread_before_the_first_start() -> None:
+    with World(1) as world:
+        world.source.create("a", 1)
+        world.traffic("a", per_second=2)
+        world.mirror.start()
+        world.run(30 * MINUTE)
+        world.mirror.kill()
+        world.run(10 * MINUTE)
+        log = world.source.log("a", 0)
+        assert log is not None
+        log.expire(log.end - 200)
+        world.agent.start()
+        world.run(5 * MINUTE)
+        assert health(world, "position") is Health.CRITICAL
+        world.mirror.start()
+        world.run(10 * MINUTE)
+        assert health(world, "position") is Health.CRITICAL
+        assert f"{world.oracle.lost():,} records expired" in reason(
+            world, "position"
+        )
+
+
+def drop(world: World, topic: str, count: int) -> None:
+    """Let a transform drop the next records of a topic's partition 0."""
+    left = [count]
+
+    def drops(name: str, partition: int, _: Record) -> bool:
+        if name == topic and partition == 0 and left[0]:
+            left[0] -= 1
+            return True
+        return False
+
+    world.mirror.drops = drops
+
+
+def test_a_skip_stays_told_whatever_is_repeated() -> None:
+    with running("a", partitions=40, rate=0.2) as world:
+        drop(world, "a", 5)
+        world.run_until(
+            lambda: health(world, "skips") is Health.CRITICAL, 10 * MINUTE
+        )
+        since = world.schedule.elapsed
+        for _ in range(8):
+            world.mirror.kill()
+            world.mirror.start()
+            world.run(2 * MINUTE)
+        assert world.oracle.repeats > 200
+        assert healths(world, "skips", since) == []
+        assert health(world, "skips") is Health.CRITICAL
+        assert "5 records of a" in reason(world, "skips")
+        restart(world)
+        world.run(2 * MINUTE)
+        assert health(world, "skips") is Health.CRITICAL
+
+
+def test_a_jump_over_very_many_records_is_a_loss(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # In the world as in reality, but a hundred times smaller.
+    monkeypatch.setattr("mirrorwatch.sources.skips._LARGEST", 5_000)
+    with running("a") as world:
+        world.mirror.stop()
+        world.produce("a", 0, 20_000)
+        key = ("a", 0)
+        world.mirror.committed[key] += 20_000
+        world.mirror.start()
+        world.run(10 * MINUTE)
+        for check in ("skips",):
+            assert health(world, check) is Health.CRITICAL, reason(
+                world, check
+            )
+
+
+def test_expired_unread_beside_another_producer() -> None:
+    with running("a") as world:
+        for _ in range(50):
+            world.target.append("a", 0, b"foreign")
+        world.run(15 * MINUTE)
+        world.mirror.kill()
+        world.run(20 * MINUTE)
+        for _ in range(4000):
+            world.target.append("a", 0, b"foreign")
+        log = world.source.log("a", 0)
+        assert log is not None
+        log.expire(log.end - 200)
+        world.run(20 * MINUTE)
+        world.mirror.start()
+        world.run(15 * MINUTE)
+        assert world.oracle.lost() > 0
+        assert health(world, "position") is Health.CRITICAL, world.describe()
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_one_stale_end_takes_nothing_back(side: str) -> None:
+    with running("a") as world:
+        drop(world, "a", 5)
+        world.run_until(
+            lambda: health(world, "skips") is Health.CRITICAL, 10 * MINUTE
+        )
+        topic = getattr(world, side).topics["a"]
+        topic.stale_ends[0] = 10
+        world.run(20)
+        topic.stale_ends.clear()
+        world.run(10 * MINUTE)
+        assert health(world, "skips") is Health.CRITICAL, reason(
+            world, "skips"
+        )
+
+
+def test_more_than_a_thousand_resets_stay_told() -> None:
+    with running("a", partitions=1200, rate=0.2, interval=60) as world:
+        world.mirror.kill()
+        world.run(10 * MINUTE)
+        for log in world.source.topics["a"].logs:
+            log.expire(log.end - 10)
+        world.run(10 * MINUTE)
+        world.mirror.start()
+        world.run(10 * MINUTE)
+        lost = world.oracle.lost()
+        assert f"{lost:,} records expired" in reason(world, "position")
+        restart(world)
+        world.run(5 * MINUTE)
+        assert f"{lost:,} records expired" in reason(world, "position")
+
+
+def test_a_topic_without_a_leader_at_first_keeps_its_head() -> None:
+    settings = MirrorSettings(latest=True, refresh=60)
+    with running("a", mirror=settings) as world:
+        new = world.source.create("b", 1)
+        world.target.create("b", 1)
+        new.logs[0].leader = None
+        world.run(2 * MINUTE)
+        new.logs[0].leader = 1
+        world.produce("b", 0, 20)
+        world.run(3 * MINUTE)
+        world.traffic("b", per_second=1)
+        world.run(10 * MINUTE)
+        if world.oracle.lost():
+            assert health(world, "skips") is Health.CRITICAL, world.describe()
+
+
+def test_a_clock_that_goes_back_stops_nothing() -> None:
+    from datetime import timedelta
+
+    with running("a") as world:
+        ticks, probes = world.agent.ticks, sent(world)
+        world.schedule.step = timedelta(hours=-1)
+        world.run(10 * MINUTE)
+        assert world.agent.ticks > ticks + 30
+        assert sent(world) > probes + 40
+        for check in ("canary", "position", "skips", "lag"):
+            assert health(world, check) is Health.OK, reason(world, check)
+
+
+def sent(world: World) -> int:
+    log = world.source.log(CANARY, 0)
+    assert log is not None
+    return log.end
+
+
+def test_a_partition_that_has_not_begun_hides_no_stopped_mirror() -> None:
+    with running("a") as world:
+        world.source.create("b", 1)
+        world.target.create("b", 1)
+        world.mirror.frozen = True
+        world.traffic("b", per_second=1)
+        world.run(20 * MINUTE)
+        assert health(world, "lag") is Health.CRITICAL, reason(world, "lag")
+
+
+def test_an_allow_list_is_no_lag() -> None:
+    settings = MirrorSettings(include=r"a,mirrorwatch\..*")
+    with World(1, mirror=settings) as world:
+        for topic in ("a", "b"):
+            world.source.create(topic, 1)
+            world.traffic(topic, per_second=1)
+        world.mirror.start()
+        world.agent.start()
+        world.run(40 * MINUTE)
+        for check in ("lag", "skips", "position", "topics", "retention"):
+            assert health(world, check) in {Health.OK, Health.OFF}, reason(
+                world, check
+            )
+
+
+def test_offsets_topic_unseen_for_one_look_is_no_loss() -> None:
+    with running("a") as world:
+        world.target.hidden.add("mm2-offsets.summit.internal")
+        kept = world.target.topics.pop("mm2-offsets.summit.internal")
+        world.run(11)
+        world.target.topics["mm2-offsets.summit.internal"] = kept
+        world.target.hidden.clear()
+        world.run(10 * MINUTE)
+        assert Health.CRITICAL not in healths(world, "position")
+        assert health(world, "position") is Health.OK, reason(
+            world, "position"
+        )
+
+
+@pytest.mark.parametrize("tells", [True, False])
+def test_a_long_flush_interval_is_no_lag(tells: bool) -> None:  # noqa: FBT001
+    settings = MirrorSettings(
+        flush=300, tells_flush=tells, syncs_at_flush=True
+    )
+    with World(1, mirror=settings) as world:
+        world.source.create("a", 1)
+        world.traffic("a", per_second=0.2)
+        world.mirror.start()
+        world.agent.start()
+        world.run(HOUR)
+        assert set(healths(world, "lag")) <= {Health.OK, Health.UNKNOWN}
+        assert len(healths(world, "lag")) <= 2
+
+
+def test_a_mirror_without_syncs_is_known_by_its_probes() -> None:
+    settings = MirrorSettings(emits_syncs=False)
+    with World(1, mirror=settings) as world:
+        world.source.create("a", 1)
+        world.traffic("a", per_second=1)
+        world.mirror.start()
+        world.agent.start()
+        world.run(30 * MINUTE)
+        assert health(world, "canary") is Health.OK, reason(world, "canary")
+
+
+def test_a_canary_topic_with_fewer_partitions_is_not_overdue() -> None:
+    with World(1) as world:
+        world.source.delete(CANARY)
+        world.source.create(CANARY, 3)
+        world.mirror.start()
+        world.agent.start()
+        world.run(20 * MINUTE)
+        assert health(world, "canary") is Health.OK
+        world.source.delete(CANARY)
+        world.target.delete(CANARY)
+        world.run(30)
+        world.source.create(CANARY, 1)
+        world.run(15 * MINUTE)
+        world.mirror.stop()
+        world.mirror.committed.clear()
+        world.mirror.start()
+        world.run(30 * MINUTE)
+        assert health(world, "canary") is not Health.CRITICAL, reason(
+            world, "canary"
+        )
+
+
+def test_how_long_lag_stood_survives_a_restart() -> None:
+    with running("a") as world:
+        world.mirror.frozen = True
+        world.run_until(
+            lambda: health(world, "lag") is Health.CRITICAL, 20 * MINUTE
+        )
+        restart(world)
+        world.run(MINUTE)
+        assert health(world, "lag") in {Health.CRITICAL, Health.UNKNOWN}
+        world.run(MINUTE)
+        assert health(world, "lag") is Health.CRITICAL, reason(world, "lag")
+
+
+def test_a_killed_mirror_is_not_said_to_run() -> None:
+    with running("a") as world:
+        world.mirror.kill()
+        world.run(10 * MINUTE)
+        assert health(world, "tasks") is not Health.OK, reason(world, "tasks")
+
+
+def test_a_renamed_connector_leaves_nothing_critical() -> None:
+    import json
+
+    with running("a") as world:
+        # Connect leaves task configs behind when a connector is deleted.
+        old = "connector-Old"
+        assigned = {
+            "connector.class": world.mirror._properties()["connector.class"],
+            "source.cluster.alias": "summit",
+            "target.cluster.alias": "ldf",
+        }
+        configs, status = (
+            "mm2-configs.summit.internal",
+            "mm2-status.summit.internal",
+        )
+
+        def write(topic: str, key: str, value: object) -> None:
+            body = None if value is None else json.dumps(value).encode()
+            world.target.append(topic, 0, body, key.encode())
+
+        write(configs, old, {"properties": assigned})
+        write(
+            configs,
+            "task-Old-0",
+            {"properties": assigned | {"task.assigned.partitions": "a-0"}},
+        )
+        write(configs, "commit-Old", {"tasks": 1})
+        said = {"state": "RUNNING", "worker_id": "w", "generation": 1}
+        write(status, "status-connector-Old", said)
+        write(status, "status-task-Old-0", said)
+        world.run(5 * MINUTE)
+        write(configs, old, None)
+        write(status, "status-connector-Old", None)
+        write(status, "status-task-Old-0", None)
+        world.run(10 * MINUTE)
+        assert health(world, "tasks") is Health.OK, reason(world, "tasks")

@@ -1,0 +1,151 @@
+"""One world: two sites, a mirror, producers, the agent, and what goes wrong."""
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any, Self
+
+from .agent import SimAgent
+from .client import Network, installed
+from .cluster import SimCluster
+from .mirrormaker import MirrorSettings, SimMirror
+from .oracle import Oracle
+from .schedule import Schedule
+
+__all__ = ["CANARY", "World"]
+
+CANARY = "mirrorwatch.canary"
+
+
+class World:
+    """A world in virtual time.
+
+    Parameters
+    ----------
+    seed
+        Decides everything that is left to chance.
+    mirror
+        How the mirror is configured.
+    flow
+        More of the flow's configuration.
+    interval
+        The agent's tick, in seconds.
+    coarse
+        How much more seldom than in reality the agent's workers look.
+    """
+
+    def __init__(
+        self,
+        seed: int = 0,
+        *,
+        mirror: MirrorSettings | None = None,
+        flow: dict[str, Any] | None = None,
+        interval: int = 15,
+        coarse: float = 8.0,
+    ) -> None:
+        self.random = Random(seed)
+        self.schedule = Schedule()
+        self.source = SimCluster("summit", self.schedule)
+        self.target = SimCluster("ldf", self.schedule)
+        self.oracle = Oracle(lambda: self.schedule.elapsed)
+        self.network = Network(
+            self.schedule,
+            {"summit:9092": self.source, "ldf:9092": self.target},
+            Random(seed + 1),
+            coarse=coarse,
+        )
+        self.source.create(CANARY, 1)
+        self.mirror = SimMirror(
+            self.source,
+            self.target,
+            mirror or MirrorSettings(),
+            self.oracle,
+            Random(seed + 2),
+        )
+        memory = Path("/dev/shm")  # noqa: S108 - no disk is needed
+        self._folder = tempfile.TemporaryDirectory(
+            dir=memory if memory.is_dir() else None
+        )
+        config: dict[str, Any] = {
+            "interval": f"{interval}s",
+            "clusters": {
+                "summit": {"kafka": {"bootstrap.servers": "summit:9092"}},
+                "ldf": {"kafka": {"bootstrap.servers": "ldf:9092"}},
+            },
+            "flows": [
+                {
+                    "source": "summit",
+                    "target": "ldf",
+                    "naming": "identity",
+                    "canary": {
+                        "topic": CANARY,
+                        "interval": "10s",
+                        "deadline": "2m",
+                    },
+                    **(flow or {}),
+                }
+            ],
+        }
+        self.agent = SimAgent(
+            self.schedule,
+            config,
+            Path(self._folder.name) / "state.db",
+            coarse=coarse,
+        )
+        self._produced = 0
+        self._clients = installed(self.network)
+
+    def __enter__(self) -> Self:
+        self._clients.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.agent.running:
+            self.agent.kill()
+        self.schedule.close()
+        self._clients.__exit__(None, None, None)
+        self._folder.cleanup()
+
+    def produce(self, topic: str, partition: int = 0, count: int = 1) -> None:
+        """Write records at the source."""
+        log = self.source.log(topic, partition)
+        if log is None or log.leader is None:
+            return
+        for _ in range(count):
+            self._produced += 1
+            self.source.append(topic, partition, b"%d" % self._produced)
+
+    def traffic(
+        self, topic: str, *, per_second: float, every: float = 5.0
+    ) -> None:
+        """Let producers write for as long as the topic is there."""
+
+        def write() -> None:
+            found = self.source.topics.get(topic)
+            for partition in range(len(found.logs) if found else 0):
+                self.produce(topic, partition, round(per_second * every))
+
+        self.schedule.every(lambda: every, write)
+
+    def run(self, seconds: float) -> None:
+        """Let time pass."""
+        self.schedule.run_until(self.schedule.elapsed + seconds)
+
+    def run_until(
+        self, condition: Callable[[], bool], within: float, look: float = 5.0
+    ) -> float:
+        """Let time pass until something is so; return after how long."""
+        began = self.schedule.elapsed
+        while not condition():
+            passed = self.schedule.elapsed - began
+            assert passed < within, f"not within {within} s: {self.describe()}"
+            self.run(look)
+        return self.schedule.elapsed - began
+
+    def describe(self) -> str:
+        """Return what the agent says now."""
+        return "\n".join(
+            f"{v.check}: {v.health.name} {v.reason}"
+            for v in self.agent.verdicts.values()
+        )
