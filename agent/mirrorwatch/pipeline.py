@@ -66,8 +66,14 @@ class Pipeline:
     ) -> None:
         self._flows = tuple(flows)
         self._limits = limits
-        self._sources = sources
-        self._sinks = sinks
+        # Found out once: the look at a protocol's methods takes longer than
+        # what most sources do.
+        self._sources = [
+            (s, s if isinstance(s, WatchedSource) else None) for s in sources
+        ]
+        self._sinks = [
+            (s, s if isinstance(s, QueueingSink) else None) for s in sinks
+        ]
         self._queues = [s for s in sinks if isinstance(s, QueueingSink)]
         self._store = verdicts
         self._read_windows = windows
@@ -116,7 +122,7 @@ class Pipeline:
 
     def close(self) -> None:
         """Let every sink publish what it holds."""
-        for sink in self._sinks:
+        for sink, _ in self._sinks:
             sink.close()
 
     def _observe(
@@ -124,7 +130,7 @@ class Pipeline:
     ) -> tuple[list[Observation], dict[str, bool]]:
         seen: list[Observation] = []
         up: dict[str, bool] = {}
-        for source in self._sources:
+        for source, watched in self._sources:
             try:
                 seen.extend(source.observe(now))
             except SourceError as e:
@@ -133,13 +139,11 @@ class Pipeline:
             else:
                 self._logged.pop(source.name, None)
                 # One with workers returns what still holds of what they left.
-                up[source.name] = (
-                    source.up if isinstance(source, WatchedSource) else True
-                )
+                up[source.name] = watched.up if watched else True
         return seen, up
 
     def _publish(self, report: Report) -> None:
-        for sink in self._sinks:
+        for sink, queue in self._sinks:
             try:
                 sink.publish(report)
             except SinkError as e:
@@ -148,7 +152,7 @@ class Pipeline:
             else:
                 self._logged.pop(sink.name, None)
                 # That a report was queued proves nothing of its server.
-                up = sink.up if isinstance(sink, QueueingSink) else True
+                up = queue.up if queue else True
                 if up is not None:
                     self._sinks_up[sink.name] = up
 

@@ -1,8 +1,7 @@
 """The agent's own code in a simulated world, and what it said."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from datetime import timedelta
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from mirrorwatch.exceptions import MirrorwatchError
 from mirrorwatch.factory import build_agent
 from mirrorwatch.state import Database
 
-from .schedule import Killed, Schedule, Task
+from .schedule import Schedule, Task
 
 __all__ = ["Saying", "SimAgent"]
 
@@ -57,7 +56,7 @@ class SimAgent:
         self._schedule = schedule
         self._config = Config.from_mapping(config)
         self._state = state
-        self._on_report = on_report
+        self.on_report = on_report
         self._tasks: list[Task] = []
         self.agent: Agent | None = None
         self.sayings: list[Saying] = []
@@ -129,7 +128,7 @@ class SimAgent:
             report = agent.pipeline.tick()
             self.ticks += 1
             self._note(report)
-            self._on_report(report)
+            self.on_report(report)
             self._schedule.sleep(agent.interval.total_seconds())
 
     def _note(self, report: Report) -> None:

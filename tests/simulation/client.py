@@ -8,7 +8,7 @@ of range is reset or reported, partition ends are reported once.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 from types import SimpleNamespace
 from typing import Any
@@ -23,14 +23,19 @@ from confluent_kafka import (
     KafkaException,
     TopicPartition,
 )
-from confluent_kafka.admin import ConfigEntry, ConfigSource, OffsetSpec
+from confluent_kafka.admin import (
+    AclOperation,
+    ConfigEntry,
+    ConfigSource,
+    OffsetSpec,
+)
 
 from mirrorwatch.kafka import admin as admin_module
 from mirrorwatch.kafka import offsets as offsets_module
 from mirrorwatch.kafka import reader as reader_module
 from mirrorwatch.sources.canary.producer import CanaryProducer
 
-from .cluster import DEFAULTS, Kind, Log, Record, SimCluster, SimTopic
+from .cluster import DEFAULTS, Log, Record, SimCluster, SimTopic
 from .schedule import Schedule
 
 __all__ = ["Network", "installed"]
@@ -153,6 +158,14 @@ class _Client:
             return error(KafkaError.UNKNOWN_TOPIC_OR_PART)
         return found
 
+    def _log(self, topic: str, partition: int) -> Log | KafkaError:
+        found = self._topic(topic)
+        if isinstance(found, KafkaError):
+            return found
+        if partition >= len(found.logs):
+            return error(KafkaError.UNKNOWN_TOPIC_OR_PART)
+        return found.logs[partition]
+
     def _offset(
         self, topic: str, partition: int, time: int, *, committed: bool
     ) -> tuple[int, int] | KafkaError:
@@ -193,9 +206,9 @@ class SimAdmin(_Client):
         return SimpleNamespace(
             cluster_id=self._cluster.id,
             topics={
-                t.name: SimpleNamespace(partitions=dict.fromkeys(
-                    range(len(t.logs))
-                ))
+                t.name: SimpleNamespace(
+                    partitions=dict.fromkeys(range(len(t.logs)))
+                )
                 for t in self._cluster.visible()
             },
         )
@@ -206,7 +219,7 @@ class SimAdmin(_Client):
         return self._futures(
             topics.topic_names,
             request_timeout,
-            lambda name: self._describe(name),
+            self._describe,
         )
 
     def list_offsets(
@@ -261,9 +274,7 @@ class SimAdmin(_Client):
             (new,) = (t for t in topics if t.topic == name)
             self._cluster.create(name, new.num_partitions)
 
-        return self._futures(
-            [t.topic for t in topics], request_timeout, make
-        )
+        return self._futures([t.topic for t in topics], request_timeout, make)
 
     def list_consumer_group_offsets(
         self, wanted: Sequence[Any], *, request_timeout: float
@@ -280,7 +291,11 @@ class SimAdmin(_Client):
             return found
         return SimpleNamespace(
             topic_id=found.id,
-            authorized_operations=None,
+            authorized_operations=[
+                AclOperation.DESCRIBE,
+                AclOperation.READ,
+                AclOperation.WRITE,
+            ],
             partitions=[
                 SimpleNamespace(
                     id=n,
@@ -416,25 +431,19 @@ class SimConsumer(_Client):
     def _fetch_one(
         self, topic: str, partition: int, at: _Assigned, most: int
     ) -> Iterator[SimMessage]:
-        found = self._topic(topic)
-        if isinstance(found, KafkaError) or partition >= len(found.logs):
+        found = self._log(topic, partition)
+        if isinstance(found, KafkaError):
             if not at.failed:
                 at.failed = True
-                code = (
-                    found
-                    if isinstance(found, KafkaError)
-                    else error(KafkaError.UNKNOWN_TOPIC_OR_PART)
-                )
-                yield SimMessage(topic, partition, at.position, error_=code)
+                yield SimMessage(topic, partition, at.position, error_=found)
             return
-        log = found.logs[partition]
+        log = found
+        at.failed = False
         if log.leader is None:
             return
-        at.failed = False
-        if at.position == OFFSET_BEGINNING:
-            at.position = log.start
-        elif at.position == OFFSET_END:
-            at.position = log.end
+        at.position = {OFFSET_BEGINNING: log.start, OFFSET_END: log.end}.get(
+            at.position, at.position
+        )
         if not log.start <= at.position <= log.end:
             if self._reset == "error":
                 yield SimMessage(
@@ -454,8 +463,8 @@ class SimConsumer(_Client):
             came = True
             at.position = offset + 1
             yield SimMessage(topic, partition, offset, record)
-        end = log.visible_end(committed=self._committed)
         if not came:
+            end = log.visible_end(committed=self._committed)
             at.position = max(at.position, end)
             if at.ended_at != at.position:
                 at.ended_at = at.position
@@ -505,8 +514,10 @@ class SimProducer(_Client):
             message = SimMessage(topic, partition, -1, record)
             log = self._cluster.log(topic, partition)
             late = self._schedule.elapsed - since
-            if self._cluster.reachable and log is not None and (
-                log.leader is not None
+            if (
+                self._cluster.reachable
+                and log is not None
+                and (log.leader is not None)
             ):
                 message.offset_ = log.append(record)
                 message.latency_ = late + LATENCY
@@ -532,7 +543,9 @@ def installed(of: Network) -> Iterator[None]:
     defaults = CanaryProducer.__init__.__kwdefaults__
     assert defaults is not None
     with ExitStack() as stack:
-        stack.enter_context(patch.object(admin_module, "AdminClient", SimAdmin))
+        stack.enter_context(
+            patch.object(admin_module, "AdminClient", SimAdmin)
+        )
         for module in (offsets_module, reader_module):
             stack.enter_context(patch.object(module, "Consumer", SimConsumer))
         stack.enter_context(

@@ -173,16 +173,16 @@ class SimCluster:
         self.hidden: set[str] = set()
         self._ids = 0
 
-    def create(
-        self, name: str, partitions: int, **configs: str
-    ) -> SimTopic:
+    def create(self, name: str, partitions: int, **configs: str) -> SimTopic:
         """Create a topic, or return it."""
         if name not in self.topics:
             self._ids += 1
             of_cluster = int.from_bytes(self.alias.encode(), "big")
             topic_id = str(UUID(int=(of_cluster << 64) + self._ids))
             self.topics[name] = SimTopic(
-                name, topic_id, [Log() for _ in range(partitions)],
+                name,
+                topic_id,
+                [Log() for _ in range(partitions)],
                 {k.replace("_", "."): v for k, v in configs.items()},
             )
         return self.topics[name]
@@ -208,18 +208,20 @@ class SimCluster:
         return int(self.schedule.now().timestamp() * 1000)
 
     def append(
-        self, topic: str, partition: int, value: bytes | None,
-        key: bytes | None = None, kind: Kind = Kind.DATA,
-        timestamp: int | None = None,
+        self,
+        topic: str,
+        partition: int,
+        value: bytes | None,
+        key: bytes | None = None,
     ) -> int:
         """Write a record; return its offset."""
         log = self.topics[topic].logs[partition]
-        at = self.milliseconds() if timestamp is None else timestamp
-        return log.append(Record(key, value, at, kind))
+        return log.append(Record(key, value, self.milliseconds()))
 
     def visible(self) -> Iterable[SimTopic]:
         """Return topics that the agent is shown."""
         return [
-            t for t in self.topics.values()
+            t
+            for t in self.topics.values()
             if t.name not in self.denied and t.name not in self.hidden
         ]

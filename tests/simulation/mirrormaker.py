@@ -10,10 +10,10 @@ import json
 import re
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 
-from .cluster import Kind, Log, Record, SimCluster
+from .cluster import Log, Record, SimCluster
 from .oracle import Oracle
 
 __all__ = ["MirrorSettings", "SimMirror"]
@@ -57,7 +57,7 @@ class MirrorSettings:
     committed: bool = False
     """Whether it reads committed."""
 
-    naming: Callable[[str], str] = staticmethod(lambda topic: topic)
+    naming: Callable[[str], str] = str
     batch: int = 500
     poll: float = 1.0
 
@@ -186,13 +186,12 @@ class SimMirror:
             self._stored_tasks = assigned
             self._config(
                 f"task-{CONNECTOR}-0",
-                self._properties() | {"task.assigned.partitions": assigned},
+                self.properties() | {"task.assigned.partitions": assigned},
             )
-            self._write(
-                CONFIGS, f"commit-{CONNECTOR}", {"tasks": 1}
-            )
+            self._write(CONFIGS, f"commit-{CONNECTOR}", {"tasks": 1})
 
-    def _properties(self) -> dict[str, str]:
+    def properties(self) -> dict[str, str]:
+        """Return how its source connector is configured."""
         settings = self.settings
         found = {
             "connector.class": CLASS,
@@ -213,7 +212,7 @@ class SimMirror:
         return found
 
     def _store_connector(self) -> None:
-        self._config(f"connector-{CONNECTOR}", self._properties())
+        self._config(f"connector-{CONNECTOR}", self.properties())
 
     def _config(self, key: str, properties: dict[str, str]) -> None:
         self._write(CONFIGS, key, {"properties": properties})
@@ -293,9 +292,7 @@ class SimMirror:
         downstream: int,
     ) -> None:
         first = part.downstream == -1
-        stale = (
-            downstream - (part.downstream + 1) >= self.settings.lag_max
-        )
+        stale = downstream - (part.downstream + 1) >= self.settings.lag_max
         skipped = (
             part.last_upstream is not None
             and upstream - part.last_upstream != 1
@@ -347,6 +344,4 @@ class SimMirror:
                     json.dumps([CONNECTOR, where]).encode(),
                 )
             if self.settings.syncs_at_flush and part.last_upstream is not None:
-                self._emit(
-                    key, part, part.last_upstream, part.last_downstream
-                )
+                self._emit(key, part, part.last_upstream, part.last_downstream)

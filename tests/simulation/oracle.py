@@ -29,10 +29,11 @@ class Oracle:
 
     elapsed: Callable[[], float]
     losses: list[TrueLoss] = field(default_factory=list)
-    copies: dict[Key, int] = field(
-        default_factory=lambda: defaultdict(int)
-    )
+    copies: dict[Key, int] = field(default_factory=lambda: defaultdict(int))
     """Records copied, by partition."""
+
+    ever_lost: bool = False
+    """Whether anything was lost, even if it was copied later."""
 
     repeats: int = 0
     rewinds: int = 0
@@ -59,6 +60,11 @@ class Oracle:
             self._lose(key, high, to, expired=True)
         self._high[key] = max(to, high) if to > position else to
 
+    def expire(self, key: Key, start: int, records: int) -> None:
+        """The source deletes records below an offset, copied or not."""
+        if records and self._high.get(key, 0) < start:
+            self.ever_lost = True
+
     def pass_over(self, key: Key, position: int, to: int) -> None:
         """The mirror passes offsets that hold nothing for it."""
         self._high[key] = max(self._high.get(key, 0), to)
@@ -68,6 +74,7 @@ class Oracle:
         if offset < self._high.get(key, 0):
             return  # it was copied before, or is lost already
         self._high[key] = offset + 1
+        self.ever_lost = True
         self._dropped[key][offset] = self.elapsed()
 
     def copy(self, key: Key, offset: int) -> None:
@@ -93,6 +100,18 @@ class Oracle:
             len(d) for d in self._dropped.values()
         )
 
+    def forget(self) -> None:
+        """Forget what was lost so far."""
+        self.losses.clear()
+        self._dropped.clear()
+        self.ever_lost = False
+
+    def lost_of(self, topic: str) -> bool:
+        """Return whether records of a topic are lost."""
+        return any(loss.key[0] == topic for loss in self.losses) or any(
+            key[0] == topic and d for key, d in self._dropped.items()
+        )
+
     def first_loss_at(self) -> float | None:
         """Return when the first record was lost that still is."""
         times = [loss.at for loss in self.losses]
@@ -106,6 +125,5 @@ class Oracle:
         return max(times, default=None)
 
     def _lose(self, key: Key, first: int, end: int, *, expired: bool) -> None:
-        self.losses.append(
-            TrueLoss(key, first, end, self.elapsed(), expired)
-        )
+        self.ever_lost = True
+        self.losses.append(TrueLoss(key, first, end, self.elapsed(), expired))

@@ -1,13 +1,15 @@
 """Worlds in which the agent was wrong once, one by one."""
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from mirrorwatch.domain.report import Health
-from tests.simulation.cluster import Kind, Record
+from tests.simulation.cluster import Record
 from tests.simulation.mirrormaker import MirrorSettings
 from tests.simulation.world import CANARY, World
 
@@ -52,7 +54,7 @@ def healths(world: World, check: str, since: float = 0.0) -> list[Health]:
 
 
 @pytest.mark.parametrize("restarts", [False, True])
-def test_expired_unread(restarts: bool) -> None:  # noqa: FBT001
+def test_expired_unread(restarts: bool) -> None:
     with running("a") as world:
         world.mirror.kill()
         world.run(10 * MINUTE)
@@ -213,8 +215,6 @@ def test_a_topic_without_a_leader_at_first_keeps_its_head() -> None:
 
 
 def test_a_clock_that_goes_back_stops_nothing() -> None:
-    from datetime import timedelta
-
     with running("a") as world:
         ticks, probes = world.agent.ticks, sent(world)
         world.schedule.step = timedelta(hours=-1)
@@ -271,7 +271,7 @@ def test_offsets_topic_unseen_for_one_look_is_no_loss() -> None:
 
 
 @pytest.mark.parametrize("tells", [True, False])
-def test_a_long_flush_interval_is_no_lag(tells: bool) -> None:  # noqa: FBT001
+def test_a_long_flush_interval_is_no_lag(tells: bool) -> None:
     settings = MirrorSettings(
         flush=300, tells_flush=tells, syncs_at_flush=True
     )
@@ -339,13 +339,11 @@ def test_a_killed_mirror_is_not_said_to_run() -> None:
 
 
 def test_a_renamed_connector_leaves_nothing_critical() -> None:
-    import json
-
     with running("a") as world:
         # Connect leaves task configs behind when a connector is deleted.
         old = "connector-Old"
         assigned = {
-            "connector.class": world.mirror._properties()["connector.class"],
+            "connector.class": world.mirror.properties()["connector.class"],
             "source.cluster.alias": "summit",
             "target.cluster.alias": "ldf",
         }

@@ -115,7 +115,9 @@ class Schedule:
         """Run an event in some seconds."""
         self.at(self.elapsed + seconds, event)
 
-    def every(self, seconds: Callable[[], float], event: Callable[[], object]) -> None:
+    def every(
+        self, seconds: Callable[[], float], event: Callable[[], object]
+    ) -> None:
         """Run an event again and again."""
 
         def run() -> None:
@@ -142,9 +144,7 @@ class Schedule:
         if task.killed:
             raise Killed
         # Most waits end before anything else is due.
-        if wake <= self._until and (
-            not self._heap or self._heap[0][0] > wake
-        ):
+        if wake <= self._until and (not self._heap or self._heap[0][0] > wake):
             self.elapsed = wake
             return
         self.at(wake, task)

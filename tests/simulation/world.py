@@ -1,4 +1,4 @@
-"""One world: two sites, a mirror, producers, the agent, and what goes wrong."""
+"""One world: two sites, a mirror, producers, and the agent."""
 
 import tempfile
 from collections.abc import Callable
@@ -44,7 +44,7 @@ class World:
         interval: int = 15,
         coarse: float = 8.0,
     ) -> None:
-        self.random = Random(seed)
+        self.random = Random(seed)  # noqa: S311 - no secret
         self.schedule = Schedule()
         self.source = SimCluster("summit", self.schedule)
         self.target = SimCluster("ldf", self.schedule)
@@ -52,7 +52,7 @@ class World:
         self.network = Network(
             self.schedule,
             {"summit:9092": self.source, "ldf:9092": self.target},
-            Random(seed + 1),
+            Random(seed + 1),  # noqa: S311 - no secret
             coarse=coarse,
         )
         self.source.create(CANARY, 1)
@@ -61,7 +61,7 @@ class World:
             self.target,
             mirror or MirrorSettings(),
             self.oracle,
-            Random(seed + 2),
+            Random(seed + 2),  # noqa: S311 - no secret
         )
         memory = Path("/dev/shm")  # noqa: S108 - no disk is needed
         self._folder = tempfile.TemporaryDirectory(
@@ -115,6 +115,22 @@ class World:
         for _ in range(count):
             self._produced += 1
             self.source.append(topic, partition, b"%d" % self._produced)
+
+    def expire(self, topic: str, partition: int, keep: int) -> None:
+        """Let all but the newest offsets of a partition expire."""
+        log = self.source.log(topic, partition)
+        if log is None:
+            return
+        key, start = (topic, partition), max(log.start, log.end - keep)
+        unread = [
+            offset
+            for offset, _ in log.read(
+                self.oracle.position(key), log.end, committed=False
+            )
+            if offset < start
+        ]
+        self.oracle.expire(key, start, len(unread))
+        log.expire(start)
 
     def traffic(
         self, topic: str, *, per_second: float, every: float = 5.0

@@ -29,6 +29,8 @@ from .admin import Cluster
 from .errors import TIMEOUT, consumer_properties, to_source_error
 
 __all__ = [
+    "EXACTLY",
+    "OUT_OF_RANGE",
     "OffsetConsumer",
     "PartitionEnd",
     "RangeReader",
@@ -51,6 +53,18 @@ PATIENCE = 10.0
 up: the cluster does not serve it now."""
 
 END = KafkaError._PARTITION_EOF  # noqa: SLF001 - how the library names it
+
+OUT_OF_RANGE = {
+    KafkaError._AUTO_OFFSET_RESET,  # noqa: SLF001 - how the library names it
+    KafkaError._LOG_TRUNCATION,  # noqa: SLF001 - how the library names it
+    KafkaError.OFFSET_OUT_OF_RANGE,
+}
+"""The offset to read next is not in the log."""
+
+EXACTLY = {"auto.offset.reset": "error"}
+"""Property of a consumer that must begin at the offset asked for. With any
+other value the library begins at the log start where that offset has expired:
+what it reads there says nothing about what lies between."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +233,8 @@ class OffsetConsumer:
     ) -> Iterator[Message | PartitionEnd]:
         """Read until nothing is left, or nothing has come for too long.
 
-        What was read to its end is fetched no longer.
+        What was read to its end is fetched no longer. A partition whose
+        offset is out of range stays in what is left.
 
         Parameters
         ----------
@@ -240,26 +255,47 @@ class OffsetConsumer:
             Raised if a partition cannot be read.
         """
         idle, fetched = 0.0, set(left)
+        lacking = dict[TopicPartition, int]()
         while left and idle < patience:
             idle += POLL
-            for event in self.consume(BATCH, POLL):
+            for event in self.follow(BATCH, POLL):
                 idle = 0.0
-                if isinstance(event, PartitionEnd):
+                if isinstance(event, ReadFailure):
+                    partition = self._out_of_range(event)
+                    if partition in left:
+                        lacking[partition] = left.pop(partition)
+                elif isinstance(event, PartitionEnd):
                     partition = event.topic, event.partition
                     if event.offset < left.pop(partition, event.offset):
                         yield event
-                    continue
-                partition, offset = _partition_of(event), _offset(event)
-                end = left.get(partition)
-                if end is None:
-                    continue
-                if offset + 1 >= end:
-                    del left[partition]
-                if offset < end:
+                elif self._is_wanted(event, left):
                     yield event
             if left and (done := fetched - left.keys()):
                 self.drop(done)
                 fetched -= done
+        left.update(lacking)
+
+    def _is_wanted(
+        self, message: Message, left: dict[TopicPartition, int]
+    ) -> bool:
+        """Tell whether a record is below its end; take off what is done."""
+        partition, offset = _partition_of(message), _offset(message)
+        end = left.get(partition)
+        if end is not None and offset + 1 >= end:
+            del left[partition]
+        return end is not None and offset < end
+
+    def _out_of_range(self, failure: ReadFailure) -> TopicPartition:
+        """Return the partition whose offset is not in its log.
+
+        Raises
+        ------
+        SourceError
+            Raised if the failure is another one.
+        """
+        if failure.error.code() not in OUT_OF_RANGE:
+            raise self.to_error(failure.error, failure.topic)
+        return failure.topic or "", failure.partition or 0
 
     def to_error(
         self, error: KafkaError, topic: str | None = None
@@ -433,7 +469,8 @@ def read_first_records(
         cluster=cluster,
         read_committed=read_committed,
         # One record of each partition is wanted, not what follows it.
-        own={"fetch.message.max.bytes": 16_384, "queued.min.messages": 1},
+        own=EXACTLY
+        | {"fetch.message.max.bytes": 16_384, "queued.min.messages": 1},
     ) as consumer:
         consumer.assign({p: w.position for p, w in open_.items()})
         for event in consumer.read(left, patience=FIRST_RECORD_PATIENCE):

@@ -6,7 +6,13 @@ from datetime import datetime, timedelta
 
 from confluent_kafka import KafkaError, KafkaException, Message
 
-from ...kafka.reader import OffsetConsumer, PartitionEnd, ReadFailure
+from ...kafka.reader import (
+    EXACTLY,
+    OUT_OF_RANGE,
+    OffsetConsumer,
+    PartitionEnd,
+    ReadFailure,
+)
 
 __all__ = ["CanaryConsumer", "ReadProbe", "Unreadable"]
 
@@ -44,13 +50,6 @@ either the failure or the end of the partition."""
 BATCH = 500
 """Records taken at once, to catch up quickly."""
 
-OUT_OF_RANGE = {
-    KafkaError._AUTO_OFFSET_RESET,  # noqa: SLF001 - how the library names it
-    KafkaError._LOG_TRUNCATION,  # noqa: SLF001 - how the library names it
-    KafkaError.OFFSET_OUT_OF_RANGE,
-}
-"""The offset to read next is not in the log."""
-
 
 class CanaryConsumer:
     """Reads the target's canary topic by explicit offsets.
@@ -85,7 +84,7 @@ class CanaryConsumer:
             cluster=cluster,
             read_committed=True,
             own={
-                "auto.offset.reset": "error",
+                **EXACTLY,
                 # Answered at once when there is a record, so it costs no
                 # latency; it halves the requests of an idle hour.
                 "fetch.wait.max.ms": 1000,
