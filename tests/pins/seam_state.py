@@ -11,11 +11,11 @@ from mirrorwatch.domain.tasks.model import Restarts
 from mirrorwatch.sources.audit.worker import AuditAttempts, FlowAudits
 from mirrorwatch.state import Database
 from mirrorwatch.state.canary import CanaryStore
-from mirrorwatch.state.codec import from_json
 from mirrorwatch.state.documents import (
     DocumentStore,
     FirstSeenStore,
     VerdictStore,
+    from_json,
 )
 from mirrorwatch.state.history import History
 from mirrorwatch.state.maintenance import MaintenanceStore

@@ -24,11 +24,11 @@ from mirrorwatch.exceptions import StateError
 from mirrorwatch.sources.audit.worker import AuditAttempts, FlowAudits
 from mirrorwatch.state import Database
 from mirrorwatch.state.canary import CanaryStore
-from mirrorwatch.state.codec import to_json
 from mirrorwatch.state.documents import (
     DocumentStore,
     FirstSeenStore,
     VerdictStore,
+    to_json,
 )
 from mirrorwatch.state.history import History
 from mirrorwatch.state.maintenance import MaintenanceStore

@@ -19,8 +19,7 @@ from ..domain.notices.text import Links, to_message
 from ..exceptions import ConfigError, SinkError, SinkRejectedError, StateError
 from ..ports import Report
 from ..state import Database
-from ..state.codec import from_json
-from ..state.documents import DocumentStore
+from ..state.documents import DocumentStore, from_json
 from ..state.queue import Batch, DeliveryQueue, Outbox
 from .queued import BatchSize, DeliveryEvents, DeliveryWorker, LogOnce
 

@@ -8,8 +8,8 @@ from sqlite3 import Connection
 from threading import Condition, RLock
 
 from ..domain.notices.model import NoticeMessage
-from .codec import to_json
 from .database import Database
+from .documents import to_json
 
 __all__ = ["Batch", "DeliveryQueue", "DurableQueue", "Outbox", "Rows"]
 

@@ -5,9 +5,8 @@ from dataclasses import dataclass, replace
 from ..domain.skips.model import SkipCounters, SkipEvent
 from ..domain.skips.partition import PartitionState
 from ..domain.skips.tracker import SkipTracker
-from .codec import from_json, to_json
 from .database import Database
-from .documents import DocumentStore
+from .documents import DocumentStore, from_json, to_json
 
 __all__ = ["SkipsStore"]
 
