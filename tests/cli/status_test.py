@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from mirrorwatch.cli.root import main
-from mirrorwatch.domain.observations import CanaryCounts
+from mirrorwatch.domain.canary.model import CanaryCounts
 from mirrorwatch.domain.report import Health
 from mirrorwatch.web.server import Server
 from tests.support.builders import (

@@ -4,10 +4,29 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from .observations import LatencyObservation
 from .report import CheckFinding, Health, Verdict, conclude
 
-__all__ = ["LatencyLimits", "judge_latency"]
+__all__ = ["LatencyLimits", "LatencyObservation", "judge_latency"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LatencyObservation:
+    """How long the probes of one flow took, and what is usual."""
+
+    flow: str
+    """Name of the flow."""
+
+    at: datetime
+    """When it was worked out (UTC)."""
+
+    p99: timedelta | None
+    """99th percentile of the last five minutes, `None` without arrivals."""
+
+    usual: timedelta | None
+    """What it usually is; `None` if that is not known yet."""
+
+    measured: int
+    """Arrivals in the last five minutes."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

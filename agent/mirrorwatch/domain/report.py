@@ -14,6 +14,7 @@ __all__ = [
     "Health",
     "MaintenanceWindow",
     "Observation",
+    "Problem",
     "Report",
     "Verdict",
     "conclude",
@@ -210,6 +211,22 @@ class CheckFinding:
 
     reason: str
     """One sentence that a person on call can act on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something wrong that a person can mend."""
+
+    health: Health
+    """How bad it is; `Health.UNKNOWN` if it keeps the agent from knowing."""
+
+    text: str
+    """One sentence that names the place and the remedy."""
+
+    @classmethod
+    def unknown(cls, text: str) -> "Problem":
+        """Return a problem that keeps the agent from knowing."""
+        return cls(Health.UNKNOWN, text)
 
 
 def conclude(

@@ -25,7 +25,7 @@ from confluent_kafka.admin import (
 )
 
 from ..domain.cluster_view import TopicFacts, TopicPartition
-from ..domain.observations import Problem
+from ..domain.report import Problem
 from ..exceptions import SourceError, SourceUnavailableError
 from .errors import QUIET, TIMEOUT, answer_of, denial, to_source_error
 

@@ -23,7 +23,8 @@ from urllib3.exceptions import (
 from urllib3.exceptions import TimeoutError as HTTPTimeoutError
 
 from ..domain.canary.metrics import LATENCY, PRODUCE, REPLICATION
-from ..domain.observations import Histogram, ProbeArrival, canaries
+from ..domain.canary.model import ProbeArrival, canaries
+from ..domain.metrics import Histogram
 from ..domain.samples import samples
 from ..exceptions import ConfigError, SinkError, SinkRejectedError
 from ..ports import Report

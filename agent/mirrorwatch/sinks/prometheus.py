@@ -14,8 +14,7 @@ from prometheus_client.metrics_core import (
 )
 from prometheus_client.registry import Collector
 
-from ..domain.metrics import Metric, MetricType, Sample
-from ..domain.observations import Histogram
+from ..domain.metrics import Histogram, Metric, MetricType, Sample
 from ..domain.samples import samples
 from ..ports import Report
 

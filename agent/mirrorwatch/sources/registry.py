@@ -8,8 +8,7 @@ from urllib.parse import quote
 
 import httpx
 
-from ..domain.observations import Problem
-from ..domain.report import Health
+from ..domain.report import Health, Problem
 from ..exceptions import (
     SourceDeniedError,
     SourceError,

@@ -9,7 +9,7 @@ from sqlite3 import Connection
 from statistics import median_high
 from typing import Any, Self, TypeVar
 
-from ..domain.observations import CanaryObservation, canaries
+from ..domain.canary.model import CanaryObservation, canaries
 from ..domain.report import Health
 from ..ports import Report
 from .database import Database

@@ -4,9 +4,9 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from ..observations import CanaryObservation, CanaryPartition
 from ..report import CheckFinding, Health, Verdict, conclude, seconds
 from ..wording import counted, every
+from .model import CanaryObservation, CanaryPartition
 
 __all__ = ["CanaryLimits", "judge_canary"]
 

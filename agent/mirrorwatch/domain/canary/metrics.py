@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from ..metrics import PREFIX, Metric, MetricType, Sample, counter, gauge
-from ..observations import CanaryObservation, CanaryPartition
+from .model import CanaryObservation, CanaryPartition
 
 __all__ = [
     "COUNTERS",

@@ -4,22 +4,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from ..observations import (
+from ..metrics import Histogram
+from ..offset_ranges import RangeSet
+from ..report import Flow, Health, Problem
+from .model import (
     CanaryCounts,
     CanaryPartition,
-    Histogram,
-    Loss,
-    ProbeArrival,
-    Problem,
-)
-from ..offset_ranges import RangeSet
-from ..report import Flow, Health
-from .model import (
     CanarySurvey,
     Incidents,
     IndeterminateProbe,
+    Loss,
     OffsetGap,
     Probe,
+    ProbeArrival,
     Proof,
     overtaken,
     passed,

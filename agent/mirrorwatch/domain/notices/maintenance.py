@@ -8,7 +8,7 @@ from typing import Any
 
 from ..canary.metrics import COUNTERS
 from ..lag.metrics import LAG_RECORDS, LAG_SECONDS
-from ..observations import Histogram
+from ..metrics import Histogram
 from ..position.metrics import RESETS
 from ..report import Health, MaintenanceWindow, Report, Verdict, seconds, worst
 from ..samples import samples

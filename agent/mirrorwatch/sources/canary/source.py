@@ -5,20 +5,17 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from ...domain.canary.model import (
-    CanarySurvey,
-    IndeterminateProbe,
-    OffsetGap,
-    ProbeMessage,
-)
-from ...domain.observations import (
     CanaryObservation,
     CanaryPartition,
-    LatencyObservation,
+    CanarySurvey,
+    IndeterminateProbe,
     Loss,
+    OffsetGap,
     ProbeArrival,
-    Problem,
+    ProbeMessage,
 )
-from ...domain.report import Flow
+from ...domain.latency import LatencyObservation
+from ...domain.report import Flow, Problem
 from ...exceptions import SourceError, StateError
 from ...state.history import History
 from ...threads import Latest, Mailbox

@@ -16,9 +16,8 @@ from ...domain.canary.model import (
     uncovered,
 )
 from ...domain.mirror_records import Connector
-from ...domain.observations import Problem
 from ...domain.offset_ranges import OffsetRange
-from ...domain.report import Health
+from ...domain.report import Health, Problem
 from ...kafka.admin import BestEffortQueries, Cluster, Topic
 from ...kafka.reader import read_range
 from ..mirror_state import MirrorState

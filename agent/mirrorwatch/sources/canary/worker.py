@@ -6,12 +6,13 @@ from datetime import datetime, timedelta
 from ...domain.canary.model import (
     PROBE_BYTES,
     CanarySurvey,
+    Loss,
     OffsetGap,
+    ProbeArrival,
     ProbeMessage,
 )
 from ...domain.canary.tracker import Arrival, CanaryTracker, arrive
-from ...domain.observations import Loss, ProbeArrival, Problem
-from ...domain.report import Health
+from ...domain.report import Health, Problem
 from ...exceptions import StateError
 from ...kafka.reader import PartitionEnd
 from ...state.canary import CanaryStore
