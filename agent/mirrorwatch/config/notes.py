@@ -14,10 +14,9 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from ..secrets import HIDDEN
-from .base import ConfigProblem, Model, YamlPath, format_path
+from .base import ConfigProblem, Document, Model, YamlPath, format_path
 from .flows import FlowConfig
 from .kafka import SERVERS, KafkaProperties
-from .loading import Document
 from .root import Config, find_undecided
 
 __all__ = ["check_clients", "find_client_faults", "find_notes"]

@@ -13,9 +13,17 @@ from ..domain.audit.check import AuditLimits
 from ..domain.checks import FlowLimits
 from ..domain.topics import Selection
 from .audit import AuditConfig
-from .base import ConfigProblem, Duration, Model, ProblemsError, YamlPath
+from .base import (
+    ConfigProblem,
+    Document,
+    Duration,
+    Model,
+    ProblemsError,
+    YamlPath,
+    load,
+    read_document,
+)
 from .flows import ClusterConfig, FlowConfig
-from .loading import Document, load, read_document
 from .overlap import UndecidedError, find_common_topic, rename
 from .sinks import SinksConfig, StateConfig, WebConfig
 
