@@ -1,15 +1,21 @@
-"""Kafka properties: librdkafka's own names, with the secrets kept hidden."""
+"""Kafka clusters: librdkafka's own properties, with the secrets hidden."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pydantic import GetCoreSchemaHandler
+from pydantic import Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from ..secrets import HIDDEN, smells_secret
-from .base import ConfigProblem, ProblemsError, Referenced
+from .base import ConfigProblem, Model, ProblemsError, Referenced
+from .types import HttpServer, HttpUrl
 
-__all__ = ["OWNED_PROPERTIES", "KafkaProperties"]
+__all__ = [
+    "OWNED_PROPERTIES",
+    "ClusterConfig",
+    "KafkaProperties",
+    "SchemaRegistryConfig",
+]
 
 OWNED_PROPERTIES = {
     "group.id": "it never joins a consumer group",
@@ -164,3 +170,31 @@ def _to_text(value: str | float) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return value if isinstance(value, str) else str(value)
+
+
+class SchemaRegistryConfig(HttpServer):
+    """A schema registry with Confluent's API."""
+
+    url: HttpUrl = Field(title="Address")
+    """Address of the registry, with its path if it has one
+    (`/apis/ccompat/v7` for Apicurio)."""
+
+
+class ClusterConfig(Model):
+    """One Kafka cluster."""
+
+    kafka: KafkaProperties = Field(title="Kafka properties")
+    """Properties of every client, by librdkafka's own names;
+    `bootstrap.servers` is needed. What the agent must own (such as
+    `group.id`) is refused."""
+
+    cluster_id: str | None = Field(None, title="Cluster id", min_length=1)
+    """Id that the cluster must have. Without it the first one that is seen
+    counts, from then on. Give the new one where a cluster was replaced on
+    purpose: what was known of the old one's topics is then forgotten."""
+
+    schema_registry: SchemaRegistryConfig | None = Field(
+        None, title="Schema registry"
+    )
+    """Registry of this site. `canary.format: avro` needs that of the source,
+    and looks into that of the target."""

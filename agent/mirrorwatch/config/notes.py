@@ -15,9 +15,8 @@ from confluent_kafka.admin import AdminClient
 
 from ..secrets import HIDDEN
 from .base import ConfigProblem, Document, Model, YamlPath, format_path
-from .flows import FlowConfig
 from .kafka import SERVERS, KafkaProperties
-from .root import Config, find_undecided
+from .root import Config, FlowConfig, find_undecided
 
 __all__ = ["check_clients", "find_client_faults", "find_notes"]
 

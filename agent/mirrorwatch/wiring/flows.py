@@ -6,7 +6,7 @@ from datetime import timedelta
 from functools import cache
 
 from ..config import FlowConfig
-from ..config.flows import JmxConfig
+from ..config.mirror import JmxConfig
 from ..domain.bottleneck.model import ErrorCounters
 from ..domain.cluster_view import TopicPartition
 from ..domain.lag.tracker import LagTracker

@@ -1,4 +1,4 @@
-"""The `flows` list: what is replicated, from where to where, by what."""
+"""The mirror of a flow: its topics, its naming, its settings, its servers."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -16,19 +16,6 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from ..domain.bottleneck.check import BottleneckLimits
-from ..domain.canary.check import CanaryLimits
-from ..domain.canary.model import UNKNOWN_REQUEST_BYTES
-from ..domain.heartbeats import HeartbeatsLimits
-from ..domain.lag.check import LagLimits
-from ..domain.lag.retention import RetentionLimits
-from ..domain.latency import LatencyLimits
-from ..domain.parity.configs import ConfigsLimits
-from ..domain.parity.topics import TopicsLimits
-from ..domain.position.check import PositionLimits
-from ..domain.report import Flow
-from ..domain.skips.check import SkipsLimits
-from ..domain.tasks.check import TasksLimits
 from ..domain.tasks.model import RestartRules
 from ..domain.topics import (
     MM2_EXCLUDED,
@@ -38,7 +25,6 @@ from ..domain.topics import (
     IdentityNaming,
     Naming,
     PatternError,
-    Selection,
     compile_pattern,
     split_patterns,
 )
@@ -48,21 +34,16 @@ from .base import (
     ConfigProblem,
     Model,
     ProblemsError,
-    Referenced,
 )
-from .canary import CanaryConfig
-from .kafka import KafkaProperties
 from .types import HttpServer, HttpUrl
 
 __all__ = [
-    "ClusterConfig",
     "ConnectConfig",
-    "FlowConfig",
     "JmxConfig",
     "MirrorConfig",
     "MirrorTopicsConfig",
     "NamingConfig",
-    "SchemaRegistryConfig",
+    "Pattern",
     "TopicsConfig",
 ]
 
@@ -301,212 +282,3 @@ class TopicsConfig(Model):
     merged: Patterns = Field((), title="Merged topics")
     """Source topics whose target topic other flows write to as well. Their
     counts cannot be told apart by flow, so this must be said."""
-
-
-class LimitsConfig(Model):
-    """Limits of a flow, by check."""
-
-    canary: Annotated[CanaryLimits, FROM_DATACLASS] = Field(
-        default_factory=CanaryLimits, title="Canary"
-    )
-    """When probes make the flow unhealthy."""
-
-    latency: Annotated[LatencyLimits, FROM_DATACLASS] = Field(
-        default_factory=LatencyLimits, title="Latency"
-    )
-    """When their latency does."""
-
-    lag: Annotated[LagLimits, FROM_DATACLASS] = Field(
-        default_factory=LagLimits, title="Replication lag"
-    )
-    """When replication lag does."""
-
-    skips: Annotated[SkipsLimits, FROM_DATACLASS] = Field(
-        default_factory=SkipsLimits, title="Skips and duplicates"
-    )
-    """When skipped or duplicated records do."""
-
-    retention: Annotated[RetentionLimits, FROM_DATACLASS] = Field(
-        default_factory=RetentionLimits, title="Time to loss"
-    )
-    """When the time until uncopied records expire does."""
-
-    position: Annotated[PositionLimits, FROM_DATACLASS] = Field(
-        default_factory=PositionLimits, title="Position resets"
-    )
-    """How long a position reset of the mirror does."""
-
-    topics: Annotated[TopicsLimits, FROM_DATACLASS] = Field(
-        default_factory=TopicsLimits, title="Topics"
-    )
-    """When missing topics or partitions do."""
-
-    configs: Annotated[ConfigsLimits, FROM_DATACLASS] = Field(
-        default_factory=ConfigsLimits, title="Topic configurations"
-    )
-    """When topics that are configured differently do."""
-
-    tasks: Annotated[TasksLimits, FROM_DATACLASS] = Field(
-        default_factory=TasksLimits, title="Tasks"
-    )
-    """When the mirror's tasks do."""
-
-    heartbeats: Annotated[HeartbeatsLimits, FROM_DATACLASS] = Field(
-        default_factory=HeartbeatsLimits, title="Heartbeats"
-    )
-    """When its heartbeats do."""
-
-    bottleneck: Annotated[BottleneckLimits, FROM_DATACLASS] = Field(
-        default_factory=BottleneckLimits, title="Bottleneck"
-    )
-    """When the mirror's JMX metrics do."""
-
-
-class FlowConfig(Model):
-    """One-way replication of a set of topics by one mirror."""
-
-    name: str = Field(
-        title="Name",
-        min_length=1,
-        json_schema_extra={"default_text": "`source->target`"},
-    )
-    """A label in every sink; unique."""
-
-    source: str = Field(title="Source")
-    """Alias of the cluster that is read."""
-
-    target: str = Field(title="Target")
-    """Alias of the cluster that is written."""
-
-    naming: NamingConfig = Field(
-        default_factory=lambda: NamingConfig(policy="default"),
-        title="Naming",
-    )
-    """The mirror's replication policy: `identity`, `default`, `{policy:
-    default, separator: "_"}` or `{format: "summit.${topic}"}`. The default
-    is MirrorMaker 2's own."""
-
-    topics: TopicsConfig = Field(default_factory=TopicsConfig, title="Topics")
-    """What the flow carries: the mirror's own topic filter."""
-
-    classes: dict[str, Pattern] = Field(
-        default_factory=dict, title="Classes of topics"
-    )
-    """Regex of the topics in each class, such as telemetry or commands;
-    pages and figures are summed by class."""
-
-    mirror: MirrorConfig = Field(title="Mirror")
-    """The program that replicates."""
-
-    canary: CanaryConfig = Field(default_factory=CanaryConfig, title="Canary")
-    """Probes that prove that records arrive."""
-
-    limits: LimitsConfig = Field(default_factory=LimitsConfig, title="Limits")
-    """When a check is not healthy. Every limit has a default."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _fill_in(cls, data: Any) -> Any:
-        """Fill in what one key takes from another."""
-        if not isinstance(data, dict):
-            return data
-        data = {k: v for k, v in data.items() if v is not None}
-        source, target = data.get("source", ""), data.get("target", "")
-        data.setdefault("name", _join(source, target))
-        naming = data.get("naming", "default")
-        if isinstance(naming, str):
-            naming = {"policy": naming}
-        elif isinstance(naming, dict) and naming.get("format") is not None:
-            naming = {"policy": "format"} | naming
-        mirror = data.get("mirror", {})
-        if isinstance(mirror, dict):
-            given = {k: v for k, v in mirror.items() if v is not None}
-            mirror = {"source_alias": source, "target_alias": target} | given
-        if isinstance(naming, dict) and isinstance(mirror, dict):
-            given = {k: v for k, v in naming.items() if v is not None}
-            separator = given.get("separator", mirror.get("separator", "."))
-            naming = {"separator": separator} | given
-            mirror = {"separator": separator} | mirror
-        return data | {"naming": naming, "mirror": mirror}
-
-    @model_validator(mode="after")
-    def _check_rules(self) -> Self:
-        problems = []
-        if self.naming.separator != self.mirror.separator:
-            problems.append(
-                ConfigProblem(
-                    ("naming", "separator"),
-                    "must be the mirror's separator; MirrorMaker 2 has one",
-                )
-            )
-        sized, limit = self.canary.sized, self.mirror.max_request_size
-        if sized is not None and sized.bytes > (
-            limit or UNKNOWN_REQUEST_BYTES
-        ):
-            allowed = (
-                f"at most {UNKNOWN_REQUEST_BYTES} bytes, as the mirror's "
-                "max_request_size is not configured"
-                if limit is None
-                else f"at most the mirror's max_request_size, {int(limit)}"
-            )
-            problems.append(
-                ConfigProblem(
-                    ("canary", "sized", "bytes"), f"must be {allowed}"
-                )
-            )
-        if problems:
-            raise ProblemsError(problems)
-        return self
-
-    @property
-    def flow(self) -> Flow:
-        """The flow as verdicts and sinks know it."""
-        return Flow(name=self.name, source=self.source, target=self.target)
-
-    @property
-    def topic_naming(self) -> Naming:
-        """The policy with the mirror's alias: ``remote()``, ``origin()``."""
-        return self.naming.to_naming(self.mirror.source_alias)
-
-    @property
-    def selection(self) -> Selection:
-        """The topics that the flow carries: ``matches(topic)``."""
-        return Selection(
-            include=self.topics.include, exclude=self.topics.exclude
-        )
-
-
-def _join(source: Any, target: Any) -> str:
-    """Name a flow after its ends; a name made of references is one."""
-    name = f"{source}->{target}"
-    ends = (source, target)
-    referenced = any(isinstance(end, Referenced) for end in ends)
-    return Referenced(name) if referenced else name
-
-
-class SchemaRegistryConfig(HttpServer):
-    """A schema registry with Confluent's API."""
-
-    url: HttpUrl = Field(title="Address")
-    """Address of the registry, with its path if it has one
-    (`/apis/ccompat/v7` for Apicurio)."""
-
-
-class ClusterConfig(Model):
-    """One Kafka cluster."""
-
-    kafka: KafkaProperties = Field(title="Kafka properties")
-    """Properties of every client, by librdkafka's own names;
-    `bootstrap.servers` is needed. What the agent must own (such as
-    `group.id`) is refused."""
-
-    cluster_id: str | None = Field(None, title="Cluster id", min_length=1)
-    """Id that the cluster must have. Without it the first one that is seen
-    counts, from then on. Give the new one where a cluster was replaced on
-    purpose: what was known of the old one's topics is then forgotten."""
-
-    schema_registry: SchemaRegistryConfig | None = Field(
-        None, title="Schema registry"
-    )
-    """Registry of this site. `canary.format: avro` needs that of the source,
-    and looks into that of the target."""
