@@ -7,9 +7,10 @@ from typing import Any
 
 import httpx
 
-from mirrorwatch.exceptions import ConfigError, PromotionError, ServerLostError
+from mirrorwatch.exceptions import ConfigError
 
 from .config import ServerConfig
+from .exceptions import PromotionError, ServerLostError
 from .item import hide
 
 __all__ = ["Api"]

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from mirrorwatch.exceptions import PromotionError
 from mirrorwatch.secrets import (
     DATA_KEY,
     HIDDEN,
     SECRET_WORD,
     smells_secret,
 )
+
+from .exceptions import PromotionError
 
 __all__ = [
     "Item",
