@@ -22,6 +22,7 @@ from ..sources.canary.source import (
     CanarySource,
     CanaryState,
     LatencySource,
+    SizedProbes,
 )
 from ..sources.canary.surveyor import CanarySurveyWorker, ProbeSettler
 from ..sources.canary.worker import CanaryWorker
@@ -149,7 +150,7 @@ def wire_canary(parts: FlowParts, around: WiringContext) -> WiredParts:
 
 def _to_settings(flow: FlowConfig, around: WiringContext) -> CanarySettings:
     canary, sized = flow.canary, flow.canary.sized
-    settings = CanarySettings(
+    return CanarySettings(
         flow=flow.flow,
         topic=canary.topic,
         remote_topic=flow.topic_naming.remote(canary.topic),
@@ -158,17 +159,16 @@ def _to_settings(flow: FlowConfig, around: WiringContext) -> CanarySettings:
         warmup=canary.warmup,
         create=canary.create,
         partitions=canary.partitions,
+        sized=None
+        if sized is None
+        else SizedProbes(
+            bytes=int(sized.bytes),
+            interval=sized.interval,
+            partition=sized.partition,
+        ),
         max_request_bytes=flow.mirror.max_request_size,
         cluster_ids=around.cluster_ids,
         headers=around.headers,
-    )
-    if sized is None:
-        return settings
-    return replace(
-        settings,
-        sized_bytes=int(sized.bytes),
-        sized_interval=sized.interval,
-        sized_partition=sized.partition,
     )
 
 

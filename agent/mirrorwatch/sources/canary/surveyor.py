@@ -380,7 +380,7 @@ class CanarySurveyWorker:
         target: Topic | None,
     ) -> int | None:
         settings = self._settings
-        if settings.sized_bytes is None or source is None or target is None:
+        if settings.sized is None or source is None or target is None:
             return None
         said = [
             c.max_request_bytes
@@ -400,11 +400,11 @@ class CanarySurveyWorker:
                 - OVERHEAD_BYTES
             ),
         )
-        if limit is not None and settings.sized_bytes > limit:
+        if limit is not None and settings.sized.bytes > limit:
             inquiry.problems.append(
                 Problem(
                     Health.WARNING,
-                    f"Large probes of {settings.sized_bytes} bytes are not "
+                    f"Large probes of {settings.sized.bytes} bytes are not "
                     f"sent: the smallest limit on the path is {limit} bytes",
                 )
             )
