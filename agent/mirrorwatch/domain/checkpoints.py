@@ -4,8 +4,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from .report import CheckFinding, Evidence, Health, Verdict, conclude, seconds
-from .wording import agree, counted
+from .report import (
+    CheckFinding,
+    Evidence,
+    Health,
+    Verdict,
+    agree,
+    conclude,
+    counted,
+    seconds,
+)
 
 __all__ = [
     "CheckpointTracker",

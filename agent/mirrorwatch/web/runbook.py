@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from ..bundled_files import bundled_folder
-from ..domain.wording import alike
+from ..domain.report import alike
 from ..exceptions import WebError
 
 __all__ = ["Phrase", "Runbook"]

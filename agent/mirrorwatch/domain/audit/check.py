@@ -4,8 +4,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from ..report import CheckFinding, Evidence, Health, Verdict, conclude, seconds
-from ..wording import agree, counted
+from ..report import (
+    CheckFinding,
+    Evidence,
+    Health,
+    Verdict,
+    agree,
+    conclude,
+    counted,
+    seconds,
+)
 from .flow_result import KINDS, Attempt, AuditObservation, FlowResult
 from .plan import Unverifiable
 from .result import AuditFinding

@@ -4,8 +4,16 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 
-from ..report import CheckFinding, Evidence, Health, Verdict, conclude, seconds
-from ..wording import agree, counted
+from ..report import (
+    CheckFinding,
+    Evidence,
+    Health,
+    Verdict,
+    agree,
+    conclude,
+    counted,
+    seconds,
+)
 from .model import MirrorMetrics, MirrorObservation
 
 __all__ = ["BottleneckLimits", "judge_bottleneck"]
@@ -259,12 +267,8 @@ def judge_bottleneck(
         flow=flow,
         check="bottleneck",
         now=now,
-        evidence=_evidence(seen),
+        evidence={} if seen is None else gather(seen),
     )
-
-
-def _evidence(seen: MirrorObservation | None) -> Evidence:
-    return {} if seen is None else gather(seen)
 
 
 def _find(

@@ -4,9 +4,16 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from ..report import CheckFinding, Health, Verdict, conclude, seconds
-from ..wording import counted, every
-from .model import CanaryObservation, CanaryPartition
+from ..report import (
+    CheckFinding,
+    Health,
+    Verdict,
+    conclude,
+    counted,
+    every,
+    seconds,
+)
+from .model import CanaryObservation
 
 __all__ = ["CanaryLimits", "judge_canary"]
 
@@ -232,7 +239,10 @@ def _evidence(
     for partition in seen.partitions:
         for name, count in partition.counts.as_dict().items():
             totals[name] = totals.get(name, 0) + count
-    oldest = _oldest(seen.partitions)
+    outstanding = [
+        p.oldest_outstanding for p in seen.partitions if p.oldest_outstanding
+    ]
+    oldest = min(outstanding, default=None)
     arrivals = [p.last_arrival for p in seen.partitions if p.last_arrival]
     return {
         "topic": seen.topic,
@@ -245,8 +255,3 @@ def _evidence(
         "last_arrival": max(arrivals).isoformat() if arrivals else None,
         **totals,
     }
-
-
-def _oldest(partitions: tuple[CanaryPartition, ...]) -> datetime | None:
-    found = [p.oldest_outstanding for p in partitions if p.oldest_outstanding]
-    return min(found, default=None)

@@ -6,9 +6,17 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from ..cluster_view import TopicPartition
-from ..report import CheckFinding, Evidence, Health, Verdict, conclude, seconds
+from ..report import (
+    CheckFinding,
+    Evidence,
+    Health,
+    Verdict,
+    agree,
+    conclude,
+    counted,
+    seconds,
+)
 from ..skips.model import SkipsObservation, SuspectedDrop
-from ..wording import agree, counted
 from .model import LagObservation, LagStatus, TopicLag
 
 __all__ = ["LagLimits", "judge_lag"]

@@ -4,8 +4,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from ..report import CheckFinding, Evidence, Health, Verdict, conclude, seconds
-from ..wording import counted
+from ..report import (
+    CheckFinding,
+    Evidence,
+    Health,
+    Verdict,
+    conclude,
+    counted,
+    seconds,
+)
 from .model import FirstLoss, Headroom, LagObservation, TopicLag, first_loss
 
 __all__ = ["RetentionLimits", "judge_retention"]

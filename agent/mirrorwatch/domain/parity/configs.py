@@ -5,8 +5,16 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from ..cluster_view import TopicConfigs
-from ..report import CheckFinding, Evidence, Health, Verdict, conclude, seconds
-from ..wording import agree, counted
+from ..report import (
+    CheckFinding,
+    Evidence,
+    Health,
+    Verdict,
+    agree,
+    conclude,
+    counted,
+    seconds,
+)
 from .topics import names
 
 __all__ = [

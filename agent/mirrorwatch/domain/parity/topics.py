@@ -6,9 +6,17 @@ from datetime import datetime, timedelta
 
 from ..cluster_view import ClusterView, FlowView
 from ..mirror_records import ConnectorSettings
-from ..report import CheckFinding, Evidence, Health, Verdict, conclude, seconds
+from ..report import (
+    CheckFinding,
+    Evidence,
+    Health,
+    Verdict,
+    agree,
+    conclude,
+    every,
+    seconds,
+)
 from ..topics import HEARTBEATS, DefaultNaming, FormatNaming, ReplicatedTopics
-from ..wording import agree, every
 
 __all__ = [
     "Comparison",

@@ -5,8 +5,17 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
 
-from ..report import CheckFinding, Evidence, Health, Verdict, conclude, seconds
-from ..wording import agree, counted, every
+from ..report import (
+    CheckFinding,
+    Evidence,
+    Health,
+    Verdict,
+    agree,
+    conclude,
+    counted,
+    every,
+    seconds,
+)
 from .model import PositionObservation, Reset, ResetKind
 
 __all__ = ["PositionLimits", "judge_position"]

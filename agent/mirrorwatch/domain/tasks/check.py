@@ -4,8 +4,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from ..report import CheckFinding, Evidence, Health, Verdict, conclude, seconds
-from ..wording import agree, counted
+from ..report import (
+    CheckFinding,
+    Evidence,
+    Health,
+    Verdict,
+    agree,
+    conclude,
+    counted,
+    seconds,
+)
 from .model import MirrorTask, Stopped, TasksObservation, name_partitions
 
 __all__ = ["TasksLimits", "judge_tasks"]

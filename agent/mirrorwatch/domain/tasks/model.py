@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from ..mirror_records import TaskState
-from ..wording import counted
+from ..report import counted
 
 __all__ = [
     "MirrorTask",
