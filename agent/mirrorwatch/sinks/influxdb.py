@@ -3,7 +3,6 @@
 import json
 import re
 import ssl
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -288,19 +287,18 @@ def to_points(report: Report) -> list[Point]:
             at = _nanoseconds(report.at)
             points[series] = _point(metric.measurement, dict(tags), at)
         points[series].field(metric.field, float(sample.value))
-    return [*points.values(), *_probes(report)]
+    probes = (
+        _probe(arrival)
+        for seen in canaries(report.observations)
+        for arrival in seen.arrivals
+    )
+    return [*points.values(), *probes]
 
 
 def to_batch(report: Report) -> Batch:
     """Return the points of a report in line protocol."""
     lines = [point.to_line_protocol() for point in to_points(report)]
     return Batch("\n".join(lines).encode(), len(lines))
-
-
-def _probes(report: Report) -> Iterator[Point]:
-    for seen in canaries(report.observations):
-        for arrival in seen.arrivals:
-            yield _probe(arrival)
 
 
 def _probe(arrival: ProbeArrival) -> Point:
