@@ -4,7 +4,7 @@ Nothing here names a topic in a plain metadata request: on a broker with
 ``auto.create.topics.enable`` that creates the topic.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -35,7 +35,6 @@ __all__ = [
     "Cluster",
     "Described",
     "Topic",
-    "batched",
     "concerns_all",
     "describe",
     "describe_topics",
@@ -46,12 +45,6 @@ __all__ = [
 
 
 T = TypeVar("T")
-
-
-def batched(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """Yield so many items at a time, for requests of bounded size."""
-    for start in range(0, len(items), size):
-        yield items[start : start + size]
 
 
 ABSENT = KafkaError.UNKNOWN_TOPIC_OR_PART
