@@ -24,18 +24,18 @@ OWNED_PROPERTIES = {
     "enable.auto.commit": "it commits no offsets",
     "auto.commit.enable": "it commits no offsets",
     "enable.auto.offset.store": "it commits no offsets",
-    "auto.offset.reset": "it chooses every offset that it reads from",
-    "isolation.level": "each reading has the level that its proof needs",
-    "enable.partition.eof": "its proofs need it",
-    "enable.idempotence": "the canary's proofs need it",
-    "acks": "the canary's proofs need acks=all",
-    "request.required.acks": "the canary's proofs need acks=all",
-    "max.in.flight": "the canary's proofs need order",
-    "max.in.flight.requests.per.connection": "the canary's proofs need order",
-    "transactional.id": "markers would look like skipped records",
-    "message.timeout.ms": "it follows from the canary's deadline",
-    "delivery.timeout.ms": "it follows from the canary's deadline",
-    "allow.auto.create.topics": "it must never create a topic by asking",
+    "auto.offset.reset": "it reads from explicit offsets",
+    "isolation.level": "it is set for each consumer",
+    "enable.partition.eof": "it is set for each consumer",
+    "enable.idempotence": "the canary requires an idempotent producer",
+    "acks": "the canary requires acks=all",
+    "request.required.acks": "the canary requires acks=all",
+    "max.in.flight": "the canary requires order",
+    "max.in.flight.requests.per.connection": "the canary requires order",
+    "transactional.id": "transaction markers would look like skipped records",
+    "message.timeout.ms": "it is derived from canary.deadline",
+    "delivery.timeout.ms": "it is derived from canary.deadline",
+    "allow.auto.create.topics": "it must not create topics implicitly",
 }
 """Properties that the agent sets itself, and why."""
 
@@ -175,26 +175,28 @@ def _to_text(value: str | float) -> str:
 class SchemaRegistryConfig(HttpServer):
     """A schema registry with Confluent's API."""
 
-    url: HttpUrl = Field(title="Address")
-    """Address of the registry, with its path if it has one
-    (`/apis/ccompat/v7` for Apicurio)."""
+    url: HttpUrl = Field(title="URL")
+    """URL of the registry, including its path (`/apis/ccompat/v7` for
+    Apicurio)."""
 
 
 class ClusterConfig(Model):
     """One Kafka cluster."""
 
     kafka: KafkaProperties = Field(title="Kafka properties")
-    """Properties of every client, by librdkafka's own names;
-    `bootstrap.servers` is needed. What the agent must own (such as
-    `group.id`) is refused."""
+    """librdkafka properties of all clients of this cluster.
+    `bootstrap.servers` is required. [Some
+    properties](#kafka-properties-that-the-agent-owns), such as `group.id`,
+    cannot be set."""
 
     cluster_id: str | None = Field(None, title="Cluster id", min_length=1)
-    """Id that the cluster must have. Without it the first one that is seen
-    counts, from then on. Give the new one where a cluster was replaced on
-    purpose: what was known of the old one's topics is then forgotten."""
+    """Expected id of the cluster. Default: the id that is seen first, from
+    then on. If a cluster was replaced on purpose, set this to the new id; what
+    was known of the old cluster's topics is then discarded."""
 
     schema_registry: SchemaRegistryConfig | None = Field(
         None, title="Schema registry"
     )
-    """Registry of this site. `canary.format: avro` needs that of the source,
-    and looks into that of the target."""
+    """Schema registry of this cluster. `canary.format: avro` requires it for
+    the source; if the target has one, the agent verifies that its schemas can
+    be resolved there."""

@@ -53,100 +53,101 @@ class LimitsConfig(Model):
     canary: Annotated[CanaryLimits, FROM_DATACLASS] = Field(
         default_factory=CanaryLimits, title="Canary"
     )
-    """When probes make the flow unhealthy."""
+    """Lost, late and duplicated probes."""
 
     latency: Annotated[LatencyLimits, FROM_DATACLASS] = Field(
         default_factory=LatencyLimits, title="Latency"
     )
-    """When their latency does."""
+    """End-to-end latency of probes."""
 
     lag: Annotated[LagLimits, FROM_DATACLASS] = Field(
         default_factory=LagLimits, title="Replication lag"
     )
-    """When replication lag does."""
+    """Stalled partitions and topics that were never replicated."""
 
     skips: Annotated[SkipsLimits, FROM_DATACLASS] = Field(
         default_factory=SkipsLimits, title="Skips and duplicates"
     )
-    """When skipped or duplicated records do."""
+    """Skipped and duplicated records."""
 
     retention: Annotated[RetentionLimits, FROM_DATACLASS] = Field(
         default_factory=RetentionLimits, title="Time to loss"
     )
-    """When the time until uncopied records expire does."""
+    """Time until records that are not replicated yet expire."""
 
     position: Annotated[PositionLimits, FROM_DATACLASS] = Field(
         default_factory=PositionLimits, title="Position resets"
     )
-    """How long a position reset of the mirror does."""
+    """Position resets of MirrorMaker."""
 
     topics: Annotated[TopicsLimits, FROM_DATACLASS] = Field(
         default_factory=TopicsLimits, title="Topics"
     )
-    """When missing topics or partitions do."""
+    """Missing topics and partitions at the target."""
 
     configs: Annotated[ConfigsLimits, FROM_DATACLASS] = Field(
-        default_factory=ConfigsLimits, title="Topic configurations"
+        default_factory=ConfigsLimits, title="Topic configs"
     )
-    """When topics that are configured differently do."""
+    """Topic configs that differ."""
 
     tasks: Annotated[TasksLimits, FROM_DATACLASS] = Field(
         default_factory=TasksLimits, title="Tasks"
     )
-    """When the mirror's tasks do."""
+    """Failed, stopped and flapping tasks of MirrorMaker."""
 
     heartbeats: Annotated[HeartbeatsLimits, FROM_DATACLASS] = Field(
         default_factory=HeartbeatsLimits, title="Heartbeats"
     )
-    """When its heartbeats do."""
+    """Stale heartbeats of MirrorMaker."""
 
     bottleneck: Annotated[BottleneckLimits, FROM_DATACLASS] = Field(
         default_factory=BottleneckLimits, title="Bottleneck"
     )
-    """When the mirror's JMX metrics do."""
+    """JMX metrics of MirrorMaker."""
 
 
 class FlowConfig(Model):
-    """One-way replication of a set of topics by one mirror."""
+    """One-way replication of a set of topics by one MirrorMaker."""
 
     name: str = Field(
         title="Name",
         min_length=1,
         json_schema_extra={"default_text": "`source->target`"},
     )
-    """A label in every sink; unique."""
+    """Unique name of the flow. Used as a label in every sink."""
 
-    source: str = Field(title="Source")
-    """Alias of the cluster that is read."""
+    source: str = Field(title="Source cluster")
+    """Alias of the cluster from which records are copied."""
 
-    target: str = Field(title="Target")
-    """Alias of the cluster that is written."""
+    target: str = Field(title="Target cluster")
+    """Alias of the cluster to which records are copied."""
 
     naming: NamingConfig = Field(
         default_factory=lambda: NamingConfig(policy="default"),
-        title="Naming",
+        title="Topic naming",
     )
-    """The mirror's replication policy: `identity`, `default`, `{policy:
-    default, separator: "_"}` or `{format: "summit.${topic}"}`. The default
-    is MirrorMaker 2's own."""
+    """MirrorMaker's replication policy: `identity`, `default`, `{policy:
+    default, separator: "_"}` or `{format: "summit.${topic}"}`. The default is
+    MirrorMaker 2's own."""
 
     topics: TopicsConfig = Field(default_factory=TopicsConfig, title="Topics")
-    """What the flow carries: the mirror's own topic filter."""
+    """Topics that the flow replicates. Use the same filter as MirrorMaker."""
 
     classes: dict[str, Pattern] = Field(
-        default_factory=dict, title="Classes of topics"
+        default_factory=dict, title="Topic classes"
     )
-    """Regex of the topics in each class, such as telemetry or commands;
-    pages and figures are summed by class."""
+    """Regex for each class of topics, such as telemetry or commands. The
+    status page and the metrics have totals by class."""
 
-    mirror: MirrorConfig = Field(title="Mirror")
-    """The program that replicates."""
+    mirror: MirrorConfig = Field(title="MirrorMaker")
+    """The MirrorMaker that replicates this flow."""
 
     canary: CanaryConfig = Field(default_factory=CanaryConfig, title="Canary")
     """Probes that prove that records arrive."""
 
     limits: LimitsConfig = Field(default_factory=LimitsConfig, title="Limits")
-    """When a check is not healthy. Every limit has a default."""
+    """When a check becomes a warning or critical. Every limit has a
+    default."""
 
     @model_validator(mode="before")
     @classmethod
@@ -232,29 +233,33 @@ class Config(Model):
     """The whole configuration, as in `agent/config.example.yaml`."""
 
     interval: Duration = Field(
-        timedelta(seconds=5), title="Tick", ge=timedelta(milliseconds=100)
+        timedelta(seconds=5),
+        title="Tick interval",
+        ge=timedelta(milliseconds=100),
     )
-    """How often everything is judged and published: often enough for an
-    alarm within seconds, seldom enough to cost next to nothing."""
+    """How often all checks are evaluated and reports are published. Short
+    enough to alert within seconds, at a negligible cost."""
 
     clusters: dict[str, ClusterConfig] = Field(title="Clusters", min_length=1)
-    """Kafka clusters by alias. Aliases are ours; the mirror may use its
-    own."""
+    """Kafka clusters by alias. The aliases may differ from those of
+    MirrorMaker."""
 
     flows: tuple[FlowConfig, ...] = Field(title="Flows", min_length=1)
-    """What is replicated between them."""
+    """Replication flows between these clusters."""
 
     web: WebConfig = Field(default_factory=WebConfig, title="Status page")
-    """The page, the API and `/metrics`."""
+    """The status page, the API and `/metrics`."""
 
     sinks: SinksConfig = Field(default_factory=SinksConfig, title="Sinks")
-    """Where reports go beside them. None is needed."""
+    """Where reports are sent in addition to the status page and `/metrics`.
+    All optional."""
 
     state: StateConfig = Field(default_factory=StateConfig, title="State")
-    """What must outlive the process."""
+    """Where the agent keeps its state across restarts."""
 
     audit: AuditConfig | None = Field(None, title="Nightly audit")
-    """Without it, the check `audit` is off."""
+    """The nightly comparison of both clusters. If not configured, the check
+    `audit` is off."""
 
     _file: Path | None = PrivateAttr(default=None)
 

@@ -37,16 +37,17 @@ class TopicsLimits:
     refreshes: float = field(
         default=2, metadata={"title": "Topic refreshes", "ge": 1}
     )
-    """Topic refreshes of the mirror within which a new topic, or a new
-    partition, must be at the target: it may have just missed the first. The
-    interval is read from the mirror's own configuration."""
+    """Number of MirrorMaker's topic refreshes within which a new topic or
+    partition must exist at the target. It can narrowly miss the first. The
+    interval is read from MirrorMaker's configuration."""
 
     least: timedelta = field(
         default=timedelta(minutes=1),
         metadata={"title": "Minimum", "gt": timedelta()},
     )
-    """Time that the mirror has in any case: to create topics, and to assign
-    them to its tasks, takes it seconds whatever its interval."""
+    """Minimum time for a new topic or partition, whatever the refresh interval
+    is. MirrorMaker needs some seconds to create topics and to assign them to
+    its tasks."""
 
     def patience(self, refresh: timedelta) -> timedelta:
         """Return how long the mirror may take, by its refresh interval."""
@@ -342,11 +343,14 @@ def _find(seen: TopicsObservation | None) -> Iterator[CheckFinding]:
 
 def _find_unwanted(seen: TopicsObservation) -> Iterator[CheckFinding]:
     if seen.unwanted and seen.chosen:
+        number = len(seen.unwanted)
+        them = agree(number, "them")
         yield CheckFinding(
             Health.CRITICAL,
             "MirrorMaker's topic filter does not match "
-            f"{names(seen.unwanted)}, so they are not copied. Add them to "
-            "the connector's topics, or remove them from topics.include",
+            f"{names(seen.unwanted)}, so {agree(number, 'they')} "
+            f"{agree(number, 'are')} not copied. Add {them} to the "
+            f"connector's topics, or remove {them} from topics.include",
         )
 
 
@@ -359,15 +363,16 @@ def _find_missing(seen: TopicsObservation) -> Iterator[CheckFinding]:
             Health.CRITICAL,
             f"Missing at {there} for {seconds(seen.at - oldest)}: "
             f"{names(m.topic for m in absent)}. MirrorMaker refreshes topics "
-            f"every {seconds(seen.refresh)}. Check that it runs, may read "
-            "them and may create topics",
+            f"every {seconds(seen.refresh)}. Check that it runs, and that it "
+            "may read and create topics",
         )
     hidden = [m.remote for m in seen.late if m.hidden]
     if hidden:
         yield CheckFinding(
             Health.UNKNOWN,
-            "Mirrorwatch cannot verify whether these topics exist at "
-            f"{there}: {names(hidden)}. Grant it DESCRIBE on them",
+            f"Mirrorwatch cannot verify whether {names(hidden)} "
+            f"{agree(len(hidden), 'exist')} at {there}. Grant it DESCRIBE on "
+            "topics there",
         )
 
 
