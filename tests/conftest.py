@@ -6,9 +6,9 @@ from contextlib import ExitStack
 
 import pytest
 import structlog
-from hypothesis import HealthCheck, settings
 
 from mirrorwatch_lab import Lab, LabSettings
+from tests.support.examples import load_profile
 from tests.support.lab import LabPool, show_logs
 from tests.support.no_skips import (
     pytest_make_collect_report,
@@ -22,11 +22,7 @@ __all__ += ["pytest_collection_modifyitems", "pytest_xdist_make_scheduler"]
 __all__ += ["pytest_make_collect_report", "pytest_runtest_makereport"]
 
 
-# How long an example takes says more about the machine than about the code.
-settings.register_profile(
-    "patient", deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("patient")
+load_profile()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
