@@ -15,11 +15,15 @@ from tests.support.no_skips import (
     pytest_make_collect_report,
     pytest_runtest_makereport,
 )
-from tests.support.together import TOGETHER, pytest_xdist_make_scheduler
+from tests.support.together import (
+    TOGETHER,
+    pytest_terminal_summary,
+    pytest_xdist_make_scheduler,
+)
 
 __all__ = ["fresh_lab", "lab_for", "lab_pool", "logging_as_before"]
 __all__ += ["pytest_collection_finish", "pytest_collection_modifyitems"]
-__all__ += ["pytest_xdist_make_scheduler"]
+__all__ += ["pytest_terminal_summary", "pytest_xdist_make_scheduler"]
 # Hooks: where everything must run, a test that skips fails.
 __all__ += ["pytest_make_collect_report", "pytest_runtest_makereport"]
 
@@ -29,12 +33,12 @@ load_profile()
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put what takes long first: quick tests fill what is left between
-    workers.
+    workers. Folders that one worker runs as a whole are longest.
     """
     items.sort(
         key=lambda item: (
-            item.get_closest_marker("lab") is None,
             not item.nodeid.startswith(TOGETHER),
+            item.get_closest_marker("lab") is None,
         )
     )
 
