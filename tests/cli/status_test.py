@@ -184,7 +184,7 @@ def test_somebody_else_who_answers_is_not_taken_for_an_agent() -> None:
             pass
 
     other = HTTPServer(("127.0.0.1", 0), Other)
-    thread = threading.Thread(target=other.serve_forever)
+    thread = threading.Thread(target=other.serve_forever, args=(0.02,))
     thread.start()
     try:
         result = run("--url", f"http://127.0.0.1:{other.server_port}")

@@ -228,6 +228,18 @@ Duration = Annotated[timedelta, BeforeValidator(parse_duration)]
 """A duration, written with its unit."""
 
 
+class _Block(Model):
+    """Base of blocks that have titles for the texts of their fields.
+
+    Notes
+    -----
+    They are made here and have no source, in which pydantic would search for
+    these texts, module by module.
+    """
+
+    model_config = ConfigDict(use_attribute_docstrings=False)
+
+
 class _FromDataclass:
     """Makes a strict block from a frozen dataclass of the domain."""
 
@@ -287,7 +299,7 @@ def to_model(block: type) -> type[Model]:
             options["default_factory"] = each.default_factory
         fields[each.name] = (annotation, Field(**options))
     model = create_model(
-        block.__name__, __base__=Model, __doc__=block.__doc__, **fields
+        block.__name__, __base__=_Block, __doc__=block.__doc__, **fields
     )
     model.origin = block
     return model

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from html import escape
 from itertools import pairwise
 from pathlib import Path
@@ -218,8 +219,9 @@ class Runbook:
         """The page, in HTML."""
 
     @classmethod
+    @cache
     def load(cls) -> Self:
-        """Read the runbook that came with this version.
+        """Return the runbook that came with this version, read once.
 
         Raises
         ------

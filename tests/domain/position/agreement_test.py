@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorwatch.audit.mirror import MirrorReader
@@ -25,6 +25,7 @@ from mirrorwatch.sources.canary.source import CanarySettings
 from mirrorwatch.sources.canary.surveyor import CanarySurveyWorker
 from mirrorwatch.sources.mirror_state import MirrorState
 from tests.domain.skips.world import KEY, TOPIC, World
+from tests.support.examples import examples
 
 COPYING = ["write", "write", "write", "copy", "copy 3", "flush", "look"]
 FAULTS = ["drop", "drop 3", "crash", "fail", "takeover", "copy_other 2"]
@@ -155,7 +156,7 @@ class Readers(World):
 
 
 @given(st.lists(st.sampled_from([*COPYING, *COPYING, *FAULTS]), max_size=60))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_proved_positions_agree_whatever_the_mirror_does(
     actions: list[str],
 ) -> None:
@@ -163,7 +164,7 @@ def test_proved_positions_agree_whatever_the_mirror_does(
 
 
 @given(st.lists(st.sampled_from(COPYING), max_size=60))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_positions_counted_back_from_the_target_are_true_without_faults(
     actions: list[str],
 ) -> None:
