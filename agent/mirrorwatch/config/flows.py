@@ -70,55 +70,63 @@ __all__ = [
 class ConnectConfig(HttpServer):
     """The REST API of Kafka Connect."""
 
-    url: HttpUrl = Field(title="Address")
-    """Address of any worker."""
+    url: HttpUrl = Field(title="URL")
+    """URL of any worker."""
 
     restart_failed: Annotated[RestartRules, FROM_DATACLASS] = Field(
-        default_factory=RestartRules, title="Restarts of failed tasks"
+        default_factory=RestartRules, title="Restart failed tasks"
     )
-    """The only thing that the agent ever does to a mirror."""
+    """Automatic restarts of failed tasks. This is the only action that the
+    agent ever takes on MirrorMaker."""
 
 
 class MirrorTopicsConfig(Model):
-    """The mirror's own topics, where their names cannot be derived."""
+    """MirrorMaker's internal topics, if their names cannot be derived."""
 
     offsets: str | None = Field(None, title="Connect's offsets topic")
-    """On the target. Default: `mm2-offsets.SOURCE.internal` in dedicated
-    mode; on a Connect cluster, the worker's `offset.storage.topic`."""
+    """On the target. Default: `mm2-offsets.SOURCE.internal` in dedicated mode.
+    Required on a Connect cluster: the worker's `offset.storage.topic`."""
 
     syncs: str | None = Field(None, title="Offset-syncs topic")
-    """Default: `mm2-offset-syncs.ALIAS.internal` of the other side's alias."""
+    """Default: `mm2-offset-syncs.ALIAS.internal`, with the alias of the other
+    cluster."""
 
     checkpoints: str | None = Field(None, title="Checkpoints topic")
     """On the target. Default: `SOURCE.checkpoints.internal`."""
 
     status: str | None = Field(None, title="Connect's status topic")
-    """On the target. Default: `mm2-status.SOURCE.internal` in dedicated
-    mode; on a Connect cluster, the worker's `status.storage.topic`."""
+    """On the target. Default: `mm2-status.SOURCE.internal` in dedicated mode.
+    On a Connect cluster, set it to the worker's `status.storage.topic`, or
+    configure `connect`; otherwise the check `tasks` is off."""
 
     configs: str | None = Field(None, title="Connect's configs topic")
-    """On the target. Default: `mm2-configs.SOURCE.internal` in dedicated
-    mode; on a Connect cluster, the worker's `config.storage.topic`."""
+    """On the target. Default: `mm2-configs.SOURCE.internal` in dedicated mode.
+    Required on a Connect cluster: the worker's `config.storage.topic`."""
 
 
 class JmxConfig(Model):
-    """The mirror's own figures. They explain; they never prove."""
+    """JMX metrics of MirrorMaker.
+
+    They explain a problem, but never prove one.
+    """
 
     format: Literal["jolokia", "prometheus", "rmi"] = Field(title="Format")
-    """How they are read: a Jolokia agent, a Prometheus exporter, or RMI."""
+    """How the metrics are read: from a Jolokia agent, from a Prometheus
+    exporter, or from a JMX port by RMI."""
 
-    urls: tuple[str, ...] = Field(title="Addresses", min_length=1)
-    """One address for each process of the mirror."""
+    urls: tuple[str, ...] = Field(title="URLs", min_length=1)
+    """One URL for each MirrorMaker process."""
 
     user: str | None = Field(None, title="User name")
-    """Who asks, where the agent, exporter or JMX port wants a login."""
+    """User name, if the Jolokia agent, the exporter or the JMX port requires a
+    login."""
 
     password: SecretStr | None = Field(None, title="Password")
     """Password of that user."""
 
-    ca: Path | None = Field(None, title="Certificate authority")
-    """PEM file that signs the server's certificate, if no public authority
-    does. RMI with TLS cannot be read."""
+    ca: Path | None = Field(None, title="CA certificate")
+    """PEM file with the CA that signed the server's certificate. Default: the
+    public CAs. RMI with TLS is not supported."""
 
     @model_validator(mode="after")
     def _check_urls(self) -> Self:
@@ -158,82 +166,88 @@ class JmxConfig(Model):
 
 
 class MirrorConfig(Model):
-    """The program that replicates a flow."""
+    """The MirrorMaker that replicates a flow."""
 
     kind: Literal["mirrormaker2"] = Field("mirrormaker2", title="Kind")
-    """Which program it is."""
+    """The replication software. Only MirrorMaker 2 is supported."""
 
-    mode: Literal["dedicated", "connect"] = Field(
-        "dedicated", title="How it runs"
-    )
-    """On its own (`connect-mirror-maker.sh`), or on a Connect cluster (as
-    with Strimzi). It decides the names of the mirror's own topics."""
+    mode: Literal["dedicated", "connect"] = Field("dedicated", title="Mode")
+    """`dedicated` for `connect-mirror-maker.sh`, `connect` for connectors on a
+    Kafka Connect cluster (as with Strimzi). The names of MirrorMaker's
+    internal topics depend on it."""
 
     source_alias: str = Field(
-        title="The mirror's alias of the source",
+        title="Source alias",
         json_schema_extra={"default_text": "the flow's `source`"},
     )
-    """`source.cluster.alias`. May be empty."""
+    """MirrorMaker's `source.cluster.alias`. May be empty."""
 
     target_alias: str = Field(
-        title="The mirror's alias of the target",
+        title="Target alias",
         json_schema_extra={"default_text": "the flow's `target`"},
     )
-    """`target.cluster.alias`. May be empty."""
+    """MirrorMaker's `target.cluster.alias`. May be empty."""
 
     separator: str = Field(".", title="Separator")
-    """`replication.policy.separator`, in names of topics and of the mirror's
-    own ones. May be empty."""
+    """MirrorMaker's `replication.policy.separator`, in the names of remote and
+    internal topics. May be empty."""
 
     connectors: tuple[str, ...] = Field((), title="Connectors")
-    """Connectors of this flow on a shared Connect cluster. Only these are
-    judged. Default: all that replicate between the two aliases."""
+    """Names of this flow's connectors on a shared Connect cluster. Only these
+    are checked. Default: all connectors that replicate between the two
+    aliases."""
 
     topics: MirrorTopicsConfig = Field(
-        default_factory=MirrorTopicsConfig, title="The mirror's own topics"
+        default_factory=MirrorTopicsConfig, title="Internal topics"
     )
-    """Only where the names cannot be derived."""
+    """Names of MirrorMaker's internal topics. Needed only if they cannot be
+    derived."""
 
     syncs_location: Literal["source", "target"] = Field(
-        "source", title="Where offset-syncs are"
+        "source", title="Location of the offset-syncs topic"
     )
-    """`offset-syncs.topic.location`."""
+    """MirrorMaker's `offset-syncs.topic.location`."""
 
-    connect: ConnectConfig | None = Field(None, title="Connect's REST API")
-    """Adds what only the API knows. A dedicated mirror has none."""
+    connect: ConnectConfig | None = Field(None, title="Connect REST API")
+    """Optional. Adds what only the REST API reports, and allows the agent to
+    restart failed tasks. A dedicated MirrorMaker has no such API."""
 
     jmx: JmxConfig | None = Field(None, title="JMX")
-    """Without it, the mirror's own figures are off; every proof works."""
+    """Optional. If not configured, the check `bottleneck` is off; all other
+    checks work without it."""
 
     max_in_flight: int | None = Field(
-        None, title="Requests in flight of the mirror's producer", ge=1
+        None, title="Producer requests in flight", ge=1
     )
-    """`max.in.flight.requests.per.connection`. With 1, Connect's default,
-    records keep their order, which proves losses sooner. Default: as the
-    mirror's connector configuration says."""
+    """`max.in.flight.requests.per.connection` of MirrorMaker's producer. With
+    1, Connect's default, records keep their order, and losses are proved
+    sooner. Default: read from the connector's configuration."""
 
     exactly_once: bool | None = Field(None, title="Exactly once")
-    """Whether the mirror writes in transactions, whose markers take offsets
-    at the target. Default: as the mirror's configuration says."""
+    """Whether MirrorMaker writes in transactions, whose markers occupy offsets
+    at the target. Default: read from MirrorMaker's configuration."""
 
     max_request_size: ByteSize | None = Field(
-        None, title="Largest request of the mirror's producer"
+        None, title="Producer request size"
     )
-    """`max.request.size`. Sized probes above 512 KiB need it, because a
-    record that the mirror cannot produce kills its task."""
+    """`max.request.size` of MirrorMaker's producer. Required for sized probes
+    above 512 KiB, because a record that MirrorMaker cannot produce fails its
+    task."""
 
 
 class NamingConfig(Model):
-    """How a source topic is called on the target."""
+    """How source topics are named at the target."""
 
     policy: Literal["identity", "default", "format"] = Field(title="Policy")
-    """`identity` keeps names, `default` prefixes the source's alias."""
+    """`identity` keeps the name, `default` adds the source alias as a prefix,
+    `format` uses the key `format`."""
 
     separator: str = Field(".", title="Separator")
-    """Between alias and topic; the mirror's `separator` if not given."""
+    """Separator between alias and topic. Default: the `separator` under
+    `mirror`."""
 
     format: str | None = Field(None, title="Format")
-    """Target name, with `${topic}` in the place of the source topic."""
+    """Name at the target, in which `${topic}` stands for the source topic."""
 
     @model_validator(mode="after")
     def _check_format(self) -> Self:
@@ -289,18 +303,19 @@ Patterns = Annotated[tuple[Pattern, ...], BeforeValidator(_split)]
 
 
 class TopicsConfig(Model):
-    """Which source topics a flow carries. Regexes match the whole name."""
+    """Topics that the flow replicates. Regexes match the whole topic name."""
 
     include: Patterns = Field((".*",), title="Included topics", min_length=1)
-    """As the mirror's `topics`: a list, or its comma separated form."""
+    """Same as MirrorMaker's `topics`: a list, or a comma-separated string."""
 
     exclude: Patterns = Field(MM2_EXCLUDED, title="Excluded topics")
-    """As the mirror's `topics.exclude`; they win. The default is MirrorMaker
-    2's own."""
+    """Same as MirrorMaker's `topics.exclude`; takes precedence over `include`.
+    The default is MirrorMaker 2's own."""
 
     merged: Patterns = Field((), title="Merged topics")
-    """Source topics whose target topic other flows write to as well. Their
-    counts cannot be told apart by flow, so this must be said."""
+    """Source topics whose target topic is also written by other flows. Must be
+    listed, because record counts at the target cannot be attributed to one
+    flow."""
 
 
 class LimitsConfig(Model):
@@ -309,100 +324,101 @@ class LimitsConfig(Model):
     canary: Annotated[CanaryLimits, FROM_DATACLASS] = Field(
         default_factory=CanaryLimits, title="Canary"
     )
-    """When probes make the flow unhealthy."""
+    """Lost, late and duplicated probes."""
 
     latency: Annotated[LatencyLimits, FROM_DATACLASS] = Field(
         default_factory=LatencyLimits, title="Latency"
     )
-    """When their latency does."""
+    """End-to-end latency of probes."""
 
     lag: Annotated[LagLimits, FROM_DATACLASS] = Field(
         default_factory=LagLimits, title="Replication lag"
     )
-    """When replication lag does."""
+    """Stalled partitions and topics that were never replicated."""
 
     skips: Annotated[SkipsLimits, FROM_DATACLASS] = Field(
         default_factory=SkipsLimits, title="Skips and duplicates"
     )
-    """When skipped or duplicated records do."""
+    """Skipped and duplicated records."""
 
     retention: Annotated[RetentionLimits, FROM_DATACLASS] = Field(
         default_factory=RetentionLimits, title="Time to loss"
     )
-    """When the time until uncopied records expire does."""
+    """Time until records that are not replicated yet expire."""
 
     position: Annotated[PositionLimits, FROM_DATACLASS] = Field(
         default_factory=PositionLimits, title="Position resets"
     )
-    """How long a position reset of the mirror does."""
+    """Position resets of MirrorMaker."""
 
     topics: Annotated[TopicsLimits, FROM_DATACLASS] = Field(
         default_factory=TopicsLimits, title="Topics"
     )
-    """When missing topics or partitions do."""
+    """Missing topics and partitions at the target."""
 
     configs: Annotated[ConfigsLimits, FROM_DATACLASS] = Field(
-        default_factory=ConfigsLimits, title="Topic configurations"
+        default_factory=ConfigsLimits, title="Topic configs"
     )
-    """When topics that are configured differently do."""
+    """Topic configs that differ."""
 
     tasks: Annotated[TasksLimits, FROM_DATACLASS] = Field(
         default_factory=TasksLimits, title="Tasks"
     )
-    """When the mirror's tasks do."""
+    """Failed, stopped and flapping tasks of MirrorMaker."""
 
     heartbeats: Annotated[HeartbeatsLimits, FROM_DATACLASS] = Field(
         default_factory=HeartbeatsLimits, title="Heartbeats"
     )
-    """When its heartbeats do."""
+    """Stale heartbeats of MirrorMaker."""
 
     bottleneck: Annotated[BottleneckLimits, FROM_DATACLASS] = Field(
         default_factory=BottleneckLimits, title="Bottleneck"
     )
-    """When the mirror's JMX metrics do."""
+    """JMX metrics of MirrorMaker."""
 
 
 class FlowConfig(Model):
-    """One-way replication of a set of topics by one mirror."""
+    """One-way replication of a set of topics by one MirrorMaker."""
 
     name: str = Field(
         title="Name",
         min_length=1,
         json_schema_extra={"default_text": "`source->target`"},
     )
-    """A label in every sink; unique."""
+    """Unique name of the flow. Used as a label in every sink."""
 
-    source: str = Field(title="Source")
-    """Alias of the cluster that is read."""
+    source: str = Field(title="Source cluster")
+    """Alias of the cluster from which records are copied."""
 
-    target: str = Field(title="Target")
-    """Alias of the cluster that is written."""
+    target: str = Field(title="Target cluster")
+    """Alias of the cluster to which records are copied."""
 
     naming: NamingConfig = Field(
         default_factory=lambda: NamingConfig(policy="default"),
-        title="Naming",
+        title="Topic naming",
     )
-    """The mirror's replication policy: `identity`, `default`, `{policy:
-    default, separator: "_"}` or `{format: "summit.${topic}"}`. The default
-    is MirrorMaker 2's own."""
+    """MirrorMaker's replication policy: `identity`, `default`, `{policy:
+    default, separator: "_"}` or `{format: "summit.${topic}"}`. The default is
+    MirrorMaker 2's own."""
 
     topics: TopicsConfig = Field(default_factory=TopicsConfig, title="Topics")
-    """What the flow carries: the mirror's own topic filter."""
+    """Topics that the flow replicates. Use the same filter as MirrorMaker."""
 
     classes: dict[str, Pattern] = Field(
-        default_factory=dict, title="Classes of topics"
+        default_factory=dict, title="Topic classes"
     )
-    """Regex of the topics in each class, such as telemetry or commands;
-    pages and figures are summed by class."""
+    """Regex for each class of topics, such as telemetry or commands. The
+    status page and the metrics have totals by class."""
 
-    mirror: MirrorConfig = Field(title="Mirror")
-    """The program that replicates."""
+    mirror: MirrorConfig = Field(title="MirrorMaker")
+    """The MirrorMaker that replicates this flow."""
 
     canary: CanaryConfig = Field(default_factory=CanaryConfig, title="Canary")
     """Probes that prove that records arrive."""
 
     limits: LimitsConfig = Field(default_factory=LimitsConfig, title="Limits")
-    """When a check is not healthy. Every limit has a default."""
+    """When a check becomes a warning or critical. Every limit has a
+    default."""
 
     @model_validator(mode="before")
     @classmethod
@@ -487,26 +503,28 @@ def _join(source: Any, target: Any) -> str:
 class SchemaRegistryConfig(HttpServer):
     """A schema registry with Confluent's API."""
 
-    url: HttpUrl = Field(title="Address")
-    """Address of the registry, with its path if it has one
-    (`/apis/ccompat/v7` for Apicurio)."""
+    url: HttpUrl = Field(title="URL")
+    """URL of the registry, including its path (`/apis/ccompat/v7` for
+    Apicurio)."""
 
 
 class ClusterConfig(Model):
     """One Kafka cluster."""
 
     kafka: KafkaProperties = Field(title="Kafka properties")
-    """Properties of every client, by librdkafka's own names;
-    `bootstrap.servers` is needed. What the agent must own (such as
-    `group.id`) is refused."""
+    """librdkafka properties of all clients of this cluster.
+    `bootstrap.servers` is required. [Some
+    properties](#kafka-properties-that-the-agent-owns), such as `group.id`,
+    cannot be set."""
 
     cluster_id: str | None = Field(None, title="Cluster id", min_length=1)
-    """Id that the cluster must have. Without it the first one that is seen
-    counts, from then on. Give the new one where a cluster was replaced on
-    purpose: what was known of the old one's topics is then forgotten."""
+    """Expected id of the cluster. Default: the id that is seen first, from
+    then on. If a cluster was replaced on purpose, set this to the new id; what
+    was known of the old cluster's topics is then discarded."""
 
     schema_registry: SchemaRegistryConfig | None = Field(
         None, title="Schema registry"
     )
-    """Registry of this site. `canary.format: avro` needs that of the source,
-    and looks into that of the target."""
+    """Schema registry of this cluster. `canary.format: avro` requires it for
+    the source; if the target has one, the agent verifies that its schemas can
+    be resolved there."""

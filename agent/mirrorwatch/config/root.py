@@ -26,29 +26,33 @@ class Config(Model):
     """The whole configuration, as in `agent/config.example.yaml`."""
 
     interval: Duration = Field(
-        timedelta(seconds=5), title="Tick", ge=timedelta(milliseconds=100)
+        timedelta(seconds=5),
+        title="Tick interval",
+        ge=timedelta(milliseconds=100),
     )
-    """How often everything is judged and published: often enough for an
-    alarm within seconds, seldom enough to cost next to nothing."""
+    """How often all checks are evaluated and reports are published. Short
+    enough to alert within seconds, at a negligible cost."""
 
     clusters: dict[str, ClusterConfig] = Field(title="Clusters", min_length=1)
-    """Kafka clusters by alias. Aliases are ours; the mirror may use its
-    own."""
+    """Kafka clusters by alias. The aliases may differ from those of
+    MirrorMaker."""
 
     flows: tuple[FlowConfig, ...] = Field(title="Flows", min_length=1)
-    """What is replicated between them."""
+    """Replication flows between these clusters."""
 
     web: WebConfig = Field(default_factory=WebConfig, title="Status page")
-    """The page, the API and `/metrics`."""
+    """The status page, the API and `/metrics`."""
 
     sinks: SinksConfig = Field(default_factory=SinksConfig, title="Sinks")
-    """Where reports go beside them. None is needed."""
+    """Where reports are sent in addition to the status page and `/metrics`.
+    All optional."""
 
     state: StateConfig = Field(default_factory=StateConfig, title="State")
-    """What must outlive the process."""
+    """Where the agent keeps its state across restarts."""
 
     audit: AuditConfig | None = Field(None, title="Nightly audit")
-    """Without it, the check `audit` is off."""
+    """The nightly comparison of both clusters. If not configured, the check
+    `audit` is off."""
 
     _file: Path | None = PrivateAttr(default=None)
 

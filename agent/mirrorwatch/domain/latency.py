@@ -12,10 +12,11 @@ __all__ = ["LatencyLimits", "judge_latency"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LatencyLimits:
-    """Limits of the check `latency`, on the canary's p99 over 5 minutes.
+    """Limits of the check `latency`, for the p99 of probes over 5 minutes.
 
-    Both the time and the factor must be exceeded: the factor alone would
-    alarm on a fast mirror's jitter, the time alone on a slow link's usual.
+    The baseline is the median of the last 24 hours. Both the time and the
+    factor must be exceeded: the factor alone would alert on the jitter of a
+    fast link, the time alone on the normal latency of a slow one.
     """
 
     enabled: bool = True
@@ -25,23 +26,24 @@ class LatencyLimits:
         default=timedelta(seconds=5),
         metadata={"title": "Critical above", "gt": timedelta()},
     )
-    """Five times the second that the long-haul mirror takes."""
+    """Five times the usual second of a long-distance link."""
 
     critical_factor: float = field(
-        default=10, metadata={"title": "Critical above usual", "gt": 1}
+        default=10, metadata={"title": "Critical above baseline", "gt": 1}
     )
-    """Times the flow's usual: an order of magnitude is no jitter."""
+    """Multiple of the flow's baseline. An order of magnitude is not jitter."""
 
     warning: timedelta = field(
         default=timedelta(seconds=2),
         metadata={"title": "Warning above", "gt": timedelta()},
     )
-    """Twice the second that the long-haul mirror takes."""
+    """Twice the usual second of a long-distance link."""
 
     warning_factor: float = field(
-        default=3, metadata={"title": "Warning above usual", "gt": 1}
+        default=3, metadata={"title": "Warning above baseline", "gt": 1}
     )
-    """Times the flow's usual: more than the swing of a day and a night."""
+    """Multiple of the flow's baseline. Above the variation between day and
+    night."""
 
 
 def judge_latency(

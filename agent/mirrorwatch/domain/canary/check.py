@@ -30,16 +30,16 @@ class CanaryLimits:
         default=timedelta(hours=1),
         metadata={"title": "Critical after a loss for", "gt": timedelta()},
     )
-    """How long a probe that was proved lost keeps the verdict critical: long
-    enough that a person sees it, short enough that a repaired mirror is
-    healthy again within a shift. The counter keeps it for good."""
+    """How long a lost probe keeps the check critical. Long enough to be
+    noticed, short enough that a repaired flow is ok again within a shift.
+    `mirrorwatch_canary_lost_total` keeps the total."""
 
     warning_window: timedelta = field(
         default=timedelta(minutes=10),
         metadata={"title": "Warning for", "gt": timedelta()},
     )
-    """How long late, duplicated or unsendable probes keep it at warning: they
-    lose nothing, so one topic refresh of the mirror is enough."""
+    """How long late, duplicated or failed probes keep the check at warning. No
+    record is lost, so one topic refresh of MirrorMaker is enough."""
 
 
 def judge_canary(

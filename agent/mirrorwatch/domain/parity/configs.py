@@ -149,23 +149,23 @@ class ConfigsLimits:
     """Limits of the check `configs`."""
 
     enabled: bool = field(default=True, metadata={"title": "Enabled"})
-    """Whether configurations are compared: it needs the right
-    DESCRIBE_CONFIGS on all topics that the flow carries, on both sides."""
+    """Whether topic configs are compared. Requires DESCRIBE_CONFIGS on all
+    replicated topics at both clusters."""
 
     every: timedelta = field(
         default=timedelta(minutes=5),
         metadata={"title": "Interval", "ge": timedelta(seconds=1)},
     )
-    """How often configurations are read: 100 topics make a request, answered
-    in about 20 ms, so all topics of a large site cost less than a second.
-    The mirror itself reads them every ten minutes."""
+    """How often topic configs are read. A request for 100 topics takes about
+    20 ms, so a large site takes less than a second. MirrorMaker itself reads
+    them every ten minutes."""
 
     slack: timedelta = field(
         default=timedelta(minutes=1),
         metadata={"title": "Slack", "gt": timedelta()},
     )
-    """Time beyond the mirror's own interval before a drift counts: it takes
-    the mirror a while to go through thousands of topics."""
+    """Time beyond MirrorMaker's sync interval after which a difference is
+    reported. MirrorMaker needs a while for thousands of topics."""
 
 
 def judge_configs(

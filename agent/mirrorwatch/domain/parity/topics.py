@@ -29,16 +29,17 @@ class TopicsLimits:
     refreshes: float = field(
         default=2, metadata={"title": "Topic refreshes", "ge": 1}
     )
-    """Topic refreshes of the mirror within which a new topic, or a new
-    partition, must be at the target: it may have just missed the first. The
-    interval is read from the mirror's own configuration."""
+    """Number of MirrorMaker's topic refreshes within which a new topic or
+    partition must exist at the target. It can narrowly miss the first. The
+    interval is read from MirrorMaker's configuration."""
 
     least: timedelta = field(
         default=timedelta(minutes=1),
         metadata={"title": "Minimum", "gt": timedelta()},
     )
-    """Time that the mirror has in any case: to create topics, and to assign
-    them to its tasks, takes it seconds whatever its interval."""
+    """Minimum time for a new topic or partition, whatever the refresh interval
+    is. MirrorMaker needs some seconds to create topics and to assign them to
+    its tasks."""
 
     def patience(self, refresh: timedelta) -> timedelta:
         """Return how long the mirror may take, by its refresh interval."""

@@ -256,16 +256,17 @@ class PositionLimits:
         default=timedelta(hours=1),
         metadata={"title": "Critical after a loss for", "gt": timedelta()},
     )
-    """How long a reset that skipped records keeps the verdict critical after
-    the mirror continued: as long as a lost probe does. The counter keeps it
-    for good."""
+    """How long a position reset that skipped records keeps the check critical
+    after MirrorMaker has resumed. The default is that of lost probes.
+    `mirrorwatch_position_resets_total` keeps the total."""
 
     rewind_window: timedelta = field(
         default=timedelta(minutes=10),
         metadata={"title": "Warning after a rewind for", "gt": timedelta()},
     )
-    """How long a reset that only duplicates records keeps it at warning:
-    every crash of the mirror does that, and nothing is lost."""
+    """How long a position reset that only duplicated records keeps the check
+    at warning. Every crash of MirrorMaker causes one, and no record is
+    lost."""
 
 
 def judge_position(

@@ -90,31 +90,32 @@ class SkipsLimits:
         default=timedelta(hours=1),
         metadata={"title": "Critical after a skip for", "gt": timedelta()},
     )
-    """How long skipped records keep the verdict critical: as long as lost
-    probes do. The counters keep them for good."""
+    """How long skipped records keep the check critical. The default is that of
+    lost probes. `mirrorwatch_skipped_records_total` keeps the total."""
 
     warning_window: timedelta = field(
         default=timedelta(minutes=10),
         metadata={"title": "Warning for", "gt": timedelta()},
     )
-    """How long duplicates, and offsets that cannot be verified, keep it at
-    warning: as long as late probes do."""
+    """How long duplicates, and ranges that cannot be verified, keep the check
+    at warning. The default is that of late probes."""
 
     suspect_after: timedelta = field(
         default=timedelta(minutes=2),
         metadata={"title": "Suspect after", "gt": timedelta()},
     )
-    """How much newer the records must be that a task copies elsewhere before
-    those that it does not copy are suspected: two of the mirror's flush
-    intervals, so that every position was committed since."""
+    """How much newer the records must be that the same task copies for other
+    partitions, before records that it does not copy are suspected to be
+    dropped. Two flush intervals of MirrorMaker, so that all positions have
+    been committed since."""
 
     unread_after: timedelta = field(
         default=timedelta(minutes=2),
-        metadata={"title": "Unread for", "gt": timedelta()},
+        metadata={"title": "Unknown after", "gt": timedelta()},
     )
-    """How long a range may wait to be read before the check is unknown:
-    some seconds are usual, a minute after a mirror with thousands of
-    partitions was killed."""
+    """How long a range may wait to be verified before the check is unknown. A
+    few seconds are normal, and a minute after a crash of a MirrorMaker with
+    thousands of partitions."""
 
 
 def judge_skips(

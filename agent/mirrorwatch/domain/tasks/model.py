@@ -221,25 +221,25 @@ HOUR = timedelta(hours=1)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RestartRules:
-    """Restarts of failed tasks by the agent."""
+    """Automatic restarts of failed tasks."""
 
-    enabled: bool = field(
-        default=False, metadata={"title": "Restart failed tasks"}
-    )
-    """Off by default: a monitor that acts may hide what it should show, and
-    a task that failed of its data fails again."""
+    enabled: bool = field(default=False, metadata={"title": "Enabled"})
+    """Whether the agent restarts failed tasks. Off by default, because
+    restarts can hide a problem, and a task that fails because of a record
+    fails again."""
 
     most_per_hour: int = field(
         default=3, metadata={"title": "Restarts per hour", "ge": 1, "le": 20}
     )
-    """Of each task. What three restarts do not repair needs a person."""
+    """Limit for each task. A task that fails after three restarts needs a
+    person."""
 
     pause: timedelta = field(
         default=timedelta(minutes=1),
-        metadata={"title": "First pause", "gt": timedelta()},
+        metadata={"title": "Initial backoff", "gt": timedelta()},
     )
-    """From a failure to the first restart; twice as long before the second,
-    and so on. A broker that restarts is back within a minute."""
+    """Time from a failure to the first restart. Each further one waits twice
+    as long. The default allows a broker to restart."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
