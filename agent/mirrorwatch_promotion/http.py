@@ -30,7 +30,7 @@ class Words:
     """Which server it is."""
 
     key: str
-    """Its key in the file of the sites."""
+    """Its key in the sites file."""
 
     secrets: Collection[str]
     """Values that must not be shown, whoever says them."""
