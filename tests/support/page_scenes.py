@@ -56,7 +56,9 @@ from .reports import (
 )
 
 __all__ = [
+    "AGENT",
     "STOOD",
+    "a_clean_night",
     "a_full_report",
     "all_topics",
     "broken",

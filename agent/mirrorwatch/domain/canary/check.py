@@ -159,9 +159,11 @@ def _find_blindness(
         and (p.last_arrival is None or now - p.last_arrival > limits.deadline)
     ]
     if silent:
+        where = _name(silent, len(seen.partitions))
+        where = where.replace("all ", "any of ")
         yield CheckFinding(
             Health.UNKNOWN,
-            f"No probe has arrived on {_name(silent, len(seen.partitions))} "
+            f"No probe has arrived on {where} "
             f"for {seconds(limits.deadline)} or since mirrorwatch started",
         )
     if all(p.warming for p in seen.partitions):

@@ -335,11 +335,14 @@ def _find(seen: TopicsObservation | None) -> Iterator[CheckFinding]:
 
 def _find_unwanted(seen: TopicsObservation) -> Iterator[CheckFinding]:
     if seen.unwanted and seen.chosen:
+        number = len(seen.unwanted)
+        them = agree(number, "them")
         yield CheckFinding(
             Health.CRITICAL,
             "MirrorMaker's topic filter does not match "
-            f"{names(seen.unwanted)}, so they are not copied. Add them to "
-            "the connector's topics, or remove them from topics.include",
+            f"{names(seen.unwanted)}, so {agree(number, 'they')} "
+            f"{agree(number, 'are')} not copied. Add {them} to the "
+            f"connector's topics, or remove {them} from topics.include",
         )
 
 
@@ -352,15 +355,16 @@ def _find_missing(seen: TopicsObservation) -> Iterator[CheckFinding]:
             Health.CRITICAL,
             f"Missing at {there} for {seconds(seen.at - oldest)}: "
             f"{names(m.topic for m in absent)}. MirrorMaker refreshes topics "
-            f"every {seconds(seen.refresh)}. Check that it runs, may read "
-            "them and may create topics",
+            f"every {seconds(seen.refresh)}. Check that it runs, and that it "
+            "may read and create topics",
         )
     hidden = [m.remote for m in seen.late if m.hidden]
     if hidden:
         yield CheckFinding(
             Health.UNKNOWN,
-            "Mirrorwatch cannot verify whether these topics exist at "
-            f"{there}: {names(hidden)}. Grant it DESCRIBE on them",
+            f"Mirrorwatch cannot verify whether {names(hidden)} "
+            f"{agree(len(hidden), 'exist')} at {there}. Grant it DESCRIBE on "
+            "topics there",
         )
 
 

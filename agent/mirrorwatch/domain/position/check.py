@@ -70,22 +70,27 @@ def reason_of(resets: Sequence[Reset], source: str, target: str) -> str:
 
 
 def _expired(resets: Sequence[Reset], source: str, target: str) -> str:
-    what = f"{_records(resets)} expired at {source}"
+    number = _count(resets)
+    them = agree(number, "them")
+    are = "It is" if number == 1 else "They are"
+    what = (
+        f"{_records(resets)} expired at {source} before MirrorMaker copied "
+        f"{them}"
+    )
     if resets[0].settled is None:
         return (
-            f"{what} before MirrorMaker copied them, and more expire while "
-            f"replication is stopped: {_where(resets)}. Start MirrorMaker or "
-            f"raise retention at {source} now"
+            f"{what}, and more expire while replication is stopped: "
+            f"{_where(resets)}. Start MirrorMaker or raise retention at "
+            f"{source} now"
         )
     if resets[0].away:
         return (
-            f"{what} before MirrorMaker copied them, and their topic was "
-            f"deleted or is no longer replicated: {_where(resets)}. They are "
-            f"lost for {target}"
+            f"{what}, and {agree(number, 'their')} topic was deleted or is no "
+            f"longer replicated: {_where(resets)}. {are} lost for {target}"
         )
     return (
-        f"{what} before MirrorMaker copied them, and it resumed after them: "
-        f"{_where(resets)}. They are lost for {target}"
+        f"{what}, and MirrorMaker resumed after {them}: "
+        f"{_where(resets)}. {are} lost for {target}"
     )
 
 
@@ -192,8 +197,8 @@ def _of_flow(reset: Reset) -> str:
         case ResetKind.OFFSETS_DELETED:
             return (
                 f"Committed offsets of {counted(reset.places, 'partition')} "
-                f"were deleted, {reset.topic} among them: unless a running "
-                f"MirrorMaker commits them again, {begins}"
+                f"were deleted, including those of {reset.topic}: unless a "
+                f"running MirrorMaker commits them again, {begins}"
             )
         case ResetKind.SYNCS_GONE:
             return (
