@@ -23,7 +23,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from ..secrets import HIDDEN, smells_secret
+from ..secrets import HIDDEN, looks_secret
 
 __all__ = [
     "FROM_DATACLASS",
@@ -99,7 +99,7 @@ class Model(BaseModel):
             Name of the field, and of those below it in a block that was made
             from a dataclass. Other blocks know their own.
         """
-        return path in self._referenced or smells_secret(path[-1])
+        return path in self._referenced or looks_secret(path[-1])
 
     @property
     def plain_secrets(self) -> tuple[str, ...]:

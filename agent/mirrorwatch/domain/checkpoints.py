@@ -11,7 +11,7 @@ __all__ = [
     "CheckpointTracker",
     "CheckpointsObservation",
     "GroupOffsets",
-    "GroupPlace",
+    "GroupPartition",
     "StaleCheckpoint",
     "judge_checkpoints",
 ]
@@ -22,7 +22,7 @@ SLACK = 8
 stay behind the group: the worst that the invariants of ``OffsetSyncStore``
 allow since Kafka 3.5."""
 
-GroupPlace = tuple[str, str, int]
+GroupPartition = tuple[str, str, int]
 """Consumer group, source topic, partition."""
 
 
@@ -30,7 +30,7 @@ GroupPlace = tuple[str, str, int]
 class GroupOffsets:
     """One group on one partition, at one moment."""
 
-    place: GroupPlace
+    place: GroupPartition
     """Which group, where."""
 
     committed: int
@@ -47,7 +47,7 @@ class GroupOffsets:
 class StaleCheckpoint:
     """A group that went on, and whose checkpoint did not."""
 
-    place: GroupPlace
+    place: GroupPartition
     """Which group, where."""
 
     committed: int
@@ -107,7 +107,7 @@ class _Due:
 
 
 class CheckpointTracker:
-    """Tells which checkpoints are due.
+    """Returns which checkpoints are due.
 
     Notes
     -----
@@ -122,7 +122,7 @@ class CheckpointTracker:
     """
 
     def __init__(self) -> None:
-        self._due: dict[GroupPlace, _Due] = {}
+        self._due: dict[GroupPartition, _Due] = {}
 
     def look(
         self,
@@ -137,7 +137,7 @@ class CheckpointTracker:
     def _judge(
         self,
         readings: Iterable[GroupOffsets],
-        before: Mapping[GroupPlace, _Due],
+        before: Mapping[GroupPartition, _Due],
         patience: timedelta,
         now: datetime,
     ) -> Iterator[StaleCheckpoint]:

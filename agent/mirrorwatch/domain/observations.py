@@ -246,7 +246,7 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something wrong that a person can mend."""
+    """Something wrong that a person can fix."""
 
     health: Health
     """How bad it is; `Health.UNKNOWN` if it keeps the agent from knowing."""

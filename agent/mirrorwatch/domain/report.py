@@ -120,7 +120,7 @@ def keep_since(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MaintenanceWindow:
-    """A stretch of time in which nobody is to be told of a flow."""
+    """A stretch of time in which nobody is to be notified of a flow."""
 
     flow: str
     """Name of the flow."""
