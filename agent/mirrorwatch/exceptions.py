@@ -52,7 +52,7 @@ class SourceError(MirrorwatchError):
     Parameters
     ----------
     message
-        What went wrong, and what would mend it.
+        What went wrong, and what would fix it.
     source
         Name of the source.
     cluster

@@ -11,7 +11,7 @@ from mirrorwatch.secrets import (
     DATA_KEY,
     HIDDEN,
     SECRET_WORD,
-    smells_secret,
+    looks_secret,
 )
 
 from .exceptions import PromotionError
@@ -216,7 +216,7 @@ def hide_in(node: Any, *, secret: bool = False) -> Any:
                 key: hide_in(
                     value,
                     secret=(secret and key not in SHOWN)
-                    or smells_secret(key, in_data=True),
+                    or looks_secret(key, in_data=True),
                 )
                 for key, value in node.items()
             }

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from mirrorwatch.secrets import smells_secret
+from mirrorwatch.secrets import looks_secret
 
 from .item import hide
 
@@ -271,7 +271,7 @@ class Stop:
     """What is wrong with it."""
 
     def __str__(self) -> str:
-        secret = self.kind is ValueKind.HANDLER and smells_secret(self.place)
+        secret = self.kind is ValueKind.HANDLER and looks_secret(self.place)
         shown = "(hidden)" if secret else repr(hide(self.value))
         return f"{self.place}: {NAMES[self.kind]} {shown} {self.why}"
 

@@ -14,15 +14,12 @@ from tempfile import TemporaryDirectory
 from mirrorwatch.clock import utc_now
 from mirrorwatch.domain.audit.flow_result import AuditObservation, TopicTally
 from mirrorwatch.domain.bottleneck.check import BottleneckLimits
+from mirrorwatch.domain.canary.model import CanaryCounts, CanaryObservation
 from mirrorwatch.domain.checkpoints import CheckpointsObservation
 from mirrorwatch.domain.checks import judge
 from mirrorwatch.domain.heartbeats import HeartbeatsObservation
 from mirrorwatch.domain.lag.model import LagStatus, TopicLag
-from mirrorwatch.domain.observations import (
-    CanaryCounts,
-    CanaryObservation,
-    LatencyObservation,
-)
+from mirrorwatch.domain.latency import LatencyObservation
 from mirrorwatch.domain.parity.configs import ConfigsObservation
 from mirrorwatch.domain.parity.topics import TopicsObservation
 from mirrorwatch.domain.position.model import PositionObservation

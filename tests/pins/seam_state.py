@@ -152,7 +152,7 @@ def _skips(database: Database) -> Json:
         "begun": books.begun,
         "marked": books.marked,
         "partitions": [
-            CODEC.encode(epoch) for _, epoch in sorted(books.epochs.items())
+            CODEC.encode(epoch) for _, epoch in sorted(books.states.items())
         ],
         "tallies": {
             topic: CODEC.encode(tally)
@@ -160,7 +160,7 @@ def _skips(database: Database) -> Json:
         },
         "happenings": [
             [CODEC.encode(found), books.missing(found)]
-            for found in store.happenings()
+            for found in store.events()
         ],
     }
 

@@ -68,6 +68,7 @@ CODEC.register(
     lambda pairs: RangeSet((first, last) for first, last in pairs),
 )
 CODEC.register(Health, lambda h: h.label, lambda name: Health[name.upper()])
+CODEC.rename(SkipsObservation, events="happenings")
 
 
 def from_observation(seen: Observation) -> Json:

@@ -104,9 +104,9 @@ def skips(database: Database, flow: str) -> Any:
     return {
         "begun": tracker.begun,
         "marked": tracker.marked,
-        "partitions": [plain(e) for _, e in sorted(tracker.epochs.items())],
+        "partitions": [plain(e) for _, e in sorted(tracker.states.items())],
         "counters": {t: plain(c) for t, c in sorted(tracker.tallies.items())},
-        "journal": [plain(event) for event in store.happenings()],
+        "journal": [plain(event) for event in store.events()],
     }
 
 

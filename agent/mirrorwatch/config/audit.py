@@ -26,8 +26,8 @@ PART = re.compile(
 
 
 def to_trigger(schedule: str) -> CronTrigger:
-    """Return what tells the times of a schedule, by a clock without a zone: as
-    if it were in UTC.
+    """Return the trigger of a schedule, by a clock without a zone: as if it
+    were in UTC.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ LEAST_MEMORY = 512
 
 
 MOST_SAMPLES = 100
-"""More keys than a person looks at; whoever needs all reads the offsets."""
+"""More keys than a person looks at; anyone who needs all reads the offsets."""
 
 
 def to_mebibytes(size: str) -> int:

@@ -47,7 +47,7 @@ from pydantic_core import (
 )
 
 from ..exceptions import ConfigError
-from ..secrets import HIDDEN, smells_secret
+from ..secrets import HIDDEN, looks_secret
 
 __all__ = [
     "FROM_DATACLASS",
@@ -128,7 +128,7 @@ class Model(BaseModel):
             Name of the field, and of those below it in a block that was made
             from a dataclass. Other blocks know their own.
         """
-        return path in self._referenced or smells_secret(path[-1])
+        return path in self._referenced or looks_secret(path[-1])
 
     @property
     def plain_secrets(self) -> tuple[str, ...]:
@@ -386,7 +386,7 @@ class Document:
     """What is wrong with it as a document."""
 
     def to_error(self, problems: Sequence[ConfigProblem]) -> ConfigError:
-        """Make the error that tells all problems, in the file's order."""
+        """Make the error that shows all problems, in the file's order."""
         placed = sorted(
             ((self._line(p.path), p) for p in problems), key=lambda x: x[0]
         )
@@ -648,14 +648,14 @@ def _find_value(data: Any, path: YamlPath) -> tuple[YamlPath, Any]:
 
 
 def _is_secret(path: YamlPath, value: Any) -> bool:
-    """Tell whether a value must not be shown."""
+    """Return whether a value must not be shown."""
     return isinstance(value, Referenced) or any(
-        isinstance(part, str) and smells_secret(part) for part in path
+        isinstance(part, str) and looks_secret(part) for part in path
     )
 
 
 def _follows(detail: ErrorDetails, others: Sequence[ErrorDetails]) -> bool:
-    """Tell whether an error only follows from another."""
+    """Return whether an error only follows from another."""
     loc = detail["loc"]
     return detail["type"] in FOLLOWING or (
         # A list whose only item is wrong counts as empty.
@@ -741,7 +741,7 @@ def load(
         What was read.
     check_parts
         Checks the rules between those parts that are right, where others
-        are wrong, so that nobody has to mend one problem to see the next.
+        are wrong, so that nobody has to fix one problem to see the next.
 
     Raises
     ------

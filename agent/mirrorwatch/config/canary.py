@@ -113,7 +113,7 @@ class CanaryCost:
     """Sized probes, which go to one partition only."""
 
     partitions: int | None
-    """Partitions that are probed; `None` if only the topic itself tells."""
+    """Partitions that are probed; `None` if only the topic itself shows."""
 
     @property
     def bytes_per_day(self) -> int | None:

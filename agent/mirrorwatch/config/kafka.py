@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from ..secrets import HIDDEN, smells_secret
+from ..secrets import HIDDEN, looks_secret
 from .base import ConfigProblem, Model, ProblemsError, Referenced
 from .types import HttpServer, HttpUrl
 
@@ -69,7 +69,7 @@ class KafkaProperties(Mapping[str, str]):
         self._hidden = frozenset(
             key
             for key, value in properties.items()
-            if isinstance(value, Referenced) or smells_secret(key)
+            if isinstance(value, Referenced) or looks_secret(key)
         )
         self._referenced = frozenset(
             k for k, v in properties.items() if isinstance(v, Referenced)

@@ -69,7 +69,7 @@ def find_client_faults(properties: KafkaProperties) -> list[ConfigProblem]:
             )
         )
         if named is None or rest.pop(named["name"], None) is None:
-            # The rest can only be checked once this is mended.
+            # The rest can only be checked once this is fixed.
             return problems
 
 

@@ -504,7 +504,7 @@ def check_flows(flows: Mapping[int, FlowConfig]) -> list[ConfigProblem]:
 
 
 def find_undecided(flows: Sequence[FlowConfig]) -> list[str]:
-    """Return what could not be told about overlaps, one sentence each."""
+    """Return what is unknown about overlaps, one sentence each."""
     doubts = []
     for first, second in pair_up([Placed(i, f) for i, f in enumerate(flows)]):
         if _related(first.flow, second.flow):

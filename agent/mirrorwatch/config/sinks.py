@@ -294,7 +294,7 @@ class NotifyConfig(Model):
         return self
 
 
-EVERYWHERE = {"0.0.0.0", "::"}  # noqa: S104 - told apart, not listened on
+EVERYWHERE = {"0.0.0.0", "::"}  # noqa: S104 - distinguished, not listened on
 """Hosts that mean every address of the machine, and lead nowhere."""
 
 

@@ -19,7 +19,7 @@ __all__ = [
     "CheckpointTracker",
     "CheckpointsObservation",
     "GroupOffsets",
-    "GroupPlace",
+    "GroupPartition",
     "StaleCheckpoint",
     "judge_checkpoints",
 ]
@@ -30,7 +30,7 @@ SLACK = 8
 stay behind the group: the worst that the invariants of ``OffsetSyncStore``
 allow since Kafka 3.5."""
 
-GroupPlace = tuple[str, str, int]
+GroupPartition = tuple[str, str, int]
 """Consumer group, source topic, partition."""
 
 
@@ -38,7 +38,7 @@ GroupPlace = tuple[str, str, int]
 class GroupOffsets:
     """One group on one partition, at one moment."""
 
-    place: GroupPlace
+    place: GroupPartition
     """Which group, where."""
 
     committed: int
@@ -55,7 +55,7 @@ class GroupOffsets:
 class StaleCheckpoint:
     """A group that went on, and whose checkpoint did not."""
 
-    place: GroupPlace
+    place: GroupPartition
     """Which group, where."""
 
     committed: int
@@ -115,7 +115,7 @@ class _Due:
 
 
 class CheckpointTracker:
-    """Tells which checkpoints are due.
+    """Returns which checkpoints are due.
 
     Notes
     -----
@@ -130,7 +130,7 @@ class CheckpointTracker:
     """
 
     def __init__(self) -> None:
-        self._due: dict[GroupPlace, _Due] = {}
+        self._due: dict[GroupPartition, _Due] = {}
 
     def look(
         self,
@@ -145,7 +145,7 @@ class CheckpointTracker:
     def _judge(
         self,
         readings: Iterable[GroupOffsets],
-        before: Mapping[GroupPlace, _Due],
+        before: Mapping[GroupPartition, _Due],
         patience: timedelta,
         now: datetime,
     ) -> Iterator[StaleCheckpoint]:

@@ -115,10 +115,10 @@ def _find(
     usual = (
         "baseline not known yet"
         if seen.usual is None
-        else f"baseline {_told(seen.usual)} s"
+        else f"baseline {_text(seen.usual)} s"
     )
     reason = (
-        f"p99 end-to-end latency is {_told(seen.p99)} s over the last 5 min, "
+        f"p99 end-to-end latency is {_text(seen.p99)} s over the last 5 min, "
         f"{usual}"
     )
     for health, least, factor in (
@@ -138,7 +138,7 @@ def _rounded(duration: timedelta | None) -> float | None:
     return None if duration is None else round(duration.total_seconds(), 3)
 
 
-def _told(duration: timedelta) -> str:
+def _text(duration: timedelta) -> str:
     """Return seconds with three digits: nobody acts upon more."""
     total = duration.total_seconds()
     return f"{total:.3g}" if total < 1000 else f"{total:.0f}"

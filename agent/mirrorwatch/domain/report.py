@@ -130,7 +130,7 @@ def keep_since(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MaintenanceWindow:
-    """A stretch of time in which nobody is to be told of a flow."""
+    """A stretch of time in which nobody is to be notified of a flow."""
 
     flow: str
     """Name of the flow."""
@@ -224,7 +224,7 @@ class CheckFinding:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something wrong that a person can mend."""
+    """Something wrong that a person can fix."""
 
     health: Health
     """How bad it is; `Health.UNKNOWN` if it keeps the agent from knowing."""

@@ -438,7 +438,7 @@ class BestEffortQueries:
 
     Notes
     -----
-    A cluster that does not answer is not asked again in the same inquiry:
+    A cluster that does not answer is not asked again in the same survey:
     each question would wait for its own time-out, and all say the same.
     """
 

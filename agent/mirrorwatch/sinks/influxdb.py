@@ -308,7 +308,7 @@ def _probe(arrival: ProbeArrival) -> Point:
     -----
     Arrivals that were read together can have the same microsecond, and equal
     tags and time would make them one point. The clock leaves the last three
-    digits of the nanoseconds free; the sequence tells them apart there, and
+    digits of the nanoseconds free; the sequence distinguishes them there, and
     is the same if the point is sent twice.
     """
     at = _nanoseconds(arrival.arrived_at) + arrival.sequence % 1000

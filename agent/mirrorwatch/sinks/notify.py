@@ -103,7 +103,7 @@ away."""
 
 REFUSED = {400, 413, 422}
 """What is wrong with the message itself: no later try will do better. All
-else may be mended, a wrong address by its owner too."""
+else may be fixed, a wrong address by its owner too."""
 
 LONGEST_ANSWER = 200
 """Characters of the receiver's own words that are worth a log line."""

@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 _MICROSECOND = timedelta(microseconds=1)
 
-# Kept in rows of their own, or not worth keeping: a proof is read anew.
+# Kept in rows of their own, or not worth keeping: a proof is read again.
 _ELSEWHERE = override(omit=True)
 
 _converter = Converter()
@@ -101,7 +101,7 @@ def from_json(kind: type[T], text: str | bytes) -> T:
     """Read a dataclass of the domain.
 
     Fields that the text lacks keep their defaults and fields that it has in
-    excess are passed over, so that a newer agent reads an older state file.
+    excess are skipped, so that a newer agent reads an older state file.
     """
     return _converter.structure(json.loads(text), kind)
 

@@ -20,7 +20,7 @@ __all__ = ["Bucket", "History", "LatencySketch", "Series"]
 
 RATIO = 1.02
 """Width of a cell: an answer is within 1 % of the true duration, well below
-what a person or a limit can tell apart, at six bytes for each cell in use."""
+what a person or a limit can distinguish, at six bytes for each cell in use."""
 
 UNIT_SECONDS = 1e-6
 """Durations below this are counted as zero: clocks are not finer."""

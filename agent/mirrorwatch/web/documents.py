@@ -58,7 +58,7 @@ class Freshness:
     def of(
         cls, report: Report | None, now: datetime, interval: timedelta
     ) -> Self:
-        """Tell how old a report is.
+        """Return how old a report is.
 
         Parameters
         ----------

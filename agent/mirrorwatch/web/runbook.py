@@ -30,7 +30,7 @@ shortest reason is "Task … of … has failed"."""
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Phrase:
-    """A sentence of a verdict, with ``…`` where names and figures stand."""
+    """A sentence of a verdict, with ``…`` where names and numbers stand."""
 
     text: str
     """As it is written."""
@@ -54,7 +54,7 @@ class Phrase:
         return sum(map(len, self.pieces))
 
     def fits(self, said: str) -> bool:
-        """Tell whether a reason says this: all pieces, in this order.
+        """Return whether a reason says this: all pieces, in this order.
 
         Parameters
         ----------
@@ -81,7 +81,7 @@ BLOCKS = {"list_item_open", "paragraph_open", "tr_open"}
 """What a link may lead to, beside headings."""
 
 WORDS_OF_AN_ANCHOR = 8
-"""Enough to tell sentences apart, and short enough to be read in a link."""
+"""Enough to distinguish sentences, and short enough to be read in a link."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -147,7 +147,7 @@ REPORT_POLICY = (
 whatever a topic is called."""
 
 HEADERS = {
-    # Everything comes from the agent: no site can be told who looks at it,
+    # Everything comes from the agent: no site learns who looks at it,
     # and what a broker answers can never run as a script.
     "Content-Security-Policy": (
         "default-src 'self'; object-src 'none'; base-uri 'none'; "

@@ -212,7 +212,7 @@ def choose(
         What is known of them beside their lag.
     query
         What is asked for. Its ``top`` is left to the caller, who may want to
-        tell how many there are.
+        show how many there are.
     """
     wanted = [
         topic
@@ -236,7 +236,7 @@ def choose(
 
 
 def is_late(topic: TopicLag) -> bool:
-    """Tell whether what waits of a topic is worth a line."""
+    """Return whether what waits of a topic is worth a line."""
     return topic.status not in CALM or topic.seconds >= NOTED_SECONDS
 
 

@@ -350,7 +350,7 @@ def wire_position(parts: FlowParts, around: WiringContext) -> WiredParts:
             flow=flow.name,
             source=flow.source,
             target=flow.target,
-            books=store.load(),
+            state=store.load(),
             accepted=around.cluster_ids,
             internal={
                 topic.kind: topic.name
@@ -399,7 +399,7 @@ def wire_skips(parts: FlowParts, around: WiringContext) -> WiredParts:
         flow=flow.name,
         positions=parts.positions,
         store=SkipsStore(around.database, flow.name),
-        inquirer=RangeExaminer(
+        examiner=RangeExaminer(
             source=around.clusters[flow.source],
             target=around.clusters[flow.target],
             properties=around.properties,

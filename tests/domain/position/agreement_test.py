@@ -93,7 +93,7 @@ class Readers(World):
             flow="f", class_of=lambda _: "", configs=dict, estimates=True
         )
         self.resets = PositionTracker(
-            flow="f", source="a", target="b", books=PositionState()
+            flow="f", source="a", target="b", state=PositionState()
         )
         self.proved_before = 0
 
@@ -126,7 +126,7 @@ class Readers(World):
         assert max(known, default=0) <= self.passed
         self.compare_lag(view, max(known, default=None))
         self.compare_resets(max(known, default=0))
-        assert self.books.epochs[KEY].frontier < max(self.passed, self.start)
+        assert self.books.states[KEY].frontier < max(self.passed, self.start)
 
     def compare_lag(self, view: FlowView, proved: int | None) -> None:
         """The lag is that of the proved position, or of an estimate."""
@@ -147,7 +147,7 @@ class Readers(World):
 
     def compare_resets(self, proved: int) -> None:
         """Resets are judged by what was there one survey before."""
-        place = self.resets.books.places.get(KEY)
+        place = self.resets.state.places.get(KEY)
         reached = 0 if place is None else place.reached or 0
         assert self.proved_before <= reached <= self.passed
         if place is not None and place.reached is not None:
@@ -174,6 +174,6 @@ def test_positions_counted_back_from_the_target_are_true_without_faults(
         (topic,) = readers.lag_seen.topics
         assert topic.records == len(readers.source) - readers.passed
         assert topic.position in {None, readers.passed}
-        place = readers.resets.books.places[KEY]
+        place = readers.resets.state.places[KEY]
         assert place.estimate(end) == readers.passed
     assert readers.books.positions().get(KEY) in {None, readers.passed}

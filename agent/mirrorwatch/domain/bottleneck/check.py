@@ -37,7 +37,7 @@ _SHOWN = (
     "offset_commit_max_seconds",
     "active_records",
 )
-"""Figures that a person looks at first, in the order of the way of a
+"""Metrics that a person looks at first, in the order of the way of a
 record; all others are in the metrics."""
 
 

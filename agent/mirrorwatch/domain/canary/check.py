@@ -19,7 +19,7 @@ __all__ = ["CanaryLimits", "judge_canary"]
 
 
 STALE = timedelta(seconds=5)
-"""The canary writes its books four times a second; one that has not for this
+"""The canary writes its state four times a second; one that has not for this
 long hangs."""
 
 

@@ -1,4 +1,4 @@
-"""Figures of the canary, by partition."""
+"""Metrics of the canary, by partition."""
 
 from collections.abc import Iterator
 from datetime import datetime

@@ -280,7 +280,7 @@ class MirrorPosition:
     """How far the mirror has got on one partition, in source offsets."""
 
     origin: str
-    """Where the figure comes from, in words."""
+    """Where the metric comes from, in words."""
 
     position: int
     """Next source offset to copy."""
@@ -338,7 +338,7 @@ class CanarySurvey:
     """Whether the mirror is known to keep the order within a partition."""
 
     problems: tuple[Problem, ...] = ()
-    """What a person can mend."""
+    """What a person can fix."""
 
     @property
     def grace(self) -> timedelta | None:

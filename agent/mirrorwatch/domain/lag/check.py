@@ -25,7 +25,7 @@ __all__ = ["LagLimits", "judge_lag"]
 def show_lag(
     seen: LagObservation, patience: Mapping[LagStatus, timedelta]
 ) -> Evidence:
-    """Return figures of all topics, and of the one that is worst.
+    """Return metrics of all topics, and of the one that is worst.
 
     Parameters
     ----------

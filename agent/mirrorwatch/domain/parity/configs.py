@@ -36,7 +36,11 @@ MATTERS = (
 """Properties that decide which records arrive, and how long they stay. The
 first comes first, as it can stop the mirror."""
 
-TOLD = ("message.timestamp.type", "min.insync.replicas", "compression.type")
+REPORTED = (
+    "message.timestamp.type",
+    "min.insync.replicas",
+    "compression.type",
+)
 """Properties that are a site's own affair: MirrorMaker 2 leaves the first two
 alone by default, and the last changes no record."""
 
@@ -108,7 +112,7 @@ class ConfigsObservation:
 
     @property
     def due(self) -> tuple[ConfigDrift, ...]:
-        """Drifts that the mirror should have mended by now."""
+        """Drifts that the mirror should have fixed by now."""
         return tuple(
             d
             for d in self.drifts
@@ -135,7 +139,7 @@ def compare_configs(
         # Most topics of a site are configured alike, and share one object.
         if here is None or there is None or here == there:
             continue
-        for name in (*MATTERS, *TOLD):
+        for name in (*MATTERS, *REPORTED):
             ours, theirs = here.get(name), there.get(name)
             if ours is None or theirs is None or ours == theirs:
                 continue
@@ -234,7 +238,7 @@ def _find(
         Health.OK,
         f"{counted(seen.compared, 'topic')} "
         + agree(seen.compared, "have matching configs")
-        + _awaited_note(seen),
+        + _pending_note(seen),
     )
 
 
@@ -281,11 +285,11 @@ def _remedy(drift: ConfigDrift, seen: ConfigsObservation) -> str:
     )
 
 
-def _awaited_note(seen: ConfigsObservation) -> str:
-    awaited = len(seen.drifts) - len(seen.due)
+def _pending_note(seen: ConfigsObservation) -> str:
+    pending = len(seen.drifts) - len(seen.due)
     return (
-        f"; {counted(awaited, 'change')} not yet synced by MirrorMaker"
-        if awaited
+        f"; {counted(pending, 'change')} not yet synced by MirrorMaker"
+        if pending
         else ""
     )
 

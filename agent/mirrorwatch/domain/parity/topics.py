@@ -216,10 +216,10 @@ def compare_sides(
 
 
 class Names:
-    """What the names at the target tell by themselves.
+    """What the names at the target show by themselves.
 
     Names seldom change, and reading them costs more than all the rest: what
-    they told is kept until they do.
+    they reported is kept until they do.
     """
 
     def __init__(self, carriage: ReplicatedTopics) -> None:
@@ -337,7 +337,7 @@ def _find(seen: TopicsObservation | None) -> Iterator[CheckFinding]:
         Health.OK,
         f"{theirs[0].upper()}{theirs[1:]} {agree(carried, 'are present')} "
         f"at {seen.target_alias} with matching partitions"
-        f"{_awaited_note(seen)}",
+        f"{_pending_note(seen)}",
     )
 
 
@@ -422,12 +422,12 @@ def _find_cycles(seen: TopicsObservation) -> Iterator[CheckFinding]:
         )
 
 
-def _awaited_note(seen: TopicsObservation) -> str:
-    awaited = len(seen.missing) + len(seen.mismatches)
-    if not awaited:
+def _pending_note(seen: TopicsObservation) -> str:
+    pending = len(seen.missing) + len(seen.mismatches)
+    if not pending:
         return ""
-    new, grown = agree(awaited, "are new"), agree(awaited, "have grown")
-    return f"; {awaited} of them {new} or {grown}, not due yet"
+    new, grown = agree(pending, "are new"), agree(pending, "have grown")
+    return f"; {pending} of them {new} or {grown}, not due yet"
 
 
 def _evidence(seen: TopicsObservation | None) -> Evidence:

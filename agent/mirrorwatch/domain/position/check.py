@@ -225,7 +225,7 @@ def _of_flow(reset: Reset) -> str:
 
 
 def _is_empty(reset: Reset) -> bool:
-    """Tell whether a new topic holds nothing yet."""
+    """Return whether a new topic holds nothing yet."""
     empty = (reset.log_end or 0) <= (reset.first or 0)
     return reset.settled is None and empty
 
@@ -258,7 +258,7 @@ STALE = timedelta(minutes=2)
 this, it hangs."""
 
 SHOWN = 10
-"""Resets that a verdict tells, of each kind and topic one sentence: whoever
+"""Resets that a verdict shows, of each kind and topic one sentence: anyone who
 reads that many looks for one cause."""
 
 

@@ -20,7 +20,7 @@ __all__ = ["SkipsLimits", "judge_skips"]
 
 
 _RANGES_SHOWN = 3
-_PLACES_SHOWN = 10
+_EVENTS_SHOWN = 10
 
 _LOSSES = {SkipKind.SKIPPED, SkipKind.HEAD, SkipKind.TAIL}
 
@@ -31,20 +31,20 @@ def show_skips(seen: SkipsObservation | None, since: datetime) -> Evidence:
     Parameters
     ----------
     seen
-        What is in the books.
+        What was counted.
     since
         From when on repeats, and what cannot be verified, are named.
     """
     if seen is None:
         return {}
     tallies = [tally for _, tally in seen.tallies]
-    lost = [(x, n) for x, n in seen.happenings if x.kind in _LOSSES and n]
-    recent = [(x, x.count) for x, _ in seen.happenings if x.at >= since]
+    lost = [(x, n) for x, n in seen.events if x.kind in _LOSSES and n]
+    recent = [(x, x.count) for x, _ in seen.events if x.at >= since]
     repeats = [(x, n) for x, n in recent if x.kind is SkipKind.REPEATED]
     doubts = [(x, n) for x, n in recent if x.kind is SkipKind.UNVERIFIABLE]
     suspected = [
         f"{s.count} of "
-        + place_of(s.topic, s.partition, [(s.first, s.end - 1)])
+        + _label_of(s.topic, s.partition, [(s.first, s.end - 1)])
         for s in seen.suspicions
     ]
     return {
@@ -55,14 +55,14 @@ def show_skips(seen: SkipsObservation | None, since: datetime) -> Evidence:
         "compacted_offsets": sum(t.compacted for t in tallies),
         "suspected_records": sum(s.count for s in seen.suspicions),
         "partitions": seen.partitions,
-        **dict(_number("skip", _places(lost))),
+        **dict(_number("skip", _ranges(lost))),
         **dict(_number("suspected", suspected)),
-        **dict(_number("unverifiable", _places(doubts))),
-        **dict(_number("repeat", _places(repeats))),
+        **dict(_number("unverifiable", _ranges(doubts))),
+        **dict(_number("repeat", _ranges(repeats))),
     }
 
 
-def place_of(
+def _label_of(
     topic: str, partition: int, ranges: Sequence[tuple[int, int]]
 ) -> str:
     """Return topic, partition and source offsets, as a person reads them."""
@@ -72,15 +72,15 @@ def place_of(
     return f"{topic} partition {partition} (source offsets {names}{more})"
 
 
-def _places(happenings: Iterable[tuple[SkipEvent, int]]) -> list[str]:
+def _ranges(events: Iterable[tuple[SkipEvent, int]]) -> list[str]:
     return [
-        f"{count} of {place_of(x.topic, x.partition, x.ranges)}"
-        for x, count in happenings
+        f"{count} of {_label_of(x.topic, x.partition, x.ranges)}"
+        for x, count in events
     ]
 
 
 def _number(what: str, places: Sequence[str]) -> Iterator[tuple[str, str]]:
-    newest = places[-_PLACES_SHOWN:]
+    newest = places[-_EVENTS_SHOWN:]
     for number, place in enumerate(newest, start=1):
         yield f"{what}_{number}", place
 
@@ -139,7 +139,7 @@ def judge_skips(
     flow
         Name of the flow.
     seen
-        What is in the books.
+        What was counted.
     limits
         Limits of the check.
     now
@@ -205,7 +205,7 @@ def _find_losses(
     ):
         recent = [
             (x, missing)
-            for x, missing in seen.happenings
+            for x, missing in seen.events
             if x.kind is kind and missing and now - x.at <= limits.lost_window
         ]
         if recent:
@@ -213,7 +213,7 @@ def _find_losses(
             rest = sum(n for _, n in recent) - missing
             yield CheckFinding(
                 Health.CRITICAL,
-                f"{counted(missing, 'record')} of {_place(last)} "
+                f"{counted(missing, 'record')} of {_label(last)} "
                 + agree(missing, what)
                 + (f"; {rest} more in other ranges" if rest else ""),
             )
@@ -239,9 +239,7 @@ def _find_doubts(
                 else ""
             ),
         )
-    recent = [
-        x for x, _ in seen.happenings if now - x.at <= limits.warning_window
-    ]
+    recent = [x for x, _ in seen.events if now - x.at <= limits.warning_window]
     for kind, what in (
         (
             SkipKind.UNVERIFIABLE,
@@ -258,7 +256,7 @@ def _find_doubts(
             rest = sum(x.count for x in those) - last_one.count
             yield CheckFinding(
                 Health.WARNING,
-                f"{counted(last_one.count, 'record')} of {_place(last_one)} "
+                f"{counted(last_one.count, 'record')} of {_label(last_one)} "
                 + agree(last_one.count, what)
                 + (f"; {rest} more in other ranges" if rest else ""),
             )
@@ -292,8 +290,8 @@ def _find_blindness(
         )
 
 
-def _place(happening: SkipEvent) -> str:
-    return place_of(happening.topic, happening.partition, happening.ranges)
+def _label(event: SkipEvent) -> str:
+    return _label_of(event.topic, event.partition, event.ranges)
 
 
 def _note_merged(seen: SkipsObservation) -> str:

@@ -169,7 +169,7 @@ def find_flapping(
 ) -> Iterator[CheckFinding]:
     """Find what is started again and again."""
     window = seconds(seen.window)
-    # Each look for new topics may be a reason to give tasks out anew.
+    # Each look for new topics may be a reason to rebalance tasks.
     usual = limits.restarts
     if seen.refresh:
         usual += int(seen.window / seen.refresh)

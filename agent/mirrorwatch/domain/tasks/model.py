@@ -37,7 +37,7 @@ LONGEST_CAUSE = 300
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MirrorTask:
-    """A connector, or one of its tasks, as Connect tells it."""
+    """A connector, or one of its tasks, as Connect reports it."""
 
     connector: str
     """Name of the connector."""
@@ -144,7 +144,7 @@ class TasksObservation:
     """Source partitions that no task has had for two refresh intervals."""
 
     rebalances: int = 0
-    """How often tasks were given out anew within the window."""
+    """How often tasks were rebalanced within the window."""
 
     window: timedelta = timedelta(hours=1)
     """The stretch in which starts, failures and rebalances were counted."""
@@ -296,7 +296,7 @@ def may_restart(
     done: Sequence[datetime],
     now: datetime,
 ) -> bool:
-    """Tell whether a task is to be started again now.
+    """Return whether a task is to be started again now.
 
     Parameters
     ----------
@@ -335,7 +335,7 @@ class TaskHistory:
     """How often each of them failed."""
 
     rebalances: int = 0
-    """How often tasks were given out anew."""
+    """How often tasks were rebalanced."""
 
 
 def fold(states: Iterable[TaskState], since: datetime) -> TaskHistory:
@@ -344,7 +344,7 @@ def fold(states: Iterable[TaskState], since: datetime) -> TaskHistory:
     Parameters
     ----------
     states
-        States in the order of their writing, older ones included: they tell
+        States in the order of their writing, older ones included: they show
         what the first ones within the window changed.
     since
         Begin of the window.

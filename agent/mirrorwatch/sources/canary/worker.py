@@ -75,7 +75,7 @@ class LedgerKeeper:
         return self.tracker
 
     def follow(self, survey: CanarySurvey) -> set[int]:
-        """Take over a survey; return the partitions to be read anew."""
+        """Take over a survey; return the partitions to be read again."""
         if survey.refresh is not None:
             slow = survey.refresh + self._settings.deadline
             self.tracker.warmup = max(self._settings.warmup, slow)
