@@ -28,7 +28,7 @@ test: lint  ## everything, the real lab included
 	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 fast: setup  ## what needs no Kafka and waits for nothing: a minute
-	$(BIN)/pytest -n auto --dist loadfile -m 'not lab and not browser and not influx and not slow and not spark'
+	MIRRORWATCH_QUICK=1 $(BIN)/pytest -n auto --dist loadfile -m 'not lab and not browser and not influx and not slow and not spark'
 
 bench: setup  ## what the agent costs: 6, 1 and 24 canary partitions, then `scale`
 	$(BIN)/python -m tests.bench.cost

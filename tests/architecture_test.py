@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from tests.bench.source_tree import Module, Tree
 from tests.bench.structure import find_rules_broken
 
 ROOT = Path(__file__).parent.parent
@@ -108,13 +109,21 @@ EVERYTHING = {file.stem for file in PACKAGE.iterdir()}
 
 
 @cache
-def _source(file: Path) -> str:
-    return file.read_text(encoding="utf-8")
+def _checkout() -> Tree:
+    return Tree(ROOT)
 
 
 @cache
-def _tree(file: Path) -> ast.Module:
-    return ast.parse(_source(file), str(file))
+def _modules() -> dict[Path, Module]:
+    return {module.file: module for module in _checkout().modules.values()}
+
+
+def _source(file: Path) -> str:
+    return _modules()[file].source
+
+
+def _nodes(file: Path) -> tuple[ast.AST, ...]:
+    return _modules()[file].nodes
 
 
 def _files(folder: Path = PACKAGE) -> list[Path]:
@@ -130,18 +139,21 @@ def _part(name: str) -> str:
     return name.partition("/")[0].removesuffix(".py")
 
 
-def _imports(file: Path) -> Iterator[str]:
+@cache
+def _imports(file: Path) -> frozenset[str]:
     """Return what a file imports, as absolute dotted names."""
+    found: set[str] = set()
     package = ("mirrorwatch", *file.relative_to(PACKAGE).parent.parts)
-    for node in ast.walk(_tree(file)):
+    for node in _nodes(file):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             base = package[: len(package) + 1 - node.level]
             parents = base if node.level else ()
             module = ".".join((*parents, *filter(None, [node.module])))
             # ``from . import x`` may import the module x.
-            yield from (f"{module}.{alias.name}" for alias in node.names)
+            found.update(f"{module}.{alias.name}" for alias in node.names)
+    return frozenset(found)
 
 
 def _packages(file: Path) -> set[str]:
@@ -190,7 +202,7 @@ def test_the_domain_never_asks_for_the_time() -> None:
     asked = [
         f"{_name(file)}: {ast.unparse(node)}"
         for file in _files(PACKAGE / "domain")
-        for node in ast.walk(_tree(file))
+        for node in _nodes(file)
         if isinstance(node, ast.Call)
         and ast.unparse(node.func).rpartition(".")[2] in CLOCKS
     ]
@@ -218,7 +230,7 @@ def _broken(rule: str) -> dict[str, str]:
 
 @cache
 def _rules() -> dict[str, tuple[str, ...]]:
-    return find_rules_broken(ROOT)
+    return find_rules_broken(_checkout())
 
 
 def test_names_of_public_classes_are_unique() -> None:
@@ -264,7 +276,7 @@ def test_only_the_daemon_catches_every_exception_and_once() -> None:
     found = [
         _name(file)
         for file in _files()
-        for node in ast.walk(_tree(file))
+        for node in _nodes(file)
         if isinstance(node, ast.ExceptHandler)
         and (node.type is None or _names(node.type) & {"Exception"})
     ]
@@ -277,7 +289,7 @@ def test_every_module_says_what_it_offers() -> None:
         for file in _files()
         if any(
             isinstance(node, ast.ClassDef | ast.FunctionDef | ast.Assign)
-            for node in _tree(file).body
+            for node in _modules()[file].syntax.body
         )
         and "__all__" not in _source(file)
     ]
@@ -315,7 +327,7 @@ def test_limits_are_the_domains_own() -> None:
 
 
 def _classes(file: Path) -> Iterator[ast.ClassDef]:
-    for node in ast.walk(_tree(file)):
+    for node in _nodes(file):
         if isinstance(node, ast.ClassDef):
             yield node
 

@@ -1,44 +1,54 @@
 """Labs that tests share, labs of their own, and what holds for every test."""
 
+import gc
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
 import pytest
 import structlog
-from hypothesis import HealthCheck, settings
 
 from mirrorwatch_lab import Lab, LabSettings
+from tests.support.examples import load_profile
 from tests.support.lab import LabPool, show_logs
 from tests.support.no_skips import (
     pytest_make_collect_report,
     pytest_runtest_makereport,
 )
-from tests.support.together import TOGETHER, pytest_xdist_make_scheduler
+from tests.support.together import (
+    TOGETHER,
+    pytest_terminal_summary,
+    pytest_xdist_make_scheduler,
+)
 
 __all__ = ["fresh_lab", "lab_for", "lab_pool", "logging_as_before"]
-__all__ += ["pytest_collection_modifyitems", "pytest_xdist_make_scheduler"]
+__all__ += ["pytest_collection_finish", "pytest_collection_modifyitems"]
+__all__ += ["pytest_terminal_summary", "pytest_xdist_make_scheduler"]
 # Hooks: where everything must run, a test that skips fails.
 __all__ += ["pytest_make_collect_report", "pytest_runtest_makereport"]
 
 
-# How long an example takes says more about the machine than about the code.
-settings.register_profile(
-    "patient", deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("patient")
+load_profile()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put what takes long first: quick tests fill what is left between
-    workers.
+    workers. Folders that one worker runs as a whole are longest.
     """
     items.sort(
         key=lambda item: (
-            item.get_closest_marker("lab") is None,
             not item.nodeid.startswith(TOGETHER),
+            item.get_closest_marker("lab") is None,
         )
     )
+
+
+def pytest_collection_finish() -> None:
+    """Leave imported modules and collected tests out of all searches for
+    garbage, of which each took a third of a second.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from datetime import timedelta
 
+import pytest
 import structlog
 from structlog.testing import capture_logs
 
@@ -76,6 +77,7 @@ def test_ticks_and_workers_go_on_until_the_end() -> None:
     assert not [t for t in threading.enumerate() if t.name == "toiler"]
 
 
+@pytest.mark.slow
 def test_a_worker_that_crashes_or_fails_is_run_again() -> None:
     latest, worker = (
         LatestReport(),
@@ -88,6 +90,7 @@ def test_a_worker_that_crashes_or_fails_is_run_again() -> None:
     assert worker.closed
 
 
+@pytest.mark.slow
 def test_the_same_failure_is_told_once() -> None:
     latest, worker = (
         LatestReport(),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mirrorwatch.secrets import smells_secret
+from mirrorwatch.secrets import looks_secret
 
 LOGS = (
     *("password", "passwd", "sasl.password", "client_secret", "TOKEN"),
@@ -32,16 +32,16 @@ PROMOTION = (
 @pytest.mark.parametrize("name", sorted({*LOGS, *CONFIGURATION, *PROMOTION}))
 def test_what_one_part_hides_every_part_hides(name: str) -> None:
     for each in (name, name.upper(), f"old.{name}", f"{name}_2"):
-        assert smells_secret(each)
-        assert smells_secret(each, in_data=True)
+        assert looks_secret(each)
+        assert looks_secret(each, in_data=True)
 
 
 @pytest.mark.parametrize("name", ["key", "keys", "tagKey", "field_keys"])
 def test_the_key_of_data_is_no_secret_but_that_of_a_setting_may_be(
     name: str,
 ) -> None:
-    assert smells_secret(name)
-    assert not smells_secret(name, in_data=True)
+    assert looks_secret(name)
+    assert not looks_secret(name, in_data=True)
 
 
 @pytest.mark.parametrize(
@@ -52,5 +52,5 @@ def test_the_key_of_data_is_no_secret_but_that_of_a_setting_may_be(
     ],
 )
 def test_other_names_are_shown(name: str) -> None:
-    assert not smells_secret(name)
-    assert not smells_secret(name, in_data=True)
+    assert not looks_secret(name)
+    assert not looks_secret(name, in_data=True)

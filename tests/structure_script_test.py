@@ -158,7 +158,9 @@ def test_a_module_is_followed_through_the_package_that_passes_it_on(
     # counts.py is of tracker.py alone; tracker.py is of daemon.py, which is
     # in another folder, and ports.py of daemon.py, which is beside it.
     assert (row.single_siblings, row.short_single_siblings) == (2, 2)
-    assert find_rules_broken(tree)["short modules with a single sibling"] == (
+    assert find_rules_broken(Tree(tree))[
+        "short modules with a single sibling"
+    ] == (
         (
             "agent/mirrorwatch/domain/counts.py (12 lines): "
             "mirrorwatch.domain.tracker"
@@ -178,7 +180,7 @@ def test_class_names_of_several_classes_are_counted(tree: Path) -> None:
     both = rows["whole product"]
     assert (both.public_class_names, both.private_class_names) == (1, 1)
     assert rows["agent proper"].public_class_names == 0
-    assert find_rules_broken(tree)[
+    assert find_rules_broken(Tree(tree))[
         "public class names that are not unique"
     ] == ("Site: agent/mirrorwatch/lab/site.py, sparkjobs/submit.py",)
 
@@ -186,14 +188,14 @@ def test_class_names_of_several_classes_are_counted(tree: Path) -> None:
 def test_a_protocol_needs_two_classes_that_have_all_of_it(
     tree: Path,
 ) -> None:
-    broken = find_rules_broken(tree)
+    broken = find_rules_broken(Tree(tree))
     assert broken["protocols with fewer than two implementations"] == (
         "mirrorwatch.ports.Clock: no class",
     )
 
 
 def test_circles_are_found_inside_functions_too(tree: Path) -> None:
-    assert find_rules_broken(tree)["circles of imports"] == (
+    assert find_rules_broken(Tree(tree))["circles of imports"] == (
         "mirrorwatch.factory <-> mirrorwatch.sinks.web",
     )
 

@@ -6,11 +6,8 @@ from typing import Any
 __all__ = [
     "AuditError",
     "ConfigError",
-    "LabError",
     "MavenError",
     "MirrorwatchError",
-    "PromotionError",
-    "ServerLostError",
     "SinkError",
     "SinkRejectedError",
     "SourceDeniedError",
@@ -49,25 +46,13 @@ class MavenError(MirrorwatchError):
     """A jar cannot be fetched, or is not the one that was expected."""
 
 
-class LabError(MirrorwatchError):
-    """A part of the lab did not start, or did not stay up."""
-
-
-class PromotionError(MirrorwatchError):
-    """Dashboards or rules cannot be copied from one site to another."""
-
-
-class ServerLostError(PromotionError):
-    """A server at a site does not answer. It may answer later."""
-
-
 class SourceError(MirrorwatchError):
     """Reading from the outside world failed.
 
     Parameters
     ----------
     message
-        What went wrong, and what would mend it.
+        What went wrong, and what would fix it.
     source
         Name of the source.
     cluster

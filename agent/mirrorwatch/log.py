@@ -9,7 +9,7 @@ from typing import Any
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-from .secrets import smells_secret
+from .secrets import looks_secret
 
 __all__ = ["configure_logging", "redact_secrets"]
 
@@ -74,7 +74,7 @@ def redact_secrets(
 
 
 def _redacted(key: str, value: Any) -> Any:
-    if smells_secret(key, in_data=True):
+    if looks_secret(key, in_data=True):
         return REDACTED
     match value:
         case str():

@@ -6,7 +6,7 @@ another does not is a leak.
 
 import re
 
-__all__ = ["DATA_KEY", "HIDDEN", "SECRET_WORD", "smells_secret"]
+__all__ = ["DATA_KEY", "HIDDEN", "SECRET_WORD", "looks_secret"]
 
 HIDDEN = "**********"
 """Shown instead of a value that may be secret (as pydantic's own secrets)."""
@@ -24,7 +24,7 @@ DATA_KEY = re.compile(r"(?:tag|field)?[-_]?keys?", re.IGNORECASE)
 """Whole names of what data goes by: a record's key, a tag's, a field's."""
 
 
-def smells_secret(name: str, *, in_data: bool = False) -> bool:
+def looks_secret(name: str, *, in_data: bool = False) -> bool:
     """Return whether the value that goes by a name may be a secret.
 
     Parameters

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Latest(Generic[T]):
-    """Holds the newest value; whoever reads it may miss older ones.
+    """Holds the newest value; anyone who reads it may miss older ones.
 
     One reference is replaced as a whole, so no lock is needed: others see the
     value before or the one after, never a mixture. Values must not be changed

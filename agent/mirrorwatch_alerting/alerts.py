@@ -42,8 +42,8 @@ class WhenHealth:
 
     Notes
     -----
-    There are no figures here: the agent has judged by its limits, with
-    facts that no rule has, and limits told twice would differ one day.
+    There are no metrics here: the agent has judged by its limits, with
+    facts that no rule has, and limits written twice would differ one day.
     """
 
     check: str
@@ -200,7 +200,7 @@ AGENT_ALERTS = (
     ),
     Alert(
         name="MirrorwatchSinkLosesPoints",
-        # Figures that are lost are no measurement that may err: a minute is
+        # Metrics that are lost are no measurement that may err: a minute is
         # for what is evaluated only now and then.
         when=Grows(metric=SINK_LOST, within=timedelta(minutes=15)),
         hold=timedelta(minutes=1),
@@ -252,7 +252,7 @@ PAGE = "http://mirrorwatch:8080"
 """Address of the agent's page in what is shipped; each site has its own."""
 
 SERVICE = "mirrorwatch"
-"""Tells its alerts from those of others."""
+"""Distinguishes its alerts from those of others."""
 
 
 def page_of(page: str) -> str:

@@ -28,7 +28,7 @@ __all__ = ["FRESH", "scripts"]
 
 FRESH = timedelta(minutes=1)
 """By how much the time of a point that is judged may be off. Points that
-waited in the agent's spool tell of the past, and come mixed with fresh ones;
+waited in the agent's spool are of the past, and come mixed with fresh ones;
 those of a clock that was wrong for a while spoil every duration. Shorter than
 any alert has to hold, and no longer than a flow has to be well, so that old
 points alone never make or end one."""
@@ -276,7 +276,7 @@ def _value(health: Health) -> str:
 
 
 REMINDER = timedelta(minutes=30)
-"""After which it is told again that nobody watches a flow."""
+"""After which it is reported again that nobody watches a flow."""
 
 _DEADMAN = Template("""\
 $source\
@@ -412,8 +412,8 @@ def _script(
         case Silent():
             pass
         case Vanished():
-            # Later than that of all agents, which is told alone then: this
-            # one is told at the next reminder, if agents are back by then.
+            # Later than that of all agents, which is reported alone then: this
+            # one is reported at the next reminder, if agents are back by then.
             values["hold"] = _duration(2 * alert.hold)
             values["reminder"] = _duration(REMINDER)
         case Above(bound=bound, below=below):

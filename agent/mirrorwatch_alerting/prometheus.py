@@ -32,7 +32,7 @@ __all__ = ["FORGET", "rules"]
 
 FORGET = timedelta(days=1)
 """For how long what a flow was last known to be is remembered: as long as
-somebody who was told of it takes at most to look."""
+somebody who was notified of it takes at most to look."""
 
 NOW = "mirrorwatch:check_health"
 HELD = "mirrorwatch:maintenance"
@@ -120,7 +120,7 @@ def _expression(alert: Alert, when: Condition) -> str:
             return (
                 f"group by (flow) ({gone})\n"
                 f"  unless on (flow) {metric.name}\n"
-                # That of a dead agent is told once, not for each flow.
+                # That of a dead agent is reported once, not for each flow.
                 f"  and on () group({LAST_TICK.name})"
             )
         case Old(metric=metric, age=age):
@@ -138,7 +138,7 @@ def _judged(alert: Alert, when: WhenHealth) -> str:
 
     Notes
     -----
-    Prometheus ends an alert whose series is gone, and tells people that it
+    Prometheus ends an alert whose series is gone, and notifies people that it
     is resolved. So one that fires goes on until its check is seen to be
     better, and not for a moment only: neither silence nor `unknown` is
     better. Maintenance holds back new ones only.

@@ -267,10 +267,10 @@ def transformations(
     if panel.picture is not Picture.TABLE:
         return None
     names = {
-        f"Value #{ref}" if isinstance(store, Prometheus) else field: label
-        for ref, (field, label) in zip(
-            ascii_uppercase, _columns(panel), strict=False
-        )
+        f"Value #{ref}"
+        if isinstance(store, Prometheus)
+        else query.reading.metric.field: query.label
+        for ref, query in zip(ascii_uppercase, panel.queries, strict=False)
     }
     organize = DataTransformerConfig(
         id_val="organize",
@@ -310,11 +310,6 @@ def _names(panel: Panel) -> Iterator[Override]:
         labels = [f"${{__field.labels.{label}}}" for label in query.reading.by]
         name = " ".join(filter(None, [query.label, *labels]))
         yield _for("byFrameRefID", ref, "displayName", name)
-
-
-def _columns(panel: Panel) -> Iterator[tuple[str, str]]:
-    for query in panel.queries:
-        yield query.reading.metric.field, query.label
 
 
 def _for(matcher: str, what: str, key: str, value: object) -> Override:

@@ -21,7 +21,6 @@ from mirrorwatch.cli.options import DURATION
 from mirrorwatch.clock import utc_now
 from mirrorwatch.config import Config
 from mirrorwatch.daemon import Daemon, wait_for_signal
-from mirrorwatch.exceptions import LabError
 from mirrorwatch.factory import build_agent
 from mirrorwatch.log import configure_logging
 from mirrorwatch.state import Database
@@ -35,6 +34,7 @@ from .control import (
     running_labs,
     the_only_lab,
 )
+from .exceptions import LabError
 from .menu import FAULTS
 from .process import KAFKA_VERSIONS
 from .traffic import TRAFFIC_TOPICS, Traffic

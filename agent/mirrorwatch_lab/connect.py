@@ -9,8 +9,7 @@ from typing import Any
 
 import httpx
 
-from mirrorwatch.exceptions import LabError
-
+from .exceptions import LabError
 from .link import LOOPBACK
 from .mirror import (
     DIGEST,

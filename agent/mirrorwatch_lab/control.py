@@ -16,8 +16,9 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any, Self
 
-from mirrorwatch.exceptions import LabError, MirrorwatchError
+from mirrorwatch.exceptions import MirrorwatchError
 
+from .exceptions import LabError
 from .lab import Lab
 from .menu import inject
 from .process import write_private

@@ -12,8 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Literal
 
-from mirrorwatch.exceptions import LabError
-
+from .exceptions import LabError
 from .lab import Lab
 from .process import JvmSettings
 from .settings import SOURCE, TARGET

@@ -11,10 +11,9 @@ from typing import Any, Literal, Self
 
 from confluent_kafka import Message
 
-from mirrorwatch.exceptions import LabError
-
 from . import connect as connect_properties
 from .connect import LabConnect
+from .exceptions import LabError
 from .jmx import JmxDoors
 from .lifeline import Lifeline
 from .link import LOOPBACK, Link, Ports

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-from mirrorwatch.exceptions import LabError
+from .exceptions import LabError
 
 __all__ = ["Lifeline"]
 

@@ -18,7 +18,7 @@ from threading import Thread
 from types import TracebackType
 from typing import Any, Self, cast
 
-from mirrorwatch.exceptions import LabError
+from .exceptions import LabError
 
 __all__ = ["LOOPBACK", "Link", "Ports"]
 

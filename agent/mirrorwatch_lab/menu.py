@@ -4,9 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from mirrorwatch.exceptions import LabError
-
 from . import faults
+from .exceptions import LabError
 from .lab import Lab
 from .link import Link
 from .process import Part

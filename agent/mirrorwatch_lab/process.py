@@ -15,9 +15,9 @@ from datetime import timedelta
 from importlib import resources
 from pathlib import Path
 
-from mirrorwatch.exceptions import LabError
 from mirrorwatch.maven import Artifact, cache_folder, fetch, parse_artifacts
 
+from .exceptions import LabError
 from .lifeline import Lifeline
 
 __all__ = [

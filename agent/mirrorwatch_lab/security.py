@@ -21,8 +21,7 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
-from mirrorwatch.exceptions import LabError
-
+from .exceptions import LabError
 from .link import LOOPBACK
 from .process import write_private
 from .rights import Right

@@ -26,8 +26,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from mirrorwatch.exceptions import LabError
-
+from .exceptions import LabError
 from .waiting import wait_until
 
 __all__ = ["LabTopics"]

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from datetime import timedelta
 
-from mirrorwatch.exceptions import LabError
+from .exceptions import LabError
 
 __all__ = ["wait_until"]
 

@@ -4,8 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mirrorwatch.exceptions import PromotionError
-
+from .exceptions import PromotionError
 from .http import Api
 from .item import Item
 from .queries import rewrite_flux, rewrite_influxql

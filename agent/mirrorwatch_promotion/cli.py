@@ -16,9 +16,10 @@ from rich.text import Text
 
 from mirrorwatch.cli.options import DURATION
 from mirrorwatch.config.sinks import default_state
-from mirrorwatch.exceptions import ConfigError, PromotionError
+from mirrorwatch.exceptions import ConfigError
 
 from .config import OURS, SitesConfig
+from .exceptions import PromotionError
 from .item import Item, write_folder
 from .push import (
     PlannedChange,

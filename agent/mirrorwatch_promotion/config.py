@@ -6,8 +6,13 @@ from typing import Annotated, Self
 
 from pydantic import Field, SecretStr, StringConstraints, model_validator
 
-from mirrorwatch.config.base import ConfigProblem, Model, ProblemsError
-from mirrorwatch.config.loading import load, read_document
+from mirrorwatch.config.base import (
+    ConfigProblem,
+    Model,
+    ProblemsError,
+    load,
+    read_document,
+)
 from mirrorwatch.config.types import HttpServer, HttpUrl
 
 from .values import EVERYWHERE, SiteValues, ValueKind

@@ -7,9 +7,10 @@ from typing import Any
 
 import httpx
 
-from mirrorwatch.exceptions import ConfigError, PromotionError, ServerLostError
+from mirrorwatch.exceptions import ConfigError
 
 from .config import ServerConfig
+from .exceptions import PromotionError, ServerLostError
 from .item import hide
 
 __all__ = ["Api"]
@@ -30,7 +31,7 @@ class Words:
     """Which server it is."""
 
     key: str
-    """Its key in the file of the sites."""
+    """Its key in the sites file."""
 
     secrets: Collection[str]
     """Values that must not be shown, whoever says them."""

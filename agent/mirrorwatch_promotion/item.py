@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from mirrorwatch.exceptions import PromotionError
 from mirrorwatch.secrets import (
     DATA_KEY,
     HIDDEN,
     SECRET_WORD,
-    smells_secret,
+    looks_secret,
 )
+
+from .exceptions import PromotionError
 
 __all__ = [
     "Item",
@@ -215,7 +216,7 @@ def hide_in(node: Any, *, secret: bool = False) -> Any:
                 key: hide_in(
                     value,
                     secret=(secret and key not in SHOWN)
-                    or smells_secret(key, in_data=True),
+                    or looks_secret(key, in_data=True),
                 )
                 for key, value in node.items()
             }

@@ -18,8 +18,7 @@ from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
-from mirrorwatch.exceptions import PromotionError, ServerLostError
-
+from .exceptions import PromotionError, ServerLostError
 from .item import Item, Product, hide, hide_in
 
 __all__ = [

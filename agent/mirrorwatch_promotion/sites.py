@@ -9,10 +9,11 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 from mirrorwatch.bundled_files import bundled_folder
-from mirrorwatch.exceptions import ConfigError, PromotionError
+from mirrorwatch.exceptions import ConfigError
 
 from .chronograf import Chronograf, from_chronograf
 from .config import OURS, ServerConfig, SiteConfig, SitesConfig
+from .exceptions import PromotionError
 from .grafana import Grafana, from_grafana
 from .http import Api
 from .item import Item, Product

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from enum import Enum, auto
 
-from mirrorwatch.secrets import smells_secret
+from mirrorwatch.secrets import looks_secret
 
 from .queries import (
     Token,
@@ -83,7 +83,7 @@ def find_slot(name: str) -> ValueKind | Slot | None:
     none at the other, and must not get there unseen.
     """
     slot = _SLOTS.get(name.replace("-", "").replace("_", "").lower())
-    if slot is None and smells_secret(name, in_data=True):
+    if slot is None and looks_secret(name, in_data=True):
         return ValueKind.HANDLER
     return slot
 

@@ -5,9 +5,10 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-from mirrorwatch.exceptions import ConfigError, PromotionError
+from mirrorwatch.exceptions import ConfigError
 
 from .chronograf import rewrite_chronograf
+from .exceptions import PromotionError
 from .grafana import rewrite_grafana
 from .item import Item, hide
 from .kapacitor import rewrite_handler, rewrite_task

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from mirrorwatch.secrets import smells_secret
+from mirrorwatch.secrets import looks_secret
 
 from .item import hide
 
@@ -271,7 +271,7 @@ class Stop:
     """What is wrong with it."""
 
     def __str__(self) -> str:
-        secret = self.kind is ValueKind.HANDLER and smells_secret(self.place)
+        secret = self.kind is ValueKind.HANDLER and looks_secret(self.place)
         shown = "(hidden)" if secret else repr(hide(self.value))
         return f"{self.place}: {NAMES[self.kind]} {shown} {self.why}"
 
@@ -420,14 +420,11 @@ def find_leftovers(
     database may well be a word of a message.
     """
     there = {v for kind in translation.target.values() for v in kind.values()}
-    for value in dict.fromkeys([*_values(translation), *hosts]):
+    known = (translation.source.get(kind, {}) for kind in TOLD)
+    ours = (value for values in known for value in values.values())
+    for value in dict.fromkeys([*ours, *hosts]):
         if len(value) < SHORTEST:
             continue
         found = re.search(rf"(?<![\w.-]){re.escape(value)}(?!\w)", text)
         if found and not any(value in other for other in there):
             yield value
-
-
-def _values(translation: Translation) -> Iterator[str]:
-    for kind in TOLD:
-        yield from translation.source.get(kind, {}).values()

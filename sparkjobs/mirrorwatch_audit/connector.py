@@ -48,7 +48,7 @@ def pinned(version: str) -> tuple[Artifact, ...]:
 
 
 def has_connector() -> bool:
-    """Tell whether the connector is among Spark's own jars, as in an image."""
+    """Return whether Spark's own jars hold the connector, as in an image."""
     # Where PySpark itself looks for them: another Spark, or its own folder.
     home = os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent
     jars = Path(home) / "jars"

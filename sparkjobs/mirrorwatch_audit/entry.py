@@ -183,6 +183,6 @@ def opened(
             progress = Terminal(session, console)
         yield Audits(config, session, out or config.audit_out, progress)
     finally:
-        # If it has died, whoever waited for its answer got the error.
+        # If it has died, anyone who waited for its answer got the error.
         with suppress(Py4JError, ConnectionError):
             session.stop()

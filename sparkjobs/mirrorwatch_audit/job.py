@@ -42,7 +42,7 @@ class Runs(Protocol):
         ...
 
     def is_finished(self, run: str) -> bool:
-        """Tell whether a run came to its end."""
+        """Return whether a run came to its end."""
         ...
 
     def last_night(self) -> FrozenRun | None:

@@ -12,11 +12,14 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from mirrorwatch.exceptions import AuditError
+from mirrorwatch.secrets import SECRET_WORD
 
 from .connector import connector_jars, has_connector
 
 __all__ = ["is_missing_path", "make_session", "translated"]
 
+
+_SECRETS = f"(?i){SECRET_WORD.pattern}"
 
 _ALWAYS = {
     # A sum that overflowed must stop the audit, not wrap around.
@@ -27,8 +30,8 @@ _ALWAYS = {
     # a row of Java objects and back.
     "spark.sql.sources.useV1SourceList": "avro,csv,json,orc,parquet,text",
     # Passwords and keys are options of the Kafka source.
-    "spark.redaction.regex": "(?i)secret|password|token|jaas|keystore|key$",
-    "spark.sql.redaction.options.regex": "(?i)url|jaas|password|secret|store",
+    "spark.redaction.regex": _SECRETS,
+    "spark.sql.redaction.options.regex": f"{_SECRETS}|url|store",
 }
 """What an audit needs wherever it runs."""
 

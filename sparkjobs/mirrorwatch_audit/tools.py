@@ -91,7 +91,7 @@ class Terminal:
                     if (info := self._tracker.getStageInfo(stage)) is not None
                 ]
             except (Py4JError, ConnectionError):
-                # Whoever waits for the result gets the error.
+                # Anyone who waits for the result gets the error.
                 return
             done = sum(info.numCompletedTasks for info in tasks)
             total = sum(info.numTasks for info in tasks)

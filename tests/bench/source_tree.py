@@ -146,10 +146,6 @@ class Tree:
             other = self.modules.setdefault(module.name, module)
             if other is not module:
                 raise ValueError(f"{other.file} and {module.file} clash")
-        self.tests = [
-            _read(file, file.relative_to(root), root)
-            for file in sorted((root / TESTS).rglob("*.py"))
-        ]
         self.definitions: dict[Definition, ast.stmt] = {}
         """Functions, classes, methods and variables at the top."""
 
@@ -163,6 +159,14 @@ class Tree:
         for module in self.modules.values():
             for statement in module.syntax.body:
                 self._define(module.name, statement)
+
+    @cached_property
+    def tests(self) -> list[Module]:
+        """Every module of the tests."""
+        return [
+            _read(file, file.relative_to(self.root), self.root)
+            for file in sorted((self.root / TESTS).rglob("*.py"))
+        ]
 
     def place(self, module: Module) -> str:
         """Return where a module is, seen from the root."""

@@ -166,13 +166,13 @@ def single_sibling(tree: Tree, module: Module) -> Module | None:
     return user
 
 
-def find_rules_broken(root: Path) -> dict[str, tuple[str, ...]]:
+def find_rules_broken(tree: Tree) -> dict[str, tuple[str, ...]]:
     """Return what breaks the rules of the structure, by rule.
 
     Parameters
     ----------
-    root
-        Folder of the checkout or git worktree.
+    tree
+        The whole tree.
 
     Notes
     -----
@@ -181,7 +181,6 @@ def find_rules_broken(root: Path) -> dict[str, tuple[str, ...]]:
     libraries are not seen. One that is only called, by functions as a rule,
     is left out. Imports inside functions count for circles.
     """
-    tree = Tree(root)
     references = References(tree)
     same = _same_names(tree.modules.values())
     public = {name: p for name, p in same.items() if not name.startswith("_")}
@@ -379,7 +378,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     options = parser.parse_args(arguments)
     if options.rules:
-        broken = find_rules_broken(options.root.resolve())
+        broken = find_rules_broken(Tree(options.root.resolve()))
         if options.json:
             print(json.dumps(broken, indent=2))
         else:

@@ -105,7 +105,7 @@ TRIPS = (
     Trip(
         name="a limit of the check lag, from YAML to its use",
         legs=(
-            Leg("config.loading.load"),
+            Leg("config.loading.load|config.base.load"),
             Leg(
                 "cli.options.config_option",
                 "config.limits.LagLimits|lag.check.LagLimits"

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from mirrorwatch.cli.root import main
-from mirrorwatch.domain.observations import CanaryCounts
+from mirrorwatch.domain.canary.model import CanaryCounts
 from mirrorwatch.domain.report import Health
 from mirrorwatch.web.server import Server
 from tests.support.builders import (
@@ -184,7 +184,7 @@ def test_somebody_else_who_answers_is_not_taken_for_an_agent() -> None:
             pass
 
     other = HTTPServer(("127.0.0.1", 0), Other)
-    thread = threading.Thread(target=other.serve_forever)
+    thread = threading.Thread(target=other.serve_forever, args=(0.02,))
     thread.start()
     try:
         result = run("--url", f"http://127.0.0.1:{other.server_port}")

@@ -3,7 +3,7 @@ import re
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorwatch.config.overlap import (
@@ -17,6 +17,7 @@ from mirrorwatch.domain.topics import (
     IdentityNaming,
     Selection,
 )
+from tests.support.examples import examples
 
 ALL_NAMES = [
     "".join(letters)
@@ -46,7 +47,7 @@ SELECTIONS = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=300)
+@examples(300)
 @given(st.lists(SELECTIONS, min_size=1, max_size=3))
 def test_the_answer_is_what_trying_all_names_says(
     selections: list[Selection],

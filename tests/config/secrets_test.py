@@ -7,8 +7,8 @@ from click.testing import CliRunner
 
 from mirrorwatch.cli import main
 from mirrorwatch.config import Config
+from mirrorwatch.config.base import ReferenceFailedError, resolve
 from mirrorwatch.config.display import hidden_values, to_display
-from mirrorwatch.config.loading import ReferenceFailedError, resolve
 from mirrorwatch.exceptions import ConfigError
 
 SECRET = "hunter2"  # noqa: S105

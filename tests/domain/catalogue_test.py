@@ -9,9 +9,9 @@ import pytest
 from mirrorwatch.domain import samples
 from mirrorwatch.domain.canary import metrics as canary
 from mirrorwatch.domain.canary.metrics import COUNTERS
+from mirrorwatch.domain.canary.model import CanaryCounts
 from mirrorwatch.domain.catalogue import CATALOGUE, LABELS, metrics_page
 from mirrorwatch.domain.metrics import Metric, MetricType
-from mirrorwatch.domain.observations import CanaryCounts
 
 DOCS = Path(__file__).parents[2] / "docs"
 

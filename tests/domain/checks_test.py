@@ -8,18 +8,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorwatch.domain.canary.check import CanaryLimits, judge_canary
-from mirrorwatch.domain.checks import CHECKS, FlowLimits, judge
-from mirrorwatch.domain.latency import LatencyLimits, judge_latency
-from mirrorwatch.domain.observations import (
+from mirrorwatch.domain.canary.model import (
     CanaryCounts,
     CanaryObservation,
     CanaryPartition,
-    Histogram,
-    LatencyObservation,
     Loss,
-    Problem,
 )
-from mirrorwatch.domain.report import Health, Verdict
+from mirrorwatch.domain.checks import CHECKS, FlowLimits, judge
+from mirrorwatch.domain.latency import (
+    LatencyLimits,
+    LatencyObservation,
+    judge_latency,
+)
+from mirrorwatch.domain.metrics import Histogram
+from mirrorwatch.domain.report import Health, Problem, Verdict
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 LIMITS = CanaryLimits()

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 
 from mirrorwatch.domain.canary import metrics as canary
+from mirrorwatch.domain.canary.model import CanaryPartition
 from mirrorwatch.domain.catalogue import CATALOGUE
-from mirrorwatch.domain.metrics import Metric, MetricType
-from mirrorwatch.domain.observations import CanaryPartition, Histogram
+from mirrorwatch.domain.metrics import Histogram, Metric, MetricType
 from mirrorwatch.domain.report import Flow, Health
 from mirrorwatch.domain.samples import (
     CHECK_HEALTH,

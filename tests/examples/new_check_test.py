@@ -13,7 +13,7 @@ from pydantic import Field
 
 from mirrorwatch.config import Config
 from mirrorwatch.config.base import FROM_DATACLASS
-from mirrorwatch.config.flows import LimitsConfig
+from mirrorwatch.config.root import LimitsConfig
 from mirrorwatch.domain.checks import CHECKS, Check
 from mirrorwatch.domain.metrics import Sample, gauge
 from mirrorwatch.domain.notices.policy import CheckAlarms
@@ -101,7 +101,7 @@ CLOCKS = Check(
     ),
 )
 
-# 3. config/flows.py: the key of its limits.
+# 3. config/root.py: the key of its limits.
 
 
 class MoreLimitsConfig(LimitsConfig):

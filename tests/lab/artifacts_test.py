@@ -2,7 +2,7 @@
 
 import pytest
 
-from mirrorwatch.exceptions import LabError
+from mirrorwatch_lab.exceptions import LabError
 from mirrorwatch_lab.process import KAFKA_VERSIONS, manifest
 
 

@@ -118,6 +118,10 @@ def test_a_doubtful_send_is_found_at_the_source(schema_lab: Lab) -> None:
         flow=Flow(name="f", source=SOURCE, target=TARGET),
         topic="doubtful",
         remote_topic="doubtful",
+        interval=timedelta(seconds=1),
+        deadline=timedelta(seconds=30),
+        warmup=timedelta(minutes=10),
+        create=True,
     )
     encoding = Avro()
     encoding.schema_id = 1

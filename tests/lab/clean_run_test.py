@@ -16,9 +16,8 @@ from typing import Literal
 import pytest
 
 from mirrorwatch.bundled_files import bundled_folder
-from mirrorwatch.domain.canary.model import ProbeMessage
+from mirrorwatch.domain.canary.model import CanaryCounts, ProbeMessage
 from mirrorwatch.domain.checks import CHECKS
-from mirrorwatch.domain.observations import CanaryCounts
 from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
 from tests.support.alerts import check_alerts, told_by_kapacitor
 from tests.support.clean_run import (

@@ -145,8 +145,8 @@ def test_ctrl_c_while_a_lab_starts_stops_it() -> None:
 
 
 def test_the_faults_are_listed_without_a_lab() -> None:
-    listed = run("faults")
-    assert listed.returncode == 0
+    listed = call("faults")
+    assert listed.exit_code == 0
     for fault in ("freeze", "cut", "drop-marked", "delete-records"):
         assert fault in listed.stdout
 

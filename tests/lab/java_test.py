@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from mirrorwatch.exceptions import LabError
+from mirrorwatch_lab.exceptions import LabError
 from mirrorwatch_lab.process import find_java
 
 

@@ -9,7 +9,7 @@ from threading import Thread
 
 import pytest
 
-from mirrorwatch.exceptions import LabError
+from mirrorwatch_lab.exceptions import LabError
 from mirrorwatch_lab.link import Link
 from tests.support.tcp import (
     Echo,

@@ -146,9 +146,9 @@ def test_a_topic_that_the_mirror_does_not_want_is_told_until_it_does(
         is_so(agent, "topics", Health.OK)
         lab.create_topic("extra.one")
         reason = (
-            "MirrorMaker's topic filter does not match extra.one, so they "
-            "are not copied. Add them to the connector's topics, or remove "
-            "them from topics.include"
+            "MirrorMaker's topic filter does not match extra.one, so it is "
+            "not copied. Add it to the connector's topics, or remove it from "
+            "topics.include"
         )
         verdict = is_so(agent, "topics", Health.CRITICAL, reason)
         assert verdict.reason == reason

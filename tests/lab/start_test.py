@@ -7,8 +7,8 @@ from typing import Any, Literal
 import httpx
 import pytest
 
-from mirrorwatch.exceptions import LabError
 from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
+from mirrorwatch_lab.exceptions import LabError
 from mirrorwatch_lab.process import KAFKA_VERSIONS
 from tests.support.lab import copied, produce, values
 

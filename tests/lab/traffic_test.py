@@ -20,6 +20,12 @@ def first(seconds: float, seed: int = 1) -> list[Signal]:
     return list(takewhile(lambda s: s.at < seconds, plan(seed)))
 
 
+@pytest.fixture(scope="module")
+def signals() -> tuple[Signal, ...]:
+    """Plan half an hour, for all who only look at it."""
+    return tuple(first(MINUTES * 60))
+
+
 def kind(topic: str) -> str:
     for part in ("command", "logevent"):
         if f".{part}_" in topic:
@@ -45,18 +51,21 @@ def test_the_same_seed_makes_the_same_traffic() -> None:
     assert first(20) != first(20, seed=2)
 
 
-def test_time_never_goes_back() -> None:
-    times = [signal.at for signal in first(MINUTES * 60)]
+def test_time_never_goes_back(signals: tuple[Signal, ...]) -> None:
+    times = [signal.at for signal in signals]
     assert times == sorted(times)
     assert times[0] >= 0
 
 
-def test_every_topic_gets_records_and_no_other() -> None:
-    assert {s.topic for s in first(MINUTES * 60)} == set(TRAFFIC_TOPICS)
+def test_every_topic_gets_records_and_no_other(
+    signals: tuple[Signal, ...],
+) -> None:
+    assert {s.topic for s in signals} == set(TRAFFIC_TOPICS)
 
 
-def test_telemetry_is_steady_commands_are_rare_and_events_burst() -> None:
-    signals = first(MINUTES * 60)
+def test_telemetry_is_steady_commands_are_rare_and_events_burst(
+    signals: tuple[Signal, ...],
+) -> None:
     rates = Counter(kind(signal.topic) for signal in signals)
     assert 26 < rates["telemetry"] / (MINUTES * 60) < 28
     assert 0.15 < rates["command"] / (MINUTES * 60) < 0.4

@@ -46,7 +46,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         asked: ClassVar[list[str]] = []
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = Thread(target=server.serve_forever)
+        thread = Thread(target=server.serve_forever, args=(0.02,))
         thread.start()
         url = f"http://127.0.0.1:{server.server_port}/maven/"
         monkeypatch.setenv("MIRRORWATCH_MAVEN_URL", url)

@@ -11,11 +11,11 @@ from mirrorwatch.domain.tasks.model import Restarts
 from mirrorwatch.sources.audit.worker import AuditAttempts, FlowAudits
 from mirrorwatch.state import Database
 from mirrorwatch.state.canary import CanaryStore
-from mirrorwatch.state.codec import from_json
 from mirrorwatch.state.documents import (
     DocumentStore,
     FirstSeenStore,
     VerdictStore,
+    from_json,
 )
 from mirrorwatch.state.history import History
 from mirrorwatch.state.maintenance import MaintenanceStore
@@ -152,7 +152,7 @@ def _skips(database: Database) -> Json:
         "begun": books.begun,
         "marked": books.marked,
         "partitions": [
-            CODEC.encode(epoch) for _, epoch in sorted(books.epochs.items())
+            CODEC.encode(epoch) for _, epoch in sorted(books.states.items())
         ],
         "tallies": {
             topic: CODEC.encode(tally)
@@ -160,7 +160,7 @@ def _skips(database: Database) -> Json:
         },
         "happenings": [
             [CODEC.encode(found), books.missing(found)]
-            for found in store.happenings()
+            for found in store.events()
         ],
     }
 

@@ -56,7 +56,7 @@ class Trackers:
             flow=setting["flow"],
             source=setting["source"],
             target=setting["target"],
-            books=PositionState(),
+            state=PositionState(),
             internal=setting["internal"],
             memory=_span(setting["memory"]),
         )
@@ -73,7 +73,7 @@ class Trackers:
             "lag reads": self._take_first_records,
             "position": self._take_position,
             "skips": self._follow,
-            "skips wants": lambda _: from_ranges(self._skips.inquiries()),
+            "skips wants": lambda _: from_ranges(self._skips.requests()),
             "skips reads": self._answer,
             "suspects": self._suspect,
             "suspects count": self._count,
@@ -130,11 +130,11 @@ class Trackers:
         return from_followed(self._skips)
 
     def _answer(self, event: Json) -> Any:
-        asked = self._asked(self._skips.inquiries(), event)
+        asked = self._asked(self._skips.requests(), event)
         if asked is None:
             return UNASKED
         reading = event["reading"]
-        self._skips.happenings.clear()
+        self._skips.events.clear()
         self._skips.answer(
             asked,
             None if reading is None else to_reading(reading),
@@ -201,7 +201,7 @@ def from_range(asked: RangeRequest) -> Json:
 
 def from_ranges(asked: Iterable[RangeRequest]) -> list[Any]:
     """Write all of them; their order says nothing."""
-    return in_order(from_range(inquiry) for inquiry in asked)
+    return in_order(from_range(request) for request in asked)
 
 
 def from_followed(books: SkipTracker) -> Json:
@@ -217,11 +217,11 @@ def from_followed(books: SkipTracker) -> Json:
 
 def from_happenings(books: SkipTracker, topic: str, first: int) -> Json:
     """Write what reading a range has shown."""
-    new: list[SkipEvent] = books.happenings[first:]
+    new: list[SkipEvent] = books.events[first:]
     tally = books.tallies.get(topic)
     return {
-        "new": [CODEC.encode(happening) for happening in new],
-        "missing": [books.missing(happening) for happening in new],
+        "new": [CODEC.encode(skip) for skip in new],
+        "missing": [books.missing(skip) for skip in new],
         "tally": None if tally is None else CODEC.encode(tally),
     }
 

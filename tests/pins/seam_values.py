@@ -10,6 +10,7 @@ from typing import Any
 
 from mirrorwatch.domain.audit.flow_result import AuditObservation
 from mirrorwatch.domain.bottleneck.model import MirrorObservation
+from mirrorwatch.domain.canary.model import CanaryObservation
 from mirrorwatch.domain.checkpoints import CheckpointsObservation
 from mirrorwatch.domain.cluster_view import (
     ClusterView,
@@ -19,15 +20,12 @@ from mirrorwatch.domain.cluster_view import (
 )
 from mirrorwatch.domain.heartbeats import HeartbeatsObservation
 from mirrorwatch.domain.lag.model import LagObservation
+from mirrorwatch.domain.latency import LatencyObservation
 from mirrorwatch.domain.mirror_records import (
     Assignment,
     Committed,
     Connector,
     Sync,
-)
-from mirrorwatch.domain.observations import (
-    CanaryObservation,
-    LatencyObservation,
 )
 from mirrorwatch.domain.offset_ranges import RangeSet
 from mirrorwatch.domain.parity.configs import ConfigsObservation
@@ -70,6 +68,7 @@ CODEC.register(
     lambda pairs: RangeSet((first, last) for first, last in pairs),
 )
 CODEC.register(Health, lambda h: h.label, lambda name: Health[name.upper()])
+CODEC.rename(SkipsObservation, events="happenings")
 
 
 def from_observation(seen: Observation) -> Json:

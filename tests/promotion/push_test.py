@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mirrorwatch.exceptions import PromotionError
 from mirrorwatch_promotion.chronograf import from_chronograf
+from mirrorwatch_promotion.exceptions import PromotionError
 from mirrorwatch_promotion.item import Item
 from mirrorwatch_promotion.push import (
     PlannedChange,

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from mirrorwatch.exceptions import PromotionError, ServerLostError
 from mirrorwatch_promotion.config import ServerConfig
+from mirrorwatch_promotion.exceptions import PromotionError, ServerLostError
 from mirrorwatch_promotion.http import Api
 from mirrorwatch_promotion.item import Item
 from mirrorwatch_promotion.kapacitor import rewrite_handler, rewrite_task

@@ -1,4 +1,4 @@
-"""The file of the sites: what is refused, and what is never shown."""
+"""The sites file: what is refused, and what is never shown."""
 
 import re
 from pathlib import Path

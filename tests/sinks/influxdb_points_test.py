@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from influxdb_client.client.write.point import Point
 
-from mirrorwatch.domain.observations import ProbeArrival
+from mirrorwatch.domain.canary.model import ProbeArrival
 from mirrorwatch.exceptions import ConfigError, SinkError, SinkRejectedError
 from mirrorwatch.ports import Report
 from mirrorwatch.sinks.influxdb import (

@@ -62,7 +62,7 @@ class Worker(BaseHTTPRequestHandler):
 def asking(**answers: tuple[int, Any]) -> Iterator[ConnectApi]:
     handler = type("Given", (Worker,), {"answers": answers})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
     api = ask(server.server_address[1])
     try:

@@ -34,7 +34,7 @@ class Answers(RangeExaminer):
 
     def answer(
         self,
-        inquiries: Sequence[RangeRequest],
+        requests: Sequence[RangeRequest],
         *,
         committed: bool,
         transactional: bool,
@@ -47,8 +47,8 @@ class Answers(RangeExaminer):
                 "ldf does not answer", source="kafka", cluster="ldf"
             )
         if self.is_held:
-            return [None for _ in inquiries]
-        return [self.world.read(inquiry) for inquiry in inquiries]
+            return [None for _ in requests]
+        return [self.world.read(request) for request in requests]
 
 
 class Watched:
@@ -65,7 +65,7 @@ class Watched:
             flow="f",
             positions=self.positions,
             store=SkipsStore(Database(None), "f"),
-            inquirer=self.answers,
+            examiner=self.answers,
             merged=lambda _: False,
             exactly_once=False,
             patience=timedelta(minutes=2),

@@ -25,13 +25,13 @@ class NoAnswers(RangeExaminer):
 
     def answer(
         self,
-        inquiries: Sequence[RangeRequest],
+        requests: Sequence[RangeRequest],
         *,
         committed: bool,
         transactional: bool,
     ) -> list[RangeContent | None]:
         del committed, transactional
-        return [None for _ in inquiries]
+        return [None for _ in requests]
 
 
 def seen_of(*connectors: Connector) -> SkipsObservation:
@@ -42,7 +42,7 @@ def seen_of(*connectors: Connector) -> SkipsObservation:
         flow="summit->ldf",
         positions=positions,
         store=SkipsStore(Database(None), "summit->ldf"),
-        inquirer=NoAnswers(),
+        examiner=NoAnswers(),
         merged=lambda _: False,
         exactly_once=False,
         patience=timedelta(minutes=2),

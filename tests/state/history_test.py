@@ -6,13 +6,14 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorwatch.domain.report import Flow, Health
 from mirrorwatch.state import Database
 from mirrorwatch.state.history import Bucket, History, LatencySketch
 from tests.support.builders import FLOW, NOON, a_canary, a_report, an_arrival
+from tests.support.examples import examples
 from tests.support.ticks import (
     HOUR,
     MINUTE,
@@ -213,7 +214,7 @@ TICKS = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(TICKS)
 def test_a_roll_up_says_the_same_as_its_ticks(
     ticks: list[tuple[timedelta, list[timedelta], int, Health]],

@@ -24,11 +24,11 @@ from mirrorwatch.exceptions import StateError
 from mirrorwatch.sources.audit.worker import AuditAttempts, FlowAudits
 from mirrorwatch.state import Database
 from mirrorwatch.state.canary import CanaryStore
-from mirrorwatch.state.codec import to_json
 from mirrorwatch.state.documents import (
     DocumentStore,
     FirstSeenStore,
     VerdictStore,
+    to_json,
 )
 from mirrorwatch.state.history import History
 from mirrorwatch.state.maintenance import MaintenanceStore
@@ -104,9 +104,9 @@ def skips(database: Database, flow: str) -> Any:
     return {
         "begun": tracker.begun,
         "marked": tracker.marked,
-        "partitions": [plain(e) for _, e in sorted(tracker.epochs.items())],
+        "partitions": [plain(e) for _, e in sorted(tracker.states.items())],
         "counters": {t: plain(c) for t, c in sorted(tracker.tallies.items())},
-        "journal": [plain(event) for event in store.happenings()],
+        "journal": [plain(event) for event in store.events()],
     }
 
 

@@ -3,20 +3,20 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from mirrorwatch.domain.observations import (
+from mirrorwatch.domain.canary.model import (
     CanaryCounts,
     CanaryObservation,
     CanaryPartition,
-    Histogram,
     ProbeArrival,
-    Problem,
 )
+from mirrorwatch.domain.metrics import Histogram
 from mirrorwatch.domain.report import (
     Evidence,
     Flow,
     Health,
     MaintenanceWindow,
     Observation,
+    Problem,
     Verdict,
 )
 from mirrorwatch.domain.tasks.model import MirrorTask, TasksObservation

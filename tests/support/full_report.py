@@ -3,12 +3,12 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from mirrorwatch.domain.observations import (
+from mirrorwatch.domain.canary.model import (
     CanaryCounts,
     CanaryPartition,
-    Histogram,
     ProbeArrival,
 )
+from mirrorwatch.domain.metrics import Histogram
 from mirrorwatch.domain.position.model import PositionObservation
 from mirrorwatch.domain.report import Flow, Health
 from mirrorwatch.ports import AgentState, Report

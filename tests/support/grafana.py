@@ -217,7 +217,7 @@ VALUES = {
 
 @dataclass
 class Grafanas:
-    """Three of them, and the file of the sites."""
+    """Three of them, and the sites file."""
 
     stand: FakeGrafana
     summit: FakeGrafana

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mirrorwatch.exceptions import PromotionError, ServerLostError
+from mirrorwatch_promotion.exceptions import PromotionError, ServerLostError
 from mirrorwatch_promotion.item import Item
 
 __all__ = ["MemoryProduct", "task"]

@@ -14,8 +14,8 @@ from selenium.webdriver import Chrome, ChromeOptions, ChromeService
 from selenium.webdriver.support.wait import WebDriverWait
 
 from mirrorwatch.clock import utc_now
+from mirrorwatch.domain.canary.model import CanaryCounts
 from mirrorwatch.domain.lag.model import TopicLag
-from mirrorwatch.domain.observations import CanaryCounts
 from mirrorwatch.domain.report import Flow, Health, Observation, Verdict
 from mirrorwatch.ports import Report
 from tests.support.builders import (

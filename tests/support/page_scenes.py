@@ -11,15 +11,12 @@ from mirrorwatch.domain.audit.flow_result import (
     TopicTally,
 )
 from mirrorwatch.domain.bottleneck.check import BottleneckLimits
+from mirrorwatch.domain.canary.model import CanaryCounts, Loss
 from mirrorwatch.domain.checkpoints import CheckpointsObservation
 from mirrorwatch.domain.checks import judge
 from mirrorwatch.domain.heartbeats import HeartbeatsObservation
 from mirrorwatch.domain.lag.model import LagStatus, StalledPartition
-from mirrorwatch.domain.observations import (
-    CanaryCounts,
-    LatencyObservation,
-    Loss,
-)
+from mirrorwatch.domain.latency import LatencyObservation
 from mirrorwatch.domain.parity.configs import ConfigsObservation
 from mirrorwatch.domain.parity.topics import TopicsObservation
 from mirrorwatch.domain.position.model import PositionObservation
@@ -56,7 +53,9 @@ from .reports import (
 )
 
 __all__ = [
+    "AGENT",
     "STOOD",
+    "a_clean_night",
     "a_full_report",
     "all_topics",
     "broken",

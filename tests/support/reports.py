@@ -18,18 +18,18 @@ from mirrorwatch.domain.bottleneck.model import (
     TaskErrors,
     TaskMetrics,
 )
+from mirrorwatch.domain.canary.model import (
+    CanaryCounts,
+    CanaryObservation,
+    CanaryPartition,
+)
 from mirrorwatch.domain.lag.model import (
     Headroom,
     LagObservation,
     LagStatus,
     TopicLag,
 )
-from mirrorwatch.domain.observations import (
-    CanaryCounts,
-    CanaryObservation,
-    CanaryPartition,
-    Histogram,
-)
+from mirrorwatch.domain.metrics import Histogram
 from mirrorwatch.domain.parity.configs import ConfigDrift, ConfigsObservation
 from mirrorwatch.domain.parity.topics import (
     MissingTopic,

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mirrorwatch.domain.observations import CanaryCounts
+from mirrorwatch.domain.canary.model import CanaryCounts
 from mirrorwatch.domain.report import Health
 
 from .clean_run import CleanRun

@@ -8,8 +8,7 @@ from datetime import datetime
 from prometheus_client.parser import text_string_to_metric_families
 
 from mirrorwatch.domain.catalogue import CATALOGUE
-from mirrorwatch.domain.metrics import Metric, MetricType
-from mirrorwatch.domain.observations import LATENCY_BUCKETS
+from mirrorwatch.domain.metrics import LATENCY_BUCKETS, Metric, MetricType
 
 from .influx import Rows, Tags
 

@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from mirrorwatch.domain.observations import CanaryCounts
+from mirrorwatch.domain.canary.model import CanaryCounts
 from mirrorwatch.domain.report import Health
 from mirrorwatch.ports import Report
 from mirrorwatch.state.history import Bucket, History

@@ -14,8 +14,8 @@ import structlog
 from mirrorwatch.clock import utc_now
 from mirrorwatch.config import Config
 from mirrorwatch.daemon import Agent, Daemon
+from mirrorwatch.domain.canary.model import CanaryObservation, canaries
 from mirrorwatch.domain.canary.tracker import Ledger
-from mirrorwatch.domain.observations import CanaryObservation, canaries
 from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch.factory import build_agent
 from mirrorwatch.sources.canary.source import Headers, no_headers

@@ -113,7 +113,7 @@ def serve_webhook(port: int = 0) -> Iterator[Webhook]:
     """Serve a webhook, on a free port unless one is given."""
     server = _Server(("127.0.0.1", port), _Handler)
     server.webhook = webhook = Webhook(server.server_address[1])
-    thread = Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread = Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:
         yield webhook

@@ -15,7 +15,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from mirrorwatch.clock import utc_now
-from mirrorwatch.domain.observations import canaries
+from mirrorwatch.domain.canary.model import canaries
 from mirrorwatch.domain.report import Flow, Health
 from mirrorwatch.ports import Report
 from mirrorwatch.state.audits import write_audit, write_report

@@ -411,7 +411,7 @@ def _speak_of(
     target: Log | None,
     end: AuditedEnd | None,
 ) -> bool:
-    """Tell whether syncs can be of both topics, as they are now."""
+    """Return whether syncs can be of both topics, as they are now."""
     if target is None or not (
         pair[0] < source_end and pair[1] < target.retained.end
     ):

@@ -15,8 +15,12 @@ from ..domain.audit.result import (
     Crossing,
     FinishedAudit,
     answer,
+    as_duration,
+    as_ranges,
+    as_size,
+    as_time,
 )
-from ..domain.wording import as_duration, as_ranges, as_size, as_time, counted
+from ..domain.report import counted
 
 __all__ = ["print_crossing", "print_history", "print_result"]
 

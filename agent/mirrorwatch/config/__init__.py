@@ -2,19 +2,16 @@
 
 from .audit import AuditConfig
 from .canary import CanaryConfig, SizedConfig
-from .flows import (
-    ClusterConfig,
+from .kafka import ClusterConfig, KafkaProperties, SchemaRegistryConfig
+from .mirror import (
     ConnectConfig,
-    FlowConfig,
     JmxConfig,
     MirrorConfig,
     MirrorTopicsConfig,
     NamingConfig,
-    SchemaRegistryConfig,
     TopicsConfig,
 )
-from .kafka import KafkaProperties
-from .root import Config
+from .root import Config, FlowConfig
 from .sinks import (
     DownsamplingConfig,
     InfluxDBConfig,

@@ -26,8 +26,8 @@ PART = re.compile(
 
 
 def to_trigger(schedule: str) -> CronTrigger:
-    """Return what tells the times of a schedule, by a clock without a zone: as
-    if it were in UTC.
+    """Return the trigger of a schedule, by a clock without a zone: as if it
+    were in UTC.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ LEAST_MEMORY = 512
 
 
 MOST_SAMPLES = 100
-"""More keys than a person looks at; whoever needs all reads the offsets."""
+"""More keys than a person looks at; anyone who needs all reads the offsets."""
 
 
 def to_mebibytes(size: str) -> int:
@@ -132,83 +132,87 @@ TimeZone = Annotated[str, AfterValidator(_check_timezone)]
 
 
 class AuditConfig(Model):
-    """When the nightly audit is expected, and how it cuts time."""
+    """The nightly audit, which compares the records of both clusters."""
 
     schedule: Annotated[str, AfterValidator(_check_schedule)] = Field(
         "0 2 * * *", title="Schedule"
     )
-    """When it runs, in cron's five fields: at night, when systems are
-    quiet. Weekdays are names, or numbers from 0 for Sunday."""
+    """When the audit runs, as a cron expression with five fields. At night by
+    default, when load is low. Weekdays are names, or numbers with 0 for
+    Sunday."""
 
     timezone: Annotated[str, AfterValidator(_check_timezone)] = Field(
         "UTC", title="Time zone of the schedule"
     )
-    """Name of the IANA data base."""
+    """IANA time zone."""
 
     settle: Duration = Field(
         timedelta(minutes=15), title="Settling time", ge=timedelta()
     )
-    """Records younger than this are left for the next night, so that those
-    on their way are not called missing."""
+    """Records younger than this are left to the next audit, so that records in
+    flight are not reported as missing."""
 
     slack: Duration = Field(timedelta(hours=6), title="Slack", ge=timedelta())
-    """By how much records of one partition may be out of time order. An audit
-    of a window looks this much behind it, and one of logs whose oldest records
-    expired begins this much after what is left: so a few hours, for producers
-    that send what they kept through an outage."""
+    """How far records of a partition may be out of timestamp order. An audit
+    of a time window reads this much more at its end; one of a log whose oldest
+    records have expired begins this much after the oldest remaining record. A
+    few hours cover producers that buffer records during an outage."""
 
     bucket: Duration = Field(
         timedelta(minutes=10), title="Bucket", gt=timedelta()
     )
-    """Length of time that one count and checksum stands for."""
+    """Time range that is compared by one count and one checksum."""
 
     out: str | None = Field(
         None,
-        title="Folder of the results",
+        title="Output directory",
         min_length=1,
         json_schema_extra={"default_text": "`audit`, beside the state file"},
     )
-    """A path, or the URL of any file system that Spark's Hadoop knows
-    (`hdfs://`, `s3a://`). It keeps what was read so far, from which the next
-    night goes on, so it must last as the state file does."""
+    """A path, or a URL of any file system that Spark supports through Hadoop
+    (`hdfs://`, `s3a://`). The next audit continues from what is stored here,
+    so keep it as durable as the state file."""
 
     keep: Duration = Field(
         timedelta(days=400),
-        title="How long runs are kept",
+        title="Retention of runs",
         ge=timedelta(days=1),
     )
-    """Runs that ended longer ago are deleted after the next one. A year and
-    a month: so that a night can be compared with the same one a year ago.
-    What the next night needs is kept in any case."""
+    """Runs that ended longer ago are deleted after the next one. A year and a
+    month, to compare a night with the same one a year ago. What the next audit
+    needs is always kept."""
 
     samples: int = Field(
-        0, title="Keys named for each finding", ge=0, le=MOST_SAMPLES
+        0, title="Sample keys per finding", ge=0, le=MOST_SAMPLES
     )
-    """None by default, because keys may be private: they would be in the
-    report and among the results. Each is cut to 200 characters."""
+    """Number of record keys in the report for each finding. 0 by default,
+    because keys may be confidential. Keys are truncated to 200 characters."""
 
-    start: bool = Field(default=True, title="Whether the agent starts it")
-    """Off where something else does, such as Kubernetes or Airflow, at the
-    same schedule: then the agent only reads what it finds in `out`."""
+    start: bool = Field(default=True, title="Start audits")
+    """Whether the agent starts the audits. Set to false if a scheduler such as
+    Kubernetes or Airflow starts them at the same schedule; the agent then only
+    reads the results in `out`."""
 
     master: str = Field("local[*]", title="Spark master", min_length=1)
-    """Where it runs: `local[*]` is this machine, `spark://HOST:PORT` a
-    cluster. It is a process of its own in any case."""
+    """`local[*]` for this machine, `spark://HOST:PORT` for a cluster. The
+    audit is a separate process in any case."""
 
-    memory: Memory = Field("2g", title="Memory of its Java")
-    """Number and `m` or `g`, at least `512m`. What it keeps is one line for
-    each partition and bucket, and batches of records that are read: a 10 MB
-    record in each of a few tasks fits twice over. It is kept from taking more
-    than this and 2 GiB for Java itself. On a cluster it is each executor's
-    memory too."""
+    memory: Memory = Field("2g", title="Java heap")
+    """Number with `m` or `g`, at least `512m`. An audit holds one row for each
+    partition and bucket, and the batches of records that are being read; the
+    default is enough for records of 10 MB in several tasks. The process is
+    limited to this and 2 GiB for Java itself. On a cluster, also the memory of
+    each executor."""
 
     timeout: Duration = Field(
-        AuditLimits().timeout, title="Longest run", gt=timedelta()
+        AuditLimits().timeout, title="Timeout", gt=timedelta()
     )
-    """An audit that takes longer is stopped, so that it is over when the
-    working day begins. The next one makes up for it."""
+    """An audit that takes longer is stopped, so that it is over in the
+    morning. The next one covers its records."""
 
-    grace: Duration = Field(timedelta(hours=3), title="Grace", ge=timedelta())
-    """How long after its time an audit should be over; later it is told as
-    late, or as missed. Half of the longest run: there is time left to look
-    before it is stopped."""
+    grace: Duration = Field(
+        timedelta(hours=3), title="Grace period", ge=timedelta()
+    )
+    """Time after the schedule until an audit should have ended; after that it
+    is reported as late or missed. Half of the timeout, so there is time left
+    to look at it."""

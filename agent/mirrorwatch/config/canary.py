@@ -15,21 +15,21 @@ __all__ = ["CanaryConfig", "SizedConfig", "estimate_cost"]
 
 
 class SizedConfig(Model):
-    """Large probes, opt-in: they prove that large records get through."""
+    """Large probes that prove that large records are replicated. Optional."""
 
     bytes: ByteSize = Field(title="Size", gt=PROBE_BYTES)
-    """Size of the record's value. At most 512 KiB, or the mirror's
-    `max_request_size` where that is configured; the agent stays below both
-    topics' `max.message.bytes` too."""
+    """Size of the record's value. At most 512 KiB, or
+    `mirror.max_request_size` if that is configured. The agent also stays below
+    `max.message.bytes` of both topics."""
 
     interval: Duration = Field(
         timedelta(hours=1), title="Interval", ge=timedelta(hours=1)
     )
-    """How often one is sent. At most hourly: it costs the link the same as
-    thousands of probes."""
+    """How often a large probe is sent. At most hourly, because one costs as
+    much bandwidth as thousands of probes."""
 
     partition: int = Field(0, title="Partition", ge=0)
-    """The one partition that they are sent to."""
+    """Partition to which large probes are sent."""
 
 
 def _default_warmup(data: dict[str, Any]) -> timedelta:
@@ -46,28 +46,29 @@ class CanaryConfig(Model):
     topic: str = Field(
         "mirrorwatch.canary", title="Topic", pattern=r"[a-zA-Z0-9._-]{1,249}"
     )
-    """Topic at the source. The mirror's own topic filter must match it."""
+    """Canary topic at the source. MirrorMaker's topic filter must match it."""
 
     create: bool = Field(default=True, title="Create the topic")
-    """Whether the agent may create it, at the source only; the mirror makes
-    the other."""
+    """Whether the agent may create the topic at the source. MirrorMaker
+    creates it at the target."""
 
     partitions: int | None = Field(None, title="Partitions", ge=1)
-    """Partitions to send to. Default: all that the topic has, so that every
-    broker is covered; 6 where the agent creates it."""
+    """Number of partitions that are probed. Default: all partitions of the
+    topic, so that every broker is covered; 6 if the agent creates it."""
 
     interval: Duration = Field(
         timedelta(seconds=1), title="Interval", ge=timedelta(milliseconds=100)
     )
-    """How often every partition gets a probe. A stall shows within this and
-    the deadline; the cost is 256 bytes each."""
+    """How often a probe of 256 bytes is sent to each partition. A stop of
+    replication is detected within `interval` and `deadline`."""
 
     deadline: Duration = Field(
         CanaryLimits().deadline, title="Deadline", gt=timedelta()
     )
-    """A probe that arrives later is late, one that is out longer makes the
-    flow critical. 30 times what a long-haul mirror needs, so that a
-    rebalance of its tasks is not an alarm."""
+    """A probe that arrives after this time is late; one that is outstanding
+    for longer makes the flow critical. The default is 30 times the usual
+    latency of a long-distance link, so that a rebalance of MirrorMaker's tasks
+    does not alert."""
 
     warmup: Duration = Field(
         default_factory=_default_warmup,
@@ -75,18 +76,19 @@ class CanaryConfig(Model):
         json_schema_extra={"default_text": "10m + `deadline`"},
         ge=timedelta(),
     )
-    """How long a new partition may go without arrivals: the mirror's topic
-    refresh (10 minutes by default), then the deadline."""
+    """How long a new partition may have no arrivals. The default is one topic
+    refresh of MirrorMaker (10 minutes by default) and the deadline."""
 
     format: Literal["json", "avro"] = Field("json", title="Format")
-    """How probes are written. `avro` proves that path too: it registers their
-    schema as `<topic>-value` at the source's `schema_registry`, which it
-    needs, and where the target has a registry, looks whether readers there
-    can resolve it. May be changed at any time: both are always read."""
+    """Format of the probes. `avro` also verifies the schema registries: the
+    agent registers the schema as `<topic>-value` in the `schema_registry` of
+    the source, which is required, and verifies that the registry of the
+    target, if there is one, resolves it. The format can be changed at any
+    time: both are always read."""
 
     sized: SizedConfig | None = Field(None, title="Sized probes")
-    """Large probes beside the small ones. Off unless configured: a record
-    that the mirror cannot produce kills its task."""
+    """Large probes in addition to the small ones. Off unless configured,
+    because a record that MirrorMaker cannot produce fails its task."""
 
 
 RECORD_OVERHEAD_BYTES = 100
@@ -111,7 +113,7 @@ class CanaryCost:
     """Sized probes, which go to one partition only."""
 
     partitions: int | None
-    """Partitions that are probed; `None` if only the topic itself tells."""
+    """Partitions that are probed; `None` if only the topic itself shows."""
 
     @property
     def bytes_per_day(self) -> int | None:

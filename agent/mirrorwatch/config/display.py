@@ -26,7 +26,7 @@ def to_display(value: Any) -> Any:
     Notes
     -----
     Hidden is whatever came from ``${env:...}`` or ``${file:...}``, even if
-    its key looks harmless, and whatever has a key that smells of secrets.
+    its key looks harmless, and whatever has a key like that of a secret.
     """
     return _display(value, None)
 

@@ -1,15 +1,21 @@
-"""Kafka properties: librdkafka's own names, with the secrets kept hidden."""
+"""Kafka clusters: librdkafka's own properties, with the secrets hidden."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pydantic import GetCoreSchemaHandler
+from pydantic import Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from ..secrets import HIDDEN, smells_secret
-from .base import ConfigProblem, ProblemsError, Referenced
+from ..secrets import HIDDEN, looks_secret
+from .base import ConfigProblem, Model, ProblemsError, Referenced
+from .types import HttpServer, HttpUrl
 
-__all__ = ["OWNED_PROPERTIES", "KafkaProperties"]
+__all__ = [
+    "OWNED_PROPERTIES",
+    "ClusterConfig",
+    "KafkaProperties",
+    "SchemaRegistryConfig",
+]
 
 OWNED_PROPERTIES = {
     "group.id": "it never joins a consumer group",
@@ -18,18 +24,18 @@ OWNED_PROPERTIES = {
     "enable.auto.commit": "it commits no offsets",
     "auto.commit.enable": "it commits no offsets",
     "enable.auto.offset.store": "it commits no offsets",
-    "auto.offset.reset": "it chooses every offset that it reads from",
-    "isolation.level": "each reading has the level that its proof needs",
-    "enable.partition.eof": "its proofs need it",
-    "enable.idempotence": "the canary's proofs need it",
-    "acks": "the canary's proofs need acks=all",
-    "request.required.acks": "the canary's proofs need acks=all",
-    "max.in.flight": "the canary's proofs need order",
-    "max.in.flight.requests.per.connection": "the canary's proofs need order",
-    "transactional.id": "markers would look like skipped records",
-    "message.timeout.ms": "it follows from the canary's deadline",
-    "delivery.timeout.ms": "it follows from the canary's deadline",
-    "allow.auto.create.topics": "it must never create a topic by asking",
+    "auto.offset.reset": "it reads from explicit offsets",
+    "isolation.level": "it is set for each consumer",
+    "enable.partition.eof": "it is set for each consumer",
+    "enable.idempotence": "the canary requires an idempotent producer",
+    "acks": "the canary requires acks=all",
+    "request.required.acks": "the canary requires acks=all",
+    "max.in.flight": "the canary requires order",
+    "max.in.flight.requests.per.connection": "the canary requires order",
+    "transactional.id": "transaction markers would look like skipped records",
+    "message.timeout.ms": "it is derived from canary.deadline",
+    "delivery.timeout.ms": "it is derived from canary.deadline",
+    "allow.auto.create.topics": "it must not create topics implicitly",
 }
 """Properties that the agent sets itself, and why."""
 
@@ -63,7 +69,7 @@ class KafkaProperties(Mapping[str, str]):
         self._hidden = frozenset(
             key
             for key, value in properties.items()
-            if isinstance(value, Referenced) or smells_secret(key)
+            if isinstance(value, Referenced) or looks_secret(key)
         )
         self._referenced = frozenset(
             k for k, v in properties.items() if isinstance(v, Referenced)
@@ -164,3 +170,33 @@ def _to_text(value: str | float) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return value if isinstance(value, str) else str(value)
+
+
+class SchemaRegistryConfig(HttpServer):
+    """A schema registry with Confluent's API."""
+
+    url: HttpUrl = Field(title="URL")
+    """URL of the registry, including its path (`/apis/ccompat/v7` for
+    Apicurio)."""
+
+
+class ClusterConfig(Model):
+    """One Kafka cluster."""
+
+    kafka: KafkaProperties = Field(title="Kafka properties")
+    """librdkafka properties of all clients of this cluster.
+    `bootstrap.servers` is required. [Some
+    properties](#kafka-properties-that-the-agent-owns), such as `group.id`,
+    cannot be set."""
+
+    cluster_id: str | None = Field(None, title="Cluster id", min_length=1)
+    """Expected id of the cluster. Default: the id that is seen first, from
+    then on. If a cluster was replaced on purpose, set this to the new id; what
+    was known of the old cluster's topics is then discarded."""
+
+    schema_registry: SchemaRegistryConfig | None = Field(
+        None, title="Schema registry"
+    )
+    """Schema registry of this cluster. `canary.format: avro` requires it for
+    the source; if the target has one, the agent verifies that its schemas can
+    be resolved there."""

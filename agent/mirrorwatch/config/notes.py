@@ -14,11 +14,9 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from ..secrets import HIDDEN
-from .base import ConfigProblem, Model, YamlPath, format_path
-from .flows import FlowConfig
+from .base import ConfigProblem, Document, Model, YamlPath, format_path
 from .kafka import SERVERS, KafkaProperties
-from .loading import Document
-from .root import Config, find_undecided
+from .root import Config, FlowConfig, find_undecided
 
 __all__ = ["check_clients", "find_client_faults", "find_notes"]
 
@@ -71,7 +69,7 @@ def find_client_faults(properties: KafkaProperties) -> list[ConfigProblem]:
             )
         )
         if named is None or rest.pop(named["name"], None) is None:
-            # The rest can only be checked once this is mended.
+            # The rest can only be checked once this is fixed.
             return problems
 
 

@@ -1,54 +1,265 @@
-"""The whole configuration, and the rules between its flows."""
+"""The whole configuration: flows, their limits, and the rules between them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
 from ..domain.audit.check import AuditLimits
+from ..domain.bottleneck.check import BottleneckLimits
+from ..domain.canary.check import CanaryLimits
+from ..domain.canary.model import UNKNOWN_REQUEST_BYTES
 from ..domain.checks import FlowLimits
-from ..domain.topics import Selection
+from ..domain.heartbeats import HeartbeatsLimits
+from ..domain.lag.check import LagLimits
+from ..domain.lag.retention import RetentionLimits
+from ..domain.latency import LatencyLimits
+from ..domain.parity.configs import ConfigsLimits
+from ..domain.parity.topics import TopicsLimits
+from ..domain.position.check import PositionLimits
+from ..domain.report import Flow
+from ..domain.skips.check import SkipsLimits
+from ..domain.tasks.check import TasksLimits
+from ..domain.topics import Naming, Selection
 from .audit import AuditConfig
-from .base import ConfigProblem, Duration, Model, ProblemsError, YamlPath
-from .flows import ClusterConfig, FlowConfig
-from .loading import Document, load, read_document
+from .base import (
+    FROM_DATACLASS,
+    ConfigProblem,
+    Document,
+    Duration,
+    Model,
+    ProblemsError,
+    Referenced,
+    YamlPath,
+    load,
+    read_document,
+)
+from .canary import CanaryConfig
+from .kafka import ClusterConfig
+from .mirror import MirrorConfig, NamingConfig, Pattern, TopicsConfig
 from .overlap import UndecidedError, find_common_topic, rename
 from .sinks import SinksConfig, StateConfig, WebConfig
 
-__all__ = ["Config", "find_undecided"]
+__all__ = ["Config", "FlowConfig", "LimitsConfig", "find_undecided"]
+
+
+class LimitsConfig(Model):
+    """Limits of a flow, by check."""
+
+    canary: Annotated[CanaryLimits, FROM_DATACLASS] = Field(
+        default_factory=CanaryLimits, title="Canary"
+    )
+    """Lost, late and duplicated probes."""
+
+    latency: Annotated[LatencyLimits, FROM_DATACLASS] = Field(
+        default_factory=LatencyLimits, title="Latency"
+    )
+    """End-to-end latency of probes."""
+
+    lag: Annotated[LagLimits, FROM_DATACLASS] = Field(
+        default_factory=LagLimits, title="Replication lag"
+    )
+    """Stalled partitions and topics that were never replicated."""
+
+    skips: Annotated[SkipsLimits, FROM_DATACLASS] = Field(
+        default_factory=SkipsLimits, title="Skips and duplicates"
+    )
+    """Skipped and duplicated records."""
+
+    retention: Annotated[RetentionLimits, FROM_DATACLASS] = Field(
+        default_factory=RetentionLimits, title="Time to loss"
+    )
+    """Time until records that are not replicated yet expire."""
+
+    position: Annotated[PositionLimits, FROM_DATACLASS] = Field(
+        default_factory=PositionLimits, title="Position resets"
+    )
+    """Position resets of MirrorMaker."""
+
+    topics: Annotated[TopicsLimits, FROM_DATACLASS] = Field(
+        default_factory=TopicsLimits, title="Topics"
+    )
+    """Missing topics and partitions at the target."""
+
+    configs: Annotated[ConfigsLimits, FROM_DATACLASS] = Field(
+        default_factory=ConfigsLimits, title="Topic configs"
+    )
+    """Topic configs that differ."""
+
+    tasks: Annotated[TasksLimits, FROM_DATACLASS] = Field(
+        default_factory=TasksLimits, title="Tasks"
+    )
+    """Failed, stopped and flapping tasks of MirrorMaker."""
+
+    heartbeats: Annotated[HeartbeatsLimits, FROM_DATACLASS] = Field(
+        default_factory=HeartbeatsLimits, title="Heartbeats"
+    )
+    """Stale heartbeats of MirrorMaker."""
+
+    bottleneck: Annotated[BottleneckLimits, FROM_DATACLASS] = Field(
+        default_factory=BottleneckLimits, title="Bottleneck"
+    )
+    """JMX metrics of MirrorMaker."""
+
+
+class FlowConfig(Model):
+    """One-way replication of a set of topics by one MirrorMaker."""
+
+    name: str = Field(
+        title="Name",
+        min_length=1,
+        json_schema_extra={"default_text": "`source->target`"},
+    )
+    """Unique name of the flow. Used as a label in every sink."""
+
+    source: str = Field(title="Source cluster")
+    """Alias of the cluster from which records are copied."""
+
+    target: str = Field(title="Target cluster")
+    """Alias of the cluster to which records are copied."""
+
+    naming: NamingConfig = Field(
+        default_factory=lambda: NamingConfig(policy="default"),
+        title="Topic naming",
+    )
+    """MirrorMaker's replication policy: `identity`, `default`, `{policy:
+    default, separator: "_"}` or `{format: "summit.${topic}"}`. The default is
+    MirrorMaker 2's own."""
+
+    topics: TopicsConfig = Field(default_factory=TopicsConfig, title="Topics")
+    """Topics that the flow replicates. Use the same filter as MirrorMaker."""
+
+    classes: dict[str, Pattern] = Field(
+        default_factory=dict, title="Topic classes"
+    )
+    """Regex for each class of topics, such as telemetry or commands. The
+    status page and the metrics have totals by class."""
+
+    mirror: MirrorConfig = Field(title="MirrorMaker")
+    """The MirrorMaker that replicates this flow."""
+
+    canary: CanaryConfig = Field(default_factory=CanaryConfig, title="Canary")
+    """Probes that prove that records arrive."""
+
+    limits: LimitsConfig = Field(default_factory=LimitsConfig, title="Limits")
+    """When a check becomes a warning or critical. Every limit has a
+    default."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_in(cls, data: Any) -> Any:
+        """Fill in what one key takes from another."""
+        if not isinstance(data, dict):
+            return data
+        data = {k: v for k, v in data.items() if v is not None}
+        source, target = data.get("source", ""), data.get("target", "")
+        data.setdefault("name", _join(source, target))
+        naming = data.get("naming", "default")
+        if isinstance(naming, str):
+            naming = {"policy": naming}
+        elif isinstance(naming, dict) and naming.get("format") is not None:
+            naming = {"policy": "format"} | naming
+        mirror = data.get("mirror", {})
+        if isinstance(mirror, dict):
+            given = {k: v for k, v in mirror.items() if v is not None}
+            mirror = {"source_alias": source, "target_alias": target} | given
+        if isinstance(naming, dict) and isinstance(mirror, dict):
+            given = {k: v for k, v in naming.items() if v is not None}
+            separator = given.get("separator", mirror.get("separator", "."))
+            naming = {"separator": separator} | given
+            mirror = {"separator": separator} | mirror
+        return data | {"naming": naming, "mirror": mirror}
+
+    @model_validator(mode="after")
+    def _check_rules(self) -> Self:
+        problems = []
+        if self.naming.separator != self.mirror.separator:
+            problems.append(
+                ConfigProblem(
+                    ("naming", "separator"),
+                    "must be the mirror's separator; MirrorMaker 2 has one",
+                )
+            )
+        sized, limit = self.canary.sized, self.mirror.max_request_size
+        if sized is not None and sized.bytes > (
+            limit or UNKNOWN_REQUEST_BYTES
+        ):
+            allowed = (
+                f"at most {UNKNOWN_REQUEST_BYTES} bytes, as the mirror's "
+                "max_request_size is not configured"
+                if limit is None
+                else f"at most the mirror's max_request_size, {int(limit)}"
+            )
+            problems.append(
+                ConfigProblem(
+                    ("canary", "sized", "bytes"), f"must be {allowed}"
+                )
+            )
+        if problems:
+            raise ProblemsError(problems)
+        return self
+
+    @property
+    def flow(self) -> Flow:
+        """The flow as verdicts and sinks know it."""
+        return Flow(name=self.name, source=self.source, target=self.target)
+
+    @property
+    def topic_naming(self) -> Naming:
+        """The policy with the mirror's alias: ``remote()``, ``origin()``."""
+        return self.naming.to_naming(self.mirror.source_alias)
+
+    @property
+    def selection(self) -> Selection:
+        """The topics that the flow carries: ``matches(topic)``."""
+        return Selection(
+            include=self.topics.include, exclude=self.topics.exclude
+        )
+
+
+def _join(source: Any, target: Any) -> str:
+    """Name a flow after its ends; a name made of references is one."""
+    name = f"{source}->{target}"
+    ends = (source, target)
+    referenced = any(isinstance(end, Referenced) for end in ends)
+    return Referenced(name) if referenced else name
 
 
 class Config(Model):
     """The whole configuration, as in `agent/config.example.yaml`."""
 
     interval: Duration = Field(
-        timedelta(seconds=5), title="Tick", ge=timedelta(milliseconds=100)
+        timedelta(seconds=5),
+        title="Tick interval",
+        ge=timedelta(milliseconds=100),
     )
-    """How often everything is judged and published: often enough for an
-    alarm within seconds, seldom enough to cost next to nothing."""
+    """How often all checks are evaluated and reports are published. Short
+    enough to alert within seconds, at a negligible cost."""
 
     clusters: dict[str, ClusterConfig] = Field(title="Clusters", min_length=1)
-    """Kafka clusters by alias. Aliases are ours; the mirror may use its
-    own."""
+    """Kafka clusters by alias. The aliases may differ from those of
+    MirrorMaker."""
 
     flows: tuple[FlowConfig, ...] = Field(title="Flows", min_length=1)
-    """What is replicated between them."""
+    """Replication flows between these clusters."""
 
     web: WebConfig = Field(default_factory=WebConfig, title="Status page")
-    """The page, the API and `/metrics`."""
+    """The status page, the API and `/metrics`."""
 
     sinks: SinksConfig = Field(default_factory=SinksConfig, title="Sinks")
-    """Where reports go beside them. None is needed."""
+    """Where reports are sent in addition to the status page and `/metrics`.
+    All optional."""
 
     state: StateConfig = Field(default_factory=StateConfig, title="State")
-    """What must outlive the process."""
+    """Where the agent keeps its state across restarts."""
 
     audit: AuditConfig | None = Field(None, title="Nightly audit")
-    """Without it, the check `audit` is off."""
+    """The nightly comparison of both clusters. If not configured, the check
+    `audit` is off."""
 
     _file: Path | None = PrivateAttr(default=None)
 
@@ -293,7 +504,7 @@ def check_flows(flows: Mapping[int, FlowConfig]) -> list[ConfigProblem]:
 
 
 def find_undecided(flows: Sequence[FlowConfig]) -> list[str]:
-    """Return what could not be told about overlaps, one sentence each."""
+    """Return what is unknown about overlaps, one sentence each."""
     doubts = []
     for first, second in pair_up([Placed(i, f) for i, f in enumerate(flows)]):
         if _related(first.flow, second.flow):

@@ -40,7 +40,7 @@ __all__ = [
 
 
 class SpoolConfig(Model):
-    """Points that wait in the state file while the server is away."""
+    """Queue of points in the state file while the server is unavailable."""
 
     limit: ByteSize = Field(
         ByteSize(256 * 1024 * 1024),
@@ -48,32 +48,34 @@ class SpoolConfig(Model):
         ge=64 * 1024,
         json_schema_extra={"default_text": "`256MiB`"},
     )
-    """How much may wait, compressed; beyond it the oldest points are dropped
-    and counted. Default: ten days of a few topics, or ten hours of 1,200, at
-    a tick of 5 s. The state file keeps the size that it once had."""
+    """Maximum size, compressed. When it is reached, the oldest points are
+    dropped and counted. The default lasts ten days for a few topics, or ten
+    hours for 1,200, at an interval of 5 s. The state file does not shrink
+    afterwards."""
 
 
 class DownsamplingConfig(Model):
-    """What `mirrorwatch influx setup` makes for the years before.
+    """Long-term storage, created by `mirrorwatch influx setup`.
 
-    A bucket or a retention policy of its own, with the least, the mean and
-    the largest value of each field.
+    A separate bucket or retention policy with the minimum, mean and maximum of
+    each field.
     """
 
     enabled: bool = Field(default=True, title="Enabled")
-    """Whether it is made. What was made before stays."""
+    """Whether it is created. An existing one is not deleted."""
 
     every: Duration = Field(
-        timedelta(minutes=5), title="Width", ge=timedelta(minutes=1)
+        timedelta(minutes=5), title="Resolution", ge=timedelta(minutes=1)
     )
-    """How much time becomes one point. Default: as wide as the buckets of
-    the page's history; at a tick of 5 s it leaves a twentieth."""
+    """Time between two points. The default is the resolution of the status
+    page's history; at an interval of 5 s, it takes a twentieth of the
+    space."""
 
     retention: Duration = Field(
         timedelta(days=730), title="Retention", ge=timedelta(hours=1)
     )
-    """How long it is kept: two years, so that a season can be compared with
-    the one before."""
+    """How long points are kept. Two years, to compare a season with the
+    previous one."""
 
 
 FORMS = {
@@ -84,59 +86,59 @@ FORMS = {
 
 
 class InfluxDBConfig(Model):
-    """An InfluxDB server: 2.x by token, or 1.8 and later by database."""
+    """An InfluxDB server: 2.x with a token, or 1.8 with a database."""
 
-    url: HttpUrl = Field(title="Address")
-    """Address of the server."""
+    url: HttpUrl = Field(title="URL")
+    """URL of the server."""
 
     org: str | None = Field(None, title="Organization (2.x)")
-    """Name or id."""
+    """Name or id of the organization."""
 
     bucket: str | None = Field(None, title="Bucket (2.x)")
-    """Bucket that points are written to; it must exist
-    (`mirrorwatch influx setup` makes it)."""
+    """Bucket for the points. It must exist; `mirrorwatch influx setup` creates
+    it."""
 
     token: SecretStr | None = Field(None, title="Token (2.x)")
-    """Token that may write to the bucket."""
+    """Token with write permission for the bucket."""
 
-    database: str | None = Field(None, title="Database (1.8 and later)")
-    """Database that points are written to; it must exist
-    (`mirrorwatch influx setup` makes it)."""
+    database: str | None = Field(None, title="Database (1.8)")
+    """Database for the points. It must exist; `mirrorwatch influx setup`
+    creates it."""
 
-    retention_policy: str | None = Field(
-        None, title="Retention policy (1.8 and later)"
-    )
-    """Default: the database's own default policy."""
+    retention_policy: str | None = Field(None, title="Retention policy (1.8)")
+    """Retention policy for the points. Default: the default one of the
+    database."""
 
-    username: str | None = Field(None, title="User name (1.8 and later)")
-    """User that may write to the database, if it asks for one."""
+    username: str | None = Field(None, title="User name (1.8)")
+    """User with write permission for the database, if the server requires a
+    login."""
 
-    password: SecretStr | None = Field(None, title="Password (1.8 and later)")
+    password: SecretStr | None = Field(None, title="Password (1.8)")
     """Password of that user."""
 
-    ca: Path | None = Field(None, title="Certificate authority")
-    """PEM file that signs the server's certificate, if no public authority
-    does."""
+    ca: Path | None = Field(None, title="CA certificate")
+    """PEM file with the CA that signed the server's certificate. Default: the
+    public CAs."""
 
     spool: SpoolConfig = Field(default_factory=SpoolConfig, title="Spool")
-    """Where points wait while the server is away."""
+    """Queue of points while the server is unavailable."""
 
     retention: Duration | None = Field(
         None, title="Retention", ge=timedelta(hours=1)
     )
-    """How long the bucket or the retention policy keeps points: only
-    `mirrorwatch influx setup` reads it. Default: what exists stays as it is,
-    and what is made keeps 30 days, the longest that anybody looks at single
-    ticks."""
+    """How long the bucket or the retention policy keeps points. Used by
+    `mirrorwatch influx setup` only. Default: an existing one is not changed,
+    and a new one keeps 30 days."""
 
-    replication: int = Field(1, title="Copies (1.x Enterprise)", ge=1)
-    """How many data nodes keep each point of a retention policy that
-    `mirrorwatch influx setup` makes. Default: what a single server takes."""
+    replication: int = Field(1, title="Replication (1.x Enterprise)", ge=1)
+    """Number of data nodes that store each point of a retention policy that
+    `mirrorwatch influx setup` creates. The default is that of a single
+    server."""
 
     downsampling: DownsamplingConfig = Field(
         default_factory=DownsamplingConfig, title="Downsampling"
     )
-    """What is kept beyond `retention`."""
+    """Long-term storage beyond `retention`."""
 
     @property
     def form(self) -> Literal["1.x", "2.x"]:
@@ -212,68 +214,69 @@ def _is_clean(value: SecretStr) -> bool:
 
 
 class ReceiverConfig(Model):
-    """Somebody who is told."""
+    """A receiver of notifications."""
 
     name: str = Field(title="Name", min_length=1)
-    """What the log calls it: the address is never shown."""
+    """Name of the receiver in the log. Its URL is never logged."""
 
-    kind: Literal["slack", "webhook"] = Field(title="Form")
+    kind: Literal["slack", "webhook"] = Field(title="Format")
     """`slack` for Slack, Mattermost and Rocket.Chat; `webhook` for programs,
-    which get the JSON of docs/notifications.md."""
+    which get the JSON described in [notifications](notifications.md)."""
 
-    url: Annotated[SecretStr, AfterValidator(_check_url)] = Field(
-        title="Address"
-    )
-    """Address of the webhook. Whoever knows it can write there, so it is
-    handled like a password."""
+    url: Annotated[SecretStr, AfterValidator(_check_url)] = Field(title="URL")
+    """URL of the webhook. Handled as a secret, because anyone who knows it can
+    post there."""
 
     authorization: (
         Annotated[SecretStr, AfterValidator(_check_header)] | None
     ) = Field(None, title="Authorization")
-    """Value of the header of that name, such as `Bearer ${env:TOKEN}`."""
+    """Value of the HTTP header `Authorization`, such as `Bearer
+    ${env:TOKEN}`."""
 
-    ca: Path | None = Field(None, title="Certificate authority")
-    """PEM file that signs the server's certificate, if no public authority
-    does."""
+    ca: Path | None = Field(None, title="CA certificate")
+    """PEM file with the CA that signed the server's certificate. Default: the
+    public CAs."""
 
 
 class NotifyConfig(Model):
-    """Who is told of changes, and when.
+    """Notifications when a flow fails or recovers.
 
-    For sites whose alerts come from Kapacitor or Prometheus it is not needed.
+    Not needed at sites that alert through Prometheus or Kapacitor.
     """
 
     receivers: tuple[ReceiverConfig, ...] = Field(
         title="Receivers", min_length=1
     )
-    """Each is told everything, and none waits for another."""
+    """Each receiver gets every notification, independently of the others."""
 
     minimum: Literal["warning", "critical"] = Field(
-        "warning", title="Least severity"
+        "warning", title="Minimum severity"
     )
-    """What is less severe is not told. That nobody can tell how a flow is
-    always is, because anything may be behind it."""
+    """Less severe states are not notified. `unknown` is always notified,
+    because it may hide any problem."""
 
     hold: Duration = Field(
-        timedelta(seconds=30), title="Hold-down", ge=timedelta()
+        timedelta(seconds=30), title="Hold time", ge=timedelta()
     )
-    """How long a flow must be worse than what was told: long enough for what
-    mends itself, short beside the time that a person takes to come."""
+    """How long a flow must be worse than last notified. Long enough to ignore
+    a problem that resolves by itself, short compared with the time until
+    somebody responds."""
 
     recovery: Duration = Field(
-        timedelta(minutes=1), title="Recovery", ge=timedelta()
+        timedelta(minutes=1), title="Recovery time", ge=timedelta()
     )
-    """How long a flow must be ok before that is told."""
+    """How long a flow must be ok before its recovery is notified."""
 
     remind: Duration = Field(
-        timedelta(hours=4), title="Reminder", ge=timedelta()
+        timedelta(hours=4), title="Reminder interval", ge=timedelta()
     )
-    """How often it is told that a flow is still critical: twice in a shift.
-    `0s` for never."""
+    """How often a notification is repeated while a flow is critical. The
+    default is twice in a shift. `0s` disables reminders."""
 
-    most_per_hour: int = Field(20, title="Notices an hour", ge=1)
-    """Of all flows together; nobody reads more. What finds no room is told
-    when there is some, or summed up if it went by."""
+    most_per_hour: int = Field(20, title="Notifications per hour", ge=1)
+    """Limit for all flows together. A notification beyond it is sent once the
+    limit allows it, or is included in a summary if the state has changed
+    meanwhile."""
 
     @model_validator(mode="after")
     def _check_names(self) -> Self:
@@ -291,26 +294,26 @@ class NotifyConfig(Model):
         return self
 
 
-EVERYWHERE = {"0.0.0.0", "::"}  # noqa: S104 - told apart, not listened on
+EVERYWHERE = {"0.0.0.0", "::"}  # noqa: S104 - distinguished, not listened on
 """Hosts that mean every address of the machine, and lead nowhere."""
 
 
 class WebConfig(Model):
     """The status page, the API and `/metrics`."""
 
-    listen: ListenAddress = Field("127.0.0.1:8080", title="Listening address")
-    """`HOST:PORT`. Loopback unless configured, because the page has no
-    login. Port 0 takes a free one."""
+    listen: ListenAddress = Field("127.0.0.1:8080", title="Listen address")
+    """`HOST:PORT`. The default is the loopback address, because the page has
+    no login. Port 0 selects a free port."""
 
     url: HttpUrl | None = Field(
         None,
-        title="Public address",
+        title="External URL",
         json_schema_extra={"default_text": "made of `listen`"},
     )
-    """Under which people reach the page, such as
-    `https://mirrorwatch.example.org`, where a proxy or a tunnel leads to it:
-    links in alerts and notices begin with it. Default: the listening address,
-    with this machine's name where it listens everywhere."""
+    """URL under which users reach the page, such as
+    `https://mirrorwatch.example.org`, if it is behind a proxy. Used for links
+    in alerts and notifications. Default: the listen address, or the hostname
+    of this machine if the page listens on all addresses."""
 
     @property
     def address(self) -> str:
@@ -332,13 +335,13 @@ class WebConfig(Model):
 
 
 class SinksConfig(Model):
-    """Where reports go, beside the page, `/metrics` and the log."""
+    """Where reports are sent, in addition to page, `/metrics` and log."""
 
     influxdb: InfluxDBConfig | None = Field(None, title="InfluxDB")
-    """Points of every report, spooled while the server is away."""
+    """Points of every report, queued while the server is unavailable."""
 
-    notify: NotifyConfig | None = Field(None, title="Notices")
-    """Messages to people when a flow breaks, and when it is ok again."""
+    notify: NotifyConfig | None = Field(None, title="Notifications")
+    """Messages to people when a flow fails and when it recovers."""
 
 
 def default_state() -> Path:
@@ -349,7 +352,7 @@ def default_state() -> Path:
 
 
 class StateConfig(Model):
-    """What must outlive the process."""
+    """Where the agent keeps its state across restarts."""
 
     path: Path = Field(
         default_factory=default_state,
@@ -358,6 +361,6 @@ class StateConfig(Model):
             "default_text": "`$XDG_STATE_HOME/mirrorwatch/state.db`"
         },
     )
-    """SQLite file, made if it is missing. Default: per user, because that
-    works without root; a container mounts a volume and names it here.
-    `XDG_STATE_HOME` is `~/.local/state` where it is not set."""
+    """SQLite file, created if it does not exist. The default is a directory of
+    the user, because it needs no root permissions; in a container, use a
+    volume. `XDG_STATE_HOME` defaults to `~/.local/state`."""

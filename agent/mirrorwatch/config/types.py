@@ -69,20 +69,20 @@ ListenAddress = Annotated[str, BeforeValidator(_check_listen)]
 
 
 class HttpServer(Model):
-    """Where a server is, and how to log in."""
+    """An HTTP server and its login."""
 
-    url: HttpUrl = Field(title="Address")
-    """Its address."""
+    url: HttpUrl = Field(title="URL")
+    """URL of the server."""
 
     username: str | None = Field(None, title="User name")
-    """User of basic authentication."""
+    """User name for basic authentication."""
 
     password: SecretStr | None = Field(None, title="Password")
     """Password of that user."""
 
-    ca: Path | None = Field(None, title="Certificate authority")
-    """PEM file that signs the server's certificate, if no public authority
-    does."""
+    ca: Path | None = Field(None, title="CA certificate")
+    """PEM file with the CA that signed the server's certificate. Default: the
+    public CAs."""
 
     @model_validator(mode="after")
     def _check_login(self) -> Self:

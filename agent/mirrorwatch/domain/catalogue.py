@@ -9,8 +9,7 @@ import sys
 from collections.abc import Iterator
 
 from .checks import CHECKS
-from .metrics import Metric, MetricType
-from .observations import LATENCY_BUCKETS
+from .metrics import LATENCY_BUCKETS, Metric, MetricType
 from .report import Health
 from .samples import AGENT_METRICS, HEALTH_METRICS
 

@@ -4,14 +4,22 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from .report import CheckFinding, Evidence, Health, Verdict, conclude, seconds
-from .wording import agree, counted
+from .report import (
+    CheckFinding,
+    Evidence,
+    Health,
+    Verdict,
+    agree,
+    conclude,
+    counted,
+    seconds,
+)
 
 __all__ = [
     "CheckpointTracker",
     "CheckpointsObservation",
     "GroupOffsets",
-    "GroupPlace",
+    "GroupPartition",
     "StaleCheckpoint",
     "judge_checkpoints",
 ]
@@ -22,7 +30,7 @@ SLACK = 8
 stay behind the group: the worst that the invariants of ``OffsetSyncStore``
 allow since Kafka 3.5."""
 
-GroupPlace = tuple[str, str, int]
+GroupPartition = tuple[str, str, int]
 """Consumer group, source topic, partition."""
 
 
@@ -30,7 +38,7 @@ GroupPlace = tuple[str, str, int]
 class GroupOffsets:
     """One group on one partition, at one moment."""
 
-    place: GroupPlace
+    place: GroupPartition
     """Which group, where."""
 
     committed: int
@@ -47,7 +55,7 @@ class GroupOffsets:
 class StaleCheckpoint:
     """A group that went on, and whose checkpoint did not."""
 
-    place: GroupPlace
+    place: GroupPartition
     """Which group, where."""
 
     committed: int
@@ -107,7 +115,7 @@ class _Due:
 
 
 class CheckpointTracker:
-    """Tells which checkpoints are due.
+    """Returns which checkpoints are due.
 
     Notes
     -----
@@ -122,7 +130,7 @@ class CheckpointTracker:
     """
 
     def __init__(self) -> None:
-        self._due: dict[GroupPlace, _Due] = {}
+        self._due: dict[GroupPartition, _Due] = {}
 
     def look(
         self,
@@ -137,7 +145,7 @@ class CheckpointTracker:
     def _judge(
         self,
         readings: Iterable[GroupOffsets],
-        before: Mapping[GroupPlace, _Due],
+        before: Mapping[GroupPartition, _Due],
         patience: timedelta,
         now: datetime,
     ) -> Iterator[StaleCheckpoint]:

@@ -13,6 +13,7 @@ from .bottleneck.check import BottleneckLimits, judge_bottleneck
 from .bottleneck.model import MirrorObservation
 from .canary import metrics as canary
 from .canary.check import CanaryLimits, judge_canary
+from .canary.model import CanaryObservation
 from .checkpoints import CheckpointsObservation, judge_checkpoints
 from .heartbeats import (
     HeartbeatsLimits,
@@ -23,10 +24,9 @@ from .lag import metrics as lag
 from .lag.check import LagLimits, judge_lag
 from .lag.model import LagObservation
 from .lag.retention import RetentionLimits, judge_retention
-from .latency import LatencyLimits, judge_latency
+from .latency import LatencyLimits, LatencyObservation, judge_latency
 from .metrics import Metric, Sample
 from .notices.policy import CheckAlarms, Severity
-from .observations import CanaryObservation, LatencyObservation
 from .parity import metrics as parity
 from .parity.configs import ConfigsLimits, ConfigsObservation, judge_configs
 from .parity.topics import TopicsObservation, judge_topics

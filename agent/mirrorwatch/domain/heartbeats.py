@@ -129,10 +129,10 @@ class HeartbeatsLimits:
         default=timedelta(minutes=1),
         metadata={"title": "Stale after", "gt": timedelta()},
     )
-    """How long heartbeats may be missing, or their copies be late. The mirror
-    sends one every second; Connect notices a lost worker after ten, and a
-    rebalance takes some more. Ten of the mirror's intervals, if that is
-    longer."""
+    """Time without heartbeats, or the lag of their copies, from which the
+    check is at warning. MirrorMaker emits one every second; Connect detects a
+    lost worker after ten seconds, and a rebalance takes some more. Ten
+    heartbeat intervals, if that is longer."""
 
 
 def judge_heartbeats(

@@ -4,18 +4,38 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from .observations import LatencyObservation
 from .report import CheckFinding, Health, Verdict, conclude
 
-__all__ = ["LatencyLimits", "judge_latency"]
+__all__ = ["LatencyLimits", "LatencyObservation", "judge_latency"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LatencyObservation:
+    """How long the probes of one flow took, and what is usual."""
+
+    flow: str
+    """Name of the flow."""
+
+    at: datetime
+    """When it was worked out (UTC)."""
+
+    p99: timedelta | None
+    """99th percentile of the last five minutes, `None` without arrivals."""
+
+    usual: timedelta | None
+    """What it usually is; `None` if that is not known yet."""
+
+    measured: int
+    """Arrivals in the last five minutes."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LatencyLimits:
-    """Limits of the check `latency`, on the canary's p99 over 5 minutes.
+    """Limits of the check `latency`, for the p99 of probes over 5 minutes.
 
-    Both the time and the factor must be exceeded: the factor alone would
-    alarm on a fast mirror's jitter, the time alone on a slow link's usual.
+    The baseline is the median of the last 24 hours. Both the time and the
+    factor must be exceeded: the factor alone would alert on the jitter of a
+    fast link, the time alone on the normal latency of a slow one.
     """
 
     enabled: bool = True
@@ -25,23 +45,24 @@ class LatencyLimits:
         default=timedelta(seconds=5),
         metadata={"title": "Critical above", "gt": timedelta()},
     )
-    """Five times the second that the long-haul mirror takes."""
+    """Five times the usual second of a long-distance link."""
 
     critical_factor: float = field(
-        default=10, metadata={"title": "Critical above usual", "gt": 1}
+        default=10, metadata={"title": "Critical above baseline", "gt": 1}
     )
-    """Times the flow's usual: an order of magnitude is no jitter."""
+    """Multiple of the flow's baseline. An order of magnitude is not jitter."""
 
     warning: timedelta = field(
         default=timedelta(seconds=2),
         metadata={"title": "Warning above", "gt": timedelta()},
     )
-    """Twice the second that the long-haul mirror takes."""
+    """Twice the usual second of a long-distance link."""
 
     warning_factor: float = field(
-        default=3, metadata={"title": "Warning above usual", "gt": 1}
+        default=3, metadata={"title": "Warning above baseline", "gt": 1}
     )
-    """Times the flow's usual: more than the swing of a day and a night."""
+    """Multiple of the flow's baseline. Above the variation between day and
+    night."""
 
 
 def judge_latency(
@@ -94,10 +115,10 @@ def _find(
     usual = (
         "baseline not known yet"
         if seen.usual is None
-        else f"baseline {_told(seen.usual)} s"
+        else f"baseline {_text(seen.usual)} s"
     )
     reason = (
-        f"p99 end-to-end latency is {_told(seen.p99)} s over the last 5 min, "
+        f"p99 end-to-end latency is {_text(seen.p99)} s over the last 5 min, "
         f"{usual}"
     )
     for health, least, factor in (
@@ -117,7 +138,7 @@ def _rounded(duration: timedelta | None) -> float | None:
     return None if duration is None else round(duration.total_seconds(), 3)
 
 
-def _told(duration: timedelta) -> str:
+def _text(duration: timedelta) -> str:
     """Return seconds with three digits: nobody acts upon more."""
     total = duration.total_seconds()
     return f"{total:.3g}" if total < 1000 else f"{total:.0f}"

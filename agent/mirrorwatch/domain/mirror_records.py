@@ -99,7 +99,7 @@ class Connector:
 
     read_committed: bool | None = False
     """Whether it skips aborted records of transactions; MirrorMaker 2's own
-    default is to copy them. `None` if it cannot be told from what is said."""
+    default is to copy them. `None` if it cannot be derived from that."""
 
     starts_at_end: bool = False
     """Whether partitions without a position are read from their end
@@ -290,7 +290,7 @@ class ConnectorSettings:
         )
 
     def wants(self, topic: str) -> bool:
-        """Tell whether a connector takes a topic; yes if not known.
+        """Return whether a connector takes a topic; yes if not known.
 
         Heartbeats are taken whatever the filter says.
         """
@@ -304,7 +304,7 @@ class ConnectorSettings:
         return known
 
     def excludes(self, name: str) -> bool:
-        """Tell whether a property of topics is not copied."""
+        """Return whether a property of topics is not copied."""
         return any(pattern.fullmatch(name) for pattern in self._excluded)
 
     @cached_property
@@ -318,7 +318,7 @@ class ConnectorSettings:
 
 
 def _readable(selection: Selection) -> bool:
-    """Tell whether Python reads a mirror's patterns as Java does."""
+    """Return whether Python reads a mirror's patterns as Java does."""
     return all(map(_compiles, (*selection.include, *selection.exclude)))
 
 

@@ -1,5 +1,10 @@
-"""One report: what was observed, and one verdict for each check and flow."""
+"""One report: what was observed, and one verdict for each check and flow.
 
+Verdicts are made here, in words: `conclude` chooses a finding, the rest puts
+numbers into its sentence.
+"""
+
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -14,9 +19,14 @@ __all__ = [
     "Health",
     "MaintenanceWindow",
     "Observation",
+    "Problem",
     "Report",
     "Verdict",
+    "agree",
+    "alike",
     "conclude",
+    "counted",
+    "every",
     "keep_since",
     "seconds",
     "worst",
@@ -120,7 +130,7 @@ def keep_since(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MaintenanceWindow:
-    """A stretch of time in which nobody is to be told of a flow."""
+    """A stretch of time in which nobody is to be notified of a flow."""
 
     flow: str
     """Name of the flow."""
@@ -212,6 +222,22 @@ class CheckFinding:
     """One sentence that a person on call can act on."""
 
 
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something wrong that a person can fix."""
+
+    health: Health
+    """How bad it is; `Health.UNKNOWN` if it keeps the agent from knowing."""
+
+    text: str
+    """One sentence that names the place and the remedy."""
+
+    @classmethod
+    def unknown(cls, text: str) -> "Problem":
+        """Return a problem that keeps the agent from knowing."""
+        return cls(Health.UNKNOWN, text)
+
+
 def conclude(
     findings: Iterable[CheckFinding],
     *,
@@ -252,3 +278,58 @@ def seconds(duration: timedelta) -> str:
     if total < 172_800:
         return f"{total / 3600:.1f}".removesuffix(".0") + " h"
     return f"{total / 86_400:.1f}".removesuffix(".0") + " d"
+
+
+SINGULAR = {
+    "are": "is",
+    "copy": "copies",
+    "differ": "differs",
+    "do": "does",
+    "exist": "exists",
+    "have": "has",
+    "hold": "holds",
+    "lie": "lies",
+    "run": "runs",
+    "their": "its",
+    "them": "it",
+    "they": "it",
+    "wait": "waits",
+    "were": "was",
+}
+"""Words that sentences about many begin with, as they are of one."""
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def every(number: int, noun: str) -> str:
+    """Return all of so many."""
+    return f"the one {noun}" if number == 1 else f"all {counted(number, noun)}"
+
+
+def agree(number: int, clause: str) -> str:
+    """Return a clause about many as it is about so many.
+
+    Parameters
+    ----------
+    number
+        How many.
+    clause
+        Begins with the word that changes: ``were written again``.
+    """
+    word, space, rest = clause.partition(" ")
+    return clause if number != 1 else f"{SINGULAR[word]}{space}{rest}"
+
+
+def alike(text: str) -> str:
+    """Return a text in small letters as something to compare: what is said
+    of one and of many looks alike in it.
+    """
+    return re.sub(r"[a-z]+", _stem, text.replace("the one ", "all "))
+
+
+def _stem(match: re.Match[str]) -> str:
+    word = match.group()
+    return SINGULAR.get(word, word).removesuffix("s")

@@ -259,7 +259,7 @@ class Selection:
     """Patterns of topics to leave out; they win."""
 
     def matches(self, topic: str) -> bool:
-        """Tell whether a source topic is carried."""
+        """Return whether a source topic is carried."""
         return any(p.fullmatch(topic) for p in self._include) and not any(
             p.fullmatch(topic) for p in self._exclude
         )
@@ -294,7 +294,7 @@ class ReplicatedTopics:
     """The mirror's alias of the target."""
 
     def carries(self, topic: str) -> bool:
-        """Tell whether a source topic is carried."""
+        """Return whether a source topic is carried."""
         return (
             self.selection.matches(topic)
             and not _INTERNAL.fullmatch(topic)
@@ -320,7 +320,7 @@ class ReplicatedTopics:
         return {}
 
     def _came_from_target(self, topic: str) -> bool:
-        """Tell what ``MirrorSourceConnector.isCycle`` tells.
+        """Return what ``MirrorSourceConnector.isCycle`` returns.
 
         Notes
         -----

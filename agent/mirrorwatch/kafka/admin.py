@@ -4,7 +4,7 @@ Nothing here names a topic in a plain metadata request: on a broker with
 ``auto.create.topics.enable`` that creates the topic.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -25,7 +25,7 @@ from confluent_kafka.admin import (
 )
 
 from ..domain.cluster_view import TopicFacts, TopicPartition
-from ..domain.observations import Problem
+from ..domain.report import Problem
 from ..exceptions import SourceError, SourceUnavailableError
 from .errors import QUIET, TIMEOUT, answer_of, denial, to_source_error
 
@@ -35,7 +35,6 @@ __all__ = [
     "Cluster",
     "Described",
     "Topic",
-    "batched",
     "concerns_all",
     "describe",
     "describe_topics",
@@ -46,12 +45,6 @@ __all__ = [
 
 
 T = TypeVar("T")
-
-
-def batched(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """Yield so many items at a time, for requests of bounded size."""
-    for start in range(0, len(items), size):
-        yield items[start : start + size]
 
 
 ABSENT = KafkaError.UNKNOWN_TOPIC_OR_PART
@@ -445,7 +438,7 @@ class BestEffortQueries:
 
     Notes
     -----
-    A cluster that does not answer is not asked again in the same inquiry:
+    A cluster that does not answer is not asked again in the same survey:
     each question would wait for its own time-out, and all say the same.
     """
 

@@ -2,7 +2,7 @@
 
 import ctypes
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
@@ -16,6 +16,7 @@ __all__ = [
     "QUIET",
     "TIMEOUT",
     "answer_of",
+    "batched",
     "consumer_properties",
     "denial",
     "free_leaked_id",
@@ -146,6 +147,13 @@ def to_source_error(
 
 
 T = TypeVar("T")
+
+
+def batched(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """Yield so many items at a time, for requests of bounded size."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
+
 
 HELD = 2
 """References to an id that only its description holds: that one, and the

@@ -13,8 +13,8 @@ from confluent_kafka import TopicPartition as Requested
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from ..domain.cluster_view import TopicPartition
-from .admin import Cluster, batched, read_ends, read_starts
-from .errors import TIMEOUT, consumer_properties
+from .admin import Cluster, read_ends, read_starts
+from .errors import TIMEOUT, batched, consumer_properties
 
 __all__ = ["EndOffsets", "read_first_since", "to_time"]
 

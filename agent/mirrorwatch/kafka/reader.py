@@ -427,7 +427,7 @@ def read_all(
 
 FIRST_RECORD_PATIENCE = 3.0
 """The end behind aborted records takes two fetches, which brokers hold for
-500 ms each. What has not come by then is asked for again by whoever wants
+500 ms each. What has not come by then is asked for again by anyone who wants
 it."""
 
 

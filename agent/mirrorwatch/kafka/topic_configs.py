@@ -14,8 +14,8 @@ from confluent_kafka.admin import (
 
 from ..domain.cluster_view import FIELDS, TopicConfigs
 from ..exceptions import SourceDeniedError, SourceError
-from .admin import Cluster, batched, concerns_all
-from .errors import TIMEOUT
+from .admin import Cluster, concerns_all
+from .errors import TIMEOUT, batched
 
 __all__ = ["find_hidden", "read_configs"]
 

@@ -317,7 +317,7 @@ def to_companion(
 
 
 def copies_records(properties: Properties) -> bool:
-    """Tell whether it is a source connector of MirrorMaker 2."""
+    """Return whether it is a source connector of MirrorMaker 2."""
     return _is_class(properties.get("connector.class"), SOURCE)
 
 

@@ -3,7 +3,6 @@
 import json
 import re
 import ssl
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -23,7 +22,8 @@ from urllib3.exceptions import (
 from urllib3.exceptions import TimeoutError as HTTPTimeoutError
 
 from ..domain.canary.metrics import LATENCY, PRODUCE, REPLICATION
-from ..domain.observations import Histogram, ProbeArrival, canaries
+from ..domain.canary.model import ProbeArrival, canaries
+from ..domain.metrics import Histogram
 from ..domain.samples import samples
 from ..exceptions import ConfigError, SinkError, SinkRejectedError
 from ..ports import Report
@@ -287,19 +287,18 @@ def to_points(report: Report) -> list[Point]:
             at = _nanoseconds(report.at)
             points[series] = _point(metric.measurement, dict(tags), at)
         points[series].field(metric.field, float(sample.value))
-    return [*points.values(), *_probes(report)]
+    probes = (
+        _probe(arrival)
+        for seen in canaries(report.observations)
+        for arrival in seen.arrivals
+    )
+    return [*points.values(), *probes]
 
 
 def to_batch(report: Report) -> Batch:
     """Return the points of a report in line protocol."""
     lines = [point.to_line_protocol() for point in to_points(report)]
     return Batch("\n".join(lines).encode(), len(lines))
-
-
-def _probes(report: Report) -> Iterator[Point]:
-    for seen in canaries(report.observations):
-        for arrival in seen.arrivals:
-            yield _probe(arrival)
 
 
 def _probe(arrival: ProbeArrival) -> Point:
@@ -309,7 +308,7 @@ def _probe(arrival: ProbeArrival) -> Point:
     -----
     Arrivals that were read together can have the same microsecond, and equal
     tags and time would make them one point. The clock leaves the last three
-    digits of the nanoseconds free; the sequence tells them apart there, and
+    digits of the nanoseconds free; the sequence distinguishes them there, and
     is the same if the point is sent twice.
     """
     at = _nanoseconds(arrival.arrived_at) + arrival.sequence % 1000

@@ -4,7 +4,7 @@ from collections import Counter
 
 from structlog.typing import FilteringBoundLogger
 
-from ..domain.observations import canaries
+from ..domain.canary.model import canaries
 from ..domain.report import Health, Verdict
 from ..ports import Report
 

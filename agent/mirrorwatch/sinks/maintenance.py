@@ -44,7 +44,7 @@ class MaintenanceSink:
     page
         Address of the status page.
     logger
-        Told of the begin and of what changed.
+        Logs the begin and what changed.
     """
 
     name = "maintenance"

@@ -19,8 +19,7 @@ from ..domain.notices.text import Links, to_message
 from ..exceptions import ConfigError, SinkError, SinkRejectedError, StateError
 from ..ports import Report
 from ..state import Database
-from ..state.codec import from_json
-from ..state.documents import DocumentStore
+from ..state.documents import DocumentStore, from_json
 from ..state.queue import Batch, DeliveryQueue, Outbox
 from .queued import BatchSize, DeliveryEvents, DeliveryWorker, LogOnce
 
@@ -104,7 +103,7 @@ away."""
 
 REFUSED = {400, 413, 422}
 """What is wrong with the message itself: no later try will do better. All
-else may be mended, a wrong address by its owner too."""
+else may be fixed, a wrong address by its owner too."""
 
 LONGEST_ANSWER = 200
 """Characters of the receiver's own words that are worth a log line."""

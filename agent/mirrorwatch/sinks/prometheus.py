@@ -14,8 +14,7 @@ from prometheus_client.metrics_core import (
 )
 from prometheus_client.registry import Collector
 
-from ..domain.metrics import Metric, MetricType, Sample
-from ..domain.observations import Histogram
+from ..domain.metrics import Histogram, Metric, MetricType, Sample
 from ..domain.samples import samples
 from ..ports import Report
 
@@ -23,7 +22,7 @@ __all__ = ["PrometheusSink", "to_families"]
 
 
 class PrometheusSink(Collector):
-    """Holds the last report in memory and serves it to whoever scrapes.
+    """Holds the last report in memory and serves it to anyone who scrapes.
 
     Notes
     -----
@@ -69,7 +68,7 @@ AnyFamily = CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily
 
 
 def to_families(report: Report) -> tuple[Family, ...]:
-    """Return a report as metric families, each with at least one figure."""
+    """Return a report as metric families, each with at least one metric."""
     families: dict[str, AnyFamily] = {}
     for sample in samples(report):
         name = sample.metric.name

@@ -12,7 +12,7 @@ from ..domain.checkpoints import (
     CheckpointsObservation,
     CheckpointTracker,
     GroupOffsets,
-    GroupPlace,
+    GroupPartition,
 )
 from ..domain.topics import Naming
 from ..exceptions import SourceDeniedError, SourceError
@@ -142,7 +142,7 @@ class CheckpointsWorker:
             "this check"
         )
 
-    def _committed(self, groups: Sequence[str]) -> dict[GroupPlace, int]:
+    def _committed(self, groups: Sequence[str]) -> dict[GroupPartition, int]:
         """Read how far the groups are that have checkpoints."""
 
         def ask(admin: AdminClient) -> dict[str, Any]:
@@ -164,7 +164,9 @@ class CheckpointsWorker:
             if found.offset >= 0
         }
 
-    def _read(self, committed: dict[GroupPlace, int]) -> list[GroupOffsets]:
+    def _read(
+        self, committed: dict[GroupPartition, int]
+    ) -> list[GroupOffsets]:
         syncs = self._positions.all_syncs()
         checkpoints = {
             (c.group, c.topic, c.partition): c.upstream

@@ -21,7 +21,7 @@ from ..domain.mirror_records import (
 from ..domain.tasks.model import Restart, RestartRules, Restarts, may_restart
 from ..exceptions import SourceDeniedError, SourceError, SourceUnavailableError
 from ..state.documents import DocumentStore
-from .http import HttpAddress, open_client, tell_failure
+from .http import HttpAddress, describe_failure, open_client
 from .mirror_state import MirrorState
 from .tasks import ConnectAnswer, TaskFacts, TasksState
 
@@ -214,7 +214,7 @@ class ConnectApi:
             raise self._strange() from e
 
     def _unreachable(self, error: httpx.TransportError) -> SourceError:
-        why = tell_failure(error, PATIENCE_SECONDS)
+        why = describe_failure(error, PATIENCE_SECONDS)
         return SourceUnavailableError(
             f"Connect's REST API of {self._flow} cannot be reached ({why}). "
             "Check the worker, mirror.connect and the network",
@@ -395,7 +395,7 @@ class ConnectWorker:
     state
         Where it says whether there was an answer.
     facts
-        Tells the states of tasks.
+        Returns the states of tasks.
     restarter
         Starts failed tasks again.
     clock
@@ -438,7 +438,7 @@ class ConnectWorker:
         self._answered_at: datetime | None = None
         self._details_at: datetime | None = None
         self._version: str | None = None
-        self._told: set[str] = set()
+        self._logged: set[str] = set()
 
     def step(self) -> None:
         at = self._clock()
@@ -536,8 +536,8 @@ class ConnectWorker:
         self._state.restarts.set(self._restarter.restart(failed, now))
 
     def _complain(self, connector: str, error: str) -> None:
-        if connector not in self._told:
-            self._told.add(connector)
+        if connector not in self._logged:
+            self._logged.add(connector)
             self._logger.warning(
                 "Connect's answer cannot be read",
                 connector=connector,

@@ -151,7 +151,7 @@ def _length(part: str | bytes | None) -> int:
 
 
 TOO_LARGE = "RecordTooLargeException"
-"""Whoever refused it, the producer or the broker."""
+"""What refused it, the producer or the broker."""
 
 MAX_REQUEST = 1024 * 1024
 """Default of a Java producer's ``max.request.size``."""
@@ -175,7 +175,7 @@ class FailedTaskWorker:
     positions
         What the mirror's internal topics said.
     facts
-        Tells the states of tasks.
+        Returns the states of tasks.
     state
         Where the findings go.
     clock

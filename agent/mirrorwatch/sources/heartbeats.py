@@ -33,7 +33,7 @@ class HeartbeatsSource:
         self._flow = flow
         self._positions = positions
         self._aliases = aliases
-        self._book = HeartbeatTracker()
+        self._tracker = HeartbeatTracker()
         self._expected_since: datetime | None = None
         self._begun = False
 
@@ -50,7 +50,7 @@ class HeartbeatsSource:
         if not self._begun and not problems:
             return []
         # Of a topic that is still being read, old ones look like the newest.
-        self._book.note(
+        self._tracker.note(
             (
                 beat
                 for beat in self._positions.heartbeats()
@@ -75,9 +75,9 @@ class HeartbeatsSource:
                 flow=self._flow,
                 at=now,
                 interval=interval,
-                worker=self._book.worker(self._aliases),
+                worker=self._tracker.worker(self._aliases),
                 expected_since=self._expected_since,
-                carried=self._book.carried(),
+                carried=self._tracker.carried(),
                 problems=problems,
             )
         ]

@@ -8,7 +8,7 @@ import httpx
 
 from ..exceptions import ConfigError
 
-__all__ = ["HttpAddress", "open_client", "tell_failure"]
+__all__ = ["HttpAddress", "describe_failure", "open_client"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
@@ -63,7 +63,9 @@ def open_client(
     )
 
 
-def tell_failure(error: httpx.TransportError, timeout_seconds: float) -> str:
+def describe_failure(
+    error: httpx.TransportError, timeout_seconds: float
+) -> str:
     """Say why there was no answer; nothing of the request is part of it."""
     if isinstance(error, httpx.TimeoutException):
         return f"no answer within {timeout_seconds:g} s"

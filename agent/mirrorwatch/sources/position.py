@@ -76,10 +76,10 @@ class PositionWorker:
         return [] if seen is None else [seen]
 
     def _save(self, at: datetime) -> None:
-        books = self._watch.books
+        state = self._watch.state
         due = self._saved_at is None or at - self._saved_at >= SAVE_EVERY
-        if books.urgent or (due and books.touched):
-            self._store.save(books, books.touched)
+        if state.urgent or (due and state.touched):
+            self._store.save(state, state.touched)
             self._saved_at = at
-            books.touched.clear()
-            books.urgent = False
+            state.touched.clear()
+            state.urgent = False

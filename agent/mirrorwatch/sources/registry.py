@@ -8,8 +8,7 @@ from urllib.parse import quote
 
 import httpx
 
-from ..domain.observations import Problem
-from ..domain.report import Health
+from ..domain.report import Health, Problem
 from ..exceptions import (
     SourceDeniedError,
     SourceError,
@@ -17,7 +16,7 @@ from ..exceptions import (
 )
 from ..threads import Latest
 from .canary.encoding import SCHEMA, Avro, is_same_schema
-from .http import HttpAddress, open_client, tell_failure
+from .http import HttpAddress, describe_failure, open_client
 
 __all__ = ["Registry", "SchemaWorker"]
 
@@ -142,7 +141,7 @@ class Registry:
         return found
 
     def _unreachable(self, error: httpx.TransportError) -> SourceError:
-        why = tell_failure(error, PATIENCE_SECONDS)
+        why = describe_failure(error, PATIENCE_SECONDS)
         return SourceUnavailableError(
             f"The schema registry of {self.cluster} cannot be reached "
             f"({why}). Check that it runs, {self._key} and the network",
@@ -197,7 +196,7 @@ WAITING = 5.0
 """Seconds to the next try as long as no probe can be sent."""
 
 AGAIN = 60.0
-"""Seconds to the next look at what works, or is not for the agent to mend:
+"""Seconds to the next look at what works, or is not for the agent to fix:
 soon enough for a person, and nothing to a registry."""
 
 PROVED = 600.0

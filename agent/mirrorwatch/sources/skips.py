@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from threading import Lock
 
 from ..domain.cluster_view import FlowView, TopicPartition
-from ..domain.cluster_view import TopicPartition as Place
 from ..domain.mirror_records import Assignment
 from ..domain.offset_ranges import OffsetRange
 from ..domain.skips.model import (
@@ -66,27 +65,27 @@ class RangeQueue:
         self.too_large = []
         size = 0
         keys, asked = set(), set()
-        for inquiry in wanted:
-            key = inquiry.place
+        for request in wanted:
+            key = request.place
             asked.add(key)
-            if not inquiry.only_count:
+            if not request.only_count:
                 keys.add(key)
                 self._since.setdefault(key, now)
             failed = self._failed.get(key)
             if key in batch or (failed and now - failed[0] < _AGAIN):
                 continue
-            if inquiry.size > _LARGEST and not inquiry.only_count:
-                self.too_large.append(inquiry)
+            if request.size > _LARGEST and not request.only_count:
+                self.too_large.append(request)
                 continue
             if batch and (
                 len(batch) == _TOGETHER
-                or size + inquiry.size > _SIZE
+                or size + request.size > _SIZE
                 or key in self._alone
                 or self._alone & batch.keys()
             ):
                 continue
-            batch[key] = inquiry
-            size += inquiry.size
+            batch[key] = request
+            size += request.size
         self._since = {k: t for k, t in self._since.items() if k in keys}
         self._failed = {k: f for k, f in self._failed.items() if k in asked}
         return list(batch.values())
@@ -104,18 +103,18 @@ class RangeQueue:
         else:
             self._alone.update(keys)
 
-    def hold(self, inquiry: RangeRequest, now: datetime) -> None:
+    def hold(self, request: RangeRequest, now: datetime) -> None:
         """Note that a range cannot be read to its end yet."""
         problem = (
-            f"{inquiry.topic}[{inquiry.partition}], or its copy, cannot be "
+            f"{request.topic}[{request.partition}], or its copy, cannot be "
             "read to the end of a range: an open transaction holds records "
             "back, or a log was truncated"
         )
-        self._failed[inquiry.place] = (now, problem)
+        self._failed[request.place] = (now, problem)
 
-    def succeed(self, inquiry: RangeRequest) -> None:
+    def succeed(self, request: RangeRequest) -> None:
         """Note that a range was read."""
-        key = inquiry.place
+        key = request.place
         self._alone.discard(key)
         self._failed.pop(key, None)
         self._since.pop(key, None)
@@ -160,7 +159,7 @@ class RangeExaminer:
 
     def answer(
         self,
-        inquiries: Sequence[RangeRequest],
+        requests: Sequence[RangeRequest],
         *,
         committed: bool,
         transactional: bool,
@@ -169,7 +168,7 @@ class RangeExaminer:
 
         Parameters
         ----------
-        inquiries
+        requests
             What is asked.
         committed
             Whether the mirror leaves out aborted records of the source.
@@ -189,35 +188,35 @@ class RangeExaminer:
             Raised if a cluster does not answer, or refuses.
         """
         there = self._there.read(
-            ((i.place, span) for i in inquiries for span in i.source),
+            ((i.place, span) for i in requests for span in i.source),
             committed=committed,
         )
         here = self._here.read(
-            ((_here(i), i.target) for i in inquiries if not i.only_count),
+            ((_here(i), i.target) for i in requests if not i.only_count),
             committed=transactional,
         )
         # Afterwards: what was not found may have expired meanwhile.
-        starts = read_starts(self._source, {i.place for i in inquiries})
+        starts = read_starts(self._source, {i.place for i in requests})
         starts_here = read_starts(
             self._target,
-            {_here(i) for i in inquiries if not i.only_count},
+            {_here(i) for i in requests if not i.only_count},
         )
         return [
             self._reading(
-                inquiry,
-                there.get(inquiry.place, {}),
-                here.get(_here(inquiry), {}),
+                request,
+                there.get(request.place, {}),
+                here.get(_here(request), {}),
                 (
-                    starts.get(inquiry.place, 0),
-                    starts_here.get(_here(inquiry), 0),
+                    starts.get(request.place, 0),
+                    starts_here.get(_here(request), 0),
                 ),
             )
-            for inquiry in inquiries
+            for request in requests
         ]
 
     def _reading(
         self,
-        inquiry: RangeRequest,
+        request: RangeRequest,
         source: Mapping[int, RecordFingerprint] | None,
         target: Mapping[int, RecordFingerprint] | None,
         starts: tuple[int, int],
@@ -227,8 +226,8 @@ class RangeExaminer:
         # A target that sets timestamps itself has others than the source.
         timed = not any(look.by_broker for look in target.values())
         from_, to = (
-            self._configs.get().source.get(inquiry.topic),
-            self._configs.get().target.get(inquiry.remote),
+            self._configs.get().source.get(request.topic),
+            self._configs.get().target.get(request.remote),
         )
         return RangeContent(
             source=_numbers(source, starts[0], timed=timed),
@@ -251,8 +250,8 @@ def _numbers(
     }
 
 
-def _here(inquiry: RangeRequest) -> Place:
-    return inquiry.remote, inquiry.partition
+def _here(request: RangeRequest) -> TopicPartition:
+    return request.remote, request.partition
 
 
 _AFTER = timedelta(minutes=5)
@@ -261,8 +260,8 @@ copy them: what it left out before must not seem to be dropped. Every position
 is written several times within it."""
 
 
-_TOLD = 200
-"""Happenings that are reported by name, the newest."""
+_REPORTED = 200
+"""Events that are reported by name, the newest."""
 
 
 _LARGEST_RANGE = 50_000
@@ -290,7 +289,7 @@ class SuspectedDrops:
     def look(
         self,
         view: FlowView,
-        books: SkipTracker,
+        tracker: SkipTracker,
         assignments: Iterable[Assignment],
     ) -> None:
         """Take a survey that the tracker has taken."""
@@ -302,7 +301,7 @@ class SuspectedDrops:
             for place in each.partitions
         }
         suspected = self._suspicions.look(
-            view.source.at, view.source.ends, books.positions(), tasks
+            view.source.at, view.source.ends, tracker.positions(), tasks
         )
         self._wanted, self._found = {}, {}
         for place, span in suspected.items():
@@ -311,8 +310,8 @@ class SuspectedDrops:
                 self._note(place, *counted)
             elif len(span) > _LARGEST_RANGE:
                 self._note(place, span, len(span))
-            elif (inquiry := books.count(place, span)) is not None:
-                self._wanted[place] = inquiry, span
+            elif (request := tracker.count(place, span)) is not None:
+                self._wanted[place] = request, span
                 if counted is not None and counted[0].first == span.first:
                     self._note(place, *counted)
         self._counted = {
@@ -321,13 +320,13 @@ class SuspectedDrops:
 
     def wanted(self) -> list[RangeRequest]:
         """Return which records to count."""
-        return [inquiry for inquiry, _ in self._wanted.values()]
+        return [request for request, _ in self._wanted.values()]
 
-    def count(self, inquiry: RangeRequest, records: int) -> None:
+    def count(self, request: RangeRequest, records: int) -> None:
         """Take how many records there are."""
-        place = inquiry.place
+        place = request.place
         asked, span = self._wanted.get(place, (None, None))
-        if asked != inquiry or span is None:
+        if asked != request or span is None:
             return
         del self._wanted[place]
         self._counted[place] = span, records
@@ -374,7 +373,7 @@ class SkipsWorker:
         What the mirror says of itself.
     store
         Where the state is kept.
-    inquirer
+    examiner
         Reads both sides.
     merged
         Returns whether a topic is fed by several flows.
@@ -401,7 +400,7 @@ class SkipsWorker:
         flow: str,
         positions: MirrorState,
         store: SkipsStore,
-        inquirer: RangeExaminer,
+        examiner: RangeExaminer,
         merged: Callable[[str], bool],
         exactly_once: bool,
         patience: timedelta,
@@ -412,12 +411,12 @@ class SkipsWorker:
         self._flow = flow
         self._positions = positions
         self._store = store
-        self._inquirer = inquirer
+        self._examiner = examiner
         self._merged = merged
         self._exactly_once = exactly_once
         self._clock = clock
-        self._books = self._load()
-        self._events = store.happenings()
+        self._tracker = self._load()
+        self._events = store.events()
         self._memory = memory
         self._batches = RangeQueue()
         self._left_out_at: datetime | None = None
@@ -444,7 +443,7 @@ class SkipsWorker:
         except StateError:
             # What is in memory is ahead of the file, which is the truth. The
             # syncs behind it come again, the newest at least.
-            self._books = self._load()
+            self._tracker = self._load()
             raise
 
     def close(self) -> None:
@@ -455,9 +454,9 @@ class SkipsWorker:
             return [] if self._seen is None else [self._seen]
 
     def _load(self) -> SkipTracker:
-        books = self._store.load()
-        books.marked = books.marked or self._exactly_once
-        return books
+        tracker = self._store.load()
+        tracker.marked = tracker.marked or self._exactly_once
+        return tracker
 
     def _follow(self) -> bool:
         with self._lock:
@@ -476,8 +475,10 @@ class SkipsWorker:
             }
             # As it is, nearly always: then it has its partitions already.
             alike = len(judged) == len(view.names)
-            self._books.follow(view if alike else replace(view, names=judged))
-            self._suspects.look(view, self._books, self._assignments())
+            self._tracker.follow(
+                view if alike else replace(view, names=judged)
+            )
+            self._suspects.look(view, self._tracker, self._assignments())
         return bool(views)
 
     def _assignments(self) -> list[Assignment]:
@@ -500,43 +501,43 @@ class SkipsWorker:
 
     def _read(self) -> bool:
         """Read one batch of ranges; return whether anything was learned."""
-        wanted = [*self._books.inquiries(), *self._suspects.wanted()]
+        wanted = [*self._tracker.requests(), *self._suspects.wanted()]
         now = self._clock()
         batch = self._batches.next(wanted, now)
-        for inquiry in self._batches.too_large:
-            self._books.answer(inquiry, None, now)
+        for request in self._batches.too_large:
+            self._tracker.answer(request, None, now)
         if not batch:
             return bool(self._batches.too_large)
         last = self._left_out_at
         try:
-            readings = self._inquirer.answer(
+            readings = self._examiner.answer(
                 batch,
                 committed=last is not None and now - last < _AFTER,
-                transactional=self._books.marked,
+                transactional=self._tracker.marked,
             )
         except SourceError as e:
             self._batches.fail(batch, e, now)
             self._publish()
             return bool(self._batches.too_large)
-        for inquiry, reading in zip(batch, readings, strict=True):
+        for request, reading in zip(batch, readings, strict=True):
             if reading is None:
-                self._batches.hold(inquiry, now)
+                self._batches.hold(request, now)
                 continue
-            self._batches.succeed(inquiry)
-            if inquiry.only_count:
-                self._suspects.count(inquiry, len(reading.source))
+            self._batches.succeed(request)
+            if request.only_count:
+                self._suspects.count(request, len(reading.source))
             else:
-                self._books.answer(inquiry, reading, self._clock())
+                self._tracker.answer(request, reading, self._clock())
         return True
 
     def _keep(self) -> None:
-        found = list(self._books.happenings)
-        self._store.save(self._books)
+        found = list(self._tracker.events)
+        self._store.save(self._tracker)
         self._events += found
         self._publish()
 
     def _publish(self) -> None:
-        view, books = self._view, self._books
+        view, tracker = self._view, self._tracker
         if view is None:
             return
         topics = [t for t in view.names if not self._merged(t)]
@@ -545,20 +546,20 @@ class SkipsWorker:
         seen = SkipsObservation(
             flow=self._flow,
             at=view.at,
-            partitions=len(books.surveyed),
+            partitions=len(tracker.surveyed),
             # Copies, as others go on counting; 0 where nothing was.
             tallies=tuple(
-                (topic, replace(books.tallies.get(topic, SkipCounters())))
+                (topic, replace(tracker.tallies.get(topic, SkipCounters())))
                 for topic in sorted(topics)
             ),
-            happenings=tuple(
-                (event, books.missing(event))
-                for event in self._events[-_TOLD:]
+            events=tuple(
+                (event, tracker.missing(event))
+                for event in self._events[-_REPORTED:]
             ),
             suspicions=self._suspects.found(),
             left_behind=self._suspects.left_behind,
             unread=self._batches.unread(),
-            blind=books.blind,
+            blind=tracker.blind,
             merged=len(view.names) - len(topics),
             problems=_problems(view),
         )

@@ -44,10 +44,10 @@ class TopicCatalogue:
     Notes
     -----
     The list of all topics is read each time: 8 ms of processor time for
-    1,200 of them. Their ids are told only by a description of each, for which
+    1,200 of them. Only a description of each returns its id, for which
     the library makes a future and an object of every replica: 54 ms. So
     topics are described when they are new or have other partitions, and
-    otherwise every minute; whoever saw something move on one has it confirmed
+    otherwise every minute; who saw something move on one has it confirmed
     that the topic is the same. One that was recreated without a trace, in
     the list, its ends and what the mirror says, is known within the minute.
     """
@@ -188,14 +188,14 @@ class ClusterSurvey:
         self._asked = None
         return self._topics.read(self._clock())
 
-    def ask(self, wanted: Wanted, told: AbstractSet[str]) -> None:
+    def ask(self, wanted: Wanted, reported: AbstractSet[str]) -> None:
         """Read the ends of partitions, and make sure of what topics.
 
         Parameters
         ----------
         wanted
             Which ends.
-        told
+        reported
             Topics of which the mirror said something since the survey before.
 
         Raises
@@ -211,7 +211,7 @@ class ClusterSurvey:
         """
         asked = self._read(wanted)
         moved = asked.moved(self._before) if self._before else ()
-        if not self._topics.confirm({*told, *moved}):
+        if not self._topics.confirm({*reported, *moved}):
             # What was read may be of the topics that are no more.
             asked = self._read(wanted)
         self._before = self._asked = asked
@@ -373,11 +373,11 @@ class SurveyWorker:
         at = self._clock()
         mirrors = [_Said.of(flow.positions) for flow in self._flows]
         described, problems = self._describe()
-        told = self._translate(mirrors, described)
+        reported = self._translate(mirrors, described)
         wanted = self._want(described)
         for alias in self._in_order(described):
             try:
-                self._sides[alias].ask(wanted[alias], told[alias])
+                self._sides[alias].ask(wanted[alias], reported[alias])
             except SourceError as e:
                 problems[alias] = str(e)
         failed: MirrorwatchError | None = None
@@ -433,7 +433,7 @@ class SurveyWorker:
         self, mirrors: Iterable[_Said], described: Mapping[str, Described]
     ) -> dict[str, set[str]]:
         """Return by cluster of which topics mirrors said something new."""
-        told: dict[str, set[str]] = {alias: set() for alias in self._sides}
+        reported: dict[str, set[str]] = {alias: set() for alias in self._sides}
         for flow, said, known in zip(
             self._flows, mirrors, self._known, strict=True
         ):
@@ -441,9 +441,9 @@ class SurveyWorker:
             if source in described:
                 names = flow.carriage.names(described[source].topics)
                 news = said.news(known) & names.keys()
-                told[source] |= news
-                told[target] |= {names[topic] for topic in news}
-        return told
+                reported[source] |= news
+                reported[target] |= {names[topic] for topic in news}
+        return reported
 
     def _in_order(self, aliases: Iterable[str]) -> list[str]:
         sources = {flow.flow.source for flow in self._flows}

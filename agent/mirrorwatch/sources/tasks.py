@@ -196,7 +196,7 @@ class TasksSource:
     positions
         What the mirror's internal topics said.
     facts
-        Tells the states of tasks.
+        Returns the states of tasks.
     state
         What workers found about them.
     """

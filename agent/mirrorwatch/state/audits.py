@@ -5,7 +5,7 @@ Where the folder is local, each run leaves the same as one JSON file beside it:
 
 ``<out>/runs/<id>/result.json``
     ``{"schema_version": 1, "value": {...}}``, where the value is a
-    `FinishedAudit` as `codec` writes it. It is written last, and is what
+    `FinishedAudit` as `to_json` writes it. It is written last, and is what
     makes a run count.
 ``<out>/runs/<id>/hours.json``
     `Hours` in the same form, for the report.
@@ -25,7 +25,7 @@ from urllib.parse import unquote, urlsplit
 
 from ..domain.audit.result import FinishedAudit, Hours
 from ..exceptions import AuditError
-from .codec import from_json, to_json
+from .documents import from_json, to_json
 
 __all__ = [
     "check_version",

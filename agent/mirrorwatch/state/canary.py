@@ -5,12 +5,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from uuid import uuid4
 
-from ..domain.canary.model import Probe
+from ..domain.canary.model import Loss, Probe
 from ..domain.canary.tracker import Identity, Ledger
-from ..domain.observations import Loss
-from .codec import from_json, to_json
 from .database import Database
-from .documents import DocumentStore
+from .documents import DocumentStore, from_json, to_json
 
 __all__ = ["CanaryStore"]
 

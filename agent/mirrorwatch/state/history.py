@@ -9,7 +9,7 @@ from sqlite3 import Connection
 from statistics import median_high
 from typing import Any, Self, TypeVar
 
-from ..domain.observations import CanaryObservation, canaries
+from ..domain.canary.model import CanaryObservation, canaries
 from ..domain.report import Health
 from ..ports import Report
 from .database import Database
@@ -20,7 +20,7 @@ __all__ = ["Bucket", "History", "LatencySketch", "Series"]
 
 RATIO = 1.02
 """Width of a cell: an answer is within 1 % of the true duration, well below
-what a person or a limit can tell apart, at six bytes for each cell in use."""
+what a person or a limit can distinguish, at six bytes for each cell in use."""
 
 UNIT_SECONDS = 1e-6
 """Durations below this are counted as zero: clocks are not finer."""

@@ -9,8 +9,8 @@ from typing import Any
 from ..domain.notices.maintenance import FlowSnapshot, MaintenanceOutcome
 from ..domain.notices.model import NoticeMessage
 from ..domain.report import MaintenanceWindow
-from .codec import from_json, to_json
 from .database import Database
+from .documents import from_json, to_json
 from .queue import Outbox
 
 __all__ = ["KEPT", "MaintenanceStore", "Open"]

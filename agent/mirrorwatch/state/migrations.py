@@ -89,7 +89,7 @@ def _move_verdict(sql: Connection) -> None:
         _keep(sql, "verdicts", "", {"at": rows[0][0], "verdicts": verdicts})
 
 
-def _move_notice_books(sql: Connection) -> None:
+def _move_notification_state(sql: Connection) -> None:
     for (body,) in sql.execute("SELECT body FROM notice_books").fetchall():
         _keep(sql, "notifications", "", json.loads(body))
 
@@ -162,7 +162,7 @@ _MOVED: dict[str, Callable[[Connection], None] | None] = {
     "document": _move_document,
     "standing": _move_standing,
     "verdict": _move_verdict,
-    "notice_books": _move_notice_books,
+    "notice_books": _move_notification_state,
     "reset_pin": _move_reset_pin,
     "reset_event": None,
     "reset_count": None,

@@ -8,8 +8,8 @@ from sqlite3 import Connection
 from threading import Condition, RLock
 
 from ..domain.notices.model import NoticeMessage
-from .codec import to_json
 from .database import Database
+from .documents import to_json
 
 __all__ = ["Batch", "DeliveryQueue", "DurableQueue", "Outbox", "Rows"]
 
@@ -118,7 +118,7 @@ class DurableQueue:
         most_batches: int = NO_LIMIT,
     ) -> None:
         self.changed = Condition()
-        """Notified when batches were added. Whoever holds it waits for
+        """Notified when batches were added. Anyone who holds it waits for
         nothing else."""
 
         self._database = database
@@ -433,7 +433,7 @@ class DeliveryQueue:
 
 MOST_WAITING = 100
 """Notices that wait for one receiver: five hours at the usual limit. More
-would bury whoever returns under what is over."""
+would bury anyone who returns under what is over."""
 
 
 class Outbox:

@@ -5,9 +5,8 @@ from dataclasses import dataclass, replace
 from ..domain.skips.model import SkipCounters, SkipEvent
 from ..domain.skips.partition import PartitionState
 from ..domain.skips.tracker import SkipTracker
-from .codec import from_json, to_json
 from .database import Database
-from .documents import DocumentStore
+from .documents import DocumentStore, from_json, to_json
 
 __all__ = ["SkipsStore"]
 
@@ -71,7 +70,7 @@ class SkipsStore:
                 "SELECT topic, body FROM skips_topic WHERE flow = ?", flow
             ).fetchall()
         return SkipTracker(
-            epochs={
+            states={
                 (topic, partition): from_json(PartitionState, body)
                 for topic, partition, body in partitions
             },
@@ -82,7 +81,7 @@ class SkipsStore:
             marked=kept.marked,
         )
 
-    def happenings(self) -> list[SkipEvent]:
+    def events(self) -> list[SkipEvent]:
         """Read the newest events, oldest first."""
         with self._database.transaction() as sql:
             rows = sql.execute(
@@ -108,7 +107,7 @@ class SkipsStore:
                     (
                         self._flow,
                         *key,
-                        to_json(replace(tracker.epochs[key], ahead=[])),
+                        to_json(replace(tracker.states[key], ahead=[])),
                     )
                     for key in tracker.changed
                 ],
@@ -120,10 +119,10 @@ class SkipsStore:
                     for topic in topics
                 ],
             )
-            if tracker.happenings:
+            if tracker.events:
                 sql.executemany(
                     "INSERT INTO skips_event (flow, body) VALUES (?, ?)",
-                    [(self._flow, to_json(x)) for x in tracker.happenings],
+                    [(self._flow, to_json(x)) for x in tracker.events],
                 )
                 sql.execute(
                     "DELETE FROM skips_event WHERE flow = ? AND id <= "
@@ -134,4 +133,4 @@ class SkipsStore:
                 _SkipsDocument(begun=tracker.begun, marked=tracker.marked)
             )
         tracker.changed.clear()
-        tracker.happenings.clear()
+        tracker.events.clear()

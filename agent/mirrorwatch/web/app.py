@@ -39,7 +39,7 @@ Exposition = Callable[[str | None], tuple[bytes, str]]
 
 
 class LatestReport(Latest[Report | None]):
-    """A sink that holds the last report, for whoever looks at the page."""
+    """A sink that holds the last report, for anyone who looks at the page."""
 
     name = "web"
 

@@ -1,4 +1,4 @@
-"""The reports of audits, for whoever looks at the page."""
+"""The reports of audits, for anyone who looks at the page."""
 
 import re
 from pathlib import Path
@@ -102,7 +102,7 @@ Nights = tuple[dict[str, Any], ...]
 
 
 class AuditNights:
-    """Tells the sums of the last nightly audits.
+    """Returns the sums of the last nightly audits.
 
     Parameters
     ----------

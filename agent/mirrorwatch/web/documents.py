@@ -14,8 +14,8 @@ from ..domain.audit.flow_result import (
     FlowResult,
 )
 from ..domain.audit.result import AuditFinding, OffsetRanges
+from ..domain.canary.model import CanaryPartition, canaries
 from ..domain.lag.model import FirstLoss, TopicLag, first_loss
-from ..domain.observations import CanaryPartition, canaries
 from ..domain.parity.configs import ConfigDrift, ConfigsObservation
 from ..domain.parity.topics import TopicsObservation
 from ..domain.report import Evidence, Flow, Health, Observation, Verdict
@@ -58,7 +58,7 @@ class Freshness:
     def of(
         cls, report: Report | None, now: datetime, interval: timedelta
     ) -> Self:
-        """Tell how old a report is.
+        """Return how old a report is.
 
         Parameters
         ----------

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from html import escape
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +15,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from ..bundled_files import bundled_folder
-from ..domain.wording import alike
+from ..domain.report import alike
 from ..exceptions import WebError
 
 __all__ = ["Phrase", "Runbook"]
@@ -29,7 +30,7 @@ shortest reason is "Task … of … has failed"."""
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Phrase:
-    """A sentence of a verdict, with ``…`` where names and figures stand."""
+    """A sentence of a verdict, with ``…`` where names and numbers stand."""
 
     text: str
     """As it is written."""
@@ -53,7 +54,7 @@ class Phrase:
         return sum(map(len, self.pieces))
 
     def fits(self, said: str) -> bool:
-        """Tell whether a reason says this: all pieces, in this order.
+        """Return whether a reason says this: all pieces, in this order.
 
         Parameters
         ----------
@@ -80,7 +81,7 @@ BLOCKS = {"list_item_open", "paragraph_open", "tr_open"}
 """What a link may lead to, beside headings."""
 
 WORDS_OF_AN_ANCHOR = 8
-"""Enough to tell sentences apart, and short enough to be read in a link."""
+"""Enough to distinguish sentences, and short enough to be read in a link."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -218,8 +219,9 @@ class Runbook:
         """The page, in HTML."""
 
     @classmethod
+    @cache
     def load(cls) -> Self:
-        """Read the runbook that came with this version.
+        """Return the runbook that came with this version, read once.
 
         Raises
         ------

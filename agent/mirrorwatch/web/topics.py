@@ -12,7 +12,7 @@ from ..domain.report import Flow, Observation
 from ..domain.skips.model import SkipsObservation
 from ..exceptions import WebError
 from ..ports import Report
-from .documents import Freshness, losses_document, time_text
+from .documents import Freshness, losses_document, seconds, time_text
 
 __all__ = ["SORTS", "TopicsQuery", "choose", "topics_document"]
 
@@ -190,8 +190,8 @@ KEYS: Mapping[str, Key] = {
     "status": lambda topic, _: STATUSES.index(topic.status),
     "lag_records": lambda topic, _: topic.records,
     "lag_seconds": lambda topic, _: topic.seconds,
-    "drain_seconds": lambda topic, _: _told(topic.drain),
-    "time_to_loss_seconds": lambda topic, _: _told(
+    "drain_seconds": lambda topic, _: seconds(topic.drain),
+    "time_to_loss_seconds": lambda topic, _: seconds(
         topic.headroom.remaining if topic.headroom else None
     ),
     "missing_records": lambda _, counts: missing(counts),
@@ -212,7 +212,7 @@ def choose(
         What is known of them beside their lag.
     query
         What is asked for. Its ``top`` is left to the caller, who may want to
-        tell how many there are.
+        show how many there are.
     """
     wanted = [
         topic
@@ -236,7 +236,7 @@ def choose(
 
 
 def is_late(topic: TopicLag) -> bool:
-    """Tell whether what waits of a topic is worth a line."""
+    """Return whether what waits of a topic is worth a line."""
     return topic.status not in CALM or topic.seconds >= NOTED_SECONDS
 
 
@@ -251,10 +251,6 @@ def _worst_first(topic: TopicLag, counts: Facts) -> tuple[float | str, ...]:
         *(-late, -gone, -topic.seconds, -topic.records),
         *(left.total_seconds(), topic.topic),
     )
-
-
-def _told(duration: timedelta | None) -> float | None:
-    return None if duration is None else duration.total_seconds()
 
 
 FIRST = 5

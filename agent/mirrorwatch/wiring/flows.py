@@ -6,7 +6,7 @@ from datetime import timedelta
 from functools import cache
 
 from ..config import FlowConfig
-from ..config.flows import JmxConfig
+from ..config.mirror import JmxConfig
 from ..domain.bottleneck.model import ErrorCounters
 from ..domain.cluster_view import TopicPartition
 from ..domain.lag.tracker import LagTracker
@@ -22,6 +22,7 @@ from ..sources.canary.source import (
     CanarySource,
     CanaryState,
     LatencySource,
+    SizedProbes,
 )
 from ..sources.canary.surveyor import CanarySurveyWorker, ProbeSettler
 from ..sources.canary.worker import CanaryWorker
@@ -149,7 +150,7 @@ def wire_canary(parts: FlowParts, around: WiringContext) -> WiredParts:
 
 def _to_settings(flow: FlowConfig, around: WiringContext) -> CanarySettings:
     canary, sized = flow.canary, flow.canary.sized
-    settings = CanarySettings(
+    return CanarySettings(
         flow=flow.flow,
         topic=canary.topic,
         remote_topic=flow.topic_naming.remote(canary.topic),
@@ -158,17 +159,16 @@ def _to_settings(flow: FlowConfig, around: WiringContext) -> CanarySettings:
         warmup=canary.warmup,
         create=canary.create,
         partitions=canary.partitions,
+        sized=None
+        if sized is None
+        else SizedProbes(
+            bytes=int(sized.bytes),
+            interval=sized.interval,
+            partition=sized.partition,
+        ),
         max_request_bytes=flow.mirror.max_request_size,
         cluster_ids=around.cluster_ids,
         headers=around.headers,
-    )
-    if sized is None:
-        return settings
-    return replace(
-        settings,
-        sized_bytes=int(sized.bytes),
-        sized_interval=sized.interval,
-        sized_partition=sized.partition,
     )
 
 
@@ -350,7 +350,7 @@ def wire_position(parts: FlowParts, around: WiringContext) -> WiredParts:
             flow=flow.name,
             source=flow.source,
             target=flow.target,
-            books=store.load(),
+            state=store.load(),
             accepted=around.cluster_ids,
             internal={
                 topic.kind: topic.name
@@ -399,7 +399,7 @@ def wire_skips(parts: FlowParts, around: WiringContext) -> WiredParts:
         flow=flow.name,
         positions=parts.positions,
         store=SkipsStore(around.database, flow.name),
-        inquirer=RangeExaminer(
+        examiner=RangeExaminer(
             source=around.clusters[flow.source],
             target=around.clusters[flow.target],
             properties=around.properties,

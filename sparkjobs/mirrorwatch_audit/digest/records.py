@@ -1,4 +1,4 @@
-"""The records of pairs, whoever reads them."""
+"""The records of pairs, for every reader of them."""
 
 import json
 from collections import defaultdict

@@ -176,14 +176,14 @@ _SourceName = tuple[str, str, int, str, str]
 
 
 def is_isolation_unknown(source: SourceRange) -> bool:
-    """Tell whether a source is read with records that may be aborted, though
+    """Return whether a source is read with records that may be aborted, though
     the mirror may leave them out.
     """
     return source.read_committed is None
 
 
 def may_have_been_unknown(source: SourceRange) -> bool:
-    """Tell whether that may have been so the night before."""
+    """Return whether that may have been so the night before."""
     return source.read_committed is not False
 
 
@@ -194,7 +194,7 @@ def with_aborted(
     *,
     doubtful: Callable[[SourceRange], bool],
 ) -> DataFrame:
-    """Tell of each record of the source whether it was `aborted`.
+    """Return for each record of the source whether it was `aborted`.
 
     Parameters
     ----------

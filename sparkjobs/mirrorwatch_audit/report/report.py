@@ -16,14 +16,12 @@ from mirrorwatch.domain.audit.result import (
     HourCount,
     Hours,
     answer,
-)
-from mirrorwatch.domain.wording import (
     as_duration,
     as_ranges,
     as_size,
     as_time,
-    counted,
 )
+from mirrorwatch.domain.report import counted
 
 __all__ = ["report_page"]
 

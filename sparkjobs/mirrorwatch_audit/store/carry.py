@@ -170,7 +170,7 @@ def usable_carry(
 def _goes_on(
     pair: PartitionPair, known: Mapping[PartitionKey, AuditedEnd]
 ) -> bool:
-    """Tell whether a pair begins where it was audited up to."""
+    """Return whether a pair begins where it was audited up to."""
     ends = [
         (source, end)
         for source in pair.sources

@@ -272,7 +272,7 @@ class RunStore:
         return self._one(FinishedAudit, f"runs/{run}/result")
 
     def is_finished(self, run: str) -> bool:
-        """Tell whether a run came to its end."""
+        """Return whether a run came to its end."""
         return bool(self._folder.read_texts(f"runs/{run}/result"))
 
     def results(self) -> list[FinishedAudit]:
@@ -312,7 +312,7 @@ class RunStore:
         before: datetime,
         last: FrozenRun | None,
     ) -> bool:
-        """Tell whether an unfinished run began long ago and nothing goes on
+        """Return whether an unfinished run began long ago and nothing goes on
         with it: a night does, until a later one has taken its records.
         """
         kept = self.plan(run)

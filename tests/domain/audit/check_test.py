@@ -23,7 +23,7 @@ from mirrorwatch.domain.audit.flow_result import (
 from mirrorwatch.domain.audit.plan import Stated, Unverifiable
 from mirrorwatch.domain.audit.result import AuditResult, FindingKind
 from mirrorwatch.domain.report import Health
-from mirrorwatch.state.codec import from_json, to_json
+from mirrorwatch.state.documents import from_json, to_json
 from tests.support.audit import (
     CALM,
     DUE,

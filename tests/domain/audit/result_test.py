@@ -8,10 +8,13 @@ from mirrorwatch.domain.audit.ranges import PlanningOutcome
 from mirrorwatch.domain.audit.result import (
     Speed,
     answer,
+    as_duration,
+    as_ranges,
+    as_size,
     combined,
     result_document,
 )
-from mirrorwatch.domain.wording import as_duration, as_ranges, as_size, counted
+from mirrorwatch.domain.report import counted
 from tests.support.audit import NIGHT, a_count, a_finding, a_result
 from tests.support.audit_spark import World, a_copied_world
 

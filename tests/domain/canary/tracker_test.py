@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorwatch.domain.canary.model import (
@@ -36,6 +36,7 @@ from tests.domain.canary.world import (
     see,
     warmed,
 )
+from tests.support.examples import examples
 
 FLOW = Flow(name="f", source="summit", target="ldf")
 TWO = frozenset({0, 1})
@@ -429,7 +430,7 @@ def numbers(ranges: Iterator[tuple[int, int]]) -> set[int]:
     return {n for a, b in ranges for n in range(a, b + 1)}
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(st.lists(st.sampled_from(ACTIONS), max_size=80))
 def test_the_ledger_ends_with_the_truth(actions: list[str]) -> None:
     world = World()

@@ -55,7 +55,8 @@ class World:
     def ack(self) -> None:
         for sequence in self.unacked:
             self.ledger.ack(sequence, self.source.index(sequence), self.now)
-            self.due_from[sequence] = self.now
+            # Of one found in the source before, the first answer counts.
+            self.due_from.setdefault(sequence, self.now)
         self.unacked.clear()
 
     def send_into_the_void(self) -> None:
@@ -76,6 +77,7 @@ class World:
             if probe.sequence in self.source:
                 where = self.source.index(probe.sequence)
                 self.ledger.ack(probe.sequence, where, None)
+                self.due_from.setdefault(probe.sequence, probe.sent_at)
             else:
                 self.ledger.fail(probe.sequence, self.now)
         self.unacked = [

@@ -16,7 +16,7 @@ from mirrorwatch.domain.notices.maintenance import (
 from mirrorwatch.domain.report import Health
 from mirrorwatch.domain.tasks.model import TasksObservation
 from mirrorwatch.ports import Report
-from mirrorwatch.state.codec import from_json, to_json
+from mirrorwatch.state.documents import from_json, to_json
 from tests.support.builders import FLOW, NOON, a_report, a_verdict, a_window
 from tests.support.full_report import a_full_report
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mirrorwatch.domain.notices.model import NoticeKind, NotificationState
 from mirrorwatch.domain.notices.policy import NotificationPolicy
 from mirrorwatch.domain.report import Health
-from mirrorwatch.state.codec import from_json, to_json
+from mirrorwatch.state.documents import from_json, to_json
 from tests.support.builders import FLOW
 from tests.support.webhook import OTHER, Telling
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorwatch.audit.mirror import MirrorReader
@@ -25,6 +25,7 @@ from mirrorwatch.sources.canary.source import CanarySettings
 from mirrorwatch.sources.canary.surveyor import CanarySurveyWorker
 from mirrorwatch.sources.mirror_state import MirrorState
 from tests.domain.skips.world import KEY, TOPIC, World
+from tests.support.examples import examples
 
 COPYING = ["write", "write", "write", "copy", "copy 3", "flush", "look"]
 FAULTS = ["drop", "drop 3", "crash", "fail", "takeover", "copy_other 2"]
@@ -66,6 +67,10 @@ def canary_of(facts: list[MirrorFact], view: FlowView) -> list[int]:
             flow=Flow(name="f", source="a", target="b"),
             topic=TOPIC,
             remote_topic=TOPIC,
+            interval=timedelta(seconds=1),
+            deadline=timedelta(seconds=30),
+            warmup=timedelta(minutes=10),
+            create=True,
         ),
         source=NOTHING,
         target=NOTHING,
@@ -88,7 +93,7 @@ class Readers(World):
             flow="f", class_of=lambda _: "", configs=dict, estimates=True
         )
         self.resets = PositionTracker(
-            flow="f", source="a", target="b", books=PositionState()
+            flow="f", source="a", target="b", state=PositionState()
         )
         self.proved_before = 0
 
@@ -121,7 +126,7 @@ class Readers(World):
         assert max(known, default=0) <= self.passed
         self.compare_lag(view, max(known, default=None))
         self.compare_resets(max(known, default=0))
-        assert self.books.epochs[KEY].frontier < max(self.passed, self.start)
+        assert self.books.states[KEY].frontier < max(self.passed, self.start)
 
     def compare_lag(self, view: FlowView, proved: int | None) -> None:
         """The lag is that of the proved position, or of an estimate."""
@@ -142,7 +147,7 @@ class Readers(World):
 
     def compare_resets(self, proved: int) -> None:
         """Resets are judged by what was there one survey before."""
-        place = self.resets.books.places.get(KEY)
+        place = self.resets.state.places.get(KEY)
         reached = 0 if place is None else place.reached or 0
         assert self.proved_before <= reached <= self.passed
         if place is not None and place.reached is not None:
@@ -151,7 +156,7 @@ class Readers(World):
 
 
 @given(st.lists(st.sampled_from([*COPYING, *COPYING, *FAULTS]), max_size=60))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_proved_positions_agree_whatever_the_mirror_does(
     actions: list[str],
 ) -> None:
@@ -159,7 +164,7 @@ def test_proved_positions_agree_whatever_the_mirror_does(
 
 
 @given(st.lists(st.sampled_from(COPYING), max_size=60))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_positions_counted_back_from_the_target_are_true_without_faults(
     actions: list[str],
 ) -> None:
@@ -169,6 +174,6 @@ def test_positions_counted_back_from_the_target_are_true_without_faults(
         (topic,) = readers.lag_seen.topics
         assert topic.records == len(readers.source) - readers.passed
         assert topic.position in {None, readers.passed}
-        place = readers.resets.books.places[KEY]
+        place = readers.resets.state.places[KEY]
         assert place.estimate(end) == readers.passed
     assert readers.books.positions().get(KEY) in {None, readers.passed}

@@ -77,7 +77,10 @@ def test_committed_positions_that_are_deleted_are_critical(
     world.commit(None)
     world.tick(2)
     assert world.verdict().health is Health.CRITICAL
-    assert "of 1 partition were deleted, t among" in world.verdict().reason
+    assert (
+        "of 1 partition were deleted, including those of t"
+        in world.verdict().reason
+    )
     world.settle()
     assert len(world.resets) == 1
 

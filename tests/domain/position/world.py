@@ -82,7 +82,7 @@ class World:
             flow=FLOW,
             source="summit",
             target="ldf",
-            books=self.store.load(),
+            state=self.store.load(),
             accepted=self.accepted,
             internal={"offsets": "mm2-offsets", "syncs": "mm2-syncs"},
             estimates=self._estimates,
@@ -169,7 +169,7 @@ class World:
         return self.store.load()
 
     def _save(self) -> None:
-        books = self.watch.books
+        books = self.watch.state
         try:
             self.store.save(books, books.touched)
         except StateError as e:

@@ -35,8 +35,8 @@ def judged(seen: SkipsObservation | None) -> Verdict:
     return judge_skips("f", seen, SkipsLimits(), NOW)
 
 
-def happened(*happenings: tuple[SkipEvent, int]) -> SkipsObservation:
-    return replace(CALM, happenings=happenings)
+def happened(*events: tuple[SkipEvent, int]) -> SkipsObservation:
+    return replace(CALM, events=events)
 
 
 def test_nothing_skipped_is_ok() -> None:

@@ -1,6 +1,6 @@
 """Any history of a mirror: the books say what is so, and never more."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.domain.skips.world import (
@@ -9,6 +9,7 @@ from tests.domain.skips.world import (
     HarshWorld,
     World,
 )
+from tests.support.examples import examples
 
 COPYING = ["write", "write", "write", "copy", "copy 3", "flush", "look"]
 TWO = ["takeover", "copy_other 2", "copy_other 2", "fence"]
@@ -22,7 +23,7 @@ def histories(*actions: str) -> st.SearchStrategy[list[str]]:
 
 
 @given(histories(*COPYING, *ONE, "mark"))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_every_skip_and_every_repeat_is_counted(actions: list[str]) -> None:
     world = World().do("look", *actions)
     world.finish()
@@ -32,7 +33,7 @@ def test_every_skip_and_every_repeat_is_counted(actions: list[str]) -> None:
 
 
 @given(histories(*COPYING, *TWO, "crash", "restart"))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_two_writers_at_once_make_repeats_and_no_skip(
     actions: list[str],
 ) -> None:
@@ -44,7 +45,7 @@ def test_two_writers_at_once_make_repeats_and_no_skip(
 
 
 @given(histories(*COPYING, *FAULTS, *NOISE, "commit_target"))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_so_it_is_where_the_mirror_writes_in_transactions(
     actions: list[str],
 ) -> None:
@@ -58,7 +59,7 @@ def test_so_it_is_where_the_mirror_writes_in_transactions(
 
 
 @given(histories(*COPYING, *FAULTS, *NOISE, "forget", "crash_hard"))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_of_what_was_compacted_the_net_is_left(actions: list[str]) -> None:
     world = World()
     world.books.marked = True
@@ -69,7 +70,7 @@ def test_of_what_was_compacted_the_net_is_left(actions: list[str]) -> None:
 
 
 @given(histories(*COPYING, *FAULTS, "mark", "stranger"))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_a_foreign_writer_is_no_repeat_and_no_loss_is_hidden(
     actions: list[str],
 ) -> None:
@@ -85,7 +86,7 @@ def test_a_foreign_writer_is_no_repeat_and_no_loss_is_hidden(
 @given(
     histories(*COPYING, *FAULTS, "expire", "remove", "remove_ahead", "mark")
 )
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_what_expires_or_is_compacted_is_no_loss(actions: list[str]) -> None:
     world = World().do("look", *actions)
     world.finish()
@@ -100,7 +101,7 @@ def test_what_expires_or_is_compacted_is_no_loss(actions: list[str]) -> None:
         *COPYING, *FAULTS, *NOISE, "stranger", "forget", "deny", "crash_hard"
     )
 )
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_what_cannot_be_read_is_never_called_a_loss(
     actions: list[str],
 ) -> None:
@@ -108,7 +109,7 @@ def test_what_cannot_be_read_is_never_called_a_loss(
 
 
 @given(histories(*COPYING, "retry", "retry", "crash", "restart", "die"))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_copies_that_a_producer_tried_twice_are_repeats(
     actions: list[str],
 ) -> None:
@@ -120,7 +121,7 @@ def test_copies_that_a_producer_tried_twice_are_repeats(
 
 
 @given(histories(*COPYING, *ONE, "retry"))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_between_two_pairs_a_retry_can_only_hide_a_drop(
     actions: list[str],
 ) -> None:
@@ -136,7 +137,7 @@ SHRINKING += ["expire_here", "expire_meanwhile", "restart_late"]
 
 
 @given(histories(*COPYING, *FAULTS, *SHRINKING, "retry", "mark"))
-@settings(max_examples=400, deadline=None)
+@examples(400)
 def test_logs_that_shrink_while_they_are_read_make_no_loss(
     actions: list[str],
 ) -> None:
@@ -150,7 +151,7 @@ AGAIN = ["recreate_source", "recreate_target"]
 
 
 @given(histories(*COPYING, *AGAIN, "crash", "restart", "die"))
-@settings(max_examples=400, deadline=None)
+@examples(400)
 def test_no_record_of_topics_made_again_is_skipped(
     actions: list[str],
 ) -> None:
@@ -160,7 +161,7 @@ def test_no_record_of_topics_made_again_is_skipped(
 
 
 @given(histories(*COPYING, *FAULTS, "mark", "crash_hard"))
-@settings(max_examples=400, deadline=None)
+@examples(400)
 def test_records_that_look_alike_make_no_loss(actions: list[str]) -> None:
     world = AlikeWorld().do("look", *actions)
     world.finish()
@@ -168,7 +169,7 @@ def test_records_that_look_alike_make_no_loss(actions: list[str]) -> None:
 
 
 @given(histories(*COPYING, *ONE, "mark"))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_of_copies_that_are_altered_the_pairs_tell(
     actions: list[str],
 ) -> None:

@@ -31,7 +31,7 @@ class Told(World):
     def save(self) -> list[SkipEvent]:
         with self.store._database.transaction():  # noqa: SLF001
             pass
-        return self.store.happenings()
+        return self.store.events()
 
 
 def watched(*actions: str) -> Told:
@@ -194,7 +194,7 @@ def test_only_the_newest_ranges_are_kept_by_name() -> None:
     for _ in range(300):
         world.do("write 2", "drop", "copy")
     world.do("flush", "look", "look", "look")
-    epoch = world.books.epochs[KEY]
+    epoch = world.books.states[KEY]
     assert len(list(epoch.skipped)) == 200
     assert world.books.tallies[TOPIC].skipped == 300
 
@@ -278,21 +278,21 @@ class Growing:
         self.source[1], self.target[1] = records, records - first
         self.look(self.sync(1, first, 0))
         self.look()
-        for inquiry in self.books.inquiries():
+        for request in self.books.requests():
             source = {
                 n: n
-                for span in inquiry.source
+                for span in request.source
                 for n in range(span.first, span.end)
             }
-            span = inquiry.target
+            span = request.target
             target = {n: n + first for n in range(span.first, span.end)}
             start = self.starts[1]
             kept = {n: look for n, look in source.items() if n >= start}
             reading = RangeContent(
                 source=kept, target=target, source_start=start
             )
-            self.books.answer(inquiry, reading, self.at)
-        return self.books.happenings
+            self.books.answer(request, reading, self.at)
+        return self.books.events
 
     def _cluster(self, alias: str, ends: list[int]) -> ClusterView:
         topic = TopicFacts(
@@ -337,7 +337,7 @@ def watched_topics(*actions: str) -> HarshWorld:
 
 
 def kinds(world: HarshWorld) -> list[SkipKind]:
-    return [happening.kind for happening in world.store.happenings()]
+    return [event.kind for event in world.store.events()]
 
 
 @pytest.mark.parametrize("how", ["remove_last_here", "expire_here 24"])

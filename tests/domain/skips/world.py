@@ -271,11 +271,11 @@ class World(Mirror):
         self.books.follow(self.view())
         self.unread = []
         for _ in range(50):
-            inquiries = self.books.inquiries()
-            if not inquiries:
+            requests = self.books.requests()
+            if not requests:
                 break
-            for inquiry in inquiries:
-                self.books.answer(inquiry, self.read(inquiry), self.now)
+            for request in requests:
+                self.books.answer(request, self.read(request), self.now)
         else:
             raise AssertionError("asks for ever")
         self.check()
@@ -311,18 +311,18 @@ class World(Mirror):
             new_syncs=tuple(self.unread),
         )
 
-    def read(self, inquiry: RangeRequest) -> RangeContent | None:
+    def read(self, request: RangeRequest) -> RangeContent | None:
         if self.refuse:
             return None
         source = {
             offset: look
-            for span in inquiry.source
+            for span in request.source
             for offset in range(max(span.first, self.start), span.end)
             if (look := self.source[offset]) not in {MARK, None}
         }
         target = {
             down: self._look_of(down)
-            for down in range(inquiry.target.first, inquiry.target.end)
+            for down in range(request.target.first, request.target.end)
             if self.target[down] != MARK
         }
         return RangeContent(
@@ -343,7 +343,7 @@ class World(Mirror):
 
     @property
     def skipped(self) -> set[int]:
-        epoch = self.books.epochs.get(KEY)
+        epoch = self.books.states.get(KEY)
         ranges = epoch.skipped if epoch else ()
         return {n for first, last in ranges for n in range(first, last + 1)}
 
@@ -354,7 +354,7 @@ class World(Mirror):
         }
         assert all(n < self.passed for n in self.skipped - gone)
         # The books are behind: pairs wait for one more look.
-        epoch = self.books.epochs[KEY]
+        epoch = self.books.states[KEY]
         booked = set(self.target[: epoch.downstream + 1])
         assert not (self.skipped - gone) & booked
         left = self.tally.skipped - self.tally.recovered
@@ -450,11 +450,11 @@ class HarshWorld(World):
         self.told = self.told[-1:]
         self.restart()
 
-    def read(self, inquiry: RangeRequest) -> RangeContent | None:
+    def read(self, request: RangeRequest) -> RangeContent | None:
         for happens in self.meanwhile:
             happens()
         self.meanwhile = []
-        reading = super().read(inquiry)
+        reading = super().read(request)
         if reading is None:
             return None
         return replace(
@@ -486,7 +486,7 @@ class AlikeWorld(World):
 
     def check(self) -> None:
         """No more is told to be missing than there is, as far as is told."""
-        booked = set(self.target[: self.books.epochs[KEY].downstream + 1])
+        booked = set(self.target[: self.books.states[KEY].downstream + 1])
         missing = {
             n
             for n in range(self.start, self.passed)

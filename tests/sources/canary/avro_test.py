@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorwatch.domain.canary.model import PROBE_BYTES, ProbeMessage
-from mirrorwatch.domain.observations import Problem
-from mirrorwatch.domain.report import Health
+from mirrorwatch.domain.report import Health, Problem
 from mirrorwatch.exceptions import SourceUnavailableError
 from mirrorwatch.sources.canary.encoding import (
     SCHEMA,

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 from confluent_kafka import KafkaError, KafkaException, Producer
@@ -83,6 +83,10 @@ class Stage:
                 flow=Flow(name="f", source="summit", target="ldf"),
                 topic="canary",
                 remote_topic="canary",
+                interval=timedelta(seconds=1),
+                deadline=timedelta(seconds=30),
+                warmup=timedelta(minutes=10),
+                create=True,
             ),
             self.outcomes.append,
             make_producer=self.make,

@@ -4,8 +4,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from ..report import CheckFinding, Evidence, Health, Verdict, conclude, seconds
-from ..wording import agree, counted
+from ..report import (
+    CheckFinding,
+    Evidence,
+    Health,
+    Verdict,
+    agree,
+    conclude,
+    counted,
+    seconds,
+)
 from .flow_result import KINDS, Attempt, AuditObservation, FlowResult
 from .plan import Unverifiable
 from .result import AuditFinding
@@ -43,7 +51,7 @@ def time_of(at: datetime) -> str:
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
-def place_of(finding: AuditFinding) -> str:
+def label_of(finding: AuditFinding) -> str:
     """Return topic, partition and offsets, as a person reads them."""
     where = f"{finding.topic} partition {finding.partition}"
     sides = [
@@ -89,7 +97,7 @@ def _show_night(night: FlowResult) -> Facts:
     for number, finding in enumerate(night.findings[:_SHOWN], start=1):
         yield (
             f"finding_{number}",
-            f"{finding.count} {finding.kind}: {place_of(finding)}",
+            f"{finding.count} {finding.kind}: {label_of(finding)}",
         )
     for number, gap in enumerate(night.gaps[:_SHOWN], start=1):
         yield f"unverifiable_{number}", gap_of(gap)
@@ -207,7 +215,7 @@ def _judge_night(night: FlowResult) -> Iterator[CheckFinding]:
             rest = total - largest.count
             yield CheckFinding(
                 Health.CRITICAL,
-                f"{counted(largest.count, 'record')} of {place_of(largest)} "
+                f"{counted(largest.count, 'record')} of {label_of(largest)} "
                 + agree(largest.count, WORDS[kind])
                 + (f"; {rest} more in other ranges" if rest > 0 else "")
                 + f", {by}",

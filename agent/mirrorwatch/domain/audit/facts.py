@@ -67,7 +67,7 @@ class Retention:
         )
 
     def kept_since(self, time: datetime, now: datetime) -> bool:
-        """Tell whether nothing of this time and after can have expired."""
+        """Return whether nothing of this time and after can have expired."""
         if self.by_size or self.by_time is None:
             return False
         return now - time < self.by_time
@@ -249,7 +249,7 @@ class FlowTopics:
     """Which topics it carries, and their names at the target."""
 
     merged: Callable[[str], bool]
-    """Tells whether other flows write to the target of a source topic."""
+    """Returns whether other flows write to the target of a source topic."""
 
 
 def pair_partitions(
@@ -266,7 +266,7 @@ def pair_partitions(
     topics
         Topics by name, by alias of their cluster.
     wants
-        Tells whether a source topic of a flow is asked for. What shares its
+        Returns whether a source topic of a flow is asked for. What shares its
         target topic comes along.
 
     Returns
@@ -347,7 +347,7 @@ def _has_unknown_writers(
     feeders: Sequence[tuple[FlowTopics, str]],
     flows: Sequence[FlowTopics],
 ) -> bool:
-    """Tell whether others write to a topic that are not configured here."""
+    """Return whether others write to a topic that are not configured here."""
     if not any(one.merged(topic) for one, topic in feeders):
         return False
     writers = [

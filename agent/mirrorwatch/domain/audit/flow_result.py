@@ -283,7 +283,7 @@ class AuditObservation:
     """When the agent was first asked to watch the audits of the flow."""
 
     night: FlowResult | None = None
-    """The last audit that came to its end, whoever started it."""
+    """The last audit that came to its end, no matter who started it."""
 
     attempt: Attempt | None = None
     """The last one that this agent started."""

@@ -346,7 +346,7 @@ class Request:
     """Only source topics whose whole name matches this regex."""
 
     def wants(self, flow: str, topic: str) -> bool:
-        """Tell whether a source topic of a flow is asked for.
+        """Return whether a source topic of a flow is asked for.
 
         Raises
         ------

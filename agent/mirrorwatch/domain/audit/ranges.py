@@ -624,7 +624,7 @@ def cut_of(
 def _rests(
     pair: PairedLogs, start: AlignedOffsets, settled: Sequence[Settled]
 ) -> bool:
-    """Tell whether nothing was written lately and all of it was copied."""
+    """Return whether nothing was written lately and all of it was copied."""
     return all(
         source.steady
         and found.end == source.log.retained.end
@@ -636,7 +636,7 @@ def _rests(
 
 
 def _hides_its_time(settled: Settled) -> bool:
-    """Tell whether what waits at the position has no known timestamp."""
+    """Return whether what waits at the position has no known timestamp."""
     return (
         settled.position is not None
         and settled.position < settled.end

@@ -144,7 +144,7 @@ def window_span(log: Log, adhoc: AdHoc) -> PlanSteps[AuditSpan]:
 
 
 def _has_expired(log: Log, adhoc: AdHoc) -> PlanSteps[bool]:
-    """Tell whether records of the window may no longer be there."""
+    """Return whether records of the window may no longer be there."""
     if not log.retained.start:
         return False
     first = yield from first_record(log)

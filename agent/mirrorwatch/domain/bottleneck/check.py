@@ -4,8 +4,16 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 
-from ..report import CheckFinding, Evidence, Health, Verdict, conclude, seconds
-from ..wording import agree, counted
+from ..report import (
+    CheckFinding,
+    Evidence,
+    Health,
+    Verdict,
+    agree,
+    conclude,
+    counted,
+    seconds,
+)
 from .model import MirrorMetrics, MirrorObservation
 
 __all__ = ["BottleneckLimits", "judge_bottleneck"]
@@ -29,7 +37,7 @@ _SHOWN = (
     "offset_commit_max_seconds",
     "active_records",
 )
-"""Figures that a person looks at first, in the order of the way of a
+"""Metrics that a person looks at first, in the order of the way of a
 record; all others are in the metrics."""
 
 
@@ -160,7 +168,7 @@ _BLANK = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BottleneckLimits:
-    """Limits of the check `bottleneck`, on the mirror's JMX metrics."""
+    """Limits of the check `bottleneck`, for MirrorMaker's JMX metrics."""
 
     enabled: bool = True
     """Whether the mirror's JMX is configured."""
@@ -169,70 +177,72 @@ class BottleneckLimits:
         default=timedelta(hours=1),
         metadata={"title": "Critical after errors for", "gt": timedelta()},
     )
-    """How long records that a task dropped keep the verdict critical: as
-    long as a lost probe. The counters keep them for good."""
+    """How long records that a task dropped keep the check critical. The
+    default is that of lost probes. The counters keep the total."""
 
     throttle: timedelta = field(
         default=timedelta(milliseconds=100),
         metadata={"title": "Throttled above", "ge": timedelta()},
     )
-    """Longest that a quota may delay a request of the mirror: a tenth of the
-    second that the long-haul mirror takes."""
+    """Longest delay of a request of MirrorMaker by a quota. A tenth of the
+    usual second of a long-distance link."""
 
     retries_per_second: float = field(
         default=0.1, metadata={"title": "Retries above", "ge": 0}
     )
-    """Records that the mirror retries per second: six in the minute of the
-    window, more than a leader election costs."""
+    """Records that MirrorMaker's producer retries per second. Six per minute
+    are more than a leader election causes."""
 
     commit_failures: float = field(
         default=0.1,
-        metadata={"title": "Failing commits above", "ge": 0, "le": 1},
+        metadata={"title": "Failed commits above", "ge": 0, "le": 1},
     )
-    """Share of the offset commits that may fail: one that the next makes up
-    for does no harm."""
+    """Share of offset commits that may fail. The next commit makes up for a
+    single failure."""
 
     commit_time: timedelta = field(
         default=timedelta(seconds=4),
         metadata={"title": "Slow commits above", "gt": timedelta()},
     )
-    """A second before `offset.flush.timeout.ms`, at which they fail."""
+    """Duration of an offset commit. One second below
+    `offset.flush.timeout.ms`, at which commits fail."""
 
     queue_time: timedelta = field(
         default=timedelta(seconds=1),
         metadata={"title": "Record queue time above", "gt": timedelta()},
     )
-    """How long batches may wait in the mirror's producer, on average: the
-    whole second that the long-haul mirror takes."""
+    """Average time that batches wait in MirrorMaker's producer
+    (`record-queue-time-avg`). The whole latency of a long-distance link."""
 
     fetch_latency: timedelta = field(
         default=timedelta(seconds=2),
         metadata={"title": "Slow fetches above", "gt": timedelta()},
     )
-    """How long fetches may take, on average, while there is lag: four times
-    the half second that an idle one waits (`fetch.max.wait.ms`)."""
+    """Average duration of fetches (`fetch-latency-avg`) while there is lag.
+    Four times the half second that a fetch without records waits
+    (`fetch.max.wait.ms`)."""
 
     waiting_records: int = field(
         default=10_000, metadata={"title": "Consumer lag above", "ge": 0}
     )
-    """On one partition, by the mirror's own lag metric: twenty polls of
-    `max.poll.records`. Below it, slow fetches do no harm."""
+    """Lag of MirrorMaker's consumer on one partition (`records-lag`). Twenty
+    polls of `max.poll.records`; below that, slow fetches do no harm."""
 
     batch_size: int = field(
         default=16_384,
         metadata={
-            "title": "The mirror's batch.size",
+            "title": "Batch size",
             "gt": 0,
             "unit": "bytes",
         },
     )
-    """Kafka's default. Set it if the mirror's producer has another."""
+    """`batch.size` of MirrorMaker's producer. The default is Kafka's."""
 
     batch_full: float = field(
-        default=0.9, metadata={"title": "Full from", "gt": 0, "le": 1}
+        default=0.9, metadata={"title": "Full batches above", "gt": 0, "le": 1}
     )
-    """Share of `batch_size` from which batches are full, on average: the
-    next record would rarely have fit."""
+    """Share of `batch_size` from which batches are full, on average. The next
+    record would rarely have fitted."""
 
 
 def judge_bottleneck(
@@ -259,12 +269,8 @@ def judge_bottleneck(
         flow=flow,
         check="bottleneck",
         now=now,
-        evidence=_evidence(seen),
+        evidence={} if seen is None else gather(seen),
     )
-
-
-def _evidence(seen: MirrorObservation | None) -> Evidence:
-    return {} if seen is None else gather(seen)
 
 
 def _find(

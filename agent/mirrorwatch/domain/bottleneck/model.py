@@ -28,13 +28,13 @@ __all__ = [
 ]
 
 
-# The figures that a mirror gives of itself. They explain; they never prove.
+# The metrics that a mirror gives of itself. They explain; they never prove.
 #
-# Every figure is of a window (the last half minute to a minute) where the
+# Every metric is of a window (the last half minute to a minute) where the
 # mirror has one: absent when nothing happened in it, and never frozen.
 
 
-def _figure(unit: str, text: str) -> Any:
+def _metric(unit: str, text: str) -> Any:
     """Return a field that is absent by default, and what it means."""
     return field(default=None, metadata={"unit": unit, "help": text})
 
@@ -43,49 +43,49 @@ def _figure(unit: str, text: str) -> Any:
 class ConsumerMetrics:
     """The mirror's consumers, which read from the source."""
 
-    fetch_size_average_bytes: float | None = _figure(
+    fetch_size_average_bytes: float | None = _metric(
         "bytes", "Average size of a fetch from the source (fetch-size-avg)"
     )
-    fetch_size_max_bytes: float | None = _figure(
+    fetch_size_max_bytes: float | None = _metric(
         "bytes", "Largest fetch from the source (fetch-size-max)"
     )
-    fetches_per_second: float | None = _figure(
+    fetches_per_second: float | None = _metric(
         "fetches per second", "Fetches from the source (fetch-rate)"
     )
-    fetch_latency_average_seconds: float | None = _figure(
+    fetch_latency_average_seconds: float | None = _metric(
         "seconds",
         "Average latency of fetches from the source; 0.5 when idle "
         "(fetch-latency-avg)",
     )
-    fetch_latency_max_seconds: float | None = _figure(
+    fetch_latency_max_seconds: float | None = _metric(
         "seconds",
         "Largest latency of a fetch from the source (fetch-latency-max)",
     )
-    fetch_throttle_average_seconds: float | None = _figure(
+    fetch_throttle_average_seconds: float | None = _metric(
         "seconds",
         "Average time for which a source quota throttled fetches "
         "(fetch-throttle-time-avg)",
     )
-    fetch_throttle_max_seconds: float | None = _figure(
+    fetch_throttle_max_seconds: float | None = _metric(
         "seconds",
         "Longest time for which a source quota throttled a fetch "
         "(fetch-throttle-time-max)",
     )
-    consumer_lag_max_records: float | None = _figure(
+    consumer_lag_max_records: float | None = _metric(
         "records",
         "Largest lag of MirrorMaker's consumer on a partition "
         "(records-lag-max)",
     )
-    consumer_lead_min_records: float | None = _figure(
+    consumer_lead_min_records: float | None = _metric(
         "records",
         "Smallest distance to the log start of a partition; at 0 "
         "records are lost (records-lead-min)",
     )
-    consumed_bytes_per_second: float | None = _figure(
+    consumed_bytes_per_second: float | None = _metric(
         "bytes per second",
         "Bytes consumed from the source (bytes-consumed-rate)",
     )
-    consumed_records_per_second: float | None = _figure(
+    consumed_records_per_second: float | None = _metric(
         "records per second",
         "Records consumed from the source (records-consumed-rate)",
     )
@@ -95,67 +95,67 @@ class ConsumerMetrics:
 class ProducerMetrics:
     """The mirror's producers, which write to the target."""
 
-    batch_size_average_bytes: float | None = _figure(
+    batch_size_average_bytes: float | None = _metric(
         "bytes", "Average size of a producer batch (batch-size-avg)"
     )
-    batch_size_max_bytes: float | None = _figure(
+    batch_size_max_bytes: float | None = _metric(
         "bytes", "Largest producer batch (batch-size-max)"
     )
-    requests_in_flight: float | None = _figure(
+    requests_in_flight: float | None = _metric(
         "requests",
         "Producer requests in flight to the target (requests-in-flight)",
     )
-    retries_per_second: float | None = _figure(
+    retries_per_second: float | None = _metric(
         "records per second",
         "Record sends retried by the producer (record-retry-rate)",
     )
-    errors_per_second: float | None = _figure(
+    errors_per_second: float | None = _metric(
         "records per second", "Record sends that failed (record-error-rate)"
     )
-    sends_per_second: float | None = _figure(
+    sends_per_second: float | None = _metric(
         "records per second", "Records sent to the target (record-send-rate)"
     )
-    request_latency_average_seconds: float | None = _figure(
+    request_latency_average_seconds: float | None = _metric(
         "seconds",
         "Average latency of producer requests to the target "
         "(request-latency-avg)",
     )
-    request_latency_max_seconds: float | None = _figure(
+    request_latency_max_seconds: float | None = _metric(
         "seconds",
         "Largest latency of a producer request to the target "
         "(request-latency-max)",
     )
-    record_queue_average_seconds: float | None = _figure(
+    record_queue_average_seconds: float | None = _metric(
         "seconds",
         "Average time of batches in the producer's buffer "
         "(record-queue-time-avg)",
     )
-    record_queue_max_seconds: float | None = _figure(
+    record_queue_max_seconds: float | None = _metric(
         "seconds",
         "Longest time of a batch in the producer's buffer "
         "(record-queue-time-max)",
     )
-    produce_throttle_average_seconds: float | None = _figure(
+    produce_throttle_average_seconds: float | None = _metric(
         "seconds",
         "Average time for which a target quota throttled requests "
         "(produce-throttle-time-avg)",
     )
-    produce_throttle_max_seconds: float | None = _figure(
+    produce_throttle_max_seconds: float | None = _metric(
         "seconds",
         "Longest time for which a target quota throttled a request "
         "(produce-throttle-time-max)",
     )
-    compression_ratio: float | None = _figure(
+    compression_ratio: float | None = _metric(
         "ratio",
         "Compressed size of batches, divided by uncompressed size "
         "(compression-rate-avg)",
     )
-    batch_splits_per_second: float | None = _figure(
+    batch_splits_per_second: float | None = _metric(
         "batches per second",
         "Producer batches split because they were too large for the "
         "target (batch-split-rate)",
     )
-    buffer_available_bytes: float | None = _figure(
+    buffer_available_bytes: float | None = _metric(
         "bytes", "Smallest free producer buffer (buffer-available-bytes)"
     )
 
@@ -164,10 +164,10 @@ class ProducerMetrics:
 class IoMetrics:
     """How busy the network threads of the mirror's clients are."""
 
-    io_ratio: float | None = _figure(
+    io_ratio: float | None = _metric(
         "ratio", "Share of time spent on I/O by the busiest client"
     )
-    io_wait_ratio: float | None = _figure(
+    io_wait_ratio: float | None = _metric(
         "ratio", "Share of time spent waiting for I/O by the busiest client"
     )
 
@@ -176,31 +176,31 @@ class IoMetrics:
 class ClassMetrics:
     """What is copied, of one class of topics."""
 
-    record_age_min_seconds: float | None = _figure(
+    record_age_min_seconds: float | None = _metric(
         "seconds", "Smallest record age when consumed (record-age-ms-min)"
     )
-    record_age_average_seconds: float | None = _figure(
+    record_age_average_seconds: float | None = _metric(
         "seconds", "Average record age when consumed (record-age-ms-avg)"
     )
-    record_age_max_seconds: float | None = _figure(
+    record_age_max_seconds: float | None = _metric(
         "seconds", "Largest record age when consumed (record-age-ms-max)"
     )
-    replication_latency_min_seconds: float | None = _figure(
+    replication_latency_min_seconds: float | None = _metric(
         "seconds",
         "Smallest replication latency of records (replication-latency-ms-min)",
     )
-    replication_latency_average_seconds: float | None = _figure(
+    replication_latency_average_seconds: float | None = _metric(
         "seconds",
         "Average replication latency of records (replication-latency-ms-avg)",
     )
-    replication_latency_max_seconds: float | None = _figure(
+    replication_latency_max_seconds: float | None = _metric(
         "seconds",
         "Largest replication latency of records (replication-latency-ms-max)",
     )
-    records_per_second: float | None = _figure(
+    records_per_second: float | None = _metric(
         "records per second", "Records replicated (record-rate)"
     )
-    bytes_per_second: float | None = _figure(
+    bytes_per_second: float | None = _metric(
         "bytes per second",
         "Bytes of values replicated, without keys and headers (byte-rate)",
     )
@@ -210,41 +210,41 @@ class ClassMetrics:
 class TaskMetrics:
     """The tasks of Connect in which the mirror runs."""
 
-    checkpoint_latency_min_seconds: float | None = _figure(
+    checkpoint_latency_min_seconds: float | None = _metric(
         "seconds",
         "Smallest checkpoint latency of a consumer group "
         "(checkpoint-latency-ms-min)",
     )
-    checkpoint_latency_average_seconds: float | None = _figure(
+    checkpoint_latency_average_seconds: float | None = _metric(
         "seconds",
         "Average checkpoint latency of consumer groups "
         "(checkpoint-latency-ms-avg)",
     )
-    checkpoint_latency_max_seconds: float | None = _figure(
+    checkpoint_latency_max_seconds: float | None = _metric(
         "seconds",
         "Largest checkpoint latency of a consumer group "
         "(checkpoint-latency-ms-max)",
     )
-    offset_commit_success_ratio: float | None = _figure(
+    offset_commit_success_ratio: float | None = _metric(
         "ratio",
         "Successful offset commits, of the worst task "
         "(offset-commit-success-percentage)",
     )
-    offset_commit_failure_ratio: float | None = _figure(
+    offset_commit_failure_ratio: float | None = _metric(
         "ratio",
         "Failed offset commits, of the worst task "
         "(offset-commit-failure-percentage)",
     )
-    offset_commit_average_seconds: float | None = _figure(
+    offset_commit_average_seconds: float | None = _metric(
         "seconds",
         "Average time of an offset commit, of the worst task "
         "(offset-commit-avg-time-ms)",
     )
-    offset_commit_max_seconds: float | None = _figure(
+    offset_commit_max_seconds: float | None = _metric(
         "seconds",
         "Longest time of an offset commit (offset-commit-max-time-ms)",
     )
-    active_records: float | None = _figure(
+    active_records: float | None = _metric(
         "records",
         "Records consumed from the source and not yet written "
         "(source-record-active-count)",
@@ -259,10 +259,10 @@ class TaskErrors:
     """Records that could not be copied."""
 
     records_skipped: int = 0
-    """Records passed over because of an error."""
+    """Records skipped because of an error."""
 
     record_errors: int = 0
-    """Errors, those that a retry mended included."""
+    """Errors, those that a retry fixed included."""
 
     retries: int = 0
     """Operations tried again."""
@@ -275,7 +275,7 @@ class TaskErrors:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rebalances:
-    """How often a worker of Connect was given its work anew."""
+    """How often a worker of Connect was rebalanced."""
 
     completed: int | None = None
     """Since its start."""
@@ -345,16 +345,16 @@ class MirrorMetrics:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class UnreachableProcess:
-    """A process of the mirror whose figures do not arrive."""
+    """A process of the mirror whose metrics do not arrive."""
 
     url: str
     """Its address."""
 
     reason: str
-    """Why, and what would mend it."""
+    """Why, and what would fix it."""
 
     since: datetime | None
-    """When its figures were last read; `None` if never."""
+    """When its metrics were last read; `None` if never."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -372,10 +372,10 @@ class MirrorObservation:
     """Of all processes that answer."""
 
     answering: tuple[str, ...] = ()
-    """Addresses of the processes whose figures are fresh."""
+    """Addresses of the processes whose metrics are fresh."""
 
     unread: tuple[UnreachableProcess, ...] = ()
-    """Processes whose figures do not arrive."""
+    """Processes whose metrics do not arrive."""
 
     counted: TaskErrors = field(default_factory=TaskErrors)
     """Errors counted since the state file was made."""
@@ -443,7 +443,7 @@ class MBeanQuery:
         return self.numbers + self.texts
 
     def covers(self, properties: Mapping[str, str]) -> bool:
-        """Tell whether an MBean of this domain and type is wanted."""
+        """Return whether an MBean of this domain and type is wanted."""
         return properties.keys() == self.keys.keys() and all(
             fnmatchcase(properties[key], unquote(pattern))
             for key, pattern in self.keys.items()
@@ -488,7 +488,7 @@ def unquote(value: str) -> str:
 
 
 APART = timedelta(hours=1)
-"""Losses further apart than this are told apart: as long as a lost probe is
+"""Losses further apart than this are distinguished: as long as a lost probe is
 remembered."""
 
 
@@ -567,7 +567,7 @@ def _add(one: TaskErrors, other: TaskErrors) -> TaskErrors:
 
 
 def _since(now: TaskErrors, before: TaskErrors) -> TaskErrors:
-    """Return what was counted since; all of it if the task started anew."""
+    """Return what was counted since; all of it if the task restarted."""
     pairs = {
         f.name: (getattr(now, f.name), getattr(before, f.name))
         for f in fields(TaskErrors)

@@ -4,15 +4,22 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from ..observations import CanaryObservation, CanaryPartition
-from ..report import CheckFinding, Health, Verdict, conclude, seconds
-from ..wording import counted, every
+from ..report import (
+    CheckFinding,
+    Health,
+    Verdict,
+    conclude,
+    counted,
+    every,
+    seconds,
+)
+from .model import CanaryObservation
 
 __all__ = ["CanaryLimits", "judge_canary"]
 
 
 STALE = timedelta(seconds=5)
-"""The canary writes its books four times a second; one that has not for this
+"""The canary writes its state four times a second; one that has not for this
 long hangs."""
 
 
@@ -30,16 +37,16 @@ class CanaryLimits:
         default=timedelta(hours=1),
         metadata={"title": "Critical after a loss for", "gt": timedelta()},
     )
-    """How long a probe that was proved lost keeps the verdict critical: long
-    enough that a person sees it, short enough that a repaired mirror is
-    healthy again within a shift. The counter keeps it for good."""
+    """How long a lost probe keeps the check critical. Long enough to be
+    noticed, short enough that a repaired flow is ok again within a shift.
+    `mirrorwatch_canary_lost_total` keeps the total."""
 
     warning_window: timedelta = field(
         default=timedelta(minutes=10),
         metadata={"title": "Warning for", "gt": timedelta()},
     )
-    """How long late, duplicated or unsendable probes keep it at warning: they
-    lose nothing, so one topic refresh of the mirror is enough."""
+    """How long late, duplicated or failed probes keep the check at warning. No
+    record is lost, so one topic refresh of MirrorMaker is enough."""
 
 
 def judge_canary(
@@ -159,9 +166,11 @@ def _find_blindness(
         and (p.last_arrival is None or now - p.last_arrival > limits.deadline)
     ]
     if silent:
+        where = _name(silent, len(seen.partitions))
+        where = where.replace("all ", "any of ")
         yield CheckFinding(
             Health.UNKNOWN,
-            f"No probe has arrived on {_name(silent, len(seen.partitions))} "
+            f"No probe has arrived on {where} "
             f"for {seconds(limits.deadline)} or since mirrorwatch started",
         )
     if all(p.warming for p in seen.partitions):
@@ -232,7 +241,10 @@ def _evidence(
     for partition in seen.partitions:
         for name, count in partition.counts.as_dict().items():
             totals[name] = totals.get(name, 0) + count
-    oldest = _oldest(seen.partitions)
+    outstanding = [
+        p.oldest_outstanding for p in seen.partitions if p.oldest_outstanding
+    ]
+    oldest = min(outstanding, default=None)
     arrivals = [p.last_arrival for p in seen.partitions if p.last_arrival]
     return {
         "topic": seen.topic,
@@ -245,8 +257,3 @@ def _evidence(
         "last_arrival": max(arrivals).isoformat() if arrivals else None,
         **totals,
     }
-
-
-def _oldest(partitions: tuple[CanaryPartition, ...]) -> datetime | None:
-    found = [p.oldest_outstanding for p in partitions if p.oldest_outstanding]
-    return min(found, default=None)

@@ -1,10 +1,10 @@
-"""Figures of the canary, by partition."""
+"""Metrics of the canary, by partition."""
 
 from collections.abc import Iterator
 from datetime import datetime
 
 from ..metrics import PREFIX, Metric, MetricType, Sample, counter, gauge
-from ..observations import CanaryObservation, CanaryPartition
+from .model import CanaryObservation, CanaryPartition
 
 __all__ = [
     "COUNTERS",
@@ -138,9 +138,6 @@ def _of_partition(
 def _age_of_oldest(state: CanaryPartition, now: datetime) -> float | None:
     if not state.outstanding:
         return 0.0  # idle is known, not absent
-    sent = _known(state.oldest_outstanding, state.oldest_unacked)
+    oldest = (state.oldest_outstanding, state.oldest_unacked)
+    sent = [time for time in oldest if time is not None]
     return (now - min(sent)).total_seconds() if sent else None
-
-
-def _known(*times: datetime | None) -> list[datetime]:
-    return [t for t in times if t is not None]

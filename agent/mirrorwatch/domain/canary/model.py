@@ -1,27 +1,34 @@
-"""What was found out about a canary's surroundings, once a tick."""
+"""The canary of one flow: its probes, what surrounds it, what is reported."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 
-from ..observations import Problem
+from ..metrics import Histogram
+from ..report import Observation, Problem
 
 __all__ = [
     "CREATED_PARTITIONS",
     "ORDER_GRACE",
     "PROBE_BYTES",
     "UNKNOWN_REQUEST_BYTES",
+    "CanaryCounts",
+    "CanaryObservation",
+    "CanaryPartition",
     "CanarySurvey",
     "Incidents",
     "IndeterminateProbe",
+    "Loss",
     "MirrorPosition",
     "OffsetGap",
     "Probe",
+    "ProbeArrival",
     "ProbeMessage",
     "Proof",
     "SettledProbe",
     "TopicState",
+    "canaries",
     "overtaken",
     "passed",
     "uncovered",
@@ -273,7 +280,7 @@ class MirrorPosition:
     """How far the mirror has got on one partition, in source offsets."""
 
     origin: str
-    """Where the figure comes from, in words."""
+    """Where the metric comes from, in words."""
 
     position: int
     """Next source offset to copy."""
@@ -331,7 +338,7 @@ class CanarySurvey:
     """Whether the mirror is known to keep the order within a partition."""
 
     problems: tuple[Problem, ...] = ()
-    """What a person can mend."""
+    """What a person can fix."""
 
     @property
     def grace(self) -> timedelta | None:
@@ -376,3 +383,212 @@ class Incidents:
 
     failed: datetime | None = None
     """A probe was not written at the source."""
+
+
+@dataclass(slots=True)
+class CanaryCounts:
+    """Counters of one canary partition. They survive restarts.
+
+    Notes
+    -----
+    Every probe ends in exactly one of five states, so at any moment ``sent ==
+    failed + delivered + late + lost + unverifiable + outstanding``. ``acked``,
+    ``indeterminate``, ``recovered``, ``duplicates``, ``reordered`` and
+    ``negative`` are counted beside that sum.
+    """
+
+    sent: int = 0
+    """Probes handed to the producer."""
+
+    acked: int = 0
+    """Probes whose source offset is known."""
+
+    failed: int = 0
+    """Probes that were never written at the source."""
+
+    indeterminate: int = 0
+    """Sends whose outcome was unknown at first."""
+
+    delivered: int = 0
+    """Probes that arrived, not known to be late."""
+
+    late: int = 0
+    """Probes that arrived after the deadline."""
+
+    lost: int = 0
+    """Probes proved not to be on the target."""
+
+    unverifiable: int = 0
+    """Probes that may have arrived and gone before they could be read, for
+    instance because the target topic was re-created."""
+
+    recovered: int = 0
+    """Probes given up that arrived after all."""
+
+    duplicates: int = 0
+    """Further arrivals of a probe that had arrived."""
+
+    reordered: int = 0
+    """First arrivals behind a probe that was sent later."""
+
+    negative: int = 0
+    """Intervals below zero: the clock was stepped, or the acknowledgement
+    came after the arrival."""
+
+    def as_dict(self) -> dict[str, int]:
+        """Return the counters by name."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CanaryPartition:
+    """State of the canary on one partition."""
+
+    partition: int
+    """Partition number, the same on both clusters."""
+
+    counts: CanaryCounts
+    """Counters since the state file was made."""
+
+    latency: Histogram
+    """Durations from send to arrival (T3 - T0)."""
+
+    replication: Histogram
+    """Durations from acknowledgement to arrival (T3 - T1)."""
+
+    produce: Histogram
+    """Durations from send to acknowledgement (T1 - T0)."""
+
+    outstanding: int
+    """Probes sent and not yet settled."""
+
+    oldest_outstanding: datetime | None
+    """When the oldest probe that is stored at the source, and still expected,
+    was acknowledged; `None` if there is none."""
+
+    oldest_unacked: datetime | None
+    """When the oldest probe without a known source offset was sent."""
+
+    last_arrival: datetime | None
+    """When a probe last arrived."""
+
+    last_late: datetime | None = None
+    """When a probe last arrived after its deadline."""
+
+    last_duplicate: datetime | None = None
+    """When a probe last arrived again."""
+
+    last_failed: datetime | None = None
+    """When a probe was last not written at the source."""
+
+    warming: bool = False
+    """Whether the mirror has not yet had the time to find this partition."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ProbeArrival:
+    """First arrival of one probe, seen live."""
+
+    flow: str
+    """Name of the flow."""
+
+    partition: int
+    """Partition number."""
+
+    sequence: int
+    """Sequence number of the probe on that partition."""
+
+    sent_at: datetime
+    """T0: handed to the producer."""
+
+    acked_at: datetime | None
+    """T1: acknowledged by the source; `None` if that is not known."""
+
+    arrived_at: datetime
+    """T3: read at the target."""
+
+    late: bool
+    """Whether it arrived after the deadline."""
+
+    @property
+    def latency(self) -> timedelta:
+        """Time from send to arrival: the upper bound."""
+        return self.arrived_at - self.sent_at
+
+    @property
+    def replication(self) -> timedelta | None:
+        """Time from acknowledgement to arrival: the lower bound."""
+        return (
+            None if self.acked_at is None else self.arrived_at - self.acked_at
+        )
+
+    @property
+    def produce(self) -> timedelta | None:
+        """Time from send to acknowledgement: the width of the interval."""
+        return None if self.acked_at is None else self.acked_at - self.sent_at
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Loss:
+    """One probe that was proved lost."""
+
+    flow: str
+    """Name of the flow."""
+
+    partition: int
+    """Partition number."""
+
+    sequence: int
+    """Sequence number of the probe on that partition."""
+
+    source_offset: int
+    """Where the probe was written at the source."""
+
+    sent_at: datetime
+    """When it was sent."""
+
+    proved_at: datetime
+    """When the proof was complete."""
+
+    proof: str
+    """What proved it, in words, with the offsets."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CanaryObservation:
+    """State of the canary of one flow."""
+
+    flow: str
+    """Name of the flow."""
+
+    at: datetime
+    """When the state was read (UTC)."""
+
+    topic: str
+    """Canary topic at the source."""
+
+    remote_topic: str
+    """Its name at the target."""
+
+    partitions: tuple[CanaryPartition, ...] = ()
+    """One entry for each partition that is covered."""
+
+    arrivals: tuple[ProbeArrival, ...] = ()
+    """Live first arrivals since the observation before."""
+
+    losses: tuple[Loss, ...] = ()
+    """Probes proved lost recently, the newest last."""
+
+    problems: tuple[Problem, ...] = ()
+    """What is wrong beside the probes, or keeps the canary from knowing."""
+
+    blind: bool = False
+    """Whether the agent is refused to read the topic at the target, so that
+    nothing can be seen to arrive."""
+
+
+def canaries(
+    observations: Iterable[Observation],
+) -> tuple[CanaryObservation, ...]:
+    """Return the canaries among what was seen."""
+    return tuple(o for o in observations if isinstance(o, CanaryObservation))

@@ -4,22 +4,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from ..observations import (
+from ..metrics import Histogram
+from ..offset_ranges import RangeSet
+from ..report import Flow, Health, Problem
+from .model import (
     CanaryCounts,
     CanaryPartition,
-    Histogram,
-    Loss,
-    ProbeArrival,
-    Problem,
-)
-from ..offset_ranges import RangeSet
-from ..report import Flow, Health
-from .model import (
     CanarySurvey,
     Incidents,
     IndeterminateProbe,
+    Loss,
     OffsetGap,
     Probe,
+    ProbeArrival,
     Proof,
     overtaken,
     passed,
@@ -39,7 +36,7 @@ __all__ = [
 # What is known of every probe of one partition: a state machine.
 #
 # It never reads a clock and does no I/O; the same events give the same state.
-# Whoever feeds the ledger stores it (``state/canary.py``).
+# Anyone who feeds the ledger stores it (``state/canary.py``).
 
 
 @dataclass(kw_only=True, slots=True)
@@ -346,7 +343,7 @@ CROWDED_INTERVAL = timedelta(seconds=30)
 
 @dataclass(slots=True)
 class Identity:
-    """What the clusters and topics were when the books were last written."""
+    """What the clusters and topics were when the state was last written."""
 
     source_id: str | None = None
     """Topic id of the canary topic at the source."""
@@ -392,7 +389,7 @@ class CanaryTracker:
         Returns
         -------
         set of int
-            Partitions whose target must be read anew from `next_offset`.
+            Partitions whose target must be read again from `next_offset`.
         """
         unread = self._follow_target(survey)
         same_source = self._follow_source(survey)
@@ -477,7 +474,7 @@ class CanaryTracker:
         ]
 
     def is_warming(self, ledger: Ledger, now: datetime) -> bool:
-        """Tell whether the mirror may not know of a partition yet."""
+        """Return whether the mirror may not know of a partition yet."""
         return (
             ledger.started_at is not None
             and ledger.last_arrival is None
@@ -485,7 +482,7 @@ class CanaryTracker:
         )
 
     def _follow_source(self, survey: CanarySurvey) -> bool:
-        """Tell whether the source topic is still the same one."""
+        """Return whether the source topic is still the same one."""
         if survey.source is None:
             return False
         before = self.identity.source_id

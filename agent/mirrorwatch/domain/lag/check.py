@@ -6,9 +6,17 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from ..cluster_view import TopicPartition
-from ..report import CheckFinding, Evidence, Health, Verdict, conclude, seconds
+from ..report import (
+    CheckFinding,
+    Evidence,
+    Health,
+    Verdict,
+    agree,
+    conclude,
+    counted,
+    seconds,
+)
 from ..skips.model import SkipsObservation, SuspectedDrop
-from ..wording import agree, counted
 from .model import LagObservation, LagStatus, TopicLag
 
 __all__ = ["LagLimits", "judge_lag"]
@@ -17,7 +25,7 @@ __all__ = ["LagLimits", "judge_lag"]
 def show_lag(
     seen: LagObservation, patience: Mapping[LagStatus, timedelta]
 ) -> Evidence:
-    """Return figures of all topics, and of the one that is worst.
+    """Return metrics of all topics, and of the one that is worst.
 
     Parameters
     ----------
@@ -155,16 +163,17 @@ class LagLimits:
     stuck_flushes: float = field(
         default=2, metadata={"title": "Flush intervals until stuck", "ge": 1}
     )
-    """How many of the mirror's flush intervals a position may stay the same
-    while it has lag: it commits once in each, so it may miss one by a little,
-    but not two."""
+    """Number of MirrorMaker's `offset.flush.interval.ms` during which a
+    position with lag may not move. MirrorMaker commits once per interval, so
+    it can narrowly miss one, but not two."""
 
     begin_refreshes: float = field(
         default=2,
         metadata={"title": "Topic refreshes until the first copy", "ge": 1},
     )
-    """How many of the mirror's topic refreshes a new topic may wait for its
-    first copy: it may be created just after one, and be found by the next."""
+    """Number of MirrorMaker's topic refreshes within which a new topic must be
+    replicated. A topic that was created just after a refresh is found by the
+    next one."""
 
 
 def judge_lag(

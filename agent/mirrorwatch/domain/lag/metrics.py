@@ -1,4 +1,4 @@
-"""Figures of lag, by topic."""
+"""Metrics of lag, by topic."""
 
 from collections.abc import Iterator
 from datetime import datetime

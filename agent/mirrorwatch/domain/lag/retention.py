@@ -4,8 +4,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from ..report import CheckFinding, Evidence, Health, Verdict, conclude, seconds
-from ..wording import counted
+from ..report import (
+    CheckFinding,
+    Evidence,
+    Health,
+    Verdict,
+    conclude,
+    counted,
+    seconds,
+)
 from .model import FirstLoss, Headroom, LagObservation, TopicLag, first_loss
 
 __all__ = ["RetentionLimits", "judge_retention"]
@@ -15,34 +22,35 @@ __all__ = ["RetentionLimits", "judge_retention"]
 class RetentionLimits:
     """Limits of the check `retention`, for topics that have lag.
 
-    Time and share must both be below the limit: the time alone would alarm on
-    every topic that is kept for an hour only, the share alone on a long
-    retention with days left.
+    Both the time and the share must be below the limit: the time alone would
+    alert on every topic with a retention of one hour, the share alone on a
+    long retention with days left.
     """
 
     critical: timedelta = field(
         default=timedelta(hours=6),
         metadata={"title": "Critical below", "gt": timedelta()},
     )
-    """A shift is left to repair the mirror, or to raise the retention."""
+    """Time left. Enough for one shift to repair MirrorMaker or to raise the
+    retention."""
 
     critical_share: float = field(
         default=0.5,
         metadata={"title": "Critical below this share", "gt": 0, "le": 1},
     )
-    """Half of what the source keeps is used up."""
+    """Share of the retention that is left. Half of it is used."""
 
     warning: timedelta = field(
         default=timedelta(hours=24),
         metadata={"title": "Warning below", "gt": timedelta()},
     )
-    """A day is left."""
+    """Time left."""
 
     warning_share: float = field(
         default=0.75,
         metadata={"title": "Warning below this share", "gt": 0, "le": 1},
     )
-    """A quarter of what the source keeps is used up."""
+    """Share of the retention that is left. A quarter of it is used."""
 
 
 def judge_retention(

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..canary.metrics import COUNTERS
 from ..lag.metrics import LAG_RECORDS, LAG_SECONDS
-from ..observations import Histogram
+from ..metrics import Histogram
 from ..position.metrics import RESETS
 from ..report import Health, MaintenanceWindow, Report, Verdict, seconds, worst
 from ..samples import samples
@@ -252,12 +252,8 @@ def _snapshot(snapshot: FlowSnapshot) -> dict[str, Any]:
         "lag_records": snapshot.lag_records,
         "lag_seconds": snapshot.lag_seconds,
         "tasks": dict(snapshot.tasks),
-        "counters": _counters(snapshot.counts),
+        "counters": {name: snapshot.counts.get(name) for name in COUNTED},
     }
-
-
-def _counters(counts: Mapping[str, int]) -> dict[str, int | None]:
-    return {name: counts.get(name) for name in COUNTED}
 
 
 def _in_seconds(duration: timedelta | None) -> float | None:

@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any
 
-from ..report import Evidence, Health, seconds
-from ..wording import counted
+from ..report import Evidence, Health, counted, seconds
 from .model import CheckChange, Line, Notice, NoticeKind, NoticeMessage
 
 __all__ = ["SCHEMA_VERSION", "Links", "to_document", "to_message"]

@@ -5,8 +5,16 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from ..cluster_view import TopicConfigs
-from ..report import CheckFinding, Evidence, Health, Verdict, conclude, seconds
-from ..wording import agree, counted
+from ..report import (
+    CheckFinding,
+    Evidence,
+    Health,
+    Verdict,
+    agree,
+    conclude,
+    counted,
+    seconds,
+)
 from .topics import names
 
 __all__ = [
@@ -28,7 +36,11 @@ MATTERS = (
 """Properties that decide which records arrive, and how long they stay. The
 first comes first, as it can stop the mirror."""
 
-TOLD = ("message.timestamp.type", "min.insync.replicas", "compression.type")
+REPORTED = (
+    "message.timestamp.type",
+    "min.insync.replicas",
+    "compression.type",
+)
 """Properties that are a site's own affair: MirrorMaker 2 leaves the first two
 alone by default, and the last changes no record."""
 
@@ -100,7 +112,7 @@ class ConfigsObservation:
 
     @property
     def due(self) -> tuple[ConfigDrift, ...]:
-        """Drifts that the mirror should have mended by now."""
+        """Drifts that the mirror should have fixed by now."""
         return tuple(
             d
             for d in self.drifts
@@ -127,7 +139,7 @@ def compare_configs(
         # Most topics of a site are configured alike, and share one object.
         if here is None or there is None or here == there:
             continue
-        for name in (*MATTERS, *TOLD):
+        for name in (*MATTERS, *REPORTED):
             ours, theirs = here.get(name), there.get(name)
             if ours is None or theirs is None or ours == theirs:
                 continue
@@ -149,23 +161,23 @@ class ConfigsLimits:
     """Limits of the check `configs`."""
 
     enabled: bool = field(default=True, metadata={"title": "Enabled"})
-    """Whether configurations are compared: it needs the right
-    DESCRIBE_CONFIGS on all topics that the flow carries, on both sides."""
+    """Whether topic configs are compared. Requires DESCRIBE_CONFIGS on all
+    replicated topics at both clusters."""
 
     every: timedelta = field(
         default=timedelta(minutes=5),
         metadata={"title": "Interval", "ge": timedelta(seconds=1)},
     )
-    """How often configurations are read: 100 topics make a request, answered
-    in about 20 ms, so all topics of a large site cost less than a second.
-    The mirror itself reads them every ten minutes."""
+    """How often topic configs are read. A request for 100 topics takes about
+    20 ms, so a large site takes less than a second. MirrorMaker itself reads
+    them every ten minutes."""
 
     slack: timedelta = field(
         default=timedelta(minutes=1),
         metadata={"title": "Slack", "gt": timedelta()},
     )
-    """Time beyond the mirror's own interval before a drift counts: it takes
-    the mirror a while to go through thousands of topics."""
+    """Time beyond MirrorMaker's sync interval after which a difference is
+    reported. MirrorMaker needs a while for thousands of topics."""
 
 
 def judge_configs(
@@ -226,7 +238,7 @@ def _find(
         Health.OK,
         f"{counted(seen.compared, 'topic')} "
         + agree(seen.compared, "have matching configs")
-        + _awaited_note(seen),
+        + _pending_note(seen),
     )
 
 
@@ -273,11 +285,11 @@ def _remedy(drift: ConfigDrift, seen: ConfigsObservation) -> str:
     )
 
 
-def _awaited_note(seen: ConfigsObservation) -> str:
-    awaited = len(seen.drifts) - len(seen.due)
+def _pending_note(seen: ConfigsObservation) -> str:
+    pending = len(seen.drifts) - len(seen.due)
     return (
-        f"; {counted(awaited, 'change')} not yet synced by MirrorMaker"
-        if awaited
+        f"; {counted(pending, 'change')} not yet synced by MirrorMaker"
+        if pending
         else ""
     )
 

@@ -1,4 +1,4 @@
-"""Figures of parity: how far both sides are from being alike."""
+"""Metrics of parity: how far both sides are from being alike."""
 
 from collections.abc import Iterator
 from datetime import datetime

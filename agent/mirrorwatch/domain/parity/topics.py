@@ -6,9 +6,17 @@ from datetime import datetime, timedelta
 
 from ..cluster_view import ClusterView, FlowView
 from ..mirror_records import ConnectorSettings
-from ..report import CheckFinding, Evidence, Health, Verdict, conclude, seconds
+from ..report import (
+    CheckFinding,
+    Evidence,
+    Health,
+    Verdict,
+    agree,
+    conclude,
+    every,
+    seconds,
+)
 from ..topics import HEARTBEATS, DefaultNaming, FormatNaming, ReplicatedTopics
-from ..wording import agree, every
 
 __all__ = [
     "Comparison",
@@ -29,16 +37,17 @@ class TopicsLimits:
     refreshes: float = field(
         default=2, metadata={"title": "Topic refreshes", "ge": 1}
     )
-    """Topic refreshes of the mirror within which a new topic, or a new
-    partition, must be at the target: it may have just missed the first. The
-    interval is read from the mirror's own configuration."""
+    """Number of MirrorMaker's topic refreshes within which a new topic or
+    partition must exist at the target. It can narrowly miss the first. The
+    interval is read from MirrorMaker's configuration."""
 
     least: timedelta = field(
         default=timedelta(minutes=1),
         metadata={"title": "Minimum", "gt": timedelta()},
     )
-    """Time that the mirror has in any case: to create topics, and to assign
-    them to its tasks, takes it seconds whatever its interval."""
+    """Minimum time for a new topic or partition, whatever the refresh interval
+    is. MirrorMaker needs some seconds to create topics and to assign them to
+    its tasks."""
 
     def patience(self, refresh: timedelta) -> timedelta:
         """Return how long the mirror may take, by its refresh interval."""
@@ -207,10 +216,10 @@ def compare_sides(
 
 
 class Names:
-    """What the names at the target tell by themselves.
+    """What the names at the target show by themselves.
 
     Names seldom change, and reading them costs more than all the rest: what
-    they told is kept until they do.
+    they reported is kept until they do.
     """
 
     def __init__(self, carriage: ReplicatedTopics) -> None:
@@ -328,17 +337,20 @@ def _find(seen: TopicsObservation | None) -> Iterator[CheckFinding]:
         Health.OK,
         f"{theirs[0].upper()}{theirs[1:]} {agree(carried, 'are present')} "
         f"at {seen.target_alias} with matching partitions"
-        f"{_awaited_note(seen)}",
+        f"{_pending_note(seen)}",
     )
 
 
 def _find_unwanted(seen: TopicsObservation) -> Iterator[CheckFinding]:
     if seen.unwanted and seen.chosen:
+        number = len(seen.unwanted)
+        them = agree(number, "them")
         yield CheckFinding(
             Health.CRITICAL,
             "MirrorMaker's topic filter does not match "
-            f"{names(seen.unwanted)}, so they are not copied. Add them to "
-            "the connector's topics, or remove them from topics.include",
+            f"{names(seen.unwanted)}, so {agree(number, 'they')} "
+            f"{agree(number, 'are')} not copied. Add {them} to the "
+            f"connector's topics, or remove {them} from topics.include",
         )
 
 
@@ -351,15 +363,16 @@ def _find_missing(seen: TopicsObservation) -> Iterator[CheckFinding]:
             Health.CRITICAL,
             f"Missing at {there} for {seconds(seen.at - oldest)}: "
             f"{names(m.topic for m in absent)}. MirrorMaker refreshes topics "
-            f"every {seconds(seen.refresh)}. Check that it runs, may read "
-            "them and may create topics",
+            f"every {seconds(seen.refresh)}. Check that it runs, and that it "
+            "may read and create topics",
         )
     hidden = [m.remote for m in seen.late if m.hidden]
     if hidden:
         yield CheckFinding(
             Health.UNKNOWN,
-            "Mirrorwatch cannot verify whether these topics exist at "
-            f"{there}: {names(hidden)}. Grant it DESCRIBE on them",
+            f"Mirrorwatch cannot verify whether {names(hidden)} "
+            f"{agree(len(hidden), 'exist')} at {there}. Grant it DESCRIBE on "
+            "topics there",
         )
 
 
@@ -409,12 +422,12 @@ def _find_cycles(seen: TopicsObservation) -> Iterator[CheckFinding]:
         )
 
 
-def _awaited_note(seen: TopicsObservation) -> str:
-    awaited = len(seen.missing) + len(seen.mismatches)
-    if not awaited:
+def _pending_note(seen: TopicsObservation) -> str:
+    pending = len(seen.missing) + len(seen.mismatches)
+    if not pending:
         return ""
-    new, grown = agree(awaited, "are new"), agree(awaited, "have grown")
-    return f"; {awaited} of them {new} or {grown}, not due yet"
+    new, grown = agree(pending, "are new"), agree(pending, "have grown")
+    return f"; {pending} of them {new} or {grown}, not due yet"
 
 
 def _evidence(seen: TopicsObservation | None) -> Evidence:

@@ -5,8 +5,17 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
 
-from ..report import CheckFinding, Evidence, Health, Verdict, conclude, seconds
-from ..wording import agree, counted, every
+from ..report import (
+    CheckFinding,
+    Evidence,
+    Health,
+    Verdict,
+    agree,
+    conclude,
+    counted,
+    every,
+    seconds,
+)
 from .model import PositionObservation, Reset, ResetKind
 
 __all__ = ["PositionLimits", "judge_position"]
@@ -70,22 +79,27 @@ def reason_of(resets: Sequence[Reset], source: str, target: str) -> str:
 
 
 def _expired(resets: Sequence[Reset], source: str, target: str) -> str:
-    what = f"{_records(resets)} expired at {source}"
+    number = _count(resets)
+    them = agree(number, "them")
+    are = "It is" if number == 1 else "They are"
+    what = (
+        f"{_records(resets)} expired at {source} before MirrorMaker copied "
+        f"{them}"
+    )
     if resets[0].settled is None:
         return (
-            f"{what} before MirrorMaker copied them, and more expire while "
-            f"replication is stopped: {_where(resets)}. Start MirrorMaker or "
-            f"raise retention at {source} now"
+            f"{what}, and more expire while replication is stopped: "
+            f"{_where(resets)}. Start MirrorMaker or raise retention at "
+            f"{source} now"
         )
     if resets[0].away:
         return (
-            f"{what} before MirrorMaker copied them, and their topic was "
-            f"deleted or is no longer replicated: {_where(resets)}. They are "
-            f"lost for {target}"
+            f"{what}, and {agree(number, 'their')} topic was deleted or is no "
+            f"longer replicated: {_where(resets)}. {are} lost for {target}"
         )
     return (
-        f"{what} before MirrorMaker copied them, and it resumed after them: "
-        f"{_where(resets)}. They are lost for {target}"
+        f"{what}, and MirrorMaker resumed after {them}: "
+        f"{_where(resets)}. {are} lost for {target}"
     )
 
 
@@ -192,8 +206,8 @@ def _of_flow(reset: Reset) -> str:
         case ResetKind.OFFSETS_DELETED:
             return (
                 f"Committed offsets of {counted(reset.places, 'partition')} "
-                f"were deleted, {reset.topic} among them: unless a running "
-                f"MirrorMaker commits them again, {begins}"
+                f"were deleted, including those of {reset.topic}: unless a "
+                f"running MirrorMaker commits them again, {begins}"
             )
         case ResetKind.SYNCS_GONE:
             return (
@@ -211,7 +225,7 @@ def _of_flow(reset: Reset) -> str:
 
 
 def _is_empty(reset: Reset) -> bool:
-    """Tell whether a new topic holds nothing yet."""
+    """Return whether a new topic holds nothing yet."""
     empty = (reset.log_end or 0) <= (reset.first or 0)
     return reset.settled is None and empty
 
@@ -244,7 +258,7 @@ STALE = timedelta(minutes=2)
 this, it hangs."""
 
 SHOWN = 10
-"""Resets that a verdict tells, of each kind and topic one sentence: whoever
+"""Resets that a verdict shows, of each kind and topic one sentence: anyone who
 reads that many looks for one cause."""
 
 
@@ -256,16 +270,17 @@ class PositionLimits:
         default=timedelta(hours=1),
         metadata={"title": "Critical after a loss for", "gt": timedelta()},
     )
-    """How long a reset that skipped records keeps the verdict critical after
-    the mirror continued: as long as a lost probe does. The counter keeps it
-    for good."""
+    """How long a position reset that skipped records keeps the check critical
+    after MirrorMaker has resumed. The default is that of lost probes.
+    `mirrorwatch_position_resets_total` keeps the total."""
 
     rewind_window: timedelta = field(
         default=timedelta(minutes=10),
         metadata={"title": "Warning after a rewind for", "gt": timedelta()},
     )
-    """How long a reset that only duplicates records keeps it at warning:
-    every crash of the mirror does that, and nothing is lost."""
+    """How long a position reset that only duplicated records keeps the check
+    at warning. Every crash of MirrorMaker causes one, and no record is
+    lost."""
 
 
 def judge_position(

@@ -1,4 +1,4 @@
-"""Figures of positions that were lost, by topic."""
+"""Metrics of positions that were lost, by topic."""
 
 from collections.abc import Iterator
 from datetime import datetime

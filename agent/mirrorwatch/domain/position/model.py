@@ -123,7 +123,7 @@ class PartitionPosition:
     """What is proved of one partition of one topic id."""
 
     reached: int | None = None
-    """Every offset below was copied or passed over; `None` if unknown."""
+    """Every offset below was copied or skipped; `None` if unknown."""
 
     committed: int | None = None
     """Position that the mirror committed last."""

@@ -26,7 +26,7 @@ class _Gap:
 
 @dataclass(slots=True)
 class UnexplainedGaps:
-    """What was passed over and had not been seen to expire.
+    """What was skipped and had not been seen to expire.
 
     A mirror that is started, or that is overrun while it works, goes on at
     the log's start before two surveys have seen that it lies beyond the
@@ -35,7 +35,7 @@ class UnexplainedGaps:
     Notes
     -----
     A log that now begins within a gap, or where it ends, is what the mirror
-    met. Anything else that it passed over, markers and what was dropped, is
+    met. Anything else that it skipped, markers and what was dropped, is
     reported by the skips.
     """
 
@@ -47,14 +47,14 @@ class UnexplainedGaps:
         """Take the source offsets between two copies."""
         self._gaps.append(_Gap(place, first, end, at))
 
-    def look(self, books: PositionState, view: FlowView) -> None:
+    def look(self, state: PositionState, view: FlowView) -> None:
         """Find those at which the log began when they were passed."""
         at, kept = view.at, []
         starts = view.source.starts if view.source else {}
         for gap in self._gaps:
             start = starts.get(gap.place, 0)
             if gap.first < start <= gap.end:
-                found = books.begin(
+                found = state.begin(
                     ResetKind.EXPIRED,
                     gap.place[0],
                     at,
@@ -62,7 +62,7 @@ class UnexplainedGaps:
                     first=gap.first,
                     end=gap.end,
                 )
-                books.change(found, settled=at)
+                state.change(found, settled=at)
             elif start <= gap.first and at - gap.at <= KEPT:
                 kept.append(gap)
         self._gaps = kept
@@ -79,18 +79,18 @@ class PositionMoves:
 
     Parameters
     ----------
-    books
-        The books.
+    state
+        The state.
     view
         A survey that began after all of them were read.
     counted
         Returns of a source topic whether the target's offsets count its
         copies: not where others write there, nor where there are markers.
     gaps
-        Takes what was passed over.
+        Takes what was skipped.
     """
 
-    books: PositionState
+    state: PositionState
     view: FlowView
     counted: Callable[[str], bool]
     gaps: UnexplainedGaps
@@ -101,7 +101,7 @@ class PositionMoves:
         """Take the syncs of one partition, in the topic's order."""
         key = (topic, partition)
         for sync in syncs:
-            place = self.books.places.setdefault(key, PartitionPosition())
+            place = self.state.places.setdefault(key, PartitionPosition())
             if _is_known(place, sync):
                 continue
             if self._take(place, sync):
@@ -110,7 +110,7 @@ class PositionMoves:
                     sync.downstream if self.counted(topic) else None
                 )
             place.synced_at = _later(place.synced_at, sync.written_at)
-            self.books.touched.add(key)
+            self.state.touched.add(key)
 
     def leave_old(
         self, topic: str, partition: int, syncs: Sequence[Sync]
@@ -122,8 +122,8 @@ class PositionMoves:
         They were read about when the topic was recreated. Those that go on
         from the ones before are of the old topic.
         """
-        waiting = self.books.open(ResetKind.SOURCE_RECREATED, topic, partition)
-        place = self.books.places.get((topic, partition))
+        waiting = self.state.open(ResetKind.SOURCE_RECREATED, topic, partition)
+        place = self.state.places.get((topic, partition))
         if waiting is None or place is None:
             return syncs
         last = place.upstream
@@ -135,13 +135,13 @@ class PositionMoves:
             last = place.upstream = sync.upstream
             place.synced_at = _later(place.synced_at, sync.written_at)
             end = max(waiting.end or 0, sync.position)
-            waiting = self.books.change(waiting, end=end)
+            waiting = self.state.change(waiting, end=end)
         return ()
 
     def take_commit(self, fact: Committed) -> bool:
         """Take a commit; return whether it deletes the one before."""
         key = fact.key
-        place = self.books.places.get(key)
+        place = self.state.places.get(key)
         if place is None:
             place = PartitionPosition()
         elif (
@@ -151,17 +151,17 @@ class PositionMoves:
             return False
         before, place.committed = place.committed, fact.position
         place.committed_at = fact.written_at
-        self.books.places[key] = place
-        self.books.touched.add(key)
+        self.state.places[key] = place
+        self.state.touched.add(key)
         if fact.position is None:
             return before is not None
-        waiting = self.books.open(ResetKind.SOURCE_RECREATED, *key)
+        waiting = self.state.open(ResetKind.SOURCE_RECREATED, *key)
         if waiting is not None:
             place.committed = None
             if place.upstream is None:
                 self._decide_by_commit(waiting, place, fact.position)
             return False
-        beyond = self.books.open(ResetKind.BEYOND, *key)
+        beyond = self.state.open(ResetKind.BEYOND, *key)
         if beyond is not None and place.upstream is None:
             self._decide_by_commit(beyond, place, fact.position)
             return False
@@ -175,11 +175,11 @@ class PositionMoves:
     def _take(self, place: PartitionPosition, sync: Sync) -> bool:
         """Take a sync; return whether it is of the topic that is there."""
         where = sync.key
-        waiting = self.books.open(ResetKind.SOURCE_RECREATED, *where)
+        waiting = self.state.open(ResetKind.SOURCE_RECREATED, *where)
         if waiting is not None:
             return self._decide(waiting, place, sync)
         after = sync.position
-        beyond = self.books.open(ResetKind.BEYOND, *where)
+        beyond = self.state.open(ResetKind.BEYOND, *where)
         if beyond is not None:
             reached = beyond.end or 0
             first = min(sync.upstream, reached)
@@ -189,7 +189,7 @@ class PositionMoves:
         if place.reached is None:
             place.reached = after
             return True
-        expired = self.books.open(ResetKind.EXPIRED, *where)
+        expired = self.state.open(ResetKind.EXPIRED, *where)
         if expired is not None and sync.upstream >= (expired.end or 0):
             self._end_expired(expired, place, sync)
         elif _is_back(place, sync):
@@ -211,7 +211,7 @@ class PositionMoves:
         if first < sync.upstream:
             self._settle(expired, first=first, end=sync.upstream)
         else:
-            self.books.drop(expired)  # all of it had been copied
+            self.state.drop(expired)  # all of it had been copied
 
     def _go_back(self, place: PartitionPosition, sync: Sync) -> None:
         where, reached = sync.key, place.reached or 0
@@ -252,7 +252,7 @@ class PositionMoves:
         copied = sync.downstream - (waiting.target_end or 0)
         if copied < 0 and place.origin_of(sync.downstream) == sync.upstream:
             end = max(old, sync.position)
-            self.books.change(waiting, end=end)
+            self.state.change(waiting, end=end)
             return True  # written late, of what was copied before
         counted = waiting.target_end is not None and self.counted(sync.topic)
         if not counted or copied < 0:
@@ -284,7 +284,7 @@ class PositionMoves:
     ) -> None:
         """Note that the mirror copies again from an offset."""
         reached = reached or to
-        known = self.books.newest(ResetKind.REWIND, topic, partition)
+        known = self.state.newest(ResetKind.REWIND, topic, partition)
         if known is not None and (
             known.settled is None
             # Not one that lies apart: what is between was not copied again.
@@ -293,14 +293,14 @@ class PositionMoves:
                 and to <= (known.end or 0)
             )
         ):
-            self.books.change(
+            self.state.change(
                 known,
                 first=min(to, known.first or 0),
                 end=max(reached, known.end or 0),
                 settled=None,
             )
             return
-        self.books.begin(
+        self.state.begin(
             ResetKind.REWIND,
             topic,
             self.view.at,
@@ -311,7 +311,7 @@ class PositionMoves:
 
     def _catch_up(self, topic: str, partition: int, position: int) -> None:
         """Note that the mirror is where it had been, if it had gone back."""
-        known = self.books.open(ResetKind.REWIND, topic, partition)
+        known = self.state.open(ResetKind.REWIND, topic, partition)
         if known is not None and (known.end or 0) <= position:
             self._settle(known)
 
@@ -323,7 +323,7 @@ class PositionMoves:
         One that runs does that at once, long before a position beyond the end
         is believed.
         """
-        cut = self.books.begin(
+        cut = self.state.begin(
             ResetKind.BEYOND,
             topic,
             self.view.at,
@@ -336,8 +336,8 @@ class PositionMoves:
 
     def _settle(self, reset: Reset, **what: int | None) -> None:
         """Close a reset, harmless if it left nothing out."""
-        settled = self.books.change(reset, settled=self.view.at, **what)
-        self.books.change(settled, harmless=settled.count == 0)
+        settled = self.state.change(reset, settled=self.view.at, **what)
+        self.state.change(settled, harmless=settled.count == 0)
 
 
 def _is_known(place: PartitionPosition, sync: Sync) -> bool:

@@ -25,14 +25,14 @@ __all__ = ["PositionInputs", "PositionTracker"]
 
 
 def check_clusters(
-    books: PositionState, view: FlowView, accepted: Mapping[str, str]
+    state: PositionState, view: FlowView, accepted: Mapping[str, str]
 ) -> bool:
     """Pin the ids of both clusters; return whether they are those pinned.
 
     Parameters
     ----------
-    books
-        The books.
+    state
+        The state.
     view
         What was seen.
     accepted
@@ -43,15 +43,15 @@ def check_clusters(
         if cluster is None:
             continue
         alias = cluster.alias
-        pinned = books.pins.get(("cluster", alias))
+        pinned = state.pins.get(("cluster", alias))
         wanted = accepted.get(alias) or pinned or cluster.id
-        known = books.open(ResetKind.OTHER_CLUSTER, alias)
+        known = state.open(ResetKind.OTHER_CLUSTER, alias)
         if wanted != cluster.id:
             same = False
             if known is not None and known.now != cluster.id:
-                books.change(known, now=cluster.id)
+                state.change(known, now=cluster.id)
             elif known is None:
-                books.begin(
+                state.begin(
                     ResetKind.OTHER_CLUSTER,
                     alias,
                     view.at,
@@ -61,28 +61,28 @@ def check_clusters(
                 )
             continue
         if known is not None:
-            books.drop(known)
+            state.drop(known)
         if pinned is not None and pinned != cluster.id:
-            _begin_anew(books, side)
-        books.pin("cluster", alias, cluster.id)
+            _start_over(state, side)
+        state.pin("cluster", alias, cluster.id)
     return same
 
 
-def _begin_anew(books: PositionState, side: str) -> None:
+def _start_over(state: PositionState, side: str) -> None:
     """Forget what was known of a cluster that another one has replaced."""
-    books.unpin(side)
+    state.unpin(side)
     if side == "source":
-        for place in books.places.values():
+        for place in state.places.values():
             place.reached = place.committed = place.upstream = None
             place.downstream = None
     else:
-        for place in books.places.values():
+        for place in state.places.values():
             place.downstream = None
-    books.touched.update(books.places)
+    state.touched.update(state.places)
 
 
 def check_homes(
-    books: PositionState,
+    state: PositionState,
     homes: Mapping[str, str | None],
     view: FlowView,
     internal: Mapping[str, str],
@@ -93,8 +93,8 @@ def check_homes(
 
     Parameters
     ----------
-    books
-        The books.
+    state
+        The state.
     homes
         Ids of the topics that were looked for, by kind.
     view
@@ -110,16 +110,16 @@ def check_homes(
     ):
         if what not in homes:
             continue
-        found, pinned = homes[what], books.pins.get(("internal", what))
+        found, pinned = homes[what], state.pins.get(("internal", what))
         name = internal.get(what, what)
-        known = books.open(kind, name)
+        known = state.open(kind, name)
         if pinned is not None and found != pinned and known is None:
             had = [
                 place
-                for place, kept in books.places.items()
+                for place, kept in state.places.items()
                 if kept.committed is not None
             ]
-            known = books.begin(
+            known = state.begin(
                 kind,
                 name,
                 view.at,
@@ -131,8 +131,8 @@ def check_homes(
         if found is None:
             continue
         if known is not None:
-            books.change(known, settled=view.at, now=found)
-        books.pin("internal", what, found)
+            state.change(known, settled=view.at, now=found)
+        state.pin("internal", what, found)
 
 
 BEYOND_AFTER = timedelta(seconds=15)
@@ -156,14 +156,14 @@ class OutOfRangePositions:
 
     Parameters
     ----------
-    books
-        The books.
+    state
+        The state.
     estimates
         Whether the target's ends may be counted back to positions: not where
         a mirror writes in transactions.
     """
 
-    books: PositionState
+    state: PositionState
     estimates: bool = True
     fresh: set[TopicPartition] = field(default_factory=set)
     """Places that were not known before."""
@@ -188,10 +188,10 @@ class OutOfRangePositions:
         self._leave(view, since)
         watched = {
             (r.topic, r.partition)
-            for r in self.books.resets.values()
+            for r in self.state.resets.values()
             if r.settled is None
         }
-        for key, place in self.books.places.items():
+        for key, place in self.state.places.items():
             seen = view.partitions.get(key)
             if seen is None:
                 continue
@@ -203,16 +203,16 @@ class OutOfRangePositions:
                 # Nearly all of them, at every tick.
                 self.fresh.discard(key)
                 continue
-            waiting = self.books.open(ResetKind.SOURCE_RECREATED, *key)
+            waiting = self.state.open(ResetKind.SOURCE_RECREATED, *key)
             if waiting is not None:
-                self.books.change(waiting, log_end=end)
+                self.state.change(waiting, log_end=end)
             if place.reached is None:
                 continue
             if place.reached > end or start > place.reached:
                 known = empty_until.get(key, 0)
                 if known > place.empty_until:
                     place.empty_until = known
-                    self.books.touched.add(key)
+                    self.state.touched.add(key)
             if place.reached > end:
                 self._beyond(key, place, end, view.at, since)
             elif start > place.reached:
@@ -229,12 +229,12 @@ class OutOfRangePositions:
         at: datetime,
         since: Mapping[Spot, datetime],
     ) -> None:
-        known = self.books.open(ResetKind.BEYOND, *key)
+        known = self.state.open(ResetKind.BEYOND, *key)
         if known is not None:
             lowest = min(end, known.first or 0)
-            self.books.change(known, first=lowest, log_end=end)
+            self.state.change(known, first=lowest, log_end=end)
         elif self._stands((ResetKind.BEYOND, key), at, since, BEYOND_AFTER):
-            self.books.begin(
+            self.state.begin(
                 ResetKind.BEYOND,
                 key[0],
                 at,
@@ -256,24 +256,24 @@ class OutOfRangePositions:
         if key in self.fresh and start == end:
             # Nobody can say any more whether these were data or markers.
             place.reached = start
-            self.books.touched.add(key)
+            self.state.touched.add(key)
             return
         reached, sure = self._reached(seen, place)
         if reached >= start:
             return
-        known = self.books.open(ResetKind.EXPIRED, *key)
+        known = self.state.open(ResetKind.EXPIRED, *key)
         what: dict[str, Any] = {
             "first": reached,
             "end": start,
             "log_end": end,
         }
         if known is not None:
-            self.books.change(known, **what)
+            self.state.change(known, **what)
             return
         # Once more: the mirror may have gone on between the two questions.
         patience = timedelta() if sure else UNSURE_AFTER
         if self._stands((ResetKind.EXPIRED, key), at, since, patience):
-            self.books.begin(
+            self.state.begin(
                 ResetKind.EXPIRED, key[0], at, partition=key[1], **what
             )
 
@@ -285,12 +285,12 @@ class OutOfRangePositions:
         at: datetime,
     ) -> None:
         """Note what became of a position that lies within the log again."""
-        known = self.books.open(ResetKind.EXPIRED, *key)
+        known = self.state.open(ResetKind.EXPIRED, *key)
         if known is not None and place.upstream is None:
-            self.books.change(known, settled=at)  # no sync will say so
-        passed = self.books.open(ResetKind.BEYOND, *key)
+            self.state.change(known, settled=at)  # no sync will say so
+        passed = self.state.open(ResetKind.BEYOND, *key)
         if passed is not None:
-            self.books.change(passed, log_end=end)
+            self.state.change(passed, log_end=end)
 
     def _leave(self, view: FlowView, since: Mapping[Spot, datetime]) -> None:
         """Settle what nothing will decide, as the topic is gone.
@@ -300,21 +300,21 @@ class OutOfRangePositions:
         A source topic that was recreated stays open all the same, unreported:
         the mirror still holds the old position, should there be a third one.
         """
-        for reset in list(self.books.resets.values()):
+        for reset in list(self.state.resets.values()):
             if reset.settled is not None or reset.partition is None:
                 continue
             if reset.topic in view.names:
-                self.books.change(reset, away=False)
+                self.state.change(reset, away=False)
                 continue
             spot = (reset.kind, (reset.topic, reset.partition))
             if not self._stands(spot, view.at, since, AWAY_AFTER):
                 continue
             if reset.kind is ResetKind.BEYOND:
-                self.books.drop(reset)  # it comes again with the topic
+                self.state.drop(reset)  # it comes again with the topic
             elif reset.kind is ResetKind.SOURCE_RECREATED:
-                self.books.change(reset, away=True)
+                self.state.change(reset, away=True)
             else:
-                self.books.change(reset, away=True, settled=view.at)
+                self.state.change(reset, away=True, settled=view.at)
 
     def _reached(
         self, seen: PartitionView, place: PartitionPosition
@@ -339,7 +339,7 @@ class OutOfRangePositions:
 
 
 def check_topics(
-    books: PositionState,
+    state: PositionState,
     view: FlowView,
     before: FlowView | None,
     newest: Mapping[TopicPartition, Committed],
@@ -348,8 +348,8 @@ def check_topics(
 
     Parameters
     ----------
-    books
-        The books.
+    state
+        The state.
     view
         What was seen; the source has answered.
     before
@@ -358,21 +358,21 @@ def check_topics(
         Newest commit of each partition: of the topic that is no more.
     """
     assert view.source is not None  # noqa: S101 - the caller looked
-    _check_target(books, view, before)
+    _check_target(state, view, before)
     found = set()
     for topic in view.names:
         id_ = view.source.topics[topic].id
-        pinned = books.pins.get(("source", topic))
+        pinned = state.pins.get(("source", topic))
         if pinned != id_:
             if pinned is not None:
                 found.add(topic)
-                _replace(books, view, before, newest, topic)
-            books.pin("source", topic, id_)
+                _replace(state, view, before, newest, topic)
+            state.pin("source", topic, id_)
     return found
 
 
 def _replace(
-    books: PositionState,
+    state: PositionState,
     view: FlowView,
     before: FlowView | None,
     newest: Mapping[TopicPartition, Committed],
@@ -381,7 +381,7 @@ def _replace(
     """Open a reset for each partition of a recreated topic."""
     source = view.source
     assert source is not None  # noqa: S101 - the caller looked
-    for partition, place in list(books.places_of(topic)):
+    for partition, place in list(state.places_of(topic)):
         key = (topic, partition)
         old_end = old_target_end = None
         if before is not None and before.source is not None:
@@ -389,13 +389,13 @@ def _replace(
             old_target_end = before.target_end(key)
         reached = place.estimate(old_target_end) or 0
         for kind in (ResetKind.EXPIRED, ResetKind.BEYOND, ResetKind.REWIND):
-            known = books.open(kind, topic, partition)
+            known = state.open(kind, topic, partition)
             if known is not None:
-                books.change(known, settled=view.at)
-        waiting = books.open(ResetKind.SOURCE_RECREATED, topic, partition)
+                state.change(known, settled=view.at)
+        waiting = state.open(ResetKind.SOURCE_RECREATED, topic, partition)
         if waiting is not None:
-            books.change(waiting, settled=view.at)
-        books.begin(
+            state.change(waiting, settled=view.at)
+        state.begin(
             ResetKind.SOURCE_RECREATED,
             topic,
             view.at,
@@ -407,18 +407,18 @@ def _replace(
             gone=max(0, (old_end or 0) - reached),
         )
         fact = newest.get(key)
-        books.places[key] = PartitionPosition(
+        state.places[key] = PartitionPosition(
             committed_at=fact.written_at if fact else place.committed_at,
             # Syncs that go on from there are still of the old topic.
             upstream=place.upstream,
             downstream=place.downstream,
             synced_at=place.synced_at,
         )
-        books.touched.add(key)
+        state.touched.add(key)
 
 
 def _check_target(
-    books: PositionState, view: FlowView, before: FlowView | None
+    state: PositionState, view: FlowView, before: FlowView | None
 ) -> None:
     if view.target is None:
         return
@@ -427,18 +427,18 @@ def _check_target(
         facts = view.target.topics.get(remote)
         if facts is None:
             continue
-        pinned = books.pins.get(("target", remote))
+        pinned = state.pins.get(("target", remote))
         if pinned is not None and pinned != facts.id:
             new.add(remote)
-        books.pin("target", remote, facts.id)
+        state.pin("target", remote, facts.id)
     for topic, remote in view.names.items():
-        places = dict(books.places_of(topic)) if remote in new else {}
+        places = dict(state.places_of(topic)) if remote in new else {}
         if not places:
             continue
         for partition, place in places.items():
             place.downstream = None
-            books.touched.add((topic, partition))
-        books.begin(
+            state.touched.add((topic, partition))
+        state.begin(
             ResetKind.TARGET_RECREATED,
             topic,
             view.at,
@@ -491,7 +491,7 @@ class PositionTracker:
         Our alias of its source.
     target
         Our alias of its target.
-    books
+    state
         What is known from before.
     accepted
         Cluster ids that the configuration gives, by alias.
@@ -519,35 +519,35 @@ class PositionTracker:
         flow: str,
         source: str,
         target: str,
-        books: PositionState,
+        state: PositionState,
         accepted: Mapping[str, str] | None = None,
         internal: Mapping[str, str] | None = None,
         estimates: bool = True,
         merged: Callable[[str], bool] = lambda _: False,
         memory: timedelta = timedelta(hours=1),
     ) -> None:
-        self.books = books
+        self.state = state
         self._flow = flow
         self._aliases = (source, target)
         self._accepted = accepted or {}
         self._internal = internal or {}
         self._counted = lambda topic: estimates and not merged(topic)
         self._memory = memory
-        self._standing = OutOfRangePositions(books, estimates)
+        self._standing = OutOfRangePositions(state, estimates)
         self._gaps = UnexplainedGaps()
         # What came with the survey before, to be judged by the next one.
         self._syncs = SyncBuffer()
         self._committed: Mapping[TopicPartition, Committed] = {}
         self._complete = False
         self._before: FlowView | None = None
-        self._partitions = len(books.places)
+        self._partitions = len(state.places)
 
     def take(
         self, view: FlowView, news: PositionInputs
     ) -> PositionObservation:
         """Learn from a survey, and say what is known."""
         problems = [*news.problems, *view.problems]
-        same = check_clusters(self.books, view, self._accepted)
+        same = check_clusters(self.state, view, self._accepted)
         if not same:
             # Whatever it says is of other topics.
             self._syncs, self._committed = SyncBuffer(), {}
@@ -559,9 +559,9 @@ class PositionTracker:
         else:
             self._judge(view, news)
             self._hold(view)
-        self.books.forget(view.at, self._memory)
+        self.state.forget(view.at, self._memory)
         if view.source is not None:
-            places = self.books.places
+            places = self.state.places
             carried = sum(topic in view.names for topic, _ in places)
             self._partitions = carried or len(places)
         source, target = self._aliases
@@ -571,22 +571,22 @@ class PositionTracker:
             source=source,
             target=target,
             partitions=self._partitions,
-            resets=tuple(self.books.resets.values()),
-            counts=dict.fromkeys(view.names, 0) | self.books.counts,
+            resets=tuple(self.state.resets.values()),
+            counts=dict.fromkeys(view.names, 0) | self.state.counts,
             problems=tuple(dict.fromkeys(problems)),
         )
 
     def _hold(self, view: FlowView) -> None:
         """Keep what came with a survey for the next one."""
         for sync in view.new_syncs:
-            place = self.books.places.get(sync.key)
+            place = self.state.places.get(sync.key)
             if place is None or place.synced_at is None:
                 # Nothing to compare it with: it is where the mirror begins,
-                # unless the first sync of a recreated topic is awaited.
-                awaited = self._complete and self.books.open(
+                # unless the first sync of a recreated topic is pending.
+                pending = self._complete and self.state.open(
                     ResetKind.SOURCE_RECREATED, *sync.key
                 )
-                if not awaited:
+                if not pending:
                     self._syncs.drop(sync.key)
             elif not self._complete and sync.written_at <= place.synced_at:
                 continue  # read again, after a restart of the agent
@@ -594,22 +594,22 @@ class PositionTracker:
         self._complete, self._committed = view.caught_up, view.committed
 
     def _judge(self, view: FlowView, news: PositionInputs) -> None:
-        books = self.books
+        state = self.state
         check_homes(
-            books, news.homes, view, self._internal, from_end=news.from_end
+            state, news.homes, view, self._internal, from_end=news.from_end
         )
-        new = check_topics(books, view, self._before, view.committed)
-        moves = PositionMoves(books, view, self._counted, self._gaps)
+        new = check_topics(state, view, self._before, view.committed)
+        moves = PositionMoves(state, view, self._counted, self._gaps)
         for (topic, partition), syncs in self._syncs.release().items():
             if topic not in view.names:
                 continue
-            if (topic, partition) not in books.places:
+            if (topic, partition) not in state.places:
                 self._standing.fresh.add((topic, partition))
             left: Sequence[Sync] = syncs
             if topic in new:
                 left = moves.leave_old(topic, partition, syncs)
             moves.take_syncs(topic, partition, left)
-        self._gaps.look(books, view)
+        self._gaps.look(state, view)
         self._take_commits(view, moves, news)
         self._standing.look(view, news.empty_until)
         self._before = view
@@ -624,7 +624,7 @@ class PositionTracker:
         for key, fact in self._committed.items():
             if key[0] not in view.names:
                 continue
-            known = self.books.places.get(key)
+            known = self.state.places.get(key)
             if known is None:
                 self._standing.fresh.add(key)
             elif known.committed_at == fact.written_at:
@@ -632,7 +632,7 @@ class PositionTracker:
             if moves.take_commit(fact):
                 deleted.append(key)
         if deleted:
-            self.books.begin(
+            self.state.begin(
                 ResetKind.OFFSETS_DELETED,
                 min(deleted)[0],
                 view.at,

@@ -4,15 +4,23 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from ..report import CheckFinding, Evidence, Health, Verdict, conclude, seconds
-from ..wording import agree, counted
+from ..report import (
+    CheckFinding,
+    Evidence,
+    Health,
+    Verdict,
+    agree,
+    conclude,
+    counted,
+    seconds,
+)
 from .model import SkipEvent, SkipKind, SkipsObservation
 
 __all__ = ["SkipsLimits", "judge_skips"]
 
 
 _RANGES_SHOWN = 3
-_PLACES_SHOWN = 10
+_EVENTS_SHOWN = 10
 
 _LOSSES = {SkipKind.SKIPPED, SkipKind.HEAD, SkipKind.TAIL}
 
@@ -23,20 +31,20 @@ def show_skips(seen: SkipsObservation | None, since: datetime) -> Evidence:
     Parameters
     ----------
     seen
-        What is in the books.
+        What was counted.
     since
         From when on repeats, and what cannot be verified, are named.
     """
     if seen is None:
         return {}
     tallies = [tally for _, tally in seen.tallies]
-    lost = [(x, n) for x, n in seen.happenings if x.kind in _LOSSES and n]
-    recent = [(x, x.count) for x, _ in seen.happenings if x.at >= since]
+    lost = [(x, n) for x, n in seen.events if x.kind in _LOSSES and n]
+    recent = [(x, x.count) for x, _ in seen.events if x.at >= since]
     repeats = [(x, n) for x, n in recent if x.kind is SkipKind.REPEATED]
     doubts = [(x, n) for x, n in recent if x.kind is SkipKind.UNVERIFIABLE]
     suspected = [
         f"{s.count} of "
-        + place_of(s.topic, s.partition, [(s.first, s.end - 1)])
+        + _label_of(s.topic, s.partition, [(s.first, s.end - 1)])
         for s in seen.suspicions
     ]
     return {
@@ -47,14 +55,14 @@ def show_skips(seen: SkipsObservation | None, since: datetime) -> Evidence:
         "compacted_offsets": sum(t.compacted for t in tallies),
         "suspected_records": sum(s.count for s in seen.suspicions),
         "partitions": seen.partitions,
-        **dict(_number("skip", _places(lost))),
+        **dict(_number("skip", _ranges(lost))),
         **dict(_number("suspected", suspected)),
-        **dict(_number("unverifiable", _places(doubts))),
-        **dict(_number("repeat", _places(repeats))),
+        **dict(_number("unverifiable", _ranges(doubts))),
+        **dict(_number("repeat", _ranges(repeats))),
     }
 
 
-def place_of(
+def _label_of(
     topic: str, partition: int, ranges: Sequence[tuple[int, int]]
 ) -> str:
     """Return topic, partition and source offsets, as a person reads them."""
@@ -64,15 +72,15 @@ def place_of(
     return f"{topic} partition {partition} (source offsets {names}{more})"
 
 
-def _places(happenings: Iterable[tuple[SkipEvent, int]]) -> list[str]:
+def _ranges(events: Iterable[tuple[SkipEvent, int]]) -> list[str]:
     return [
-        f"{count} of {place_of(x.topic, x.partition, x.ranges)}"
-        for x, count in happenings
+        f"{count} of {_label_of(x.topic, x.partition, x.ranges)}"
+        for x, count in events
     ]
 
 
 def _number(what: str, places: Sequence[str]) -> Iterator[tuple[str, str]]:
-    newest = places[-_PLACES_SHOWN:]
+    newest = places[-_EVENTS_SHOWN:]
     for number, place in enumerate(newest, start=1):
         yield f"{what}_{number}", place
 
@@ -90,31 +98,32 @@ class SkipsLimits:
         default=timedelta(hours=1),
         metadata={"title": "Critical after a skip for", "gt": timedelta()},
     )
-    """How long skipped records keep the verdict critical: as long as lost
-    probes do. The counters keep them for good."""
+    """How long skipped records keep the check critical. The default is that of
+    lost probes. `mirrorwatch_skipped_records_total` keeps the total."""
 
     warning_window: timedelta = field(
         default=timedelta(minutes=10),
         metadata={"title": "Warning for", "gt": timedelta()},
     )
-    """How long duplicates, and offsets that cannot be verified, keep it at
-    warning: as long as late probes do."""
+    """How long duplicates, and ranges that cannot be verified, keep the check
+    at warning. The default is that of late probes."""
 
     suspect_after: timedelta = field(
         default=timedelta(minutes=2),
         metadata={"title": "Suspect after", "gt": timedelta()},
     )
-    """How much newer the records must be that a task copies elsewhere before
-    those that it does not copy are suspected: two of the mirror's flush
-    intervals, so that every position was committed since."""
+    """How much newer the records must be that the same task copies for other
+    partitions, before records that it does not copy are suspected to be
+    dropped. Two flush intervals of MirrorMaker, so that all positions have
+    been committed since."""
 
     unread_after: timedelta = field(
         default=timedelta(minutes=2),
-        metadata={"title": "Unread for", "gt": timedelta()},
+        metadata={"title": "Unknown after", "gt": timedelta()},
     )
-    """How long a range may wait to be read before the check is unknown:
-    some seconds are usual, a minute after a mirror with thousands of
-    partitions was killed."""
+    """How long a range may wait to be verified before the check is unknown. A
+    few seconds are normal, and a minute after a crash of a MirrorMaker with
+    thousands of partitions."""
 
 
 def judge_skips(
@@ -130,7 +139,7 @@ def judge_skips(
     flow
         Name of the flow.
     seen
-        What is in the books.
+        What was counted.
     limits
         Limits of the check.
     now
@@ -196,7 +205,7 @@ def _find_losses(
     ):
         recent = [
             (x, missing)
-            for x, missing in seen.happenings
+            for x, missing in seen.events
             if x.kind is kind and missing and now - x.at <= limits.lost_window
         ]
         if recent:
@@ -204,7 +213,7 @@ def _find_losses(
             rest = sum(n for _, n in recent) - missing
             yield CheckFinding(
                 Health.CRITICAL,
-                f"{counted(missing, 'record')} of {_place(last)} "
+                f"{counted(missing, 'record')} of {_label(last)} "
                 + agree(missing, what)
                 + (f"; {rest} more in other ranges" if rest else ""),
             )
@@ -230,9 +239,7 @@ def _find_doubts(
                 else ""
             ),
         )
-    recent = [
-        x for x, _ in seen.happenings if now - x.at <= limits.warning_window
-    ]
+    recent = [x for x, _ in seen.events if now - x.at <= limits.warning_window]
     for kind, what in (
         (
             SkipKind.UNVERIFIABLE,
@@ -249,7 +256,7 @@ def _find_doubts(
             rest = sum(x.count for x in those) - last_one.count
             yield CheckFinding(
                 Health.WARNING,
-                f"{counted(last_one.count, 'record')} of {_place(last_one)} "
+                f"{counted(last_one.count, 'record')} of {_label(last_one)} "
                 + agree(last_one.count, what)
                 + (f"; {rest} more in other ranges" if rest else ""),
             )
@@ -283,8 +290,8 @@ def _find_blindness(
         )
 
 
-def _place(happening: SkipEvent) -> str:
-    return place_of(happening.topic, happening.partition, happening.ranges)
+def _label(event: SkipEvent) -> str:
+    return _label_of(event.topic, event.partition, event.ranges)
 
 
 def _note_merged(seen: SkipsObservation) -> str:

@@ -1,4 +1,4 @@
-"""Figures of skips and repeats, by topic."""
+"""Metrics of skips and repeats, by topic."""
 
 from collections.abc import Iterator
 from datetime import datetime

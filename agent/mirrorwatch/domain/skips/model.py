@@ -26,7 +26,7 @@ class SkipKind(StrEnum):
     """What was found out."""
 
     SKIPPED = "skipped"
-    """Source records were passed over between two that were copied."""
+    """Source records were skipped between two that were copied."""
 
     HEAD = "head"
     """The first records of a partition were never read."""
@@ -287,7 +287,7 @@ class SkipCounters:
     """Records of one topic since the state file was made."""
 
     skipped: int = 0
-    """Source records proved to have been passed over."""
+    """Source records proved to have been skipped."""
 
     recovered: int = 0
     """Those of them that were copied after all."""
@@ -332,7 +332,7 @@ class SkipsObservation:
     tallies: tuple[tuple[str, SkipCounters], ...] = ()
     """Counters of every topic that the flow carries, in order."""
 
-    happenings: tuple[tuple[SkipEvent, int], ...] = ()
+    events: tuple[tuple[SkipEvent, int], ...] = ()
     """What happened lately, the newest last, and how many of the records are
     still missing."""
 

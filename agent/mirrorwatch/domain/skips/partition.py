@@ -88,7 +88,7 @@ class PartitionState:
 
     skipped: RangeSet = field(default_factory=RangeSet)
     doubtful: RangeSet = field(default_factory=RangeSet)
-    """Passed over, or copied in a way that cannot be recognised."""
+    """Skipped, or copied in a way that cannot be recognised."""
 
     heads: list[int] = field(default_factory=list)
     """Where writers were when another one took over, until one alone has
@@ -159,14 +159,14 @@ class PartitionState:
         self.ahead = [p for p in self.ahead if p.downstream > to.downstream]
 
     def copy_run(self, first: int, last: int, tally: SkipCounters) -> None:
-        """Book that each offset from first to last was copied once more."""
+        """Record that each offset from first to last was copied once more."""
         again = min(last, self.frontier)
         if first <= again:
             tally.repeated += self.copy_again(first, again, tally)
         self.frontier = max(self.frontier, last)
 
     def copy_again(self, first: int, last: int, tally: SkipCounters) -> int:
-        """Book copies of offsets that were passed before; return how many of
+        """Record copies of offsets that were passed before; return how many of
         them are repeats.
         """
         repeats = last - first + 1
@@ -188,7 +188,7 @@ class PartitionState:
         self.doubtful = newest(self.doubtful, _RANGES_KEPT)
 
     def skip(self, ranges: RangeSet, tally: SkipCounters) -> None:
-        """Book offsets as passed over."""
+        """Record offsets as skipped."""
         tally.skipped += len(ranges)
         for first, last in ranges:
             self.skipped.add(first, last)
@@ -223,7 +223,7 @@ def plan_gap(
         if span > _TOGETHER or state.explains(points[-1], point):
             break
         points.append(point)
-    return _inquiry(state, seen, start, tuple(points))
+    return _request(state, seen, start, tuple(points))
 
 
 def plan_tail(
@@ -234,7 +234,7 @@ def plan_tail(
     Parameters
     ----------
     state
-        Books of the partition.
+        State of the partition.
     seen
         The partition, with both ends.
     position
@@ -247,7 +247,7 @@ def plan_tail(
     room = seen.copies_end - start.downstream - 1
     if room < 0 or position - 1 <= max(start.upstream + room, state.frontier):
         return None
-    return _inquiry(state, seen, start, (), position)
+    return _request(state, seen, start, (), position)
 
 
 def position_of(state: PartitionState, seen: PartitionView) -> int | None:
@@ -278,7 +278,7 @@ def plan_count(
     )
 
 
-def _inquiry(
+def _request(
     state: PartitionState,
     seen: PartitionView,
     start: OffsetPair,
@@ -408,7 +408,7 @@ class BelievedCommits:
     def look(
         self,
         committed: Mapping[TopicPartition, Committed],
-        epochs: Mapping[TopicPartition, PartitionState],
+        states: Mapping[TopicPartition, PartitionState],
         moving: Container[TopicPartition],
     ) -> None:
         """Compare what was committed with the survey before.
@@ -417,19 +417,19 @@ class BelievedCommits:
         ----------
         committed
             Committed positions.
-        epochs
-            Books of the partitions.
+        states
+            State of the partitions.
         moving
             Partitions with syncs that are not yet accounted for.
         """
         before, self._seen, self.believed = self._seen, {}, {}
-        for key, told in committed.items():
-            state, position = epochs.get(key), told.position
+        for key, commit in committed.items():
+            state, position = states.get(key), commit.position
             if state is None or position is None or state.ahead:
                 continue
             if position - 1 <= state.frontier:
                 continue
-            if state.since is not None and told.written_at <= state.since:
+            if state.since is not None and commit.written_at <= state.since:
                 continue  # of topics that were there before
             found = (position, state.cursor)
             self._seen[key] = found
@@ -463,13 +463,13 @@ class PastLogStarts:
 
     def apply(
         self,
-        epochs: Mapping[TopicPartition, PartitionState],
+        states: Mapping[TopicPartition, PartitionState],
         changed: set[TopicPartition],
     ) -> None:
         """Keep what counts by now; one survey has passed."""
         self._surveys += 1
         for key, (start, survey) in list(self._moved.items()):
-            state = epochs[key]
+            state = states[key]
             if state.ahead or self._surveys - survey <= _LATER:
                 continue
             state.start_before = max(state.start_before, start)

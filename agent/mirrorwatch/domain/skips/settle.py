@@ -1,4 +1,4 @@
-"""Booking a range that was read, or one that cannot be.
+"""Accounting for a range that was read, or one that cannot be.
 
 What was read of both sides is matched record by record first: which target
 record is a copy of which source record.
@@ -22,7 +22,7 @@ __all__ = [
     "settle",
     "settle_unread",
     "still_missing",
-    "tell",
+    "to_event",
     "trace",
 ]
 
@@ -75,7 +75,7 @@ class Trace:
     """The last copy that is sure."""
 
 
-def trace(inquiry: RangeRequest, reading: RangeContent) -> Trace:
+def trace(request: RangeRequest, reading: RangeContent) -> Trace:
     """Find of every target offset of a range what it is a copy of.
 
     Notes
@@ -98,14 +98,14 @@ def trace(inquiry: RangeRequest, reading: RangeContent) -> Trace:
     alike = _are_alike(reading)
     known = {
         p.downstream: p.upstream
-        for p in inquiry.points
+        for p in request.points
         if reading.target.get(p.downstream) not in places
         or p.upstream not in reading.source
         or reading.target[p.downstream] == reading.source[p.upstream]
     }
     offsets = sorted(reading.source)
-    at = inquiry.start.upstream
-    for down in range(inquiry.target.first, inquiry.target.end):
+    at = request.start.upstream
+    for down in range(request.target.first, request.target.end):
         is_sure = down in known
         if is_sure:
             at = known[down]
@@ -130,18 +130,18 @@ def trace(inquiry: RangeRequest, reading: RangeContent) -> Trace:
     return found
 
 
-def has_marks(inquiry: RangeRequest, reading: RangeContent) -> bool:
+def has_marks(request: RangeRequest, reading: RangeContent) -> bool:
     """Return whether the target holds control records: it is longer than its
     records, and nothing removed any.
     """
-    first = max(inquiry.target.first, reading.target_start)
-    inside = range(first, inquiry.target.end)
+    first = max(request.target.first, reading.target_start)
+    inside = range(first, request.target.end)
     return not reading.target_compacted and len(inside) > len(reading.target)
 
 
-def has_strangers(inquiry: RangeRequest, reading: RangeContent) -> bool:
+def has_strangers(request: RangeRequest, reading: RangeContent) -> bool:
     """Return whether the target holds records that copy nothing read."""
-    return trace(inquiry, reading).strangers > 0
+    return trace(request, reading).strangers > 0
 
 
 def _next(places: Sequence[int], at: int, *, alike: bool) -> int | None:
@@ -170,7 +170,7 @@ class SettledRange:
 
 def settle(
     state: PartitionState,
-    inquiry: RangeRequest,
+    request: RangeRequest,
     reading: RangeContent,
     tally: SkipCounters,
 ) -> list[SettledRange]:
@@ -180,7 +180,7 @@ def settle(
     ----------
     state
         State of the partition, at the start of the range.
-    inquiry
+    request
         What was asked.
     reading
         What was read.
@@ -188,15 +188,15 @@ def settle(
         Counters of the topic.
     """
     before = state.frontier
-    path = trace(inquiry, reading)
+    path = trace(request, reading)
     fresh, repeated = _replay(state, path, tally)
     tally.repeated += len(repeated)
     state.noisy = state.noisy or path.strangers > 0
-    _remember_heads(state, inquiry, path)
-    passed = -1 if inquiry.passed is None else inquiry.passed - 1
+    _remember_heads(state, request, path)
+    passed = -1 if request.passed is None else request.passed - 1
     state.frontier = max(before, passed, path.highest)
     found = list(
-        _pass_over(state, inquiry, reading, _Passed(before, fresh, path))
+        _pass_over(state, request, reading, _Passed(before, fresh, path))
     )
     for each in found:
         _count(state, each, tally)
@@ -213,13 +213,13 @@ def settle(
         )
     if reading.source_compacted or reading.target_compacted:
         tally.compacted += _absent(state, reading, before, fresh)
-    _finish(state, inquiry, path.last)
+    _finish(state, request, path.last)
     return found
 
 
 def settle_unread(
     state: PartitionState,
-    inquiry: RangeRequest,
+    request: RangeRequest,
     tally: SkipCounters,
     *,
     is_marked: bool,
@@ -230,7 +230,7 @@ def settle_unread(
     ----------
     state
         State of the partition, at the start of the range.
-    inquiry
+    request
         What should have been read.
     tally
         Counters of the topic.
@@ -238,11 +238,11 @@ def settle_unread(
         Whether the mirror is known to write in transactions, whose marks
         make the target longer.
     """
-    start = inquiry.start
+    start = request.start
     end = (
-        inquiry.points[-1]
-        if inquiry.points
-        else OffsetPair((inquiry.passed or 0) - 1, inquiry.target.end - 1)
+        request.points[-1]
+        if request.points
+        else OffsetPair((request.passed or 0) - 1, request.target.end - 1)
     )
     net = (end.upstream - start.upstream) - (end.downstream - start.downstream)
     first = min(start.upstream, end.upstream) + 1
@@ -250,9 +250,9 @@ def settle_unread(
     state.frontier = max(state.frontier, end.upstream)
     if end.upstream <= start.upstream:
         state.frontier = max(
-            state.frontier, start.upstream + len(inquiry.target) - 1
+            state.frontier, start.upstream + len(request.target) - 1
         )
-    _finish(state, inquiry, end)
+    _finish(state, request, end)
     if net == 0 or (net < 0 and is_marked):
         return []
     found = SettledRange(SkipKind.UNVERIFIABLE, ranges, abs(net))
@@ -286,9 +286,9 @@ def _replay(
 
 
 def _remember_heads(
-    state: PartitionState, inquiry: RangeRequest, path: Trace
+    state: PartitionState, request: RangeRequest, path: Trace
 ) -> None:
-    last, falls = inquiry.start.upstream, 0
+    last, falls = request.start.upstream, 0
     for offset in path.copied:
         if offset <= last:
             state.leave_head(last)
@@ -300,7 +300,7 @@ def _remember_heads(
 
 def _pass_over(
     state: PartitionState,
-    inquiry: RangeRequest,
+    request: RangeRequest,
     reading: RangeContent,
     passed: _Passed,
 ) -> Iterator[SettledRange]:
@@ -328,7 +328,7 @@ def _pass_over(
             )
     proved = present[unexplained:]
     if proved:
-        kind = SkipKind.SKIPPED if inquiry.passed is None else SkipKind.TAIL
+        kind = SkipKind.SKIPPED if request.passed is None else SkipKind.TAIL
         if state.is_head and proved[0] == present[0]:
             kind = SkipKind.HEAD
         yield SettledRange(kind, to_ranges(proved), len(proved))
@@ -386,7 +386,7 @@ def _is_reset(
 def _absent(
     state: PartitionState, reading: RangeContent, before: int, fresh: set[int]
 ) -> int:
-    """Count the offsets that were passed over and hold no record now."""
+    """Count the offsets that were skipped and hold no record now."""
     first = max(before + 1, reading.source_start)
     present = sum(first <= o <= state.frontier for o in reading.source)
     copied = sum(o not in reading.source for o in fresh if o >= first)
@@ -403,20 +403,20 @@ def _count(
 
 
 def _finish(
-    state: PartitionState, inquiry: RangeRequest, last: OffsetPair | None
+    state: PartitionState, request: RangeRequest, last: OffsetPair | None
 ) -> None:
     # What follows the last copy of a tail may be copies that could not be
     # recognised yet: it is left for the next range.
-    end = inquiry.points[-1] if inquiry.points else last
+    end = request.points[-1] if request.points else last
     if end is not None:
         state.move(end)
 
 
-_RANGES_TOLD = 20
+_RANGES_KEPT = 20
 """Ranges that one event names."""
 
 
-def tell(
+def to_event(
     state: PartitionState, found: SettledRange, now: datetime
 ) -> SkipEvent:
     """Return what a range held as an event."""
@@ -425,19 +425,19 @@ def tell(
         topic=state.topic,
         partition=state.partition,
         source_id=state.source_id,
-        ranges=tuple(newest(found.ranges, _RANGES_TOLD)),
+        ranges=tuple(newest(found.ranges, _RANGES_KEPT)),
         count=found.count,
         at=now,
     )
 
 
-def still_missing(happening: SkipEvent, state: PartitionState | None) -> int:
+def still_missing(event: SkipEvent, state: PartitionState | None) -> int:
     """Return how many of its records are still known as skipped.
 
     All of them, if the topic was recreated: they will not come.
     """
-    if state is None or state.source_id != happening.source_id:
-        return happening.count
-    named = sum(b - a + 1 for a, b in happening.ranges)
-    still = sum(discard(state.skipped, a, b)[1] for a, b in happening.ranges)
-    return happening.count - named + still
+    if state is None or state.source_id != event.source_id:
+        return event.count
+    named = sum(b - a + 1 for a, b in event.ranges)
+    still = sum(discard(state.skipped, a, b)[1] for a, b in event.ranges)
+    return event.count - named + still

@@ -32,7 +32,7 @@ from .settle import (
     settle,
     settle_unread,
     still_missing,
-    tell,
+    to_event,
 )
 
 __all__ = ["SkipTracker"]
@@ -53,7 +53,7 @@ class SkipTracker:
     state that it goes into.
     """
 
-    epochs: dict[TopicPartition, PartitionState] = field(default_factory=dict)
+    states: dict[TopicPartition, PartitionState] = field(default_factory=dict)
     tallies: dict[str, SkipCounters] = field(default_factory=dict)
     begun: bool = False
     """Whether the flow was surveyed before: what appears now is new."""
@@ -64,7 +64,7 @@ class SkipTracker:
     changed: set[TopicPartition] = field(default_factory=set)
     """Partitions whose state changed since it was saved."""
 
-    happenings: list[SkipEvent] = field(default_factory=list)
+    events: list[SkipEvent] = field(default_factory=list)
     """Found since the state was saved."""
 
     surveyed: dict[TopicPartition, PartitionView] = field(default_factory=dict)
@@ -98,8 +98,8 @@ class SkipTracker:
             self._queue(key, syncs)
         for key in list(self._waiting):
             self._go_on(key)
-        self._starts.apply(self.epochs, self.changed)
-        self._commits.look(view.committed, self.epochs, self._syncs.partitions)
+        self._starts.apply(self.states, self.changed)
+        self._commits.look(view.committed, self.states, self._syncs.partitions)
         self.begun = True
         self._partitions = {t: f.partitions for t, f in source.topics.items()}
 
@@ -107,46 +107,46 @@ class SkipTracker:
         for sync in view.new_syncs:
             self._syncs.hold(sync)
 
-    def inquiries(self) -> list[RangeRequest]:
+    def requests(self) -> list[RangeRequest]:
         """Return what must be read now, at most one for each partition."""
         found = []
         for key in [*self._waiting, *self._commits.believed]:
-            state, seen = self.epochs[key], self.surveyed.get(key)
+            state, seen = self.states[key], self.surveyed.get(key)
             if seen is None:
                 continue
-            inquiry = (
+            request = (
                 plan_gap(state, seen)
                 if state.ahead
                 else plan_tail(state, seen, self._commits.believed.get(key, 0))
             )
-            if inquiry is not None:
-                found.append(inquiry)
+            if request is not None:
+                found.append(request)
         return found
 
     def answer(
         self,
-        inquiry: RangeRequest,
+        request: RangeRequest,
         reading: RangeContent | None,
         now: datetime,
     ) -> None:
-        """Book what was asked; without a reading, what the net says."""
-        key = inquiry.place
-        state = self.epochs.get(key)
-        if state is None or not _is_about(inquiry, state):
+        """Apply what was asked; without a reading, what the net says."""
+        key = request.place
+        state = self.states.get(key)
+        if state is None or not _is_about(request, state):
             return
         tally = self._tally(state)
         if reading is None:
-            found = settle_unread(state, inquiry, tally, is_marked=self.marked)
-        elif not state.widened and has_strangers(inquiry, reading):
+            found = settle_unread(state, request, tally, is_marked=self.marked)
+        elif not state.widened and has_strangers(request, reading):
             # They may be copies of records that were not read.
             state.widened = True
             return
         else:
-            if has_marks(inquiry, reading):
+            if has_marks(request, reading):
                 # One of its topics has them, so have all.
                 self.marked = state.noisy = True
-            found = settle(state, inquiry, reading, tally)
-        self.happenings += [tell(state, x, now) for x in found]
+            found = settle(state, request, reading, tally)
+        self.events += [to_event(state, x, now) for x in found]
         state.widened = False
         self.changed.add(key)
         self._waiting.add(key)
@@ -154,7 +154,7 @@ class SkipTracker:
 
     def _go_on(self, key: TopicPartition) -> None:
         """Account for the syncs that need no reading."""
-        state = self.epochs[key]
+        state = self.states[key]
         if state.go_on(self._tally(state)):
             self.changed.add(key)
         if not state.ahead:
@@ -164,7 +164,7 @@ class SkipTracker:
         self, key: TopicPartition, span: OffsetRange
     ) -> RangeRequest | None:
         """Return what to read to know how many records wait there."""
-        seen, state = self.surveyed.get(key), self.epochs.get(key)
+        seen, state = self.surveyed.get(key), self.states.get(key)
         if seen is None or state is None:
             return None
         return plan_count(state, seen, span)
@@ -174,12 +174,12 @@ class SkipTracker:
         return {
             key: position
             for key, seen in self.surveyed.items()
-            if (position := position_of(self.epochs[key], seen)) is not None
+            if (position := position_of(self.states[key], seen)) is not None
         }
 
-    def missing(self, happening: SkipEvent) -> int:
+    def missing(self, event: SkipEvent) -> int:
         """Return how many of the skipped records are still not copied."""
-        return still_missing(happening, self.epochs.get(happening.place))
+        return still_missing(event, self.states.get(event.place))
 
     def _look(self, view: FlowView) -> None:
         """Compare ids and ends."""
@@ -190,7 +190,7 @@ class SkipTracker:
         for key, seen in view.partitions.items():
             if seen is None or (seen.target_end is None and not seen.uncopied):
                 # Without a leader nothing is known, but that it was there.
-                if key not in self.epochs:
+                if key not in self.states:
                     self._begin(key, source.topics[key[0]].id)
                 continue
             self.surveyed[key] = seen
@@ -204,7 +204,7 @@ class SkipTracker:
         self, view: FlowView, key: TopicPartition, seen: PartitionView
     ) -> PartitionState:
         """Return the state of a partition, a new one if it is another."""
-        state = self.epochs.get(key)
+        state = self.states.get(key)
         if state is None:
             state = self._begin(key, seen.source_id)
             state.start_before = seen.log_start
@@ -229,12 +229,12 @@ class SkipTracker:
             topic=key[0], partition=key[1], source_id=source_id
         )
         state.noisy = self.marked
-        self.epochs[key] = state
+        self.states[key] = state
         self.changed.add(key)
         return state
 
     def _queue(self, key: TopicPartition, syncs: Iterable[Sync]) -> None:
-        state, seen = self.epochs.get(key), self.surveyed.get(key)
+        state, seen = self.states.get(key), self.surveyed.get(key)
         if state is None or seen is None:
             return
         for sync in syncs:
@@ -253,10 +253,10 @@ class SkipTracker:
         return self.tallies.setdefault(state.topic, SkipCounters())
 
 
-def _is_about(inquiry: RangeRequest, state: PartitionState) -> bool:
+def _is_about(request: RangeRequest, state: PartitionState) -> bool:
     """Return whether an answer still fits the state."""
     return (
-        state.source_id == inquiry.source_id
-        and state.target_id == inquiry.target_id
-        and state.cursor == inquiry.start
+        state.source_id == request.source_id
+        and state.target_id == request.target_id
+        and state.cursor == request.start
     )

@@ -4,8 +4,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from ..report import CheckFinding, Evidence, Health, Verdict, conclude, seconds
-from ..wording import agree, counted
+from ..report import (
+    CheckFinding,
+    Evidence,
+    Health,
+    Verdict,
+    agree,
+    conclude,
+    counted,
+    seconds,
+)
 from .model import MirrorTask, Stopped, TasksObservation, name_partitions
 
 __all__ = ["TasksLimits", "judge_tasks"]
@@ -78,24 +86,23 @@ class TasksLimits:
 
     grace: timedelta = field(
         default=timedelta(seconds=30),
-        metadata={"title": "Grace between two runs", "gt": timedelta()},
+        metadata={"title": "Grace period", "gt": timedelta()},
     )
-    """How long tasks may be neither running nor failed. While they are
-    rebalanced they stop for some seconds; whoever stops them for longer stops
-    the flow."""
+    """How long tasks may be neither running nor failed. A rebalance stops them
+    for some seconds; a longer stop is a stop of the flow."""
 
     failures: int = field(
         default=2, metadata={"title": "Failures per hour", "ge": 1}
     )
-    """From how many failures within an hour a task that runs again is
-    flapping: one may have been repaired, a second one was not."""
+    """Number of failures within an hour from which a running task is flapping.
+    One failure may have been repaired, a second one was not."""
 
     restarts: int = field(
-        default=6, metadata={"title": "Starts per hour", "ge": 1}
+        default=6, metadata={"title": "Restarts per hour", "ge": 1}
     )
-    """How many starts and rebalances within an hour are usual, beside one
-    for each topic refresh of the mirror: a deployment takes up to three of
-    them."""
+    """Number of starts and rebalances within an hour that are normal, in
+    addition to one for each topic refresh of MirrorMaker. A deployment takes
+    up to three."""
 
 
 def find_idle(
@@ -162,7 +169,7 @@ def find_flapping(
 ) -> Iterator[CheckFinding]:
     """Find what is started again and again."""
     window = seconds(seen.window)
-    # Each look for new topics may be a reason to give tasks out anew.
+    # Each look for new topics may be a reason to rebalance tasks.
     usual = limits.restarts
     if seen.refresh:
         usual += int(seen.window / seen.refresh)

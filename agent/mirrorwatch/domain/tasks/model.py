@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from ..mirror_records import TaskState
-from ..wording import counted
+from ..report import counted
 
 __all__ = [
     "MirrorTask",
@@ -37,7 +37,7 @@ LONGEST_CAUSE = 300
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MirrorTask:
-    """A connector, or one of its tasks, as Connect tells it."""
+    """A connector, or one of its tasks, as Connect reports it."""
 
     connector: str
     """Name of the connector."""
@@ -144,7 +144,7 @@ class TasksObservation:
     """Source partitions that no task has had for two refresh intervals."""
 
     rebalances: int = 0
-    """How often tasks were given out anew within the window."""
+    """How often tasks were rebalanced within the window."""
 
     window: timedelta = timedelta(hours=1)
     """The stretch in which starts, failures and rebalances were counted."""
@@ -221,25 +221,25 @@ HOUR = timedelta(hours=1)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RestartRules:
-    """Restarts of failed tasks by the agent."""
+    """Automatic restarts of failed tasks."""
 
-    enabled: bool = field(
-        default=False, metadata={"title": "Restart failed tasks"}
-    )
-    """Off by default: a monitor that acts may hide what it should show, and
-    a task that failed of its data fails again."""
+    enabled: bool = field(default=False, metadata={"title": "Enabled"})
+    """Whether the agent restarts failed tasks. Off by default, because
+    restarts can hide a problem, and a task that fails because of a record
+    fails again."""
 
     most_per_hour: int = field(
         default=3, metadata={"title": "Restarts per hour", "ge": 1, "le": 20}
     )
-    """Of each task. What three restarts do not repair needs a person."""
+    """Limit for each task. A task that fails after three restarts needs a
+    person."""
 
     pause: timedelta = field(
         default=timedelta(minutes=1),
-        metadata={"title": "First pause", "gt": timedelta()},
+        metadata={"title": "Initial backoff", "gt": timedelta()},
     )
-    """From a failure to the first restart; twice as long before the second,
-    and so on. A broker that restarts is back within a minute."""
+    """Time from a failure to the first restart. Each further one waits twice
+    as long. The default allows a broker to restart."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -296,7 +296,7 @@ def may_restart(
     done: Sequence[datetime],
     now: datetime,
 ) -> bool:
-    """Tell whether a task is to be started again now.
+    """Return whether a task is to be started again now.
 
     Parameters
     ----------
@@ -335,7 +335,7 @@ class TaskHistory:
     """How often each of them failed."""
 
     rebalances: int = 0
-    """How often tasks were given out anew."""
+    """How often tasks were rebalanced."""
 
 
 def fold(states: Iterable[TaskState], since: datetime) -> TaskHistory:
@@ -344,7 +344,7 @@ def fold(states: Iterable[TaskState], since: datetime) -> TaskHistory:
     Parameters
     ----------
     states
-        States in the order of their writing, older ones included: they tell
+        States in the order of their writing, older ones included: they show
         what the first ones within the window changed.
     since
         Begin of the window.

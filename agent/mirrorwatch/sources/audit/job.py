@@ -226,8 +226,8 @@ class ResultFolder:
 
     Notes
     -----
-    Whoever runs the audit leaves its results there: the agent itself, another
-    one, or a cluster. So there is one truth, and it survives the agent.
+    Results of every audit are there, whatever ran it: the agent, another one,
+    or a cluster. So there is one truth, and it survives the agent.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -270,7 +270,7 @@ class ResultFolder:
         return ResultsSeen(tuple(results), self._problem)
 
     def has_report(self, run: str) -> bool:
-        """Tell whether a run left a report for people."""
+        """Return whether a run left a report for people."""
         if not run:
             return False
         try:

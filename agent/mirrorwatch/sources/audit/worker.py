@@ -57,7 +57,7 @@ class Trigger(Protocol):
 
 
 class Schedule:
-    """Tells when an audit was due last, and when it is next.
+    """Returns when an audit was due last, and when it is next.
 
     Parameters
     ----------

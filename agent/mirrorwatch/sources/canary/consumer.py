@@ -44,7 +44,7 @@ it is unknown when within it a record came."""
 
 AGAIN = timedelta(seconds=2)
 """How often to try again where reading failed. The library reports a failure
-once, and nothing when it is mended unless a record comes: a new try gives
+once, and nothing when it is fixed unless a record comes: a new try gives
 either the failure or the end of the partition."""
 
 BATCH = 500
@@ -128,7 +128,7 @@ class CanaryConsumer:
         self._absent_until[partition] = absent_until
 
     def stop(self) -> None:
-        """Read no partition: the topic is gone, or will be read anew."""
+        """Read no partition: the topic is gone, or will be read again."""
         self._consumer.unassign()
         self._next.clear()
         self._problems.clear()

@@ -43,7 +43,7 @@ class Json:
         return message.encode(size)
 
     def note_arrival(self, value: bytes) -> None:
-        """Do nothing: whoever can read the record can read JSON."""
+        """Do nothing: anyone who can read the record can read JSON."""
 
 
 _FILE = resources.files(__package__) / "probe.avsc"

@@ -61,7 +61,7 @@ make each of its restarts a row of doubtful sends."""
 
 REPLACE_AFTER = 5.0
 """Seconds until a dead producer is replaced: what killed it is seldom
-mended sooner, and each new one connects to every broker."""
+fixed sooner, and each new one connects to every broker."""
 
 LAST_REPORTS = 10
 """Polls for what a dead producer still has to report."""
@@ -113,7 +113,7 @@ class CanaryProducer:
     -----
     A fatal error, for instance no right to write at the start, kills an
     idempotent producer for good. It is replaced, so that probes flow again
-    once the cause is mended.
+    once the cause is fixed.
 
     The library raises a fatal error from within its poll, and may call back
     in that state: what the callback does then can be cut short anywhere. So

@@ -5,20 +5,17 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from ...domain.canary.model import (
-    CanarySurvey,
-    IndeterminateProbe,
-    OffsetGap,
-    ProbeMessage,
-)
-from ...domain.observations import (
     CanaryObservation,
     CanaryPartition,
-    LatencyObservation,
+    CanarySurvey,
+    IndeterminateProbe,
     Loss,
+    OffsetGap,
     ProbeArrival,
-    Problem,
+    ProbeMessage,
 )
-from ...domain.report import Flow
+from ...domain.latency import LatencyObservation
+from ...domain.report import Flow, Problem
 from ...exceptions import SourceError, StateError
 from ...state.history import History
 from ...threads import Latest, Mailbox
@@ -31,6 +28,7 @@ __all__ = [
     "CanaryState",
     "Headers",
     "LatencySource",
+    "SizedProbes",
     "no_headers",
 ]
 
@@ -103,9 +101,23 @@ def no_headers(_message: ProbeMessage) -> list[tuple[str, str | bytes | None]]:
     return []
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SizedProbes:
+    """Large probes, which one partition gets."""
+
+    bytes: int
+    """Size of their value."""
+
+    interval: timedelta
+    """How often one is sent."""
+
+    partition: int
+    """The partition that gets them."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class CanarySettings:
-    """Settings of the canary of one flow."""
+    """Settings of the canary of one flow. Defaults are the configuration's."""
 
     flow: Flow
     """The flow that is watched."""
@@ -116,16 +128,16 @@ class CanarySettings:
     remote_topic: str
     """Its name at the target."""
 
-    interval: timedelta = timedelta(seconds=1)
+    interval: timedelta
     """How often every partition gets a probe."""
 
-    deadline: timedelta = timedelta(seconds=30)
+    deadline: timedelta
     """Longest time to the arrival that is not late."""
 
-    warmup: timedelta = timedelta(minutes=10, seconds=30)
+    warmup: timedelta
     """How long a new partition may go without arrivals."""
 
-    create: bool = True
+    create: bool
     """Whether the topic may be created, at the source."""
 
     partitions: int | None = None
@@ -134,14 +146,8 @@ class CanarySettings:
     cluster_ids: Mapping[str, str] = field(default_factory=dict)
     """Ids that clusters must have, by alias, where they are configured."""
 
-    sized_bytes: int | None = None
-    """Size of the large probes' value; `None` for none."""
-
-    sized_interval: timedelta = timedelta(hours=1)
-    """How often a large one is sent."""
-
-    sized_partition: int = 0
-    """The partition that gets them."""
+    sized: SizedProbes | None = None
+    """Large probes beside the small ones; `None` for none."""
 
     max_request_bytes: int | None = None
     """The mirror producer's ``max.request.size``, where it is known."""

@@ -16,9 +16,8 @@ from ...domain.canary.model import (
     uncovered,
 )
 from ...domain.mirror_records import Connector
-from ...domain.observations import Problem
 from ...domain.offset_ranges import OffsetRange
-from ...domain.report import Health
+from ...domain.report import Health, Problem
 from ...kafka.admin import BestEffortQueries, Cluster, Topic
 from ...kafka.reader import read_range
 from ..mirror_state import MirrorState
@@ -225,7 +224,7 @@ class CanarySurveyWorker:
         self._clock = clock
 
     def step(self) -> None:
-        at, inquiry = self._clock(), BestEffortQueries()
+        at, queries = self._clock(), BestEffortQueries()
         connectors = self._positions.connectors()
         ordered = bool(connectors) and all(
             c.max_in_flight == 1 for c in connectors
@@ -233,17 +232,17 @@ class CanarySurveyWorker:
         # The order matters: see domain.canary.survey.Survey.
         positions = self._read_positions(at, ordered=ordered)
         remote = self._settings.remote_topic
-        target = inquiry.find_topic(self._target, remote, "READ")
+        target = queries.find_topic(self._target, remote, "READ")
         ends = None
         if target is not None:
             leaders = target.leaders
-            ends = inquiry.ask(self._target, lambda c: c.ends(remote, leaders))
-        source = self._find_source(inquiry)
+            ends = queries.ask(self._target, lambda c: c.ends(remote, leaders))
+        source = self._find_source(queries)
         brokers = [
-            inquiry.ask(cluster, lambda c: c.brokers())
+            queries.ask(cluster, lambda c: c.brokers())
             for cluster in (self._source, self._target)
         ]
-        inquiry.problems += [
+        queries.problems += [
             *map(Problem.unknown, self._positions.problems()),
             *self._judge_filter(connectors),
         ]
@@ -257,7 +256,7 @@ class CanarySurveyWorker:
                 continue
             if missed := uncovered(members.ids, topic.leaders):
                 names = ", ".join(str(broker) for broker in sorted(missed))
-                inquiry.problems.append(
+                queries.problems.append(
                     Problem(
                         Health.WARNING,
                         f"Broker {names} of {cluster.alias} leads no "
@@ -276,11 +275,11 @@ class CanarySurveyWorker:
             source=_state(source),
             source_cluster=source_id,
             target_cluster=target_id,
-            settlements=tuple(self._settle(inquiry, source)),
+            settlements=tuple(self._settle(queries, source)),
             ordered=ordered,
             refresh=max((c.refresh for c in connectors), default=None),
-            size_limit=self._read_size_limit(inquiry, source, target),
-            problems=tuple(inquiry.problems),
+            size_limit=self._read_size_limit(queries, source, target),
+            problems=tuple(queries.problems),
         )
         self._state.survey.set(survey)
         self._state.surveys.put(survey)
@@ -288,12 +287,12 @@ class CanarySurveyWorker:
     def close(self) -> None:
         """Do nothing: the clusters' connections end with the process."""
 
-    def _find_source(self, inquiry: BestEffortQueries) -> Topic | None:
+    def _find_source(self, queries: BestEffortQueries) -> Topic | None:
         name, settings = self._settings.topic, self._settings
-        found = inquiry.find_topic(self._source, name, "WRITE", "READ")
-        if found is None and inquiry.reached(self._source):
+        found = queries.find_topic(self._source, name, "WRITE", "READ")
+        if found is None and queries.reached(self._source):
             if not settings.create:
-                inquiry.problems.append(
+                queries.problems.append(
                     Problem.unknown(
                         f"Canary topic {name} does not exist at "
                         f"{settings.flow.source}, and canary.create is off. "
@@ -304,7 +303,7 @@ class CanarySurveyWorker:
                 return None
             # The mirror makes the other one.
             partitions = settings.partitions or CREATED_PARTITIONS
-            inquiry.ask(
+            queries.ask(
                 self._source,
                 lambda c: c.create(name, partitions, CREATED_CONFIGS),
             )
@@ -356,7 +355,7 @@ class CanarySurveyWorker:
         ]
 
     def _settle(
-        self, inquiry: BestEffortQueries, source: Topic | None
+        self, queries: BestEffortQueries, source: Topic | None
     ) -> Iterator[SettledProbe]:
         seen = self._state.snapshot.get()
         if source is None or seen is None:
@@ -364,24 +363,24 @@ class CanarySurveyWorker:
         settler = self._settler
         if seen.doubts:
             yield from (
-                inquiry.ask(
+                queries.ask(
                     self._source, lambda _: settler.settle(seen.doubts)
                 )
                 or ()
             )
         gaps = self._state.gaps.take_all()
-        inquiry.problems += (
-            inquiry.ask(self._source, lambda _: settler.look_into(gaps)) or ()
+        queries.problems += (
+            queries.ask(self._source, lambda _: settler.look_into(gaps)) or ()
         )
 
     def _read_size_limit(
         self,
-        inquiry: BestEffortQueries,
+        queries: BestEffortQueries,
         source: Topic | None,
         target: Topic | None,
     ) -> int | None:
         settings = self._settings
-        if settings.sized_bytes is None or source is None or target is None:
+        if settings.sized is None or source is None or target is None:
             return None
         said = [
             c.max_request_bytes
@@ -390,7 +389,7 @@ class CanarySurveyWorker:
         ]
         request = settings.max_request_bytes or UNKNOWN_REQUEST_BYTES
         here, there = source.name, target.name
-        limit = inquiry.ask(
+        limit = queries.ask(
             self._source,
             lambda c: (
                 min(
@@ -401,11 +400,11 @@ class CanarySurveyWorker:
                 - OVERHEAD_BYTES
             ),
         )
-        if limit is not None and settings.sized_bytes > limit:
-            inquiry.problems.append(
+        if limit is not None and settings.sized.bytes > limit:
+            queries.problems.append(
                 Problem(
                     Health.WARNING,
-                    f"Large probes of {settings.sized_bytes} bytes are not "
+                    f"Large probes of {settings.sized.bytes} bytes are not "
                     f"sent: the smallest limit on the path is {limit} bytes",
                 )
             )

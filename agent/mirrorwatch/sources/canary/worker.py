@@ -6,12 +6,13 @@ from datetime import datetime, timedelta
 from ...domain.canary.model import (
     PROBE_BYTES,
     CanarySurvey,
+    Loss,
     OffsetGap,
+    ProbeArrival,
     ProbeMessage,
 )
 from ...domain.canary.tracker import Arrival, CanaryTracker, arrive
-from ...domain.observations import Loss, ProbeArrival, Problem
-from ...domain.report import Health
+from ...domain.report import Health, Problem
 from ...exceptions import StateError
 from ...kafka.reader import PartitionEnd
 from ...state.canary import CanaryStore
@@ -74,7 +75,7 @@ class LedgerKeeper:
         return self.tracker
 
     def follow(self, survey: CanarySurvey) -> set[int]:
-        """Take over a survey; return the partitions to be read anew."""
+        """Take over a survey; return the partitions to be read again."""
         if survey.refresh is not None:
             slow = survey.refresh + self._settings.deadline
             self.tracker.warmup = max(self._settings.warmup, slow)
@@ -330,11 +331,15 @@ class CanaryWorker:
         keeper = self._keeper
         due = keeper.tracker.due(self._survey, now)
         messages = [(keeper.make_probe(p, now), PROBE_BYTES) for p in due]
-        sized = self._settings.sized_partition
-        size = self._settings.sized_bytes
-        if size is not None and sized in due and self._takes(size, now):
-            self._sized_at = now + self._settings.sized_interval
-            messages.append((keeper.make_probe(sized, now), size))
+        sized = self._settings.sized
+        if (
+            sized is not None
+            and sized.partition in due
+            and self._takes(sized.bytes, now)
+        ):
+            self._sized_at = now + sized.interval
+            probe = keeper.make_probe(sized.partition, now)
+            messages.append((probe, sized.bytes))
         self._publish(*keeper.save(None), now)
         for message, bytes_ in messages:
             self._sender.send(message, bytes_)

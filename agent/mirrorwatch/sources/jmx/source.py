@@ -46,7 +46,7 @@ class JmxReading:
     """How often that was so in a row."""
 
     def is_fresh(self, now: datetime) -> bool:
-        """Tell whether what it last said still holds."""
+        """Return whether what it last said still holds."""
         return (
             self.at is not None
             and now - self.at <= self.lasts

@@ -2,8 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from mirrorwatch.domain.report import seconds
-from mirrorwatch.domain.wording import agree, alike, counted, every
+from mirrorwatch.domain.report import agree, alike, counted, every, seconds
 
 
 def test_one_is_told_as_one_and_many_as_many() -> None:

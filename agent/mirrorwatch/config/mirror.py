@@ -1,0 +1,299 @@
+"""The mirror of a flow: its topics, its naming, its settings, its servers."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ByteSize,
+    Field,
+    SecretStr,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from ..domain.tasks.model import RestartRules
+from ..domain.topics import (
+    MM2_EXCLUDED,
+    TOPIC_PLACEHOLDER,
+    DefaultNaming,
+    FormatNaming,
+    IdentityNaming,
+    Naming,
+    PatternError,
+    compile_pattern,
+    split_patterns,
+)
+from .base import (
+    FROM_DATACLASS,
+    NEVER_SHOWN,
+    ConfigProblem,
+    Model,
+    ProblemsError,
+)
+from .types import HttpServer, HttpUrl
+
+__all__ = [
+    "ConnectConfig",
+    "JmxConfig",
+    "MirrorConfig",
+    "MirrorTopicsConfig",
+    "NamingConfig",
+    "Pattern",
+    "TopicsConfig",
+]
+
+
+class ConnectConfig(HttpServer):
+    """The REST API of Kafka Connect."""
+
+    url: HttpUrl = Field(title="URL")
+    """URL of any worker."""
+
+    restart_failed: Annotated[RestartRules, FROM_DATACLASS] = Field(
+        default_factory=RestartRules, title="Restart failed tasks"
+    )
+    """Automatic restarts of failed tasks. This is the only action that the
+    agent ever takes on MirrorMaker."""
+
+
+class MirrorTopicsConfig(Model):
+    """MirrorMaker's internal topics, if their names cannot be derived."""
+
+    offsets: str | None = Field(None, title="Connect's offsets topic")
+    """On the target. Default: `mm2-offsets.SOURCE.internal` in dedicated mode.
+    Required on a Connect cluster: the worker's `offset.storage.topic`."""
+
+    syncs: str | None = Field(None, title="Offset-syncs topic")
+    """Default: `mm2-offset-syncs.ALIAS.internal`, with the alias of the other
+    cluster."""
+
+    checkpoints: str | None = Field(None, title="Checkpoints topic")
+    """On the target. Default: `SOURCE.checkpoints.internal`."""
+
+    status: str | None = Field(None, title="Connect's status topic")
+    """On the target. Default: `mm2-status.SOURCE.internal` in dedicated mode.
+    On a Connect cluster, set it to the worker's `status.storage.topic`, or
+    configure `connect`; otherwise the check `tasks` is off."""
+
+    configs: str | None = Field(None, title="Connect's configs topic")
+    """On the target. Default: `mm2-configs.SOURCE.internal` in dedicated mode.
+    Required on a Connect cluster: the worker's `config.storage.topic`."""
+
+
+class JmxConfig(Model):
+    """JMX metrics of MirrorMaker.
+
+    They explain a problem, but never prove one.
+    """
+
+    format: Literal["jolokia", "prometheus", "rmi"] = Field(title="Format")
+    """How the metrics are read: from a Jolokia agent, from a Prometheus
+    exporter, or from a JMX port by RMI."""
+
+    urls: tuple[str, ...] = Field(title="URLs", min_length=1)
+    """One URL for each MirrorMaker process."""
+
+    user: str | None = Field(None, title="User name")
+    """User name, if the Jolokia agent, the exporter or the JMX port requires a
+    login."""
+
+    password: SecretStr | None = Field(None, title="Password")
+    """Password of that user."""
+
+    ca: Path | None = Field(None, title="CA certificate")
+    """PEM file with the CA that signed the server's certificate. Default: the
+    public CAs. RMI with TLS is not supported."""
+
+    @model_validator(mode="after")
+    def _check_urls(self) -> Self:
+        problems = []
+        for index, url in enumerate(self.urls):
+            problem = self._find_fault(url)
+            if problem is not None:
+                problems.append(replace(problem, path=("urls", index)))
+        if self.password is not None and self.user is None:
+            problems.append(
+                ConfigProblem(("user",), "is missing beside password")
+            )
+        if self.ca is not None and self.format == "rmi":
+            problems.append(
+                ConfigProblem(
+                    ("ca",), "is of no use here (as the format is rmi)"
+                )
+            )
+        if problems:
+            raise ProblemsError(problems)
+        return self
+
+    def _find_fault(self, url: str) -> ConfigProblem | None:
+        if self.format == "rmi":
+            if url.startswith("service:jmx:rmi:"):
+                return None
+            return ConfigProblem(
+                (), "must start with service:jmx:rmi: (as the format is rmi)"
+            )
+        try:
+            TypeAdapter(HttpUrl).validate_python(url)
+        except ValidationError as e:
+            (fault,) = e.errors()
+            shown = fault["type"] != NEVER_SHOWN
+            return ConfigProblem((), fault["msg"], shows_value=shown)
+        return None
+
+
+class MirrorConfig(Model):
+    """The MirrorMaker that replicates a flow."""
+
+    kind: Literal["mirrormaker2"] = Field("mirrormaker2", title="Kind")
+    """The replication software. Only MirrorMaker 2 is supported."""
+
+    mode: Literal["dedicated", "connect"] = Field("dedicated", title="Mode")
+    """`dedicated` for `connect-mirror-maker.sh`, `connect` for connectors on a
+    Kafka Connect cluster (as with Strimzi). The names of MirrorMaker's
+    internal topics depend on it."""
+
+    source_alias: str = Field(
+        title="Source alias",
+        json_schema_extra={"default_text": "the flow's `source`"},
+    )
+    """MirrorMaker's `source.cluster.alias`. May be empty."""
+
+    target_alias: str = Field(
+        title="Target alias",
+        json_schema_extra={"default_text": "the flow's `target`"},
+    )
+    """MirrorMaker's `target.cluster.alias`. May be empty."""
+
+    separator: str = Field(".", title="Separator")
+    """MirrorMaker's `replication.policy.separator`, in the names of remote and
+    internal topics. May be empty."""
+
+    connectors: tuple[str, ...] = Field((), title="Connectors")
+    """Names of this flow's connectors on a shared Connect cluster. Only these
+    are checked. Default: all connectors that replicate between the two
+    aliases."""
+
+    topics: MirrorTopicsConfig = Field(
+        default_factory=MirrorTopicsConfig, title="Internal topics"
+    )
+    """Names of MirrorMaker's internal topics. Needed only if they cannot be
+    derived."""
+
+    syncs_location: Literal["source", "target"] = Field(
+        "source", title="Location of the offset-syncs topic"
+    )
+    """MirrorMaker's `offset-syncs.topic.location`."""
+
+    connect: ConnectConfig | None = Field(None, title="Connect REST API")
+    """Optional. Adds what only the REST API reports, and allows the agent to
+    restart failed tasks. A dedicated MirrorMaker has no such API."""
+
+    jmx: JmxConfig | None = Field(None, title="JMX")
+    """Optional. If not configured, the check `bottleneck` is off; all other
+    checks work without it."""
+
+    max_in_flight: int | None = Field(
+        None, title="Producer requests in flight", ge=1
+    )
+    """`max.in.flight.requests.per.connection` of MirrorMaker's producer. With
+    1, Connect's default, records keep their order, and losses are proved
+    sooner. Default: read from the connector's configuration."""
+
+    exactly_once: bool | None = Field(None, title="Exactly once")
+    """Whether MirrorMaker writes in transactions, whose markers occupy offsets
+    at the target. Default: read from MirrorMaker's configuration."""
+
+    max_request_size: ByteSize | None = Field(
+        None, title="Producer request size"
+    )
+    """`max.request.size` of MirrorMaker's producer. Required for sized probes
+    above 512 KiB, because a record that MirrorMaker cannot produce fails its
+    task."""
+
+
+class NamingConfig(Model):
+    """How source topics are named at the target."""
+
+    policy: Literal["identity", "default", "format"] = Field(title="Policy")
+    """`identity` keeps the name, `default` adds the source alias as a prefix,
+    `format` uses the key `format`."""
+
+    separator: str = Field(".", title="Separator")
+    """Separator between alias and topic. Default: the `separator` under
+    `mirror`."""
+
+    format: str | None = Field(None, title="Format")
+    """Name at the target, in which `${topic}` stands for the source topic."""
+
+    @model_validator(mode="after")
+    def _check_format(self) -> Self:
+        if (self.policy == "format") != (self.format is not None):
+            raise ProblemsError(
+                [
+                    ConfigProblem(
+                        ("format",), "goes with the policy `format` only"
+                    )
+                ]
+            )
+        if self.format and self.format.count(TOPIC_PLACEHOLDER) != 1:
+            raise ProblemsError(
+                [
+                    ConfigProblem(
+                        ("format",),
+                        f"must hold {TOPIC_PLACEHOLDER} exactly once",
+                    )
+                ]
+            )
+        return self
+
+    def to_naming(self, alias: str) -> Naming:
+        """Return the policy for a mirror's alias of the source."""
+        match self.policy:
+            case "identity":
+                return IdentityNaming(alias=alias, separator=self.separator)
+            case "default":
+                return DefaultNaming(alias=alias, separator=self.separator)
+            case "format":
+                return FormatNaming(format=self.format or TOPIC_PLACEHOLDER)
+
+
+def _check_pattern(pattern: str) -> str:
+    try:
+        compile_pattern(pattern)
+    except PatternError as e:
+        raise PydanticCustomError(
+            "pattern", "{reason}", {"reason": str(e)}
+        ) from e
+    return pattern
+
+
+def _split(value: Any) -> Any:
+    return split_patterns(value) if isinstance(value, str) else value
+
+
+Pattern = Annotated[str, AfterValidator(_check_pattern)]
+"""A regex of topic names, as MirrorMaker 2 takes it."""
+
+Patterns = Annotated[tuple[Pattern, ...], BeforeValidator(_split)]
+"""A list of regexes, or MirrorMaker 2's comma separated form."""
+
+
+class TopicsConfig(Model):
+    """Topics that the flow replicates. Regexes match the whole topic name."""
+
+    include: Patterns = Field((".*",), title="Included topics", min_length=1)
+    """Same as MirrorMaker's `topics`: a list, or a comma-separated string."""
+
+    exclude: Patterns = Field(MM2_EXCLUDED, title="Excluded topics")
+    """Same as MirrorMaker's `topics.exclude`; takes precedence over `include`.
+    The default is MirrorMaker 2's own."""
+
+    merged: Patterns = Field((), title="Merged topics")
+    """Source topics whose target topic is also written by other flows. Must be
+    listed, because record counts at the target cannot be attributed to one
+    flow."""

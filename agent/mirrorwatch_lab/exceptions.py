@@ -1,0 +1,9 @@
+"""What the lab raises on purpose."""
+
+from mirrorwatch.exceptions import MirrorwatchError
+
+__all__ = ["LabError"]
+
+
+class LabError(MirrorwatchError):
+    """A part of the lab did not start, or did not stay up."""
