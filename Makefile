@@ -9,7 +9,7 @@ export PATH := $(CURDIR)/.servers:$(PATH)
 # Tests start many processes: each would compile everything again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: alerts demo test fast dashboards servers bench bench-audit nights cluster scale soak lint format setup clean
+.PHONY: alerts demo test fast dashboards servers bench bench-audit nights cluster scale simulate soak lint format setup clean
 
 setup: .venv/.ready
 
@@ -45,6 +45,9 @@ nights: setup  ## what takes an audit long to prove: a million records, a cluste
 
 cluster: setup  ## the audit on a Spark cluster of two workers, and by spark-submit: 5 minutes
 	$(BIN)/pytest tests/proof/audit_cluster_test.py
+
+simulate: setup  ## worlds by chance in virtual time, for MINUTES: prints those that fail
+	$(BIN)/python -m tests.simulation --processes 2 --seconds $$((60 * $(or $(MINUTES),2)))
 
 soak: setup  ## a long clean run with traffic; prints growth of memory
 	$(BIN)/python -m tests.bench.soak --minutes $(or $(MINUTES),60)

