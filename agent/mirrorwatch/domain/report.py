@@ -171,7 +171,8 @@ class AgentState:
     """By name: whether the source's last fact is fresh."""
 
     sinks_up: Mapping[str, bool] = field(default_factory=dict)
-    """By name: whether the sink took the report before this one."""
+    """By name: whether the sink took the report before this one; of one that
+    queues reports, whether the last attempt to send succeeded."""
 
     spooled_points: Mapping[str, int] = field(default_factory=dict)
     """By sink that keeps a backlog: points that wait to be written."""

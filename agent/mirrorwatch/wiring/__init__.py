@@ -1,4 +1,4 @@
-"""Configuration -> what watches: one file for each area of a flow."""
+"""Configuration -> sources, workers and sinks."""
 
 from .audit import wire_audit
 from .context import WiredParts, WiringContext, to_mirror

@@ -1,4 +1,4 @@
-"""What watches all flows."""
+"""Makes the sources and workers of each flow: see `AREAS`."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -368,7 +368,7 @@ def wire_position(parts: FlowParts, around: WiringContext) -> WiredParts:
     return WiredParts(sources=(reader,))
 
 
-def wire_signs(parts: FlowParts, around: WiringContext) -> WiredParts:
+def wire_heartbeats(parts: FlowParts, around: WiringContext) -> WiredParts:
     """Wire what reads a flow's heartbeats and checkpoints."""
     flow = parts.config
     aliases = (flow.mirror.source_alias, flow.mirror.target_alias)
@@ -557,7 +557,7 @@ AREAS: tuple[Callable[[FlowParts, WiringContext], WiredParts], ...] = (
     wire_parity,
     wire_skips,
     wire_tasks,
-    wire_signs,
+    wire_heartbeats,
 )
 """Everything that watches one flow by itself."""
 

@@ -575,7 +575,7 @@ def cut_of(
 
     Returns
     -------
-    Cut or None
+    RangeEnds or None
         `None` if records are settled and copied, but no offsets are known at
         which both sides can be cut.
 

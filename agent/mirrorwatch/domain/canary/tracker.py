@@ -145,7 +145,7 @@ class Ledger:
 
         Returns
         -------
-        Gap or None
+        OffsetGap or None
             Source offsets before it that no acknowledged probe has.
         """
         gap = None

@@ -229,7 +229,7 @@ class CanarySurveyWorker:
         ordered = bool(connectors) and all(
             c.max_in_flight == 1 for c in connectors
         )
-        # The order matters: see domain.canary.survey.Survey.
+        # The order matters: see `CanarySurvey`.
         positions = self._read_positions(at, ordered=ordered)
         remote = self._settings.remote_topic
         target = queries.find_topic(self._target, remote, "READ")

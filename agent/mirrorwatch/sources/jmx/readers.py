@@ -1,4 +1,4 @@
-"""MBeans over HTTP, by the Prometheus JMX exporter."""
+"""MBeans over HTTP, by Jolokia or the Prometheus JMX exporter."""
 
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
