@@ -1,6 +1,6 @@
 """Any history of a mirror: the books say what is so, and never more."""
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.domain.skips.world import (
@@ -160,7 +160,11 @@ def test_no_record_of_topics_made_again_is_skipped(
     assert world.tally.skipped == 0
 
 
+ALIKE_BY_TWO = ["write 3", "takeover", "copy_other 2", "copy", "drop 3"]
+
+
 @given(histories(*COPYING, *FAULTS, "mark", "crash_hard"))
+@example([*ALIKE_BY_TWO, "write", "copy_other 2"])
 @examples(400)
 def test_records_that_look_alike_make_no_loss(actions: list[str]) -> None:
     world = AlikeWorld().do("look", *actions)

@@ -200,9 +200,7 @@ def settle(
     )
     for each in found:
         _count(state, each, tally)
-    unsure = sorted(offset for offset in fresh if offset > state.frontier)
-    if unsure:
-        state.doubt(to_ranges(unsure))
+    state.doubt(to_ranges(_copied_beyond(state, reading, fresh)))
     if repeated:
         found.append(
             SettledRange(
@@ -310,12 +308,14 @@ def _pass_over(
     first, last = passed.before + 1, state.frontier
     # Any of these may be a copy that cannot be recognised any more.
     unexplained = passed.path.strangers + passed.path.holes
-    copied = passed.fresh | {
+    before = {
         o
         for a, b in state.doubtful
         for o in range(max(a, first), min(b, last) + 1)
     }
-    present = _lacking(reading, range(first, last + 1), copied)
+    present = _lacking(
+        reading, range(first, last + 1), passed.fresh, before
+    )
     gone = range(first, min(reading.source_start, last + 1))
     if gone and not _is_reset(state, reading, passed, present):
         lacking = len(gone) - sum(o in gone for o in passed.fresh)
@@ -342,23 +342,27 @@ def _pass_over(
 
 
 def _lacking(
-    reading: RangeContent, offsets: range, copied: set[int]
+    reading: RangeContent, offsets: range, fresh: set[int], before: set[int]
 ) -> list[int]:
     """Return the records that have no copy.
 
     Of those that look alike no more are said to lack one than there are
-    fewer copies than records: which is whose is unknown.
+    fewer copies than records: which is whose is unknown. So copies that
+    ranges before had count beside those of this one, even where both were
+    taken for copies of the same record.
     """
     inside = [o for o in reading.source if o in offsets]
     left = Counter(reading.source[o] for o in inside)
     left.subtract(reading.target.values())
-    found = []
+    left.subtract(reading.source[o] for o in inside if o in before)
+    most = len(inside) - sum((o in fresh) + (o in before) for o in inside)
+    found, copied = [], fresh | before
     for offset in inside:
         look = reading.source[offset]
         if offset not in copied and left[look] > 0:
             left[look] -= 1
             found.append(offset)
-    return found
+    return found[: max(0, most)]
 
 
 def _is_reset(
@@ -381,6 +385,28 @@ def _is_reset(
         and not passed.path.strangers
         and not any(o < first for o in present)
     )
+
+
+def _copied_beyond(
+    state: PartitionState, reading: RangeContent, fresh: set[int]
+) -> list[int]:
+    """Return records beyond the frontier, as many as were copied.
+
+    A copy that seems to be of one that was copied before may as well be of
+    the next one that looks alike.
+    """
+    found: set[int] = set()
+    for offset in sorted(o for o in fresh if o > state.frontier):
+        alike = (
+            other
+            for other, look in reading.source.items()
+            if other > state.frontier
+            and look == reading.source.get(offset)
+            and other not in state.doubtful
+            and other not in fresh | found
+        )
+        found.add(next(alike, offset) if offset in state.doubtful else offset)
+    return sorted(found)
 
 
 def _absent(
