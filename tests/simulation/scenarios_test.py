@@ -210,7 +210,6 @@ def test_more_than_a_thousand_resets_stay_told() -> None:
         assert f"{lost:,} records expired" in reason(world, "position")
 
 
-@NOT_MENDED
 def test_a_topic_without_a_leader_at_first_keeps_its_head() -> None:
     settings = MirrorSettings(latest=True, refresh=60)
     with running("a", mirror=settings) as world:

@@ -236,12 +236,15 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 class Growing:
     """A topic of one partition, copied to its end, that gets a second."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, leader: bool = True) -> None:
         self.books = SkipTracker()
         self.at = START
         self.source, self.target = [20], [20]
         self.starts = [0]
+        self.leaderless: set[int] = set()
         self.look()
+        if not leader:
+            self.leaderless.add(1)
         self.source.append(0)
         self.starts.append(0)
         # The mirror gives it to the target only later.
@@ -276,6 +279,7 @@ class Growing:
     def copy(self, records: int, *, first: int) -> list[SkipEvent]:
         """Let the mirror begin somewhere in the second partition."""
         self.source[1], self.target[1] = records, records - first
+        self.leaderless.clear()
         self.look(self.sync(1, first, 0))
         self.look()
         for request in self.books.requests():
@@ -303,7 +307,11 @@ class Growing:
             id=alias,
             at=self.at,
             topics={"t": topic},
-            ends={("t", p): end for p, end in enumerate(ends)},
+            ends={
+                ("t", p): end
+                for p, end in enumerate(ends)
+                if p not in self.leaderless
+            },
             starts={("t", p): s for p, s in enumerate(self.starts)},
         )
 
@@ -321,6 +329,36 @@ def test_the_beginning_of_a_new_partition_that_was_missed_is_named() -> None:
 def test_what_expired_of_a_new_partition_before_is_left_to_position() -> None:
     growing = Growing()
     growing.starts[1] = 50
+    assert growing.copy(60, first=50) == []
+
+
+def test_a_new_partition_keeps_its_head_until_it_has_a_leader() -> None:
+    growing = Growing(leader=False)
+    restarted = SkipTracker(states=growing.books.states, begun=True)
+    for growing.books in (growing.books, restarted):
+        growing.look()
+    (head,) = growing.copy(60, first=50)
+    assert (head.kind, head.ranges) == (SkipKind.HEAD, ((0, 49),))
+
+
+def test_a_new_partition_copied_from_its_first_leader_on_is_no_loss() -> None:
+    assert Growing(leader=False).copy(60, first=0) == []
+
+
+def test_a_partition_made_while_nobody_looked_keeps_its_head() -> None:
+    growing = Growing(leader=False)
+    del growing.books.states["t", 1]
+    growing.books = SkipTracker(states=growing.books.states, begun=True)
+    growing.look()
+    growing.look()
+    (head,) = growing.copy(60, first=50)
+    assert (head.kind, head.ranges) == (SkipKind.HEAD, ((0, 49),))
+
+
+def test_what_was_there_first_without_a_leader_has_no_head() -> None:
+    growing = Growing(leader=False)
+    growing.books = SkipTracker()
+    growing.look()
     assert growing.copy(60, first=50) == []
 
 

@@ -74,7 +74,7 @@ class PartitionState:
 
     is_head: bool = False
     """Whether nothing has been copied yet, so that the first copy must be
-    the first record."""
+    the first record. Without a cursor: it has had no leader yet."""
 
     widened: bool = False
     """Whether the next range is to be read with more around it."""
@@ -103,6 +103,11 @@ class PartitionState:
         if self.upstream is None:
             return None
         return OffsetPair(self.upstream, self.downstream)
+
+    @property
+    def awaits_head(self) -> bool:
+        """Whether it appeared without a leader, and has had none since."""
+        return self.is_head and self.upstream is None
 
     def begin(self, upstream: int, downstream: int) -> None:
         """Begin at a sync; what was before is not judged."""

@@ -80,6 +80,10 @@ class SkipTracker:
     _partitions: dict[str, int] = field(default_factory=dict)
     """Partitions of each topic of the source, in the survey before."""
 
+    _unseen: set[TopicPartition] = field(default_factory=set)
+    """Partitions that have had no leader since this process watches, and may
+    have been made while none did."""
+
     _commits: BelievedCommits = field(default_factory=BelievedCommits)
     _starts: PastLogStarts = field(default_factory=PastLogStarts)
 
@@ -189,9 +193,7 @@ class SkipTracker:
         self.blind = 0
         for key, seen in view.partitions.items():
             if seen is None or (seen.target_end is None and not seen.uncopied):
-                # Without a leader nothing is known, but that it was there.
-                if key not in self.states:
-                    self._begin(key, source.topics[key[0]].id)
+                self._await_leader(key, source.topics[key[0]].id)
                 continue
             self.surveyed[key] = seen
             state = self._epoch(view, key, seen)
@@ -200,22 +202,45 @@ class SkipTracker:
             if seen.log_start > state.start_before:
                 self._starts.note(key, seen.log_start)
 
+    def _await_leader(self, key: TopicPartition, source_id: str) -> None:
+        """Take a partition without a leader: nothing is known but that it is
+        there, and whether it is new.
+        """
+        if key in self.states:
+            return
+        if self._is_unwatched:
+            self._unseen.add(key)
+        elif key not in self._unseen:
+            state = self._begin(key, source_id)
+            state.is_head = self._is_new(key)
+
+    @property
+    def _is_unwatched(self) -> bool:
+        """Whether the flow was watched before, but not just now."""
+        return self.begun and not self._partitions
+
+    def _is_new(self, key: TopicPartition) -> bool:
+        """Return whether a partition was not there in the survey before."""
+        known = self._partitions
+        return bool(known) and known.get(key[0], 0) <= key[1]
+
     def _epoch(
         self, view: FlowView, key: TopicPartition, seen: PartitionView
     ) -> PartitionState:
         """Return the state of a partition, a new one if it is another."""
         state = self.states.get(key)
-        if state is None:
+        has_head = state is not None and state.awaits_head
+        if state is None or has_head:
             state = self._begin(key, seen.source_id)
             state.start_before = seen.log_start
-            known = self._partitions
             if begin(
                 state,
                 seen,
-                appeared=bool(known) and known.get(key[0], 0) <= key[1],
-                unwatched=self.begun and not known,
+                appeared=has_head or self._is_new(key),
+                unwatched=self._is_unwatched or key in self._unseen,
             ):
                 state.since = view.at
+            self._unseen.discard(key)
         elif is_another(state, seen):
             state = self._begin(key, seen.source_id)
             state.since, state.start_before = view.at, seen.log_start
