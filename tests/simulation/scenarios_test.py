@@ -175,7 +175,6 @@ def test_expired_unread_beside_another_producer() -> None:
         assert health(world, "position") is Health.CRITICAL, world.describe()
 
 
-@NOT_MENDED
 @pytest.mark.parametrize("side", ["source", "target"])
 def test_one_stale_end_takes_nothing_back(side: str) -> None:
     with running("a") as world:

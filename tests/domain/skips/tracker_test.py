@@ -1,6 +1,6 @@
 """What was measured on live mirrors, one case each."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -228,6 +228,72 @@ def test_what_may_have_been_copied_before_is_not_called_dropped(
     world.finish()
     assert world.missing == set()
     assert world.tally.skipped == 0
+
+
+@dataclass
+class Stale(Told):
+    """A world in which one side may tell an end that is too low."""
+
+    low: str | None = None
+
+    def view(self) -> FlowView:
+        view = super().view()
+        if self.low is None:
+            return view
+        side = view.source if self.low == "source" else view.target
+        assert side is not None
+        low = replace(side, ends={KEY: 10})
+        return (
+            replace(view, source=low)
+            if self.low == "source"
+            else replace(view, target=low)
+        )
+
+    def wait(self, seconds: int) -> None:
+        for _ in range(seconds):
+            self.look()
+
+
+def dropped_two(side: str) -> Stale:
+    world = Stale().do("look", "write 20", "copy 20", "flush", "look")
+    assert isinstance(world, Stale)
+    world.do("look", "write 9", "copy 3", "drop 2", "copy 4", "look", "look")
+    assert world.skipped == {23, 24}
+    world.low = side
+    return world
+
+
+SIDES = pytest.mark.parametrize("side", ["source", "target"])
+
+
+@SIDES
+def test_an_end_that_is_low_for_a_moment_changes_nothing(side: str) -> None:
+    world = dropped_two(side)
+    world.do("write 9", "copy 3", "drop", "copy 5")
+    world.wait(20)
+    world.low = None
+    world.do("flush", "look", "look", "look")
+    assert world.skipped == {23, 24, 32}
+    assert (world.tally.repeated, world.tally.unverifiable) == (0, 0)
+
+
+@SIDES
+def test_what_was_skipped_is_told_after_a_truncation(side: str) -> None:
+    world = dropped_two(side)
+    (event,) = world.save()
+    world.wait(40)
+    assert world.books.states[KEY].upstream is None
+    assert world.skipped == {23, 24}
+    assert world.books.missing(event) == 2
+    world.restart()
+    assert world.books.missing(event) == 2
+
+
+def test_what_was_skipped_is_told_when_the_target_is_recreated() -> None:
+    world = watched("write 4", "drop 2", "copy 2", "look", "look")
+    (event,) = world.save()
+    world.do("recreate_target", "write 9", "copy 9", "flush", "look", "look")
+    assert world.books.missing(event) == 2
 
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -15,6 +15,7 @@ __all__ = [
     "PastLogStarts",
     "begin",
     "is_another",
+    "is_shorter",
     "is_within",
     "plan_count",
     "plan_gap",
@@ -371,18 +372,25 @@ def begin(
 
 
 def is_another(state: PartitionState, seen: PartitionView) -> bool:
-    """Return whether a topic was recreated, or a log truncated."""
-    if state.source_id != seen.source_id:
-        return True
-    if seen.target_id is not None and state.target_id not in {
-        None,
-        seen.target_id,
-    }:
-        return True
+    """Return whether a topic was recreated."""
+    return state.source_id != seen.source_id or (
+        seen.target_id is not None
+        and state.target_id not in {None, seen.target_id}
+    )
+
+
+def is_shorter(state: PartitionState, seen: PartitionView) -> bool:
+    """Return whether a log ends before what it was seen to hold.
+
+    It was truncated, or a new leader tells an end from before it caught up.
+    """
     if state.upstream is None:
         return False
-    return state.upstream >= seen.source_end or (
-        seen.target_id is not None and state.downstream >= seen.copies_end
+    upstream = max(state.upstream, *(p.upstream for p in state.ahead), -1)
+    downstream = state.ahead[-1].downstream if state.ahead else -1
+    return upstream >= seen.source_end or (
+        seen.target_id is not None
+        and max(state.downstream, downstream) >= seen.copies_end
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from ..cluster_view import (
     FlowView,
@@ -19,6 +19,7 @@ from .partition import (
     PastLogStarts,
     begin,
     is_another,
+    is_shorter,
     is_within,
     plan_count,
     plan_gap,
@@ -40,6 +41,11 @@ __all__ = ["SkipTracker"]
 
 _SYNCS_KEPT = 100_000
 """Syncs that wait for a survey, the newest: minutes of a busy mirror."""
+
+_STANDS = timedelta(seconds=30)
+"""How long a log must be shorter than it was before that is believed. A new
+leader tells an old end for some seconds, until its followers have asked it
+for records."""
 
 
 @dataclass(kw_only=True)
@@ -84,6 +90,9 @@ class SkipTracker:
     """Partitions that have had no leader since this process watches, and may
     have been made while none did."""
 
+    _shorter: dict[TopicPartition, datetime] = field(default_factory=dict)
+    """Since when a log is shorter than it was."""
+
     _commits: BelievedCommits = field(default_factory=BelievedCommits)
     _starts: PastLogStarts = field(default_factory=PastLogStarts)
 
@@ -96,10 +105,11 @@ class SkipTracker:
             self._syncs.trim(_SYNCS_KEPT)
             return
         confirmed = self._syncs.release()
-        self._hold(view)
         self._look(view)
         for key, syncs in confirmed.items():
-            self._queue(key, syncs)
+            self._queue(view, key, syncs)
+        self._hold(view)
+        self._syncs.trim(_SYNCS_KEPT)
         for key in list(self._waiting):
             self._go_on(key)
         self._starts.apply(self.states, self.changed)
@@ -195,12 +205,30 @@ class SkipTracker:
             if seen is None or (seen.target_end is None and not seen.uncopied):
                 self._await_leader(key, source.topics[key[0]].id)
                 continue
+            if self._may_be_stale(view.at, key, seen):
+                continue
             self.surveyed[key] = seen
             state = self._epoch(view, key, seen)
             if state.upstream is None and seen.copies_end > 0:
                 self.blind += seen.sync is None
             if seen.log_start > state.start_before:
                 self._starts.note(key, seen.log_start)
+
+    def _may_be_stale(
+        self, at: datetime, key: TopicPartition, seen: PartitionView
+    ) -> bool:
+        """Return whether an end is too low to be believed yet."""
+        state = self.states.get(key)
+        if (
+            state is None
+            or is_another(state, seen)
+            or not is_shorter(state, seen)
+        ):
+            self._shorter.pop(key, None)
+            return False
+        since = min(self._shorter.get(key, at), at)
+        self._shorter[key] = since
+        return at - since < _STANDS
 
     def _await_leader(self, key: TopicPartition, source_id: str) -> None:
         """Take a partition without a leader: nothing is known but that it is
@@ -241,9 +269,12 @@ class SkipTracker:
             ):
                 state.since = view.at
             self._unseen.discard(key)
-        elif is_another(state, seen):
-            state = self._begin(key, seen.source_id)
+        elif is_another(state, seen) or is_shorter(state, seen):
+            before, state = state, self._begin(key, seen.source_id)
             state.since, state.start_before = view.at, seen.log_start
+            if before.source_id == state.source_id:
+                # What was skipped stays so, until copies of it come.
+                state.skipped = before.skipped
         if seen.target_id and state.target_id is None:
             state.target_id = seen.target_id
             self.changed.add(key)
@@ -258,8 +289,14 @@ class SkipTracker:
         self.changed.add(key)
         return state
 
-    def _queue(self, key: TopicPartition, syncs: Iterable[Sync]) -> None:
+    def _queue(
+        self, view: FlowView, key: TopicPartition, syncs: Iterable[Sync]
+    ) -> None:
         state, seen = self.states.get(key), self.surveyed.get(key)
+        if seen is None and key in view.partitions:
+            # Its ends are not known now: the next survey may know them.
+            for sync in syncs:
+                self._syncs.hold(sync)
         if state is None or seen is None:
             return
         for sync in syncs:
