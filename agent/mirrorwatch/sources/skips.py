@@ -9,11 +9,13 @@ from threading import Lock
 from ..domain.cluster_view import FlowView, TopicPartition
 from ..domain.mirror_records import Assignment
 from ..domain.offset_ranges import OffsetRange
+from ..domain.skips.journal import sum_up
 from ..domain.skips.model import (
     DroppedTailDetector,
     PendingReads,
     RangeRequest,
     SkipCounters,
+    SkipEvent,
     SkipsObservation,
     SuspectedDrop,
 )
@@ -261,7 +263,8 @@ is written several times within it."""
 
 
 _REPORTED = 200
-"""Events that are reported by name, the newest."""
+"""Losses, and other events, that are reported as they are, the newest. Older
+ones are added by partition."""
 
 
 _LARGEST_RANGE = 50_000
@@ -416,8 +419,8 @@ class SkipsWorker:
         self._exactly_once = exactly_once
         self._clock = clock
         self._tracker = self._load()
-        self._events = store.events()
         self._memory = memory
+        self._events = self._sum_up(store.events())
         self._batches = RangeQueue()
         self._left_out_at: datetime | None = None
         self._suspects = SuspectedDrops(patience)
@@ -532,17 +535,24 @@ class SkipsWorker:
 
     def _keep(self) -> None:
         found = list(self._tracker.events)
-        self._store.save(self._tracker)
-        self._events += found
+        self._store.save(self._tracker, self._since())
+        if found:
+            self._events = self._sum_up([*self._events, *found])
         self._publish()
+
+    def _since(self) -> datetime:
+        return self._clock() - self._memory
+
+    def _sum_up(self, events: Iterable[SkipEvent]) -> list[SkipEvent]:
+        since = self._since()
+        return sum_up((e for e in events if e.at >= since), _REPORTED)
 
     def _publish(self) -> None:
         view, tracker = self._view, self._tracker
         if view is None:
             return
         topics = [t for t in view.names if not self._merged(t)]
-        now = self._clock()
-        self._events = [e for e in self._events if now - e.at <= self._memory]
+        since = self._since()
         seen = SkipsObservation(
             flow=self._flow,
             at=view.at,
@@ -554,7 +564,8 @@ class SkipsWorker:
             ),
             events=tuple(
                 (event, tracker.missing(event))
-                for event in self._events[-_REPORTED:]
+                for event in self._events
+                if event.at >= since
             ),
             suspicions=self._suspects.found(),
             left_behind=self._suspects.left_behind,

@@ -14,6 +14,7 @@ from ..report import (
     counted,
     seconds,
 )
+from .journal import LOSSES
 from .model import SkipEvent, SkipKind, SkipsObservation
 
 __all__ = ["SkipsLimits", "judge_skips"]
@@ -21,8 +22,6 @@ __all__ = ["SkipsLimits", "judge_skips"]
 
 _RANGES_SHOWN = 3
 _EVENTS_SHOWN = 10
-
-_LOSSES = {SkipKind.SKIPPED, SkipKind.HEAD, SkipKind.TAIL}
 
 
 def show_skips(seen: SkipsObservation | None, since: datetime) -> Evidence:
@@ -38,7 +37,7 @@ def show_skips(seen: SkipsObservation | None, since: datetime) -> Evidence:
     if seen is None:
         return {}
     tallies = [tally for _, tally in seen.tallies]
-    lost = [(x, n) for x, n in seen.events if x.kind in _LOSSES and n]
+    lost = [(x, n) for x, n in seen.events if x.kind in LOSSES and n]
     recent = [(x, x.count) for x, _ in seen.events if x.at >= since]
     repeats = [(x, n) for x, n in recent if x.kind is SkipKind.REPEATED]
     doubts = [(x, n) for x, n in recent if x.kind is SkipKind.UNVERIFIABLE]

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from ..offset_ranges import RangeSet, discard, newest, to_ranges
+from ..offset_ranges import RangeSet, newest, to_ranges
 from .model import OffsetPair, RangeRequest, SkipCounters, SkipEvent, SkipKind
 from .partition import PartitionState
 
@@ -465,5 +465,5 @@ def still_missing(event: SkipEvent, state: PartitionState | None) -> int:
     if state is None or state.source_id != event.source_id:
         return event.count
     named = sum(b - a + 1 for a, b in event.ranges)
-    still = sum(discard(state.skipped, a, b)[1] for a, b in event.ranges)
+    still = sum(state.skipped.count(a, b) for a, b in event.ranges)
     return event.count - named + still
