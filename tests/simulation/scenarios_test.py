@@ -152,7 +152,6 @@ def test_repeats_alone_are_no_loss() -> None:
         assert Health.CRITICAL not in healths(world, "skips")
 
 
-@NOT_MENDED
 def test_a_jump_over_very_many_records_is_a_loss(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -40,9 +40,12 @@ _SIZE = 50_000
 fingerprints."""
 
 _LARGEST = 500_000
-"""Offsets of one range beyond which it is not read. The mirror writes a
-pair for every hundred records, so that a stretch is that long only when the
-agent was away for long, or a whole topic was skipped."""
+"""Offsets of one range beyond which only a sample of it is read. The mirror
+writes a pair for every hundred records, so that a stretch is that long only
+when the agent was away for long, or a whole topic was skipped."""
+
+_SAMPLE = 10
+"""Part of it that a sample has beyond what the target has room for."""
 
 _AGAIN = timedelta(seconds=15)
 """How long a range that could not be read is left alone."""
@@ -77,8 +80,11 @@ class RangeQueue:
             if key in batch or (failed and now - failed[0] < _AGAIN):
                 continue
             if request.size > _LARGEST and not request.only_count:
-                self.too_large.append(request)
-                continue
+                sample = request.sample(_LARGEST // _SAMPLE)
+                if sample.size > _LARGEST:
+                    self.too_large.append(request)
+                    continue
+                request = sample  # noqa: PLW2901 - asked for instead
             if batch and (
                 len(batch) == _TOGETHER
                 or size + request.size > _SIZE

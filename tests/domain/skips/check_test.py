@@ -61,6 +61,14 @@ def test_a_skip_is_critical_and_named(kind: SkipKind) -> None:
     )
 
 
+def test_of_a_sample_the_count_is_a_lower_bound() -> None:
+    verdict = judged(happened((replace(SKIP, kind=SkipKind.SAMPLED), 10)))
+    assert verdict.health is Health.CRITICAL
+    assert verdict.reason.startswith(
+        "At least 10 records of t partition 3 (source offsets 30 to 39) were "
+    )
+
+
 def test_a_skip_is_forgotten_after_its_window_or_when_it_is_copied() -> None:
     old = replace(SKIP, at=NOW - timedelta(minutes=61))
     assert judged(happened((old, 10))).health is Health.OK

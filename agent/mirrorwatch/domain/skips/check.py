@@ -188,6 +188,14 @@ def _find_losses(
             "were skipped, although records before and after were copied",
         ),
         (
+            SkipKind.SAMPLED,
+            (
+                "were skipped; the rest of a range too long to read may be "
+                "missing, too. Check whether MirrorMaker's offsets were set "
+                "forward, and run the audit"
+            ),
+        ),
+        (
             SkipKind.HEAD,
             (
                 "were never copied: MirrorMaker started after them. Check "
@@ -212,7 +220,8 @@ def _find_losses(
             rest = sum(n for _, n in recent) - missing
             yield CheckFinding(
                 Health.CRITICAL,
-                f"{counted(missing, 'record')} of {_label(last)} "
+                ("At least " if kind is SkipKind.SAMPLED else "")
+                + f"{counted(missing, 'record')} of {_label(last)} "
                 + agree(missing, what)
                 + (f"; {rest} more in other ranges" if rest else ""),
             )

@@ -10,7 +10,9 @@ from .model import SkipEvent, SkipKind
 __all__ = ["LOSSES", "sum_up"]
 
 
-LOSSES = frozenset({SkipKind.SKIPPED, SkipKind.HEAD, SkipKind.TAIL})
+LOSSES = frozenset(
+    {SkipKind.SKIPPED, SkipKind.HEAD, SkipKind.TAIL, SkipKind.SAMPLED}
+)
 """What proves that records are missing."""
 
 _RANGES_KEPT = 20

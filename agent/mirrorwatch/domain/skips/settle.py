@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from ..offset_ranges import RangeSet, newest, to_ranges
+from ..offset_ranges import RangeSet, discard, newest, to_ranges
 from .model import OffsetPair, RangeRequest, SkipCounters, SkipEvent, SkipKind
 from .partition import PartitionState
 
@@ -68,6 +68,9 @@ class Trace:
     """Target offsets without a record, where these may have been records:
     removed by compaction or expired. Control records are none of them."""
 
+    unknown: list[int] = field(default_factory=list)
+    """Of each of both, the source offset that the mirror was at before."""
+
     highest: int = -1
     """Highest source offset that was copied for sure: others look alike."""
 
@@ -111,7 +114,9 @@ def trace(request: RangeRequest, reading: RangeContent) -> Trace:
             at = known[down]
         elif down not in reading.target:
             is_gone = down < reading.target_start
-            found.holes += is_gone or reading.target_compacted
+            if is_gone or reading.target_compacted:
+                found.holes += 1
+                found.unknown.append(at)
             continue
         else:
             look = reading.target[down]
@@ -120,6 +125,7 @@ def trace(request: RangeRequest, reading: RangeContent) -> Trace:
                 after = _next(offsets, at, alike=False)
             if after is None:
                 found.strangers += 1
+                found.unknown.append(at)
                 continue
             at = after
             is_sure = alike and len(places[look]) == 1
@@ -209,7 +215,8 @@ def settle(
                 len(repeated),
             )
         )
-    if reading.source_compacted or reading.target_compacted:
+    compacted = reading.source_compacted or reading.target_compacted
+    if compacted and not request.sampled:
         tally.compacted += _absent(state, reading, before, fresh)
     _finish(state, request, path.last)
     return found
@@ -307,7 +314,7 @@ def _pass_over(
     """
     first, last = passed.before + 1, state.frontier
     # Any of these may be a copy that cannot be recognised any more.
-    unexplained = passed.path.strangers + passed.path.holes
+    unknown = passed.path.unknown
     before = {
         o
         for a, b in state.doubtful
@@ -319,26 +326,52 @@ def _pass_over(
     gone = range(first, min(reading.source_start, last + 1))
     if gone and not _is_reset(state, reading, passed, present):
         lacking = len(gone) - sum(o in gone for o in passed.fresh)
-        explained = min(unexplained, lacking)
-        unexplained -= explained
+        explained = min(len(unknown), lacking)
+        unknown = unknown[explained:]
         if lacking > explained:
             ranges = RangeSet([(gone.start, gone.stop - 1)])
             yield SettledRange(
                 SkipKind.UNVERIFIABLE, ranges, lacking - explained
             )
-    proved = present[unexplained:]
+    doubtful = _explained(present, unknown)
+    proved = [offset for offset in present if offset not in doubtful]
     if proved:
         kind = SkipKind.SKIPPED if request.passed is None else SkipKind.TAIL
         if state.is_head and proved[0] == present[0]:
             kind = SkipKind.HEAD
+        if request.sampled:
+            kind = SkipKind.SAMPLED
         yield SettledRange(kind, to_ranges(proved), len(proved))
-    doubtful = present[:unexplained]
     # Compaction removes copies as it likes: that is no sign of anything.
-    state.doubt(to_ranges(doubtful))
+    doubts = to_ranges(sorted(doubtful))
+    state.doubt(doubts)
     if doubtful and not reading.target_compacted:
-        yield SettledRange(
-            SkipKind.UNVERIFIABLE, to_ranges(doubtful), len(doubtful)
-        )
+        yield SettledRange(SkipKind.UNVERIFIABLE, doubts, len(doubtful))
+    if request.sampled:
+        unread = _unread(request, max(first, reading.source_start), last)
+        if len(unread):
+            yield SettledRange(SkipKind.UNVERIFIABLE, unread, len(unread))
+
+
+def _explained(present: Sequence[int], unknown: Sequence[int]) -> set[int]:
+    """Return which records may have a copy that is not recognised.
+
+    As many as there are such copies; the mirror goes on where it was, so the
+    next one that lacks a copy.
+    """
+    found, left = set(), list(present)
+    for at in unknown[: len(left)]:
+        behind = bisect_right(left, at)
+        found.add(left.pop(behind if behind < len(left) else 0))
+    return found
+
+
+def _unread(request: RangeRequest, first: int, last: int) -> RangeSet:
+    """Return the offsets that a sample leaves out."""
+    unread = RangeSet([(first, last)] if first <= last else ())
+    for span in request.source:
+        unread, _ = discard(unread, span.first, span.end - 1)
+    return unread
 
 
 def _lacking(

@@ -151,7 +151,11 @@ class SkipTracker:
         tally = self._tally(state)
         if reading is None:
             found = settle_unread(state, request, tally, is_marked=self.marked)
-        elif not state.widened and has_strangers(request, reading):
+        elif (
+            not state.widened
+            and not request.sampled
+            and has_strangers(request, reading)
+        ):
             # They may be copies of records that were not read.
             state.widened = True
             return
