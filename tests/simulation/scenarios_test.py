@@ -170,6 +170,39 @@ def test_a_jump_over_very_many_records_is_a_loss(
             )
 
 
+def write_foreign(world: World, until: float) -> None:
+    """Let another producer write to the target each 20 seconds."""
+
+    def write() -> None:
+        if world.schedule.elapsed < until:
+            world.target.append("a", 0, b"foreign")
+
+    world.schedule.every(lambda: 20.0, write)
+
+
+@pytest.mark.parametrize("drops", [0, 1, 30])
+def test_drops_beside_another_producer_are_not_ok(drops: int) -> None:
+    with running("a") as world:
+        until = world.schedule.elapsed + 45 * MINUTE
+        write_foreign(world, until)
+        world.run(5 * MINUTE)
+        since = world.schedule.elapsed
+        drop(world, "a", drops)
+        world.run(50 * MINUTE)
+        assert world.oracle.lost() == drops
+        assert Health.OK not in healths(world, "skips", since)
+        verdict = world.agent.verdicts["skips"]
+        told = [verdict.reason, *map(str, verdict.evidence.values())]
+        assert any("records of a at the target are not" in t for t in told)
+        worst = Health.CRITICAL if drops > 10 else Health.WARNING
+        assert max(healths(world, "skips")) is worst or drops == 1
+        restart(world)
+        world.run(5 * MINUTE)
+        assert health(world, "skips") is not Health.OK
+        world.run(HOUR)
+        assert health(world, "skips") is Health.OK, reason(world, "skips")
+
+
 @NOT_MENDED
 def test_expired_unread_beside_another_producer() -> None:
     with running("a") as world:

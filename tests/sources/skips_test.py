@@ -176,7 +176,9 @@ def test_of_very_many_records_some_prove_a_loss(ends: str) -> None:
     assert 0 < lost <= 280 <= lost + tally.unverifiable
     assert watched.verdict.health is Health.CRITICAL
     told = [watched.verdict.reason, *watched.verdict.evidence.values()]
-    assert any(str(x).startswith(f"At least {lost} records of t") for x in told)
+    assert any(
+        str(x).startswith(f"At least {lost} records of t") for x in told
+    )
     watched.wait(900)
     assert watched.verdict.health is Health.CRITICAL
 

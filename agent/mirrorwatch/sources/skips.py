@@ -575,6 +575,11 @@ class SkipsWorker:
             ),
             suspicions=self._suspects.found(),
             left_behind=self._suspects.left_behind,
+            foreign=tuple(
+                (topic, found)
+                for topic, found in sorted(tracker.foreign.items())
+                if topic in topics
+            ),
             unread=self._batches.unread(),
             blind=tracker.blind,
             merged=len(view.names) - len(topics),

@@ -1,12 +1,12 @@
 """What is known of skips and repeats, in the state file."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from sqlite3 import Connection
 
 from ..domain.skips.journal import sum_up
-from ..domain.skips.model import SkipCounters, SkipEvent
+from ..domain.skips.model import ForeignRecords, SkipCounters, SkipEvent
 from ..domain.skips.partition import PartitionState
 from ..domain.skips.tracker import SkipTracker
 from .database import Database
@@ -35,6 +35,7 @@ CREATE TABLE IF NOT EXISTS skips_event (
 class _SkipsDocument:
     begun: bool = False
     marked: bool = False
+    foreign: dict[str, ForeignRecords] = field(default_factory=dict)
 
 
 class SkipsStore:
@@ -85,6 +86,7 @@ class SkipsStore:
             },
             begun=kept.begun,
             marked=kept.marked,
+            foreign=kept.foreign,
         )
 
     def events(self) -> list[SkipEvent]:
@@ -141,7 +143,11 @@ class SkipsStore:
                 self._note(sql, tracker.events)
                 self._sum_up(sql, since)
             self._document.save(
-                _SkipsDocument(begun=tracker.begun, marked=tracker.marked)
+                _SkipsDocument(
+                    begun=tracker.begun,
+                    marked=tracker.marked,
+                    foreign=tracker.foreign,
+                )
             )
         tracker.changed.clear()
         tracker.events.clear()

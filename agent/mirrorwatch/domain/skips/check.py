@@ -15,7 +15,7 @@ from ..report import (
     seconds,
 )
 from .journal import LOSSES
-from .model import SkipEvent, SkipKind, SkipsObservation
+from .model import ForeignRecords, SkipEvent, SkipKind, SkipsObservation
 
 __all__ = ["SkipsLimits", "judge_skips"]
 
@@ -59,6 +59,14 @@ def show_skips(seen: SkipsObservation | None, since: datetime) -> Evidence:
         **dict(_number("unverifiable", _ranges(doubts))),
         **dict(_number("repeat", _ranges(repeats))),
     }
+
+
+def _show_foreign(seen: SkipsObservation | None, since: datetime) -> Evidence:
+    """Return topics with records of others."""
+    found = [] if seen is None else _foreign_since(seen, since)
+    return dict(
+        _number("foreign", [f"{f.records} in {topic}" for topic, f in found])
+    )
 
 
 def _label_of(
@@ -149,7 +157,10 @@ def judge_skips(
         flow=flow,
         check="skips",
         now=now,
-        evidence=show_skips(seen, now - limits.warning_window),
+        evidence={
+            **show_skips(seen, now - limits.warning_window),
+            **_show_foreign(seen, now - limits.lost_window),
+        },
     )
 
 
@@ -163,6 +174,7 @@ def _find(
         return
     yield from _find_losses(seen, limits, now)
     yield from _find_doubts(seen, limits, now)
+    yield from _find_foreign(seen, limits, now)
     yield from _find_blindness(seen, limits, now)
     if seen.partitions or not seen.merged:
         yield CheckFinding(
@@ -241,11 +253,7 @@ def _find_doubts(
             f"{agree(last.count, 'have not been copied for')} "
             f"{seconds(now - last.since)}, while the same task copied newer "
             "records of other partitions: suspected to be dropped"
-            + (
-                f"; same for {counted(others, 'more partition')}"
-                if others
-                else ""
-            ),
+            + _same_for(others, "more partition"),
         )
     recent = [x for x, _ in seen.events if now - x.at <= limits.warning_window]
     for kind, what in (
@@ -268,6 +276,34 @@ def _find_doubts(
                 + agree(last_one.count, what)
                 + (f"; {rest} more in other ranges" if rest else ""),
             )
+
+
+def _find_foreign(
+    seen: SkipsObservation, limits: SkipsLimits, now: datetime
+) -> Iterator[CheckFinding]:
+    recent = _foreign_since(seen, now - limits.lost_window)
+    if recent:
+        topic, found = max(recent, key=lambda each: each[1].at)
+        others = len(recent) - 1
+        yield CheckFinding(
+            Health.WARNING,
+            f"{counted(found.records, 'record')} of {topic} at the target "
+            f"{agree(found.records, 'are')} not from MirrorMaker, the newest "
+            f"found {seconds(now - found.at)} ago: another producer writes "
+            "there, or a transform alters records. As many dropped records "
+            "cannot be proved missing. Find the producer, or run the audit"
+            + _same_for(others, "more topic"),
+        )
+
+
+def _same_for(others: int, what: str) -> str:
+    return f"; same for {counted(others, what)}" if others else ""
+
+
+def _foreign_since(
+    seen: SkipsObservation, since: datetime
+) -> list[tuple[str, ForeignRecords]]:
+    return [(t, found) for t, found in seen.foreign if found.at >= since]
 
 
 def _find_blindness(

@@ -10,6 +10,7 @@ from ..offset_ranges import OffsetRange, unite
 
 __all__ = [
     "DroppedTailDetector",
+    "ForeignRecords",
     "OffsetPair",
     "PendingReads",
     "RangeRequest",
@@ -133,6 +134,10 @@ class RangeRequest:
 
     only_count: bool = False
     """Whether only the number of source records is asked for."""
+
+    alike: bool = False
+    """Whether copies are known to look like their records: one that does not
+    is of another producer, and no altered copy."""
 
     sampled: bool = False
     """Whether only some of the source records are asked for."""
@@ -339,6 +344,19 @@ class SkipCounters:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ForeignRecords:
+    """Records at the target that are no copies: another producer wrote them,
+    or a transform altered them.
+    """
+
+    records: int
+    """How many of one topic, since it was last without any."""
+
+    at: datetime
+    """When the newest were found."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class PendingReads:
     """Stretches that must be read before anything is said of them."""
 
@@ -378,6 +396,9 @@ class SkipsObservation:
     left_behind: frozenset[TopicPartition] = frozenset()
     """Partitions whose task copies newer records of others: they are under
     suspicion, or will soon be."""
+
+    foreign: tuple[tuple[str, ForeignRecords], ...] = ()
+    """Source topics whose copies hold records that are no copies."""
 
     unread: PendingReads | None = None
     """What is not yet known."""

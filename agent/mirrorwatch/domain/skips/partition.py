@@ -233,7 +233,11 @@ def plan_gap(
 
 
 def plan_tail(
-    state: PartitionState, seen: PartitionView, position: int
+    state: PartitionState,
+    seen: PartitionView,
+    position: int,
+    *,
+    is_shared: bool = False,
 ) -> RangeRequest | None:
     """Return what to read before a committed position is believed.
 
@@ -245,13 +249,17 @@ def plan_tail(
         The partition, with both ends.
     position
         Position that the mirror committed.
+    is_shared
+        Whether others write to the target: their records take room, too.
     """
     start = state.cursor
     if start is None or state.ahead or position > seen.source_end:
         return None
     # The target has room for so many copies since.
     room = seen.copies_end - start.downstream - 1
-    if room < 0 or position - 1 <= max(start.upstream + room, state.frontier):
+    copies = 0 if is_shared else room
+    passed = max(start.upstream + copies, state.frontier)
+    if room < 0 or position - 1 <= passed:
         return None
     return _request(state, seen, start, (), position)
 

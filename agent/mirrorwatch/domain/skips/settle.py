@@ -17,8 +17,9 @@ from .partition import PartitionState
 __all__ = [
     "RangeContent",
     "Trace",
+    "count_foreign",
+    "count_strangers",
     "has_marks",
-    "has_strangers",
     "settle",
     "settle_unread",
     "still_missing",
@@ -98,7 +99,7 @@ def trace(request: RangeRequest, reading: RangeContent) -> Trace:
     for offset, look in reading.source.items():
         places.setdefault(look, []).append(offset)
     found = Trace()
-    alike = _are_alike(reading)
+    alike = request.alike or _are_alike(reading)
     known = {
         p.downstream: p.upstream
         for p in request.points
@@ -145,9 +146,24 @@ def has_marks(request: RangeRequest, reading: RangeContent) -> bool:
     return not reading.target_compacted and len(inside) > len(reading.target)
 
 
-def has_strangers(request: RangeRequest, reading: RangeContent) -> bool:
-    """Return whether the target holds records that copy nothing read."""
-    return trace(request, reading).strangers > 0
+def count_strangers(request: RangeRequest, reading: RangeContent) -> int:
+    """Return how many records of the target copy nothing that was read."""
+    return trace(request, reading).strangers
+
+
+def count_foreign(request: RangeRequest, reading: RangeContent) -> int:
+    """Return how many records of the target are no copies of any record.
+
+    None is called so where the record that it is a copy of may be gone, or
+    was not read.
+    """
+    room = len(request.target)
+    at = request.start.upstream
+    back = [p.upstream - room for p in request.points if p.upstream < at]
+    is_whole = reading.source_start <= max(0, min([at + 1, *back]))
+    if request.sampled or reading.source_compacted or not is_whole:
+        return 0
+    return count_strangers(request, reading)
 
 
 def _next(places: Sequence[int], at: int, *, alike: bool) -> int | None:
@@ -320,9 +336,7 @@ def _pass_over(
         for a, b in state.doubtful
         for o in range(max(a, first), min(b, last) + 1)
     }
-    present = _lacking(
-        reading, range(first, last + 1), passed.fresh, before
-    )
+    present = _lacking(reading, range(first, last + 1), passed.fresh, before)
     gone = range(first, min(reading.source_start, last + 1))
     if gone and not _is_reset(state, reading, passed, present):
         lacking = len(gone) - sum(o in gone for o in passed.fresh)

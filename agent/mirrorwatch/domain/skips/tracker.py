@@ -1,7 +1,7 @@
 """What is known of the skips of all partitions of a flow."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from ..cluster_view import (
@@ -12,7 +12,13 @@ from ..cluster_view import (
 )
 from ..mirror_records import Sync
 from ..offset_ranges import OffsetRange
-from .model import OffsetPair, RangeRequest, SkipCounters, SkipEvent
+from .model import (
+    ForeignRecords,
+    OffsetPair,
+    RangeRequest,
+    SkipCounters,
+    SkipEvent,
+)
 from .partition import (
     BelievedCommits,
     PartitionState,
@@ -28,8 +34,9 @@ from .partition import (
 )
 from .settle import (
     RangeContent,
+    count_foreign,
+    count_strangers,
     has_marks,
-    has_strangers,
     settle,
     settle_unread,
     still_missing,
@@ -37,6 +44,9 @@ from .settle import (
 )
 
 __all__ = ["SkipTracker"]
+
+_FOREIGN_FOR = timedelta(hours=1)
+"""Time without records of others after which they are counted anew."""
 
 
 _SYNCS_KEPT = 100_000
@@ -66,6 +76,9 @@ class SkipTracker:
 
     marked: bool = False
     """Whether the mirror writes in transactions, as was seen."""
+
+    foreign: dict[str, ForeignRecords] = field(default_factory=dict)
+    """By topic: records at the target that are no copies."""
 
     changed: set[TopicPartition] = field(default_factory=set)
     """Partitions whose state changed since it was saved."""
@@ -131,10 +144,16 @@ class SkipTracker:
             request = (
                 plan_gap(state, seen)
                 if state.ahead
-                else plan_tail(state, seen, self._commits.believed.get(key, 0))
+                else plan_tail(
+                    state,
+                    seen,
+                    self._commits.believed.get(key, 0),
+                    is_shared=key[0] in self.foreign,
+                )
             )
             if request is not None:
-                found.append(request)
+                is_shared = key[0] in self.foreign
+                found.append(replace(request, alike=is_shared))
         return found
 
     def answer(
@@ -154,7 +173,7 @@ class SkipTracker:
         elif (
             not state.widened
             and not request.sampled
-            and has_strangers(request, reading)
+            and count_strangers(request, reading)
         ):
             # They may be copies of records that were not read.
             state.widened = True
@@ -163,12 +182,24 @@ class SkipTracker:
             if has_marks(request, reading):
                 # One of its topics has them, so have all.
                 self.marked = state.noisy = True
+            self._note_foreign(request, reading, now)
             found = settle(state, request, reading, tally)
         self.events += [to_event(state, x, now) for x in found]
         state.widened = False
         self.changed.add(key)
         self._waiting.add(key)
         self._go_on(key)
+
+    def _note_foreign(
+        self, request: RangeRequest, reading: RangeContent, now: datetime
+    ) -> None:
+        records = count_foreign(request, reading)
+        if not records:
+            return
+        before = self.foreign.get(request.topic)
+        if before is not None and now - before.at < _FOREIGN_FOR:
+            records += before.records
+        self.foreign[request.topic] = ForeignRecords(records=records, at=now)
 
     def _go_on(self, key: TopicPartition) -> None:
         """Account for the syncs that need no reading."""
