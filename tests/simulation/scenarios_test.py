@@ -301,7 +301,6 @@ def test_a_partition_that_has_not_begun_hides_no_stopped_mirror() -> None:
         assert health(world, "lag") is Health.CRITICAL, reason(world, "lag")
 
 
-@NOT_MENDED
 def test_an_allow_list_is_no_lag() -> None:
     settings = MirrorSettings(include=r"a,mirrorwatch\..*")
     with World(1, mirror=settings) as world:

@@ -6,6 +6,7 @@ from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
+from mirrorwatch.domain.carriage import Carriage
 from mirrorwatch.domain.cluster_view import (
     ClusterView,
     FlowView,
@@ -143,10 +144,12 @@ class World:
     def _flow(self, target: str, include: str) -> SurveyedFlow:
         return SurveyedFlow(
             flow=Flow(name=f"to {target}", source="summit", target=target),
-            carriage=ReplicatedTopics(
-                selection=Selection(include=(include,)),
-                naming=DefaultNaming(alias="summit"),
-                target_alias=target,
+            carriage=Carriage(
+                ReplicatedTopics(
+                    selection=Selection(include=(include,)),
+                    naming=DefaultNaming(alias="summit"),
+                    target_alias=target,
+                )
             ),
             positions=self.positions[target],
             readers=self.learners[target],

@@ -12,6 +12,7 @@ from datetime import datetime
 from enum import StrEnum
 from functools import cached_property
 
+from .carriage import CarriedTopics
 from .mirror_records import Committed, Sync
 
 __all__ = [
@@ -209,6 +210,9 @@ class FlowView:
     names: Mapping[str, str]
     """Topics at the source that the flow carries, with their names at the
     target; empty if the source did not answer."""
+
+    carried: CarriedTopics = field(default_factory=CarriedTopics)
+    """Who says so, and what is left out."""
 
     problems: tuple[str, ...] = ()
     """What kept facts from being read, in sentences."""

@@ -2,7 +2,7 @@
 
 import re
 import warnings
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,6 +17,7 @@ __all__ = [
     "ReplicatedTopics",
     "Selection",
     "compile_pattern",
+    "ends_as_internal",
     "split_patterns",
 ]
 
@@ -280,6 +281,13 @@ _INTERNAL = re.compile(
 (``ReplicationPolicy.isInternalTopic``, KIP-1074)."""
 
 
+def ends_as_internal(topic: str) -> bool:
+    """Return whether MirrorMaker before Kafka 4.0 never copies a topic, by
+    the end of its name (``ReplicationPolicy.isInternalTopic``).
+    """
+    return topic.endswith((".internal", "-internal"))
+
+
 @dataclass(frozen=True, kw_only=True)
 class ReplicatedTopics:
     """The topics of one flow."""
@@ -298,7 +306,25 @@ class ReplicatedTopics:
         return (
             self.selection.matches(topic)
             and not _INTERNAL.fullmatch(topic)
-            and not self._came_from_target(topic)
+            and not self._origins(topic)
+        )
+
+    def is_mistaken(self, topic: str, there: Container[str]) -> bool:
+        """Return whether a source topic is only taken for a copy.
+
+        Parameters
+        ----------
+        topic
+            Name at the source.
+        there
+            Names at the target: a copy has its original there.
+        """
+        origins = self._origins(topic)
+        return (
+            bool(origins)
+            and self.selection.matches(topic)
+            and not _INTERNAL.fullmatch(topic)
+            and not any(origin in there for origin in origins)
         )
 
     def names(self, topics: Iterable[str]) -> dict[str, str]:
@@ -319,8 +345,9 @@ class ReplicatedTopics:
         """Names that were worked out: they are asked for at every tick."""
         return {}
 
-    def _came_from_target(self, topic: str) -> bool:
-        """Return what ``MirrorSourceConnector.isCycle`` returns.
+    def _origins(self, topic: str) -> tuple[str, ...]:
+        """Return what a topic that came from the target may be called there;
+        none if it did not (``MirrorSourceConnector.isCycle``).
 
         Notes
         -----
@@ -330,5 +357,10 @@ class ReplicatedTopics:
         if not isinstance(self.naming, DefaultNaming) or not (
             self.naming.separator
         ):
-            return False
-        return self.target_alias in topic.split(self.naming.separator)[:-1]
+            return ()
+        parts = topic.split(self.naming.separator)
+        return tuple(
+            self.naming.separator.join(parts[number:])
+            for number, part in enumerate(parts[:-1], start=1)
+            if part == self.target_alias
+        )

@@ -163,11 +163,7 @@ class LagWorker:
         with self._lock:
             seen = self._seen
         if seen is not None and self._hidden.is_due(self._clock()):
-            copied = {
-                topic
-                for assignment in self._positions.assignments()
-                for topic, _ in assignment.partitions
-            }
+            copied = self._positions.assigned_topics()
             unseen = filter(
                 self._carries, copied - {t.topic for t in seen.topics}
             )

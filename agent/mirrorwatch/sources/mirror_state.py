@@ -229,6 +229,14 @@ class MirrorState:
                 < self._counts.get(found.connector, found.task + 1)
             )
 
+    def assigned_topics(self) -> frozenset[str]:
+        """Return the topics that tasks of the mirror were given."""
+        return frozenset(
+            topic
+            for found in self.assignments()
+            for topic, _ in found.partitions
+        )
+
     def tasks(self) -> tuple[TaskState, ...]:
         """Return the state of each connector and task."""
         with self._lock:

@@ -184,7 +184,12 @@ class ParitySource:
         return replace(
             self._blank(view),
             known=True,
-            carried=len(view.names),
+            # Those that the mirror leaves out are counted, and told.
+            carried=len(view.names) + len(view.carried.unwanted),
+            carried_by=view.carried.by,
+            internal=view.carried.internal,
+            mistaken=tuple(filter(self._habits.wants, self._names.mistaken)),
+            target_part=self._names.target_part,
             missing=tuple(
                 MissingTopic(topic=topic, remote=remote, since=since[topic])
                 for topic, remote in found.missing.items()

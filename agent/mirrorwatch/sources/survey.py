@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Protocol, Self
 
+from ..domain.carriage import Carriage, CarriedTopics
 from ..domain.cluster_view import (
     ClusterView,
     FlowView,
@@ -14,7 +15,6 @@ from ..domain.cluster_view import (
 )
 from ..domain.mirror_records import Committed, Sync
 from ..domain.report import Flow
-from ..domain.topics import ReplicatedTopics
 from ..exceptions import MirrorwatchError, SourceError
 from ..kafka.admin import Cluster, Described, describe_topics, list_topics
 from ..kafka.offsets import EndOffsets
@@ -290,7 +290,7 @@ class SurveyedFlow:
     """One flow that is surveyed."""
 
     flow: Flow
-    carriage: ReplicatedTopics
+    carriage: Carriage
     positions: MirrorState
     readers: Sequence[ViewReader]
     """Who learns from the views, in this order."""
@@ -373,8 +373,9 @@ class SurveyWorker:
         at = self._clock()
         mirrors = [_Said.of(flow.positions) for flow in self._flows]
         described, problems = self._describe()
-        reported = self._translate(mirrors, described)
-        wanted = self._want(described)
+        carried = self._carry(mirrors, described)
+        reported = self._translate(mirrors, carried)
+        wanted = self._want(described, carried)
         for alias in self._in_order(described):
             try:
                 self._sides[alias].ask(wanted[alias], reported[alias])
@@ -396,7 +397,8 @@ class SurveyWorker:
                 caught_up=said.caught_up,
                 target=self._sides[target].view(read_committed=False),
                 source=here,
-                names={} if here is None else flow.carriage.names(here.topics),
+                names={} if here is None else carried[n].names,
+                carried=carried[n],
                 problems=tuple(
                     problems[alias]
                     for alias in (source, target)
@@ -429,20 +431,33 @@ class SurveyWorker:
                 problems[alias] = str(e)
         return found, problems
 
-    def _translate(
+    def _carry(
         self, mirrors: Iterable[_Said], described: Mapping[str, Described]
+    ) -> list[CarriedTopics]:
+        """Return of each flow which topics it carries."""
+        found = []
+        for flow, said in zip(self._flows, mirrors, strict=True):
+            positions, here = flow.positions, described.get(flow.flow.source)
+            if said.caught_up:
+                # Before, an older configuration may wait for a newer one.
+                flow.carriage.learn(
+                    positions.connectors(), positions.assigned_topics
+                )
+            found.append(flow.carriage.divide(here.topics if here else ()))
+        return found
+
+    def _translate(
+        self, mirrors: Iterable[_Said], carried: Iterable[CarriedTopics]
     ) -> dict[str, set[str]]:
         """Return by cluster of which topics mirrors said something new."""
         reported: dict[str, set[str]] = {alias: set() for alias in self._sides}
-        for flow, said, known in zip(
-            self._flows, mirrors, self._known, strict=True
+        for flow, said, known, topics in zip(
+            self._flows, mirrors, self._known, carried, strict=True
         ):
             source, target = _aliases(flow)
-            if source in described:
-                names = flow.carriage.names(described[source].topics)
-                news = said.news(known) & names.keys()
-                reported[source] |= news
-                reported[target] |= {names[topic] for topic in news}
+            news = said.news(known) & topics.names.keys()
+            reported[source] |= news
+            reported[target] |= {topics.names[topic] for topic in news}
         return reported
 
     def _in_order(self, aliases: Iterable[str]) -> list[str]:
@@ -450,18 +465,19 @@ class SurveyWorker:
         return sorted(aliases, key=lambda alias: (alias in sources, alias))
 
     def _want(
-        self, described: Mapping[str, Described]
+        self,
+        described: Mapping[str, Described],
+        carried: Iterable[CarriedTopics],
     ) -> dict[str, dict[bool, set[TopicPartition]]]:
         """Return by cluster and isolation which ends are needed."""
         wanted: dict[str, dict[bool, set[TopicPartition]]] = {
             alias: {} for alias in described
         }
-        for flow in self._flows:
+        for flow, topics in zip(self._flows, carried, strict=True):
             source, target = _aliases(flow)
             if source not in described:
                 continue
-            here = described[source].topics
-            names = flow.carriage.names(here)
+            here, names = described[source].topics, topics.names
             committed = _reads_committed(flow)
             wanted[source].setdefault(committed, set()).update(
                 (topic, p) for topic in names for p in _range(here[topic])

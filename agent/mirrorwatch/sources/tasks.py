@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from ..domain.cluster_view import FlowView, TopicPartition
-from ..domain.mirror_records import TaskState
+from ..domain.mirror_records import ConnectorSettings, TaskState
 from ..domain.tasks.model import (
     MirrorTask,
     Role,
@@ -330,13 +330,13 @@ class UnassignedPartitions:
             self._missed_since.clear()
             self._state.unassigned.set(frozenset())
             return
+        settings = ConnectorSettings.of(connectors)
         given = frozenset().union(*(a.partitions for a in assignments))
         # Nearly all are given, so the patterns are asked about few.
         self._missed_since = {
             partition: self._missed_since.get(partition, view.at)
             for partition in view.partitions
-            if partition not in given
-            and any(c.selection.matches(partition[0]) for c in connectors)
+            if partition not in given and settings.wants(partition[0])
         }
         patience = LOOKS * max(c.refresh for c in connectors)
         self._state.unassigned.set(

@@ -75,6 +75,13 @@ class FlowParts:
     """Who learns from the surveys of both sides; each area adds its own."""
 
     @property
+    def chosen(self) -> bool:
+        """Whether its topics were configured: if not, it carries what its
+        mirror wants.
+        """
+        return "include" in self.config.topics.model_fields_set
+
+    @property
     def carriage(self) -> ReplicatedTopics:
         """Which topics the flow carries."""
         return ReplicatedTopics(

@@ -8,6 +8,7 @@ from functools import cache
 from ..config import FlowConfig
 from ..config.mirror import JmxConfig
 from ..domain.bottleneck.model import ErrorCounters
+from ..domain.carriage import Carriage
 from ..domain.cluster_view import TopicPartition
 from ..domain.lag.tracker import LagTracker
 from ..domain.position.tracker import PositionTracker
@@ -300,7 +301,7 @@ def wire_parity(parts: FlowParts, around: WiringContext) -> WiredParts:
         positions=parts.positions,
         store=FirstSeenStore(around.database, flow.name, "topics"),
         limits=limits.topics,
-        chosen="include" in flow.topics.model_fields_set,
+        chosen=parts.chosen,
         interval=around.interval,
     )
     parts.readers.append(parity)
@@ -427,7 +428,7 @@ def wire_survey(
         flows=[
             SurveyedFlow(
                 flow=flow.config.flow,
-                carriage=flow.carriage,
+                carriage=Carriage(flow.carriage, chosen=flow.chosen),
                 positions=flow.positions,
                 readers=tuple(flow.readers),
             )

@@ -194,3 +194,12 @@ def test_names_that_came_round_are_a_warning() -> None:
         verdict = World(DEFAULT).survey(topics, {**there, name: 1})
         assert verdict.health is Health.WARNING
         assert f"were copied back to their origin: {name}." in verdict.reason
+
+
+def test_a_topic_that_is_taken_for_a_copy_is_told() -> None:
+    world = World(DEFAULT)
+    verdict = world.survey({"x": 1, "site.ldf.y": 1}, {"summit.x": 1})
+    assert verdict.health is Health.WARNING
+    assert verdict.reason.startswith("MirrorMaker does not copy site.ldf.y: ")
+    verdict = world.survey({"x": 1, "site.ldf.y": 1}, {"summit.x": 1, "y": 1})
+    assert verdict.health is Health.OK

@@ -13,6 +13,7 @@ from ..report import (
     Verdict,
     agree,
     conclude,
+    counted,
     every,
     seconds,
 )
@@ -127,6 +128,20 @@ class TopicsObservation:
     unwanted: tuple[str, ...] = ()
     """Those that the mirror's own filter does not match."""
 
+    carried_by: str = ""
+    """Who says which topics the flow carries."""
+
+    internal: tuple[str, ...] = ()
+    """Topics at the source that only MirrorMaker since Kafka 4.0 copies, by
+    the end of their names."""
+
+    mistaken: tuple[str, ...] = ()
+    """Topics at the source that MirrorMaker takes for copies, by a part of
+    their names, though the target has no original."""
+
+    target_part: str = ""
+    """That part: the mirror's alias of the target."""
+
     mismatches: tuple[PartitionMismatch, ...] = ()
     """Those with other numbers of partitions."""
 
@@ -198,7 +213,7 @@ def compare_sides(
     habits: ConnectorSettings,
 ) -> Comparison:
     """Compare what the flow carries with what is at the target."""
-    found = Comparison()
+    found = Comparison(unwanted=[*view.carried.unwanted])
     for topic, remote in view.names.items():
         here, there = source.topics[topic], target.topics.get(remote)
         if not habits.wants(topic):
@@ -227,6 +242,8 @@ class Names:
         self._seen: tuple[frozenset[str], frozenset[str]] | None = None
         self.cycles: tuple[str, ...] = ()
         self.left_over: tuple[str, ...] = ()
+        self.mistaken: tuple[str, ...] = ()
+        self.target_part = carriage.target_alias
 
     def update(self, source: ClusterView, target: ClusterView) -> None:
         """Read the names on both sides."""
@@ -239,6 +256,9 @@ class Names:
         self._seen = here, there
         self.cycles = tuple(sorted(self._find_cycles(there)))
         self.left_over = tuple(sorted(self._find_left_over(here, there)))
+        self.mistaken = tuple(
+            sorted(t for t in here if self._carriage.is_mistaken(t, there))
+        )
 
     def _find_left_over(
         self, here: frozenset[str], there: frozenset[str]
@@ -320,7 +340,7 @@ def _find(seen: TopicsObservation | None) -> Iterator[CheckFinding]:
         )
         yield from (CheckFinding(Health.UNKNOWN, text) for text in told)
         return
-    if not seen.carried:
+    if not seen.carried and not seen.internal:
         yield CheckFinding(
             Health.UNKNOWN,
             f"Mirrorwatch sees no topic of this flow at {seen.source_alias}. "
@@ -331,13 +351,14 @@ def _find(seen: TopicsObservation | None) -> Iterator[CheckFinding]:
     yield from _find_missing(seen)
     yield from _find_mismatches(seen)
     yield from _find_cycles(seen)
+    yield from _find_misread(seen)
     carried = seen.carried - len(seen.unwanted)
     theirs = every(carried, "replicated topic")
     yield CheckFinding(
         Health.OK,
         f"{theirs[0].upper()}{theirs[1:]} {agree(carried, 'are present')} "
         f"at {seen.target_alias} with matching partitions"
-        f"{_pending_note(seen)}",
+        f"{_pending_note(seen)}{_unwanted_note(seen)}",
     )
 
 
@@ -422,6 +443,29 @@ def _find_cycles(seen: TopicsObservation) -> Iterator[CheckFinding]:
         )
 
 
+def _find_misread(seen: TopicsObservation) -> Iterator[CheckFinding]:
+    """Find what the mirror does not copy because of its name alone."""
+    if seen.mistaken:
+        them = agree(len(seen.mistaken), "them")
+        yield CheckFinding(
+            Health.WARNING,
+            f"MirrorMaker does not copy {names(seen.mistaken)}: it takes "
+            f"topics with {seen.target_part} as a part of their name for "
+            f"copies from {seen.target_alias}, but {seen.target_alias} has "
+            f"no such original. Rename {them}, or add {them} to "
+            "topics.exclude",
+        )
+    if seen.internal and seen.chosen:
+        them = agree(len(seen.internal), "them")
+        yield CheckFinding(
+            Health.WARNING,
+            f"MirrorMaker does not copy {names(seen.internal)}: before Kafka "
+            "4.0 it never copies topics whose names end in internal, and no "
+            f"task has {them}. Update MirrorMaker, rename {them}, or add "
+            f"{them} to topics.exclude",
+        )
+
+
 def _pending_note(seen: TopicsObservation) -> str:
     pending = len(seen.missing) + len(seen.mismatches)
     if not pending:
@@ -430,16 +474,33 @@ def _pending_note(seen: TopicsObservation) -> str:
     return f"; {pending} of them {new} or {grown}, not due yet"
 
 
+def _unwanted_note(seen: TopicsObservation) -> str:
+    """Say of how many topics the mirror's configuration says that they are
+    not copied, where nobody else chose them.
+    """
+    left_out = 0 if seen.chosen else len(seen.unwanted) + len(seen.internal)
+    if not left_out:
+        return ""
+    return (
+        f"; {counted(left_out, 'more topic')} at {seen.source_alias} "
+        f"{agree(left_out, 'are')} not copied, by MirrorMaker's own topic "
+        "filter"
+    )
+
+
 def _evidence(seen: TopicsObservation | None) -> Evidence:
     if seen is None:
         return {}
     return {
         "topics": seen.carried,
+        "topics_by": seen.carried_by or None,
         "missing_topics": seen.absent,
         "awaited_topics": len(seen.missing) - len(seen.late),
         "partition_mismatches": len(seen.divided),
         "not_wanted_by_mirror": len(seen.unwanted),
         "not_wanted_topics": names(seen.unwanted) or None,
+        "internal_topics": names(seen.internal) or None,
+        "mistaken_for_copies": names(seen.mistaken) or None,
         "only_at_target": len(seen.left_over),
         "only_at_target_topics": names(seen.left_over) or None,
         "other_replication_factor": len(seen.other_replication),

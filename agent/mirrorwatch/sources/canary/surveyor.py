@@ -15,7 +15,7 @@ from ...domain.canary.model import (
     TopicState,
     uncovered,
 )
-from ...domain.mirror_records import Connector
+from ...domain.mirror_records import Connector, ConnectorSettings
 from ...domain.offset_ranges import OffsetRange
 from ...domain.report import Health, Problem
 from ...kafka.admin import BestEffortQueries, Cluster, Topic
@@ -340,9 +340,7 @@ class CanarySurveyWorker:
 
     def _judge_filter(self, connectors: Sequence[Connector]) -> list[Problem]:
         topic = self._settings.topic
-        if not connectors or any(
-            c.selection.matches(topic) for c in connectors
-        ):
+        if ConnectorSettings.of(connectors).wants(topic):
             return []
         patterns = ", ".join(connectors[0].selection.include)
         return [
