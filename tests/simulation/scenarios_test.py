@@ -396,7 +396,6 @@ def test_how_long_lag_stood_survives_a_restart() -> None:
         assert health(world, "lag") is Health.CRITICAL, reason(world, "lag")
 
 
-@NOT_MENDED
 def test_a_killed_mirror_is_not_said_to_run() -> None:
     with running("a") as world:
         world.mirror.kill()
@@ -438,4 +437,12 @@ def test_a_renamed_connector_leaves_nothing_critical() -> None:
         write(status, "status-connector-Old", None)
         write(status, "status-task-Old-0", None)
         world.run(10 * MINUTE)
+        assert health(world, "tasks") is Health.OK, reason(world, "tasks")
+
+
+def test_an_idle_mirror_is_said_to_run() -> None:
+    with running("a", flow={"canary": {"enabled": False}}) as world:
+        world.source.delete("a")
+        world.run(2 * HOUR)
+        assert healths(world, "tasks", 60) == []
         assert health(world, "tasks") is Health.OK, reason(world, "tasks")

@@ -104,6 +104,17 @@ class HeartbeatTracker:
         """Return the newest one that a worker wrote at the target."""
         return self._beats.get(("target", *pair))
 
+    def newest(self, pair: tuple[str, str]) -> datetime | None:
+        """Return when the last one was seen that proves that a worker lives:
+        written at the target by its own, or copied from the source.
+        """
+        seen = [
+            beat.seen_at
+            for (place, *names), beat in self._beats.items()
+            if place == "carried" or (place == "target" and names == [*pair])
+        ]
+        return max(seen, default=None)
+
     def carried(self) -> tuple[HeartbeatLatency, ...]:
         """Return those that were copied at least once."""
         return tuple(

@@ -1,16 +1,28 @@
 """What the tick sees of a mirror's heartbeats. Never waits for anything."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from ..domain.heartbeats import HeartbeatsObservation, HeartbeatTracker
+from ..domain.mirror_records import Heartbeat
 from .mirror_state import MirrorState
 
-__all__ = ["HeartbeatsSource"]
+__all__ = ["HeartbeatsSource", "newest_heartbeats"]
 
 KINDS = {"target": "heartbeats", "carried": "carried", "source": "beats"}
 """Kind of topic, by where heartbeats are: written at the target, replicated
 there, or at the source."""
+
+
+def newest_heartbeats(positions: MirrorState) -> Iterator[Heartbeat]:
+    """Yield the newest heartbeat of each pair, of topics that were read to
+    their ends: of others, old ones look like the newest.
+    """
+    return (
+        beat
+        for beat in positions.heartbeats()
+        if positions.optional.get(KINDS[beat.place]).readable
+    )
 
 
 class HeartbeatsSource:
@@ -49,15 +61,7 @@ class HeartbeatsSource:
         self._begun = self._begun or known
         if not self._begun and not problems:
             return []
-        # Of a topic that is still being read, old ones look like the newest.
-        self._tracker.note(
-            (
-                beat
-                for beat in self._positions.heartbeats()
-                if topics[beat.place].readable
-            ),
-            now,
-        )
+        self._tracker.note(newest_heartbeats(self._positions), now)
         interval = min(
             (
                 found.interval

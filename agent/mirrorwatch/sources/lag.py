@@ -9,7 +9,7 @@ from threading import Lock
 from confluent_kafka import TopicCollection
 
 from ..domain.cluster_view import FlowView, TopicPartition
-from ..domain.lag.model import LagObservation
+from ..domain.lag.model import STALE, LagObservation
 from ..domain.lag.tracker import LagTracker
 from ..exceptions import SourceDeniedError, SourceError
 from ..kafka.admin import Cluster
@@ -97,6 +97,10 @@ class HiddenTopics:
             f"at {self._cluster.alias}"
         )
 
+
+COMMITS = 2
+"""Flush intervals of the mirror after which a position that stands while
+records wait shows that it stands: it can narrowly miss one."""
 
 READ_AT_ONCE = 200
 """Positions at which a record is read in one step: about a second's work,
@@ -195,6 +199,17 @@ class LagWorker:
         """Return up to where no data follows positions, where any was read."""
         with self._lock:
             return self._tracker.empty_until()
+
+    def stopped(self, now: datetime) -> timedelta | None:
+        """Return how long the mirror has stood while records waited, if that
+        is longer than between two of its commits; else `None`.
+        """
+        with self._lock:
+            seen = self._seen
+        if seen is None or now - seen.at > STALE:
+            return None
+        stood = seen.stopped
+        return stood if stood > COMMITS * seen.flush else None
 
     def close(self) -> None:
         """Do nothing: a reading ends with its step."""

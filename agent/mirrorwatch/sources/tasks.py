@@ -1,10 +1,11 @@
 """What the tick sees of a mirror's tasks. Never waits for anything."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from ..domain.cluster_view import FlowView, TopicPartition
+from ..domain.heartbeats import HeartbeatTracker
 from ..domain.mirror_records import ConnectorSettings, TaskState
 from ..domain.tasks.model import (
     MirrorTask,
@@ -16,6 +17,7 @@ from ..domain.tasks.model import (
     fold,
 )
 from ..threads import Latest
+from .heartbeats import newest_heartbeats
 from .mirror_state import MirrorState
 
 __all__ = [
@@ -186,6 +188,11 @@ WINDOW = timedelta(hours=1)
 restarts with growing pauses, short enough to be over within a shift."""
 
 
+ALIVE = timedelta(minutes=2)
+"""How old the last sign of a worker may be: Connect finds a lost one after
+ten seconds, and a dedicated mirror starts its tasks within a minute."""
+
+
 class TasksSource:
     """Reports the connectors and tasks of one flow's mirror.
 
@@ -199,6 +206,11 @@ class TasksSource:
         Returns the states of tasks.
     state
         What workers found about them.
+    stood
+        Returns how long positions have stood while records waited, if that
+        is longer than usual.
+    aliases
+        The mirror's aliases of source and target.
     """
 
     def __init__(
@@ -208,8 +220,13 @@ class TasksSource:
         positions: MirrorState,
         facts: TaskFacts,
         state: TasksState,
+        stood: Callable[[datetime], timedelta | None] = lambda _: None,
+        aliases: tuple[str, str] = ("", ""),
     ) -> None:
         self.name = f"tasks {flow}"
+        self._stood = stood
+        self._aliases = aliases
+        self._beats = HeartbeatTracker()
         self.up = False
         """Whether nothing keeps the states from being known."""
         self._flow = flow
@@ -244,10 +261,33 @@ class TasksSource:
                 refresh=min((c.refresh for c in connectors), default=None),
                 restarts=self._state.restarts.get(),
                 version=answer.version if answer else None,
+                unproved=self._unproved(known, now),
                 absent=known.absent,
                 problems=known.problems,
             )
         ]
+
+    def _unproved(self, known: KnownTasks, now: datetime) -> timedelta | None:
+        """Return how long nothing has proved that the states are of today.
+
+        Notes
+        -----
+        Who is killed writes no state. A worker that beats, or answers, would
+        have written that another one is lost; so does one that began to run
+        a task since positions stand.
+        """
+        self._beats.note(newest_heartbeats(self._positions), now)
+        stood = self._stood(now)
+        if stood is None:
+            return None
+        answer = self._state.answer.get()
+        signs = [
+            self._beats.newest(self._aliases),
+            answer.at if answer else None,
+            *(state.written_at for state in known.states),
+        ]
+        alive = any(at is not None and now - at <= ALIVE for at in signs)
+        return None if alive else stood
 
     def _name(
         self, states: Sequence[TaskState], history: TaskHistory

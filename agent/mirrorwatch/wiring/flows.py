@@ -479,6 +479,8 @@ def wire_tails(
 def wire_tasks(parts: FlowParts, around: WiringContext) -> WiredParts:
     """Wire what watches the connectors and tasks of a flow's mirror.
 
+    Its lag must have been wired before: that sees whether positions move.
+
     Raises
     ------
     ConfigError
@@ -508,8 +510,14 @@ def wire_tasks(parts: FlowParts, around: WiringContext) -> WiredParts:
         state=state,
         clock=around.clock,
     )
+    lags = [r for r in parts.readers if isinstance(r, LagWorker)]
     source = TasksSource(
-        flow=flow.name, positions=positions, facts=facts, state=state
+        flow=flow.name,
+        positions=positions,
+        facts=facts,
+        state=state,
+        stood=lags[0].stopped,
+        aliases=(flow.mirror.source_alias, flow.mirror.target_alias),
     )
     workers: tuple[Worker, ...] = (inspector,)
     if flow.mirror.connect is not None:

@@ -76,6 +76,16 @@ def test_tasks_that_run_are_ok() -> None:
     assert judged(task()).reason == "1 of 1 source task is running"
 
 
+def test_what_only_the_status_topic_says_is_not_believed() -> None:
+    verdict = judged(
+        task(), origin="topic s at ldf", unproved=timedelta(minutes=9)
+    )
+    assert verdict.health is Health.UNKNOWN
+    assert "no position has moved for 9 min while" in verdict.reason
+    failed = judged(task("FAILED"), task(), unproved=timedelta(minutes=9))
+    assert failed.health is Health.CRITICAL
+
+
 def test_a_task_that_failed_is_critical_with_all_it_stopped() -> None:
     stuck = Stuck(
         topic="t",

@@ -17,7 +17,7 @@ from ..report import (
     seconds,
 )
 from ..skips.model import SkipsObservation, SuspectedDrop
-from .model import LagObservation, LagStatus, TopicLag
+from .model import STALE, LagObservation, LagStatus, TopicLag
 
 __all__ = ["LagLimits", "judge_lag"]
 
@@ -149,11 +149,6 @@ def _by_others(
         origin=worst.origin,
         stuck=worst.stuck,
     )
-
-
-STALE = timedelta(minutes=2)
-"""The survey asks every tick and waits seconds for each answer; older than
-this, it hangs."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -9,6 +9,7 @@ from ..cluster_view import TopicPartition
 from ..mirror_records import FLUSH, REFRESH
 
 __all__ = [
+    "STALE",
     "EstimateBounds",
     "FirstLoss",
     "FirstRecord",
@@ -20,6 +21,11 @@ __all__ = [
     "TopicLag",
     "first_loss",
 ]
+
+
+STALE = timedelta(minutes=2)
+"""The survey asks every tick and waits seconds for each answer; older than
+this, it hangs."""
 
 
 class LagStatus(StrEnum):
@@ -166,6 +172,19 @@ class LagObservation:
     def records(self) -> int:
         """Records of all topics that are not yet copied."""
         return sum(t.records for t in self.topics)
+
+    @property
+    def stopped(self) -> timedelta:
+        """How long nothing of the flow has moved while records waited."""
+        return max(
+            (
+                each.stuck
+                for topic in self.topics
+                for each in topic.standing
+                if each.status is LagStatus.STOPPED
+            ),
+            default=timedelta(),
+        )
 
     @property
     def seconds(self) -> float:

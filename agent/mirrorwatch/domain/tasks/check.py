@@ -249,6 +249,15 @@ def _find(
     copying = [t for t in ours if t.role == "source" and t.number is not None]
     count = len(copying)
     running = sum(task.state == "RUNNING" for task in copying)
+    if running and seen.unproved is not None:
+        yield CheckFinding(
+            Health.UNKNOWN,
+            f"{running} of {counted(count, 'source task')} "
+            f"{agree(count, 'are running')} according to {seen.origin}, but "
+            "nothing proves it: no position has moved for "
+            f"{seconds(seen.unproved)} while records wait. A worker that was "
+            "killed leaves its states behind. Check that MirrorMaker runs",
+        )
     if running:
         yield CheckFinding(
             Health.OK,

@@ -159,6 +159,11 @@ class TasksObservation:
     version: str | None = None
     """Of the mirror's worker; `None` if that is not known."""
 
+    unproved: timedelta | None = None
+    """How long nothing has proved that a worker of the mirror lives, though
+    records wait: no position moved and no heartbeat came. `None` if anything
+    does."""
+
     absent: str | None = None
     """Why nothing of this is to be had here."""
 
