@@ -376,6 +376,7 @@ def test_other_settings_that_checks_need_are_found() -> None:
             "errors.tolerance": "all",
             "transforms": "route,filter",
             "target.cluster.offset.flush.interval.ms": "1500",
+            "target.cluster.exactly.once.source.support": "enabled",
             "sync.topic.configs.enabled": "false",
             "config.properties.blacklist": "a, b",
             "topics.blacklist": "secret.*",
@@ -384,6 +385,7 @@ def test_other_settings_that_checks_need_are_found() -> None:
     assert found.tolerates_errors
     assert found.transforms
     assert found.flush == timedelta(seconds=1.5)
+    assert found.exactly_once
     assert found.config_sync is None
     assert found.config_excluded == ("a", "b")
     assert not found.selection.matches("secret.x")

@@ -382,7 +382,6 @@ def test_a_canary_topic_with_fewer_partitions_is_not_overdue() -> None:
         )
 
 
-@NOT_MENDED
 def test_how_long_lag_stood_survives_a_restart() -> None:
     with running("a") as world:
         world.mirror.frozen = True
@@ -394,6 +393,18 @@ def test_how_long_lag_stood_survives_a_restart() -> None:
         assert health(world, "lag") in {Health.CRITICAL, Health.UNKNOWN}
         world.run(MINUTE)
         assert health(world, "lag") is Health.CRITICAL, reason(world, "lag")
+        assert health(world, "tasks") is Health.UNKNOWN
+
+
+@pytest.mark.parametrize("rate", [0.1, 2.0])
+def test_a_restart_of_the_agent_makes_no_lag(rate: float) -> None:
+    with running("a", rate=rate, partitions=3) as world:
+        since = world.schedule.elapsed
+        for _ in range(6):
+            restart(world)
+            world.run(4 * MINUTE)
+        assert Health.CRITICAL not in healths(world, "lag", since)
+        assert health(world, "lag") is Health.OK, reason(world, "lag")
 
 
 def test_a_killed_mirror_is_not_said_to_run() -> None:

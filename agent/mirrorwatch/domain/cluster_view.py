@@ -147,6 +147,9 @@ class PartitionView:
     sync: Sync | None
     """Newest sync, read before both ends."""
 
+    marked: bool = False
+    """Whether markers of the mirror's transactions are in the copies."""
+
     @property
     def log_start(self) -> int:
         """Log start at the source; 0 where it was not asked."""
@@ -163,13 +166,19 @@ class PartitionView:
         return prove(self.committed, self.sync)
 
     @property
+    def proved_at(self) -> datetime | None:
+        """When the mirror last wrote where it is, `None` if it never did."""
+        written = [f.written_at for f in (self.committed, self.sync) if f]
+        return max(written, default=None)
+
+    @property
     def estimate(self) -> int | None:
         """Next source offset, counted back from the target's end.
 
         Right as long as nobody else writes there and nothing was left out
-        since the last sync.
+        since the last sync. Markers of transactions count as records there.
         """
-        if self.sync is None or self.target_end is None:
+        if self.marked or self.sync is None or self.target_end is None:
             return None
         distance = self.sync.upstream - self.sync.downstream
         return min(self.target_end + distance, self.source_end)
@@ -211,6 +220,9 @@ class FlowView:
     """Topics at the source that the flow carries, with their names at the
     target; empty if the source did not answer."""
 
+    exactly_once: bool = False
+    """Whether the mirror writes in transactions."""
+
     carried: CarriedTopics = field(default_factory=CarriedTopics)
     """Who says so, and what is left out."""
 
@@ -250,6 +262,7 @@ class FlowView:
                     uncopied=target is not None and not copied,
                     committed=self.committed.get(key),
                     sync=self.syncs.get(key),
+                    marked=self.exactly_once,
                 )
         return found
 

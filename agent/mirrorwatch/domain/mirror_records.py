@@ -115,6 +115,9 @@ class Connector:
     flush: timedelta | None = None
     """How often it commits positions; `None` if that is not said."""
 
+    exactly_once: bool = False
+    """Whether it writes in transactions; false where that is not said."""
+
     config_sync: timedelta | None = None
     """How often it copies topic configs; `None` if it does not."""
 

@@ -275,6 +275,7 @@ def to_connector(
         tolerates_errors=_is(properties.get("errors.tolerance"), "all"),
         transforms=bool((properties.get("transforms") or "").strip()),
         flush=_flush(properties),
+        exactly_once=_writes_in_transactions(properties),
         config_sync=_seconds(
             properties, "sync.topic.configs.interval.seconds", REFRESH.seconds
         )
@@ -388,6 +389,22 @@ def _flush(properties: Properties) -> timedelta | None:
         "offset.flush.interval.ms",
     )
     return None if found is None else timedelta(milliseconds=int(found))
+
+
+def _writes_in_transactions(properties: Properties) -> bool:
+    """Return whether records are written in transactions.
+
+    It is a setting of the worker, handed on as that of `_flush`. A connector
+    may require it, and fails where the worker does not have it.
+    """
+    support = _first(
+        properties,
+        "target.cluster.exactly.once.source.support",
+        "exactly.once.source.support",
+    )
+    return _is(support, "enabled") or _is(
+        properties.get("exactly.once.support"), "required"
+    )
 
 
 HEARTBEATS_TOPIC = "heartbeats"

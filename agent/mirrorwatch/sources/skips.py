@@ -387,7 +387,8 @@ class SkipsWorker:
     merged
         Returns whether a topic is fed by several flows.
     exactly_once
-        Whether the mirror is configured to write in transactions.
+        Whether the mirror writes in transactions; `None` for what its
+        configuration says.
     patience
         From when records that wait are suspected.
     memory
@@ -411,7 +412,7 @@ class SkipsWorker:
         store: SkipsStore,
         examiner: RangeExaminer,
         merged: Callable[[str], bool],
-        exactly_once: bool,
+        exactly_once: bool | None,
         patience: timedelta,
         memory: timedelta,
         clock: Callable[[], datetime],
@@ -464,7 +465,7 @@ class SkipsWorker:
 
     def _load(self) -> SkipTracker:
         tracker = self._store.load()
-        tracker.marked = tracker.marked or self._exactly_once
+        tracker.marked = tracker.marked or bool(self._exactly_once)
         return tracker
 
     def _follow(self) -> bool:
@@ -472,6 +473,10 @@ class SkipsWorker:
             views = list(self._views)
             self._views.clear()
         connectors = self._positions.connectors()
+        if self._exactly_once is None and any(
+            c.exactly_once for c in connectors
+        ):
+            self._tracker.marked = True
         # None may be known for a while: then it does as before.
         if connectors and all(c.read_committed for c in connectors):
             self._left_out_at = self._clock()

@@ -295,6 +295,10 @@ class SurveyedFlow:
     readers: Sequence[ViewReader]
     """Who learns from the views, in this order."""
 
+    exactly_once: bool | None = None
+    """Whether the mirror writes in transactions; `None` for what its
+    configuration says."""
+
 
 Facts = Mapping[TopicPartition, Committed | Sync]
 
@@ -398,6 +402,7 @@ class SurveyWorker:
                 target=self._sides[target].view(read_committed=False),
                 source=here,
                 names={} if here is None else carried[n].names,
+                exactly_once=_writes_in_transactions(flow),
                 carried=carried[n],
                 problems=tuple(
                     problems[alias]
@@ -505,6 +510,12 @@ def _range(topic: TopicFacts) -> range:
 def _reads_committed(flow: SurveyedFlow) -> bool:
     connectors = flow.positions.connectors()
     return bool(connectors) and all(c.read_committed for c in connectors)
+
+
+def _writes_in_transactions(flow: SurveyedFlow) -> bool:
+    if flow.exactly_once is not None:
+        return flow.exactly_once
+    return any(c.exactly_once for c in flow.positions.connectors())
 
 
 def _changed(now: Facts, before: Facts) -> Iterator[str]:

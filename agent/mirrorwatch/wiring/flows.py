@@ -260,7 +260,6 @@ def wire_lag(parts: FlowParts, around: WiringContext) -> WiredParts:
             flow=flow.name,
             class_of=_class_finder(flow.classes),
             configs=lambda: parts.configs.get().source,
-            estimates=not flow.mirror.exactly_once,
         ),
         positions=parts.positions,
         source=around.clusters[flow.source],
@@ -357,7 +356,6 @@ def wire_position(parts: FlowParts, around: WiringContext) -> WiredParts:
                 topic.kind: topic.name
                 for topic in parts.mirror.internal_topics()
             },
-            estimates=not flow.mirror.exactly_once,
             merged=Selection(include=flow.topics.merged).matches,
             memory=max(limits.lost_window, limits.rewind_window),
         ),
@@ -407,7 +405,7 @@ def wire_skips(parts: FlowParts, around: WiringContext) -> WiredParts:
             configs=parts.configs,
         ),
         merged=Selection(include=flow.topics.merged).matches,
-        exactly_once=bool(flow.mirror.exactly_once),
+        exactly_once=flow.mirror.exactly_once,
         patience=limits.suspect_after,
         memory=max(limits.lost_window, limits.warning_window),
         clock=around.clock,
@@ -431,6 +429,7 @@ def wire_survey(
                 carriage=Carriage(flow.carriage, chosen=flow.chosen),
                 positions=flow.positions,
                 readers=tuple(flow.readers),
+                exactly_once=flow.config.mirror.exactly_once,
             )
             for flow in flows
             if flow.readers

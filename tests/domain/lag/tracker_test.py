@@ -51,6 +51,27 @@ def test_a_topic_that_was_never_copied_says_so() -> None:
     assert (lag.records, lag.origin) == (60, "start")
 
 
+def test_how_long_a_position_stood_is_known_at_once() -> None:
+    tracker = a_tracker()
+    tracker.take(a_view(900, end=110, committed=100))
+    (wanted,) = tracker.wanted()
+    tracker.resolve([FirstRecord(wanted, 100, NOON + timedelta(seconds=300))])
+    lag = only(tracker.take(a_view(905, end=110, committed=100)))
+    assert lag.status is LagStatus.STOPPED
+    assert lag.stuck == timedelta(seconds=605)
+
+
+def test_a_record_that_came_just_now_has_not_waited_since_the_last_one() -> (
+    None
+):
+    tracker = a_tracker()
+    tracker.take(a_view(900, end=110, committed=100))
+    (wanted,) = tracker.wanted()
+    tracker.resolve([FirstRecord(wanted, 100, NOON + timedelta(seconds=899))])
+    lag = only(tracker.take(a_view(905, end=110, committed=100)))
+    assert lag.status is LagStatus.MOVING
+
+
 def test_another_topic_of_the_same_name_begins_anew() -> None:
     tracker = a_tracker()
     tracker.take(a_view(0, end=100, committed=100))
@@ -447,8 +468,8 @@ def test_an_estimate_that_is_proved_again_and_again_is_believed() -> None:
 
 
 def test_a_transactional_mirror_is_not_counted_back() -> None:
-    view = a_view(0, end=100, sync=(79, 79), copied=95)
-    lag = only(a_tracker(estimates=False).take(view))
+    view = a_view(0, end=100, sync=(79, 79), copied=95, exactly_once=True)
+    lag = only(a_tracker().take(view))
     assert (lag.records, lag.origin) == (20, "sync")
 
 

@@ -30,6 +30,7 @@ def a_view(
     id_: str = "source id",
     target: bool = True,
     caught_up: bool = True,
+    exactly_once: bool = False,
 ) -> FlowView:
     at = NOON + timedelta(seconds=seconds)
     place = ("t", 0)
@@ -58,6 +59,7 @@ def a_view(
         committed=positions,
         syncs=syncs,
         caught_up=caught_up,
+        exactly_once=exactly_once,
         target=ClusterView(
             alias="ldf",
             id="b",
@@ -79,14 +81,11 @@ def a_view(
     )
 
 
-def a_tracker(
-    configs: TopicConfigs | None = None, *, estimates: bool = True
-) -> LagTracker:
+def a_tracker(configs: TopicConfigs | None = None) -> LagTracker:
     return LagTracker(
         flow="f",
         class_of=lambda _: "telemetry",
         configs=lambda: {} if configs is None else {"t": configs},
-        estimates=estimates,
     )
 
 

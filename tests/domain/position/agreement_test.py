@@ -89,9 +89,7 @@ class Readers(World):
 
     def __init__(self) -> None:
         super().__init__()
-        self.lag = LagTracker(
-            flow="f", class_of=lambda _: "", configs=dict, estimates=True
-        )
+        self.lag = LagTracker(flow="f", class_of=lambda _: "", configs=dict)
         self.resets = PositionTracker(
             flow="f", source="a", target="b", state=PositionState()
         )

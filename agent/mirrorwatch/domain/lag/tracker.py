@@ -129,7 +129,7 @@ class PartitionLag:
         if position == before and end == self.end:
             return  # most partitions, most of the time
         if before is None or position.offset != before.offset:
-            if before is None or position.offset > before.offset:
+            if before is not None and position.offset > before.offset:
                 self.moved_at = now
             self.nothing_until, self.head_at, self.read_for = 0, None, None
         self.position, self.end = position, end
@@ -563,9 +563,6 @@ class LagTracker:
         Class of a source topic, empty if it has none.
     configs
         How source topics are configured, as far as that is known.
-    estimates
-        Whether the target's ends may be counted back to positions: not where
-        a mirror writes in transactions.
     """
 
     def __init__(
@@ -574,11 +571,9 @@ class LagTracker:
         flow: str,
         class_of: Callable[[str], str],
         configs: Callable[[], Mapping[str, TopicConfigs]],
-        estimates: bool = True,
     ) -> None:
         self._flow = flow
         self._configs = configs
-        self._estimates = estimates
         self._tracks: dict[TopicPartition, PartitionLag] = {}
         self._summaries = TopicSummaries(class_of)
         self._unknown = 0
@@ -675,8 +670,12 @@ class LagTracker:
                 # A target that does not answer is not another target.
                 target_id = track.epoch[1]
             if track is None or track.epoch != (seen.source_id, target_id):
+                # What was recreated begins now; what the agent sees first may
+                # have stood for long, and the mirror wrote when it moved.
+                told = None if track else seen.proved_at
                 track = tracks[key] = PartitionLag(
-                    epoch=(seen.source_id, target_id), moved_at=view.at
+                    epoch=(seen.source_id, target_id),
+                    moved_at=min(told or view.at, view.at),
                 )
             position = self._locate(seen, track.claim, view.at, patience)
             if position is None or position.offset > seen.source_end:
@@ -699,7 +698,7 @@ class LagTracker:
             if start is None:
                 return None
             return Position(start, PositionSource.START)
-        estimate = seen.estimate if self._estimates else None
+        estimate = seen.estimate
         # An end below the sync, of another time, claims less than is proved.
         if estimate is not None and claim.believe(
             estimate, proved.offset, now, patience

@@ -531,9 +531,10 @@ class PositionTracker:
         self._aliases = (source, target)
         self._accepted = accepted or {}
         self._internal = internal or {}
-        self._counted = lambda topic: estimates and not merged(topic)
         self._memory = memory
-        self._standing = OutOfRangePositions(state, estimates)
+        self._estimates = estimates
+        standing = self._standing = OutOfRangePositions(state, estimates)
+        self._counted = lambda topic: standing.estimates and not merged(topic)
         self._gaps = UnexplainedGaps()
         # What came with the survey before, to be judged by the next one.
         self._syncs = SyncBuffer()
@@ -547,6 +548,7 @@ class PositionTracker:
     ) -> PositionObservation:
         """Learn from a survey, and say what is known."""
         problems = [*news.problems, *view.problems]
+        self._standing.estimates = self._estimates and not view.exactly_once
         same = check_clusters(self.state, view, self._accepted)
         if not same:
             # Whatever it says is of other topics.
