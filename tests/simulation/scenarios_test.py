@@ -331,9 +331,7 @@ def test_offsets_topic_unseen_for_one_look_is_no_loss() -> None:
         )
 
 
-@pytest.mark.parametrize(
-    "tells", [True, pytest.param(False, marks=NOT_MENDED)]
-)
+@pytest.mark.parametrize("tells", [True, False])
 def test_a_long_flush_interval_is_no_lag(tells: bool) -> None:
     settings = MirrorSettings(
         flush=300, tells_flush=tells, syncs_at_flush=True
@@ -348,7 +346,17 @@ def test_a_long_flush_interval_is_no_lag(tells: bool) -> None:
         assert len(healths(world, "lag")) <= 2
 
 
-@NOT_MENDED
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_long_flush_interval_hides_no_stopped_mirror(restarts: bool) -> None:
+    settings = MirrorSettings(flush=300, tells_flush=False)
+    with running("a", mirror=settings) as world:
+        world.mirror.frozen = True
+        if restarts:
+            restart(world)
+        world.run(14 * MINUTE)
+        assert health(world, "lag") is Health.CRITICAL, reason(world, "lag")
+
+
 def test_a_mirror_without_syncs_is_known_by_its_probes() -> None:
     settings = MirrorSettings(emits_syncs=False)
     with World(1, mirror=settings) as world:

@@ -118,6 +118,9 @@ class Connector:
     exactly_once: bool = False
     """Whether it writes in transactions; false where that is not said."""
 
+    emits_syncs: bool = True
+    """Whether it writes offset syncs (``emit.offset-syncs.enabled``)."""
+
     config_sync: timedelta | None = None
     """How often it copies topic configs; `None` if it does not."""
 

@@ -276,6 +276,7 @@ def to_connector(
         transforms=bool((properties.get("transforms") or "").strip()),
         flush=_flush(properties),
         exactly_once=_writes_in_transactions(properties),
+        emits_syncs=_enabled(properties, "emit.offset-syncs.enabled"),
         config_sync=_seconds(
             properties, "sync.topic.configs.interval.seconds", REFRESH.seconds
         )

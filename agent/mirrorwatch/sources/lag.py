@@ -157,8 +157,9 @@ class LagWorker:
     def take(self, view: FlowView) -> None:
         """Learn from a survey."""
         connectors = self._positions.connectors()
+        cadence = self._positions.cadence()
         with self._lock:
-            self._seen = self._tracker.take(view, connectors)
+            self._seen = self._tracker.take(view, connectors, cadence)
             self._doubtful = True
 
     def step(self) -> None:

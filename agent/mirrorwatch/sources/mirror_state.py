@@ -3,8 +3,10 @@
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from threading import Lock
 
+from ..domain.lag.cadence import CommitCadence
 from ..domain.mirror_records import (
     Assignment,
     Checkpoint,
@@ -86,6 +88,7 @@ class MirrorState:
         self.optional = OptionalTopics()
         self._lock = Lock()
         self._committed: dict[tuple[str, int], Committed] = {}
+        self._cadence = CommitCadence()
         self._syncs: dict[tuple[str, int], Sync] = {}
         self._homes: dict[str, str | None] = {}
         self._new_syncs: list[Sync] | None = None
@@ -105,7 +108,8 @@ class MirrorState:
         with self._lock:
             match fact:
                 case Committed():
-                    self._committed[fact.topic, fact.partition] = fact
+                    self._cadence.see(self._committed.get(fact.key), fact)
+                    self._committed[fact.key] = fact
                 case Sync():
                     self._syncs[fact.topic, fact.partition] = fact
                     if self._new_syncs is not None:
@@ -150,6 +154,11 @@ class MirrorState:
         """Return the committed offset of every source partition."""
         with self._lock:
             return dict(self._committed)
+
+    def cadence(self) -> timedelta | None:
+        """Return how often positions are committed, as far as that shows."""
+        with self._lock:
+            return self._cadence.interval()
 
     def syncs(self, topic: str) -> Mapping[int, Sync]:
         """Return the newest syncs of a source topic, by partition."""
@@ -203,6 +212,12 @@ class MirrorState:
         """Return the mirror's source connectors."""
         with self._lock:
             return tuple(self._connectors.values())
+
+    def emits_syncs(self) -> bool:
+        """Return whether any connector writes syncs; yes if not known."""
+        with self._lock:
+            connectors = self._connectors.values()
+            return not connectors or any(c.emits_syncs for c in connectors)
 
     def companions(self) -> tuple[Companion, ...]:
         """Return the connectors beside these that are still there."""

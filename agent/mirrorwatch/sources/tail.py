@@ -143,6 +143,9 @@ class TailWorker:
             if topic.optional:
                 route.positions.optional.miss(topic.kind)
                 continue
+            if topic.kind == "syncs" and not route.positions.emits_syncs():
+                route.positions.fail(topic.name, None)
+                continue
             route.positions.fail(
                 topic.name,
                 f"MirrorMaker's {topic.kind} topic {topic.name} does not "

@@ -17,6 +17,7 @@ from ..cluster_view import (
     TopicPartition,
 )
 from ..mirror_records import FLUSH, REFRESH, Connector
+from .cadence import LONGEST
 from .model import (
     EstimateBounds,
     FirstRecord,
@@ -580,7 +581,10 @@ class LagTracker:
         self._at: datetime | None = None
 
     def take(
-        self, view: FlowView, connectors: Iterable[Connector] = ()
+        self,
+        view: FlowView,
+        connectors: Iterable[Connector] = (),
+        cadence: timedelta | None = None,
     ) -> LagObservation:
         """Learn from a survey, and say what the lag is.
 
@@ -590,9 +594,17 @@ class LagTracker:
             What was seen.
         connectors
             The mirror's connectors, for their intervals.
+        cadence
+            How often it commits by what was seen, where they do not say it.
         """
         connectors = list(connectors)
-        flush = max((c.flush or FLUSH for c in connectors), default=FLUSH)
+        flush = max(
+            (c.flush or cadence or FLUSH for c in connectors),
+            default=cadence or FLUSH,
+        )
+        # Until it is known how often it commits, estimates have to do.
+        said = cadence or all(c.flush for c in connectors)
+        proof = PROOF_FLUSHES * (flush if said else LONGEST)
         refresh = max((c.refresh for c in connectors), default=REFRESH)
         problems = [*view.problems]
         if not view.caught_up:
@@ -602,7 +614,7 @@ class LagTracker:
         topics: tuple[TopicLag, ...] = ()
         if view.source is not None and view.caught_up:
             self._unknown, self._at = 0, view.at
-            self._move(view, flush * PROOF_FLUSHES)
+            self._move(view, proof)
             topics = self._summaries.take(
                 view, view.source, self._tracks, self._configs()
             )
