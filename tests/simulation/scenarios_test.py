@@ -422,7 +422,6 @@ def test_a_killed_mirror_is_not_said_to_run() -> None:
         assert health(world, "tasks") is not Health.OK, reason(world, "tasks")
 
 
-@NOT_MENDED
 def test_a_renamed_connector_leaves_nothing_critical() -> None:
     with running("a") as world:
         # Connect leaves task configs behind when a connector is deleted.

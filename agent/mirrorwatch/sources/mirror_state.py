@@ -234,14 +234,24 @@ class MirrorState:
             return dict(self._counts)
 
     def assignments(self) -> tuple[Assignment, ...]:
-        """Return what each task of the mirror was given."""
+        """Return what each task of the mirror was given.
+
+        Notes
+        -----
+        Connect leaves behind what tasks had that are no more, also those of
+        connectors that were removed, and of these in the end nothing else.
+        """
         with self._lock:
             return tuple(
                 found
                 for found in self._assignments.values()
-                # Connect leaves behind what tasks had that are no more.
                 if found.task
                 < self._counts.get(found.connector, found.task + 1)
+                and found.connector not in self._companions
+                and (
+                    not self._connectors
+                    or found.connector in self._connectors
+                )
             )
 
     def assigned_topics(self) -> frozenset[str]:
