@@ -83,6 +83,12 @@ def test_heartbeats_that_nobody_makes_any_more_are_nobodys_fault() -> None:
     assert carried(100, 200).health is Health.OK
 
 
+def test_heartbeats_that_ceased_prove_nothing() -> None:
+    verdict = carried(3 * 86400, 3 * 86400)
+    assert verdict.health is Health.UNKNOWN
+    assert "at the source for 3 d" in verdict.reason
+
+
 def test_those_that_were_never_copied_are_not_expected() -> None:
     book = HeartbeatTracker()
     book.note([beat(NOON, "source", PAIR)], NOON)

@@ -301,6 +301,16 @@ def test_a_partition_that_has_not_begun_hides_no_stopped_mirror() -> None:
         assert health(world, "lag") is Health.CRITICAL, reason(world, "lag")
 
 
+def test_a_new_partition_hides_no_stopped_mirror() -> None:
+    with running("a", flow={"canary": {"enabled": False}}) as world:
+        world.source.grow("a", 2)
+        world.run(MINUTE)
+        world.mirror.frozen = True
+        world.run(5 * MINUTE)
+        assert health(world, "lag") is Health.CRITICAL, reason(world, "lag")
+        assert "a[0] stuck at offset" in reason(world, "lag")
+
+
 def test_an_allow_list_is_no_lag() -> None:
     settings = MirrorSettings(include=r"a,mirrorwatch\..*")
     with World(1, mirror=settings) as world:

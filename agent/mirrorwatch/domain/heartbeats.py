@@ -132,6 +132,11 @@ MISSED = 10
 """Intervals without a heartbeat that are too many, whatever the limit."""
 
 
+CEASED = timedelta(minutes=10)
+"""Age of the newest heartbeat at the source from which nobody is taken to
+make any: who does is another mirror, and how often it does is not known."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HeartbeatsLimits:
     """Limits of the check `heartbeats`."""
@@ -195,7 +200,8 @@ def _find(
                 f"replicated with a lag of {seconds(late)}: MirrorMaker is "
                 "slow on their topic, or no longer copies it",
             )
-    if seen.carried:
+    ages = [now - pair.source.seen_at for pair in seen.carried]
+    if any(age <= max(limits.stale, CEASED) for age in ages):
         yield CheckFinding(
             Health.OK, "Heartbeats are emitted and replicated on time"
         )
@@ -205,6 +211,14 @@ def _find(
             "Heartbeats are emitted on time. None are replicated from the "
             "source, so they prove that a worker runs, not that it copies "
             "records",
+        )
+    elif ages:
+        yield CheckFinding(
+            Health.UNKNOWN,
+            "No heartbeat has been emitted at the source for "
+            f"{seconds(min(ages))}, so none can be replicated. Check the "
+            "heartbeat connector that wrote them there; if it was removed on "
+            "purpose, delete its heartbeats topics",
         )
     elif not seen.problems:
         yield CheckFinding(

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -115,6 +116,31 @@ def test_one_partition_without_a_lag_is_told_as_one() -> None:
         "Lag of 1 partition is unknown: no leader, or MirrorMaker's "
         "position is beyond the log end offset"
     )
+
+
+def test_a_partition_that_has_not_begun_hides_no_other_that_stands() -> None:
+    def stands(partition: int, status: LagStatus, minutes: int) -> Any:
+        return StalledPartition(
+            partition=partition,
+            position=17,
+            origin="sync",
+            status=status,
+            stuck=timedelta(minutes=minutes),
+        )
+
+    new = stands(1, LagStatus.NOT_BEGUN, 9)
+    beside = with_late(
+        status=LagStatus.NOT_BEGUN,
+        partition=1,
+        stuck=new.stuck,
+        standing=(new, stands(0, LagStatus.STOPPED, 3)),
+    )
+    verdict = lag(beside)
+    assert verdict.health is Health.CRITICAL
+    assert "late[0] stuck at offset 17 (sync) for 3 min" in verdict.reason
+    alone = replace(beside.topics[0], standing=(new,))
+    seen = replace(beside, topics=(alone,))
+    assert lag(seen).health is Health.OK
 
 
 def test_the_reason_names_the_longest_of_those_that_stand() -> None:
@@ -252,6 +278,12 @@ def with_headroom(
 
 def test_headroom_that_was_never_seen_is_unknown() -> None:
     assert retention(None).health is Health.UNKNOWN
+
+
+def test_headroom_of_an_old_survey_is_unknown() -> None:
+    old = replace(SEEN, at=NOW - timedelta(seconds=121))
+    assert retention(old).health is Health.UNKNOWN
+    assert retention(old).reason == "Topics were last listed 2 min ago"
 
 
 @pytest.mark.parametrize(

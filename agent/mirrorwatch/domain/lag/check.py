@@ -17,7 +17,13 @@ from ..report import (
     seconds,
 )
 from ..skips.model import SkipsObservation, SuspectedDrop
-from .model import STALE, LagObservation, LagStatus, TopicLag
+from .model import (
+    STALE,
+    LagObservation,
+    LagStatus,
+    StalledPartition,
+    TopicLag,
+)
 
 __all__ = ["LagLimits", "judge_lag"]
 
@@ -141,6 +147,11 @@ def _by_others(
     worst = max(others, key=lambda each: each.stuck, default=None)
     if worst is None:
         return replace(topic, stuck=None)
+    return _by(topic, worst)
+
+
+def _by(topic: TopicLag, worst: StalledPartition) -> TopicLag:
+    """Return a topic by one of its partitions."""
     return replace(
         topic,
         status=worst.status,
@@ -149,6 +160,49 @@ def _by_others(
         origin=worst.origin,
         stuck=worst.stuck,
     )
+
+
+def split_by_patience(
+    seen: LagObservation,
+    left_behind: AbstractSet[TopicPartition],
+    limits: "LagLimits",
+) -> LagObservation:
+    """Return each topic by the worst partition that stands for too long.
+
+    Parameters
+    ----------
+    seen
+        Lag of a flow.
+    left_behind
+        Partitions that are not judged here.
+    limits
+        Limits of the check.
+
+    Notes
+    -----
+    The one that has waited longest may be a new one, which may wait for
+    longer than one that was copied before.
+    """
+    allowed = _patience(seen, limits)
+
+    def by_patience(topic: TopicLag) -> TopicLag:
+        beyond = [
+            each
+            for each in topic.standing
+            if each.stuck > allowed[each.status]
+            and (topic.topic, each.partition) not in left_behind
+        ]
+        if not beyond:
+            return topic
+        return _by(
+            topic,
+            max(
+                beyond,
+                key=lambda e: (e.status is not LagStatus.NOT_BEGUN, e.stuck),
+            ),
+        )
+
+    return replace(seen, topics=tuple(map(by_patience, seen.topics)))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -196,11 +250,14 @@ def judge_lag(
         wait for nothing, so a position that stands at them is not stuck.
     """
     suspicions: tuple[SuspectedDrop, ...] = ()
+    left_behind: AbstractSet[TopicPartition] = frozenset()
     evidence: Evidence = {}
     if seen is not None:
         if skips is not None and now - skips.at <= STALE:
             seen = split_by_task(seen, skips.left_behind)
             suspicions = skips.suspicions
+            left_behind = skips.left_behind
+        seen = split_by_patience(seen, left_behind, limits)
         evidence = show_lag(seen, _patience(seen, limits))
     return conclude(
         _find(flow, seen, suspicions, limits, now),

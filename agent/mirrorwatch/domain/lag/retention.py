@@ -13,7 +13,14 @@ from ..report import (
     counted,
     seconds,
 )
-from .model import FirstLoss, Headroom, LagObservation, TopicLag, first_loss
+from .model import (
+    STALE,
+    FirstLoss,
+    Headroom,
+    LagObservation,
+    TopicLag,
+    first_loss,
+)
 
 __all__ = ["RetentionLimits", "judge_retention"]
 
@@ -74,7 +81,7 @@ def judge_retention(
     """
     worst = None if seen is None else _worst(seen)
     return conclude(
-        _find(seen, worst, limits),
+        _find(seen, worst, limits, now),
         flow=flow,
         check="retention",
         now=now,
@@ -86,10 +93,16 @@ def _find(
     seen: LagObservation | None,
     worst: FirstLoss | None,
     limits: RetentionLimits,
+    now: datetime,
 ) -> Iterator[CheckFinding]:
     if seen is None:
         yield CheckFinding(Health.UNKNOWN, "Topics have not been listed yet")
         return
+    if now - seen.at > STALE:
+        yield CheckFinding(
+            Health.UNKNOWN,
+            f"Topics were last listed {seconds(now - seen.at)} ago",
+        )
     for problem in seen.problems:
         yield CheckFinding(Health.UNKNOWN, problem)
     if not seen.configs_known:
