@@ -36,6 +36,7 @@ from tests.domain.canary.world import (
     see,
     warmed,
 )
+from tests.support.builders import NOON
 from tests.support.examples import examples
 
 FLOW = Flow(name="f", source="summit", target="ldf")
@@ -473,3 +474,20 @@ def test_a_message_survives_the_wire() -> None:
     assert ProbeMessage.decode(None) is None
     assert ProbeMessage.decode(b'{"run": 1}') is None
     assert ProbeMessage.decode(b"\xff\x00") is None
+
+
+def test_probes_of_a_partition_that_is_gone_are_unverifiable() -> None:
+    ledger = Ledger(flow="f", partition=1)
+    ledger.ack(ledger.send(NOON).sequence, 0, NOON)
+    for _ in range(2):
+        ledger.miss()
+    ledger.see(NOON)
+    assert ledger.snapshot(warming=False).oldest_outstanding == NOON
+    for _ in range(3):
+        ledger.miss()
+    assert ledger.gone
+    assert not ledger.outstanding
+    assert ledger.counts.unverifiable == 1
+    ledger.see(NOON)
+    assert (ledger.gone, ledger.started_at) == (False, NOON)
+    assert ledger.next_sequence == 2

@@ -39,6 +39,11 @@ __all__ = [
 # Anyone who feeds the ledger stores it (``state/canary.py``).
 
 
+GONE_AFTER = 3
+"""Surveys after which a partition is gone: the topic was recreated with
+fewer, or another one is configured. One answer may be of an old view."""
+
+
 @dataclass(kw_only=True, slots=True)
 class Ledger:
     """Every probe of one partition of one flow."""
@@ -52,6 +57,9 @@ class Ledger:
     started_at: datetime | None = None
     """When the mirror could first know of the partition; `None` if it did
     before the agent."""
+
+    missed: int = 0
+    """Surveys in a row that saw the source topic without this partition."""
 
     next_sequence: int = 1
     """Number of the next probe. Never restarts."""
@@ -113,6 +121,29 @@ class Ledger:
 
     touched: set[int] = field(default_factory=set)
     """Sequences whose probes changed since the ledger was last stored."""
+
+    @property
+    def gone(self) -> bool:
+        """Whether the source topic has no such partition any more."""
+        return self.missed >= GONE_AFTER
+
+    def miss(self) -> None:
+        """Note that a survey saw the source topic without this partition.
+
+        What was sent to it can neither be copied nor read any more.
+        """
+        self.missed = min(self.missed + 1, GONE_AFTER)
+        if self.gone:
+            self.proofs = []
+            for sequence in list(self.outstanding):
+                self.give_up(sequence)
+
+    def see(self, now: datetime) -> None:
+        """Note that the source topic has this partition."""
+        if self.gone:
+            # The mirror has to find it as it has to find a new one.
+            self.started_at, self.last_arrival = now, None
+        self.missed = 0
 
     def send(self, now: datetime, *, warming: bool = False) -> Probe:
         """Make the next probe. It must be stored before it is sent."""
@@ -490,6 +521,11 @@ class CanaryTracker:
         if before is not None and before != survey.source.id:
             for ledger in self.ledgers.values():
                 ledger.renew_source()
+        for ledger in self.ledgers.values():
+            if ledger.partition in survey.source.partitions:
+                ledger.see(survey.at)
+            else:
+                ledger.miss()
         return before == survey.source.id
 
     def _follow_target(self, survey: CanarySurvey) -> set[int]:

@@ -127,6 +127,14 @@ class CanaryConsumer:
         self._assign(partition, offset)
         self._absent_until[partition] = absent_until
 
+    def drop(self, partition: int) -> None:
+        """Read a partition no more: the topic has none of that number."""
+        if partition in self._next:
+            self._consumer.drop([(self._topic, partition)])
+        self._next.pop(partition, None)
+        self._problems.pop(partition, None)
+        self._absent_until.pop(partition, None)
+
     def stop(self) -> None:
         """Read no partition: the topic is gone, or will be read again."""
         self._consumer.unassign()

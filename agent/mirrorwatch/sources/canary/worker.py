@@ -310,6 +310,10 @@ class CanaryWorker:
         if survey.target is None:
             return
         tracker = self._keeper.tracker
+        for partition in self._reading - survey.target.partitions:
+            # Should it come back, it is read from where this one stopped.
+            self._receiver.drop(partition)
+            self._reading.discard(partition)
         for partition in survey.target.partitions & tracker.ledgers.keys():
             if partition in unread or partition not in self._reading:
                 self._receiver.read(
@@ -379,6 +383,7 @@ class CanaryWorker:
                 partitions=tuple(
                     ledger.snapshot(warming=tracker.is_warming(ledger, now))
                     for _, ledger in sorted(tracker.ledgers.items())
+                    if not ledger.gone
                 ),
                 doubts=tuple(tracker.doubts()),
                 problems=tuple(problems),
