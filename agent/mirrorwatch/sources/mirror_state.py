@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from threading import Lock
 
-from ..domain.lag.cadence import CommitCadence
+from ..domain.cadence import CommitCadence
 from ..domain.mirror_records import (
     Assignment,
     Checkpoint,
@@ -249,8 +249,7 @@ class MirrorState:
                 < self._counts.get(found.connector, found.task + 1)
                 and found.connector not in self._companions
                 and (
-                    not self._connectors
-                    or found.connector in self._connectors
+                    not self._connectors or found.connector in self._connectors
                 )
             )
 

@@ -186,6 +186,8 @@ def split_by_patience(
     allowed = _patience(seen, limits)
 
     def by_patience(topic: TopicLag) -> TopicLag:
+        if topic.status is not LagStatus.NOT_BEGUN:
+            return topic  # as nearly always
         beyond = [
             each
             for each in topic.standing

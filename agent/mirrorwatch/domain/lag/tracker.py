@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 
+from ..cadence import LONGEST
 from ..cluster_view import (
     FOR_EVER,
     ClusterView,
@@ -17,7 +18,6 @@ from ..cluster_view import (
     TopicPartition,
 )
 from ..mirror_records import FLUSH, REFRESH, Connector
-from .cadence import LONGEST
 from .model import (
     EstimateBounds,
     FirstRecord,

@@ -491,16 +491,19 @@ def _unwanted_note(seen: TopicsObservation) -> str:
 def _evidence(seen: TopicsObservation | None) -> Evidence:
     if seen is None:
         return {}
+    rare = {
+        "topics_by": seen.carried_by,
+        "internal_topics": names(seen.internal),
+        "mistaken_for_copies": names(seen.mistaken),
+    }
     return {
+        **{name: value for name, value in rare.items() if value},
         "topics": seen.carried,
-        "topics_by": seen.carried_by or None,
         "missing_topics": seen.absent,
         "awaited_topics": len(seen.missing) - len(seen.late),
         "partition_mismatches": len(seen.divided),
         "not_wanted_by_mirror": len(seen.unwanted),
         "not_wanted_topics": names(seen.unwanted) or None,
-        "internal_topics": names(seen.internal) or None,
-        "mistaken_for_copies": names(seen.mistaken) or None,
         "only_at_target": len(seen.left_over),
         "only_at_target_topics": names(seen.left_over) or None,
         "other_replication_factor": len(seen.other_replication),

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from mirrorwatch.domain.lag.cadence import LONGEST, CommitCadence
+from mirrorwatch.domain.cadence import LONGEST, CommitCadence
 from mirrorwatch.domain.mirror_records import FLUSH, Committed
 from tests.support.builders import NOON
 

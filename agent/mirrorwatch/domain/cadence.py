@@ -3,8 +3,8 @@
 from collections import deque
 from datetime import timedelta
 
-from ..cluster_view import TopicPartition
-from ..mirror_records import FLUSH, Committed
+from .cluster_view import TopicPartition
+from .mirror_records import FLUSH, Committed
 
 __all__ = ["LONGEST", "CommitCadence"]
 
