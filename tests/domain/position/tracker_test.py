@@ -44,12 +44,14 @@ def test_a_sync_that_is_written_again_is_nothing(world: World) -> None:
 
 def test_an_offsets_topic_that_is_gone_is_critical(world: World) -> None:
     world.homes["offsets"] = None
-    world.committed.clear()
+    world.tick(12)
+    assert world.resets == ()
     world.tick()
     assert world.reset().kind is ResetKind.OFFSETS_GONE
     assert "positions of 1 partition" in world.verdict().reason
     assert "copies all retained records again" in world.verdict().reason
     world.homes["offsets"] = "o2"
+    world.committed.clear()
     world.sync(0, 100)
     world.commit(40)
     world.settle()
@@ -57,6 +59,43 @@ def test_an_offsets_topic_that_is_gone_is_critical(world: World) -> None:
     assert kinds == [ResetKind.OFFSETS_GONE, ResetKind.REWIND]
     assert "was replaced" in world.verdict().reason
     assert world.seen.counts == {"t": 2}
+
+
+@pytest.mark.parametrize("topic", ["offsets", "syncs"])
+def test_a_topic_that_comes_back_lost_nothing(
+    world: World, topic: str
+) -> None:
+    pinned, world.homes[topic] = world.homes[topic], None
+    world.tick(6)
+    world.restart()
+    world.tick(6)
+    world.homes[topic] = pinned
+    world.settle()
+    assert (world.resets, world.seen.counts) == ((), {"t": 0})
+    world.homes[topic] = None
+    world.tick(14)
+    assert world.verdict().health is not Health.OK
+    world.homes[topic] = pinned
+    world.settle()
+    assert world.verdict().health is Health.OK
+
+
+def test_syncs_are_not_told_again_by_a_topic_that_comes_back(
+    world: World,
+) -> None:
+    for end in (200, 300):
+        grow(world, end)
+        world.sync(end - 1, end - 1)
+        world.tick()
+    world.settle()
+    unseen, world.homes["syncs"] = world.homes["syncs"], None
+    world.restart()
+    again = world.take_unread()
+    world.tick(3)
+    world.homes["syncs"] = unseen
+    world.hold(again)
+    world.settle()
+    assert (world.resets, world.verdict().health) == ((), Health.OK)
 
 
 def test_so_is_another_one_found_after_the_agent_was_away(

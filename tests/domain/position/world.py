@@ -124,6 +124,10 @@ class World:
         unread, self._unread = self._unread, []
         return unread
 
+    def hold(self, unread: list[Sync]) -> None:
+        """Let the agent read syncs with the next survey."""
+        self._unread = [*unread, *self._unread]
+
     def tick(self, times: int = 1) -> None:
         for _ in range(times):
             self.now += TICK

@@ -17,6 +17,7 @@ from .model import (
     PartitionPosition,
     PositionObservation,
     PositionState,
+    Reset,
     ResetKind,
 )
 from .moves import PositionMoves, UnexplainedGaps
@@ -81,58 +82,122 @@ def _start_over(state: PositionState, side: str) -> None:
     state.touched.update(state.places)
 
 
-def check_homes(
-    state: PositionState,
-    homes: Mapping[str, str | None],
-    view: FlowView,
-    internal: Mapping[str, str],
-    *,
-    from_end: bool,
-) -> None:
-    """Pin the ids of the topics in which the mirror keeps its positions.
+AWAY_AFTER = timedelta(minutes=1)
+"""How long a topic must be away: a cluster that comes up may not know all of
+its topics at once."""
+
+
+@dataclass(slots=True)
+class InternalTopics:
+    """Looks at the topics in which the mirror keeps its positions.
 
     Parameters
     ----------
     state
         The state.
-    homes
-        Ids of the topics that were looked for, by kind.
-    view
-        What was seen.
-    internal
+    names
         Names of these topics, by kind.
-    from_end
-        Whether a mirror without a position begins at the end.
     """
-    for what, kind in (
-        ("offsets", ResetKind.OFFSETS_GONE),
-        ("syncs", ResetKind.SYNCS_GONE),
-    ):
-        if what not in homes:
-            continue
-        found, pinned = homes[what], state.pins.get(("internal", what))
-        name = internal.get(what, what)
-        known = state.open(kind, name)
-        if pinned is not None and found != pinned and known is None:
-            had = [
-                place
-                for place, kept in state.places.items()
-                if kept.committed is not None
-            ]
-            known = state.begin(
-                kind,
-                name,
-                view.at,
-                counted={t for t, _ in had} if what == "offsets" else (),
-                places=len(had),
-                before=pinned,
-                from_end=from_end,
-            )
-        if found is None:
-            continue
-        if known is not None:
-            state.change(known, settled=view.at, now=found)
-        state.pin("internal", what, found)
+
+    state: PositionState
+    names: Mapping[str, str]
+    _missing: dict[str, datetime] = field(default_factory=dict)
+    """Since when a topic has not been seen, by kind."""
+
+    _seen: set[str] = field(default_factory=set)
+
+    def see(self, homes: Mapping[str, str | None], at: datetime) -> None:
+        """Note which of them are there."""
+        for what, found in homes.items():
+            if found is None:
+                self._missing.setdefault(what, at)
+            else:
+                self._missing.pop(what, None)
+                self._seen.add(what)
+
+    def awaits(self, what: str, at: datetime) -> bool:
+        """Return whether a topic that was there before the agent started has
+        not been seen since, and may yet be.
+        """
+        return (
+            ("internal", what) in self.state.pins
+            and what in self._missing
+            and what not in self._seen
+            and not self._is_gone(what, at)
+        )
+
+    def _is_gone(self, what: str, at: datetime) -> bool:
+        return at - self._missing.get(what, at) >= AWAY_AFTER
+
+    def look(
+        self,
+        homes: Mapping[str, str | None],
+        view: FlowView,
+        *,
+        from_end: bool,
+    ) -> None:
+        """Pin their ids, and find those that are gone or replaced.
+
+        Parameters
+        ----------
+        homes
+            Ids of the topics that were looked for, by kind.
+        view
+            What was seen.
+        from_end
+            Whether a mirror without a position begins at the end.
+
+        Notes
+        -----
+        One that comes back with the same id was not seen for a while, and
+        nothing was lost.
+        """
+        for what, kind in (
+            ("offsets", ResetKind.OFFSETS_GONE),
+            ("syncs", ResetKind.SYNCS_GONE),
+        ):
+            if what not in homes:
+                continue
+            found = homes[what]
+            pinned = self.state.pins.get(("internal", what))
+            name = self.names.get(what, what)
+            known = self.state.open(kind, name)
+            if found is None and not self._is_gone(what, view.at):
+                continue
+            if known is not None and found == pinned:
+                self.state.drop(known)
+                continue
+            if pinned is not None and found != pinned and known is None:
+                known = self._lose(kind, name, pinned, view.at, from_end)
+            if found is None:
+                continue
+            if known is not None:
+                self.state.change(known, settled=view.at, now=found)
+            self.state.pin("internal", what, found)
+
+    def _lose(
+        self,
+        kind: ResetKind,
+        name: str,
+        pinned: str,
+        at: datetime,
+        from_end: bool,  # noqa: FBT001 - passed on
+    ) -> Reset:
+        had = [
+            place
+            for place, kept in self.state.places.items()
+            if kept.committed is not None
+        ]
+        offsets = kind is ResetKind.OFFSETS_GONE
+        return self.state.begin(
+            kind,
+            name,
+            at,
+            counted={t for t, _ in had} if offsets else (),
+            places=len(had),
+            before=pinned,
+            from_end=from_end,
+        )
 
 
 BEYOND_AFTER = timedelta(seconds=15)
@@ -142,10 +207,6 @@ some seconds how far its followers are."""
 UNSURE_AFTER = timedelta(minutes=3)
 """How long a position that is only known by commits must lie before the log's
 start: a commit comes with the flush interval, 60 s by default."""
-
-AWAY_AFTER = timedelta(minutes=1)
-"""How long a topic must be away: a cluster that comes up may not know all of
-its topics at once."""
 
 Spot = tuple[ResetKind, TopicPartition]
 
@@ -530,7 +591,7 @@ class PositionTracker:
         self._flow = flow
         self._aliases = (source, target)
         self._accepted = accepted or {}
-        self._internal = internal or {}
+        self._internal = InternalTopics(state, internal or {})
         self._counted = lambda topic: estimates and not merged(topic)
         self._memory = memory
         self._standing = OutOfRangePositions(state, estimates)
@@ -547,6 +608,7 @@ class PositionTracker:
     ) -> PositionObservation:
         """Learn from a survey, and say what is known."""
         problems = [*news.problems, *view.problems]
+        self._internal.see(news.homes, view.at)
         same = check_clusters(self.state, view, self._accepted)
         if not same:
             # Whatever it says is of other topics.
@@ -591,13 +653,14 @@ class PositionTracker:
             elif not self._complete and sync.written_at <= place.synced_at:
                 continue  # read again, after a restart of the agent
             self._syncs.hold(sync)
-        self._complete, self._committed = view.caught_up, view.committed
+        self._complete = view.caught_up and not self._internal.awaits(
+            "syncs", view.at
+        )
+        self._committed = view.committed
 
     def _judge(self, view: FlowView, news: PositionInputs) -> None:
         state = self.state
-        check_homes(
-            state, news.homes, view, self._internal, from_end=news.from_end
-        )
+        self._internal.look(news.homes, view, from_end=news.from_end)
         new = check_topics(state, view, self._before, view.committed)
         moves = PositionMoves(state, view, self._counted, self._gaps)
         for (topic, partition), syncs in self._syncs.release().items():
