@@ -193,7 +193,6 @@ def test_one_stale_end_takes_nothing_back(side: str) -> None:
         )
 
 
-@NOT_MENDED
 def test_more_than_a_thousand_resets_stay_told() -> None:
     with running("a", partitions=1200, rate=0.2, interval=60) as world:
         world.mirror.kill()
@@ -271,19 +270,47 @@ def test_an_allow_list_is_no_lag() -> None:
             )
 
 
-@NOT_MENDED
-def test_offsets_topic_unseen_for_one_look_is_no_loss() -> None:
+OFFSETS, SYNCS = "mm2-offsets.summit.internal", "mm2-offset-syncs.ldf.internal"
+
+
+@pytest.mark.parametrize("name", [OFFSETS, SYNCS])
+@pytest.mark.parametrize("restarts", [False, True])
+def test_offsets_topic_unseen_for_one_look_is_no_loss(
+    name: str, restarts: bool
+) -> None:
     with running("a") as world:
-        world.target.hidden.add("mm2-offsets.summit.internal")
-        kept = world.target.topics.pop("mm2-offsets.summit.internal")
+        cluster = world.target if name == OFFSETS else world.source
+        if restarts:
+            world.agent.kill()
+        kept = cluster.topics.pop(name)
+        if restarts:
+            world.agent.start()
         world.run(11)
-        world.target.topics["mm2-offsets.summit.internal"] = kept
-        world.target.hidden.clear()
+        cluster.topics[name] = kept
         world.run(10 * MINUTE)
-        assert Health.CRITICAL not in healths(world, "position")
-        assert health(world, "position") is Health.OK, reason(
-            world, "position"
+        assert not {Health.WARNING, Health.CRITICAL} & set(
+            healths(world, "position")
         )
+        for check in ("position", "skips", "lag"):
+            assert health(world, check) is Health.OK, reason(world, check)
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_an_offsets_topic_that_stays_away_is_told(kept: bool) -> None:
+    with running("a") as world:
+        world.mirror.kill()
+        topic = world.target.topics.pop(OFFSETS)
+        world.run(3 * MINUTE)
+        assert health(world, "position") is Health.CRITICAL
+        assert "was deleted" in reason(world, "position")
+        if kept:
+            world.target.topics[OFFSETS] = topic
+            world.run(MINUTE)
+            assert health(world, "position") is Health.OK
+            return
+        world.target.create(OFFSETS, 1)
+        world.run(MINUTE)
+        assert "was replaced" in reason(world, "position")
 
 
 @pytest.mark.parametrize(

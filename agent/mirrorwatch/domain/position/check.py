@@ -247,9 +247,10 @@ def _where(resets: Sequence[Reset]) -> str:
     """Return partitions and offsets, the last one not included."""
     parts = [
         f"{r.topic}[{r.partition}] offsets [{r.first}, {r.end})"
-        for r in resets[:NAMED]
-    ]
-    more = len(resets) - NAMED
+        for r in resets
+        if not r.summed
+    ][:NAMED]
+    more = sum(r.summed or 1 for r in resets) - len(parts)
     return ", ".join(parts) + (f" and {more} more" if more > 0 else "")
 
 
@@ -361,9 +362,11 @@ def _resets(
             )
             groups.setdefault(key, []).append(reset)
     ordered = sorted(
-        groups.items(), key=lambda g: (*g[0][:2], -g[1][-1].number)
+        groups.items(),
+        key=lambda g: (*g[0][:2], -max(r.number for r in g[1])),
     )
     for _, resets in ordered:
+        resets.sort(key=lambda r: bool(r.summed))  # the first is named
         yield CheckFinding(
             health_of(resets[0]), reason_of(resets, seen.source, seen.target)
         )
