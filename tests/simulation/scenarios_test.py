@@ -1,6 +1,7 @@
 """Worlds in which the agent was wrong once, one by one."""
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -8,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mirrorwatch.domain.report import Health
+from mirrorwatch.domain.report import Health, Report
 from tests.simulation.cluster import Record
 from tests.simulation.mirrormaker import MirrorSettings
 from tests.simulation.world import CANARY, World
@@ -100,6 +101,39 @@ def test_expired_unread_before_the_first_start() -> None:
         assert f"{world.oracle.lost():,} records expired" in reason(
             world, "position"
         )
+
+
+def expired(reason: str) -> int:
+    """Return how many records are said to have expired."""
+    found = re.search(r"([\d,]+) records? expired", reason)
+    return int(found[1].replace(",", "")) if found else 0
+
+
+@pytest.mark.parametrize("rate", [2.0, 20.0])
+def test_what_expired_never_becomes_less(rate: float) -> None:
+    settings = MirrorSettings(syncs_at_flush=False, batch=50, poll=2.0)
+    told: list[tuple[float, str]] = []
+    with running("a", rate=rate, mirror=settings) as world:
+
+        def note(report: Report) -> None:
+            (said,) = (v for v in report.verdicts if v.check == "position")
+            told.append((world.schedule.elapsed, said.reason))
+
+        world.agent.on_report = note
+        world.run(30)  # copies that are not yet committed
+        world.mirror.kill()
+        world.run(10 * MINUTE)
+        world.expire("a", 0, 500)
+        world.run(10 * MINUTE)
+        before = expired(told[-1][1])
+        world.mirror.start()
+        started = world.schedule.elapsed
+        world.run(10 * MINUTE)
+        counts = [expired(reason) for _, reason in told]
+        assert counts == sorted(counts), list(dict.fromkeys(counts))
+        assert before == counts[-1] == world.oracle.lost()
+        soon = [r for at, r in told if at > started + 30]
+        assert not any("Start MirrorMaker" in r for r in soon)
 
 
 def drop(world: World, topic: str, count: int) -> None:

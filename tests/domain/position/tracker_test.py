@@ -335,6 +335,33 @@ def test_a_topic_first_seen_empty_is_not_judged() -> None:
     assert expiry_world.resets == ()
 
 
+def test_copies_of_what_is_left_do_not_take_back_what_expired(
+    expiry_world: World,
+) -> None:
+    overrun(expiry_world, 250)
+    expiry_world.target["t"].ends[0] = 240
+    expiry_world.commit(390)
+    expiry_world.tick(2)
+    assert expiry_world.reset().count == 150
+    assert "Start MirrorMaker" not in expiry_world.verdict().reason
+    expiry_world.sync(250, 100)
+    expiry_world.settle()
+    assert (expiry_world.reset().first, expiry_world.reset().end) == (100, 250)
+
+
+def test_a_log_start_that_is_stale_once_settles_nothing() -> None:
+    world = World()
+    world.commit(80)
+    world.tick(3)
+    world.source["t"] = Log("s1", {0: 500}, {0: 95})
+    world.tick(40)
+    world.source["t"].starts[0] = 0
+    world.tick()
+    world.source["t"].starts[0] = 95
+    world.tick()
+    assert (world.reset().count, world.reset().settled) == (15, None)
+
+
 def test_a_topic_of_which_nothing_is_left_is(expiry_world: World) -> None:
     overrun(expiry_world, 500)
     assert expiry_world.reset().count == 400

@@ -37,7 +37,9 @@ def health_of(reset: Reset) -> Health:
     return Health.CRITICAL
 
 
-def reason_of(resets: Sequence[Reset], source: str, target: str) -> str:
+def reason_of(
+    resets: Sequence[Reset], source: str, target: str, *, moves: bool = False
+) -> str:
     """Return one sentence about resets of one kind in one topic.
 
     Parameters
@@ -48,11 +50,13 @@ def reason_of(resets: Sequence[Reset], source: str, target: str) -> str:
         Alias of the source.
     target
         Alias of the target.
+    moves
+        Whether the mirror copied anything lately.
     """
     first = resets[0]
     match first.kind:
         case ResetKind.EXPIRED:
-            return _expired(resets, source, target)
+            return _expired(resets, source, target, moves=moves)
         case ResetKind.BEYOND:
             return _beyond(resets, source)
         case ResetKind.REWIND:
@@ -78,7 +82,9 @@ def reason_of(resets: Sequence[Reset], source: str, target: str) -> str:
             return _of_flow(first)
 
 
-def _expired(resets: Sequence[Reset], source: str, target: str) -> str:
+def _expired(
+    resets: Sequence[Reset], source: str, target: str, *, moves: bool
+) -> str:
     number = _count(resets)
     them = agree(number, "them")
     are = "It is" if number == 1 else "They are"
@@ -86,6 +92,13 @@ def _expired(resets: Sequence[Reset], source: str, target: str) -> str:
         f"{_records(resets)} expired at {source} before MirrorMaker copied "
         f"{them}"
     )
+    if resets[0].settled is None and moves:
+        return (
+            f"{what}, and more expire until it copies there: "
+            f"{_where(resets)}. MirrorMaker runs and copies other records: "
+            "check its log for these partitions, or raise retention at "
+            f"{source} now"
+        )
     if resets[0].settled is None:
         return (
             f"{what}, and more expire while replication is stopped: "
@@ -258,6 +271,10 @@ STALE = timedelta(minutes=2)
 """The survey asks every tick and waits seconds for each answer; older than
 this, it hangs."""
 
+MOVES = timedelta(minutes=2)
+"""A mirror that copies anything commits it within the flush interval, 60 s by
+default: after two of them without a word it is stopped."""
+
 SHOWN = 10
 """Resets that a verdict shows, of each kind and topic one sentence: anyone who
 reads that many looks for one cause."""
@@ -342,6 +359,7 @@ def _resets(
     seen: PositionObservation, limits: PositionLimits, now: datetime
 ) -> Iterator[CheckFinding]:
     """Yield what happened, by kind and topic, the worst and newest first."""
+    moves = seen.moved_at is not None and now - seen.moved_at <= MOVES
     groups: dict[tuple[object, ...], list[Reset]] = {}
     for reset in seen.resets:
         if reset.away and reset.settled is None:
@@ -368,7 +386,8 @@ def _resets(
     for _, resets in ordered:
         resets.sort(key=lambda r: bool(r.summed))  # the first is named
         yield CheckFinding(
-            health_of(resets[0]), reason_of(resets, seen.source, seen.target)
+            health_of(resets[0]),
+            reason_of(resets, seen.source, seen.target, moves=moves),
         )
 
 

@@ -81,6 +81,10 @@ class Reset:
     end: int | None = None
     """Source offset after the last one concerned."""
 
+    proved: int | None = None
+    """Up to where the mirror had copied for sure, of what expired: the first
+    offset concerned may be counted back from the target."""
+
     log_end: int | None = None
     """End of the source's log, as last seen while it was open."""
 
@@ -152,6 +156,11 @@ class PartitionPosition:
     empty_until: int = 0
     """Up to here, only markers or emptied offsets follow the position."""
 
+    @property
+    def proved(self) -> int:
+        """Next source offset that may be copied, as far as it is proved."""
+        return max(self.reached or 0, self.empty_until)
+
     def origin_of(self, downstream: int) -> int | None:
         """Return the source offset whose copy a target offset would be.
 
@@ -171,10 +180,9 @@ class PartitionPosition:
         """
         if self.reached is None:
             return None
-        proved = max(self.reached, self.empty_until)
         if target_end is None:
-            return proved
-        return max(proved, self.origin_of(target_end) or 0)
+            return self.proved
+        return max(self.proved, self.origin_of(target_end) or 0)
 
 
 Pin = tuple[str, str]
@@ -389,3 +397,6 @@ class PositionObservation:
 
     problems: tuple[str, ...] = ()
     """What keeps positions from being known, in sentences."""
+
+    moved_at: datetime | None = None
+    """When the mirror last wrote a commit or a sync."""

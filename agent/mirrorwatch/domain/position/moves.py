@@ -204,10 +204,12 @@ class PositionMoves:
     def _end_expired(
         self, expired: Reset, place: PartitionPosition, sync: Sync
     ) -> None:
-        origin, reached = place.origin_of(sync.downstream), place.reached or 0
-        if origin is None or not reached <= origin:
-            origin = max(reached, place.empty_until)
-        first = min(origin, sync.upstream)
+        # Not where the mirror is by now: a commit may have said so already.
+        first = expired.first or 0
+        origin = place.origin_of(sync.downstream)
+        if origin is not None and origin <= sync.upstream:
+            proved = expired.proved
+            first = max(first if proved is None else proved, origin)
         if first < sync.upstream:
             self._settle(expired, first=first, end=sync.upstream)
         else:

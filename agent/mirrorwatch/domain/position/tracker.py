@@ -319,18 +319,27 @@ class OutOfRangePositions:
             place.reached = start
             self.state.touched.add(key)
             return
+        known = self.state.open(ResetKind.EXPIRED, *key)
+        if known is not None:
+            # What the target has since is of a mirror that went on: only a
+            # proof says that less expired.
+            self.state.change(
+                known,
+                first=max(known.first or 0, min(place.proved, start)),
+                proved=min(place.proved, start),
+                end=max(known.end or 0, start),
+                log_end=end,
+            )
+            return
         reached, sure = self._reached(seen, place)
         if reached >= start:
             return
-        known = self.state.open(ResetKind.EXPIRED, *key)
         what: dict[str, Any] = {
             "first": reached,
+            "proved": place.proved,
             "end": start,
             "log_end": end,
         }
-        if known is not None:
-            self.state.change(known, **what)
-            return
         # Once more: the mirror may have gone on between the two questions.
         patience = timedelta() if sure else UNSURE_AFTER
         if self._stands((ResetKind.EXPIRED, key), at, since, patience):
@@ -347,7 +356,11 @@ class OutOfRangePositions:
     ) -> None:
         """Note what became of a position that lies within the log again."""
         known = self.state.open(ResetKind.EXPIRED, *key)
-        if known is not None and place.upstream is None:
+        if (
+            known is not None
+            and place.upstream is None
+            and (place.reached or 0) >= (known.end or 0)
+        ):
             self.state.change(known, settled=at)  # no sync will say so
         passed = self.state.open(ResetKind.BEYOND, *key)
         if passed is not None:
@@ -381,11 +394,10 @@ class OutOfRangePositions:
         self, seen: PartitionView, place: PartitionPosition
     ) -> tuple[int, bool]:
         """Return the next offset to copy, and whether that is up to date."""
-        proved = max(place.reached or 0, place.empty_until)
         if not self.estimates:
-            return proved, True  # committed with the records themselves
+            return place.proved, True  # committed with the records themselves
         sure = seen.target_end is not None and place.downstream is not None
-        return place.estimate(seen.target_end) or proved, sure
+        return place.estimate(seen.target_end) or place.proved, sure
 
     def _stands(
         self,
@@ -521,6 +533,15 @@ def _copies(target: ClusterView | None, remote: str) -> int:
     )
 
 
+def _moved_at(view: FlowView) -> datetime | None:
+    """Return when the mirror last said that it went on."""
+    said = [
+        *(fact.written_at for fact in view.committed.values()),
+        *(sync.written_at for sync in (*view.syncs.values(), *view.new_syncs)),
+    ]
+    return max(said, default=None)
+
+
 READING = "MirrorMaker's internal topics are still being read"
 
 
@@ -636,6 +657,7 @@ class PositionTracker:
             resets=tuple(self.state.resets.values()),
             counts=dict.fromkeys(view.names, 0) | self.state.counts,
             problems=tuple(dict.fromkeys(problems)),
+            moved_at=_moved_at(view) if self.state.resets else None,
         )
 
     def _hold(self, view: FlowView) -> None:
