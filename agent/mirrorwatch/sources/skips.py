@@ -416,6 +416,7 @@ class SkipsWorker:
         self._exactly_once = exactly_once
         self._clock = clock
         self._tracker = self._load()
+        self._foreign = self._tracker.foreign()
         self._events = store.events()
         self._memory = memory
         self._batches = RangeQueue()
@@ -452,6 +453,11 @@ class SkipsWorker:
     def observe(self, now: datetime) -> Sequence[SkipsObservation]:
         with self._lock:
             return [] if self._seen is None else [self._seen]
+
+    def foreign(self) -> frozenset[TopicPartition]:
+        """Return the source partitions at whose copies others write, too."""
+        with self._lock:
+            return self._foreign
 
     def _load(self) -> SkipTracker:
         tracker = self._store.load()
@@ -565,6 +571,7 @@ class SkipsWorker:
         )
         with self._lock:
             self._seen = seen
+            self._foreign = tracker.foreign()
 
 
 def _problems(view: FlowView) -> tuple[str, ...]:

@@ -335,6 +335,37 @@ def test_a_topic_first_seen_empty_is_not_judged() -> None:
     assert expiry_world.resets == ()
 
 
+def test_where_others_write_the_count_is_at_most(expiry_world: World) -> None:
+    expiry_world.target["t"].ends[0] = 140
+    overrun(expiry_world, 250)
+    assert expiry_world.reset().count == 110
+    assert expiry_world.verdict().reason.startswith("110 records expired")
+    expiry_world.foreign.add(("t", 0))
+    expiry_world.tick()
+    assert expiry_world.verdict().reason.startswith(
+        "At most 150 records expired"
+    )
+    expiry_world.sync(260, 900)
+    expiry_world.settle()
+    assert expiry_world.reset().settled is not None
+    assert expiry_world.verdict().reason.startswith(
+        "At most 160 records expired"
+    )
+
+
+def test_more_than_the_source_ever_held_is_of_others(
+    expiry_world: World,
+) -> None:
+    expiry_world.target["t"].ends[0] = 900
+    overrun(expiry_world, 250)
+    assert expiry_world.resets == ()  # not sure for three minutes
+    expiry_world.tick(40)
+    assert expiry_world.verdict().reason.startswith("At most 150 records")
+    expiry_world.sync(250, 900)
+    expiry_world.settle()
+    assert expiry_world.reset().count == 150
+
+
 def test_copies_of_what_is_left_do_not_take_back_what_expired(
     expiry_world: World,
 ) -> None:

@@ -87,10 +87,10 @@ def _expired(
 ) -> str:
     number = _count(resets)
     them = agree(number, "them")
-    are = "It is" if number == 1 else "They are"
+    at_most = "At most " if any(r.at_most for r in resets) else ""
     what = (
-        f"{_records(resets)} expired at {source} before MirrorMaker copied "
-        f"{them}"
+        f"{at_most}{_records(resets)} expired at {source} before MirrorMaker "
+        f"copied {them}"
     )
     if resets[0].settled is None and moves:
         return (

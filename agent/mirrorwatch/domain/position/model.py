@@ -98,6 +98,9 @@ class Reset:
     """Records lost beside the range: of the topic that is no more, those
     that were not copied, or all of its copies; at most so many."""
 
+    at_most: bool = False
+    """Whether some of the offsets concerned may have been copied."""
+
     harmless: bool = False
     """Whether it turned out that nothing was left out."""
 
@@ -339,6 +342,7 @@ class PositionState:
                 settled=max(filter(None, (known.settled, reset.settled))),
                 places=max(known.places, reset.places),
                 gone=known.gone + reset.gone,
+                at_most=known.at_most or reset.at_most,
                 summed=known.summed + 1,
                 offsets=known.offsets + reset.count,
             )

@@ -1,6 +1,7 @@
 """Follows the positions of one flow, survey by survey."""
 
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -229,6 +230,9 @@ class OutOfRangePositions:
     fresh: set[TopicPartition] = field(default_factory=set)
     """Places that were not known before."""
 
+    foreign: AbstractSet[TopicPartition] = frozenset()
+    """Places with records of others at the target."""
+
     _since: dict[Spot, datetime] = field(default_factory=dict)
 
     def look(
@@ -314,19 +318,18 @@ class OutOfRangePositions:
         since: Mapping[Spot, datetime],
     ) -> None:
         start, end = seen.log_start, seen.source_end
-        if key in self.fresh and start == end:
-            # Nobody can say any more whether these were data or markers.
-            place.reached = start
-            self.state.touched.add(key)
-            return
         known = self.state.open(ResetKind.EXPIRED, *key)
         if known is not None:
             # What the target has since is of a mirror that went on: only a
             # proof says that less expired.
+            first = known.first or 0
+            if key in self.foreign and not known.at_most:
+                first = first if known.proved is None else known.proved
             self.state.change(
                 known,
-                first=max(known.first or 0, min(place.proved, start)),
+                first=max(first, min(place.proved, start)),
                 proved=min(place.proved, start),
+                at_most=known.at_most or key in self.foreign,
                 end=max(known.end or 0, start),
                 log_end=end,
             )
@@ -334,9 +337,15 @@ class OutOfRangePositions:
         reached, sure = self._reached(seen, place)
         if reached >= start:
             return
+        if key in self.fresh and start == end:
+            # Nobody can say any more whether these were data or markers.
+            place.reached = start
+            self.state.touched.add(key)
+            return
         what: dict[str, Any] = {
             "first": reached,
             "proved": place.proved,
+            "at_most": not sure,
             "end": start,
             "log_end": end,
         }
@@ -396,8 +405,13 @@ class OutOfRangePositions:
         """Return the next offset to copy, and whether that is up to date."""
         if not self.estimates:
             return place.proved, True  # committed with the records themselves
-        sure = seen.target_end is not None and place.downstream is not None
-        return place.estimate(seen.target_end) or place.proved, sure
+        if seen.target_end is None or place.downstream is None:
+            return place.proved, False
+        found = place.estimate(seen.target_end) or place.proved
+        if found > seen.source_end:
+            # More than the source ever held: others write there.
+            return place.proved, False
+        return found, True
 
     def _stands(
         self,
@@ -558,6 +572,10 @@ class PositionInputs:
     from_end: bool = False
     """Whether a mirror without a position begins at the end."""
 
+    foreign: AbstractSet[TopicPartition] = frozenset()
+    """Source partitions at whose copies others write, too, as was seen by
+    comparing records: there, the target's end counts no copies."""
+
     problems: Sequence[str] = ()
     """What keeps the mirror's own topics from being read."""
 
@@ -613,9 +631,13 @@ class PositionTracker:
         self._aliases = (source, target)
         self._accepted = accepted or {}
         self._internal = InternalTopics(state, internal or {})
-        self._counted = lambda topic: estimates and not merged(topic)
-        self._memory = memory
         self._standing = OutOfRangePositions(state, estimates)
+        self._counted: Callable[[TopicPartition], bool] = lambda key: (
+            estimates
+            and key not in self._standing.foreign
+            and not merged(key[0])
+        )
+        self._memory = memory
         self._gaps = UnexplainedGaps()
         # What came with the survey before, to be judged by the next one.
         self._syncs = SyncBuffer()
@@ -682,6 +704,12 @@ class PositionTracker:
 
     def _judge(self, view: FlowView, news: PositionInputs) -> None:
         state = self.state
+        self._standing.foreign = news.foreign
+        for key in news.foreign:
+            place = state.places.get(key)
+            if place is not None and place.downstream is not None:
+                place.downstream = None
+                state.touched.add(key)
         self._internal.look(news.homes, view, from_end=news.from_end)
         new = check_topics(state, view, self._before, view.committed)
         moves = PositionMoves(state, view, self._counted, self._gaps)
