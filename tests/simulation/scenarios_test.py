@@ -103,6 +103,29 @@ def test_expired_unread_before_the_first_start() -> None:
         )
 
 
+def test_all_that_expired_before_the_first_start_is_told() -> None:
+    with World(1) as world:
+        world.source.create("a", 1)
+        world.produce("a", 0, 500)
+        world.mirror.start()
+        world.run(10 * MINUTE)
+        world.mirror.kill()
+        world.produce("a", 0, 300)
+        world.expire("a", 0, 0)
+        world.agent.start()
+        world.run(5 * MINUTE)
+        assert health(world, "position") is Health.WARNING
+        assert "Up to 300 records may have expired" in reason(
+            world, "position"
+        )
+        assert "a[0] offsets [500, 800)" in reason(world, "position")
+        world.mirror.start()
+        world.traffic("a", per_second=1)
+        world.run(10 * MINUTE)
+        assert world.oracle.lost() == 300
+        assert "Up to 300 records" in reason(world, "position")
+
+
 def expired(reason: str) -> int:
     """Return how many records are said to have expired."""
     found = re.search(r"([\d,]+) records? expired", reason)

@@ -335,6 +335,34 @@ def test_a_topic_first_seen_empty_is_not_judged() -> None:
     assert expiry_world.resets == ()
 
 
+def test_one_first_seen_when_all_had_expired_is_unverifiable() -> None:
+    world = World()
+    world.source["t"] = Log("s1", {0: 500}, {0: 500})
+    world.commit(100)
+    world.tick(60)
+    assert (world.reset().first, world.reset().end) == (100, 500)
+    assert world.verdict().health is Health.WARNING
+    assert world.verdict().reason.startswith(
+        "Up to 400 records may have expired at summit before MirrorMaker "
+        "copied them: t[0] offsets [100, 500)"
+    )
+    world.restart()
+    world.tick(60)
+    assert len(world.resets) == 1
+    world.tick(12 * 60)
+    assert world.verdict().health is Health.OK
+
+
+def test_one_of_which_all_was_copied_before_is_ok() -> None:
+    world = World()
+    world.source["t"] = Log("s1", {0: 500}, {0: 500})
+    world.target["t"] = Log("t1", {0: 500})
+    world.commit(450)
+    world.sync(449, 449)
+    world.tick(60)
+    assert world.resets == ()
+
+
 def test_where_others_write_the_count_is_at_most(expiry_world: World) -> None:
     expiry_world.target["t"].ends[0] = 140
     overrun(expiry_world, 250)

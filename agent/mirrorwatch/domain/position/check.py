@@ -30,6 +30,7 @@ def health_of(reset: Reset) -> Health:
     if reset.harmless or reset.kind in {
         ResetKind.REWIND,
         ResetKind.SYNCS_GONE,
+        ResetKind.UNVERIFIED,
     }:
         return Health.WARNING
     if reset.kind is ResetKind.SOURCE_RECREATED and _is_empty(reset):
@@ -55,7 +56,7 @@ def reason_of(
     """
     first = resets[0]
     match first.kind:
-        case ResetKind.EXPIRED:
+        case ResetKind.EXPIRED | ResetKind.UNVERIFIED:
             return _expired(resets, source, target, moves=moves)
         case ResetKind.BEYOND:
             return _beyond(resets, source)
@@ -87,6 +88,14 @@ def _expired(
 ) -> str:
     number = _count(resets)
     them = agree(number, "them")
+    if resets[0].kind is ResetKind.UNVERIFIED:
+        return (
+            f"Up to {_records(resets)} may have expired at {source} before "
+            f"MirrorMaker copied {them}: {_where(resets)}. Whether these "
+            "offsets were records or transaction markers cannot be verified "
+            "any more"
+        )
+    are = "It is" if number == 1 else "They are"
     at_most = "At most " if any(r.at_most for r in resets) else ""
     what = (
         f"{at_most}{_records(resets)} expired at {source} before MirrorMaker "
@@ -367,7 +376,7 @@ def _resets(
         health = health_of(reset)
         window = (
             limits.lost_window
-            if health is Health.CRITICAL
+            if health is Health.CRITICAL or reset.kind is ResetKind.UNVERIFIED
             else limits.rewind_window
         )
         if reset.settled is None or now - reset.settled <= window:

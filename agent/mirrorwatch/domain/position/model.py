@@ -23,6 +23,10 @@ class ResetKind(StrEnum):
     EXPIRED = "expired"
     """Records left the source before they were copied."""
 
+    UNVERIFIED = "unverified"
+    """Offsets left the source, and nobody can say whether these were records
+    that had not been copied."""
+
     BEYOND = "beyond"
     """The mirror is past the end of the source's log."""
 

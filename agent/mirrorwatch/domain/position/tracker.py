@@ -339,6 +339,17 @@ class OutOfRangePositions:
             return
         if key in self.fresh and start == end:
             # Nobody can say any more whether these were data or markers.
+            # After each transaction there is one.
+            if start - reached > 1:
+                self.state.begin(
+                    ResetKind.UNVERIFIED,
+                    key[0],
+                    at,
+                    partition=key[1],
+                    first=reached,
+                    end=start,
+                    settled=at,
+                )
             place.reached = start
             self.state.touched.add(key)
             return
