@@ -45,7 +45,7 @@ def test_a_sync_that_is_written_again_is_nothing(world: World) -> None:
 def test_an_offsets_topic_that_is_gone_is_critical(world: World) -> None:
     world.homes["offsets"] = None
     world.tick(12)
-    assert world.resets == ()
+    assert not world.resets
     world.tick()
     assert world.reset().kind is ResetKind.OFFSETS_GONE
     assert "positions of 1 partition" in world.verdict().reason
