@@ -99,6 +99,7 @@ BESIDE_ROLES = {
     "parity/configs": "a check of its own: two checks compare two sides",
     "parity/topics": "a check of its own: two checks compare two sides",
     "position/moves": "which moves of a position are resets",
+    "skips/journal": "sums up what was found, so that nothing is pushed out",
     "skips/partition": "the tracker of one partition",
     "skips/settle": "reads ranges that counts do not explain",
 }

@@ -172,7 +172,6 @@ def drop(world: World, topic: str, count: int) -> None:
     world.mirror.drops = drops
 
 
-@NOT_MENDED
 def test_a_skip_stays_told_whatever_is_repeated() -> None:
     with running("a", partitions=40, rate=0.2) as world:
         drop(world, "a", 5)
@@ -185,15 +184,31 @@ def test_a_skip_stays_told_whatever_is_repeated() -> None:
             world.mirror.start()
             world.run(2 * MINUTE)
         assert world.oracle.repeats > 200
-        assert healths(world, "skips", since) == []
+        # It may have become so at this very moment.
+        assert set(healths(world, "skips", since)) <= {Health.CRITICAL}
         assert health(world, "skips") is Health.CRITICAL
         assert "5 records of a" in reason(world, "skips")
         restart(world)
         world.run(2 * MINUTE)
         assert health(world, "skips") is Health.CRITICAL
+        assert "5 records of a" in reason(world, "skips")
+        world.run(HOUR)
+        assert health(world, "skips") is Health.OK, reason(world, "skips")
 
 
-@NOT_MENDED
+def test_repeats_alone_are_no_loss() -> None:
+    with running("a", partitions=40, rate=0.2) as world:
+        for _ in range(8):
+            world.mirror.kill()
+            world.mirror.start()
+            world.run(2 * MINUTE)
+        assert world.oracle.repeats > 200
+        assert health(world, "skips") is Health.WARNING
+        world.run(12 * MINUTE)
+        assert health(world, "skips") is Health.OK, reason(world, "skips")
+        assert Health.CRITICAL not in healths(world, "skips")
+
+
 def test_a_jump_over_very_many_records_is_a_loss(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -210,6 +225,39 @@ def test_a_jump_over_very_many_records_is_a_loss(
             assert health(world, check) is Health.CRITICAL, reason(
                 world, check
             )
+
+
+def write_foreign(world: World, until: float) -> None:
+    """Let another producer write to the target each 20 seconds."""
+
+    def write() -> None:
+        if world.schedule.elapsed < until:
+            world.target.append("a", 0, b"foreign")
+
+    world.schedule.every(lambda: 20.0, write)
+
+
+@pytest.mark.parametrize("drops", [0, 1, 30])
+def test_drops_beside_another_producer_are_not_ok(drops: int) -> None:
+    with running("a") as world:
+        until = world.schedule.elapsed + 45 * MINUTE
+        write_foreign(world, until)
+        world.run(5 * MINUTE)
+        since = world.schedule.elapsed
+        drop(world, "a", drops)
+        world.run(50 * MINUTE)
+        assert world.oracle.lost() == drops
+        assert Health.OK not in healths(world, "skips", since)
+        verdict = world.agent.verdicts["skips"]
+        told = [verdict.reason, *map(str, verdict.evidence.values())]
+        assert any("records of a at the target are not" in t for t in told)
+        worst = Health.CRITICAL if drops > 10 else Health.WARNING
+        assert max(healths(world, "skips")) is worst or drops == 1
+        restart(world)
+        world.run(5 * MINUTE)
+        assert health(world, "skips") is not Health.OK
+        world.run(HOUR)
+        assert health(world, "skips") is Health.OK, reason(world, "skips")
 
 
 @pytest.mark.parametrize("seen", [50, 0])
@@ -254,7 +302,6 @@ def test_another_producer_is_no_loss() -> None:
         assert Health.CRITICAL not in healths(world, "position")
 
 
-@NOT_MENDED
 @pytest.mark.parametrize("side", ["source", "target"])
 def test_one_stale_end_takes_nothing_back(side: str) -> None:
     with running("a") as world:
@@ -288,7 +335,6 @@ def test_more_than_a_thousand_resets_stay_told() -> None:
         assert f"{lost:,} records expired" in reason(world, "position")
 
 
-@NOT_MENDED
 def test_a_topic_without_a_leader_at_first_keeps_its_head() -> None:
     settings = MirrorSettings(latest=True, refresh=60)
     with running("a", mirror=settings) as world:

@@ -159,3 +159,47 @@ def test_what_a_mirror_left_out_before_it_was_told_not_to_is_no_loss() -> None:
     watched.wait(100)
     watched.do("write 9", "copy 3", "drop 3", "copy 3", "flush")
     assert set(watched.answers.levels[-1:]) == {False}
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mirrorwatch.sources.skips._LARGEST", 100)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("ends", ["copy", "flush"])
+def test_of_very_many_records_some_prove_a_loss(ends: str) -> None:
+    watched = Watched()
+    watched.do("write 300", "fail 280", "flush", ends, "flush")
+    (tally,) = [tally for _, tally in watched.seen.tallies]
+    lost = tally.skipped - 10
+    assert 0 < lost <= 280 <= lost + tally.unverifiable
+    assert watched.verdict.health is Health.CRITICAL
+    told = [watched.verdict.reason, *watched.verdict.evidence.values()]
+    assert any(
+        str(x).startswith(f"At least {lost} records of t") for x in told
+    )
+    watched.wait(900)
+    assert watched.verdict.health is Health.CRITICAL
+
+
+@pytest.mark.usefixtures("small")
+def test_marks_in_a_range_too_long_to_read_are_no_loss() -> None:
+    watched = Watched()
+    watched.do("copy 10", "mark 280", "write 9", "copy 9", "flush")
+    assert watched.skipped == 10
+    (tally,) = [tally for _, tally in watched.seen.tallies]
+    assert 0 < tally.unverifiable <= 280
+
+
+@pytest.mark.usefixtures("small")
+def test_what_a_sample_cannot_prove_is_unverifiable() -> None:
+    watched = Watched()
+    watched.answers.world.told.clear()
+    watched.world.do("write 300", "copy 100", "drop 90", "copy 110")
+    watched.world.told = watched.world.told[-1:]
+    watched.told = 0
+    watched.do("flush")
+    assert watched.skipped == 10
+    (tally,) = [tally for _, tally in watched.seen.tallies]
+    assert tally.unverifiable == 90

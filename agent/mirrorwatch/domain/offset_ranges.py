@@ -54,6 +54,17 @@ class RangeSet:
     def __repr__(self) -> str:
         return f"RangeSet({list(self)})"
 
+    def count(self, first: int, last: int) -> int:
+        """Return how many numbers it has from first to last."""
+        low = max(0, bisect_right(self._firsts, first) - 1)
+        high = bisect_right(self._firsts, last)
+        return sum(
+            max(0, min(b, last) - max(a, first) + 1)
+            for a, b in zip(
+                self._firsts[low:high], self._lasts[low:high], strict=True
+            )
+        )
+
     def add(self, first: int, last: int | None = None) -> None:
         """Add one number, or every number from first to last."""
         last = first if last is None else last

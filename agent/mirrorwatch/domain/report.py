@@ -318,10 +318,11 @@ def agree(number: int, clause: str) -> str:
     number
         How many.
     clause
-        Begins with the word that changes: ``were written again``.
+        Begins with the word that may change: ``were written again``.
     """
     word, space, rest = clause.partition(" ")
-    return clause if number != 1 else f"{SINGULAR[word]}{space}{rest}"
+    alone = SINGULAR.get(word, word)
+    return clause if number != 1 else f"{alone}{space}{rest}"
 
 
 def alike(text: str) -> str:

@@ -9,11 +9,13 @@ from threading import Lock
 from ..domain.cluster_view import FlowView, TopicPartition
 from ..domain.mirror_records import Assignment
 from ..domain.offset_ranges import OffsetRange
+from ..domain.skips.journal import sum_up
 from ..domain.skips.model import (
     DroppedTailDetector,
     PendingReads,
     RangeRequest,
     SkipCounters,
+    SkipEvent,
     SkipsObservation,
     SuspectedDrop,
 )
@@ -38,9 +40,12 @@ _SIZE = 50_000
 fingerprints."""
 
 _LARGEST = 500_000
-"""Offsets of one range beyond which it is not read. The mirror writes a
-pair for every hundred records, so that a stretch is that long only when the
-agent was away for long, or a whole topic was skipped."""
+"""Offsets of one range beyond which only a sample of it is read. The mirror
+writes a pair for every hundred records, so that a stretch is that long only
+when the agent was away for long, or a whole topic was skipped."""
+
+_SAMPLE = 10
+"""Part of it that a sample has beyond what the target has room for."""
 
 _AGAIN = timedelta(seconds=15)
 """How long a range that could not be read is left alone."""
@@ -75,8 +80,11 @@ class RangeQueue:
             if key in batch or (failed and now - failed[0] < _AGAIN):
                 continue
             if request.size > _LARGEST and not request.only_count:
-                self.too_large.append(request)
-                continue
+                sample = request.sample(_LARGEST // _SAMPLE)
+                if sample.size > _LARGEST:
+                    self.too_large.append(request)
+                    continue
+                request = sample  # noqa: PLW2901 - asked for instead
             if batch and (
                 len(batch) == _TOGETHER
                 or size + request.size > _SIZE
@@ -261,7 +269,8 @@ is written several times within it."""
 
 
 _REPORTED = 200
-"""Events that are reported by name, the newest."""
+"""Losses, and other events, that are reported as they are, the newest. Older
+ones are added by partition."""
 
 
 _LARGEST_RANGE = 50_000
@@ -416,9 +425,9 @@ class SkipsWorker:
         self._exactly_once = exactly_once
         self._clock = clock
         self._tracker = self._load()
-        self._foreign = self._tracker.foreign()
-        self._events = store.events()
+        self._foreign = self._tracker.noisy_partitions()
         self._memory = memory
+        self._events = self._sum_up(store.events())
         self._batches = RangeQueue()
         self._left_out_at: datetime | None = None
         self._suspects = SuspectedDrops(patience)
@@ -538,17 +547,24 @@ class SkipsWorker:
 
     def _keep(self) -> None:
         found = list(self._tracker.events)
-        self._store.save(self._tracker)
-        self._events += found
+        self._store.save(self._tracker, self._since())
+        if found:
+            self._events = self._sum_up([*self._events, *found])
         self._publish()
+
+    def _since(self) -> datetime:
+        return self._clock() - self._memory
+
+    def _sum_up(self, events: Iterable[SkipEvent]) -> list[SkipEvent]:
+        since = self._since()
+        return sum_up((e for e in events if e.at >= since), _REPORTED)
 
     def _publish(self) -> None:
         view, tracker = self._view, self._tracker
         if view is None:
             return
         topics = [t for t in view.names if not self._merged(t)]
-        now = self._clock()
-        self._events = [e for e in self._events if now - e.at <= self._memory]
+        since = self._since()
         seen = SkipsObservation(
             flow=self._flow,
             at=view.at,
@@ -560,10 +576,16 @@ class SkipsWorker:
             ),
             events=tuple(
                 (event, tracker.missing(event))
-                for event in self._events[-_REPORTED:]
+                for event in self._events
+                if event.at >= since
             ),
             suspicions=self._suspects.found(),
             left_behind=self._suspects.left_behind,
+            foreign=tuple(
+                (topic, found)
+                for topic, found in sorted(tracker.foreign.items())
+                if topic in topics
+            ),
             unread=self._batches.unread(),
             blind=tracker.blind,
             merged=len(view.names) - len(topics),
@@ -571,7 +593,7 @@ class SkipsWorker:
         )
         with self._lock:
             self._seen = seen
-            self._foreign = tracker.foreign()
+            self._foreign = tracker.noisy_partitions()
 
 
 def _problems(view: FlowView) -> tuple[str, ...]:

@@ -1,8 +1,12 @@
 """What is known of skips and repeats, in the state file."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from sqlite3 import Connection
 
-from ..domain.skips.model import SkipCounters, SkipEvent
+from ..domain.skips.journal import sum_up
+from ..domain.skips.model import ForeignRecords, SkipCounters, SkipEvent
 from ..domain.skips.partition import PartitionState
 from ..domain.skips.tracker import SkipTracker
 from .database import Database
@@ -11,8 +15,9 @@ from .documents import DocumentStore, from_json, to_json
 __all__ = ["SkipsStore"]
 
 EVENTS_KEPT = 1000
-"""Events kept in the journal of each flow. Counters continue beyond that; a
-person reads a few, and a broken transform must not fill the disk."""
+"""Losses, and other events, that the journal of each flow keeps as they are.
+Older ones are added by partition: a person reads a few, and a broken
+transform must not fill the disk."""
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS skips_partition (
@@ -30,6 +35,7 @@ CREATE TABLE IF NOT EXISTS skips_event (
 class _SkipsDocument:
     begun: bool = False
     marked: bool = False
+    foreign: dict[str, ForeignRecords] = field(default_factory=dict)
 
 
 class SkipsStore:
@@ -51,6 +57,7 @@ class SkipsStore:
     def __init__(self, database: Database, flow: str) -> None:
         self._database = database
         self._flow = flow
+        self._room = 2 * EVENTS_KEPT
         self._document = DocumentStore(database, flow, "skips", _SkipsDocument)
         with database.transaction() as sql:
             for statement in _TABLES.split(";"):
@@ -79,6 +86,7 @@ class SkipsStore:
             },
             begun=kept.begun,
             marked=kept.marked,
+            foreign=kept.foreign,
         )
 
     def events(self) -> list[SkipEvent]:
@@ -90,9 +98,21 @@ class SkipsStore:
             ).fetchall()
         return [from_json(SkipEvent, body) for (body,) in rows]
 
-    def save(self, tracker: SkipTracker) -> None:
+    def save(
+        self, tracker: SkipTracker, since: datetime | None = None
+    ) -> None:
         """Store what changed in one transaction.
 
+        Parameters
+        ----------
+        tracker
+            What is known.
+        since
+            When a journal without room is summed up, events from before this
+            time are left out.
+
+        Notes
+        -----
         Counters and the offset that they are counted up to go together, so a
         crash at any point neither loses nor repeats a record. Syncs that
         wait are not stored: they are read again.
@@ -120,17 +140,33 @@ class SkipsStore:
                 ],
             )
             if tracker.events:
-                sql.executemany(
-                    "INSERT INTO skips_event (flow, body) VALUES (?, ?)",
-                    [(self._flow, to_json(x)) for x in tracker.events],
-                )
-                sql.execute(
-                    "DELETE FROM skips_event WHERE flow = ? AND id <= "
-                    "(SELECT max(id) FROM skips_event) - ?",
-                    (self._flow, EVENTS_KEPT),
-                )
+                self._note(sql, tracker.events)
+                self._sum_up(sql, since)
             self._document.save(
-                _SkipsDocument(begun=tracker.begun, marked=tracker.marked)
+                _SkipsDocument(
+                    begun=tracker.begun,
+                    marked=tracker.marked,
+                    foreign=tracker.foreign,
+                )
             )
         tracker.changed.clear()
         tracker.events.clear()
+
+    def _note(self, sql: Connection, events: Iterable[SkipEvent]) -> None:
+        sql.executemany(
+            "INSERT INTO skips_event (flow, body) VALUES (?, ?)",
+            [(self._flow, to_json(event)) for event in events],
+        )
+
+    def _sum_up(self, sql: Connection, since: datetime | None) -> None:
+        """Make room in the journal, if there is none."""
+        flow = (self._flow,)
+        count = "SELECT count(*) FROM skips_event WHERE flow = ?"
+        if sql.execute(count, flow).fetchone()[0] <= self._room:
+            return
+        recent = [e for e in self.events() if since is None or e.at >= since]
+        kept = sum_up(recent, EVENTS_KEPT)
+        sql.execute("DELETE FROM skips_event WHERE flow = ?", flow)
+        self._note(sql, kept)
+        # Not again for every event where as many partitions have one.
+        self._room = 2 * max(EVENTS_KEPT, len(kept))

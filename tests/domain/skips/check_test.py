@@ -8,6 +8,7 @@ import pytest
 from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch.domain.skips.check import SkipsLimits, judge_skips
 from mirrorwatch.domain.skips.model import (
+    ForeignRecords,
     PendingReads,
     SkipCounters,
     SkipEvent,
@@ -61,6 +62,14 @@ def test_a_skip_is_critical_and_named(kind: SkipKind) -> None:
     )
 
 
+def test_of_a_sample_the_count_is_a_lower_bound() -> None:
+    verdict = judged(happened((replace(SKIP, kind=SkipKind.SAMPLED), 10)))
+    assert verdict.health is Health.CRITICAL
+    assert verdict.reason.startswith(
+        "At least 10 records of t partition 3 (source offsets 30 to 39) were "
+    )
+
+
 def test_a_skip_is_forgotten_after_its_window_or_when_it_is_copied() -> None:
     old = replace(SKIP, at=NOW - timedelta(minutes=61))
     assert judged(happened((old, 10))).health is Health.OK
@@ -100,6 +109,25 @@ def test_repeats_and_doubts_warn_for_ten_minutes(
     old = replace(SKIP, kind=kind, at=NOW - timedelta(minutes=11))
     assert judged(happened((old, 10))).health is Health.OK
     assert name not in judged(happened((old, 10))).evidence
+
+
+@pytest.mark.parametrize("kind", SkipKind)
+def test_one_record_alone_is_told_of_each_kind(kind: SkipKind) -> None:
+    one = replace(SKIP, kind=kind, count=1, ranges=((7, 7),), at=NOW)
+    assert "1 record of t" in judged(happened((one, 1))).reason
+
+
+def test_records_of_others_warn_and_say_what_cannot_be_proved() -> None:
+    young = ForeignRecords(records=12, at=NOW - timedelta(minutes=50))
+    old = ForeignRecords(records=3, at=NOW - timedelta(minutes=70))
+    verdict = judged(replace(CALM, foreign=(("t", young), ("u", old))))
+    assert verdict.health is Health.WARNING
+    assert verdict.reason.startswith(
+        "12 records of t at the target are not from MirrorMaker"
+    )
+    assert "dropped records cannot be proved missing" in verdict.reason
+    assert verdict.evidence["foreign_1"] == "12 in t"
+    assert judged(replace(CALM, foreign=(("u", old),))).health is Health.OK
 
 
 def test_a_suspicion_warns_and_counts() -> None:

@@ -1,12 +1,13 @@
 """Any history of a mirror: the books say what is so, and never more."""
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.domain.skips.world import (
     AlikeWorld,
     AlteredWorld,
     HarshWorld,
+    SampledWorld,
     World,
 )
 from tests.support.examples import examples
@@ -136,7 +137,11 @@ SHRINKING = ["remove", "remove_here", "remove_last_here", "expire"]
 SHRINKING += ["expire_here", "expire_meanwhile", "restart_late"]
 
 
+GAP_AND_DROPS = ["write 5", "drop", "copy 3", "drop", "remove_last_here"]
+
+
 @given(histories(*COPYING, *FAULTS, *SHRINKING, "retry", "mark"))
+@example(GAP_AND_DROPS)
 @examples(400)
 def test_logs_that_shrink_while_they_are_read_make_no_loss(
     actions: list[str],
@@ -160,7 +165,11 @@ def test_no_record_of_topics_made_again_is_skipped(
     assert world.tally.skipped == 0
 
 
+ALIKE_BY_TWO = ["write 3", "takeover", "copy_other 2", "copy", "drop 3"]
+
+
 @given(histories(*COPYING, *FAULTS, "mark", "crash_hard"))
+@example([*ALIKE_BY_TWO, "write", "copy_other 2"])
 @examples(400)
 def test_records_that_look_alike_make_no_loss(actions: list[str]) -> None:
     world = AlikeWorld().do("look", *actions)
@@ -176,3 +185,27 @@ def test_of_copies_that_are_altered_the_pairs_tell(
     world = AlteredWorld().do("look", *actions)
     world.finish()
     assert len(world.skipped) <= len(world.missing)
+
+
+@given(histories(*COPYING, *ONE, "drop 9", "mark", "stranger"))
+@examples(400)
+def test_of_a_sample_no_more_is_lost_than_is_and_the_rest_is_told(
+    actions: list[str],
+) -> None:
+    world = SampledWorld()
+    world.do("look", "stranger", "write", "copy", "look", "look", *actions)
+    world.finish()
+    assert world.skipped <= world.missing
+    lost = len(world.missing - world.skipped)
+    assert lost <= world.tally.unverifiable
+
+
+@given(histories(*COPYING, *FAULTS, "remove", "expire", "drop 9", "mark"))
+@examples(400)
+def test_of_a_sample_of_a_source_that_shrinks_nothing_else_is_lost(
+    actions: list[str],
+) -> None:
+    world = SampledWorld().do("look", *actions)
+    world.finish()
+    known = {n for n in world.skipped if n >= world.start}
+    assert {n for n in known if world.source[n] is not None} <= world.missing

@@ -1,6 +1,6 @@
 """What was measured on live mirrors, one case each."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -137,6 +137,30 @@ def test_records_of_others_are_no_repeats() -> None:
     assert world.tally.repeated == 0
 
 
+def test_records_of_others_are_told_and_stay_so() -> None:
+    world = watched("write 3", "copy 3", "stranger 3", "write 9", "copy 9")
+    world.do("flush", "look", "look", "look")
+    assert world.books.foreign[TOPIC].records == 3
+    world.do("write", "copy", "stranger", "write", "copy", "flush", "look")
+    world.do("look", "restart", "look", "look")
+    assert world.books.foreign[TOPIC].records == 4
+
+
+def test_a_drop_at_the_end_beside_records_of_others_is_found() -> None:
+    world = watched("stranger 3", "write 9", "copy 9", "flush", "look", "look")
+    world.do("write 4", "fail 4", "stranger 3", "flush", "look", "look")
+    world.do("look")
+    found = world.tally.unverifiable + world.tally.skipped
+    assert len(world.missing) == 4 == found
+
+
+@pytest.mark.parametrize("what", ["expire 22", "remove 2"])
+def test_copies_of_what_is_gone_are_not_called_foreign(what: str) -> None:
+    world = watched("write 9", "copy 9", what, "write", "drop", "write")
+    world.do("copy", "flush", "look", "look", "look")
+    assert world.books.foreign == {}
+
+
 def test_what_expired_unread_is_left_to_the_position() -> None:
     world = watched("write 9", "expire 26", "look", "look", "copy 3")
     world.do("flush", "look", "look", "look")
@@ -230,18 +254,87 @@ def test_what_may_have_been_copied_before_is_not_called_dropped(
     assert world.tally.skipped == 0
 
 
+@dataclass
+class Stale(Told):
+    """A world in which one side may tell an end that is too low."""
+
+    low: str | None = None
+
+    def view(self) -> FlowView:
+        view = super().view()
+        if self.low is None:
+            return view
+        side = view.source if self.low == "source" else view.target
+        assert side is not None
+        low = replace(side, ends={KEY: 10})
+        return (
+            replace(view, source=low)
+            if self.low == "source"
+            else replace(view, target=low)
+        )
+
+    def wait(self, seconds: int) -> None:
+        for _ in range(seconds):
+            self.look()
+
+
+def dropped_two(side: str) -> Stale:
+    world = Stale().do("look", "write 20", "copy 20", "flush", "look")
+    assert isinstance(world, Stale)
+    world.do("look", "write 9", "copy 3", "drop 2", "copy 4", "look", "look")
+    assert world.skipped == {23, 24}
+    world.low = side
+    return world
+
+
+SIDES = pytest.mark.parametrize("side", ["source", "target"])
+
+
+@SIDES
+def test_an_end_that_is_low_for_a_moment_changes_nothing(side: str) -> None:
+    world = dropped_two(side)
+    world.do("write 9", "copy 3", "drop", "copy 5")
+    world.wait(20)
+    world.low = None
+    world.do("flush", "look", "look", "look")
+    assert world.skipped == {23, 24, 32}
+    assert (world.tally.repeated, world.tally.unverifiable) == (0, 0)
+
+
+@SIDES
+def test_what_was_skipped_is_told_after_a_truncation(side: str) -> None:
+    world = dropped_two(side)
+    (event,) = world.save()
+    world.wait(40)
+    assert world.books.states[KEY].upstream is None
+    assert world.skipped == {23, 24}
+    assert world.books.missing(event) == 2
+    world.restart()
+    assert world.books.missing(event) == 2
+
+
+def test_what_was_skipped_is_told_when_the_target_is_recreated() -> None:
+    world = watched("write 4", "drop 2", "copy 2", "look", "look")
+    (event,) = world.save()
+    world.do("recreate_target", "write 9", "copy 9", "flush", "look", "look")
+    assert world.books.missing(event) == 2
+
+
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class Growing:
     """A topic of one partition, copied to its end, that gets a second."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, leader: bool = True) -> None:
         self.books = SkipTracker()
         self.at = START
         self.source, self.target = [20], [20]
         self.starts = [0]
+        self.leaderless: set[int] = set()
         self.look()
+        if not leader:
+            self.leaderless.add(1)
         self.source.append(0)
         self.starts.append(0)
         # The mirror gives it to the target only later.
@@ -276,6 +369,7 @@ class Growing:
     def copy(self, records: int, *, first: int) -> list[SkipEvent]:
         """Let the mirror begin somewhere in the second partition."""
         self.source[1], self.target[1] = records, records - first
+        self.leaderless.clear()
         self.look(self.sync(1, first, 0))
         self.look()
         for request in self.books.requests():
@@ -303,7 +397,11 @@ class Growing:
             id=alias,
             at=self.at,
             topics={"t": topic},
-            ends={("t", p): end for p, end in enumerate(ends)},
+            ends={
+                ("t", p): end
+                for p, end in enumerate(ends)
+                if p not in self.leaderless
+            },
             starts={("t", p): s for p, s in enumerate(self.starts)},
         )
 
@@ -321,6 +419,36 @@ def test_the_beginning_of_a_new_partition_that_was_missed_is_named() -> None:
 def test_what_expired_of_a_new_partition_before_is_left_to_position() -> None:
     growing = Growing()
     growing.starts[1] = 50
+    assert growing.copy(60, first=50) == []
+
+
+def test_a_new_partition_keeps_its_head_until_it_has_a_leader() -> None:
+    growing = Growing(leader=False)
+    growing.look()
+    growing.books = SkipTracker(states=growing.books.states, begun=True)
+    growing.look()
+    (head,) = growing.copy(60, first=50)
+    assert (head.kind, head.ranges) == (SkipKind.HEAD, ((0, 49),))
+
+
+def test_a_new_partition_copied_from_its_first_leader_on_is_no_loss() -> None:
+    assert Growing(leader=False).copy(60, first=0) == []
+
+
+def test_a_partition_made_while_nobody_looked_keeps_its_head() -> None:
+    growing = Growing(leader=False)
+    del growing.books.states["t", 1]
+    growing.books = SkipTracker(states=growing.books.states, begun=True)
+    growing.look()
+    growing.look()
+    (head,) = growing.copy(60, first=50)
+    assert (head.kind, head.ranges) == (SkipKind.HEAD, ((0, 49),))
+
+
+def test_what_was_there_first_without_a_leader_has_no_head() -> None:
+    growing = Growing(leader=False)
+    growing.books = SkipTracker()
+    growing.look()
     assert growing.copy(60, first=50) == []
 
 

@@ -14,15 +14,14 @@ from ..report import (
     counted,
     seconds,
 )
-from .model import SkipEvent, SkipKind, SkipsObservation
+from .journal import LOSSES
+from .model import ForeignRecords, SkipEvent, SkipKind, SkipsObservation
 
 __all__ = ["SkipsLimits", "judge_skips"]
 
 
 _RANGES_SHOWN = 3
 _EVENTS_SHOWN = 10
-
-_LOSSES = {SkipKind.SKIPPED, SkipKind.HEAD, SkipKind.TAIL}
 
 
 def show_skips(seen: SkipsObservation | None, since: datetime) -> Evidence:
@@ -38,7 +37,7 @@ def show_skips(seen: SkipsObservation | None, since: datetime) -> Evidence:
     if seen is None:
         return {}
     tallies = [tally for _, tally in seen.tallies]
-    lost = [(x, n) for x, n in seen.events if x.kind in _LOSSES and n]
+    lost = [(x, n) for x, n in seen.events if x.kind in LOSSES and n]
     recent = [(x, x.count) for x, _ in seen.events if x.at >= since]
     repeats = [(x, n) for x, n in recent if x.kind is SkipKind.REPEATED]
     doubts = [(x, n) for x, n in recent if x.kind is SkipKind.UNVERIFIABLE]
@@ -60,6 +59,14 @@ def show_skips(seen: SkipsObservation | None, since: datetime) -> Evidence:
         **dict(_number("unverifiable", _ranges(doubts))),
         **dict(_number("repeat", _ranges(repeats))),
     }
+
+
+def _show_foreign(seen: SkipsObservation | None, since: datetime) -> Evidence:
+    """Return topics with records of others."""
+    found = [] if seen is None else _foreign_since(seen, since)
+    return dict(
+        _number("foreign", [f"{f.records} in {topic}" for topic, f in found])
+    )
 
 
 def _label_of(
@@ -150,7 +157,10 @@ def judge_skips(
         flow=flow,
         check="skips",
         now=now,
-        evidence=show_skips(seen, now - limits.warning_window),
+        evidence={
+            **show_skips(seen, now - limits.warning_window),
+            **_show_foreign(seen, now - limits.lost_window),
+        },
     )
 
 
@@ -164,6 +174,7 @@ def _find(
         return
     yield from _find_losses(seen, limits, now)
     yield from _find_doubts(seen, limits, now)
+    yield from _find_foreign(seen, limits, now)
     yield from _find_blindness(seen, limits, now)
     if seen.partitions or not seen.merged:
         yield CheckFinding(
@@ -187,6 +198,14 @@ def _find_losses(
         (
             SkipKind.SKIPPED,
             "were skipped, although records before and after were copied",
+        ),
+        (
+            SkipKind.SAMPLED,
+            (
+                "were skipped; the rest of a range too long to read may be "
+                "missing, too. Check whether MirrorMaker's offsets were set "
+                "forward, and run the audit"
+            ),
         ),
         (
             SkipKind.HEAD,
@@ -213,7 +232,8 @@ def _find_losses(
             rest = sum(n for _, n in recent) - missing
             yield CheckFinding(
                 Health.CRITICAL,
-                f"{counted(missing, 'record')} of {_label(last)} "
+                ("At least " if kind is SkipKind.SAMPLED else "")
+                + f"{counted(missing, 'record')} of {_label(last)} "
                 + agree(missing, what)
                 + (f"; {rest} more in other ranges" if rest else ""),
             )
@@ -233,11 +253,7 @@ def _find_doubts(
             f"{agree(last.count, 'have not been copied for')} "
             f"{seconds(now - last.since)}, while the same task copied newer "
             "records of other partitions: suspected to be dropped"
-            + (
-                f"; same for {counted(others, 'more partition')}"
-                if others
-                else ""
-            ),
+            + _same_for(others, "more partition"),
         )
     recent = [x for x, _ in seen.events if now - x.at <= limits.warning_window]
     for kind, what in (
@@ -260,6 +276,34 @@ def _find_doubts(
                 + agree(last_one.count, what)
                 + (f"; {rest} more in other ranges" if rest else ""),
             )
+
+
+def _find_foreign(
+    seen: SkipsObservation, limits: SkipsLimits, now: datetime
+) -> Iterator[CheckFinding]:
+    recent = _foreign_since(seen, now - limits.lost_window)
+    if recent:
+        topic, found = max(recent, key=lambda each: each[1].at)
+        others = len(recent) - 1
+        yield CheckFinding(
+            Health.WARNING,
+            f"{counted(found.records, 'record')} of {topic} at the target "
+            f"{agree(found.records, 'are')} not from MirrorMaker, the newest "
+            f"found {seconds(now - found.at)} ago: another producer writes "
+            "there, or a transform alters records. As many dropped records "
+            "cannot be proved missing. Find the producer, or run the audit"
+            + _same_for(others, "more topic"),
+        )
+
+
+def _same_for(others: int, what: str) -> str:
+    return f"; same for {counted(others, what)}" if others else ""
+
+
+def _foreign_since(
+    seen: SkipsObservation, since: datetime
+) -> list[tuple[str, ForeignRecords]]:
+    return [(t, found) for t, found in seen.foreign if found.at >= since]
 
 
 def _find_blindness(

@@ -1,15 +1,16 @@
 """What is known of skips and repeats of one flow."""
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from ..cluster_view import TopicPartition
-from ..offset_ranges import OffsetRange
+from ..offset_ranges import OffsetRange, unite
 
 __all__ = [
     "DroppedTailDetector",
+    "ForeignRecords",
     "OffsetPair",
     "PendingReads",
     "RangeRequest",
@@ -33,6 +34,10 @@ class SkipKind(StrEnum):
 
     TAIL = "tail"
     """The mirror committed past records that it never wrote."""
+
+    SAMPLED = "sampled"
+    """Source records were skipped among so many that only some were read: at
+    least these."""
 
     REPEATED = "repeated"
     """Source records were written again."""
@@ -130,6 +135,13 @@ class RangeRequest:
     only_count: bool = False
     """Whether only the number of source records is asked for."""
 
+    alike: bool = False
+    """Whether copies are known to look like their records: one that does not
+    is of another producer, and no altered copy."""
+
+    sampled: bool = False
+    """Whether only some of the source records are asked for."""
+
     @property
     def place(self) -> TopicPartition:
         """Partition at the source."""
@@ -139,6 +151,35 @@ class RangeRequest:
     def size(self) -> int:
         """Offsets to read."""
         return len(self.target) + sum(len(span) for span in self.source)
+
+    @property
+    def last(self) -> int:
+        """Highest source offset that the mirror has passed at its end."""
+        if self.passed is not None:
+            return self.passed - 1
+        return max(point.upstream for point in self.points)
+
+    def sample(self, most: int) -> "RangeRequest":
+        """Return a smaller request, by which a loss can still be proved.
+
+        Of the source only what lies about the known pairs is read, and so
+        many of the last records passed, beyond what the target has room for.
+        What has no copy there was skipped.
+        """
+        room = len(self.target)
+        starts = [self.start.upstream + 1, self.last + 1]
+        ends = [p.upstream + 1 for p in self.points]
+        spans = [
+            OffsetRange(self.last + 1 - room - most, self.last + 1),
+            *(OffsetRange(first, first + room) for first in starts),
+            *(OffsetRange(end - 1 - room, end) for end in ends),
+        ]
+        source = unite(
+            OffsetRange(max(a.first, b.first), min(a.end, b.end))
+            for a in self.source
+            for b in spans
+        )
+        return replace(self, source=source, sampled=True)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -303,6 +344,19 @@ class SkipCounters:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ForeignRecords:
+    """Records at the target that are no copies: another producer wrote them,
+    or a transform altered them.
+    """
+
+    records: int
+    """How many of one topic, since it was last without any."""
+
+    at: datetime
+    """When the newest were found."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class PendingReads:
     """Stretches that must be read before anything is said of them."""
 
@@ -342,6 +396,9 @@ class SkipsObservation:
     left_behind: frozenset[TopicPartition] = frozenset()
     """Partitions whose task copies newer records of others: they are under
     suspicion, or will soon be."""
+
+    foreign: tuple[tuple[str, ForeignRecords], ...] = ()
+    """Source topics whose copies hold records that are no copies."""
 
     unread: PendingReads | None = None
     """What is not yet known."""

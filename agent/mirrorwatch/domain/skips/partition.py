@@ -15,6 +15,7 @@ __all__ = [
     "PastLogStarts",
     "begin",
     "is_another",
+    "is_shorter",
     "is_within",
     "plan_count",
     "plan_gap",
@@ -74,7 +75,7 @@ class PartitionState:
 
     is_head: bool = False
     """Whether nothing has been copied yet, so that the first copy must be
-    the first record."""
+    the first record. Without a cursor: it has had no leader yet."""
 
     widened: bool = False
     """Whether the next range is to be read with more around it."""
@@ -103,6 +104,11 @@ class PartitionState:
         if self.upstream is None:
             return None
         return OffsetPair(self.upstream, self.downstream)
+
+    @property
+    def awaits_head(self) -> bool:
+        """Whether it appeared without a leader, and has had none since."""
+        return self.is_head and self.upstream is None
 
     def begin(self, upstream: int, downstream: int) -> None:
         """Begin at a sync; what was before is not judged."""
@@ -227,7 +233,11 @@ def plan_gap(
 
 
 def plan_tail(
-    state: PartitionState, seen: PartitionView, position: int
+    state: PartitionState,
+    seen: PartitionView,
+    position: int,
+    *,
+    is_shared: bool = False,
 ) -> RangeRequest | None:
     """Return what to read before a committed position is believed.
 
@@ -239,13 +249,17 @@ def plan_tail(
         The partition, with both ends.
     position
         Position that the mirror committed.
+    is_shared
+        Whether others write to the target: their records take room, too.
     """
     start = state.cursor
     if start is None or state.ahead or position > seen.source_end:
         return None
     # The target has room for so many copies since.
     room = seen.copies_end - start.downstream - 1
-    if room < 0 or position - 1 <= max(start.upstream + room, state.frontier):
+    copies = 0 if is_shared else room
+    passed = max(start.upstream + copies, state.frontier)
+    if room < 0 or position - 1 <= passed:
         return None
     return _request(state, seen, start, (), position)
 
@@ -366,18 +380,25 @@ def begin(
 
 
 def is_another(state: PartitionState, seen: PartitionView) -> bool:
-    """Return whether a topic was recreated, or a log truncated."""
-    if state.source_id != seen.source_id:
-        return True
-    if seen.target_id is not None and state.target_id not in {
-        None,
-        seen.target_id,
-    }:
-        return True
+    """Return whether a topic was recreated."""
+    return state.source_id != seen.source_id or (
+        seen.target_id is not None
+        and state.target_id not in {None, seen.target_id}
+    )
+
+
+def is_shorter(state: PartitionState, seen: PartitionView) -> bool:
+    """Return whether a log ends before what it was seen to hold.
+
+    It was truncated, or a new leader tells an end from before it caught up.
+    """
     if state.upstream is None:
         return False
-    return state.upstream >= seen.source_end or (
-        seen.target_id is not None and state.downstream >= seen.copies_end
+    upstream = max(state.upstream, *(p.upstream for p in state.ahead), -1)
+    downstream = state.ahead[-1].downstream if state.ahead else -1
+    return upstream >= seen.source_end or (
+        seen.target_id is not None
+        and max(state.downstream, downstream) >= seen.copies_end
     )
 
 

@@ -17,8 +17,9 @@ from .partition import PartitionState
 __all__ = [
     "RangeContent",
     "Trace",
+    "count_foreign",
+    "count_strangers",
     "has_marks",
-    "has_strangers",
     "settle",
     "settle_unread",
     "still_missing",
@@ -68,6 +69,9 @@ class Trace:
     """Target offsets without a record, where these may have been records:
     removed by compaction or expired. Control records are none of them."""
 
+    unknown: list[int] = field(default_factory=list)
+    """Of each of both, the source offset that the mirror was at before."""
+
     highest: int = -1
     """Highest source offset that was copied for sure: others look alike."""
 
@@ -95,7 +99,7 @@ def trace(request: RangeRequest, reading: RangeContent) -> Trace:
     for offset, look in reading.source.items():
         places.setdefault(look, []).append(offset)
     found = Trace()
-    alike = _are_alike(reading)
+    alike = request.alike or _are_alike(reading)
     known = {
         p.downstream: p.upstream
         for p in request.points
@@ -111,7 +115,9 @@ def trace(request: RangeRequest, reading: RangeContent) -> Trace:
             at = known[down]
         elif down not in reading.target:
             is_gone = down < reading.target_start
-            found.holes += is_gone or reading.target_compacted
+            if is_gone or reading.target_compacted:
+                found.holes += 1
+                found.unknown.append(at)
             continue
         else:
             look = reading.target[down]
@@ -120,6 +126,7 @@ def trace(request: RangeRequest, reading: RangeContent) -> Trace:
                 after = _next(offsets, at, alike=False)
             if after is None:
                 found.strangers += 1
+                found.unknown.append(at)
                 continue
             at = after
             is_sure = alike and len(places[look]) == 1
@@ -139,9 +146,24 @@ def has_marks(request: RangeRequest, reading: RangeContent) -> bool:
     return not reading.target_compacted and len(inside) > len(reading.target)
 
 
-def has_strangers(request: RangeRequest, reading: RangeContent) -> bool:
-    """Return whether the target holds records that copy nothing read."""
-    return trace(request, reading).strangers > 0
+def count_strangers(request: RangeRequest, reading: RangeContent) -> int:
+    """Return how many records of the target copy nothing that was read."""
+    return trace(request, reading).strangers
+
+
+def count_foreign(request: RangeRequest, reading: RangeContent) -> int:
+    """Return how many records of the target are no copies of any record.
+
+    None is called so where the record that it is a copy of may be gone, or
+    was not read.
+    """
+    room = len(request.target)
+    at = request.start.upstream
+    back = [p.upstream - room for p in request.points if p.upstream < at]
+    is_whole = reading.source_start <= max(0, min([at + 1, *back]))
+    if request.sampled or reading.source_compacted or not is_whole:
+        return 0
+    return count_strangers(request, reading)
 
 
 def _next(places: Sequence[int], at: int, *, alike: bool) -> int | None:
@@ -200,9 +222,7 @@ def settle(
     )
     for each in found:
         _count(state, each, tally)
-    unsure = sorted(offset for offset in fresh if offset > state.frontier)
-    if unsure:
-        state.doubt(to_ranges(unsure))
+    state.doubt(to_ranges(_copied_beyond(state, reading, fresh)))
     if repeated:
         found.append(
             SettledRange(
@@ -211,7 +231,8 @@ def settle(
                 len(repeated),
             )
         )
-    if reading.source_compacted or reading.target_compacted:
+    compacted = reading.source_compacted or reading.target_compacted
+    if compacted and not request.sampled:
         tally.compacted += _absent(state, reading, before, fresh)
     _finish(state, request, path.last)
     return found
@@ -309,56 +330,86 @@ def _pass_over(
     """
     first, last = passed.before + 1, state.frontier
     # Any of these may be a copy that cannot be recognised any more.
-    unexplained = passed.path.strangers + passed.path.holes
-    copied = passed.fresh | {
+    unknown = passed.path.unknown
+    before = {
         o
         for a, b in state.doubtful
         for o in range(max(a, first), min(b, last) + 1)
     }
-    present = _lacking(reading, range(first, last + 1), copied)
+    present = _lacking(reading, range(first, last + 1), passed.fresh, before)
     gone = range(first, min(reading.source_start, last + 1))
     if gone and not _is_reset(state, reading, passed, present):
         lacking = len(gone) - sum(o in gone for o in passed.fresh)
-        explained = min(unexplained, lacking)
-        unexplained -= explained
+        explained = min(len(unknown), lacking)
+        unknown = unknown[explained:]
         if lacking > explained:
             ranges = RangeSet([(gone.start, gone.stop - 1)])
             yield SettledRange(
                 SkipKind.UNVERIFIABLE, ranges, lacking - explained
             )
-    proved = present[unexplained:]
+    doubtful = _explained(present, unknown)
+    proved = [offset for offset in present if offset not in doubtful]
     if proved:
         kind = SkipKind.SKIPPED if request.passed is None else SkipKind.TAIL
         if state.is_head and proved[0] == present[0]:
             kind = SkipKind.HEAD
+        if request.sampled:
+            kind = SkipKind.SAMPLED
         yield SettledRange(kind, to_ranges(proved), len(proved))
-    doubtful = present[:unexplained]
     # Compaction removes copies as it likes: that is no sign of anything.
-    state.doubt(to_ranges(doubtful))
+    doubts = to_ranges(sorted(doubtful))
+    state.doubt(doubts)
     if doubtful and not reading.target_compacted:
-        yield SettledRange(
-            SkipKind.UNVERIFIABLE, to_ranges(doubtful), len(doubtful)
-        )
+        yield SettledRange(SkipKind.UNVERIFIABLE, doubts, len(doubtful))
+    if request.sampled:
+        unread = _unread(request, max(first, reading.source_start), last)
+        if len(unread):
+            yield SettledRange(SkipKind.UNVERIFIABLE, unread, len(unread))
+
+
+def _explained(present: Sequence[int], unknown: Sequence[int]) -> set[int]:
+    """Return which records may have a copy that is not recognised.
+
+    As many as there are such copies; the mirror goes on where it was, so the
+    next one that lacks a copy.
+    """
+    found, left = set(), list(present)
+    for at in unknown[: len(left)]:
+        behind = bisect_right(left, at)
+        found.add(left.pop(behind if behind < len(left) else 0))
+    return found
+
+
+def _unread(request: RangeRequest, first: int, last: int) -> RangeSet:
+    """Return the offsets that a sample leaves out."""
+    unread = RangeSet([(first, last)] if first <= last else ())
+    for span in request.source:
+        unread, _ = discard(unread, span.first, span.end - 1)
+    return unread
 
 
 def _lacking(
-    reading: RangeContent, offsets: range, copied: set[int]
+    reading: RangeContent, offsets: range, fresh: set[int], before: set[int]
 ) -> list[int]:
     """Return the records that have no copy.
 
     Of those that look alike no more are said to lack one than there are
-    fewer copies than records: which is whose is unknown.
+    fewer copies than records: which is whose is unknown. So copies that
+    ranges before had count beside those of this one, even where both were
+    taken for copies of the same record.
     """
     inside = [o for o in reading.source if o in offsets]
     left = Counter(reading.source[o] for o in inside)
     left.subtract(reading.target.values())
-    found = []
+    left.subtract(reading.source[o] for o in inside if o in before)
+    most = len(inside) - sum((o in fresh) + (o in before) for o in inside)
+    found, copied = [], fresh | before
     for offset in inside:
         look = reading.source[offset]
         if offset not in copied and left[look] > 0:
             left[look] -= 1
             found.append(offset)
-    return found
+    return found[: max(0, most)]
 
 
 def _is_reset(
@@ -381,6 +432,28 @@ def _is_reset(
         and not passed.path.strangers
         and not any(o < first for o in present)
     )
+
+
+def _copied_beyond(
+    state: PartitionState, reading: RangeContent, fresh: set[int]
+) -> list[int]:
+    """Return records beyond the frontier, as many as were copied.
+
+    A copy that seems to be of one that was copied before may as well be of
+    the next one that looks alike.
+    """
+    found: set[int] = set()
+    for offset in sorted(o for o in fresh if o > state.frontier):
+        alike = (
+            other
+            for other, look in reading.source.items()
+            if other > state.frontier
+            and look == reading.source.get(offset)
+            and other not in state.doubtful
+            and other not in fresh | found
+        )
+        found.add(next(alike, offset) if offset in state.doubtful else offset)
+    return sorted(found)
 
 
 def _absent(
@@ -439,5 +512,5 @@ def still_missing(event: SkipEvent, state: PartitionState | None) -> int:
     if state is None or state.source_id != event.source_id:
         return event.count
     named = sum(b - a + 1 for a, b in event.ranges)
-    still = sum(discard(state.skipped, a, b)[1] for a, b in event.ranges)
+    still = sum(state.skipped.count(a, b) for a, b in event.ranges)
     return event.count - named + still

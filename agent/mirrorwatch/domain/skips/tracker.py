@@ -1,8 +1,8 @@
 """What is known of the skips of all partitions of a flow."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 
 from ..cluster_view import (
     FlowView,
@@ -12,13 +12,20 @@ from ..cluster_view import (
 )
 from ..mirror_records import Sync
 from ..offset_ranges import OffsetRange
-from .model import OffsetPair, RangeRequest, SkipCounters, SkipEvent
+from .model import (
+    ForeignRecords,
+    OffsetPair,
+    RangeRequest,
+    SkipCounters,
+    SkipEvent,
+)
 from .partition import (
     BelievedCommits,
     PartitionState,
     PastLogStarts,
     begin,
     is_another,
+    is_shorter,
     is_within,
     plan_count,
     plan_gap,
@@ -27,8 +34,9 @@ from .partition import (
 )
 from .settle import (
     RangeContent,
+    count_foreign,
+    count_strangers,
     has_marks,
-    has_strangers,
     settle,
     settle_unread,
     still_missing,
@@ -37,9 +45,17 @@ from .settle import (
 
 __all__ = ["SkipTracker"]
 
+_FOREIGN_FOR = timedelta(hours=1)
+"""Time without records of others after which they are counted anew."""
+
 
 _SYNCS_KEPT = 100_000
 """Syncs that wait for a survey, the newest: minutes of a busy mirror."""
+
+_STANDS = timedelta(seconds=30)
+"""How long a log must be shorter than it was before that is believed. A new
+leader tells an old end for some seconds, until its followers have asked it
+for records."""
 
 
 @dataclass(kw_only=True)
@@ -61,6 +77,9 @@ class SkipTracker:
     marked: bool = False
     """Whether the mirror writes in transactions, as was seen."""
 
+    foreign: dict[str, ForeignRecords] = field(default_factory=dict)
+    """By topic: records at the target that are no copies."""
+
     changed: set[TopicPartition] = field(default_factory=set)
     """Partitions whose state changed since it was saved."""
 
@@ -80,6 +99,13 @@ class SkipTracker:
     _partitions: dict[str, int] = field(default_factory=dict)
     """Partitions of each topic of the source, in the survey before."""
 
+    _unseen: set[TopicPartition] = field(default_factory=set)
+    """Partitions that have had no leader since this process watches, and may
+    have been made while none did."""
+
+    _shorter: dict[TopicPartition, datetime] = field(default_factory=dict)
+    """Since when a log is shorter than it was."""
+
     _commits: BelievedCommits = field(default_factory=BelievedCommits)
     _starts: PastLogStarts = field(default_factory=PastLogStarts)
 
@@ -92,10 +118,11 @@ class SkipTracker:
             self._syncs.trim(_SYNCS_KEPT)
             return
         confirmed = self._syncs.release()
-        self._hold(view)
         self._look(view)
         for key, syncs in confirmed.items():
-            self._queue(key, syncs)
+            self._queue(view, key, syncs)
+        self._hold(view)
+        self._syncs.trim(_SYNCS_KEPT)
         for key in list(self._waiting):
             self._go_on(key)
         self._starts.apply(self.states, self.changed)
@@ -117,10 +144,16 @@ class SkipTracker:
             request = (
                 plan_gap(state, seen)
                 if state.ahead
-                else plan_tail(state, seen, self._commits.believed.get(key, 0))
+                else plan_tail(
+                    state,
+                    seen,
+                    self._commits.believed.get(key, 0),
+                    is_shared=key[0] in self.foreign,
+                )
             )
             if request is not None:
-                found.append(request)
+                is_shared = key[0] in self.foreign
+                found.append(replace(request, alike=is_shared))
         return found
 
     def answer(
@@ -137,7 +170,11 @@ class SkipTracker:
         tally = self._tally(state)
         if reading is None:
             found = settle_unread(state, request, tally, is_marked=self.marked)
-        elif not state.widened and has_strangers(request, reading):
+        elif (
+            not state.widened
+            and not request.sampled
+            and count_strangers(request, reading)
+        ):
             # They may be copies of records that were not read.
             state.widened = True
             return
@@ -145,12 +182,24 @@ class SkipTracker:
             if has_marks(request, reading):
                 # One of its topics has them, so have all.
                 self.marked = state.noisy = True
+            self._note_foreign(request, reading, now)
             found = settle(state, request, reading, tally)
         self.events += [to_event(state, x, now) for x in found]
         state.widened = False
         self.changed.add(key)
         self._waiting.add(key)
         self._go_on(key)
+
+    def _note_foreign(
+        self, request: RangeRequest, reading: RangeContent, now: datetime
+    ) -> None:
+        records = count_foreign(request, reading)
+        if not records:
+            return
+        before = self.foreign.get(request.topic)
+        if before is not None and now - before.at < _FOREIGN_FOR:
+            records += before.records
+        self.foreign[request.topic] = ForeignRecords(records=records, at=now)
 
     def _go_on(self, key: TopicPartition) -> None:
         """Account for the syncs that need no reading."""
@@ -177,7 +226,7 @@ class SkipTracker:
             if (position := position_of(self.states[key], seen)) is not None
         }
 
-    def foreign(self) -> frozenset[TopicPartition]:
+    def noisy_partitions(self) -> frozenset[TopicPartition]:
         """Return the partitions at whose copies others were seen to write,
         or the mirror itself what is no copy.
         """
@@ -197,9 +246,9 @@ class SkipTracker:
         self.blind = 0
         for key, seen in view.partitions.items():
             if seen is None or (seen.target_end is None and not seen.uncopied):
-                # Without a leader nothing is known, but that it was there.
-                if key not in self.states:
-                    self._begin(key, source.topics[key[0]].id)
+                self._await_leader(key, source.topics[key[0]].id)
+                continue
+            if self._may_be_stale(view.at, key, seen):
                 continue
             self.surveyed[key] = seen
             state = self._epoch(view, key, seen)
@@ -208,25 +257,67 @@ class SkipTracker:
             if seen.log_start > state.start_before:
                 self._starts.note(key, seen.log_start)
 
+    def _may_be_stale(
+        self, at: datetime, key: TopicPartition, seen: PartitionView
+    ) -> bool:
+        """Return whether an end is too low to be believed yet."""
+        state = self.states.get(key)
+        if (
+            state is None
+            or is_another(state, seen)
+            or not is_shorter(state, seen)
+        ):
+            self._shorter.pop(key, None)
+            return False
+        since = min(self._shorter.get(key, at), at)
+        self._shorter[key] = since
+        return at - since < _STANDS
+
+    def _await_leader(self, key: TopicPartition, source_id: str) -> None:
+        """Take a partition without a leader: nothing is known but that it is
+        there, and whether it is new.
+        """
+        if key in self.states:
+            return
+        if self._is_unwatched:
+            self._unseen.add(key)
+        elif key not in self._unseen:
+            state = self._begin(key, source_id)
+            state.is_head = self._is_new(key)
+
+    @property
+    def _is_unwatched(self) -> bool:
+        """Whether the flow was watched before, but not just now."""
+        return self.begun and not self._partitions
+
+    def _is_new(self, key: TopicPartition) -> bool:
+        """Return whether a partition was not there in the survey before."""
+        known = self._partitions
+        return bool(known) and known.get(key[0], 0) <= key[1]
+
     def _epoch(
         self, view: FlowView, key: TopicPartition, seen: PartitionView
     ) -> PartitionState:
         """Return the state of a partition, a new one if it is another."""
         state = self.states.get(key)
-        if state is None:
+        has_head = state is not None and state.awaits_head
+        if state is None or has_head:
             state = self._begin(key, seen.source_id)
             state.start_before = seen.log_start
-            known = self._partitions
             if begin(
                 state,
                 seen,
-                appeared=bool(known) and known.get(key[0], 0) <= key[1],
-                unwatched=self.begun and not known,
+                appeared=has_head or self._is_new(key),
+                unwatched=self._is_unwatched or key in self._unseen,
             ):
                 state.since = view.at
-        elif is_another(state, seen):
-            state = self._begin(key, seen.source_id)
+            self._unseen.discard(key)
+        elif is_another(state, seen) or is_shorter(state, seen):
+            before, state = state, self._begin(key, seen.source_id)
             state.since, state.start_before = view.at, seen.log_start
+            if before.source_id == state.source_id:
+                # What was skipped stays so, until copies of it come.
+                state.skipped = before.skipped
         if seen.target_id and state.target_id is None:
             state.target_id = seen.target_id
             self.changed.add(key)
@@ -241,8 +332,14 @@ class SkipTracker:
         self.changed.add(key)
         return state
 
-    def _queue(self, key: TopicPartition, syncs: Iterable[Sync]) -> None:
+    def _queue(
+        self, view: FlowView, key: TopicPartition, syncs: Iterable[Sync]
+    ) -> None:
         state, seen = self.states.get(key), self.surveyed.get(key)
+        if seen is None and key in view.partitions:
+            # Its ends are not known now: the next survey may know them.
+            for sync in syncs:
+                self._syncs.hold(sync)
         if state is None or seen is None:
             return
         for sync in syncs:

@@ -1,0 +1,67 @@
+"""The journal of skips in the state file."""
+
+from datetime import timedelta
+
+import pytest
+
+from mirrorwatch.domain.skips.model import SkipEvent, SkipKind
+from mirrorwatch.domain.skips.tracker import SkipTracker
+from mirrorwatch.state import Database
+from mirrorwatch.state.skips import SkipsStore
+from tests.domain.skips.world import START
+
+HOUR = timedelta(hours=1)
+
+
+def event(
+    kind: SkipKind, partition: int, after: timedelta = HOUR
+) -> SkipEvent:
+    return SkipEvent(
+        kind=kind,
+        topic="t",
+        partition=partition,
+        source_id="s",
+        ranges=((1, 3),),
+        count=3,
+        at=START + after,
+    )
+
+
+@pytest.fixture
+def store() -> SkipsStore:
+    return SkipsStore(Database(None), "f")
+
+
+def note(store: SkipsStore, *events: SkipEvent) -> None:
+    store.save(SkipTracker(events=list(events)), START)
+
+
+def test_repeats_push_no_loss_out_of_the_file(store: SkipsStore) -> None:
+    loss = event(SkipKind.SKIPPED, 0)
+    note(store, loss)
+    for _ in range(60):
+        note(store, *(event(SkipKind.REPEATED, p) for p in range(100)))
+    kept = store.events()
+    assert loss in kept
+    repeats = [e.count for e in kept if e.kind is SkipKind.REPEATED]
+    assert sum(repeats) == 3 * 6000
+    assert len(repeats) <= 2000
+
+
+def test_where_every_partition_lost_records_all_stay(
+    store: SkipsStore,
+) -> None:
+    losses = [event(SkipKind.SKIPPED, p) for p in range(5000)]
+    note(store, *losses)
+    note(store, *losses)
+    places = {e.place for e in store.events()}
+    assert len(places) == 5000
+    assert sum(e.count for e in store.events()) == 2 * 15_000
+
+
+def test_what_is_older_than_its_window_is_not_added(
+    store: SkipsStore,
+) -> None:
+    note(store, event(SkipKind.SKIPPED, 0, -HOUR))
+    note(store, *[event(SkipKind.SKIPPED, 0)] * 3000)
+    assert sum(e.count for e in store.events()) == 9000
