@@ -67,6 +67,14 @@ class Codec:
             kind, make_dict_structure_fn(kind, converter, **names)
         )
 
+    def leave_out(self, kind: type[Any], *added: str) -> None:
+        """Say which fields of a dataclass are newer than what is kept."""
+        converter = self._converter
+        names: dict[str, Any] = {field: override(omit=True) for field in added}
+        converter.register_unstructure_hook(
+            kind, make_dict_unstructure_fn(kind, converter, **names)
+        )
+
     def encode(self, value: Any, kind: Any = None) -> Any:
         """Return a value as JSON has it."""
         return self._converter.unstructure(value, kind)

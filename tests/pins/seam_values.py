@@ -30,7 +30,7 @@ from mirrorwatch.domain.mirror_records import (
 from mirrorwatch.domain.offset_ranges import RangeSet
 from mirrorwatch.domain.parity.configs import ConfigsObservation
 from mirrorwatch.domain.parity.topics import TopicsObservation
-from mirrorwatch.domain.position.model import PositionObservation
+from mirrorwatch.domain.position.model import PositionObservation, Reset
 from mirrorwatch.domain.report import Health, Observation
 from mirrorwatch.domain.skips.model import SkipsObservation
 from mirrorwatch.domain.skips.settle import RangeContent
@@ -69,6 +69,8 @@ CODEC.register(
 )
 CODEC.register(Health, lambda h: h.label, lambda name: Health[name.upper()])
 CODEC.rename(SkipsObservation, events="happenings")
+CODEC.leave_out(Reset, "at_most", "offsets", "proved", "summed")
+CODEC.leave_out(PositionObservation, "moved_at")
 
 
 def from_observation(seen: Observation) -> Json:

@@ -214,6 +214,20 @@ def test_a_topic_made_again_is_seen_with_its_own_ends() -> None:
     assert world.source().starts["sal.a", 0] == 5
 
 
+def test_another_id_is_believed_when_it_is_answered_again() -> None:
+    world = World()
+    world.look()
+    summit = world.clusters["summit"]
+    right, summit.topics["b"] = summit.topics["b"], ("of one broker", 1)
+    world.ends["summit"].after_ends = lambda: summit.topics.update(b=right)
+    world.look(DESCRIBE_EVERY)
+    assert world.source().topics["b"].id == "2"
+    summit.topics["b"] = ("anew", 1)
+    world.ends["summit"].after_ends = lambda: None
+    world.look(DESCRIBE_EVERY)
+    assert world.source().topics["b"].id == "anew"
+
+
 def test_what_moved_while_a_cluster_was_down_is_described() -> None:
     world = World()
     world.look()

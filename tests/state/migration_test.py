@@ -110,6 +110,10 @@ def skips(database: Database, flow: str) -> Any:
     }
 
 
+ADDED_TO_RESETS = {"at_most", "offsets", "proved", "summed"}
+"""Fields of a reset that an older file has not."""
+
+
 def position(database: Database, flow: str) -> Any:
     state = PositionStore(database, flow).load()
     return {
@@ -117,7 +121,10 @@ def position(database: Database, flow: str) -> Any:
         "positions": [
             [*key, plain(place)] for key, place in sorted(state.places.items())
         ],
-        "resets": [plain(r) for _, r in sorted(state.resets.items())],
+        "resets": [
+            {k: v for k, v in plain(r).items() if k not in ADDED_TO_RESETS}
+            for _, r in sorted(state.resets.items())
+        ],
         "counts": state.counts,
         "last": state.last,
     }

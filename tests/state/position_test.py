@@ -4,6 +4,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from mirrorwatch.domain.position.model import (
+    KEPT,
     PartitionPosition,
     PositionState,
     ResetKind,
@@ -62,3 +63,31 @@ def test_only_places_are_written_while_nothing_else_changed() -> None:
     found = store.load()
     assert found.pins == {("source", "t"): "s1"}
     assert found.places["t", 0].reached == 2
+
+
+def test_the_oldest_of_too_many_resets_are_summed_up() -> None:
+    store = PositionStore(Database(None), "f")
+    books = PositionState()
+    for partition in range(KEPT + 300):
+        over = books.begin(
+            ResetKind.EXPIRED, "t", NOON, partition=partition, first=1, end=4
+        )
+        books.change(over, settled=NOON + timedelta(seconds=partition))
+    still = books.begin(ResetKind.BEYOND, "t", NOON, partition=0)
+    hour = timedelta(hours=1)
+    for _ in range(2):
+        books.forget(LATER, hour)
+        store.save(books, books.places)
+        books = store.load()
+        assert sum(r.count for r in books.resets.values()) == 3 * (KEPT + 300)
+        assert len(books.resets) == KEPT + 2
+        assert books.newest(ResetKind.EXPIRED, "t") is None
+        assert books.newest(ResetKind.EXPIRED, "t", 0) is None
+        assert books.newest(ResetKind.EXPIRED, "t", 300) is not None
+        assert books.open(ResetKind.BEYOND, "t", 0) == still
+    # The sum is forgotten when the newest of it is.
+    books.forget(NOON + hour + timedelta(seconds=298), hour)
+    assert sum(r.summed for r in books.resets.values()) == 300
+    books.forget(NOON + hour + timedelta(seconds=300), hour)
+    assert sum(r.summed for r in books.resets.values()) == 0
+    assert books.counts == {"t": KEPT + 301}

@@ -1,6 +1,6 @@
 """Follows the lag of one flow, survey by survey."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import islice
@@ -196,10 +196,14 @@ class LagWorker:
         with self._lock:
             self._tracker.resolve(heads)
 
-    def empty_until(self) -> Mapping[TopicPartition, int]:
-        """Return up to where no data follows positions, where any was read."""
+    def empty_until(
+        self, foreign: Container[TopicPartition] = ()
+    ) -> Mapping[TopicPartition, int]:
+        """Return up to where no data follows positions, where any was read;
+        of partitions with foreign records, where the position is proved.
+        """
         with self._lock:
-            return self._tracker.empty_until()
+            return self._tracker.empty_until(foreign)
 
     def stopped(self, now: datetime) -> timedelta | None:
         """Return how long the mirror has stood while records waited, if that

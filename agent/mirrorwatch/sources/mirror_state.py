@@ -91,6 +91,7 @@ class MirrorState:
         self._cadence = CommitCadence()
         self._syncs: dict[tuple[str, int], Sync] = {}
         self._homes: dict[str, str | None] = {}
+        self._ids: dict[str, str] = {}
         self._new_syncs: list[Sync] | None = None
         self._connectors: dict[str, Connector] = {}
         self._companions: dict[str, Companion] = {}
@@ -189,12 +190,15 @@ class MirrorState:
 
     def move(self, kind: str, topic_id: str | None) -> None:
         """Note which topic holds a kind of fact, by its id; `None` if it is
-        not there. What another one said is forgotten.
+        not seen. What another one said is forgotten.
         """
         with self._lock:
-            before = self._homes.get(kind)
+            before = self._ids.get(kind)
             self._homes[kind] = topic_id
-            if before is None or before == topic_id:
+            if topic_id is None or before == topic_id:
+                return
+            self._ids[kind] = topic_id
+            if before is None:
                 return
             if kind == "offsets":
                 self._committed.clear()

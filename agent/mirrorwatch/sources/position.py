@@ -1,6 +1,7 @@
 """Follows the positions of one flow, and keeps what must not be forgotten."""
 
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime, timedelta
 
 from ..domain.cluster_view import FlowView, TopicPartition
@@ -32,6 +33,8 @@ class PositionWorker:
         What the mirror says of itself.
     empty_until
         Says up to where no data follows positions, by partition.
+    foreign
+        Returns the source partitions at whose copies others write, too.
     """
 
     def __init__(
@@ -42,12 +45,14 @@ class PositionWorker:
         store: PositionStore,
         positions: MirrorState,
         empty_until: Callable[[], Mapping[TopicPartition, int]],
+        foreign: Callable[[], AbstractSet[TopicPartition]] = frozenset,
     ) -> None:
         self.name = f"position {flow}"
         self._watch = watch
         self._store = store
         self._positions = positions
         self._empty_until = empty_until
+        self._foreign = foreign
         self._saved_at: datetime | None = None
         self._seen: PositionObservation | None = None
 
@@ -63,6 +68,7 @@ class PositionWorker:
         news = PositionInputs(
             homes=self._positions.homes(),
             empty_until=self._empty_until(),
+            foreign=self._foreign(),
             from_end=any(c.starts_at_end for c in connectors),
             problems=self._positions.problems(),
         )

@@ -426,6 +426,7 @@ class SkipsWorker:
         self._exactly_once = exactly_once
         self._clock = clock
         self._tracker = self._load()
+        self._foreign = self._tracker.noisy_partitions()
         self._memory = memory
         self._events = self._sum_up(store.events())
         self._batches = RangeQueue()
@@ -462,6 +463,11 @@ class SkipsWorker:
     def observe(self, now: datetime) -> Sequence[SkipsObservation]:
         with self._lock:
             return [] if self._seen is None else [self._seen]
+
+    def foreign(self) -> frozenset[TopicPartition]:
+        """Return the source partitions at whose copies others write, too."""
+        with self._lock:
+            return self._foreign
 
     def _load(self) -> SkipTracker:
         tracker = self._store.load()
@@ -592,6 +598,7 @@ class SkipsWorker:
         )
         with self._lock:
             self._seen = seen
+            self._foreign = tracker.noisy_partitions()
 
 
 def _problems(view: FlowView) -> tuple[str, ...]:

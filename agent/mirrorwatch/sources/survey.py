@@ -58,6 +58,9 @@ class TopicCatalogue:
         self.described = Described("", {})
         """What is known. It is replaced, never changed."""
 
+        self.changed: set[str] = set()
+        """Topics that had another id before the last reading."""
+
     def read(self, now: datetime) -> Described:
         """Read which topics there are.
 
@@ -83,6 +86,12 @@ class TopicCatalogue:
             self._cluster, listed.partitions.keys() - same.keys()
         )
         self._described_at = at
+        before = self.described.topics
+        self.changed = {
+            name
+            for name, facts in found.items()
+            if name in before and before[name].id != facts.id
+        }
         self.described = Described(listed.id, {**same, **found})
         return self.described
 
@@ -211,7 +220,9 @@ class ClusterSurvey:
         """
         asked = self._read(wanted)
         moved = asked.moved(self._before) if self._before else ()
-        if not self._topics.confirm({*reported, *moved}):
+        # Nor is another id believed that one broker alone answers with.
+        changed = self._topics.changed
+        if not self._topics.confirm({*reported, *moved, *changed}):
             # What was read may be of the topics that are no more.
             asked = self._read(wanted)
         self._before = self._asked = asked

@@ -87,6 +87,7 @@ class TailWorker:
             properties, cluster=cluster.alias, read_committed=True
         )
         self._following: dict[str, tuple[str, set[int]]] = {}
+        self._next: dict[str, tuple[str, dict[int, int]]] = {}
         self._unread: dict[str, set[int]] = {}
         self._look_at: datetime | None = None
         self._complained: set[str] = set()
@@ -169,7 +170,9 @@ class TailWorker:
             self._consumer.drop((name, p) for p in old)
             old = set()
             new = set(found.leaders) if found is not None else set[int]()
-        self._consumer.add({(name, p): OFFSET_BEGINNING for p in new})
+        self._consumer.add(
+            {(name, p): self._next_of(name, found, p) for p in new}
+        )
         for route in self._routes[name]:
             home = None if found is None else found.id
             route.positions.move(route.topic.kind, home)
@@ -180,6 +183,15 @@ class TailWorker:
             self._following[name] = (found.id, old | new)
             unread = self._unread.get(name, set()) & old
             self._note_unread(name, unread | new)
+
+    def _next_of(self, name: str, found: Topic | None, partition: int) -> int:
+        """Return where to read on in a topic that was not seen for a while;
+        the start of another one.
+        """
+        id_ = "" if found is None else found.id
+        if self._next.get(name, ("", {}))[0] != id_:
+            self._next[name] = (id_, {})
+        return self._next[name][1].get(partition, OFFSET_BEGINNING)
 
     def _note_unread(self, name: str, partitions: set[int]) -> None:
         self._unread[name] = partitions
@@ -193,6 +205,9 @@ class TailWorker:
     def _take(self, message: Message) -> None:
         name = message.topic() or ""
         self._fail(name, None)
+        partition, offset = message.partition(), message.offset()
+        if partition is not None and offset is not None:
+            self._next[name][1][partition] = offset + 1
         _, milliseconds = message.timestamp()
         written_at = datetime.fromtimestamp(milliseconds / 1000, UTC)
         for route in self._routes[name]:

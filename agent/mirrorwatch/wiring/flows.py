@@ -336,12 +336,22 @@ def wire_position(parts: FlowParts, around: WiringContext) -> WiredParts:
     limits = flow.limits.position
     lags = [r for r in parts.readers if isinstance(r, LagWorker)]
 
+    def foreign() -> set[TopicPartition]:
+        """Return where others write to the target, as the skips found."""
+        return {
+            partition
+            for reader in parts.readers
+            if isinstance(reader, SkipsWorker)
+            for partition in reader.foreign()
+        }
+
     def empty_until() -> Mapping[TopicPartition, int]:
         """Return up to where no data follows positions, as far as known."""
+        others = foreign()
         return {
             partition: offset
             for lag in lags
-            for partition, offset in lag.empty_until().items()
+            for partition, offset in lag.empty_until(others).items()
         }
 
     reader = PositionWorker(
@@ -362,6 +372,7 @@ def wire_position(parts: FlowParts, around: WiringContext) -> WiredParts:
         store=store,
         positions=parts.positions,
         empty_until=empty_until,
+        foreign=foreign,
     )
     parts.readers.append(reader)
     return WiredParts(sources=(reader,))

@@ -44,12 +44,14 @@ def test_a_sync_that_is_written_again_is_nothing(world: World) -> None:
 
 def test_an_offsets_topic_that_is_gone_is_critical(world: World) -> None:
     world.homes["offsets"] = None
-    world.committed.clear()
+    world.tick(12)
+    assert not world.resets
     world.tick()
     assert world.reset().kind is ResetKind.OFFSETS_GONE
     assert "positions of 1 partition" in world.verdict().reason
     assert "copies all retained records again" in world.verdict().reason
     world.homes["offsets"] = "o2"
+    world.committed.clear()
     world.sync(0, 100)
     world.commit(40)
     world.settle()
@@ -57,6 +59,43 @@ def test_an_offsets_topic_that_is_gone_is_critical(world: World) -> None:
     assert kinds == [ResetKind.OFFSETS_GONE, ResetKind.REWIND]
     assert "was replaced" in world.verdict().reason
     assert world.seen.counts == {"t": 2}
+
+
+@pytest.mark.parametrize("topic", ["offsets", "syncs"])
+def test_a_topic_that_comes_back_lost_nothing(
+    world: World, topic: str
+) -> None:
+    pinned, world.homes[topic] = world.homes[topic], None
+    world.tick(6)
+    world.restart()
+    world.tick(6)
+    world.homes[topic] = pinned
+    world.settle()
+    assert (world.resets, world.seen.counts) == ((), {"t": 0})
+    world.homes[topic] = None
+    world.tick(14)
+    assert world.verdict().health is not Health.OK
+    world.homes[topic] = pinned
+    world.settle()
+    assert world.verdict().health is Health.OK
+
+
+def test_syncs_are_not_told_again_by_a_topic_that_comes_back(
+    world: World,
+) -> None:
+    for end in (200, 300):
+        grow(world, end)
+        world.sync(end - 1, end - 1)
+        world.tick()
+    world.settle()
+    unseen, world.homes["syncs"] = world.homes["syncs"], None
+    world.restart()
+    again = world.take_unread()
+    world.tick(3)
+    world.homes["syncs"] = unseen
+    world.hold(again)
+    world.settle()
+    assert (world.resets, world.verdict().health) == ((), Health.OK)
 
 
 def test_so_is_another_one_found_after_the_agent_was_away(
@@ -294,6 +333,92 @@ def test_a_topic_first_seen_empty_is_not_judged() -> None:
     expiry_world.commit(100)
     expiry_world.tick(60)
     assert expiry_world.resets == ()
+
+
+def test_one_first_seen_when_all_had_expired_is_unverifiable() -> None:
+    world = World()
+    world.source["t"] = Log("s1", {0: 500}, {0: 500})
+    world.commit(100)
+    world.tick(60)
+    assert (world.reset().first, world.reset().end) == (100, 500)
+    assert world.verdict().health is Health.WARNING
+    assert world.verdict().reason.startswith(
+        "Up to 400 records may have expired at summit before MirrorMaker "
+        "copied them: t[0] offsets [100, 500)"
+    )
+    world.restart()
+    world.tick(60)
+    assert len(world.resets) == 1
+    world.tick(12 * 60)
+    assert world.verdict().health is Health.OK
+
+
+def test_one_of_which_all_was_copied_before_is_ok() -> None:
+    world = World()
+    world.source["t"] = Log("s1", {0: 500}, {0: 500})
+    world.target["t"] = Log("t1", {0: 500})
+    world.commit(450)
+    world.sync(449, 449)
+    world.tick(60)
+    assert world.resets == ()
+
+
+def test_where_others_write_the_count_is_at_most(expiry_world: World) -> None:
+    expiry_world.target["t"].ends[0] = 140
+    overrun(expiry_world, 250)
+    assert expiry_world.reset().count == 110
+    assert expiry_world.verdict().reason.startswith("110 records expired")
+    expiry_world.foreign.add(("t", 0))
+    expiry_world.tick()
+    assert expiry_world.verdict().reason.startswith(
+        "At most 150 records expired"
+    )
+    expiry_world.sync(260, 900)
+    expiry_world.settle()
+    assert expiry_world.reset().settled is not None
+    assert expiry_world.verdict().reason.startswith(
+        "At most 160 records expired"
+    )
+
+
+def test_more_than_the_source_ever_held_is_of_others(
+    expiry_world: World,
+) -> None:
+    expiry_world.target["t"].ends[0] = 900
+    overrun(expiry_world, 250)
+    assert expiry_world.resets == ()  # not sure for three minutes
+    expiry_world.tick(40)
+    assert expiry_world.verdict().reason.startswith("At most 150 records")
+    expiry_world.sync(250, 900)
+    expiry_world.settle()
+    assert expiry_world.reset().count == 150
+
+
+def test_copies_of_what_is_left_do_not_take_back_what_expired(
+    expiry_world: World,
+) -> None:
+    overrun(expiry_world, 250)
+    expiry_world.target["t"].ends[0] = 240
+    expiry_world.commit(390)
+    expiry_world.tick(2)
+    assert expiry_world.reset().count == 150
+    assert "Start MirrorMaker" not in expiry_world.verdict().reason
+    expiry_world.sync(250, 100)
+    expiry_world.settle()
+    assert (expiry_world.reset().first, expiry_world.reset().end) == (100, 250)
+
+
+def test_a_log_start_that_is_stale_once_settles_nothing() -> None:
+    world = World()
+    world.commit(80)
+    world.tick(3)
+    world.source["t"] = Log("s1", {0: 500}, {0: 95})
+    world.tick(40)
+    world.source["t"].starts[0] = 0
+    world.tick()
+    world.source["t"].starts[0] = 95
+    world.tick()
+    assert (world.reset().count, world.reset().settled) == (15, None)
 
 
 def test_a_topic_of_which_nothing_is_left_is(expiry_world: World) -> None:

@@ -55,6 +55,7 @@ class World:
         self.caught_up = True
         self.homes: dict[str, str | None] = {"offsets": "o1", "syncs": "y1"}
         self.empty_until: dict[Place, int] = {}
+        self.foreign: set[Place] = set()
         self.from_end = False
         self.committed: dict[Place, Committed] = {}
         self.store = PositionStore(Database(None), FLOW)
@@ -124,6 +125,10 @@ class World:
         unread, self._unread = self._unread, []
         return unread
 
+    def hold(self, unread: list[Sync]) -> None:
+        """Let the agent read syncs with the next survey."""
+        self._unread = [*unread, *self._unread]
+
     def tick(self, times: int = 1) -> None:
         for _ in range(times):
             self.now += TICK
@@ -131,6 +136,7 @@ class World:
                 homes=dict(self.homes),
                 empty_until=self.empty_until,
                 from_end=self.from_end,
+                foreign=self.foreign,
             )
             view = replace(self.view(), new_syncs=tuple(self.take_unread()))
             self.seen = self.watch.take(view, news)

@@ -1,7 +1,7 @@
 """Lag of all topics of a flow, from survey to survey."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -660,12 +660,26 @@ class LagTracker:
                 track.head_at = head.written_at.timestamp()
             track.ends.pass_(track.next_offset)
 
-    def empty_until(self) -> Mapping[TopicPartition, int]:
-        """Return up to where no data follows positions, where any was read."""
+    def empty_until(
+        self, foreign: Container[TopicPartition] = ()
+    ) -> Mapping[TopicPartition, int]:
+        """Return up to where no data follows positions, where any was read.
+
+        Parameters
+        ----------
+        foreign
+            Partitions at whose copies others write, too: what follows a
+            position that is counted back from these does not follow the
+            mirror's.
+        """
         return {
             place: track.nothing_until
             for place, track in self._tracks.items()
             if track.nothing_until
+            and (
+                place not in foreign
+                or _origin(track) != PositionSource.ESTIMATE
+            )
         }
 
     def _move(self, view: FlowView, patience: timedelta) -> None:

@@ -30,6 +30,7 @@ def health_of(reset: Reset) -> Health:
     if reset.harmless or reset.kind in {
         ResetKind.REWIND,
         ResetKind.SYNCS_GONE,
+        ResetKind.UNVERIFIED,
     }:
         return Health.WARNING
     if reset.kind is ResetKind.SOURCE_RECREATED and _is_empty(reset):
@@ -37,7 +38,9 @@ def health_of(reset: Reset) -> Health:
     return Health.CRITICAL
 
 
-def reason_of(resets: Sequence[Reset], source: str, target: str) -> str:
+def reason_of(
+    resets: Sequence[Reset], source: str, target: str, *, moves: bool = False
+) -> str:
     """Return one sentence about resets of one kind in one topic.
 
     Parameters
@@ -48,11 +51,13 @@ def reason_of(resets: Sequence[Reset], source: str, target: str) -> str:
         Alias of the source.
     target
         Alias of the target.
+    moves
+        Whether the mirror copied anything lately.
     """
     first = resets[0]
     match first.kind:
-        case ResetKind.EXPIRED:
-            return _expired(resets, source, target)
+        case ResetKind.EXPIRED | ResetKind.UNVERIFIED:
+            return _expired(resets, source, target, moves=moves)
         case ResetKind.BEYOND:
             return _beyond(resets, source)
         case ResetKind.REWIND:
@@ -78,14 +83,31 @@ def reason_of(resets: Sequence[Reset], source: str, target: str) -> str:
             return _of_flow(first)
 
 
-def _expired(resets: Sequence[Reset], source: str, target: str) -> str:
+def _expired(
+    resets: Sequence[Reset], source: str, target: str, *, moves: bool
+) -> str:
     number = _count(resets)
     them = agree(number, "them")
+    if resets[0].kind is ResetKind.UNVERIFIED:
+        return (
+            f"Up to {_records(resets)} may have expired at {source} before "
+            f"MirrorMaker copied {them}: {_where(resets)}. Whether these "
+            "offsets were records or transaction markers cannot be verified "
+            "any more"
+        )
     are = "It is" if number == 1 else "They are"
+    at_most = "At most " if any(r.at_most for r in resets) else ""
     what = (
-        f"{_records(resets)} expired at {source} before MirrorMaker copied "
-        f"{them}"
+        f"{at_most}{_records(resets)} expired at {source} before MirrorMaker "
+        f"copied {them}"
     )
+    if resets[0].settled is None and moves:
+        return (
+            f"{what}, and more expire until it copies there: "
+            f"{_where(resets)}. MirrorMaker runs and copies other records: "
+            "check its log for these partitions, or raise retention at "
+            f"{source} now"
+        )
     if resets[0].settled is None:
         return (
             f"{what}, and more expire while replication is stopped: "
@@ -247,15 +269,20 @@ def _where(resets: Sequence[Reset]) -> str:
     """Return partitions and offsets, the last one not included."""
     parts = [
         f"{r.topic}[{r.partition}] offsets [{r.first}, {r.end})"
-        for r in resets[:NAMED]
-    ]
-    more = len(resets) - NAMED
+        for r in resets
+        if not r.summed
+    ][:NAMED]
+    more = sum(r.summed or 1 for r in resets) - len(parts)
     return ", ".join(parts) + (f" and {more} more" if more > 0 else "")
 
 
 STALE = timedelta(minutes=2)
 """The survey asks every tick and waits seconds for each answer; older than
 this, it hangs."""
+
+MOVES = timedelta(minutes=2)
+"""A mirror that copies anything commits it within the flush interval, 60 s by
+default: after two of them without a word it is stopped."""
 
 SHOWN = 10
 """Resets that a verdict shows, of each kind and topic one sentence: anyone who
@@ -341,6 +368,7 @@ def _resets(
     seen: PositionObservation, limits: PositionLimits, now: datetime
 ) -> Iterator[CheckFinding]:
     """Yield what happened, by kind and topic, the worst and newest first."""
+    moves = seen.moved_at is not None and now - seen.moved_at <= MOVES
     groups: dict[tuple[object, ...], list[Reset]] = {}
     for reset in seen.resets:
         if reset.away and reset.settled is None:
@@ -348,7 +376,7 @@ def _resets(
         health = health_of(reset)
         window = (
             limits.lost_window
-            if health is Health.CRITICAL
+            if health is Health.CRITICAL or reset.kind is ResetKind.UNVERIFIED
             else limits.rewind_window
         )
         if reset.settled is None or now - reset.settled <= window:
@@ -361,11 +389,14 @@ def _resets(
             )
             groups.setdefault(key, []).append(reset)
     ordered = sorted(
-        groups.items(), key=lambda g: (*g[0][:2], -g[1][-1].number)
+        groups.items(),
+        key=lambda g: (*g[0][:2], -max(r.number for r in g[1])),
     )
     for _, resets in ordered:
+        resets.sort(key=lambda r: bool(r.summed))  # the first is named
         yield CheckFinding(
-            health_of(resets[0]), reason_of(resets, seen.source, seen.target)
+            health_of(resets[0]),
+            reason_of(resets, seen.source, seen.target, moves=moves),
         )
 
 

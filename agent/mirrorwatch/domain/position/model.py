@@ -23,6 +23,10 @@ class ResetKind(StrEnum):
     EXPIRED = "expired"
     """Records left the source before they were copied."""
 
+    UNVERIFIED = "unverified"
+    """Offsets left the source, and nobody can say whether these were records
+    that had not been copied."""
+
     BEYOND = "beyond"
     """The mirror is past the end of the source's log."""
 
@@ -81,6 +85,10 @@ class Reset:
     end: int | None = None
     """Source offset after the last one concerned."""
 
+    proved: int | None = None
+    """Up to where the mirror had copied for sure, of what expired: the first
+    offset concerned may be counted back from the target."""
+
     log_end: int | None = None
     """End of the source's log, as last seen while it was open."""
 
@@ -93,6 +101,9 @@ class Reset:
     gone: int = 0
     """Records lost beside the range: of the topic that is no more, those
     that were not copied, or all of its copies; at most so many."""
+
+    at_most: bool = False
+    """Whether some of the offsets concerned may have been copied."""
 
     harmless: bool = False
     """Whether it turned out that nothing was left out."""
@@ -110,9 +121,18 @@ class Reset:
     from_end: bool = False
     """Whether a mirror without a position begins at the end."""
 
+    summed: int = 0
+    """Settled resets of one kind and topic that this one sums up; 0 if it is
+    one itself. It has no partition and no range."""
+
+    offsets: int = 0
+    """Source offsets concerned, of those that it sums up."""
+
     @property
     def count(self) -> int:
         """Number of source offsets concerned."""
+        if self.summed:
+            return self.offsets
         if self.first is None or self.end is None:
             return 0
         return max(0, self.end - self.first)
@@ -143,6 +163,11 @@ class PartitionPosition:
     empty_until: int = 0
     """Up to here, only markers or emptied offsets follow the position."""
 
+    @property
+    def proved(self) -> int:
+        """Next source offset that may be copied, as far as it is proved."""
+        return max(self.reached or 0, self.empty_until)
+
     def origin_of(self, downstream: int) -> int | None:
         """Return the source offset whose copy a target offset would be.
 
@@ -162,10 +187,9 @@ class PartitionPosition:
         """
         if self.reached is None:
             return None
-        proved = max(self.reached, self.empty_until)
         if target_end is None:
-            return proved
-        return max(proved, self.origin_of(target_end) or 0)
+            return self.proved
+        return max(self.proved, self.origin_of(target_end) or 0)
 
 
 Pin = tuple[str, str]
@@ -173,7 +197,12 @@ Pin = tuple[str, str]
 and name."""
 
 KEPT = 1000
-"""Resets kept in memory beyond the open ones: more than anybody reads."""
+"""Settled resets of which each is kept: more than anybody reads. Older ones
+are summed up."""
+
+SUM_OVER = timedelta(minutes=5)
+"""Resets that are summed up were settled within the same stretch of this
+length, so that a sum is forgotten soon after what is in it."""
 
 Spot = tuple[ResetKind, str, int | None]
 
@@ -195,8 +224,9 @@ class PositionState:
 
     def __post_init__(self) -> None:
         self._newest: dict[Spot, int] = {}
-        for number in sorted(self.resets):
-            self._newest[_spot(self.resets[number])] = number
+        for number, reset in sorted(self.resets.items()):
+            if not reset.summed:
+                self._newest[_spot(reset)] = number
         self.touched: set[TopicPartition] = set()
         """Places to be written down, as soon as is convenient."""
 
@@ -221,7 +251,8 @@ class PositionState:
         """Return the newest reset of a kind of a topic or partition, if it is
         kept.
         """
-        return self.resets.get(self._newest.get((kind, topic, partition), 0))
+        found = self.resets.get(self._newest.get((kind, topic, partition), 0))
+        return None if found is None or found.summed else found
 
     def open(
         self, kind: ResetKind, topic: str, partition: int | None = None
@@ -287,18 +318,60 @@ class PositionState:
         self.urgent = True
 
     def forget(self, now: datetime, memory: timedelta) -> None:
-        """Forget resets that are over for longer than anybody asks."""
-        over = [r for r in self.resets.values() if r.settled is not None]
-        for n, reset in enumerate(reversed(over)):
-            assert reset.settled is not None  # noqa: S101 - chosen so
-            if n >= KEPT or now - reset.settled > memory:
+        """Forget resets that are over for longer than anybody asks, and sum
+        up the oldest of the others if there are too many.
+        """
+        over = []
+        for reset in list(self.resets.values()):
+            if reset.settled is None:
+                continue
+            if now - reset.settled > memory:
                 self.drop(reset)
+            elif not reset.summed:
+                over.append(reset)
+        if len(over) > KEPT:
+            self._sum_up(over[:-KEPT])
+
+    def _sum_up(self, resets: Iterable[Reset]) -> None:
+        """Replace settled resets by the sums of those that are alike."""
+        sums = {_likeness(r): r for r in self.resets.values() if r.summed}
+        for reset in resets:
+            self.drop(reset)
+            key = _likeness(reset)
+            known = sums.get(key) or replace(
+                reset, partition=None, first=None, end=None, gone=0
+            )
+            sums[key] = replace(
+                known,
+                settled=max(filter(None, (known.settled, reset.settled))),
+                places=max(known.places, reset.places),
+                gone=known.gone + reset.gone,
+                at_most=known.at_most or reset.at_most,
+                summed=known.summed + 1,
+                offsets=known.offsets + reset.count,
+            )
+        self.resets |= {found.number: found for found in sums.values()}
 
     def places_of(self, topic: str) -> Iterator[tuple[int, PartitionPosition]]:
         """Yield the partitions of a topic of which a position is known."""
         for (name, partition), place in self.places.items():
             if name == topic and place.reached is not None:
                 yield partition, place
+
+
+def _likeness(reset: Reset) -> tuple[object, ...]:
+    """Return what settled resets have in common that are told by one
+    sentence, and forgotten at about the same time.
+    """
+    assert reset.settled is not None  # noqa: S101 - the caller looked
+    return (
+        reset.kind,
+        reset.topic,
+        reset.harmless,
+        reset.away,
+        reset.from_end,
+        reset.settled.timestamp() // SUM_OVER.total_seconds(),
+    )
 
 
 def _spot(reset: Reset) -> Spot:
@@ -332,3 +405,6 @@ class PositionObservation:
 
     problems: tuple[str, ...] = ()
     """What keeps positions from being known, in sentences."""
+
+    moved_at: datetime | None = None
+    """When the mirror last wrote a commit or a sync."""

@@ -54,15 +54,15 @@ class UnexplainedGaps:
         for gap in self._gaps:
             start = starts.get(gap.place, 0)
             if gap.first < start <= gap.end:
-                found = state.begin(
+                state.begin(
                     ResetKind.EXPIRED,
                     gap.place[0],
                     at,
                     partition=gap.place[1],
                     first=gap.first,
                     end=gap.end,
+                    settled=at,
                 )
-                state.change(found, settled=at)
             elif start <= gap.first and at - gap.at <= KEPT:
                 kept.append(gap)
         self._gaps = kept
@@ -84,7 +84,7 @@ class PositionMoves:
     view
         A survey that began after all of them were read.
     counted
-        Returns of a source topic whether the target's offsets count its
+        Returns of a source partition whether the target's offsets count its
         copies: not where others write there, nor where there are markers.
     gaps
         Takes what was skipped.
@@ -92,7 +92,7 @@ class PositionMoves:
 
     state: PositionState
     view: FlowView
-    counted: Callable[[str], bool]
+    counted: Callable[[TopicPartition], bool]
     gaps: UnexplainedGaps
 
     def take_syncs(
@@ -107,7 +107,7 @@ class PositionMoves:
             if self._take(place, sync):
                 place.upstream = sync.upstream
                 place.downstream = (
-                    sync.downstream if self.counted(topic) else None
+                    sync.downstream if self.counted(key) else None
                 )
             place.synced_at = _later(place.synced_at, sync.written_at)
             self.state.touched.add(key)
@@ -204,12 +204,19 @@ class PositionMoves:
     def _end_expired(
         self, expired: Reset, place: PartitionPosition, sync: Sync
     ) -> None:
-        origin, reached = place.origin_of(sync.downstream), place.reached or 0
-        if origin is None or not reached <= origin:
-            origin = max(reached, place.empty_until)
-        first = min(origin, sync.upstream)
+        # Not where the mirror is by now: a commit may have said so already.
+        first, proved = expired.first or 0, expired.proved
+        proved = first if proved is None else proved
+        origin, at_most = place.origin_of(sync.downstream), expired.at_most
+        if origin is not None and origin <= sync.upstream:
+            first, at_most = max(proved, origin), False
+        elif origin is not None:
+            # More than there was to copy: others write there.
+            first, at_most = proved, True
         if first < sync.upstream:
-            self._settle(expired, first=first, end=sync.upstream)
+            self._settle(
+                expired, first=first, end=sync.upstream, at_most=at_most
+            )
         else:
             self.state.drop(expired)  # all of it had been copied
 
@@ -254,7 +261,7 @@ class PositionMoves:
             end = max(old, sync.position)
             self.state.change(waiting, end=end)
             return True  # written late, of what was copied before
-        counted = waiting.target_end is not None and self.counted(sync.topic)
+        counted = waiting.target_end is not None and self.counted(sync.key)
         if not counted or copied < 0:
             # The copies cannot be counted: it went on where it was at most.
             first = min(sync.upstream, old)

@@ -1,6 +1,7 @@
 """Follows the positions of one flow, survey by survey."""
 
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -17,6 +18,7 @@ from .model import (
     PartitionPosition,
     PositionObservation,
     PositionState,
+    Reset,
     ResetKind,
 )
 from .moves import PositionMoves, UnexplainedGaps
@@ -81,58 +83,122 @@ def _start_over(state: PositionState, side: str) -> None:
     state.touched.update(state.places)
 
 
-def check_homes(
-    state: PositionState,
-    homes: Mapping[str, str | None],
-    view: FlowView,
-    internal: Mapping[str, str],
-    *,
-    from_end: bool,
-) -> None:
-    """Pin the ids of the topics in which the mirror keeps its positions.
+AWAY_AFTER = timedelta(minutes=1)
+"""How long a topic must be away: a cluster that comes up may not know all of
+its topics at once."""
+
+
+@dataclass(slots=True)
+class InternalTopics:
+    """Looks at the topics in which the mirror keeps its positions.
 
     Parameters
     ----------
     state
         The state.
-    homes
-        Ids of the topics that were looked for, by kind.
-    view
-        What was seen.
-    internal
+    names
         Names of these topics, by kind.
-    from_end
-        Whether a mirror without a position begins at the end.
     """
-    for what, kind in (
-        ("offsets", ResetKind.OFFSETS_GONE),
-        ("syncs", ResetKind.SYNCS_GONE),
-    ):
-        if what not in homes:
-            continue
-        found, pinned = homes[what], state.pins.get(("internal", what))
-        name = internal.get(what, what)
-        known = state.open(kind, name)
-        if pinned is not None and found != pinned and known is None:
-            had = [
-                place
-                for place, kept in state.places.items()
-                if kept.committed is not None
-            ]
-            known = state.begin(
-                kind,
-                name,
-                view.at,
-                counted={t for t, _ in had} if what == "offsets" else (),
-                places=len(had),
-                before=pinned,
-                from_end=from_end,
-            )
-        if found is None:
-            continue
-        if known is not None:
-            state.change(known, settled=view.at, now=found)
-        state.pin("internal", what, found)
+
+    state: PositionState
+    names: Mapping[str, str]
+    _missing: dict[str, datetime] = field(default_factory=dict)
+    """Since when a topic has not been seen, by kind."""
+
+    _seen: set[str] = field(default_factory=set)
+
+    def see(self, homes: Mapping[str, str | None], at: datetime) -> None:
+        """Note which of them are there."""
+        for what, found in homes.items():
+            if found is None:
+                self._missing.setdefault(what, at)
+            else:
+                self._missing.pop(what, None)
+                self._seen.add(what)
+
+    def awaits(self, what: str, at: datetime) -> bool:
+        """Return whether a topic that was there before the agent started has
+        not been seen since, and may yet be.
+        """
+        return (
+            ("internal", what) in self.state.pins
+            and what in self._missing
+            and what not in self._seen
+            and not self._is_gone(what, at)
+        )
+
+    def _is_gone(self, what: str, at: datetime) -> bool:
+        return at - self._missing.get(what, at) >= AWAY_AFTER
+
+    def look(
+        self,
+        homes: Mapping[str, str | None],
+        view: FlowView,
+        *,
+        from_end: bool,
+    ) -> None:
+        """Pin their ids, and find those that are gone or replaced.
+
+        Parameters
+        ----------
+        homes
+            Ids of the topics that were looked for, by kind.
+        view
+            What was seen.
+        from_end
+            Whether a mirror without a position begins at the end.
+
+        Notes
+        -----
+        One that comes back with the same id was not seen for a while, and
+        nothing was lost.
+        """
+        for what, kind in (
+            ("offsets", ResetKind.OFFSETS_GONE),
+            ("syncs", ResetKind.SYNCS_GONE),
+        ):
+            if what not in homes:
+                continue
+            found = homes[what]
+            pinned = self.state.pins.get(("internal", what))
+            name = self.names.get(what, what)
+            known = self.state.open(kind, name)
+            if found is None and not self._is_gone(what, view.at):
+                continue
+            if known is not None and found == pinned:
+                self.state.drop(known)
+                continue
+            if pinned is not None and found != pinned and known is None:
+                known = self._lose(kind, name, pinned, view.at, from_end)
+            if found is None:
+                continue
+            if known is not None:
+                self.state.change(known, settled=view.at, now=found)
+            self.state.pin("internal", what, found)
+
+    def _lose(
+        self,
+        kind: ResetKind,
+        name: str,
+        pinned: str,
+        at: datetime,
+        from_end: bool,  # noqa: FBT001 - passed on
+    ) -> Reset:
+        had = [
+            place
+            for place, kept in self.state.places.items()
+            if kept.committed is not None
+        ]
+        offsets = kind is ResetKind.OFFSETS_GONE
+        return self.state.begin(
+            kind,
+            name,
+            at,
+            counted={t for t, _ in had} if offsets else (),
+            places=len(had),
+            before=pinned,
+            from_end=from_end,
+        )
 
 
 BEYOND_AFTER = timedelta(seconds=15)
@@ -142,10 +208,6 @@ some seconds how far its followers are."""
 UNSURE_AFTER = timedelta(minutes=3)
 """How long a position that is only known by commits must lie before the log's
 start: a commit comes with the flush interval, 60 s by default."""
-
-AWAY_AFTER = timedelta(minutes=1)
-"""How long a topic must be away: a cluster that comes up may not know all of
-its topics at once."""
 
 Spot = tuple[ResetKind, TopicPartition]
 
@@ -167,6 +229,9 @@ class OutOfRangePositions:
     estimates: bool = True
     fresh: set[TopicPartition] = field(default_factory=set)
     """Places that were not known before."""
+
+    foreign: AbstractSet[TopicPartition] = frozenset()
+    """Places with records of others at the target."""
 
     _since: dict[Spot, datetime] = field(default_factory=dict)
 
@@ -253,23 +318,48 @@ class OutOfRangePositions:
         since: Mapping[Spot, datetime],
     ) -> None:
         start, end = seen.log_start, seen.source_end
-        if key in self.fresh and start == end:
-            # Nobody can say any more whether these were data or markers.
-            place.reached = start
-            self.state.touched.add(key)
+        known = self.state.open(ResetKind.EXPIRED, *key)
+        if known is not None:
+            # What the target has since is of a mirror that went on: only a
+            # proof says that less expired.
+            first = known.first or 0
+            if key in self.foreign and not known.at_most:
+                first = first if known.proved is None else known.proved
+            self.state.change(
+                known,
+                first=max(first, min(place.proved, start)),
+                proved=min(place.proved, start),
+                at_most=known.at_most or key in self.foreign,
+                end=max(known.end or 0, start),
+                log_end=end,
+            )
             return
         reached, sure = self._reached(seen, place)
         if reached >= start:
             return
-        known = self.state.open(ResetKind.EXPIRED, *key)
+        if key in self.fresh and start == end:
+            # Nobody can say any more whether these were data or markers.
+            # After each transaction there is one.
+            if start - reached > 1:
+                self.state.begin(
+                    ResetKind.UNVERIFIED,
+                    key[0],
+                    at,
+                    partition=key[1],
+                    first=reached,
+                    end=start,
+                    settled=at,
+                )
+            place.reached = start
+            self.state.touched.add(key)
+            return
         what: dict[str, Any] = {
             "first": reached,
+            "proved": place.proved,
+            "at_most": not sure,
             "end": start,
             "log_end": end,
         }
-        if known is not None:
-            self.state.change(known, **what)
-            return
         # Once more: the mirror may have gone on between the two questions.
         patience = timedelta() if sure else UNSURE_AFTER
         if self._stands((ResetKind.EXPIRED, key), at, since, patience):
@@ -286,7 +376,11 @@ class OutOfRangePositions:
     ) -> None:
         """Note what became of a position that lies within the log again."""
         known = self.state.open(ResetKind.EXPIRED, *key)
-        if known is not None and place.upstream is None:
+        if (
+            known is not None
+            and place.upstream is None
+            and (place.reached or 0) >= (known.end or 0)
+        ):
             self.state.change(known, settled=at)  # no sync will say so
         passed = self.state.open(ResetKind.BEYOND, *key)
         if passed is not None:
@@ -320,11 +414,15 @@ class OutOfRangePositions:
         self, seen: PartitionView, place: PartitionPosition
     ) -> tuple[int, bool]:
         """Return the next offset to copy, and whether that is up to date."""
-        proved = max(place.reached or 0, place.empty_until)
         if not self.estimates:
-            return proved, True  # committed with the records themselves
-        sure = seen.target_end is not None and place.downstream is not None
-        return place.estimate(seen.target_end) or proved, sure
+            return place.proved, True  # committed with the records themselves
+        if seen.target_end is None or place.downstream is None:
+            return place.proved, False
+        found = place.estimate(seen.target_end) or place.proved
+        if found > seen.source_end:
+            # More than the source ever held: others write there.
+            return place.proved, False
+        return found, True
 
     def _stands(
         self,
@@ -460,6 +558,15 @@ def _copies(target: ClusterView | None, remote: str) -> int:
     )
 
 
+def _moved_at(view: FlowView) -> datetime | None:
+    """Return when the mirror last said that it went on."""
+    said = [
+        *(fact.written_at for fact in view.committed.values()),
+        *(sync.written_at for sync in (*view.syncs.values(), *view.new_syncs)),
+    ]
+    return max(said, default=None)
+
+
 READING = "MirrorMaker's internal topics are still being read"
 
 
@@ -475,6 +582,10 @@ class PositionInputs:
 
     from_end: bool = False
     """Whether a mirror without a position begins at the end."""
+
+    foreign: AbstractSet[TopicPartition] = frozenset()
+    """Source partitions at whose copies others write, too, as was seen by
+    comparing records: there, the target's end counts no copies."""
 
     problems: Sequence[str] = ()
     """What keeps the mirror's own topics from being read."""
@@ -530,11 +641,15 @@ class PositionTracker:
         self._flow = flow
         self._aliases = (source, target)
         self._accepted = accepted or {}
-        self._internal = internal or {}
-        self._memory = memory
+        self._internal = InternalTopics(state, internal or {})
         self._estimates = estimates
         standing = self._standing = OutOfRangePositions(state, estimates)
-        self._counted = lambda topic: standing.estimates and not merged(topic)
+        self._counted: Callable[[TopicPartition], bool] = lambda key: (
+            standing.estimates
+            and key not in standing.foreign
+            and not merged(key[0])
+        )
+        self._memory = memory
         self._gaps = UnexplainedGaps()
         # What came with the survey before, to be judged by the next one.
         self._syncs = SyncBuffer()
@@ -549,6 +664,7 @@ class PositionTracker:
         """Learn from a survey, and say what is known."""
         problems = [*news.problems, *view.problems]
         self._standing.estimates = self._estimates and not view.exactly_once
+        self._internal.see(news.homes, view.at)
         same = check_clusters(self.state, view, self._accepted)
         if not same:
             # Whatever it says is of other topics.
@@ -576,6 +692,7 @@ class PositionTracker:
             resets=tuple(self.state.resets.values()),
             counts=dict.fromkeys(view.names, 0) | self.state.counts,
             problems=tuple(dict.fromkeys(problems)),
+            moved_at=_moved_at(view) if self.state.resets else None,
         )
 
     def _hold(self, view: FlowView) -> None:
@@ -593,13 +710,20 @@ class PositionTracker:
             elif not self._complete and sync.written_at <= place.synced_at:
                 continue  # read again, after a restart of the agent
             self._syncs.hold(sync)
-        self._complete, self._committed = view.caught_up, view.committed
+        self._complete = view.caught_up and not self._internal.awaits(
+            "syncs", view.at
+        )
+        self._committed = view.committed
 
     def _judge(self, view: FlowView, news: PositionInputs) -> None:
         state = self.state
-        check_homes(
-            state, news.homes, view, self._internal, from_end=news.from_end
-        )
+        self._standing.foreign = news.foreign
+        for key in news.foreign:
+            place = state.places.get(key)
+            if place is not None and place.downstream is not None:
+                place.downstream = None
+                state.touched.add(key)
+        self._internal.look(news.homes, view, from_end=news.from_end)
         new = check_topics(state, view, self._before, view.committed)
         moves = PositionMoves(state, view, self._counted, self._gaps)
         for (topic, partition), syncs in self._syncs.release().items():

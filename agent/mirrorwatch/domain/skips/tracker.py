@@ -226,6 +226,14 @@ class SkipTracker:
             if (position := position_of(self.states[key], seen)) is not None
         }
 
+    def noisy_partitions(self) -> frozenset[TopicPartition]:
+        """Return the partitions at whose copies others were seen to write,
+        or the mirror itself what is no copy.
+        """
+        return frozenset(
+            key for key, state in self.states.items() if state.noisy
+        )
+
     def missing(self, event: SkipEvent) -> int:
         """Return how many of the skipped records are still not copied."""
         return still_missing(event, self.states.get(event.place))
