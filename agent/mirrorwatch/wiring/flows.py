@@ -520,13 +520,13 @@ def wire_tasks(parts: FlowParts, around: WiringContext) -> WiredParts:
         state=state,
         clock=around.clock,
     )
-    lags = [r for r in parts.readers if isinstance(r, LagWorker)]
+    lags = [r.stopped for r in parts.readers if isinstance(r, LagWorker)]
     source = TasksSource(
         flow=flow.name,
         positions=positions,
         facts=facts,
         state=state,
-        stood=lags[0].stopped,
+        stood=lags[0] if lags else lambda _: None,
         aliases=(flow.mirror.source_alias, flow.mirror.target_alias),
     )
     workers: tuple[Worker, ...] = (inspector,)
