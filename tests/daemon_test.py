@@ -11,7 +11,7 @@ import pytest
 import structlog
 from structlog.testing import capture_logs
 
-from mirrorwatch.clock import utc_now
+from mirrorwatch.clock import Clock
 from mirrorwatch.daemon import Agent, Daemon, wait_for_signal
 from mirrorwatch.exceptions import MirrorwatchError, StateError
 from mirrorwatch.pipeline import Pipeline
@@ -50,7 +50,7 @@ def agent(latest: LatestReport, *workers: Worker) -> Agent:
             sources=[],
             sinks=[latest],
             verdicts=VerdictStore(database),
-            clock=utc_now,
+            clock=Clock(),
             logger=structlog.get_logger(),
         ),
         workers=workers,
@@ -66,7 +66,7 @@ def run(
     latest: LatestReport, worker: Toiler, until: Callable[[], bool]
 ) -> None:
     made = agent(latest, worker)
-    with Daemon(made, clock=utc_now, logger=structlog.get_logger()):
+    with Daemon(made, logger=structlog.get_logger()):
         wait_until(until)
 
 

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from prometheus_client.parser import text_string_to_metric_families
 
 from mirrorwatch.cli.root import main
-from mirrorwatch.clock import utc_now
+from mirrorwatch.clock import Clock, utc_now
 from mirrorwatch.config import Config
 from mirrorwatch.daemon import Daemon
 from mirrorwatch.factory import build_agent
@@ -67,11 +67,11 @@ def test_one_that_serves_but_no_longer_ticks(config: dict[str, Any]) -> None:
     agent = build_agent(
         Config.from_mapping(config),
         database=Database(None),
-        clock=utc_now,
+        clock=Clock(),
         logger=logger,
     )
     assert agent.server is not None
-    with Daemon(agent, clock=utc_now, logger=logger) as daemon:
+    with Daemon(agent, logger=logger) as daemon:
         url = agent.server.url
         wait_until(lambda: answers_ok(url))
         alive = last_tick(url)

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 import structlog
 from structlog.testing import capture_logs
 
+from mirrorwatch.clock import Clock, shifted
 from mirrorwatch.domain.checks import CHECKS
 from mirrorwatch.domain.report import Health, MaintenanceWindow, Observation
 from mirrorwatch.exceptions import (
@@ -24,6 +25,7 @@ from tests.support.builders import (
     a_partition,
     a_window,
 )
+from tests.support.clock import clock_of
 
 
 class Fixed:
@@ -64,7 +66,7 @@ class Memory:
         self.closed = True
 
 
-class Clock:
+class Counting:
     def __init__(self) -> None:
         self.now = NOON
 
@@ -88,7 +90,7 @@ def pipeline(
         sinks=sinks,
         verdicts=VerdictStore(database or Database(None)),
         windows=windows,
-        clock=Clock(),
+        clock=clock_of(Counting()),
         logger=structlog.get_logger(),
     )
 
@@ -140,7 +142,7 @@ def test_since_is_carried_over_ticks_and_restarts() -> None:
 
 def test_announced_maintenance_is_in_the_report_to_its_end() -> None:
     # Two ticks of this clock begin before its end, the third one after it.
-    window = a_window(NOON, timedelta(milliseconds=40))
+    window = a_window(NOON, timedelta(milliseconds=100))
     answers = [(window, a_window(flow="gone"))]
 
     def read(_now: datetime) -> tuple[MaintenanceWindow, ...]:
@@ -154,6 +156,51 @@ def test_announced_maintenance_is_in_the_report_to_its_end() -> None:
     assert reports[1].at < window.until <= reports[2].at
     assert [len(report.maintenance) for report in reports] == [1, 1, 0]
     assert [entry["event"] for entry in log] == ["State unavailable"]
+
+
+def test_a_stepped_wall_clock_moves_labels_and_is_told_once() -> None:
+    hour = timedelta(hours=1)
+    moved: list[timedelta] = []
+    machine = Machine()
+    seen, memory = a_canary(NOON, partitions=[a_partition(0)]), Memory()
+    made = Pipeline(
+        flows=[FLOW],
+        limits={FLOW.name: {}},
+        sources=[Fixed(seen)],
+        sinks=[memory],
+        verdicts=VerdictStore(Database(None)),
+        windows=lambda at: (a_window(at, hour),),
+        move_windows=lambda step, _: moved.append(step),
+        clock=Clock(machine.wall, machine.monotonic),
+        logger=structlog.get_logger(),
+    )
+    with capture_logs() as log:
+        first = made.tick()
+        machine.step = -hour
+        second, third = made.tick(), made.tick()
+    assert (first.at, second.at, second.own_at) == (NOON, NOON - hour, NOON)
+    assert second.observations == (shifted(seen, -hour),)
+    assert [v.health for v in second.verdicts] == [
+        v.health for v in first.verdicts
+    ]
+    assert {v.since for v in second.verdicts} == {NOON - hour}
+    assert third.agent.clock_steps == 1
+    assert moved == [-hour]
+    assert [entry["event"] for entry in log] == [
+        "Wall clock was stepped: ages and intervals do not follow it"
+    ]
+
+
+class Machine:
+    """A machine whose wall clock is stepped while no time passes."""
+
+    step = timedelta()
+
+    def wall(self) -> datetime:
+        return NOON + self.step
+
+    def monotonic(self) -> float:
+        return 0.0
 
 
 def test_closing_closes_every_sink() -> None:

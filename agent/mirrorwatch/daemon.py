@@ -1,17 +1,15 @@
-"""Runs an agent: threads, the scheduler, signals."""
+"""Runs an agent: threads, ticks, signals."""
 
 import signal
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from threading import Event, Thread
 from types import TracebackType
 from typing import Self
 
-from apscheduler.executors.pool import ThreadPoolExecutor
-from apscheduler.schedulers.background import BackgroundScheduler
 from structlog.typing import FilteringBoundLogger
 
 from .exceptions import MirrorwatchError
@@ -56,8 +54,6 @@ class Daemon(AbstractContextManager["Daemon"]):
     ----------
     agent
         What to run.
-    clock
-        Gives the time.
     logger
         Where lifecycle and crashes are logged.
     """
@@ -66,17 +62,15 @@ class Daemon(AbstractContextManager["Daemon"]):
         self,
         agent: Agent,
         *,
-        clock: Callable[[], datetime],
         logger: FilteringBoundLogger,
     ) -> None:
         self._agent = agent
-        self._clock = clock
         self._logger = logger
         self._stopping = Event()
         self._logged: dict[str, str] = {}
-        self._scheduler = BackgroundScheduler(
-            timezone=UTC, executors={"default": ThreadPoolExecutor(1)}
-        )
+        # Not APScheduler: it waits for a time of the wall clock, so one that
+        # is set back by an hour stops all ticks for an hour.
+        self._ticks = Thread(target=self._tick, name="ticks", daemon=True)
         self._threads = [
             Thread(
                 target=self._supervise,
@@ -95,16 +89,7 @@ class Daemon(AbstractContextManager["Daemon"]):
         )
         for thread in self._threads:
             thread.start()
-        self._scheduler.add_job(
-            lambda: self._guard("tick", self._agent.pipeline.tick),
-            "interval",
-            seconds=self._agent.interval.total_seconds(),
-            next_run_time=self._clock(),
-            max_instances=1,
-            coalesce=True,
-            misfire_grace_time=None,
-        )
-        self._scheduler.start()
+        self._ticks.start()
         return self
 
     def __exit__(
@@ -115,7 +100,8 @@ class Daemon(AbstractContextManager["Daemon"]):
     ) -> None:
         """Stop in the order of the data: workers, a last tick, sinks."""
         self.stop_working()
-        self._guard("tick", self._agent.pipeline.tick)
+        if not self._ticks.is_alive():
+            self._guard("tick", self._agent.pipeline.tick)
         self._guard("sinks", self._agent.pipeline.close)
         if self._agent.server is not None:
             self._agent.server.stop()
@@ -127,11 +113,18 @@ class Daemon(AbstractContextManager["Daemon"]):
         if self._stopping.is_set():
             return
         self._logger.info("Stopping")
-        self._scheduler.shutdown(wait=True)
         self._stopping.set()
         deadline = time.monotonic() + STOP_WITHIN
-        for thread in self._threads:
+        for thread in (self._ticks, *self._threads):
             thread.join(max(0.0, deadline - time.monotonic()))
+
+    def _tick(self) -> None:
+        """Tick at once, then at the interval; what was missed is missed."""
+        interval, due = self._agent.interval.total_seconds(), time.monotonic()
+        while not self._stopping.wait(max(0.0, due - time.monotonic())):
+            self._guard("tick", self._agent.pipeline.tick)
+            late = max(0.0, time.monotonic() - due)
+            due += interval * (late // interval + 1)
 
     def _supervise(self, worker: Worker) -> None:
         while not self._stopping.is_set():

@@ -1,10 +1,8 @@
 """Configuration -> agent: the only module that knows every class."""
 
-from collections.abc import Callable
-from datetime import datetime
-
 from structlog.typing import FilteringBoundLogger
 
+from .clock import Clock
 from .config import Config
 from .daemon import Agent
 from .domain.notices.text import Links
@@ -35,7 +33,7 @@ def build_agent(
     config: Config,
     *,
     database: Database,
-    clock: Callable[[], datetime],
+    clock: Clock,
     logger: FilteringBoundLogger,
     serve: bool = True,
     audits: bool = True,
@@ -50,7 +48,7 @@ def build_agent(
     database
         The state file.
     clock
-        Gives the time.
+        Gives the time. It carries on that of the state file.
     logger
         Where everything is logged.
     serve
@@ -68,6 +66,8 @@ def build_agent(
         Raised if the state file cannot be used.
     """
     properties = {a: dict(c.kafka) for a, c in config.clusters.items()}
+    verdicts = VerdictStore(database)
+    verdicts.resume(clock)
     history = History(database, config.interval)
     around = WiringContext(
         clusters={a: Cluster(a, p) for a, p in properties.items()},
@@ -120,8 +120,9 @@ def build_agent(
             },
             sources=wired.sources,
             sinks=reports.sinks,
-            verdicts=VerdictStore(database),
+            verdicts=verdicts,
             windows=maintenance.in_force,
+            move_windows=maintenance.move,
             clock=clock,
             logger=logger,
         ),

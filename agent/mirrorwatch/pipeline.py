@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from structlog.typing import FilteringBoundLogger
 
+from .clock import Clock, shifted
 from .domain.checks import FlowLimits, judge
 from .domain.report import (
     Flow,
@@ -44,8 +45,11 @@ class Pipeline:
         Keeps verdicts over a restart.
     windows
         Returns the maintenance that is in force at a time.
+    move_windows
+        Moves maintenance when the wall clock is stepped: it lasts as long.
     clock
-        Gives the time.
+        Gives the time. Facts are seen in the agent's own time, and labelled
+        with the wall clock's before they are judged and published.
     logger
         Where failures are logged, each of them once.
     """
@@ -61,7 +65,8 @@ class Pipeline:
         windows: Callable[
             [datetime], tuple[MaintenanceWindow, ...]
         ] = lambda _: (),
-        clock: Callable[[], datetime],
+        move_windows: Callable[[timedelta, datetime], None] = lambda *_: None,
+        clock: Clock,
         logger: FilteringBoundLogger,
     ) -> None:
         self._flows = tuple(flows)
@@ -77,6 +82,7 @@ class Pipeline:
         self._queues = [s for s in sinks if isinstance(s, QueueingSink)]
         self._store = verdicts
         self._read_windows = windows
+        self._move_windows = move_windows
         self._clock = clock
         self._logger = logger
         self._windows: tuple[MaintenanceWindow, ...] = ()
@@ -93,17 +99,22 @@ class Pipeline:
         Report
             What every sink was given.
         """
-        now = self._clock()
-        seen, sources_up = self._observe(now)
+        step = self._clock.watch()
+        now, offset = self._clock(), self._clock.offset
+        at = now + offset
+        if step:
+            self._note_step(step, at)
+        found, sources_up = self._observe(now)
+        seen = tuple(shifted(fact, offset) for fact in found)
         if self._before is None:
-            self._before = self._load(now)
-        verdicts = keep_since(judge(self._limits, seen, now), self._before)
-        self._before = verdicts
+            self._before = self._load(at)
+        judged = shifted(judge(self._limits, seen, at), -offset)
+        self._before = keep_since(judged, self._before)
         report = Report(
-            at=now,
+            at=at,
             flows=self._flows,
-            observations=tuple(seen),
-            verdicts=verdicts,
+            observations=seen,
+            verdicts=shifted(self._before, offset),
             agent=AgentState(
                 sources_up=sources_up,
                 sinks_up=dict(self._sinks_up),
@@ -112,11 +123,13 @@ class Pipeline:
                 },
                 lost_points={s.name: s.lost_points for s in self._queues},
                 last_tick=self._last_tick,
+                clock_offset=offset,
+                clock_steps=self._clock.steps,
             ),
-            maintenance=self._in_force(now),
+            maintenance=self._in_force(at),
         )
         self._publish(report)
-        self._save(verdicts, now)
+        self._save(self._before, at)
         self._last_tick = self._clock() - now
         return report
 
@@ -156,6 +169,18 @@ class Pipeline:
                 if up is not None:
                     self._sinks_up[sink.name] = up
 
+    def _note_step(self, step: timedelta, at: datetime) -> None:
+        self._logger.warning(
+            "Wall clock was stepped: ages and intervals do not follow it",
+            step_seconds=step.total_seconds(),
+            offset_seconds=self._clock.offset.total_seconds(),
+        )
+        try:
+            self._move_windows(step, at)
+        except StateError as e:
+            self._log_once("maintenance", "State unavailable", e)
+        self._windows = shifted(self._windows, step)
+
     def _in_force(self, now: datetime) -> tuple[MaintenanceWindow, ...]:
         try:
             self._windows = self._read_windows(now)
@@ -180,7 +205,7 @@ class Pipeline:
 
     def _save(self, verdicts: tuple[Verdict, ...], now: datetime) -> None:
         try:
-            self._store.save(verdicts, now)
+            self._store.save(verdicts, now, self._clock.offset)
         except StateError as e:
             self._log_once("verdicts", "State unavailable", e)
         else:

@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from mirrorwatch.cli.options import DURATION
-from mirrorwatch.clock import utc_now
+from mirrorwatch.clock import Clock
 from mirrorwatch.config import Config
 from mirrorwatch.daemon import Daemon, wait_for_signal
 from mirrorwatch.factory import build_agent
@@ -304,11 +304,11 @@ def demo_command(
         agent = build_agent(
             Config.from_mapping(_describe_demo(lab, listen), "demo"),
             database=Database(lab.folder / "state.db"),
-            clock=utc_now,
+            clock=Clock(),
             logger=logger,
         )
         source = {"bootstrap.servers": lab.source.bootstrap}
-        with Traffic(source), Daemon(agent, clock=utc_now, logger=logger):
+        with Traffic(source), Daemon(agent, logger=logger):
             assert agent.server is not None  # noqa: S101 - served by default
             _greet(lab, agent.server.url)
             wait_for_signal(

@@ -15,7 +15,7 @@ from typing import Any
 
 import structlog
 
-from mirrorwatch.clock import utc_now
+from mirrorwatch.clock import Clock
 from mirrorwatch.config import Config
 from mirrorwatch.daemon import Agent, Daemon
 from mirrorwatch.domain.report import Verdict
@@ -170,9 +170,9 @@ def measure_steps(
 def _running(config: Config) -> Iterator[Agent]:
     logger = structlog.get_logger("bench")
     agent = build_agent(
-        config, database=Database(None), clock=utc_now, logger=logger
+        config, database=Database(None), clock=Clock(), logger=logger
     )
-    with Daemon(agent, clock=utc_now, logger=logger):
+    with Daemon(agent, logger=logger):
         yield agent
 
 

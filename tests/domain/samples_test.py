@@ -13,6 +13,7 @@ from mirrorwatch.domain.metrics import Histogram, Metric, MetricType
 from mirrorwatch.domain.report import Flow, Health
 from mirrorwatch.domain.samples import (
     CHECK_HEALTH,
+    CLOCK_STEPS,
     HEALTH,
     LAST_TICK,
     MAINTENANCE,
@@ -164,6 +165,7 @@ def test_gauges_vanish_with_the_observation() -> None:
         CHECK_HEALTH,
         MAINTENANCE,
         LAST_TICK,
+        CLOCK_STEPS,
     }
 
 

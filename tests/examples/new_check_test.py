@@ -34,6 +34,7 @@ from mirrorwatch_alerting.alerts import Alert, WhenHealth, check_alerts
 from mirrorwatch_alerting.kapacitor import scripts
 from mirrorwatch_alerting.prometheus import rules
 from tests.support.builders import FLOW, NOON
+from tests.support.clock import clock_of
 
 ROOT = Path(__file__).parents[2]
 AGENT = ROOT / "agent" / "mirrorwatch"
@@ -141,7 +142,7 @@ def report(limits: MoreLimitsConfig, *sinks: PrometheusSink) -> Report:
         sources=[ClocksSource()],
         sinks=sinks,
         verdicts=VerdictStore(Database(None)),
-        clock=lambda: NOON,
+        clock=clock_of(lambda: NOON),
         logger=structlog.get_logger(),
     ).tick()
 

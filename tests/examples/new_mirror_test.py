@@ -12,7 +12,7 @@ import pytest
 import structlog
 from confluent_kafka import Producer
 
-from mirrorwatch.clock import utc_now
+from mirrorwatch.clock import Clock
 from mirrorwatch.config import Config, FlowConfig
 from mirrorwatch.domain.bottleneck.model import (
     ClassMetrics,
@@ -161,7 +161,7 @@ def context(properties: Mapping[str, str]) -> WiringContext:
         database=database,
         history=History(database, timedelta(seconds=1)),
         interval=timedelta(seconds=1),
-        clock=utc_now,
+        clock=Clock(),
         logger=structlog.get_logger(),
     )
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import structlog
 
-from mirrorwatch.clock import utc_now
+from mirrorwatch.clock import Clock
 from mirrorwatch.config import Config
 from mirrorwatch.daemon import Agent, Daemon
 from mirrorwatch.domain.report import Health, Verdict
@@ -119,10 +119,10 @@ def watching(lab: Lab) -> Iterator[Agent]:
     agent = build_agent(
         Config.from_mapping(configure(lab)),
         database=Database(None),
-        clock=utc_now,
+        clock=Clock(),
         logger=logger,
     )
-    with Daemon(agent, clock=utc_now, logger=logger):
+    with Daemon(agent, logger=logger):
         yield agent
 
 

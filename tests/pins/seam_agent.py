@@ -14,6 +14,7 @@ from mirrorwatch.state.documents import VerdictStore
 from mirrorwatch.state.history import History
 from tests.support.audit import NIGHT
 from tests.support.builders import FLOW, a_canary, a_report
+from tests.support.clock import clock_of
 
 from .seam_state import RECEIVERS
 from .seam_values import CODEC, Json
@@ -51,7 +52,7 @@ def build_on(file: Path, audits: Path) -> None:
     agent = build_agent(
         config,
         database=database,
-        clock=lambda: newest,
+        clock=clock_of(lambda: newest),
         logger=structlog.get_logger(),
         serve=False,
         audits=False,

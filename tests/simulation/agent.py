@@ -7,6 +7,7 @@ from typing import Any
 
 import structlog
 
+from mirrorwatch.clock import Clock
 from mirrorwatch.config import Config
 from mirrorwatch.daemon import PAUSE, Agent
 from mirrorwatch.domain.report import Health, Report, Verdict
@@ -93,7 +94,7 @@ class SimAgent:
         agent = build_agent(
             self._config,
             database=Database(self._state),
-            clock=self._schedule.agent_now,
+            clock=Clock(self._schedule.agent_now, self._schedule.monotonic),
             logger=QUIET,
             serve=False,
             audits=False,

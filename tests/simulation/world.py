@@ -32,7 +32,9 @@ class World:
     interval
         The agent's tick, in seconds.
     coarse
-        How much more seldom than in reality the agent's workers look.
+        How much more seldom than in reality the agent's workers look: the
+        canary's looks, of a quarter of a second, stay below the 2 s after
+        which it takes itself to have been away.
     """
 
     def __init__(
@@ -42,7 +44,7 @@ class World:
         mirror: MirrorSettings | None = None,
         flow: dict[str, Any] | None = None,
         interval: int = 15,
-        coarse: float = 8.0,
+        coarse: float = 7.5,
     ) -> None:
         self.random = Random(seed)  # noqa: S311 - no secret
         self.schedule = Schedule()

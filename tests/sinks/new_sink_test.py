@@ -12,7 +12,7 @@ import pytest
 import structlog
 from structlog.testing import capture_logs
 
-from mirrorwatch.clock import utc_now
+from mirrorwatch.clock import Clock
 from mirrorwatch.domain.checks import CHECKS
 from mirrorwatch.exceptions import SinkError
 from mirrorwatch.pipeline import Pipeline
@@ -82,7 +82,7 @@ def a_pipeline(*sinks: JsonLinesSink | QueuedSink) -> Pipeline:
         sources=[],
         sinks=sinks,
         verdicts=VerdictStore(Database(None)),
-        clock=utc_now,
+        clock=Clock(),
         logger=structlog.get_logger(),
     )
 

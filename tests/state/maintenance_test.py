@@ -37,6 +37,18 @@ def test_a_window_is_in_force_from_its_begin_to_its_end(
     assert store.in_force(NOON - timedelta.resolution) == ()
 
 
+def test_it_lasts_as_long_though_the_wall_clock_is_stepped(
+    store: MaintenanceStore,
+) -> None:
+    store.announce(["a"], NOON, NOON + HOUR, "upgrade")
+    day, half = timedelta(days=1), NOON + HOUR / 2
+    store.announce(["b"], half + day, half + day + HOUR, "after the step")
+    store.move(day, half + day)
+    windows = {window.flow: window for window in store.in_force(half + day)}
+    assert windows["a"].until == NOON + HOUR + day
+    assert windows["b"].until == half + day + HOUR
+
+
 def test_announced_again_it_goes_on_to_the_new_end(
     store: MaintenanceStore,
 ) -> None:

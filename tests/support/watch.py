@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import structlog
 
-from mirrorwatch.clock import utc_now
+from mirrorwatch.clock import Clock, utc_now
 from mirrorwatch.config import Config
 from mirrorwatch.daemon import Agent, Daemon
 from mirrorwatch.domain.canary.model import CanaryObservation, canaries
@@ -96,11 +96,11 @@ class Watch(AbstractContextManager["Watch"]):
         self.agent: Agent = build_agent(
             self.config,
             database=self.database,
-            clock=utc_now,
+            clock=Clock(),
             logger=logger,
             headers=self._headers,
         )
-        self._daemon = Daemon(self.agent, clock=utc_now, logger=logger)
+        self._daemon = Daemon(self.agent, logger=logger)
         self._daemon.__enter__()
         self.store = CanaryStore(self.database, FLOW)
         return self

@@ -8,7 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
-from mirrorwatch.domain.report import Flow, Health, Observation
+from mirrorwatch.clock import shifted
+from mirrorwatch.domain.report import AgentState, Flow, Health, Observation
 from mirrorwatch.domain.tasks.model import Stopped, Stuck
 from mirrorwatch.state.audits import write_audit, write_report
 from tests.support.audit import (
@@ -102,7 +103,32 @@ def test_the_agent_is_healthy_while_its_tick_is_younger_than_three_intervals(
         "status": "ok" if code == 200 else "stale",
         "age_seconds": age,
         "limit_seconds": 15,
+        "clock_offset_seconds": 0,
+        "clock_steps": 0,
     }
+
+
+def test_a_wall_clock_that_was_stepped_makes_nothing_old(
+    client: httpx.Client, stage: Stage, clock: SetClock
+) -> None:
+    hour = 3600 * SECOND
+    stage.tick(a_report())
+    agent = AgentState(clock_offset=-hour, clock_steps=1)
+    stage.tick(shifted(a_report(at=NOON + SECOND, agent=agent), -hour))
+    clock.now += 10 * SECOND
+
+    health = get(client, "/healthz")
+    status = get(client, "/api/status")
+    history = get(client, "/api/history?flow=summit->ldf&points=1")
+
+    assert health["status"] == status["agent"]["status"] == "ok"
+    assert health["clock_offset_seconds"] == -3600
+    assert status["agent"]["clock_steps"] == 1
+    # By the wall clock, as whoever asks has it.
+    assert status["at"] == "2026-01-02T11:00:01.000+00:00"
+    assert status["agent"]["now"] == "2026-01-02T11:00:10.000+00:00"
+    assert history["at_unix_seconds"][-1] <= NOON.timestamp() - 3600
+    assert history["health"][-1] is not None
 
 
 def test_the_agent_stays_ready_once_it_has_reported(

@@ -10,7 +10,7 @@ import pytest
 import structlog
 import yaml
 
-from mirrorwatch.clock import utc_now
+from mirrorwatch.clock import Clock
 from mirrorwatch.config import Config
 from mirrorwatch.daemon import Agent
 from mirrorwatch.domain.report import Health, Verdict
@@ -39,7 +39,7 @@ def built(config: Config, **more: Any) -> Iterator[Agent]:
     agent = build_agent(
         config,
         database=Database(None),
-        clock=utc_now,
+        clock=Clock(),
         logger=structlog.get_logger(),
         serve=False,
         **more,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import structlog
 
-from mirrorwatch.clock import utc_now
+from mirrorwatch.clock import Clock
 from mirrorwatch.config import Config
 from mirrorwatch.domain.mirror_records import Committed, Sync
 from mirrorwatch.domain.position.model import PositionObservation, ResetKind
@@ -58,7 +58,7 @@ class Agent:
             database=self.database,
             history=History(self.database, TICK),
             interval=TICK,
-            clock=utc_now,
+            clock=Clock(),
             logger=structlog.get_logger("mirrorwatch"),
             cluster_ids={a: i for a, i in ids.items() if i is not None},
         )

@@ -7,7 +7,7 @@ import click
 import structlog
 from rich.console import Console
 
-from ..clock import utc_now
+from ..clock import Clock
 from ..config import Config
 from ..daemon import Daemon, wait_for_signal
 from ..domain.report import Health
@@ -58,18 +58,19 @@ def command(
     """
     configure_logging(json=False, level="warning")
     logger = structlog.get_logger("mirrorwatch")
+    clock = Clock()
     agent = build_agent(
         config,
         database=Database(None),
-        clock=utc_now,
+        clock=clock,
         logger=logger,
         serve=False,
         audits=False,
     )
-    with Daemon(agent, clock=utc_now, logger=logger):
+    with Daemon(agent, logger=logger):
         wait_for_signal(duration)
         # Before it is closed: clients without a broker take a while to close.
-        report, now = agent.latest.get(), utc_now()
+        report, now = agent.latest.get(), clock.label()
     fresh = Freshness.of(report, now, config.interval)
     status = status_document(report, {}, fresh, now, Runbook.load())
     if as_json:

@@ -5,7 +5,7 @@ import sys
 import click
 import structlog
 
-from ..clock import utc_now
+from ..clock import Clock
 from ..config import Config
 from ..daemon import Daemon, wait_for_signal
 from ..factory import build_agent
@@ -40,11 +40,11 @@ def command(config: Config, log_level: str) -> None:
     agent = build_agent(
         config,
         database=Database(config.state.path),
-        clock=utc_now,
+        clock=Clock(),
         logger=logger,
     )
     calm_collector()
-    with Daemon(agent, clock=utc_now, logger=logger):
+    with Daemon(agent, logger=logger):
         if agent.server is not None:
             logger.info("Serving", url=agent.server.url)
         wait_for_signal()

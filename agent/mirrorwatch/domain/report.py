@@ -183,6 +183,13 @@ class AgentState:
     last_tick: timedelta | None = None
     """How long the tick before this one took; `None` on the first."""
 
+    clock_offset: timedelta = timedelta()
+    """How far the wall clock, which labels the report, is ahead of the
+    agent's own time: zero unless it was stepped."""
+
+    clock_steps: int = 0
+    """How often the wall clock was stepped since the start."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Report:
@@ -205,6 +212,11 @@ class Report:
 
     maintenance: tuple[MaintenanceWindow, ...] = ()
     """Windows in force: notices of these flows are held, verdicts go on."""
+
+    @property
+    def own_at(self) -> datetime:
+        """When the tick started, by the agent's own time: it never jumps."""
+        return self.at - self.agent.clock_offset
 
     def health_of(self, flow: str) -> Health:
         """Return a flow's health: its worst check, unknown if it has none."""

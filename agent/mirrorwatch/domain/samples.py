@@ -18,6 +18,7 @@ from .report import (
 __all__ = [
     "AGENT_METRICS",
     "CHECK_HEALTH",
+    "CLOCK_STEPS",
     "HEALTH",
     "HEALTH_METRICS",
     "LAST_TICK",
@@ -65,6 +66,13 @@ LAST_TICK = gauge(
     (),
     "Time of the last tick, by the agent's timer: alert on its age",
 )
+CLOCK_STEPS = counter(
+    "clock_steps",
+    "steps",
+    "agent",
+    (),
+    "Steps of the wall clock since the start: no interval follows them",
+)
 
 AGENT_METRICS = (
     SOURCE_UP,
@@ -73,6 +81,7 @@ AGENT_METRICS = (
     SINK_LOST,
     TICK_SECONDS,
     LAST_TICK,
+    CLOCK_STEPS,
 )
 
 
@@ -90,6 +99,7 @@ def _agent_samples(agent: AgentState, at: datetime) -> Iterator[Sample]:
     if agent.last_tick is not None:
         yield Sample(TICK_SECONDS, (), agent.last_tick.total_seconds())
     yield Sample(LAST_TICK, (), at.timestamp())
+    yield Sample(CLOCK_STEPS, (), agent.clock_steps)
 
 
 _SCALE = ", ".join(f"{h.value} {h.label}" for h in Health)

@@ -134,7 +134,8 @@ class MaintenanceSink:
             self._logger.info("Maintenance has ended", **to_document(outcome))
 
     def _snapshot(self, report: Report, flow: str) -> FlowSnapshot:
-        recent = self._history.summary(flow, report.at - RECENT, report.at)
+        now = report.own_at
+        recent = self._history.summary(flow, now - RECENT, now)
         latency = LatencySummary(
             median=recent.quantile(0.5), p99=recent.quantile(0.99)
         )

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import httpx
 from structlog.typing import FilteringBoundLogger
 
-from ..clock import utc_now
+from ..clock import shifted, utc_now
 from ..domain.notices.model import Line, NoticeMessage, NotificationState
 from ..domain.notices.notifier import Notifier
 from ..domain.notices.text import Links, to_message
@@ -371,9 +371,15 @@ class NotifySink:
 
     def publish(self, report: Report) -> None:
         held = {window.flow for window in report.maintenance}
-        state, notices = self._notifier.see(
-            self._state, report.flows, report.verdicts, held, report.at
+        offset = report.agent.clock_offset
+        state, due = self._notifier.see(
+            self._state,
+            report.flows,
+            shifted(report.verdicts, -offset),
+            held,
+            report.own_at,
         )
+        notices = shifted(due, offset)
         before = (self._state.flows, self._state.untold)
         if notices or (state.flows, state.untold) != before:
             try:

@@ -17,6 +17,7 @@ from cattrs.gen import (
     override,
 )
 
+from ..clock import Clock
 from ..domain.audit.plan import Plan
 from ..domain.canary.tracker import Ledger
 from ..domain.offset_ranges import RangeSet
@@ -236,6 +237,7 @@ have been so *since* a time before it."""
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _SavedVerdicts:
     at: datetime | None = None
+    clock_offset: timedelta = timedelta()
     verdicts: tuple[Verdict, ...] = ()
 
 
@@ -269,6 +271,31 @@ class VerdictStore:
         """Return when verdicts were last written; `None` for never."""
         return self._document.load().at
 
-    def save(self, verdicts: Sequence[Verdict], now: datetime) -> None:
-        """Write the verdicts of a tick."""
-        self._document.save(_SavedVerdicts(at=now, verdicts=tuple(verdicts)))
+    def resume(self, clock: Clock) -> None:
+        """Let a clock carry on the time of the agent that wrote them."""
+        saved = self._document.load()
+        if saved.at is not None:
+            clock.resume(saved.at, saved.clock_offset)
+
+    def save(
+        self,
+        verdicts: Sequence[Verdict],
+        now: datetime,
+        clock_offset: timedelta = timedelta(),
+    ) -> None:
+        """Write the verdicts of a tick.
+
+        Parameters
+        ----------
+        verdicts
+            With times of the agent.
+        now
+            Time of the tick, by the wall clock: other processes read it.
+        clock_offset
+            How far that is ahead of the agent's own time.
+        """
+        self._document.save(
+            _SavedVerdicts(
+                at=now, clock_offset=clock_offset, verdicts=tuple(verdicts)
+            )
+        )

@@ -3,7 +3,7 @@
 import math
 import struct
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from sqlite3 import Connection
 from statistics import median_high
@@ -350,7 +350,9 @@ def change_of(database: Database, report: Report, flow: str) -> Bucket:
     change = Bucket(health=report.health_of(flow))
     for seen in canaries(report.observations):
         if seen.flow == flow:
-            change.add(_of_canary(database, seen))
+            # Labels may be corrected meanwhile; its own time is not.
+            at = seen.at - report.agent.clock_offset
+            change.add(_of_canary(database, replace(seen, at=at)))
     return change
 
 
@@ -471,7 +473,8 @@ class History:
         StateError
             Raised if the state file cannot be written.
         """
-        now = report.at.timestamp()
+        # By the agent's own time: no tick is counted twice, or left out.
+        now = report.own_at.timestamp()
         with self._database.transaction() as db:
             for flow in report.flows:
                 change = change_of(self._database, report, flow.name)

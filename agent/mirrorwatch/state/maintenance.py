@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from sqlite3 import Connection
 from typing import Any
 
@@ -104,6 +104,34 @@ class MaintenanceStore:
                 [(now.isoformat(), w.flow, now.isoformat()) for w in ended],
             )
         return tuple(ended)
+
+    def move(self, step: timedelta, now: datetime) -> None:
+        """Keep the length of what is announced as the wall clock is stepped.
+
+        Parameters
+        ----------
+        step
+            How far it was stepped.
+        now
+            What it says since.
+        """
+        with self._database.transaction() as sql:
+            rows = sql.execute(
+                "SELECT id, since, until FROM maintenance WHERE after IS NULL"
+            ).fetchall()
+            sql.executemany(
+                "UPDATE maintenance SET since = ?, until = ? WHERE id = ?",
+                [
+                    (
+                        (datetime.fromisoformat(since) + step).isoformat(),
+                        (datetime.fromisoformat(until) + step).isoformat(),
+                        number,
+                    )
+                    for number, since, until in rows
+                    # Not what was announced since the step.
+                    if datetime.fromisoformat(since) <= now - step
+                ],
+            )
 
     def in_force(self, now: datetime) -> tuple[MaintenanceWindow, ...]:
         """Return the windows in which notices are held now."""

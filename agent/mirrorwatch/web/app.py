@@ -16,6 +16,7 @@ from starlette.responses import (
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from ..clock import shifted
 from ..exceptions import StateError, WebError
 from ..ports import Report
 from ..state.history import Bucket, History
@@ -75,7 +76,7 @@ def create_app(
     interval
         Time between ticks.
     clock
-        Returns the current time (UTC).
+        Gives the agent's own time.
     audits
         Folder with the results of audits, if there is one here.
 
@@ -132,28 +133,34 @@ class _Pages:
         return HTMLResponse(self._runbook.page)
 
     async def status(self, request: Request) -> Response:
-        now, report = self._clock(), self._latest.get()
+        report, offset = self._labelled()
+        now = self._clock() + offset
         freshness = Freshness.of(report, now, self._interval)
-        recent = self._recent(report, now)
+        recent = self._recent(report, now - offset)
         return JSONResponse(
             status_document(report, recent, freshness, now, self._runbook),
             status_code=503 if report is None else 200,
         )
 
     async def history(self, request: Request) -> Response:
+        report, offset = self._labelled()
+        now = self._clock() + offset
         try:
-            query = HistoryQuery.parse(request.query_params, self._clock())
+            query = HistoryQuery.parse(request.query_params, now)
         except WebError as e:
             return JSONResponse({"error": str(e)}, status_code=400)
-        if missing := _missing(query.flow, self._latest.get()):
+        if missing := _missing(query.flow, report):
             return missing
+        asked = shifted(query, -offset)
         try:
             series = self._history.series(
-                query.flow, query.start, query.end, query.points
+                asked.flow, asked.start, asked.end, asked.points
             )
         except StateError as e:
             return JSONResponse({"error": str(e)}, status_code=503)
-        return JSONResponse(history_document(query.flow, series))
+        return JSONResponse(
+            history_document(query.flow, shifted(series, offset))
+        )
 
     async def topics(self, request: Request) -> Response:
         try:
@@ -171,7 +178,8 @@ class _Pages:
         )
 
     async def details(self, request: Request) -> Response:
-        now, report = self._clock(), self._latest.get()
+        report, offset = self._labelled()
+        now = self._clock() + offset
         flow = request.query_params.get("flow")
         if flow is not None and (missing := _missing(flow, report)):
             return missing
@@ -187,8 +195,9 @@ class _Pages:
         return Response(body, headers={"Content-Type": media_type})
 
     async def healthz(self, request: Request) -> Response:
+        report, offset = self._labelled()
         freshness = Freshness.of(
-            self._latest.get(), self._clock(), self._interval
+            report, self._clock() + offset, self._interval
         )
         age = freshness.age
         return JSONResponse(
@@ -196,6 +205,8 @@ class _Pages:
                 "status": freshness.status,
                 "age_seconds": None if age is None else age.total_seconds(),
                 "limit_seconds": freshness.limit.total_seconds(),
+                "clock_offset_seconds": offset.total_seconds(),
+                "clock_steps": report.agent.clock_steps if report else 0,
             },
             status_code=200 if freshness.is_fresh else 503,
         )
@@ -206,6 +217,13 @@ class _Pages:
             {"status": "ready" if ready else "starting"},
             status_code=200 if ready else 503,
         )
+
+    def _labelled(self) -> tuple[Report | None, timedelta]:
+        """Return the last report, and how far its labels are ahead of the
+        agent's own time.
+        """
+        report = self._latest.get()
+        return report, report.agent.clock_offset if report else timedelta()
 
     def _recent(
         self, report: Report | None, now: datetime

@@ -76,8 +76,8 @@ class Freshness:
     def is_fresh(self) -> bool:
         """Whether the report is younger than three ticks.
 
-        A report from the future is not fresh either: after the clock is set
-        back, the next tick makes a new one.
+        Its age is by the agent's own time: a step of the wall clock makes no
+        report old.
         """
         return self.age is not None and abs(self.age) < self.limit
 
@@ -169,6 +169,10 @@ def _agent(
         "sinks_up": {} if agent is None else dict(agent.sinks_up),
         "spooled_points": {} if agent is None else dict(agent.spooled_points),
         "lost_points": {} if agent is None else dict(agent.lost_points),
+        "clock_offset_seconds": 0.0
+        if agent is None
+        else seconds(agent.clock_offset),
+        "clock_steps": 0 if agent is None else agent.clock_steps,
     }
 
 

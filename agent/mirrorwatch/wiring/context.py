@@ -1,11 +1,12 @@
 """What is wired: what all flows share, what one flow has, what comes out."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from structlog.typing import FilteringBoundLogger
 
+from ..clock import Clock
 from ..config import FlowConfig, HttpServer, SchemaRegistryConfig
 from ..domain.topics import ReplicatedTopics, compile_pattern
 from ..kafka.admin import Cluster
@@ -43,7 +44,7 @@ class WiringContext:
     database: Database
     history: History
     interval: timedelta
-    clock: Callable[[], datetime]
+    clock: Clock
     logger: FilteringBoundLogger
     registries: Mapping[str, SchemaRegistryConfig] = field(
         default_factory=dict

@@ -9,6 +9,7 @@ from mirrorwatch.domain.bottleneck.model import (
 )
 from mirrorwatch.domain.metrics import Metric
 from mirrorwatch.domain.samples import (
+    CLOCK_STEPS,
     LAST_TICK,
     SINK_LOST,
     SINK_SPOOLED,
@@ -93,6 +94,18 @@ AGENT = (
         ),
         picture=Picture.BARS,
         queries=(Query(reading=Increase(metric=SINK_LOST, by=("sink",))),),
+    ),
+    Panel(
+        title="Agent: wall clock steps (steps)",
+        description=(
+            "The machine's clock was set forward or back. Intervals and"
+            " verdicts do not follow; times of points do."
+        ),
+        picture=Picture.BARS,
+        queries=(
+            Query(label="steps", reading=Increase(metric=CLOCK_STEPS, by=())),
+        ),
+        width=24,
     ),
 )
 

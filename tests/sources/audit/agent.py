@@ -22,6 +22,7 @@ from mirrorwatch.state import Database
 from mirrorwatch.state.documents import DocumentStore
 from tests.support.audit import NIGHT
 from tests.support.audit_run import audit_command
+from tests.support.clock import clock_of
 from tests.support.stage import SetClock
 from tests.support.watch import wait_until
 
@@ -66,7 +67,7 @@ class Agent:
                 timeout=LIMITS.timeout,
                 grace=3 * HOUR,
                 store=diary_of(database),
-                clock=self.clock,
+                clock=clock_of(self.clock),
                 logger=structlog.get_logger(),
             )
         self.worker = AuditWorker(
@@ -76,7 +77,7 @@ class Agent:
             schedule=SCHEDULE,
             grace=3 * HOUR,
             problems=problems,
-            clock=self.clock,
+            clock=clock_of(self.clock),
         )
         self.worker.step()
 

@@ -1,6 +1,6 @@
 """Starts audits, reads their results, and hands both to the ticks."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
@@ -8,6 +8,7 @@ from typing import Protocol
 
 from structlog.typing import FilteringBoundLogger
 
+from ...clock import Clock, shifted
 from ...domain.audit.flow_result import (
     Attempt,
     AuditObservation,
@@ -167,7 +168,7 @@ class AuditStarter:
         timeout: timedelta,
         grace: timedelta,
         store: DocumentStore[AuditAttempts],
-        clock: Callable[[], datetime],
+        clock: Clock,
         logger: FilteringBoundLogger,
     ) -> None:
         self._settings = settings
@@ -179,12 +180,17 @@ class AuditStarter:
         self._logger = logger
         self._attempts: AuditAttempts | None = None
         self._job: AuditProcess | None = None
+        self._begun = clock()
         self._timed_out = False
 
     @property
     def attempt(self) -> Attempt | None:
         """The last audit that was started."""
-        return self._attempts.attempt if self._attempts else None
+        attempt = self._attempts.attempt if self._attempts else None
+        if attempt is None or self._job is None:
+            return attempt
+        # However the wall clock was stepped since.
+        return replace(attempt, began_at=self._clock.label(self._begun))
 
     def step(self) -> int | None:
         """Start one that is due, stop one that takes too long.
@@ -201,15 +207,15 @@ class AuditStarter:
         StateError
             Raised if the state file cannot be used.
         """
-        now = self._clock()
+        # When it is due is a time of the wall clock; how long it takes is not.
+        now = self._clock.label()
         attempts = self._attempts or self._open(now)
         if self._job is None:
             due = self._schedule.last(now)
             if due is not None and self._is_wanted(due, attempts, now):
                 self._start(attempts, due, now)
             return None
-        attempt = attempts.attempt
-        if attempt is not None and now - attempt.began_at > self._timeout:
+        if self._clock() - self._begun > self._timeout:
             self._timed_out = True
             self._job.ask_to_stop()
         return self._job.poll()
@@ -271,6 +277,7 @@ class AuditStarter:
         begun = replace(attempts, attempt=Attempt(due=due, began_at=now))
         self._store.save(begun)
         self._attempts = begun
+        self._begun = self._clock()
         self._timed_out = False
         # Named after the day that it was due, by the schedule's own zone,
         # even if midnight is over.
@@ -285,14 +292,14 @@ class AuditStarter:
     def _end(
         self, outcome: Outcome, output: Sequence[str], error: str = ""
     ) -> None:
+        attempts, attempt = self._attempts, self.attempt
         self._job = None
-        attempts = self._attempts
-        if attempts is None or attempts.attempt is None:
+        if attempts is None or attempt is None:
             return
         attempt = replace(
-            attempts.attempt,
+            attempt,
             outcome=outcome,
-            ended_at=self._clock(),
+            ended_at=self._clock.label(),
             error=error,
             output=tuple(output),
         )
@@ -365,7 +372,7 @@ class AuditWorker:
         schedule: Schedule,
         grace: timedelta,
         problems: Sequence[str] = (),
-        clock: Callable[[], datetime],
+        clock: Clock,
     ) -> None:
         self._stores = stores
         self._folder = folder
@@ -386,7 +393,7 @@ class AuditWorker:
     def step(self) -> None:
         now = self._clock()
         for flow in self._stores.keys() - self._flows.keys():
-            self._flows[flow] = self._load(flow, now)
+            self._flows[flow] = self._load(flow, self._clock.label())
         status = self._starter.step() if self._starter is not None else None
         last = self._looked_at
         if status is not None or last is None or now - last >= LOOK_EVERY:
@@ -395,14 +402,18 @@ class AuditWorker:
             self._looked_at = now
         if self._starter is not None and status is not None:
             self._starter.settle(status, has_result=self._has_result())
-        self._publish(now)
+        self._publish()
 
     def observe(self, now: datetime) -> Sequence[AuditObservation]:
-        due = self._schedule.last(now - self._grace)
-        next_due = self._schedule.next(now)
-        return [
+        # Audits are due and end by the wall clock, here and elsewhere.
+        offset = self._clock.offset
+        due = self._schedule.last(now + offset - self._grace)
+        next_due = self._schedule.next(now + offset)
+        looked_at = self._looked_at or now
+        seen_all = [
             replace(
                 seen,
+                at=looked_at + offset,
                 next_due=next_due,
                 # Of one before the agent watched, only others can know.
                 overdue=due
@@ -411,6 +422,7 @@ class AuditWorker:
             )
             for seen in self._published
         ]
+        return shifted(seen_all, -offset)
 
     def close(self) -> None:
         if self._starter is not None:
@@ -464,13 +476,14 @@ class AuditWorker:
             for night in known.nights
         )
 
-    def _publish(self, now: datetime) -> None:
+    def _publish(self) -> None:
+        now = self._clock.label()
         attempt = self._starter.attempt if self._starter is not None else None
         unreadable = self._look.problem
         self._published = tuple(
             AuditObservation(
                 flow=flow,
-                at=self._looked_at or now,
+                at=now,
                 since=known.since or now,
                 night=self._nights.get(flow),
                 attempt=attempt,
