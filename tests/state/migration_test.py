@@ -54,6 +54,16 @@ def plain(value: Any) -> Any:
     return json.loads(to_json(value))
 
 
+ADDED_TO_LEDGERS = {"missed"}
+ADDED_TO_RESETS = {"at_most", "offsets", "proved", "summed"}
+"""Fields that an older file has not."""
+
+
+def known(value: Any, added: set[str]) -> Any:
+    """Return what an older file has of a value."""
+    return {k: v for k, v in plain(value).items() if k not in added}
+
+
 def contents(database: Database) -> dict[str, Any]:
     """Return all that the stores read from a state file."""
     verdicts = VerdictStore(database)
@@ -89,7 +99,10 @@ def canary(database: Database, flow: str) -> Any:
     return {
         "run": store.run,
         "identity": plain(store.identity),
-        "ledgers": {str(n): plain(ledger) for n, ledger in ledgers.items()},
+        "ledgers": {
+            str(n): known(ledger, ADDED_TO_LEDGERS)
+            for n, ledger in ledgers.items()
+        },
         "outstanding": {
             str(n): [plain(p) for p in ledger.outstanding.values()]
             for n, ledger in ledgers.items()
@@ -110,10 +123,6 @@ def skips(database: Database, flow: str) -> Any:
     }
 
 
-ADDED_TO_RESETS = {"at_most", "offsets", "proved", "summed"}
-"""Fields of a reset that an older file has not."""
-
-
 def position(database: Database, flow: str) -> Any:
     state = PositionStore(database, flow).load()
     return {
@@ -122,8 +131,8 @@ def position(database: Database, flow: str) -> Any:
             [*key, plain(place)] for key, place in sorted(state.places.items())
         ],
         "resets": [
-            {k: v for k, v in plain(r).items() if k not in ADDED_TO_RESETS}
-            for _, r in sorted(state.resets.items())
+            known(reset, ADDED_TO_RESETS)
+            for _, reset in sorted(state.resets.items())
         ],
         "counts": state.counts,
         "last": state.last,
