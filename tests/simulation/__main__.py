@@ -1,7 +1,7 @@
 """``python -m tests.simulation``: try worlds, for a time or a number.
 
-Prints each world that fails as a plan that can be replayed, and at the end
-what the worlds had in them.
+Prints the seed of each world that fails, and at the end what the worlds had in
+them. ``--seed N`` shrinks such a world and prints its plan.
 """
 
 import argparse

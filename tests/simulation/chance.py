@@ -4,7 +4,7 @@ One seed gives one world. It is drawn as a list of plain steps first, so that
 a failing world can be made smaller by leaving steps out, and replayed.
 """
 
-from collections import Counter
+import traceback
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -31,10 +31,6 @@ CALM = 20 * MINUTE
 
 LOST_WINDOW = HOUR
 """How long a proved loss keeps its verdict critical, by default."""
-
-FLAPS = 6
-"""Changes of one check's health for each thing that went wrong, or was
-mended, that are no flapping: to unknown, to what is wrong, to warning, ok."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,11 +184,6 @@ class Judge:
     calm_since: float = 0.0
     """When anything was last done to the world."""
 
-    told_at: float | None = None
-    """When the agent first told a loss."""
-
-    seen: Counter[str] = field(default_factory=Counter)
-
     def take(self, report: Report) -> None:
         """Judge one report."""
         world, now = self.world, self.world.schedule.elapsed
@@ -221,8 +212,6 @@ class Judge:
             for c in ("skips", "position")
         )
         in_window = now - newest < LOST_WINDOW - MINUTE
-        if tells:
-            self.told_at = now
         if in_window and not tells and now - could_see > REPORTED_WITHIN:
             raise ViolationError(
                 f"{lost} records are lost, the last at {newest:.0f} s, and "
@@ -438,8 +427,10 @@ def fails(plan: Plan) -> str | None:
     """Return why a world fails, `None` if it does not."""
     try:
         run(plan)
-    except AssertionError as e:
-        return str(e)
+    except Exception as e:  # noqa: BLE001 - whatever it is, the world failed
+        if isinstance(e, AssertionError):
+            return str(e)
+        return "".join(traceback.format_exception(e)[-6:])
     return None
 
 

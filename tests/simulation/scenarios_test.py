@@ -17,11 +17,6 @@ from tests.simulation.world import CANARY, World
 
 MINUTE, HOUR = 60.0, 3600.0
 
-NOT_MENDED = pytest.mark.xfail(
-    strict=True, raises=AssertionError, reason="a known wrong verdict"
-)
-"""What the agent still gets wrong. Strict: what is mended loses its mark."""
-
 pytestmark = pytest.mark.slow
 
 
