@@ -211,6 +211,12 @@ class Judge:
             by_check[c].health is Health.CRITICAL
             for c in ("skips", "position")
         )
+        # Before the first copy nothing proves where the mirror will begin;
+        # that nothing was ever copied is known, and told.
+        lag = by_check["lag"]
+        tells = tells or (
+            lag.health is Health.CRITICAL and "was never copied" in lag.reason
+        )
         in_window = now - newest < LOST_WINDOW - MINUTE
         if in_window and not tells and now - could_see > REPORTED_WITHIN:
             raise ViolationError(
