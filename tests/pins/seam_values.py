@@ -33,6 +33,7 @@ from mirrorwatch.domain.parity.topics import TopicsObservation
 from mirrorwatch.domain.position.model import PositionObservation, Reset
 from mirrorwatch.domain.report import Health, Observation
 from mirrorwatch.domain.skips.model import SkipsObservation
+from mirrorwatch.domain.skips.partition import PartitionState
 from mirrorwatch.domain.skips.settle import RangeContent
 from mirrorwatch.domain.tasks.model import TasksObservation
 
@@ -71,6 +72,7 @@ CODEC.register(Health, lambda h: h.label, lambda name: Health[name.upper()])
 CODEC.rename(SkipsObservation, events="happenings")
 CODEC.leave_out(Reset, "at_most", "offsets", "proved", "summed")
 CODEC.leave_out(PositionObservation, "moved_at")
+CODEC.leave_out(PartitionState, "unconfirmed")
 
 
 def from_observation(seen: Observation) -> Json:

@@ -7,13 +7,13 @@ of range is reset or reported, partition ends are reported once.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from random import Random
 from types import SimpleNamespace
 from typing import Any
-from unittest.mock import patch
 
+import pytest
 from confluent_kafka import (
     OFFSET_BEGINNING,
     OFFSET_END,
@@ -542,21 +542,13 @@ def installed(of: Network) -> Iterator[None]:
     global network  # noqa: PLW0603 - clients are made by their class alone
     defaults = CanaryProducer.__init__.__kwdefaults__
     assert defaults is not None
-    with ExitStack() as stack:
-        stack.enter_context(
-            patch.object(admin_module, "AdminClient", SimAdmin)
-        )
+    clock = of.schedule.monotonic
+    with pytest.MonkeyPatch.context() as place:
+        place.setattr(admin_module, "AdminClient", SimAdmin)
         for module in (offsets_module, reader_module):
-            stack.enter_context(patch.object(module, "Consumer", SimConsumer))
-        stack.enter_context(
-            patch.dict(
-                defaults,
-                {
-                    "make_producer": SimProducer,
-                    "clock": of.schedule.monotonic,
-                },
-            )
-        )
+            place.setattr(module, "Consumer", SimConsumer)
+        place.setitem(defaults, "make_producer", SimProducer)
+        place.setitem(defaults, "clock", clock)
         network = of
         try:
             yield

@@ -55,6 +55,7 @@ def plain(value: Any) -> Any:
 
 
 ADDED_TO_LEDGERS = {"missed"}
+ADDED_TO_PARTITIONS = {"unconfirmed"}
 ADDED_TO_RESETS = {"at_most", "offsets", "proved", "summed"}
 """Fields that an older file has not."""
 
@@ -117,7 +118,10 @@ def skips(database: Database, flow: str) -> Any:
     return {
         "begun": tracker.begun,
         "marked": tracker.marked,
-        "partitions": [plain(e) for _, e in sorted(tracker.states.items())],
+        "partitions": [
+            known(state, ADDED_TO_PARTITIONS)
+            for _, state in sorted(tracker.states.items())
+        ],
         "counters": {t: plain(c) for t, c in sorted(tracker.tallies.items())},
         "journal": [plain(event) for event in store.events()],
     }

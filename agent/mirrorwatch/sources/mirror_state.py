@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from threading import Lock
 
-from ..domain.cadence import CommitCadence
 from ..domain.mirror_records import (
     Assignment,
     Checkpoint,
+    CommitCadence,
     Committed,
     Companion,
     Connector,

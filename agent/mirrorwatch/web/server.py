@@ -119,7 +119,7 @@ class Server:
 
 
 class _CalmServer(uvicorn.Server):
-    """uvicorn that wakes up less often, and stops as soon as it is told."""
+    """uvicorn that wakes up less often, and stops at once when asked to."""
 
     _loop: asyncio.AbstractEventLoop | None = None
 

@@ -156,6 +156,7 @@ AGAIN = ["recreate_source", "recreate_target"]
 
 
 @given(histories(*COPYING, *AGAIN, "crash", "restart", "die"))
+@example([*["write"] * 5, "copy 3", "recreate_target", "look", "flush"])
 @examples(400)
 def test_no_record_of_topics_made_again_is_skipped(
     actions: list[str],

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 
-from ..cadence import LONGEST
 from ..cluster_view import (
     FOR_EVER,
     ClusterView,
@@ -17,7 +16,7 @@ from ..cluster_view import (
     TopicConfigs,
     TopicPartition,
 )
-from ..mirror_records import FLUSH, REFRESH, Connector
+from ..mirror_records import FLUSH, LONGEST_FLUSH, REFRESH, Connector
 from .model import (
     EstimateBounds,
     FirstRecord,
@@ -604,7 +603,7 @@ class LagTracker:
         )
         # Until it is known how often it commits, estimates have to do.
         said = cadence or all(c.flush for c in connectors)
-        proof = PROOF_FLUSHES * (flush if said else LONGEST)
+        proof = PROOF_FLUSHES * (flush if said else LONGEST_FLUSH)
         refresh = max((c.refresh for c in connectors), default=REFRESH)
         problems = [*view.problems]
         if not view.caught_up:

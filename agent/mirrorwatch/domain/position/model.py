@@ -360,8 +360,8 @@ class PositionState:
 
 
 def _likeness(reset: Reset) -> tuple[object, ...]:
-    """Return what settled resets have in common that are told by one
-    sentence, and forgotten at about the same time.
+    """Return what settled resets have in common that one sentence
+    reports, and that are forgotten at about the same time.
     """
     assert reset.settled is not None  # noqa: S101 - the caller looked
     return (

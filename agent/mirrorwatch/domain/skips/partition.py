@@ -77,6 +77,10 @@ class PartitionState:
     """Whether nothing has been copied yet, so that the first copy must be
     the first record. Without a cursor: it has had no leader yet."""
 
+    unconfirmed: bool = False
+    """Whether the cursor is the first sync since the topics got these ids,
+    which may be a late one of the topics before."""
+
     widened: bool = False
     """Whether the next range is to be read with more around it."""
 
@@ -114,6 +118,21 @@ class PartitionState:
         """Begin at a sync; what was before is not judged."""
         self.upstream, self.downstream = upstream, downstream
         self.frontier = upstream
+        self.unconfirmed = self.since is not None
+
+    def is_begun_wrongly(self, point: OffsetPair) -> bool:
+        """Return whether a sync shows that the cursor is of former topics.
+
+        MirrorMaker 2 writes what it holds back of a topic that was deleted
+        after the new one was seen. In one log, what is further on at the
+        source is not further back at the target.
+        """
+        return (
+            self.unconfirmed
+            and self.upstream is not None
+            and point.upstream > self.upstream
+            and point.downstream <= self.downstream
+        )
 
     def queue(self, point: OffsetPair) -> None:
         """Take a sync. One from before the cursor is late: the range around it
@@ -161,7 +180,7 @@ class PartitionState:
     def move(self, to: OffsetPair) -> None:
         """Set the cursor, and let go of the pairs up to it."""
         self.upstream, self.downstream = to.upstream, to.downstream
-        self.is_head = False
+        self.is_head = self.unconfirmed = False
         self.ahead = [p for p in self.ahead if p.downstream > to.downstream]
 
     def copy_run(self, first: int, last: int, tally: SkipCounters) -> None:

@@ -347,11 +347,12 @@ class SkipTracker:
                 continue
             if not is_within(sync, seen):
                 continue
-            if state.upstream is None:
+            point = OffsetPair(sync.upstream, sync.downstream)
+            if state.upstream is None or state.is_begun_wrongly(point):
                 state.begin(sync.upstream, sync.downstream)
                 self.changed.add(key)
             else:
-                state.queue(OffsetPair(sync.upstream, sync.downstream))
+                state.queue(point)
                 self._waiting.add(key)
 
     def _tally(self, state: PartitionState) -> SkipCounters:

@@ -5,8 +5,12 @@ from itertools import pairwise
 
 import pytest
 
-from mirrorwatch.domain.cadence import LONGEST, CommitCadence
-from mirrorwatch.domain.mirror_records import FLUSH, Committed
+from mirrorwatch.domain.mirror_records import (
+    FLUSH,
+    LONGEST_FLUSH,
+    CommitCadence,
+    Committed,
+)
 from tests.support.builders import NOON
 
 
@@ -37,7 +41,7 @@ def test_one_commit_shows_nothing() -> None:
         ((0, 300, 420, 720), 300),  # restarted in between
         ((0, 60, 7200, 7260), 60),  # away in between
         ((0, 1, 2, 3), FLUSH.total_seconds()),
-        ((0, 86400), LONGEST.total_seconds()),
+        ((0, 86400), LONGEST_FLUSH.total_seconds()),
     ],
 )
 def test_the_gap_between_commits_is_the_interval(
