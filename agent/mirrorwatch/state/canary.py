@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from uuid import uuid4
 
 from ..domain.canary.model import Loss, Probe
@@ -73,21 +74,33 @@ class CanaryStore:
         """Read the identity and the ledger of every partition."""
         with self._database.transaction() as sql:
             self.identity = self._document.load().identity
-            ledgers = {
-                int(partition): from_json(Ledger, body)
-                for partition, body in sql.execute(
-                    "SELECT partition, body FROM canary_partition "
-                    "WHERE flow = ? ORDER BY partition",
-                    (self._flow,),
+            ledgers: dict[int, Ledger] = {}
+            for partition, body in sql.execute(
+                "SELECT partition, body FROM canary_partition "
+                "WHERE flow = ? ORDER BY partition",
+                (self._flow,),
+            ).fetchall():
+                key = {"flow": self._flow, "partition": partition}
+                ledger = self._database.decode(
+                    "canary_partition", key, partial(from_json, Ledger, body)
                 )
-            }
+                if ledger is not None:
+                    ledgers[int(partition)] = ledger
             for partition, sequence, body in sql.execute(
                 "SELECT partition, sequence, body FROM canary_probe "
                 "WHERE flow = ? ORDER BY partition, sequence",
                 (self._flow,),
-            ):
-                probe = from_json(Probe, body)
-                ledgers[partition].outstanding[sequence] = probe
+            ).fetchall():
+                key = {
+                    "flow": self._flow,
+                    "partition": partition,
+                    "sequence": sequence,
+                }
+                probe = self._database.decode(
+                    "canary_probe", key, partial(from_json, Probe, body)
+                )
+                if probe is not None and partition in ledgers:
+                    ledgers[partition].outstanding[sequence] = probe
         return ledgers
 
     def save(
@@ -119,10 +132,16 @@ class CanaryStore:
         """Read the newest losses, oldest first."""
         with self._database.transaction() as sql:
             rows = sql.execute(
-                "SELECT body FROM canary_loss WHERE flow = ? ORDER BY id",
+                "SELECT id, body FROM canary_loss WHERE flow = ? ORDER BY id",
                 (self._flow,),
             ).fetchall()
-        return [from_json(Loss, body) for (body,) in rows]
+        losses = [
+            self._database.decode(
+                "canary_loss", {"id": number}, partial(from_json, Loss, body)
+            )
+            for number, body in rows
+        ]
+        return [loss for loss in losses if loss is not None]
 
     def _save_document(self) -> None:
         self._document.save(

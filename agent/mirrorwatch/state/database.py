@@ -2,16 +2,44 @@
 
 import fcntl
 import sqlite3
-from collections.abc import Callable, Iterator
+import struct
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import RLock
-from typing import TextIO
+from typing import Any, TextIO, TypeVar
+
+from cattrs import BaseValidationError
 
 from ..exceptions import StateError
 from .migrations import LAYOUT, migrate
 
 __all__ = ["Database"]
+
+T = TypeVar("T")
+
+UNDECODABLE = (
+    ArithmeticError,
+    AttributeError,
+    BaseValidationError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+    struct.error,
+    zlib.error,
+)
+"""What decoding a row raises that is not what was written."""
+
+SET_ASIDE = (
+    "CREATE TABLE IF NOT EXISTS set_aside ("
+    "id INTEGER PRIMARY KEY, place TEXT, error TEXT, row TEXT)"
+)
+
+MOST_ASIDE = 1000
+"""Rows that are kept for whoever looks into it."""
 
 
 class Database:
@@ -45,6 +73,9 @@ class Database:
         self._owned: TextIO | None = None
         self._in_transaction = False
         self._after_commit: list[Callable[[], None]] = []
+        self.set_aside: Counter[str] = Counter()
+        """Rows that could not be decoded since the start, by table."""
+
         try:
             if path is not None and beside:
                 _require(path)
@@ -107,6 +138,59 @@ class Database:
             finally:
                 self._in_transaction = False
                 self._after_commit.clear()
+
+    def decode(
+        self, table: str, key: Mapping[str, Any], read: Callable[[], T]
+    ) -> T | None:
+        """Decode a row, or set it aside: it is not tried again.
+
+        Parameters
+        ----------
+        table
+            The row's table: a constant, never input.
+        key
+            Columns that name the row.
+        read
+            Decodes it.
+
+        Returns
+        -------
+        T or None
+            `None` if it cannot be decoded: the row is in the table
+            ``set_aside`` then, and no longer where it was.
+        """
+        try:
+            return read()
+        except UNDECODABLE as e:
+            self.set_row_aside(table, key, type(e).__name__)
+            return None
+
+    def set_row_aside(
+        self, table: str, key: Mapping[str, Any], error: str = ""
+    ) -> None:
+        """Move a row that cannot be decoded out of the way."""
+        where = " AND ".join(f"{column} = ?" for column in key)
+        values = tuple(key.values())
+        with self.transaction() as sql:
+            sql.execute(SET_ASIDE)
+            row = sql.execute(
+                f"SELECT * FROM {table} WHERE {where}",  # noqa: S608
+                values,
+            ).fetchone()
+            sql.execute(
+                "INSERT INTO set_aside (place, error, row) VALUES (?, ?, ?)",
+                (table, error, repr(row)),
+            )
+            sql.execute(
+                f"DELETE FROM {table} WHERE {where}",  # noqa: S608
+                values,
+            )
+            sql.execute(
+                "DELETE FROM set_aside WHERE id <= "
+                "(SELECT max(id) FROM set_aside) - ?",
+                (MOST_ASIDE,),
+            )
+        self.set_aside[table] += 1
 
     def after_commit(self, call: Callable[[], None]) -> None:
         """Call a function, within a transaction, once that is committed.

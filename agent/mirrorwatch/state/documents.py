@@ -33,10 +33,20 @@ __all__ = [
     "VerdictStore",
     "from_json",
     "to_json",
+    "to_time",
 ]
 
 
 T = TypeVar("T")
+
+
+def to_time(text: str) -> datetime:
+    """Read a time; one without a zone could be compared with no other."""
+    at = datetime.fromisoformat(text)
+    if at.tzinfo is None:
+        raise ValueError("a time without a zone")
+    return at
+
 
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -45,9 +55,7 @@ _ELSEWHERE = override(omit=True)
 
 _converter = Converter()
 _converter.register_unstructure_hook(datetime, datetime.isoformat)
-_converter.register_structure_hook(
-    datetime, lambda text, _: datetime.fromisoformat(text)
-)
+_converter.register_structure_hook(datetime, lambda text, _: to_time(text))
 _converter.register_unstructure_hook(
     timedelta, lambda duration: duration // _MICROSECOND
 )
@@ -163,12 +171,21 @@ class DocumentStore(Generic[T]):
                 f"{self._key[0]} in the state file has version {version}. "
                 "Use the newer mirrorwatch that wrote it"
             )
-        if upgrades := self._upgrades[version - 1 :]:
-            value = json.loads(body)
-            for upgrade in upgrades:
-                value = upgrade(value)
-            body = json.dumps(value)
-        return from_json(self._type, body)
+
+        def read() -> T:
+            text = body
+            if upgrades := self._upgrades[version - 1 :]:
+                value = json.loads(text)
+                for upgrade in upgrades:
+                    value = upgrade(value)
+                text = json.dumps(value)
+            return from_json(self._type, text)
+
+        kind, flow = self._key
+        found = self._database.decode(
+            "documents", {"kind": kind, "flow": flow}, read
+        )
+        return self._type() if found is None else found
 
     def save(self, value: T) -> None:
         """Write the value."""
@@ -256,6 +273,7 @@ class VerdictStore:
     """
 
     def __init__(self, database: Database) -> None:
+        self.database = database
         self._document = DocumentStore(
             database, "", "verdicts", _SavedVerdicts
         )

@@ -5,6 +5,7 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from sqlite3 import Connection
 from statistics import median_high
 from typing import Any, Self, TypeVar
@@ -217,11 +218,11 @@ class Bucket:
         return cls(
             latencies=LatencySketch.decode(latencies),
             worst=None if worst is None else worst * MICROSECOND,
-            delivered=delivered,
-            late=late,
-            lost=lost,
-            duplicates=duplicates,
-            outstanding=most,
+            delivered=int(delivered),
+            late=int(late),
+            lost=int(lost),
+            duplicates=int(duplicates),
+            outstanding=None if most is None else int(most),
             health=None if health is None else Health(health),
         )
 
@@ -270,29 +271,42 @@ class BucketTable:
         )
 
     def add(
-        self, db: Connection, flow: str, seconds: float, change: Bucket
+        self, database: Database, flow: str, seconds: float, change: Bucket
     ) -> None:
         """Add a change to the bucket that a time falls into."""
         at = int(seconds // self.width * self.width)
-        found = self.read(db, flow, at, at + 1)
+        found = self.read(database, flow, at, at + 1)
         bucket = found[0][1] if found else Bucket()
         bucket.add(change)
-        db.execute(
-            f"INSERT OR REPLACE INTO {self.name} "  # noqa: S608
-            f"(flow, at, {VALUES}) VALUES (?, ?, {PLACES})",
-            (flow, at, *bucket.row()),
-        )
+        with database.transaction() as db:
+            db.execute(
+                f"INSERT OR REPLACE INTO {self.name} "  # noqa: S608
+                f"(flow, at, {VALUES}) VALUES (?, ?, {PLACES})",
+                (flow, at, *bucket.row()),
+            )
 
     def read(
-        self, db: Connection, flow: str, first: int, end: int
+        self, database: Database, flow: str, first: int, end: int
     ) -> list[tuple[int, Bucket]]:
         """Return the buckets that start in ``[first, end)``, in order."""
-        rows = db.execute(
-            f"SELECT at, {VALUES} FROM {self.name} "  # noqa: S608
-            "WHERE flow = ? AND at >= ? AND at < ? ORDER BY at",
-            (flow, first, end),
-        )
-        return [(row[0], Bucket.of_row(row[1:])) for row in rows]
+        with database.transaction() as db:
+            rows = db.execute(
+                f"SELECT at, {VALUES} FROM {self.name} "  # noqa: S608
+                "WHERE flow = ? AND at >= ? AND at < ? ORDER BY at",
+                (flow, first, end),
+            ).fetchall()
+            buckets = [
+                (
+                    at,
+                    database.decode(
+                        self.name,
+                        {"flow": flow, "at": at},
+                        partial(Bucket.of_row, row),
+                    ),
+                )
+                for at, *row in rows
+            ]
+        return [(at, bucket) for at, bucket in buckets if bucket is not None]
 
     def reaches(self, db: Connection, seconds: float) -> bool:
         """Return whether buckets of that time are still kept."""
@@ -479,7 +493,7 @@ class History:
             for flow in report.flows:
                 change = change_of(self._database, report, flow.name)
                 for table in (FINE, COARSE):
-                    table.add(db, flow.name, now, change)
+                    table.add(self._database, flow.name, now, change)
             for table in (FINE, COARSE):
                 table.prune(db, now)
 
@@ -512,7 +526,7 @@ class History:
             step = max(step, table.width)
             begin = int(first // step * step)
             end_seconds = int(-(-last // step) * step)
-            rows = table.read(db, flow, begin, end_seconds)
+            rows = table.read(self._database, flow, begin, end_seconds)
         buckets = {at: Bucket() for at in range(begin, end_seconds, step)}
         for at, bucket in rows:
             buckets[at // step * step].add(bucket)
@@ -540,10 +554,12 @@ class History:
             Raised if the state file cannot be read.
         """
         whole = Bucket()
-        with self._database.transaction() as db:
-            rows = FINE.read(
-                db, flow, int(start.timestamp()), int(end.timestamp()) + 1
-            )
+        rows = FINE.read(
+            self._database,
+            flow,
+            int(start.timestamp()),
+            int(end.timestamp()) + 1,
+        )
         for _, bucket in rows:
             whole.add(bucket)
         return whole
@@ -570,8 +586,7 @@ class History:
         if known is not None and known[0] == last:
             return known[1]
         first = int(last - USUAL_WINDOW.total_seconds())
-        with self._database.transaction() as db:
-            rows = COARSE.read(db, flow, first, last)
+        rows = COARSE.read(self._database, flow, first, last)
         seen = [
             p99
             for _, bucket in rows

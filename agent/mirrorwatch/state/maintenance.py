@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from sqlite3 import Connection
 from typing import Any
 
@@ -10,7 +11,7 @@ from ..domain.notices.maintenance import FlowSnapshot, MaintenanceOutcome
 from ..domain.notices.model import NoticeMessage
 from ..domain.report import MaintenanceWindow
 from .database import Database
-from .documents import from_json, to_json
+from .documents import from_json, to_json, to_time
 from .queue import Outbox
 
 __all__ = ["KEPT", "MaintenanceStore", "Open"]
@@ -97,7 +98,7 @@ class MaintenanceStore:
         """End the maintenance of flows; return what was in force."""
         wanted = set(flows)
         with self._database.transaction() as sql:
-            ended = [w for w in _in_force(sql, now) if w.flow in wanted]
+            ended = [w for w in self._in_force(sql, now) if w.flow in wanted]
             sql.executemany(
                 "UPDATE maintenance SET until = ? "
                 "WHERE flow = ? AND after IS NULL AND until > ?",
@@ -117,26 +118,46 @@ class MaintenanceStore:
         """
         with self._database.transaction() as sql:
             rows = sql.execute(
-                "SELECT id, since, until FROM maintenance WHERE after IS NULL"
+                f"SELECT id, {_COLUMNS} FROM maintenance "  # noqa: S608
+                "WHERE after IS NULL"
             ).fetchall()
             sql.executemany(
                 "UPDATE maintenance SET since = ?, until = ? WHERE id = ?",
                 [
                     (
-                        (datetime.fromisoformat(since) + step).isoformat(),
-                        (datetime.fromisoformat(until) + step).isoformat(),
+                        (window.since + step).isoformat(),
+                        (window.until + step).isoformat(),
                         number,
                     )
-                    for number, since, until in rows
+                    for number, *row in rows
+                    if (window := self._decode(number, row)) is not None
                     # Not what was announced since the step.
-                    if datetime.fromisoformat(since) <= now - step
+                    and window.since <= now - step
                 ],
             )
+
+    def _in_force(
+        self, sql: Connection, now: datetime
+    ) -> list[MaintenanceWindow]:
+        rows = sql.execute(
+            f"SELECT id, {_COLUMNS} FROM maintenance "  # noqa: S608
+            "WHERE after IS NULL AND since <= ? AND until > ? ORDER BY id",
+            (now.isoformat(), now.isoformat()),
+        ).fetchall()
+        windows = [self._decode(number, row) for number, *row in rows]
+        return [window for window in windows if window is not None]
+
+    def _decode(
+        self, number: int, row: Sequence[str]
+    ) -> MaintenanceWindow | None:
+        return self._database.decode(
+            "maintenance", {"id": number}, partial(_to_window, *row)
+        )
 
     def in_force(self, now: datetime) -> tuple[MaintenanceWindow, ...]:
         """Return the windows in which notices are held now."""
         with self._database.transaction() as sql:
-            return tuple(_in_force(sql, now))
+            return tuple(self._in_force(sql, now))
 
     def open(self) -> tuple[Open, ...]:
         """Return every window whose end the agent has not seen."""
@@ -145,14 +166,15 @@ class MaintenanceStore:
                 f"SELECT id, before, {_COLUMNS} FROM maintenance "  # noqa: S608
                 "WHERE after IS NULL ORDER BY id"
             ).fetchall()
-        return tuple(
-            Open(
-                number=number,
-                window=_to_window(*window),
-                before=_to_snapshot(before),
-            )
-            for number, before, *window in rows
-        )
+            opened = [
+                self._database.decode(
+                    "maintenance",
+                    {"id": number},
+                    partial(_to_open, number, *row),
+                )
+                for number, *row in rows
+            ]
+        return tuple(found for found in opened if found is not None)
 
     def begin(self, number: int, before: FlowSnapshot) -> None:
         """Note how a flow was before its maintenance."""
@@ -205,13 +227,12 @@ class MaintenanceStore:
         return tuple(outcomes)
 
 
-def _in_force(sql: Connection, now: datetime) -> list[MaintenanceWindow]:
-    rows = sql.execute(
-        f"SELECT {_COLUMNS} FROM maintenance "  # noqa: S608 - only columns
-        "WHERE after IS NULL AND since <= ? AND until > ? ORDER BY id",
-        (now.isoformat(), now.isoformat()),
+def _to_open(number: int, before: Any, *window: str) -> Open:
+    return Open(
+        number=number,
+        window=_to_window(*window),
+        before=_to_snapshot(before),
     )
-    return [_to_window(*row) for row in rows]
 
 
 def _to_window(
@@ -219,8 +240,8 @@ def _to_window(
 ) -> MaintenanceWindow:
     return MaintenanceWindow(
         flow=flow,
-        since=datetime.fromisoformat(since),
-        until=datetime.fromisoformat(until),
+        since=to_time(since),
+        until=to_time(until),
         reason=reason,
     )
 

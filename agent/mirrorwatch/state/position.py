@@ -3,11 +3,12 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 
 from ..domain.cluster_view import TopicPartition
 from ..domain.position.model import PartitionPosition, PositionState, Reset
 from .database import Database
-from .documents import DocumentStore
+from .documents import DocumentStore, to_time
 
 __all__ = ["PositionStore"]
 
@@ -70,12 +71,17 @@ class PositionStore:
                 "FROM position_partition WHERE flow = ?",
                 (self._flow,),
             ).fetchall()
+        places = {
+            (topic, number): self._database.decode(
+                "position_partition",
+                {"flow": self._flow, "topic": topic, "number": number},
+                partial(_to_position, *row),
+            )
+            for topic, number, *row in rows
+        }
         return PositionState(
             pins={(kind, name): id_ for kind, name, id_ in kept.pins},
-            places={
-                (topic, number): _to_position(*row)
-                for topic, number, *row in rows
-            },
+            places={k: v for k, v in places.items() if v is not None},
             resets={reset.number: reset for reset in kept.resets},
             counts=kept.counts,
             last=max((reset.number for reset in kept.resets), default=0),
@@ -145,4 +151,4 @@ def _to_text(at: datetime | None) -> str | None:
 
 
 def _to_time(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text)
+    return None if text is None else to_time(text)

@@ -4,6 +4,7 @@ import zlib
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from sqlite3 import Connection
 from threading import Condition, RLock
 
@@ -186,22 +187,36 @@ class DurableQueue:
     def oldest(self, most_points: int) -> tuple[Rows, Batch] | None:
         """Return the oldest batches as one: one, or as many as fit."""
         taken: list[tuple[int, int, bytes]] = []
+        broken: list[int] = []
         total = 0
         with self._database.transaction() as sql:
-            for row in sql.execute(
+            for number, points, body in sql.execute(
                 "SELECT id, points, body FROM queue WHERE name = ? "
                 "ORDER BY id",
                 (self._name,),
             ):
-                total += row[1]
+                try:
+                    whole = (number, int(points), zlib.decompress(body))
+                except (TypeError, ValueError, zlib.error):
+                    broken.append(number)
+                    continue
+                total += whole[1]
                 if taken and total > most_points:
                     break
-                taken.append(row)
+                taken.append(whole)
+            for number in broken:
+                gone = self._measure(sql, Rows(number, number))
+                self._database.set_row_aside("queue", {"id": number})
+                self._database.after_commit(
+                    partial(
+                        self._note, _Size().plus(gone, -1), int(gone.points)
+                    )
+                )
         if not taken:
             return None
-        body = b"\n".join(zlib.decompress(body) for *_, body in taken)
-        points = sum(points for _, points, _ in taken)
-        return Rows(taken[0][0], taken[-1][0]), Batch(body, points)
+        joined = b"\n".join(body for *_, body in taken)
+        total = sum(points for _, points, _ in taken)
+        return Rows(taken[0][0], taken[-1][0]), Batch(joined, total)
 
     def remove(self, rows: Rows) -> None:
         """Remove rows: they are settled."""

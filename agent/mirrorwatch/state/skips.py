@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from sqlite3 import Connection
 
 from ..domain.skips.journal import sum_up
@@ -76,14 +77,26 @@ class SkipsStore:
             topics = sql.execute(
                 "SELECT topic, body FROM skips_topic WHERE flow = ?", flow
             ).fetchall()
+        decode = self._database.decode
+        states = {
+            (topic, partition): decode(
+                "skips_partition",
+                {"flow": self._flow, "topic": topic, "partition": partition},
+                partial(from_json, PartitionState, body),
+            )
+            for topic, partition, body in partitions
+        }
+        tallies = {
+            topic: decode(
+                "skips_topic",
+                {"flow": self._flow, "topic": topic},
+                partial(from_json, SkipCounters, body),
+            )
+            for topic, body in topics
+        }
         return SkipTracker(
-            states={
-                (topic, partition): from_json(PartitionState, body)
-                for topic, partition, body in partitions
-            },
-            tallies={
-                topic: from_json(SkipCounters, body) for topic, body in topics
-            },
+            states={k: v for k, v in states.items() if v is not None},
+            tallies={k: v for k, v in tallies.items() if v is not None},
             begun=kept.begun,
             marked=kept.marked,
             foreign=kept.foreign,
@@ -93,10 +106,18 @@ class SkipsStore:
         """Read the newest events, oldest first."""
         with self._database.transaction() as sql:
             rows = sql.execute(
-                "SELECT body FROM skips_event WHERE flow = ? ORDER BY id",
+                "SELECT id, body FROM skips_event WHERE flow = ? ORDER BY id",
                 (self._flow,),
             ).fetchall()
-        return [from_json(SkipEvent, body) for (body,) in rows]
+        events = [
+            self._database.decode(
+                "skips_event",
+                {"id": number},
+                partial(from_json, SkipEvent, body),
+            )
+            for number, body in rows
+        ]
+        return [event for event in events if event is not None]
 
     def save(
         self, tracker: SkipTracker, since: datetime | None = None
