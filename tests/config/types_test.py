@@ -54,8 +54,9 @@ def test_anything_else_is_refused(value: Any) -> None:
 
 
 def test_a_duration_beyond_all_time_is_refused() -> None:
-    with pytest.raises(ValidationError, match="too long"):
-        ADAPTER.validate_python("99999999999d")
+    for value in ("99999999999d", "999999999d", "3651d"):
+        with pytest.raises(ValidationError, match="too long"):
+            ADAPTER.validate_python(value)
 
 
 @given(st.integers(0, 10**9))

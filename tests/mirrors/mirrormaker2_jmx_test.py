@@ -108,6 +108,22 @@ def test_errors_of_tasks_are_read_with_their_time() -> None:
     assert of([mbean], DEFAULT, dedicated=False).errors == {}
 
 
+@pytest.mark.parametrize("said", [9.2e18, -1.0, float("inf"), float("nan")])
+def test_what_no_calendar_has_is_no_time_of_an_error(said: float) -> None:
+    mbean = MBean(
+        domain="kafka.connect",
+        properties={
+            "type": "task-error-metrics",
+            "connector": "MirrorSourceConnector",
+            "task": "4",
+        },
+        attributes={"total-retries": 1.0, "last-error-timestamp": said},
+    )
+    told = of([mbean], DEFAULT)
+    assert told.last_error is None
+    assert len(told.errors) == 1
+
+
 def test_commits_that_were_not_tried_have_no_outcome() -> None:
     mbean = MBean(
         domain="kafka.connect",

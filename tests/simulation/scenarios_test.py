@@ -695,3 +695,26 @@ def test_an_idle_mirror_is_said_to_run() -> None:
         world.run(2 * HOUR)
         assert healths(world, "tasks", 60) == []
         assert health(world, "tasks") is Health.OK, reason(world, "tasks")
+
+
+def test_records_beyond_all_bounds_blind_nothing() -> None:
+    with running("a") as world:
+        deep = b"[" * 200_000
+        for kind in ("configs", "status", "offsets"):
+            name = f"mm2-{kind}.summit.internal"
+            world.target.append(name, 0, deep, b"connector-x")
+            world.target.append(name, 0, b"{}", deep)
+        world.source.append(CANARY, 0, deep)
+        # A producer took microseconds for milliseconds.
+        log = world.source.log("a", 0)
+        assert log is not None
+        for _ in range(3):
+            log.append(Record(None, b"x", 1_760_000_000_000_000))
+        world.mirror.frozen = True
+        world.run_until(
+            lambda: health(world, "lag") is Health.CRITICAL, 20 * MINUTE
+        )
+        world.mirror.frozen = False
+        world.run(10 * MINUTE)
+        for check in ("lag", "position", "skips", "tasks", "retention"):
+            assert health(world, check) is Health.OK, reason(world, check)

@@ -386,6 +386,8 @@ def test_history_is_that_of_the_last_hour_unless_asked_otherwise(
         ("flow=summit->ldf&from=2026-01-02T12:00:00", "with a zone"),
         ("flow=summit->ldf&from=9999999999", "'from' must be before 'to'"),
         ("flow=summit->ldf&from=99999999999999", "give ISO 8601"),
+        ("flow=summit->ldf&to=0001-01-01T00:00:00%2B23:59", "give ISO 8601"),
+        ("flow=summit->ldf&to=9999-12-31T23:59:59-23:59", "give ISO 8601"),
         ("flow=summit->ldf&to=0001-01-01T00:00:00Z", "'to' must be between"),
         ("flow=summit->ldf&from=2026-01-03T00:00:00Z", "must be before"),
         ("flow=summit->ldf&points=-1", "'points' is '-1'"),

@@ -275,7 +275,7 @@ def _read(answer: httpx.Response, shown: str) -> dict[str, Any]:
     """Return the status; 503 brings one too, before the first report."""
     try:
         status = answer.json()
-    except ValueError:
+    except (ValueError, RecursionError):
         status = None
     if (
         answer.status_code not in {200, 503}

@@ -183,6 +183,10 @@ UNITS = {
 }
 
 
+LONGEST = timedelta(days=3650)
+"""Nobody waits longer, and times that far back can be computed with."""
+
+
 def parse_duration(value: Any) -> Any:
     """Parse a duration with a unit.
 
@@ -208,9 +212,12 @@ def parse_duration(value: Any) -> Any:
             "duration", "not a duration; allowed are {allowed}", _HELP
         )
     try:
-        return float(match["count"]) * UNITS[match["unit"]]
+        duration = float(match["count"]) * UNITS[match["unit"]]
     except OverflowError as e:
         raise PydanticCustomError("duration", "too long") from e
+    if duration > LONGEST:
+        raise PydanticCustomError("duration", "too long: at most 3650d")
+    return duration
 
 
 _HELP = {"allowed": "a number and one of ms, s, m, h, d, such as 250ms or 5s"}

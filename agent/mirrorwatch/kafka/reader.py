@@ -6,7 +6,7 @@ offset asked for, or stopped before its end, proves nothing about the rest.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from hashlib import blake2b
 from sys import maxsize
 from typing import Any, Self
@@ -27,6 +27,7 @@ from ..domain.offset_ranges import OffsetRange
 from ..exceptions import SourceError, SourceUnavailableError
 from .admin import Cluster
 from .errors import TIMEOUT, consumer_properties, to_source_error
+from .offsets import to_time
 
 __all__ = [
     "EXACTLY",
@@ -488,9 +489,7 @@ def read_first_records(
 
 def _written_at(message: Message) -> datetime | None:
     kind, milliseconds = message.timestamp()
-    if kind == TIMESTAMP_NOT_AVAILABLE:
-        return None
-    return datetime.fromtimestamp(milliseconds / 1000, UTC)
+    return None if kind == TIMESTAMP_NOT_AVAILABLE else to_time(milliseconds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -699,9 +699,16 @@ def _errors(
             )
 
 
+LATEST_MS = datetime.max.replace(tzinfo=UTC).timestamp() * 1000
+"""The last time that Python knows."""
+
+
 def _last_error(tasks: Iterable[MBean]) -> datetime | None:
     newest = combine({"at": highest("last-error-timestamp")}, tasks).get("at")
-    return datetime.fromtimestamp(newest / 1000, UTC) if newest else None
+    # What no calendar has is no time of an error.
+    if not newest or not 0 < newest < LATEST_MS:
+        return None
+    return datetime.fromtimestamp(newest / 1000, UTC)
 
 
 def _states(tasks: Iterable[MBean]) -> tuple[WorkerTask, ...]:

@@ -233,7 +233,7 @@ def _answer(error: ApiException, access: InfluxDbAccess) -> str:
     text = str(error.body or error.reason or "no reason given")
     try:
         body = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         body = None
     if isinstance(body, dict):  # 2.x calls it message, 1.x error
         text = str(body.get("message") or body.get("error") or text)

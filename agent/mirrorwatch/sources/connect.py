@@ -210,7 +210,7 @@ class ConnectApi:
             return None
         try:
             return answer.json()
-        except ValueError as e:
+        except (ValueError, RecursionError) as e:
             raise self._strange() from e
 
     def _unreachable(self, error: httpx.TransportError) -> SourceError:

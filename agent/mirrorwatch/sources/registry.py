@@ -187,7 +187,7 @@ def _quote(subject: str) -> str:
 def _read_object(answer: httpx.Response) -> dict[str, Any]:
     try:
         body = answer.json()
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return body if isinstance(body, dict) else {}
 

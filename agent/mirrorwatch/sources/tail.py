@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from confluent_kafka import OFFSET_BEGINNING, Message
 from structlog.typing import FilteringBoundLogger
@@ -10,8 +10,10 @@ from structlog.typing import FilteringBoundLogger
 from ..exceptions import SourceError
 from ..kafka.admin import Cluster, Topic
 from ..kafka.errors import denial
+from ..kafka.offsets import to_time
 from ..kafka.reader import OffsetConsumer, PartitionEnd, ReadFailure
 from ..ports import InternalTopic, Mirror
+from ..state.database import UNDECODABLE
 from .mirror_state import MirrorState
 
 __all__ = ["Route", "TailWorker"]
@@ -209,22 +211,23 @@ class TailWorker:
         if partition is not None and offset is not None:
             self._next[name][1][partition] = offset + 1
         _, milliseconds = message.timestamp()
-        written_at = datetime.fromtimestamp(milliseconds / 1000, UTC)
+        now = self._clock()
+        written_at = to_time(milliseconds) or now
         for route in self._routes[name]:
             try:
                 fact = route.mirror.decode(
                     route.topic.kind,
                     message.key(),
                     message.value(),
-                    min(written_at, self._clock()),
+                    min(written_at, now),
                 )
-            except ValueError as e:
+            except UNDECODABLE as e:
                 self._complain(message, e)
                 return
             if fact is not None:
                 route.positions.note(fact)
 
-    def _complain(self, message: Message, error: ValueError) -> None:
+    def _complain(self, message: Message, error: Exception) -> None:
         self.undecodable += 1
         name = message.topic() or ""
         if name in self._complained:

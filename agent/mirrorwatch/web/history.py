@@ -102,11 +102,11 @@ def _time(name: str, text: str) -> datetime:
             return datetime.fromtimestamp(int(text), UTC)
         # A plus sign that was not escaped arrives as a space.
         at = datetime.fromisoformat(text.replace(" ", "+"))
+        if at.tzinfo is None:
+            raise _not_a_time(name, text)
+        return at.astimezone(UTC)
     except (ValueError, OverflowError) as e:
         raise _not_a_time(name, text) from e
-    if at.tzinfo is None:
-        raise _not_a_time(name, text)
-    return at.astimezone(UTC)
 
 
 def _not_a_time(name: str, text: str) -> WebError:

@@ -101,7 +101,10 @@ class ProbeMessage:
                 sequence=int(body["sequence"]),
                 sent_at=_EPOCH + int(body["sent_us"]) * _MICROSECOND,
             )
-        except (ValueError, KeyError, TypeError, OverflowError):
+        except (
+            *(ValueError, KeyError, TypeError, OverflowError),
+            RecursionError,
+        ):
             return None
 
 

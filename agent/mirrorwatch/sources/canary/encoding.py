@@ -150,7 +150,7 @@ def is_same_schema(text: str) -> bool:
             canonical(json.loads(text)) == canonical(json.loads(SCHEMA))
         )
     except (
-        *(ValueError, KeyError, TypeError),
+        *(ValueError, KeyError, TypeError, RecursionError),
         fastavro.schema.SchemaParseException,
     ):
         return False

@@ -326,7 +326,7 @@ class JolokiaReader:
             parts = answer.json()
         except httpx.HTTPError as e:
             raise explain(self._address, e) from e
-        except ValueError as e:
+        except (ValueError, RecursionError) as e:
             raise self._strange() from e
         if not isinstance(parts, list) or len(parts) != len(wanted):
             raise self._strange()
