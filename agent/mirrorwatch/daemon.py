@@ -12,7 +12,7 @@ from typing import Self
 
 from structlog.typing import FilteringBoundLogger
 
-from .exceptions import MirrorwatchError
+from .exceptions import InternalError, MirrorwatchError
 from .pipeline import Pipeline
 from .ports import Report, Worker
 from .state import Database
@@ -138,17 +138,16 @@ class Daemon(AbstractContextManager["Daemon"]):
     def _guard(self, name: str, work: Callable[[], object]) -> bool:
         """Do a piece of work; whatever it raises ends here."""
         try:
-            work()
+            self._agent.pipeline.isolation.run(name, work)
+        except InternalError:
+            # What it should have seen goes stale, and its checks are unknown.
+            self._logged.pop(name, None)
         except MirrorwatchError as e:
             # Each failure once, not once a second.
             if self._logged.get(name) != str(e):
                 self._logged[name] = str(e)
                 context = e.to_logging_context()
                 self._logger.warning("Work failed", work=name, **context)
-        except Exception:
-            # A bug in one piece of work must not end monitoring. What it
-            # should have seen goes stale, which verdicts and alerts watch.
-            self._logger.exception("Work crashed", work=name)
         else:
             self._logged.pop(name, None)
             return True

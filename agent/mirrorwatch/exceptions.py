@@ -6,6 +6,7 @@ from typing import Any
 __all__ = [
     "AuditError",
     "ConfigError",
+    "InternalError",
     "MavenError",
     "MirrorwatchError",
     "SinkError",
@@ -36,6 +37,25 @@ class StateError(MirrorwatchError):
 
 class AuditError(MirrorwatchError):
     """An audit did not come to an end, so nothing is known of its ranges."""
+
+
+class InternalError(MirrorwatchError):
+    """A part of mirrorwatch crashed: a bug, or an answer beyond all bounds.
+
+    Parameters
+    ----------
+    part
+        What crashed: a source, a check, a sink, a worker.
+    what
+        Class and place of the exception. Not its words, which may quote
+        anything.
+    """
+
+    def __init__(self, part: str, what: str) -> None:
+        super().__init__(
+            f"Internal error in {part}: {what}. Report it with the agent's log"
+        )
+        self.part = part
 
 
 class WebError(MirrorwatchError):

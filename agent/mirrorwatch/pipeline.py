@@ -1,7 +1,10 @@
 """One tick: observe, judge, publish."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from structlog.typing import FilteringBoundLogger
 
@@ -9,12 +12,19 @@ from .clock import Clock, shifted
 from .domain.checks import FlowLimits, judge
 from .domain.report import (
     Flow,
+    Health,
     MaintenanceWindow,
     Observation,
     Verdict,
     keep_since,
 )
-from .exceptions import SinkError, SourceError, StateError
+from .exceptions import (
+    InternalError,
+    SinkError,
+    SourceError,
+    StateError,
+)
+from .isolation import Isolation
 from .ports import (
     AgentState,
     QueueingSink,
@@ -26,6 +36,31 @@ from .ports import (
 from .state.documents import VerdictStore
 
 __all__ = ["Pipeline"]
+
+MIRROR_STATE = frozenset(
+    {
+        "lag",
+        "skips",
+        "retention",
+        "position",
+        "tasks",
+        "heartbeats",
+        "checkpoints",
+    }
+)
+
+FEEDS = {
+    "connect": {"tasks"},
+    "inspector": {"tasks"},
+    "jmx": {"bottleneck"},
+    "lag": {"lag", "retention"},
+    "registrar": {"canary"},
+    "survey": MIRROR_STATE | {"topics"},
+    "surveyor": {"canary"},
+    "tail": MIRROR_STATE,
+}
+"""Checks that know nothing without a source or worker, by the first word of
+its name; of others, the check of that name."""
 
 
 class Pipeline:
@@ -85,10 +120,14 @@ class Pipeline:
         self._move_windows = move_windows
         self._clock = clock
         self._logger = logger
+        self.isolation = Isolation(logger)
+        """Lets sources, checks, sinks and workers fail each alone."""
+
         self._windows: tuple[MaintenanceWindow, ...] = ()
         self._before: tuple[Verdict, ...] | None = None
         self._last_tick: timedelta | None = None
         self._sinks_up: dict[str, bool] = {}
+        self._aside: dict[str, int] = {}
         self._logged: dict[str, str] = {}
 
     def tick(self) -> Report:
@@ -108,8 +147,8 @@ class Pipeline:
         seen = tuple(shifted(fact, offset) for fact in found)
         if self._before is None:
             self._before = self._load(at)
-        judged = shifted(judge(self._limits, seen, at), -offset)
-        self._before = keep_since(judged, self._before)
+        judged = self._blame(judge(self._limits, seen, at, self._judge(at)))
+        self._before = keep_since(shifted(judged, -offset), self._before)
         report = Report(
             at=at,
             flows=self._flows,
@@ -125,6 +164,7 @@ class Pipeline:
                 last_tick=self._last_tick,
                 clock_offset=offset,
                 clock_steps=self._clock.steps,
+                internal_errors=self._internal_errors(),
             ),
             maintenance=self._in_force(at),
         )
@@ -136,7 +176,8 @@ class Pipeline:
     def close(self) -> None:
         """Let every sink publish what it holds."""
         for sink, _ in self._sinks:
-            sink.close()
+            with suppress(InternalError):
+                self.isolation.run(f"sink {sink.name}", sink.close)
 
     def _observe(
         self, now: datetime
@@ -145,22 +186,89 @@ class Pipeline:
         up: dict[str, bool] = {}
         for source, watched in self._sources:
             try:
-                seen.extend(source.observe(now))
+                found = self.isolation.run(
+                    f"source {source.name}", partial(source.observe, now)
+                )
             except SourceError as e:
                 self._log_once(source.name, "Source unavailable", e)
                 up[source.name] = False
+            except InternalError:
+                up[source.name] = False
             else:
+                seen.extend(found)
                 self._logged.pop(source.name, None)
                 # One with workers returns what still holds of what they left.
                 up[source.name] = watched.up if watched else True
         return seen, up
 
+    def _judge(
+        self, at: datetime
+    ) -> Callable[[str, Callable[[], Verdict]], Verdict]:
+        """Return what lets each check fail alone."""
+
+        def run(name: str, work: Callable[[], Verdict]) -> Verdict:
+            check, _, flow = name.partition(" ")
+            try:
+                return self.isolation.run(f"check {name}", work)
+            except InternalError as e:
+                return Verdict(
+                    flow=flow,
+                    check=check,
+                    health=Health.UNKNOWN,
+                    reason=str(e),
+                    since=at,
+                )
+
+        return run
+
+    def _blame(self, verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
+        """Say of which checks the facts are missing because a part crashed.
+
+        What is known to be wrong stays so.
+        """
+        failing = self.isolation.failing.items()
+        flows = {flow.name for flow in self._flows}
+
+        def blame(verdict: Verdict) -> Verdict:
+            if verdict.health not in {Health.OK, Health.UNKNOWN}:
+                return verdict
+            for part, error in failing:
+                kind, _, rest = part.removeprefix("source ").partition(" ")
+                if verdict.check in FEEDS.get(kind, {kind}) and (
+                    rest == verdict.flow or rest not in flows
+                ):
+                    return replace(
+                        verdict, health=Health.UNKNOWN, reason=str(error)
+                    )
+            return verdict
+
+        return tuple(map(blame, verdicts)) if failing else tuple(verdicts)
+
+    def _internal_errors(self) -> dict[str, int]:
+        aside = {
+            f"state {table}": rows
+            for table, rows in self._store.database.set_aside.items()
+        }
+        if aside != self._aside:
+            self._aside = aside
+            self._logger.warning(
+                "Rows of the state file are undecodable and were set aside",
+                rows=aside,
+            )
+        parts = [f"source {source.name}" for source, _ in self._sources]
+        parts += [f"sink {sink.name}" for sink, _ in self._sinks]
+        return dict.fromkeys(parts, 0) | self.isolation.errors | aside
+
     def _publish(self, report: Report) -> None:
         for sink, queue in self._sinks:
             try:
-                sink.publish(report)
+                self.isolation.run(
+                    f"sink {sink.name}", partial(sink.publish, report)
+                )
             except SinkError as e:
                 self._log_once(sink.name, "Sink unavailable", e)
+                self._sinks_up[sink.name] = False
+            except InternalError:
                 self._sinks_up[sink.name] = False
             else:
                 self._logged.pop(sink.name, None)

@@ -87,6 +87,7 @@ def a_full_report(at: datetime = NOON) -> Report:
             spooled_points={"influxdb": 12},
             lost_points={"influxdb": 3},
             last_tick=timedelta(milliseconds=12.5),
+            internal_errors={"source mirror": 2},
         ),
         maintenance=[a_window(at, flow=ODD_FLOW.name)],
     )

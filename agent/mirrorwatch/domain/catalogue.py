@@ -28,6 +28,8 @@ LABELS = {
     "kind": "kind of audit finding, or `unverifiable`",
     "source": "name of a data source of the agent",
     "sink": "name of a sink of the agent",
+    "part": "a source, check, worker or sink of the agent, or a table of its "
+    "state file",
 }
 """What each label says. All of them stay bounded: no run, offset or key."""
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from .audit import metrics as audit
@@ -295,6 +296,9 @@ def judge(
     limits: Mapping[str, FlowLimits],
     observations: Iterable[Observation],
     now: datetime,
+    run: Callable[[str, Callable[[], Verdict]], Verdict] = lambda _, work: (
+        work()
+    ),
 ) -> tuple[Verdict, ...]:
     """Judge every flow by every check.
 
@@ -306,12 +310,17 @@ def judge(
         What was seen in this tick.
     now
         The time.
+    run
+        Runs each check, by its name: so that one may fail alone.
     """
     seen: dict[str, dict[type, Observation]] = {flow: {} for flow in limits}
     for observation in observations:
         seen.setdefault(observation.flow, {})[type(observation)] = observation
     return tuple(
-        check.verdict(flow, seen[flow], own, now)
+        run(
+            f"{check.name} {flow}",
+            partial(check.verdict, flow, seen[flow], own, now),
+        )
         for flow, own in limits.items()
         for check in CHECKS.values()
     )

@@ -190,6 +190,9 @@ class AgentState:
     clock_steps: int = 0
     """How often the wall clock was stepped since the start."""
 
+    internal_errors: Mapping[str, int] = field(default_factory=dict)
+    """By part of mirrorwatch: how often it crashed since the start."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Report:

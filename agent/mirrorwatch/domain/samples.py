@@ -21,6 +21,7 @@ __all__ = [
     "CLOCK_STEPS",
     "HEALTH",
     "HEALTH_METRICS",
+    "INTERNAL_ERRORS",
     "LAST_TICK",
     "MAINTENANCE",
     "SINK_LOST",
@@ -73,6 +74,13 @@ CLOCK_STEPS = counter(
     (),
     "Steps of the wall clock since the start: no interval follows them",
 )
+INTERNAL_ERRORS = counter(
+    "internal_errors",
+    "errors",
+    "agent",
+    ("part",),
+    "Crashes of a part of mirrorwatch, and undecodable rows in its state file",
+)
 
 AGENT_METRICS = (
     SOURCE_UP,
@@ -82,6 +90,7 @@ AGENT_METRICS = (
     TICK_SECONDS,
     LAST_TICK,
     CLOCK_STEPS,
+    INTERNAL_ERRORS,
 )
 
 
@@ -100,6 +109,8 @@ def _agent_samples(agent: AgentState, at: datetime) -> Iterator[Sample]:
         yield Sample(TICK_SECONDS, (), agent.last_tick.total_seconds())
     yield Sample(LAST_TICK, (), at.timestamp())
     yield Sample(CLOCK_STEPS, (), agent.clock_steps)
+    for part, errors in sorted(agent.internal_errors.items()):
+        yield Sample(INTERNAL_ERRORS, (part,), errors)
 
 
 _SCALE = ", ".join(f"{h.value} {h.label}" for h in Health)

@@ -10,6 +10,7 @@ from mirrorwatch.domain.bottleneck.model import (
 from mirrorwatch.domain.metrics import Metric
 from mirrorwatch.domain.samples import (
     CLOCK_STEPS,
+    INTERNAL_ERRORS,
     LAST_TICK,
     SINK_LOST,
     SINK_SPOOLED,
@@ -105,7 +106,17 @@ AGENT = (
         queries=(
             Query(label="steps", reading=Increase(metric=CLOCK_STEPS, by=())),
         ),
-        width=24,
+    ),
+    Panel(
+        title="Agent: internal errors (errors)",
+        description=(
+            "Crashes of a part of mirrorwatch, whose checks are unknown then,"
+            " and undecodable rows in its state file."
+        ),
+        picture=Picture.BARS,
+        queries=(
+            Query(reading=Increase(metric=INTERNAL_ERRORS, by=("part",))),
+        ),
     ),
 )
 
