@@ -9,7 +9,7 @@ from .exceptions import LabError
 __all__ = ["wait_until"]
 
 
-_PAUSE_SECONDS = 0.02
+_PAUSE_SECONDS = 0.1
 """Between two looks: short against anything that a lab waits for."""
 
 

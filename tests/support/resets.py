@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
-from confluent_kafka import Producer
+from confluent_kafka import Message, Producer
 
 from mirrorwatch.domain.position.model import (
     PositionObservation,
@@ -160,14 +160,19 @@ def stop_mirror(lab: Lab, watch: Watch) -> None:
     watch.let_pass(3)
 
 
-def set_position(lab: Lab, topic: str, position: int | None) -> None:
-    """Write a position of partition 0 as an operator does, or delete it."""
+def positions_of(lab: Lab, topic: str) -> list[Message]:
+    """Return what Connect stored of partition 0 of a topic, oldest first."""
 
     def is_its(key: bytes | None) -> bool:
         place = json.loads(key or b"[0, {}]")[1]
         return (place.get("topic"), place.get("partition")) == (topic, 0)
 
-    last = [r for r in lab.read("target", OFFSETS) if is_its(r.key())][-1]
+    return [r for r in lab.read("target", OFFSETS) if is_its(r.key())]
+
+
+def set_position(lab: Lab, topic: str, position: int | None) -> None:
+    """Write a position of partition 0 as an operator does, or delete it."""
+    last = positions_of(lab, topic)[-1]
     number = last.partition()
     assert number is not None
     producer = Producer(dict(lab.target.client_properties()))

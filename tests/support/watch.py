@@ -32,6 +32,10 @@ PATIENT = 400.0
 """Seconds for what takes some on an idle machine. Others start JVMs on this
 one, and whoever waits loses nothing by patience."""
 
+LOOK = 0.2
+"""Seconds between two looks. Many of them ask a broker, by a new client: more
+often would keep the brokers from what is waited for."""
+
 FORGET = "5s"
 """How long a probe that was late or came twice keeps a verdict at warning: a
 busy machine makes some late, of which most tests ask nothing."""
@@ -48,7 +52,7 @@ def wait_until(
     while not condition():
         passed = time.monotonic() - start
         assert passed < within, f"not within {within} s: {what()}"
-        time.sleep(0.05)  # between looks; the deadline decides
+        time.sleep(LOOK)  # between looks; the deadline decides
     return time.monotonic() - start
 
 
