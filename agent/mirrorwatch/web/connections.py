@@ -11,11 +11,11 @@ import time
 from typing import Any
 
 import h11
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.h11_impl import H11Protocol as HttpConnection
 
 from .headers import HEADERS
 
-__all__ = ["BoundedProtocol", "Connections", "RareLines"]
+__all__ = ["BoundedConnection", "Connections", "RareLines"]
 
 MOST_WAITING = 128
 """Connections without a request: more than any crowd of dashboards keeps."""
@@ -36,26 +36,26 @@ class Connections:
     """Those of one server, the oldest first."""
 
     def __init__(self) -> None:
-        self.waiting: dict[BoundedProtocol, None] = {}
-        self.busy: dict[BoundedProtocol, None] = {}
+        self.waiting: dict[BoundedConnection, None] = {}
+        self.busy: dict[BoundedConnection, None] = {}
 
-    def wait(self, connection: "BoundedProtocol") -> None:
+    def wait(self, connection: "BoundedConnection") -> None:
         """Take one that has no request."""
         self._move(connection, self.waiting, MOST_WAITING)
 
-    def answer(self, connection: "BoundedProtocol") -> None:
+    def answer(self, connection: "BoundedConnection") -> None:
         """Take one whose request is being answered."""
         self._move(connection, self.busy, MOST_BUSY)
 
-    def drop(self, connection: "BoundedProtocol") -> None:
+    def drop(self, connection: "BoundedConnection") -> None:
         """Forget one that is closed."""
         self.waiting.pop(connection, None)
         self.busy.pop(connection, None)
 
     def _move(
         self,
-        connection: "BoundedProtocol",
-        to: "dict[BoundedProtocol, None]",
+        connection: "BoundedConnection",
+        to: "dict[BoundedConnection, None]",
         most: int,
     ) -> None:
         self.drop(connection)
@@ -64,7 +64,7 @@ class Connections:
             next(iter(to)).abort()
 
 
-class BoundedProtocol(H11Protocol):
+class BoundedConnection(HttpConnection):
     """A connection that is closed when it takes too long."""
 
     def __init__(self, *args: Any, others: Connections, **kwargs: Any) -> None:

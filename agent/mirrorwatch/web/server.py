@@ -12,7 +12,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from ..exceptions import WebError
-from .connections import BoundedProtocol, Connections, RareLines
+from .connections import BoundedConnection, Connections, RareLines
 
 __all__ = ["Server"]
 
@@ -52,7 +52,7 @@ class Server:
         self.connections = Connections()
         """Those that are open now."""
 
-        protocol = partial(BoundedProtocol, others=self.connections)
+        protocol = partial(BoundedConnection, others=self.connections)
         self._uvicorn = _CalmServer(
             uvicorn.Config(
                 app,
