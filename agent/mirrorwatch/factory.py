@@ -16,6 +16,7 @@ from .state.documents import VerdictStore
 from .state.history import History
 from .state.maintenance import MaintenanceStore
 from .web.app import LatestReport, create_app
+from .web.headers import protected
 from .web.runbook import Runbook
 from .web.server import Server
 from .wiring import (
@@ -130,7 +131,11 @@ def build_agent(
         senders=reports.workers,
         latest=latest,
         database=database,
-        server=Server(app, config.web.host, config.web.port)
+        server=Server(
+            protected(app, config.web.allowed_hosts),
+            config.web.host,
+            config.web.port,
+        )
         if serve
         else None,
         interval=config.interval,

@@ -1,6 +1,6 @@
 """The page on a real socket, fed with reports by hand."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -10,6 +10,7 @@ from mirrorwatch.ports import Report
 from mirrorwatch.state import Database
 from mirrorwatch.state.history import History
 from mirrorwatch.web.app import LatestReport, create_app
+from mirrorwatch.web.headers import protected
 from mirrorwatch.web.server import Server
 
 __all__ = ["METRICS", "SetClock", "Stage", "serve_stage"]
@@ -40,10 +41,13 @@ class Stage:
         interval: timedelta = timedelta(seconds=5),
         clock: Callable[[], datetime] | None = None,
         audits: Path | None = None,
+        hosts: Collection[str] | None = None,
     ) -> None:
+        self.metrics: bytes | None = METRICS[0]
         self.latest = LatestReport()
         self.history = History(Database(None), interval=interval)
         self.accepted: list[str | None] = []
+        self.hosts = hosts
         self.app = create_app(
             self.latest,
             self.history,
@@ -55,7 +59,9 @@ class Stage:
 
     def exposition(self, accept: str | None) -> tuple[bytes, str]:
         self.accepted.append(accept)
-        return METRICS
+        if self.metrics is None:
+            raise ArithmeticError("a bug")
+        return self.metrics, METRICS[1]
 
     def _time_of_last_report(self) -> datetime:
         report = self.latest.get()
@@ -69,7 +75,7 @@ class Stage:
 @contextmanager
 def serve_stage(stage: Stage, port: int = 0) -> Iterator[Server]:
     """Serve the page on loopback, on a free port unless one is given."""
-    server = Server(stage.app, "127.0.0.1", port)
+    server = Server(protected(stage.app, stage.hosts), "127.0.0.1", port)
     server.start()
     try:
         yield server

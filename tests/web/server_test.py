@@ -1,9 +1,16 @@
+from contextlib import ExitStack, suppress
+from socket import create_connection, socket
+
+import httpx
 import pytest
 
 from mirrorwatch.exceptions import WebError
+from mirrorwatch.web import connections
+from mirrorwatch.web.headers import HEADERS
 from mirrorwatch.web.server import Server
 from tests.support.http import HTTP
 from tests.support.stage import Stage, serve_stage
+from tests.support.watch import wait_until
 
 
 def code(url: str) -> int:
@@ -41,3 +48,149 @@ def test_a_stopped_server_lets_go_of_its_port() -> None:
 
 def test_a_server_that_never_started_can_be_stopped() -> None:
     Server(Stage().app, "127.0.0.1", 0).stop()
+
+
+SLOW = 400
+"""Connections of a flood: several times what is kept."""
+
+
+def opened(server: Server, count: int, said: bytes = b"") -> list[socket]:
+    sockets = []
+    for _ in range(count):
+        one = create_connection(("127.0.0.1", server.port), timeout=30)
+        with suppress(OSError):  # the oldest are closed for the newest
+            one.sendall(said)
+        sockets.append(one)
+    return sockets
+
+
+@pytest.mark.parametrize(
+    "said",
+    [b"", b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX: "],
+    ids=["silent", "half a request"],
+)
+def test_a_flood_of_silent_connections_hides_nothing(
+    said: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 600)
+    with serve_stage(Stage()) as server, ExitStack() as stack:
+        flood = [stack.enter_context(x) for x in opened(server, SLOW, said)]
+
+        assert code(f"{server.url}/metrics") == 200
+        wait_until(
+            lambda: sum(map(is_open, flood)) <= connections.MOST_WAITING,
+            what=lambda: f"{sum(map(is_open, flood))} are kept",
+        )
+
+
+def is_open(connection: socket) -> bool:
+    """Return whether the server keeps a connection."""
+    connection.settimeout(0)
+    try:
+        return connection.recv(1) != b""
+    except BlockingIOError:
+        return True
+    except ConnectionError:
+        return False
+
+
+def test_clients_that_do_not_read_hide_nothing() -> None:
+    asked = b"GET /static/page.js HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 400
+    with serve_stage(Stage()) as server, ExitStack() as stack:
+        for one in opened(server, SLOW // 4, asked):
+            stack.enter_context(one)
+
+        assert code(f"{server.url}/metrics") == 200
+        assert len(server.connections.busy) <= connections.MOST_BUSY
+
+
+def test_a_request_that_never_ends_is_cut_off(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.2)
+    with serve_stage(Stage()) as server:
+        (one,) = opened(server, 1, b"GET / HTTP/1.1\r\nX: ")
+        with one, suppress(ConnectionResetError):
+            assert one.recv(1) == b""
+
+
+def test_an_idle_browser_is_answered_again() -> None:
+    with serve_stage(Stage()) as server, httpx.Client() as client:
+        for _ in range(3):
+            assert client.get(f"{server.url}/metrics").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"NONSENSE\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: " + b"x" * 100_000,
+    ],
+    ids=["no request", "endless header"],
+)
+def test_nonsense_is_refused_with_all_headers(said: bytes) -> None:
+    with serve_stage(Stage()) as server:
+        (one,) = opened(server, 1, said)
+        with one:
+            answer = one.recv(65536)
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    for name in HEADERS:
+        assert name.lower().encode() in answer.lower()
+
+
+def test_lines_that_strangers_cause_are_few(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with serve_stage(Stage()) as server:
+        for _ in range(20):
+            (one,) = opened(server, 1, b"NONSENSE\r\n\r\n")
+            with one:
+                assert one.recv(65536)
+    lines = [r for r in caplog.records if r.name == "uvicorn.error"]
+    assert [r.getMessage() for r in lines] == [
+        "Invalid HTTP request received."
+    ]
+
+
+def test_metrics_are_compressed_for_those_who_can() -> None:
+    stage = Stage()
+    stage.metrics = b"mirrorwatch_health 0\n" * 1000
+    with serve_stage(stage) as server:
+        small = HTTP.get(
+            f"{server.url}/metrics", headers={"Accept-Encoding": "gzip"}
+        )
+        plain = HTTP.get(
+            f"{server.url}/metrics", headers={"Accept-Encoding": "identity"}
+        )
+    assert small.headers["Content-Encoding"] == "gzip"
+    assert int(small.headers["Content-Length"]) < len(stage.metrics) / 10
+    assert small.content == plain.content == stage.metrics
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("127.0.0.1:8080", 200),
+        ("[::1]:8080", 200),
+        ("LOCALHOST", 200),
+        ("mirrorwatch.example.org:80", 200),
+        ("rebound.example.com", 421),
+        ("rebound.example.com:8080", 421),
+    ],
+)
+def test_only_own_host_names_are_answered(host: str, status: int) -> None:
+    stage = Stage(hosts={"localhost", "mirrorwatch.example.org"})
+    with serve_stage(stage) as server:
+        answer = HTTP.get(f"{server.url}/metrics", headers={"Host": host})
+    assert answer.status_code == status
+    assert answer.headers["X-Frame-Options"] == "DENY"
+
+
+def test_an_error_bears_all_headers() -> None:
+    stage = Stage()
+    stage.metrics = None
+    with serve_stage(stage) as server:
+        answer = HTTP.get(f"{server.url}/metrics")
+    assert answer.status_code == 500
+    for name, value in HEADERS.items():
+        assert answer.headers[name] == value

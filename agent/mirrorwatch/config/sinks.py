@@ -1,5 +1,6 @@
 """The blocks `web`, `sinks`, `state` and `audit`."""
 
+import ipaddress
 import os
 import socket
 from collections import Counter
@@ -24,7 +25,7 @@ from .base import (
     Model,
     ProblemsError,
 )
-from .types import HttpUrl, ListenAddress
+from .types import HostName, HttpUrl, ListenAddress
 
 __all__ = [
     "DownsamplingConfig",
@@ -314,6 +315,35 @@ class WebConfig(Model):
     `https://mirrorwatch.example.org`, if it is behind a proxy. Used for links
     in alerts and notifications. Default: the listen address, or the hostname
     of this machine if the page listens on all addresses."""
+
+    hosts: tuple[HostName, ...] = Field(
+        (),
+        title="Allowed host names",
+        json_schema_extra={"default_text": "see below"},
+    )
+    """Host names by which browsers and Prometheus may ask for the page; IP
+    addresses, `localhost` and the host of `web.url` are always allowed.
+    Default: no other name if the page listens on loopback, any name if it
+    listens on another address. Set it if a page of a stranger must not read
+    the status through a visitor's browser (DNS rebinding)."""
+
+    @property
+    def allowed_hosts(self) -> frozenset[str] | None:
+        """Host names for which there are answers; `None` for every one."""
+        if not self.hosts and not self.is_loopback:
+            return None
+        own = {"localhost", self.host.lower()}
+        if self.url is not None:
+            own.add(urlsplit(self.url).hostname or "")
+        return frozenset(own | {name.lower() for name in self.hosts})
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine reaches the page."""
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host.lower() == "localhost"
 
     @property
     def address(self) -> str:

@@ -10,6 +10,7 @@ from pydantic import (
     BeforeValidator,
     Field,
     SecretStr,
+    StringConstraints,
     model_validator,
 )
 from pydantic_core import PydanticCustomError
@@ -17,6 +18,7 @@ from pydantic_core import PydanticCustomError
 from .base import NEVER_SHOWN, ConfigProblem, Model, ProblemsError
 
 __all__ = [
+    "HostName",
     "HttpServer",
     "HttpUrl",
     "ListenAddress",
@@ -63,6 +65,9 @@ def _check_listen(address: Any) -> str:
 
 HttpUrl = Annotated[str, AfterValidator(_check_url)]
 """Address of an HTTP server, without a slash at the end."""
+
+HostName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]+$")]
+"""Name of a host, without scheme and port."""
 
 ListenAddress = Annotated[str, BeforeValidator(_check_listen)]
 """Address to listen on."""

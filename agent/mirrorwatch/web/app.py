@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from starlette.applications import Starlette
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import (
     FileResponse,
@@ -25,7 +24,6 @@ from .audits import AuditNights, AuditReports
 from .documents import Freshness, details_document, status_document
 from .history import HistoryQuery, history_document
 from .runbook import Runbook
-from .server import SecurityHeaders
 from .topics import TopicsQuery, topics_document
 
 __all__ = ["Exposition", "LatestReport", "create_app"]
@@ -101,7 +99,6 @@ def create_app(
             Route("/readyz", pages.readyz),
             Mount("/static", StaticFiles(directory=STATIC)),
         ],
-        middleware=[Middleware(SecurityHeaders)],
     )
 
 

@@ -1,26 +1,29 @@
 """The web server, in a thread of its own."""
 
 import asyncio
+import logging
 import socket
 import threading
 import time
 from contextlib import suppress
+from functools import partial
 
 import uvicorn
-from starlette.datastructures import MutableHeaders
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from ..exceptions import WebError
+from .connections import BoundedConnection, Connections, RareLines
 
-__all__ = ["SecurityHeaders", "Server"]
+__all__ = ["Server"]
 
 
 START_SECONDS = 10.0
 STOP_SECONDS = 5.0
 """Container runtimes kill after 10 s; the sinks need the rest."""
 
-MOST_CONNECTIONS = 128
-"""More than any crowd of dashboards; keeps a flood from eating memory."""
+BACKLOG = 64
+"""Connections that are taken at a time. Fewer than may wait for a request, so
+that a flood cannot close one before its request was read."""
 
 LOOK_SECONDS = 0.5
 """Between two updates of the time in answers. uvicorn makes ten a second,
@@ -46,15 +49,20 @@ class Server:
         self._host = host
         self._wanted_port = port
         self._socket: socket.socket | None = None
+        self.connections = Connections()
+        """Those that are open now."""
+
+        protocol = partial(BoundedConnection, others=self.connections)
         self._uvicorn = _CalmServer(
             uvicorn.Config(
                 app,
+                http=protocol,  # type: ignore[arg-type] # makes the class
                 access_log=False,
                 log_config=None,
                 lifespan="off",
                 ws="none",
                 server_header=False,
-                limit_concurrency=MOST_CONNECTIONS,
+                backlog=BACKLOG,
                 timeout_graceful_shutdown=1,
             )
         )
@@ -85,6 +93,7 @@ class Server:
             Raised if the address cannot be listened on.
         """
         self._socket = self._listen()
+        logging.getLogger("uvicorn.error").filters[:] = [RareLines()]
         self._thread.start()
         deadline = time.monotonic() + START_SECONDS
         while not self._uvicorn.started:
@@ -137,61 +146,3 @@ class _CalmServer(uvicorn.Server):
         if self._loop is not None:
             with suppress(RuntimeError):  # it has stopped by itself
                 self._loop.call_soon_threadsafe(self._asked.set)
-
-
-REPORT_POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
-"""For reports of audits: one file that holds its own style, and no script
-whatever a topic is called."""
-
-HEADERS = {
-    # Everything comes from the agent: no site learns who looks at it,
-    # and what a broker answers can never run as a script.
-    "Content-Security-Policy": (
-        "default-src 'self'; object-src 'none'; base-uri 'none'; "
-        "form-action 'none'; frame-ancestors 'none'"
-    ),
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
-}
-
-STATIC_CACHING = "no-cache"
-"""Asked again every time (a small answer when unchanged), so that a page
-never runs an older agent's scripts."""
-
-
-class SecurityHeaders:
-    """Adds the headers to every response.
-
-    Parameters
-    ----------
-    app
-        Application that makes the responses.
-    """
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(
-        self, scope: Scope, receive: Receive, send: Send
-    ) -> None:
-        async def send_with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers[name] = value
-                if scope["path"].startswith("/audit/"):
-                    headers["Content-Security-Policy"] = REPORT_POLICY
-                static = scope["path"].startswith("/static/")
-                headers["Cache-Control"] = (
-                    STATIC_CACHING if static else "no-store"
-                )
-            await send(message)
-
-        await self._app(scope, receive, send_with_headers)

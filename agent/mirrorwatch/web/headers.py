@@ -1,0 +1,138 @@
+"""What every answer bears, and for which host names there are answers."""
+
+import ipaddress
+from collections.abc import Collection
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+__all__ = ["HEADERS", "protected"]
+
+SMALL = 1024
+"""Bytes of an answer below which compressing it gains nothing."""
+
+COMPRESSION = 1
+"""Level of gzip: metrics shrink to a tenth at the least one already."""
+
+REPORT_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+"""For reports of audits: one file that holds its own style, and no script
+whatever a topic is called."""
+
+HEADERS = {
+    # Everything comes from the agent: no site learns who looks at it,
+    # and what a broker answers can never run as a script.
+    "Content-Security-Policy": (
+        "default-src 'self'; object-src 'none'; base-uri 'none'; "
+        "form-action 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+
+STATIC_CACHING = "no-cache"
+"""Asked again every time (a small answer when unchanged), so that a page
+never runs an older agent's scripts."""
+
+
+def protected(app: ASGIApp, hosts: Collection[str] | None) -> ASGIApp:
+    """Return an application whose answers are compressed and bear the headers.
+
+    Parameters
+    ----------
+    app
+        Application that makes the answers.
+    hosts
+        Host names for which there are answers, `None` for every one.
+    """
+    app = GZipMiddleware(app, SMALL, COMPRESSION)
+    return SecurityHeaders(app if hosts is None else AllowedHosts(app, hosts))
+
+
+class SecurityHeaders:
+    """Adds the headers to every response, errors included.
+
+    Parameters
+    ----------
+    app
+        Application that makes the responses.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(
+        self, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers[name] = value
+                if scope["path"].startswith("/audit/"):
+                    headers["Content-Security-Policy"] = REPORT_POLICY
+                static = scope["path"].startswith("/static/")
+                headers["Cache-Control"] = (
+                    STATIC_CACHING if static else "no-store"
+                )
+            await send(message)
+
+        await self._app(scope, receive, send_with_headers)
+
+
+class AllowedHosts:
+    """Refuses requests for host names that are not the agent's.
+
+    Parameters
+    ----------
+    app
+        Application for the others.
+    names
+        Host names, lower case.
+
+    Notes
+    -----
+    A stranger's page can have its own name resolved to the agent's address,
+    and then read what the agent answers (DNS rebinding). It needs a name for
+    that, so addresses are allowed.
+    """
+
+    def __init__(self, app: ASGIApp, names: Collection[str]) -> None:
+        self._app = app
+        self._names = frozenset(names)
+
+    async def __call__(
+        self, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        host = _host_of(Headers(scope=scope).get("host", ""))
+        if host in self._names or _is_address(host):
+            await self._app(scope, receive, send)
+            return
+        refused = PlainTextResponse(
+            "This host name is not allowed. If it is mirrorwatch's, add it "
+            "to web.hosts in the configuration",
+            status_code=421,
+        )
+        await refused(scope, receive, send)
+
+
+def _host_of(header: str) -> str:
+    if header.startswith("["):
+        return header[1:].partition("]")[0]
+    return header.rpartition(":")[0].lower() or header.lower()
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return not host  # HTTP/1.0 needs no host, and no browser speaks it
+    return True
