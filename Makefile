@@ -9,7 +9,7 @@ export PATH := $(CURDIR)/.servers:$(PATH)
 # Tests start many processes: each would compile everything again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: alerts demo test fast dashboards servers bench bench-audit nights cluster scale simulate soak lint format setup clean
+.PHONY: alerts demo test fast dashboards sbom servers bench bench-audit nights cluster scale simulate soak lint format setup clean
 
 setup: .venv/.ready
 
@@ -57,6 +57,9 @@ dashboards: setup  ## generates dashboards/ from agent/mirrorwatch_dashboards
 
 alerts: setup  ## generates alerts/ from the table in agent/mirrorwatch_alerting
 	$(BIN)/python -m mirrorwatch_alerting alerts
+
+sbom: setup  ## what is installed with the agent and for audits, as CycloneDX 1.5
+	@$(BIN)/uv export --quiet --frozen --no-default-groups --extra rmi --extra spark --format cyclonedx1.5 --preview-features sbom-export
 
 servers:  ## builds InfluxDB 1.8 and 2.7 for tests, from Go modules: takes Go, and Rust
 	nice tests/servers/build.sh .servers

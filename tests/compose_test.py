@@ -19,6 +19,10 @@ SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 SECRET = re.compile("PASSWORD|TOKEN|SECRET")
 
 
+STARTED_AS_ROOT = {"influxdb", "chronograf", "kapacitor"}
+"""Their images give their rights up themselves, and need some for that."""
+
+
 def test_all_that_users_have_is_there() -> None:
     assert {*SERVICES} == {
         "mirrorwatch",
@@ -38,6 +42,24 @@ def test_images_are_pinned() -> None:
         else:
             image = service["image"]
             assert re.fullmatch(r"[\w/]+:v?\d+\.\d+\.\d+", image), image
+
+
+def test_nothing_has_or_gains_rights_of_the_kernel() -> None:
+    for name, service in SERVICES.items():
+        if name not in STARTED_AS_ROOT:
+            assert service["cap_drop"] == ["ALL"], name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+    assert SERVICES["mirrorwatch"]["read_only"]
+
+
+def test_only_what_must_be_is_administrator_of_influxdb() -> None:
+    password = "${INFLUXDB_ADMIN_PASSWORD:?choose one}"
+    have = {
+        name
+        for name, service in SERVICES.items()
+        if password in service.get("environment", {}).values()
+    }
+    assert have == {"influxdb", "kapacitor"}
 
 
 def test_it_is_reached_from_this_machine_only() -> None:

@@ -139,14 +139,25 @@ def fetch(
     A jar appears in the cache under its name only when it is complete and
     its checksum was right (written beside it, then renamed), so any number
     of programs may fetch at once, and one killed halfway leaves nothing wrong.
+    The checksum is compared at each use: one that was changed since, by a disk
+    or by somebody, is fetched again and never run.
     """
     cache.mkdir(parents=True, exist_ok=True)
     missing = [
-        jar for jar in artifacts if not (cache / jar.file_name).exists()
+        jar for jar in artifacts if not _is_whole(cache / jar.file_name, jar)
     ]
     if missing:
         _fetch_all(missing, cache, what)
     return tuple(cache / jar.file_name for jar in artifacts)
+
+
+def _is_whole(path: Path, jar: Artifact) -> bool:
+    try:
+        with path.open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError:
+        return False
+    return found == jar.sha256
 
 
 def _fetch_all(missing: Sequence[Artifact], cache: Path, what: str) -> None:

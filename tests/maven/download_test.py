@@ -64,6 +64,16 @@ def test_a_jar_is_fetched_once(asked: list[str], tmp_path: Path) -> None:
     assert list(cache.iterdir()) == [path]
 
 
+def test_a_jar_that_was_changed_is_fetched_again(
+    asked: list[str], tmp_path: Path
+) -> None:
+    (path,) = fetch([_ARTIFACT], tmp_path)
+    path.write_bytes(_JAR[:-1] + b"!")
+    assert fetch([_ARTIFACT], tmp_path) == (path,)
+    assert path.read_bytes() == _JAR
+    assert len(asked) == 2
+
+
 @pytest.mark.usefixtures("asked")
 def test_a_jar_with_the_wrong_checksum_is_not_kept(
     tmp_path: Path,
