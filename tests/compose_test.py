@@ -53,11 +53,11 @@ def test_nothing_has_or_gains_rights_of_the_kernel() -> None:
 
 
 def test_only_what_must_be_is_administrator_of_influxdb() -> None:
-    password = "${INFLUXDB_ADMIN_PASSWORD:?choose one}"
+    admin = "${INFLUXDB_ADMIN_PASSWORD:?choose one}"
     have = {
         name
         for name, service in SERVICES.items()
-        if password in service.get("environment", {}).values()
+        if admin in service.get("environment", {}).values()
     }
     assert have == {"influxdb", "kapacitor"}
 
