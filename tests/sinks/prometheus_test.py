@@ -20,6 +20,8 @@ from tests.support.full_report import ODD_FLOW, a_full_report
 from tests.support.reports import reports
 from tests.support.series import prometheus_series
 
+OPEN_METRICS = "application/openmetrics-text; version=1.0.0"
+
 GOLDEN = Path(__file__).parents[1] / "data" / "full_report.prom"
 
 
@@ -88,6 +90,17 @@ def test_a_gauge_without_its_fact_is_gone_at_the_next_report() -> None:
     text = sink.exposition()[0].decode()
     assert "mirrorwatch_canary_outstanding" not in text
     assert "mirrorwatch_health" in text
+
+
+def test_it_is_rendered_once_a_report_and_format() -> None:
+    sink = PrometheusSink()
+    sink.publish(a_full_report())
+    first = [sink.exposition(a)[0] for a in (None, OPEN_METRICS)]
+    assert first[0] != first[1]
+    for accept, before in zip((None, OPEN_METRICS), first, strict=True):
+        assert sink.exposition(accept)[0] is before
+    sink.publish(a_report(at=NOON + timedelta(seconds=5)))
+    assert ours(sink.exposition()[0].decode()) != ours(first[0].decode())
 
 
 def test_figures_stay_as_published_though_the_books_go_on() -> None:

@@ -50,7 +50,7 @@ def test_a_server_that_never_started_can_be_stopped() -> None:
     Server(Stage().app, "127.0.0.1", 0).stop()
 
 
-SLOW = 400
+SLOW = 1200
 """Connections of a flood: several times what is kept."""
 
 

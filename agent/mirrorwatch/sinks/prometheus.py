@@ -28,8 +28,9 @@ class PrometheusSink(Collector):
     -----
     It has a registry of its own and touches nothing global. The metrics are
     those of the last report, which no longer changes, so that they are those
-    that the other sinks got; they are worked out when somebody asks, as ticks
-    may come more often than scrapes. They bear no timestamp of their own;
+    that the other sinks got; they are rendered when somebody asks, as ticks
+    may come more often than scrapes, and once, as askers may come more often
+    than ticks. They bear no timestamp of their own;
     their age is that of ``mirrorwatch_last_tick_timestamp_seconds``.
     """
 
@@ -37,12 +38,14 @@ class PrometheusSink(Collector):
 
     def __init__(self) -> None:
         self._report: Report | None = None
+        self._rendered: dict[str, bytes] = {}
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
         ProcessCollector(registry=self._registry)
 
     def publish(self, report: Report) -> None:
         self._report = report
+        self._rendered = {}
 
     def collect(self) -> Iterable[Family]:
         """Return the families of the last report; none before the first."""
@@ -58,7 +61,10 @@ class PrometheusSink(Collector):
             Value of the request's ``Accept`` header, if it has one.
         """
         encode, content_type = choose_encoder(accept or "")
-        return encode(self._registry), content_type
+        rendered = self._rendered
+        if content_type not in rendered:
+            rendered[content_type] = encode(self._registry)
+        return rendered[content_type], content_type
 
     def close(self) -> None:
         """Do nothing: the last metrics stay readable to the end."""

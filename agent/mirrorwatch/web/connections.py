@@ -17,10 +17,11 @@ from .headers import HEADERS
 
 __all__ = ["BoundedConnection", "Connections", "RareLines"]
 
-MOST_WAITING = 128
-"""Connections without a request: more than any crowd of dashboards keeps."""
+MOST_WAITING = 512
+"""Connections without a request. So many can come within a tenth of a second,
+which is time enough for a client to send its request; they take 13 MiB."""
 
-MOST_BUSY = 32
+MOST_BUSY = 64
 """Requests that are being answered. Each takes milliseconds, so more are of
 clients that do not read, and the largest answer has a megabyte."""
 

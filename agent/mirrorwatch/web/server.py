@@ -21,6 +21,10 @@ START_SECONDS = 10.0
 STOP_SECONDS = 5.0
 """Container runtimes kill after 10 s; the sinks need the rest."""
 
+QUEUE = 4096
+"""Connections that the kernel keeps until they are taken. Beyond, it lets a
+client wait for a second and more."""
+
 BACKLOG = 64
 """Connections that are taken at a time. Fewer than may wait for a request, so
 that a flood cannot close one before its request was read."""
@@ -100,6 +104,8 @@ class Server:
             if not self._thread.is_alive() or time.monotonic() > deadline:
                 raise WebError(f"The web server at {self.url} did not start")
             time.sleep(0.005)
+        # asyncio has one number for this and for `BACKLOG`.
+        self._socket.listen(QUEUE)
 
     def stop(self) -> None:
         """Answer what is being asked, then stop listening."""
