@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from ..filtered import filtered_note
 from ..report import (
     CheckFinding,
     Evidence,
@@ -14,7 +15,7 @@ from ..report import (
     counted,
     seconds,
 )
-from .flow_result import KINDS, Attempt, AuditObservation, FlowResult
+from .flow_result import ERRORS, KINDS, Attempt, AuditObservation, FlowResult
 from .plan import Unverifiable
 from .result import AuditFinding
 
@@ -208,7 +209,7 @@ def _find(
 
 def _judge_night(night: FlowResult) -> Iterator[CheckFinding]:
     by = f"in the audit up to {time_of(night.end)}"
-    for kind in KINDS:
+    for kind in ERRORS:
         total = night.found(kind)
         largest = next((f for f in night.findings if f.kind == kind), None)
         if largest is not None:
@@ -234,7 +235,7 @@ def _judge_night(night: FlowResult) -> Iterator[CheckFinding]:
             f"Only part of the records was compared {by}. The next run "
             "compares the rest",
         )
-    elif not night.findings and not night.gaps:
+    elif not night.wrong and not night.gaps:
         yield _praise(night, by)
 
 
@@ -243,6 +244,9 @@ def _praise(night: FlowResult, by: str) -> CheckFinding:
     stated = sum(night.stated.values())
     differ = f"{stated:,} {agree(stated, 'differ for a known reason')}"
     rest = f"; {differ}, see the evidence" if stated else ""
+    filtered = filtered_note(t.found.get("filtered", 0) for t in night.topics)
+    if filtered:
+        rest = f", except for {filtered}{rest}"
     return CheckFinding(
         Health.OK,
         f"{counted(records, 'record')} of "
