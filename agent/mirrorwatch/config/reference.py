@@ -109,27 +109,29 @@ A transform of MirrorMaker may drop records on purpose. List their topics in
 `topics.filtered`; a canary topic must not be among them. Records that are
 missing there because a transform dropped them are counted, and no alarm:
 
-- `skips` says how many are missing; `mirrorwatch_filtered_records_total` counts
-  them, and `mirrorwatch_skipped_records_total` does not;
+- `skips` says how many are missing; `mirrorwatch_filtered_records_total`
+  counts them, and `mirrorwatch_skipped_records_total` does not;
 - `lag` and `skips` do not warn of suspected drops;
 - the audit reports them as findings of the kind `filtered`, and is clean.
 
 All else alarms as on other topics: records that expired before they were
-copied, position resets, lag, time to loss, duplicates, altered records, records
-that MirrorMaker committed but failed to write, ranges that cannot be verified.
+copied, position resets, lag, time to loss, duplicates, altered records,
+records that MirrorMaker committed but failed to write, ranges that cannot be
+verified.
 
-`at_most` limits how many records of a topic may be missing. It is a share, as a
-filter drops by content: the share stays the same at night, when there are fewer
-records, and in an audit, which compares more of them. `skips` takes the share of
-the records of the last hour (`limits.skips.lost_window`), the audit that of the
-records that it compares. Shares of fewer than 100 records are not judged, nor
-those of merged topics. Leave room above what the filter usually drops. A share
-above the limit is critical, with the count, and stays so for the window.
+`at_most` limits how many records of a topic may be missing. It is a share, as
+a filter drops by content: the share stays the same at night, when there are
+fewer records, and in an audit, which compares more of them. `skips` takes the
+share of the records of the last hour (`limits.skips.lost_window`), the audit
+that of the records that it compares. Shares of fewer than 100 records are not
+judged, nor those of merged topics. Leave room above what the filter usually
+drops. A share above the limit is critical, with the count, and stays so for
+the window.
 
 What was proved keeps its meaning when the configuration changes: records that
-were found missing before their topic was listed stay critical until their window
-ends, and those that were found while it was listed never alarm. An audit is
-reported as it was judged when it ran.
+were found missing before their topic was listed stay critical until their
+window ends, and those that were found while it was listed never alarm. An
+audit is reported as it was judged when it ran.
 
 ## Kafka properties that the agent owns
 

@@ -189,6 +189,19 @@ def test_a_share_is_that_of_the_last_hour() -> None:
     assert judged(world).reason.startswith("100 of 201 records of t (49.8%)")
 
 
+def test_the_count_of_too_much_becomes_no_less() -> None:
+    world = watched(filtered(at_most=0.2))
+    counts = []
+    for copied, dropped, minutes in ((139, 60, 50), (60, 40, 20), (60, 45, 0)):
+        some(world, copied=copied, dropped=dropped)
+        counts.append(judged(world).reason.split(" ")[0])
+        for _ in range(minutes // 5):
+            world.now += timedelta(minutes=5)
+            world.do(*LOOK)
+    # After 70 minutes the first 60 are not of the last hour.
+    assert counts == ["60", "100", "100"]
+
+
 def test_suspected_drops_of_a_filtered_topic_are_no_warning() -> None:
     drop = SuspectedDrop(
         topic=TOPIC, partition=0, first=5, end=9, count=4, since=START

@@ -91,7 +91,8 @@ def _show_night(night: FlowResult) -> Facts:
     yield "source_records", sum(t.source_records for t in night.topics)
     yield "target_records", sum(t.target_records for t in night.topics)
     for kind in KINDS:
-        yield f"{kind}_records", night.found(kind)
+        if kind in ERRORS or night.found(kind):
+            yield f"{kind}_records", night.found(kind)
     yield "unverifiable_records", sum(t.unverifiable for t in night.topics)
     for reason, count in sorted(night.stated.items()):
         yield f"{reason}_records", count

@@ -48,6 +48,7 @@ def show_skips(seen: SkipsObservation | None, since: datetime) -> Evidence:
     recent = [(x, x.count) for x, _ in seen.events if x.at >= since]
     repeats = [(x, n) for x, n in recent if x.kind is SkipKind.REPEATED]
     doubts = [(x, n) for x, n in recent if x.kind is SkipKind.UNVERIFIABLE]
+    dropped = sum(t.filtered for t in tallies)
     suspected = [
         f"{s.count} of "
         + _label_of(s.topic, s.partition, [(s.first, s.end - 1)])
@@ -55,7 +56,6 @@ def show_skips(seen: SkipsObservation | None, since: datetime) -> Evidence:
     ]
     return {
         "skipped_records": sum(t.skipped - t.filtered for t in tallies),
-        "filtered_records": sum(t.filtered for t in tallies),
         "recovered_records": sum(t.recovered for t in tallies),
         "repeated_records": sum(t.repeated for t in tallies),
         "unverifiable_offsets": sum(t.unverifiable for t in tallies),
@@ -63,6 +63,7 @@ def show_skips(seen: SkipsObservation | None, since: datetime) -> Evidence:
         "suspected_records": sum(s.count for s in seen.suspicions),
         "partitions": seen.partitions,
         **dict(_number("skip", _ranges(lost))),
+        **({"filtered_records": dropped} if dropped else {}),
         **dict(_number("filtered", filtered)),
         **dict(_number("suspected", suspected)),
         **dict(_number("unverifiable", _ranges(doubts))),
