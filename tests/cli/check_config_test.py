@@ -177,3 +177,19 @@ def test_the_cost_of_a_known_number_of_partitions_is_one_sum(
         in result.output
     )
     assert "default: lsst.sal.ATDome.position -> summit.lsst" in result.output
+
+
+def test_filtered_topics_are_shown_and_noted_if_they_are_none(
+    tmp_path: Path,
+) -> None:
+    topics = (
+        '{include: ["a.*"], filtered: [{pattern: "a.b", at_most: 10%}, "c"]}'
+    )
+    flow = f"  - {{source: summit, target: ldf, topics: {topics}}}"
+    result = check(write(tmp_path, flow))
+    assert "filtered: a.b (at most 10%) c" in result.output
+    assert (
+        "flows[0].topics.filtered[1] matches none of the flow's topics"
+        in result.output
+    )
+    assert "filtered[0] matches" not in result.output

@@ -7,6 +7,8 @@ import pytest
 from pydantic import ValidationError
 
 from mirrorwatch.config import Config
+from mirrorwatch.config.display import to_display
+from mirrorwatch.domain.filtered import FilteredRule, FilteredTopics
 from mirrorwatch.exceptions import ConfigError
 
 EXAMPLE = Path(__file__).parents[2] / "agent" / "config.example.yaml"
@@ -143,6 +145,34 @@ def test_flows_from_several_sites_may_merge_if_both_say_so() -> None:
     }
     other = other | {"topics": apart}
     Config.from_mapping(data | {"flows": [*data["flows"], other]}, "x")
+
+
+def test_filtered_topics_are_regexes_or_blocks_with_a_share() -> None:
+    for given in (["x.*", "y"], "x.*, y", [{"pattern": "x.*"}, "y"]):
+        data = minimal(topics={"filtered": given})
+        (flow,) = Config.from_mapping(data).flows
+        assert flow.filtered == FilteredTopics(
+            rules=(FilteredRule(pattern="x.*"), FilteredRule(pattern="y"))
+        )
+    limited = [{"pattern": "x[.]a", "at_most": "12.5%"}, "x.*"]
+    data = minimal(topics={"filtered": limited})
+    (flow,) = Config.from_mapping(data).flows
+    rules = [flow.filtered.rule(topic) for topic in ("x.a", "x.b", "y.x")]
+    assert [rule and rule.at_most for rule in rules] == [0.125, None, None]
+    assert rules[1] is not None
+    assert rules[2] is None
+    shown = to_display(flow)["topics"]["filtered"]
+    assert shown[0] == {"pattern": "x[.]a", "at_most": "12.5%"}
+
+
+def test_the_canary_may_match_filtered_topics_only_if_it_is_off() -> None:
+    data = minimal(topics={"filtered": [".*"]})
+    with pytest.raises(ConfigError, match=r"filtered\[0\]: must not match"):
+        Config.from_mapping(data)
+    data["flows"][0]["canary"] = {"enabled": False}
+    Config.from_mapping(data)
+    data = minimal(topics={"filtered": ["(?!mirrorwatch[.]canary$).*"]})
+    Config.from_mapping(data)
 
 
 def test_flows_that_prefix_their_names_may_go_both_ways() -> None:

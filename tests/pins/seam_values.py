@@ -32,7 +32,12 @@ from mirrorwatch.domain.parity.configs import ConfigsObservation
 from mirrorwatch.domain.parity.topics import TopicsObservation
 from mirrorwatch.domain.position.model import PositionObservation, Reset
 from mirrorwatch.domain.report import Health, Observation
-from mirrorwatch.domain.skips.model import SkipsObservation
+from mirrorwatch.domain.skips.model import (
+    SkipCounters,
+    SkipEvent,
+    SkipsObservation,
+    SuspectedDrop,
+)
 from mirrorwatch.domain.skips.partition import PartitionState
 from mirrorwatch.domain.skips.settle import RangeContent
 from mirrorwatch.domain.tasks.model import TasksObservation
@@ -73,6 +78,10 @@ CODEC.rename(SkipsObservation, events="happenings")
 CODEC.leave_out(Reset, "at_most", "offsets", "proved", "summed")
 CODEC.leave_out(PositionObservation, "moved_at")
 CODEC.leave_out(PartitionState, "unconfirmed")
+CODEC.leave_out(SkipsObservation, "excesses")
+CODEC.leave_out(SkipCounters, "filtered", "passed", "samples", "excess")
+CODEC.leave_out(SkipEvent, "filtered")
+CODEC.leave_out(SuspectedDrop, "filtered")
 
 
 def from_observation(seen: Observation) -> Json:

@@ -718,3 +718,94 @@ def test_records_beyond_all_bounds_blind_nothing() -> None:
         world.run(10 * MINUTE)
         for check in ("lag", "position", "skips", "tasks", "retention"):
             assert health(world, check) is Health.OK, reason(world, check)
+
+
+def drop_thirds(world: World, filtered: str, other: str, at: int) -> None:
+    """Let a transform drop every third record of one topic, and one record of
+    another.
+    """
+    seen = [0]
+
+    def drops(name: str, partition: int, record: Record) -> bool:
+        del partition
+        seen[0] += name == other
+        if name == filtered:
+            return int(record.value or b"0") % 3 == 0
+        return name == other and seen[0] == at
+
+    world.mirror.drops = drops
+
+
+def filtered_flow(*patterns: object) -> dict[str, Any]:
+    return {"topics": {"filtered": list(patterns)}}
+
+
+def test_what_a_filter_drops_is_no_alarm_and_all_else_is() -> None:
+    flow = filtered_flow("f")
+    with running("f", "a", flow=flow) as world:
+        drop_thirds(world, "f", "a", at=0)
+        since = world.schedule.elapsed
+        world.run(10 * MINUTE)
+        assert set(healths(world, "skips", since)) <= {Health.OK}
+        assert health(world, "skips") is Health.OK, reason(world, "skips")
+        assert "on 1 filtered topic, as configured" in reason(world, "skips")
+        drop_thirds(world, "f", "a", at=50)
+        world.run(5 * MINUTE)
+        assert health(world, "skips") is Health.CRITICAL
+        assert "1 record of a partition 0" in reason(world, "skips")
+        restart(world)
+        world.run(10 * MINUTE)
+        assert "1 record of a partition 0" in reason(world, "skips")
+        told = world.agent.verdicts["skips"].evidence
+        assert told["skipped_records"] == 1
+        assert told["filtered_records"] == pytest.approx(
+            world.oracle.lost() - 1, abs=20
+        )
+        world.run(HOUR)
+        assert health(world, "skips") is Health.OK, reason(world, "skips")
+        for check in ("lag", "position", "canary", "retention"):
+            bad = {Health.WARNING, Health.CRITICAL}
+            assert not bad & set(healths(world, check, since)), check
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_expired_unread_of_a_filtered_topic(restarts: bool) -> None:
+    with running("f", "a", flow=filtered_flow("f")) as world:
+        drop_thirds(world, "f", "a", at=0)
+        world.run(5 * MINUTE)
+        world.mirror.kill()
+        world.run(10 * MINUTE)
+        world.expire("f", 0, 200)
+        if restarts:
+            restart(world)
+        world.run(5 * MINUTE)
+        world.mirror.start()
+        world.run(10 * MINUTE)
+        unread = sum(x.end - x.first for x in world.oracle.losses)
+        assert unread > 0
+        assert health(world, "position") is Health.CRITICAL
+        # What was dropped just before or behind them may be among them.
+        told = expired(reason(world, "position"))
+        assert unread <= told <= unread + 2, reason(world, "position")
+        assert Health.CRITICAL not in healths(world, "skips")
+
+
+def test_more_than_a_filter_may_drop_is_an_alarm() -> None:
+    flow = filtered_flow({"pattern": "f", "at_most": "40%"})
+    with running("f", "a", flow=flow) as world:
+        drop_thirds(world, "f", "a", at=0)
+        since = world.schedule.elapsed
+        world.run(HOUR)
+        assert set(healths(world, "skips", since)) <= {Health.OK}
+        world.mirror.drops = lambda name, *_: name == "f"
+        world.run(20 * MINUTE)
+        world.mirror.drops = lambda *_: False
+        world.run(10 * MINUTE)
+        assert health(world, "skips") is Health.CRITICAL
+        assert "topics.filtered allows 40%" in reason(world, "skips")
+        before = reason(world, "skips")
+        restart(world)
+        world.run(20 * MINUTE)
+        assert reason(world, "skips") == before
+        world.run(HOUR)
+        assert health(world, "skips") is Health.OK, reason(world, "skips")

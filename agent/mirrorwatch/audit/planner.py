@@ -21,6 +21,7 @@ from ..domain.audit.plan import (
     AuditedEnd,
     AuditedEnds,
     AuditSpan,
+    FilteredTopic,
     PartitionPair,
     Plan,
     Request,
@@ -488,11 +489,12 @@ def freeze(
         pairs, gaps = join_offsets(topics, offsets, mirrors, known)
         plan = _rules(config.audit or AuditConfig(), request, ends, now)
         outcomes = run_batched([plan(pair) for pair in pairs], Answers(sites))
+    frozen = tuple(o.pair for o in outcomes if o.pair is not None)
     return Plan(
         id=request.run_id(now.date()),
         at=now,
         window=request.window,
-        pairs=tuple(o.pair for o in outcomes if o.pair is not None),
+        pairs=frozen,
         unverifiable=(
             *topics.unverifiable,
             *gaps,
@@ -500,8 +502,21 @@ def freeze(
         ),
         stated=tuple(stated for o in outcomes for stated in o.stated),
         more=any(o.more for o in outcomes),
+        filtered=tuple(_filtered(config, frozen)),
         gone=tuple(topics.gone),
     )
+
+
+def _filtered(
+    config: Config, pairs: Iterable[PartitionPair]
+) -> Iterator[FilteredTopic]:
+    """Yield the filtered ones of the topics that are compared."""
+    flows = {flow.name: flow.filtered for flow in config.flows}
+    topics = {(s.flow, s.topic) for pair in pairs for s in pair.sources}
+    for flow, topic in sorted(topics):
+        rule = flows[flow].rule(topic)
+        if rule is not None:
+            yield FilteredTopic(flow=flow, topic=topic, at_most=rule.at_most)
 
 
 def _concerned(config: Config, request: Request) -> Iterable[FlowConfig]:

@@ -44,9 +44,9 @@ def print_result(
         Where to print it.
     """
     style = "green" if result.clean else "bold red"
-    if not result.clean and not result.findings:
+    if not result.clean and not result.errors:
         style = "yellow"
-    sign = "✓" if result.clean else "✗" if result.findings else "?"
+    sign = "✓" if result.clean else "✗" if result.errors else "?"
     console.print(
         Text(_plain(f"{sign} {answer(result)}"), style=style), soft_wrap=True
     )
@@ -112,7 +112,10 @@ def _print_findings(
         table.add_row(
             _plain(finding.topic),
             str(finding.partition),
-            Text(finding.kind, style="bold red"),
+            Text(
+                finding.kind,
+                style="" if finding.kind == "filtered" else "bold red",
+            ),
             f"{finding.count:,}",
             as_ranges(finding.source_offsets),
             as_ranges(finding.target_offsets),

@@ -97,7 +97,19 @@ def _describe_topics(topics: Mapping[str, Any]) -> str:
         parts = [_join(topics["include"])]
     if topics["merged"]:
         parts.append(f"merged: {_join(topics['merged'])}")
+    if topics["filtered"]:
+        parts.append(f"filtered: {_describe_filtered(topics['filtered'])}")
     return "; ".join(parts)
+
+
+def _describe_filtered(rules: list[dict[str, Any]] | str) -> str:
+    if isinstance(rules, str):
+        return rules  # hidden
+    return " ".join(
+        rule["pattern"]
+        + (f" (at most {rule['at_most']})" if rule["at_most"] else "")
+        for rule in rules
+    )
 
 
 def _join(patterns: list[str] | str) -> str:

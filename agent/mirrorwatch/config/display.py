@@ -11,6 +11,7 @@ from pydantic import SecretStr
 from ..secrets import HIDDEN
 from .base import Model, format_duration, to_model
 from .kafka import KafkaProperties
+from .types import Share
 
 __all__ = ["hidden_values", "to_display"]
 
@@ -60,7 +61,7 @@ def _display_scalar(value: Any) -> Any:
             return HIDDEN
         case timedelta():
             return format_duration(value)
-        case Path():
+        case Path() | Share():
             return str(value)
         case _:
             return value

@@ -35,10 +35,11 @@ from .base import (
     Model,
     ProblemsError,
 )
-from .types import HttpServer, HttpUrl
+from .types import HttpServer, HttpUrl, Share
 
 __all__ = [
     "ConnectConfig",
+    "FilteredConfig",
     "JmxConfig",
     "MirrorConfig",
     "MirrorTopicsConfig",
@@ -283,6 +284,28 @@ Patterns = Annotated[tuple[Pattern, ...], BeforeValidator(_split)]
 """A list of regexes, or MirrorMaker 2's comma separated form."""
 
 
+class FilteredConfig(Model):
+    """Topics of which a transform drops records on purpose.
+
+    A regex alone stands for a block with this `pattern`.
+    """
+
+    pattern: Pattern = Field(title="Regex")
+    """Regex of the whole name of source topics. The first that matches a topic
+    holds."""
+
+    at_most: Share | None = Field(None, title="At most")
+    """Share of the records of each topic that may be missing, such as `10%`.
+    More is critical, with the count. Default: no limit."""
+
+
+def _to_filtered(value: Any) -> Any:
+    found = _split(value)
+    if not isinstance(found, list | tuple):
+        return found
+    return [{"pattern": v} if isinstance(v, str) else v for v in found]
+
+
 class TopicsConfig(Model):
     """Topics that the flow replicates. Regexes match the whole topic name."""
 
@@ -297,3 +320,10 @@ class TopicsConfig(Model):
     """Source topics whose target topic is also written by other flows. Must be
     listed, because record counts at the target cannot be attributed to one
     flow."""
+
+    filtered: Annotated[
+        tuple[FilteredConfig, ...], BeforeValidator(_to_filtered)
+    ] = Field((), title="Filtered topics")
+    """Source topics of which a transform drops records on purpose: what is
+    missing is counted and no alarm. A list of regexes, or of blocks with
+    `pattern` and `at_most`. See [Filtered topics](#filtered-topics)."""

@@ -6,6 +6,7 @@ yet worth a remark is noted.
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from ipaddress import ip_address
 from logging import NullHandler, getLogger
@@ -13,9 +14,11 @@ from logging import NullHandler, getLogger
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
+from ..domain.topics import Selection
 from ..secrets import HIDDEN
 from .base import ConfigProblem, Document, Model, YamlPath, format_path
 from .kafka import SERVERS, KafkaProperties
+from .overlap import UndecidedError, find_common_topic
 from .root import Config, FlowConfig, find_undecided
 
 __all__ = ["check_clients", "find_client_faults", "find_notes"]
@@ -111,6 +114,14 @@ def find_notes(config: Config) -> list[str]:
 
 def _note_flow(flow: FlowConfig) -> Iterator[str]:
     canary, mirror = flow.canary, flow.mirror
+    for number, rule in enumerate(flow.filtered.rules):
+        matching = Selection(include=(rule.pattern,))
+        with suppress(UndecidedError):
+            if find_common_topic((flow.selection, matching)) is None:
+                yield (
+                    f"topics.filtered[{number}] matches none of the flow's "
+                    "topics"
+                )
     if canary.enabled and not flow.selection.matches(canary.topic):
         yield (
             "canary.topic is none of the flow's topics: see that the "

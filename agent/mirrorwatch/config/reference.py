@@ -31,6 +31,7 @@ KINDS = {
     "KafkaProperties": "mapping of librdkafka properties",
     "Path": "path",
     "SecretStr": "secret",
+    "Share": "share (`10%`)",
     "str": "text",
     "timedelta": "duration",
 }
@@ -73,6 +74,9 @@ These are errors, reported with file, line, key and allowed values:
   records would replicate in a loop;
 - flows from different clusters that write to the same topic at their target,
   unless both list it under `topics.merged`;
+- a canary topic that `topics.filtered` matches: a probe that does not arrive
+  is always reported, so exclude it from the regex, for instance by
+  `(?!mirrorwatch[.]canary$).*`;
 - `canary.format: avro` without a `schema_registry` for the source cluster;
 - sized probes above 512 KiB, or above `mirror.max_request_size` if that is
   configured: a record that MirrorMaker cannot produce fails its task;
@@ -88,9 +92,9 @@ A regex matches the whole topic name, as in MirrorMaker 2. MirrorMaker uses
 Java's regexes, mirrorwatch uses Python's. For topic names they are the same,
 except for a few constructs, which are errors: `\Q...\E`, `\p{...}`, `\h`,
 `(?<name>...)` (Java only), `[a-z&&[^b]]` and `[a[bc]]` (different meanings),
-`(?P<name>...)` (Python only). `include` and `exclude` also accept
-MirrorMaker's comma-separated string, which is split at every comma, as Kafka
-does.
+`(?P<name>...)` (Python only). `include`, `exclude`, `merged` and `filtered`
+also accept MirrorMaker's comma-separated string, which is split at every
+comma, as Kafka does.
 
 Whether two filters overlap is computed exactly, by finite automata. The error
 names a topic that both match, and there are no false positives. Some regexes
@@ -98,6 +102,36 @@ are too complex for this and are only noted by `check-config`: look-behind,
 back-references, `\b`, anchors in the middle, atomic groups; an unbounded
 repeat followed by a counted one above 10 (`.*x.{12}`); and filters whose
 automata together have more than 200,000 states.
+
+## Filtered topics
+
+A transform of MirrorMaker may drop records on purpose. List their topics in
+`topics.filtered`; a canary topic must not be among them. Records that are
+missing there because a transform dropped them are counted, and no alarm:
+
+- `skips` says how many are missing; `mirrorwatch_filtered_records_total`
+  counts them, and `mirrorwatch_skipped_records_total` does not;
+- `lag` and `skips` do not warn of suspected drops;
+- the audit reports them as findings of the kind `filtered`, and is clean.
+
+All else alarms as on other topics: records that expired before they were
+copied, position resets, lag, time to loss, duplicates, altered records,
+records that MirrorMaker committed but failed to write, ranges that cannot be
+verified.
+
+`at_most` limits how many records of a topic may be missing. It is a share, as
+a filter drops by content: the share stays the same at night, when there are
+fewer records, and in an audit, which compares more of them. `skips` takes the
+share of the records of the last hour (`limits.skips.lost_window`), the audit
+that of the records that it compares. Shares of fewer than 100 records are not
+judged, nor those of merged topics. Leave room above what the filter usually
+drops. A share above the limit is critical, with the count, and stays so for
+the window.
+
+What was proved keeps its meaning when the configuration changes: records that
+were found missing before their topic was listed stay critical until their
+window ends, and those that were found while it was listed never alarm. An
+audit is reported as it was judged when it ran.
 
 ## Kafka properties that the agent owns
 

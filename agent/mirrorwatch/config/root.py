@@ -14,6 +14,7 @@ from ..domain.bottleneck.check import BottleneckLimits
 from ..domain.canary.check import CanaryLimits
 from ..domain.canary.model import UNKNOWN_REQUEST_BYTES
 from ..domain.checks import FlowLimits
+from ..domain.filtered import FilteredRule, FilteredTopics
 from ..domain.heartbeats import HeartbeatsLimits
 from ..domain.lag.check import LagLimits
 from ..domain.lag.retention import RetentionLimits
@@ -199,6 +200,17 @@ class FlowConfig(Model):
                     ("canary", "sized", "bytes"), f"must be {allowed}"
                 )
             )
+        filtered = self.filtered
+        probed = self.canary.enabled and filtered.rule(self.canary.topic)
+        problems += [
+            ConfigProblem(
+                ("topics", "filtered", number),
+                "must not match canary.topic: a probe that does not arrive is "
+                "always reported; (?!...) in front of the regex excludes it",
+            )
+            for number, rule in enumerate(filtered.rules)
+            if rule is probed
+        ]
         if problems:
             raise ProblemsError(problems)
         return self
@@ -212,6 +224,16 @@ class FlowConfig(Model):
     def topic_naming(self) -> Naming:
         """The policy with the mirror's alias: ``remote()``, ``origin()``."""
         return self.naming.to_naming(self.mirror.source_alias)
+
+    @property
+    def filtered(self) -> FilteredTopics:
+        """The topics that a transform filters on purpose."""
+        return FilteredTopics(
+            rules=tuple(
+                FilteredRule(pattern=each.pattern, at_most=each.at_most)
+                for each in self.topics.filtered
+            )
+        )
 
     @property
     def selection(self) -> Selection:

@@ -9,11 +9,12 @@ from pydantic import (
     AfterValidator,
     BeforeValidator,
     Field,
+    GetCoreSchemaHandler,
     SecretStr,
     StringConstraints,
     model_validator,
 )
-from pydantic_core import PydanticCustomError
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from .base import NEVER_SHOWN, ConfigProblem, Model, ProblemsError
 
@@ -22,8 +23,12 @@ __all__ = [
     "HttpServer",
     "HttpUrl",
     "ListenAddress",
+    "Share",
 ]
 
+
+PERCENT = re.compile(r"(\d+(?:\.\d+)?) ?%", re.ASCII)
+"""A share; a bare number could be a part of 1 or of 100."""
 
 LISTEN = re.compile(r"(?P<host>[\w.-]+|\[[0-9a-fA-F:.]+\]):(?P<port>\d{1,5})")
 """``HOST:PORT``; an IPv6 address stands in brackets."""
@@ -71,6 +76,35 @@ HostName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]+$")]
 
 ListenAddress = Annotated[str, BeforeValidator(_check_listen)]
 """Address to listen on."""
+
+
+class Share(float):
+    """A part of a whole, written in percent: ``10%``."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return f"{100 * float(self):g}%"
+
+    @classmethod
+    def __get_pydantic_core_schema__(
+        cls, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        del source, handler
+        return core_schema.no_info_plain_validator_function(
+            cls._parse, serialization=core_schema.to_string_ser_schema()
+        )
+
+    @classmethod
+    def _parse(cls, value: Any) -> Self:
+        if isinstance(value, cls):
+            return value
+        match = PERCENT.fullmatch(value) if isinstance(value, str) else None
+        if match is None or not 0 <= float(match[1]) <= 100:
+            raise PydanticCustomError(
+                "share", "not a share; allowed are 0% to 100%, such as 10%"
+            )
+        return cls(float(match[1]) / 100)
 
 
 class HttpServer(Model):

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from threading import Lock
 
 from ..domain.cluster_view import FlowView, TopicPartition
+from ..domain.filtered import FilteredTopics
 from ..domain.mirror_records import Assignment
 from ..domain.offset_ranges import OffsetRange
 from ..domain.skips.journal import sum_up
@@ -285,9 +286,14 @@ class SuspectedDrops:
     ----------
     patience
         How much newer what their task copies must be.
+    filtered
+        Topics of which a transform drops records on purpose.
     """
 
-    def __init__(self, patience: timedelta) -> None:
+    def __init__(
+        self, patience: timedelta, filtered: FilteredTopics | None = None
+    ) -> None:
+        self._filtered = filtered or FilteredTopics()
         self._suspicions = DroppedTailDetector(patience=patience)
         self._wanted: dict[
             TopicPartition, tuple[RangeRequest, OffsetRange]
@@ -363,6 +369,7 @@ class SuspectedDrops:
             end=span.end,
             count=records,
             since=self._suspicions.since(place),
+            filtered=self._filtered.matches(topic),
         )
 
 
@@ -393,6 +400,10 @@ class SkipsWorker:
         From when records that wait are suspected.
     memory
         How long what happened is reported by name.
+    filtered
+        Topics of which a transform drops records on purpose.
+    window
+        Time in which the share that may be missing of these is counted.
     clock
         Gives the time.
 
@@ -416,6 +427,8 @@ class SkipsWorker:
         patience: timedelta,
         memory: timedelta,
         clock: Callable[[], datetime],
+        filtered: FilteredTopics | None = None,
+        window: timedelta = timedelta(hours=1),
     ) -> None:
         self.name = f"skips {flow}"
         self._flow = flow
@@ -423,6 +436,8 @@ class SkipsWorker:
         self._store = store
         self._examiner = examiner
         self._merged = merged
+        self._filtered = filtered or FilteredTopics()
+        self._window = window
         self._exactly_once = exactly_once
         self._clock = clock
         self._tracker = self._load()
@@ -431,7 +446,7 @@ class SkipsWorker:
         self._events = self._sum_up(store.events())
         self._batches = RangeQueue()
         self._left_out_at: datetime | None = None
-        self._suspects = SuspectedDrops(patience)
+        self._suspects = SuspectedDrops(patience, self._filtered)
         self._views: deque[FlowView] = deque()
         self._view: FlowView | None = None
         self._lock = Lock()
@@ -472,6 +487,7 @@ class SkipsWorker:
     def _load(self) -> SkipTracker:
         tracker = self._store.load()
         tracker.marked = tracker.marked or bool(self._exactly_once)
+        tracker.filtered, tracker.window = self._filtered, self._window
         return tracker
 
     def _follow(self) -> bool:
@@ -590,6 +606,11 @@ class SkipsWorker:
                 (topic, found)
                 for topic, found in sorted(tracker.foreign.items())
                 if topic in topics
+            ),
+            excesses=tuple(
+                (topic, tally.excess)
+                for topic, tally in sorted(tracker.tallies.items())
+                if tally.excess is not None and topic in view.names
             ),
             unread=self._batches.unread(),
             blind=tracker.blind,

@@ -22,6 +22,7 @@ Facts = Mapping[str, Mapping[str, int]]
 
 NAMES = (
     "skipped_records",
+    "filtered_records",
     "recovered_records",
     "repeated_records",
     "unverifiable_offsets",
@@ -43,10 +44,12 @@ def _skips(seen: Observation) -> Facts:
         return {}
     suspected: Counter[str] = Counter()
     for suspicion in seen.suspicions:
-        suspected[suspicion.topic] += suspicion.count
+        if not suspicion.filtered:
+            suspected[suspicion.topic] += suspicion.count
     return {
         topic: {
-            "skipped_records": tally.skipped,
+            "skipped_records": tally.skipped - tally.filtered,
+            "filtered_records": tally.filtered,
             "recovered_records": tally.recovered,
             "repeated_records": tally.repeated,
             "unverifiable_offsets": tally.unverifiable,
@@ -81,12 +84,13 @@ def topic_facts(observations: Iterable[Observation], flow: str) -> Facts:
 
 def missing(counts: Mapping[str, int]) -> int:
     """Return how many records of a topic are not at the target, or seem not
-    to come.
+    to come; not those that a filter drops on purpose.
     """
     gone = counts.get("skipped_records", 0) - counts.get(
         "recovered_records", 0
     )
-    return gone + counts.get("suspected_records", 0)
+    # Of the recovered ones some may have been dropped by a filter.
+    return max(0, gone) + counts.get("suspected_records", 0)
 
 
 DEFAULT_TOP = 50

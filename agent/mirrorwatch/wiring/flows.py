@@ -419,6 +419,8 @@ def wire_skips(parts: FlowParts, around: WiringContext) -> WiredParts:
         exactly_once=flow.mirror.exactly_once,
         patience=limits.suspect_after,
         memory=max(limits.lost_window, limits.warning_window),
+        filtered=flow.filtered,
+        window=limits.lost_window,
         clock=around.clock,
     )
     parts.readers.append(watch)

@@ -62,7 +62,7 @@ AUDIT = Board(
             width=4,
             height=4,
         ),
-        *(_found(kind) for kind in audit.FOUND),
+        *(_found(kind) for kind in MEANINGS),
         Panel(
             title="Unverifiable offsets",
             description=(

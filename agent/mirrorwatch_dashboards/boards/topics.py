@@ -127,6 +127,8 @@ TOPICS = Board(
             title="Skipped and duplicated records (records, offsets)",
             description=(
                 "At the time when it was known. Skipped: proved never written."
+                " Filtered: the same, where a transform drops records on"
+                " purpose."
                 " Recovered: replicated after all. Repeated: written more than"
                 " once. Unverifiable: can no longer be verified."
             ),
@@ -138,6 +140,7 @@ TOPICS = Board(
                 )
                 for label, metric in (
                     ("skipped", skips.SKIPPED),
+                    ("filtered", skips.FILTERED),
                     ("recovered", skips.RECOVERED),
                     ("repeated", skips.REPEATED),
                     ("unverifiable", skips.UNVERIFIABLE),

@@ -26,6 +26,7 @@ from mirrorwatch.domain.audit.result import (
     Hours,
     Speed,
     TopicCount,
+    tell_filtered,
 )
 
 from ..digest.digest import (
@@ -483,7 +484,11 @@ def _result(
         began_at=began,
         ended_at=ended,
         topics=found.topics,
-        findings=tuple(f for f in found.findings if not _is_void(f, void)),
+        findings=tell_filtered(
+            (f for f in found.findings if not _is_void(f, void)),
+            found.topics,
+            plan.filtered,
+        ),
         stated=(
             *plan.stated,
             *(s for s in found.stated if not _is_void(s, void)),

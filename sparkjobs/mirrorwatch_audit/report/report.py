@@ -178,8 +178,9 @@ KINDS = {
     "duplicated": "at the target more often than at the source",
     "corrupted": "between the same neighbours, with other bytes",
     "extra": "at the target and never at the source",
+    "filtered": "at the source and not at the target, as topics.filtered says",
 }
-"""What is wrong, in words."""
+"""What was found, in words."""
 
 _pages = Environment(
     loader=PackageLoader(__package__, "."),
@@ -214,7 +215,7 @@ def report_page(
         Records by topic and hour.
     """
     wrong = Counter[tuple[str, str]]()
-    for finding in result.findings:
+    for finding in result.errors:
         wrong[finding.flow, finding.topic] += finding.count
     unsure = {(gap.flow, gap.topic) for gap in result.unverifiable}
     stated = Counter[str]()
@@ -223,7 +224,7 @@ def report_page(
     return _pages.get_template("report.html.j2").render(
         answer=answer(result),
         state="critical"
-        if result.findings
+        if result.errors
         else "unknown"
         if result.unverifiable
         else "ok",

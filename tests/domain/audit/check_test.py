@@ -111,6 +111,28 @@ def test_every_kind_is_critical(kind: FindingKind, words: str) -> None:
     assert words in verdict.reason
 
 
+def test_what_a_filter_drops_is_counted_and_no_alarm() -> None:
+    verdict = judged(with_findings(a_days_finding("filtered", 1203)))
+    assert verdict.health is Health.OK
+    assert verdict.reason == (
+        "1,000 records of 1 topic compared, none missing, altered or "
+        "duplicated in the audit up to 2026-01-02 02:00 UTC, except for 1,203 "
+        "records missing on 1 filtered topic, as configured"
+    )
+    assert verdict.evidence["filtered_records"] == 1203
+    assert verdict.evidence["dropped_records"] == 0
+
+
+def test_what_a_filter_drops_hides_nothing_else() -> None:
+    verdict = judged(
+        with_findings(
+            a_days_finding("filtered", 1203), a_days_finding("dropped", 1)
+        )
+    )
+    assert verdict.health is Health.CRITICAL
+    assert verdict.reason.startswith("1 record of events ")
+
+
 def test_what_is_lost_is_told_before_what_is_doubled() -> None:
     verdict = judged(
         with_findings(

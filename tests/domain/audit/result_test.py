@@ -3,9 +3,11 @@ from datetime import timedelta
 
 import pytest
 
-from mirrorwatch.domain.audit.plan import Unverifiable
+from mirrorwatch.domain.audit.plan import FilteredTopic, Unverifiable
 from mirrorwatch.domain.audit.ranges import PlanningOutcome
 from mirrorwatch.domain.audit.result import (
+    AuditFinding,
+    AuditResult,
     Speed,
     answer,
     as_duration,
@@ -13,6 +15,7 @@ from mirrorwatch.domain.audit.result import (
     as_size,
     combined,
     result_document,
+    tell_filtered,
 )
 from mirrorwatch.domain.report import counted
 from tests.support.audit import NIGHT, a_count, a_finding, a_result
@@ -235,3 +238,48 @@ def test_many_ranges_are_cut_short() -> None:
     assert as_ranges(((1, 1), (3, 5))) == "1, 3-5"
     many = tuple((n * 2, n * 2) for n in range(10))
     assert as_ranges(many) == "0, 2, 4, 6, 8, 10, 12, 14, and 2 more"
+
+
+FILTERED = FilteredTopic(flow="summit->ldf", topic="events")
+DROPPED = a_finding(first=1, last=300)
+
+
+def told(*findings: AuditFinding, at_most: float | None = None) -> AuditResult:
+    rule = replace(FILTERED, at_most=at_most)
+    topics = (a_count(), a_count("others"))
+    return a_result(*tell_filtered(findings, topics, [rule]), topics=topics)
+
+
+def test_what_is_missing_of_a_filtered_topic_is_a_finding_and_clean() -> None:
+    result = told(DROPPED)
+    assert [(f.kind, f.count) for f in result.findings] == [("filtered", 300)]
+    assert result.clean
+    assert result_document(result)["clean"] is True
+    assert answer(result) == (
+        "Clean: 2,000 records of 2 topics arrived once and unaltered, except "
+        "for 300 records missing on 1 filtered topic, as configured"
+    )
+
+
+def test_whatever_else_is_found_of_a_filtered_topic_is_wrong() -> None:
+    others = [
+        a_finding("corrupted"),
+        a_finding("extra"),
+        a_finding("duplicated"),
+        a_finding(topic="others"),
+    ]
+    result = told(DROPPED, *others)
+    assert not result.clean
+    assert result.errors == tuple(others)
+    assert answer(result) == (
+        "1 record dropped, 1 duplicated, 1 altered and 1 at the target but "
+        "not at the source in events and others; 300 records missing on 1 "
+        "filtered topic, as configured"
+    )
+
+
+def test_more_than_a_filter_may_drop_is_wrong_in_the_audit_too() -> None:
+    more = replace(DROPPED, partition=1, count=101)
+    assert told(DROPPED, more, at_most=0.4).findings == (DROPPED, more)
+    less = replace(more, count=100)
+    assert told(DROPPED, less, at_most=0.4).clean

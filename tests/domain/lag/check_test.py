@@ -202,6 +202,12 @@ DROPPED = SkipsObservation(
 )
 
 
+def test_a_tail_that_a_filter_drops_is_neither_stalled_nor_suspected() -> None:
+    (drop,) = DROPPED.suspicions
+    known = replace(DROPPED, suspicions=(replace(drop, filtered=True),))
+    assert lag_beside(TAIL_LEFT, known).health is Health.OK
+
+
 def lag_beside(seen: LagObservation, skips: SkipsObservation) -> Verdict:
     return judge_lag("f", seen, LagLimits(), NOW, skips=skips)
 

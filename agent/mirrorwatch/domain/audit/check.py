@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from ..filtered import filtered_note
 from ..report import (
     CheckFinding,
     Evidence,
@@ -14,7 +15,7 @@ from ..report import (
     counted,
     seconds,
 )
-from .flow_result import KINDS, Attempt, AuditObservation, FlowResult
+from .flow_result import ERRORS, KINDS, Attempt, AuditObservation, FlowResult
 from .plan import Unverifiable
 from .result import AuditFinding
 
@@ -90,7 +91,8 @@ def _show_night(night: FlowResult) -> Facts:
     yield "source_records", sum(t.source_records for t in night.topics)
     yield "target_records", sum(t.target_records for t in night.topics)
     for kind in KINDS:
-        yield f"{kind}_records", night.found(kind)
+        if kind in ERRORS or night.found(kind):
+            yield f"{kind}_records", night.found(kind)
     yield "unverifiable_records", sum(t.unverifiable for t in night.topics)
     for reason, count in sorted(night.stated.items()):
         yield f"{reason}_records", count
@@ -208,7 +210,7 @@ def _find(
 
 def _judge_night(night: FlowResult) -> Iterator[CheckFinding]:
     by = f"in the audit up to {time_of(night.end)}"
-    for kind in KINDS:
+    for kind in ERRORS:
         total = night.found(kind)
         largest = next((f for f in night.findings if f.kind == kind), None)
         if largest is not None:
@@ -234,7 +236,7 @@ def _judge_night(night: FlowResult) -> Iterator[CheckFinding]:
             f"Only part of the records was compared {by}. The next run "
             "compares the rest",
         )
-    elif not night.findings and not night.gaps:
+    elif not night.wrong and not night.gaps:
         yield _praise(night, by)
 
 
@@ -243,6 +245,9 @@ def _praise(night: FlowResult, by: str) -> CheckFinding:
     stated = sum(night.stated.values())
     differ = f"{stated:,} {agree(stated, 'differ for a known reason')}"
     rest = f"; {differ}, see the evidence" if stated else ""
+    filtered = filtered_note(t.found.get("filtered", 0) for t in night.topics)
+    if filtered:
+        rest = f", except for {filtered}{rest}"
     return CheckFinding(
         Health.OK,
         f"{counted(records, 'record')} of "

@@ -10,6 +10,7 @@ from .plan import Unverifiable
 from .result import AuditFinding, AuditResult, FindingKind
 
 __all__ = [
+    "ERRORS",
     "KINDS",
     "Attempt",
     "AuditObservation",
@@ -22,13 +23,16 @@ __all__ = [
 ]
 
 
-KINDS: tuple[FindingKind, ...] = (
+ERRORS: tuple[FindingKind, ...] = (
     "dropped",
     "corrupted",
     "extra",
     "duplicated",
 )
 """From what is lost for good to what is only there twice."""
+
+KINDS: tuple[FindingKind, ...] = (*ERRORS, "filtered")
+"""All that is found; what is missing as configured is none of the errors."""
 
 MOST_FINDINGS = 50
 """Kept of each kind, and of what could not be verified: as many as a person
@@ -98,6 +102,11 @@ class FlowResult:
 
     shown: str = ""
     """The run whose report is worth reading first."""
+
+    @property
+    def wrong(self) -> bool:
+        """Whether anything is wrong, beside what filters drop."""
+        return any(f.kind in ERRORS for f in self.findings)
 
     def found(self, kind: FindingKind) -> int:
         """Return how many records are wrong in one way."""
@@ -190,7 +199,7 @@ def join(nights: Sequence[FlowResult]) -> FlowResult | None:
         for tally in night.topics:
             so_far = topics.get(tally.topic)
             topics[tally.topic] = _sum(so_far, tally) if so_far else tally
-    wrong = [night for night in nights if night.findings]
+    wrong = [night for night in nights if night.wrong]
     doubtful = [night for night in nights if night.gaps]
     return FlowResult(
         runs=tuple(run for night in nights for run in night.runs),

@@ -28,6 +28,8 @@ _WORDS = {
     "corrupted": "Records altered at the target, by the last audit",
     "extra": "Target records missing at the source, by the last audit",
     "duplicated": "Duplicates at the target, by the last audit",
+    "filtered": "Source records missing at the target where "
+    "`topics.filtered` says that a transform drops them, by the last audit",
 }
 
 FOUND = {
@@ -55,7 +57,8 @@ IN_ALL = gauge(
     "audit",
     ("flow", "kind"),
     "Findings of the last audit in all topics: `dropped`, `corrupted`, "
-    "`extra` and `duplicated` records, and `unverifiable` offsets; 0 if none",
+    "`extra` and `duplicated` records, `filtered` ones, which are missing as "
+    "configured, and `unverifiable` offsets; 0 if none",
 )
 LAST_SUCCESS = gauge(
     "audit_last_success_timestamp_seconds",

@@ -13,6 +13,7 @@ __all__ = [
     "AuditSpan",
     "AuditedEnd",
     "AuditedEnds",
+    "FilteredTopic",
     "PartitionPair",
     "Plan",
     "Request",
@@ -202,6 +203,20 @@ class Stated:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class FilteredTopic:
+    """A topic of which a transform drops records on purpose."""
+
+    flow: str
+    """Name of the flow."""
+
+    topic: str
+    """Source topic."""
+
+    at_most: float | None = None
+    """Share of its records that may be missing; `None` for all."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Plan:
     """What one audit compares."""
 
@@ -227,6 +242,9 @@ class Plan:
     more: bool = False
     """Whether settled records are left: a night that was missed is made up
     in pieces, of which this is one."""
+
+    filtered: tuple[FilteredTopic, ...] = ()
+    """Topics of which records are missing on purpose."""
 
     gone: tuple[tuple[str, str], ...] = ()
     """Flows and source topics that are no more: their audited ends are to be

@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
+from ..filtered import filtered_note, is_beyond
 from ..report import counted
-from .plan import Side, Stated, Unverifiable
+from .plan import FilteredTopic, Side, Stated, Unverifiable
 
 __all__ = [
     "AuditFinding",
@@ -26,11 +27,14 @@ __all__ = [
     "as_time",
     "combined",
     "result_document",
+    "tell_filtered",
 ]
 
 
-FindingKind = Literal["dropped", "duplicated", "extra", "corrupted"]
-"""What is wrong with records."""
+FindingKind = Literal[
+    "dropped", "duplicated", "extra", "corrupted", "filtered"
+]
+"""What is wrong with records; `filtered` is as configured and not wrong."""
 
 OffsetRanges = tuple[tuple[int, int], ...]
 """Pairs of first and last offset, inclusive, in order."""
@@ -132,9 +136,64 @@ class AuditResult:
     """Whether it is one piece of a night, and others follow."""
 
     @property
+    def errors(self) -> tuple[AuditFinding, ...]:
+        """What is wrong: all findings but those of filtered topics."""
+        return tuple(f for f in self.findings if f.kind != "filtered")
+
+    @property
+    def filtered(self) -> str:
+        """Note on what is missing as configured; empty if nothing."""
+        missing: Counter[tuple[str, str]] = Counter()
+        for finding in self.findings:
+            if finding.kind == "filtered":
+                missing[finding.flow, finding.topic] += finding.count
+        return filtered_note(missing.values())
+
+    @property
     def clean(self) -> bool:
         """Whether everything was verified and nothing is wrong."""
-        return not self.findings and not self.unverifiable
+        return not self.errors and not self.unverifiable
+
+
+def tell_filtered(
+    findings: Iterable[AuditFinding],
+    topics: Iterable[TopicCount],
+    filtered: Iterable[FilteredTopic],
+) -> tuple[AuditFinding, ...]:
+    """Return findings with what is missing as configured told apart.
+
+    Parameters
+    ----------
+    findings
+        What was found.
+    topics
+        How many records of each topic were compared.
+    filtered
+        Topics of which a transform drops records on purpose. Where more is
+        missing of one than may be, all of it stays an error.
+    """
+    found = tuple(findings)
+    missing: Counter[tuple[str, str]] = Counter()
+    for finding in found:
+        if finding.kind == "dropped":
+            missing[finding.flow, finding.topic] += finding.count
+    records = {(t.flow, t.topic): t.source_count for t in topics}
+    allowed = {
+        (each.flow, each.topic)
+        for each in filtered
+        if not is_beyond(
+            missing[each.flow, each.topic],
+            records.get((each.flow, each.topic), 0),
+            each.at_most,
+        )
+    }
+    return tuple(
+        replace(finding, kind="filtered")
+        if finding.kind == "dropped"
+        and (finding.flow, finding.topic) in allowed
+        else finding
+        for finding in found
+    )
 
 
 WORDS = {
@@ -149,29 +208,31 @@ WORDS = {
 def answer(result: AuditResult) -> str:
     """Return what a person wants to know first."""
     parts = []
-    if result.findings:
+    if result.errors:
         parts.append(_findings(result))
     if result.unverifiable:
         parts.append(_gaps(result))
+    noted = [result.filtered] if result.filtered else []
     if parts:
-        return "; ".join(parts)
+        return "; ".join([*parts, *noted])
     records = sum(topic.source_count for topic in result.topics)
     if not records:
         return "Clean: no records were produced"
-    return (
+    arrived = (
         f"Clean: {counted(records, 'record')} of "
         f"{counted(len(result.topics), 'topic')} arrived once and unaltered"
     )
+    return ", except for ".join([arrived, *noted])
 
 
 def _findings(result: AuditResult) -> str:
     sums: Counter[str] = Counter()
-    for finding in result.findings:
+    for finding in result.errors:
         sums[finding.kind] += finding.count
     first, *others = [kind for kind in WORDS if sums[kind]]
     parts = [f"{counted(sums[first], 'record')} {WORDS[first]}"]
     parts += [f"{sums[kind]:,} {WORDS[kind]}" for kind in others]
-    return f"{_joined(parts)} in {_named({f.topic for f in result.findings})}"
+    return f"{_joined(parts)} in {_named({f.topic for f in result.errors})}"
 
 
 def _gaps(result: AuditResult) -> str:
@@ -182,7 +243,7 @@ def _gaps(result: AuditResult) -> str:
     if records:
         more = "" if None not in known else "at least "
         gaps += f" ({more}{counted(records, 'record')})"
-    return gaps if result.findings else f"No errors found, but {gaps}"
+    return gaps if result.errors else f"No errors found, but {gaps}"
 
 
 def _named(topics: Iterable[str]) -> str:

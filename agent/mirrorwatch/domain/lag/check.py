@@ -106,7 +106,8 @@ def find_suspected(
     seen
         Lag of a flow.
     suspicions
-        Ends of partitions that seem to have been dropped.
+        Ends of partitions that seem to have been dropped; those that a filter
+        drops on purpose are none of lag's business.
     allowed
         How long a position may stand while records wait.
     """
@@ -116,7 +117,11 @@ def find_suspected(
         for each in topic.standing
         if each.stuck > allowed
     }
-    found = [s for s in suspicions if (s.topic, s.partition) in standing]
+    found = [
+        s
+        for s in suspicions
+        if (s.topic, s.partition) in standing and not s.filtered
+    ]
     if not found:
         return
     most = max(found, key=lambda s: s.count)

@@ -1,9 +1,11 @@
 """The check ``skips``: whether what goes in comes out, once."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from ..filtered import filtered_note
 from ..report import (
     CheckFinding,
     Evidence,
@@ -37,17 +39,23 @@ def show_skips(seen: SkipsObservation | None, since: datetime) -> Evidence:
     if seen is None:
         return {}
     tallies = [tally for _, tally in seen.tallies]
-    lost = [(x, n) for x, n in seen.events if x.kind in LOSSES and n]
+    lost = [
+        (x, n)
+        for x, n in seen.events
+        if x.kind in LOSSES and n and not x.filtered
+    ]
+    filtered = [f"{n:,} of {topic}" for topic, n in _filtered(seen).items()]
     recent = [(x, x.count) for x, _ in seen.events if x.at >= since]
     repeats = [(x, n) for x, n in recent if x.kind is SkipKind.REPEATED]
     doubts = [(x, n) for x, n in recent if x.kind is SkipKind.UNVERIFIABLE]
+    dropped = sum(t.filtered for t in tallies)
     suspected = [
         f"{s.count} of "
         + _label_of(s.topic, s.partition, [(s.first, s.end - 1)])
         for s in seen.suspicions
     ]
     return {
-        "skipped_records": sum(t.skipped for t in tallies),
+        "skipped_records": sum(t.skipped - t.filtered for t in tallies),
         "recovered_records": sum(t.recovered for t in tallies),
         "repeated_records": sum(t.repeated for t in tallies),
         "unverifiable_offsets": sum(t.unverifiable for t in tallies),
@@ -55,10 +63,25 @@ def show_skips(seen: SkipsObservation | None, since: datetime) -> Evidence:
         "suspected_records": sum(s.count for s in seen.suspicions),
         "partitions": seen.partitions,
         **dict(_number("skip", _ranges(lost))),
+        **({"filtered_records": dropped} if dropped else {}),
+        **dict(_number("filtered", filtered)),
         **dict(_number("suspected", suspected)),
         **dict(_number("unverifiable", _ranges(doubts))),
         **dict(_number("repeat", _ranges(repeats))),
     }
+
+
+def _filtered(
+    seen: SkipsObservation, since: datetime | None = None
+) -> dict[str, int]:
+    """Return how many records are missing of each filtered topic, the most
+    last.
+    """
+    found: Counter[str] = Counter()
+    for event, missing in seen.events:
+        if event.filtered and (since is None or event.at >= since):
+            found[event.topic] += missing
+    return {t: n for t, n in reversed(found.most_common()) if n}
 
 
 def _show_foreign(seen: SkipsObservation | None, since: datetime) -> Evidence:
@@ -173,15 +196,22 @@ def _find(
         )
         return
     yield from _find_losses(seen, limits, now)
+    yield from _find_excesses(seen, limits, now)
     yield from _find_doubts(seen, limits, now)
     yield from _find_foreign(seen, limits, now)
     yield from _find_blindness(seen, limits, now)
     if seen.partitions or not seen.merged:
+        missing = _filtered(seen, now - limits.lost_window)
+        notes = (_note_merged(seen), filtered_note(missing.values()))
         yield CheckFinding(
             Health.OK,
-            "No record was skipped or duplicated on "
-            + counted(seen.partitions, "partition")
-            + _note_merged(seen),
+            "; ".join(
+                [
+                    "No record was skipped or duplicated on "
+                    + counted(seen.partitions, "partition"),
+                    *filter(None, notes),
+                ]
+            ),
         )
     else:
         yield CheckFinding(
@@ -225,7 +255,10 @@ def _find_losses(
         recent = [
             (x, missing)
             for x, missing in seen.events
-            if x.kind is kind and missing and now - x.at <= limits.lost_window
+            if x.kind is kind
+            and missing
+            and not x.filtered
+            and now - x.at <= limits.lost_window
         ]
         if recent:
             last, missing = recent[-1]
@@ -239,12 +272,35 @@ def _find_losses(
             )
 
 
+def _find_excesses(
+    seen: SkipsObservation, limits: SkipsLimits, now: datetime
+) -> Iterator[CheckFinding]:
+    recent = [
+        (topic, excess)
+        for topic, excess in seen.excesses
+        if now - excess.at <= limits.lost_window
+    ]
+    if recent:
+        topic, excess = max(recent, key=lambda each: each[1].missing)
+        others = len(recent) - 1
+        share = 100 * excess.missing / excess.records
+        yield CheckFinding(
+            Health.CRITICAL,
+            f"{excess.missing:,} of {counted(excess.records, 'record')} of "
+            f"{topic} ({share:.3g}%) {agree(excess.missing, 'are')} missing "
+            f"at the target; topics.filtered allows {100 * excess.at_most:g}%."
+            " Check MirrorMaker's transforms, or raise at_most"
+            + _same_for(others, "more topic"),
+        )
+
+
 def _find_doubts(
     seen: SkipsObservation, limits: SkipsLimits, now: datetime
 ) -> Iterator[CheckFinding]:
-    if seen.suspicions:
-        last = max(seen.suspicions, key=lambda s: s.count)
-        others = len(seen.suspicions) - 1
+    suspicions = [s for s in seen.suspicions if not s.filtered]
+    if suspicions:
+        last = max(suspicions, key=lambda s: s.count)
+        others = len(suspicions) - 1
         yield CheckFinding(
             Health.WARNING,
             f"{counted(last.count, 'record')} of {last.topic} partition "
@@ -342,4 +398,4 @@ def _note_merged(seen: SkipsObservation) -> str:
     if not seen.merged:
         return ""
     topics = counted(seen.merged, "merged topic")
-    return f"; {topics} {agree(seen.merged, 'are compared by the audit only')}"
+    return f"{topics} {agree(seen.merged, 'are compared by the audit only')}"

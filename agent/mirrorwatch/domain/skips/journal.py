@@ -31,15 +31,18 @@ def sum_up(events: Iterable[SkipEvent], most: int) -> list[SkipEvent]:
     events
         The journal, the newest last.
     most
-        How many losses, and how many other events, stay as they are: the
-        newest. Those before are added by kind and partition.
+        How many losses, how many of filtered topics, and how many other
+        events stay as they are: the newest. Those before are added by kind
+        and partition.
     """
     every = list(events)
-    losses = [e for e in every if e.kind in LOSSES]
+    losses = [e for e in every if e.kind in LOSSES and not e.filtered]
+    filtered = [e for e in every if e.kind in LOSSES and e.filtered]
     others = [e for e in every if e.kind not in LOSSES]
-    if max(len(losses), len(others)) <= most:
+    parts = (losses, filtered, others)
+    if all(len(part) <= most for part in parts):
         return every
-    kept = [*_sum_up(losses, most), *_sum_up(others, most)]
+    kept = [event for part in parts for event in _sum_up(part, most)]
     return sorted(kept, key=lambda e: e.at)
 
 

@@ -7,6 +7,7 @@ from ..metrics import Sample, counter, gauge
 from .model import SkipsObservation
 
 __all__ = [
+    "FILTERED",
     "METRICS",
     "RECOVERED",
     "REPEATED",
@@ -25,6 +26,14 @@ SKIPPED = counter(
     "skips",
     _LABELS,
     "Source records proved to be skipped by MirrorMaker",
+)
+FILTERED = counter(
+    "filtered_records",
+    "records",
+    "skips",
+    _LABELS,
+    "Source records missing at the target where `topics.filtered` says that a "
+    "transform drops them; not among the skipped ones",
 )
 RECOVERED = counter(
     "recovered_records",
@@ -56,7 +65,7 @@ SUSPECTED = gauge(
     "drops",
 )
 
-METRICS = (SKIPPED, RECOVERED, REPEATED, UNVERIFIABLE, SUSPECTED)
+METRICS = (SKIPPED, FILTERED, RECOVERED, REPEATED, UNVERIFIABLE, SUSPECTED)
 
 
 def samples(seen: SkipsObservation, now: datetime) -> Iterator[Sample]:
@@ -64,7 +73,8 @@ def samples(seen: SkipsObservation, now: datetime) -> Iterator[Sample]:
     del now  # counters have no age
     for topic, tally in seen.tallies:
         labels = (seen.flow, topic)
-        yield Sample(SKIPPED, labels, tally.skipped)
+        yield Sample(SKIPPED, labels, tally.skipped - tally.filtered)
+        yield Sample(FILTERED, labels, tally.filtered)
         yield Sample(RECOVERED, labels, tally.recovered)
         yield Sample(REPEATED, labels, tally.repeated)
         yield Sample(UNVERIFIABLE, labels, tally.unverifiable)

@@ -6,10 +6,13 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from ..cluster_view import TopicPartition
+from ..filtered import is_beyond
 from ..offset_ranges import OffsetRange, unite
 
 __all__ = [
     "DroppedTailDetector",
+    "FilterExcess",
+    "FilterSample",
     "ForeignRecords",
     "OffsetPair",
     "PendingReads",
@@ -71,6 +74,11 @@ class SkipEvent:
 
     at: datetime
     """When it was found out."""
+
+    filtered: bool = False
+    """Whether a transform drops records there on purpose, by the configuration
+    of that time: then it is counted and no alarm, whatever is configured
+    later."""
 
     @property
     def place(self) -> TopicPartition:
@@ -205,6 +213,9 @@ class SuspectedDrop:
     since: datetime
     """Since when they wait."""
 
+    filtered: bool = False
+    """Whether a transform drops records there on purpose."""
+
 
 _MARKS_KEPT = 64
 """Ends remembered of one partition that waits. Beyond, every other one is let
@@ -323,6 +334,37 @@ class DroppedTailDetector:
         return self.waiting[place].since
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FilterSample:
+    """How much of a topic a filter had dropped at a time."""
+
+    at: datetime
+    """The time."""
+
+    records: int
+    """Records that the mirror had passed."""
+
+    missing: int
+    """Those of them that were not copied."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FilterExcess:
+    """More records of a topic are missing than its filter may drop."""
+
+    at: datetime
+    """When that was last so."""
+
+    missing: int
+    """Records that were missing, when they were most."""
+
+    records: int
+    """Records of which they were."""
+
+    at_most: float
+    """Share that may be missing."""
+
+
 @dataclass(kw_only=True, slots=True)
 class SkipCounters:
     """Records of one topic since the state file was made."""
@@ -341,6 +383,57 @@ class SkipCounters:
 
     compacted: int = 0
     """Source offsets that compaction explains, or hides."""
+
+    filtered: int = 0
+    """Those that were skipped where a transform filters on purpose."""
+
+    passed: int = field(default=0, compare=False)
+    """Records that the mirror has passed, copied or not."""
+
+    samples: tuple[FilterSample, ...] = field(default=(), compare=False)
+    """What was so in the past, where the share that may be missing is
+    limited."""
+
+    excess: FilterExcess | None = None
+    """When more was missing than the filter may drop."""
+
+    def sample(self, at: datetime, window: timedelta) -> None:
+        """Remember the counters of now, about once a minute of an hour."""
+        kept = [s for s in self.samples if s.at <= at]
+        if not kept or at - kept[-1].at >= window / _SAMPLES:
+            kept.append(
+                FilterSample(
+                    at=at,
+                    records=self.passed,
+                    missing=self.skipped - self.recovered,
+                )
+            )
+        old = sum(s.at <= at - window for s in kept)
+        self.samples = tuple(kept[max(0, old - 1) :])
+
+    def judge(self, at_most: float, at: datetime, window: timedelta) -> None:
+        """Note whether more is missing than may be.
+
+        What was too much stays so for its window, however much is copied
+        after it.
+        """
+        missing, records = self.skipped - self.recovered, self.passed
+        if self.samples:
+            missing -= self.samples[0].missing
+            records -= self.samples[0].records
+        if not is_beyond(missing, records, at_most):
+            return
+        before = self.excess
+        if before is not None and at - before.at <= window:
+            most = max((missing, records), (before.missing, before.records))
+            missing, records = most
+        self.excess = FilterExcess(
+            at=at, missing=missing, records=records, at_most=at_most
+        )
+
+
+_SAMPLES = 60
+"""Samples of a window."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -399,6 +492,9 @@ class SkipsObservation:
 
     foreign: tuple[tuple[str, ForeignRecords], ...] = ()
     """Source topics whose copies hold records that are no copies."""
+
+    excesses: tuple[tuple[str, FilterExcess], ...] = ()
+    """Filtered topics of which more is missing than may be."""
 
     unread: PendingReads | None = None
     """What is not yet known."""

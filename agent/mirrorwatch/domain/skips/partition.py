@@ -188,6 +188,7 @@ class PartitionState:
         again = min(last, self.frontier)
         if first <= again:
             tally.repeated += self.copy_again(first, again, tally)
+        tally.passed += max(0, last - self.frontier)
         self.frontier = max(self.frontier, last)
 
     def copy_again(self, first: int, last: int, tally: SkipCounters) -> int:

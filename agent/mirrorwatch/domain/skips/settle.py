@@ -189,6 +189,10 @@ class SettledRange:
     ranges: RangeSet
     count: int
 
+    committed: bool = False
+    """Whether the mirror committed past records behind its last copy. One that
+    a transform drops moves no position until a later one is copied."""
+
 
 def settle(
     state: PartitionState,
@@ -222,6 +226,7 @@ def settle(
     )
     for each in found:
         _count(state, each, tally)
+    tally.passed += _count_passed(state, request, reading, before, fresh)
     state.doubt(to_ranges(_copied_beyond(state, reading, fresh)))
     if repeated:
         found.append(
@@ -268,11 +273,13 @@ def settle_unread(
     net = (end.upstream - start.upstream) - (end.downstream - start.downstream)
     first = min(start.upstream, end.upstream) + 1
     ranges = RangeSet([(first, max(start.upstream, end.upstream))])
+    before = state.frontier
     state.frontier = max(state.frontier, end.upstream)
     if end.upstream <= start.upstream:
         state.frontier = max(
             state.frontier, start.upstream + len(request.target) - 1
         )
+    tally.passed += state.frontier - before
     _finish(state, request, end)
     if net == 0 or (net < 0 and is_marked):
         return []
@@ -349,13 +356,24 @@ def _pass_over(
             )
     doubtful = _explained(present, unknown)
     proved = [offset for offset in present if offset not in doubtful]
-    if proved:
-        kind = SkipKind.SKIPPED if request.passed is None else SkipKind.TAIL
-        if state.is_head and proved[0] == present[0]:
+    end = (
+        last if request.passed is None else max(passed.path.copied, default=-1)
+    )
+    between = bisect_right(proved, end)
+    for is_tail, offsets in (
+        (False, proved[:between]),
+        (True, proved[between:]),
+    ):
+        if not offsets:
+            continue
+        kind = SkipKind.TAIL if is_tail else SkipKind.SKIPPED
+        if state.is_head and offsets[0] == present[0]:
             kind = SkipKind.HEAD
         if request.sampled:
             kind = SkipKind.SAMPLED
-        yield SettledRange(kind, to_ranges(proved), len(proved))
+        yield SettledRange(
+            kind, to_ranges(offsets), len(offsets), committed=is_tail
+        )
     # Compaction removes copies as it likes: that is no sign of anything.
     doubts = to_ranges(sorted(doubtful))
     state.doubt(doubts)
@@ -466,6 +484,21 @@ def _absent(
     return max(0, state.frontier - first + 1 - present - copied)
 
 
+def _count_passed(
+    state: PartitionState,
+    request: RangeRequest,
+    reading: RangeContent,
+    before: int,
+    fresh: set[int],
+) -> int:
+    """Count the records between the old frontier and the new one; of a sample,
+    those that were read.
+    """
+    if request.sampled:
+        return sum(before < o <= state.frontier for o in reading.source)
+    return state.frontier - before - _absent(state, reading, before, fresh)
+
+
 def _count(
     state: PartitionState, found: SettledRange, tally: SkipCounters
 ) -> None:
@@ -490,7 +523,11 @@ _RANGES_KEPT = 20
 
 
 def to_event(
-    state: PartitionState, found: SettledRange, now: datetime
+    state: PartitionState,
+    found: SettledRange,
+    now: datetime,
+    *,
+    is_filtered: bool,
 ) -> SkipEvent:
     """Return what a range held as an event."""
     return SkipEvent(
@@ -501,6 +538,7 @@ def to_event(
         ranges=tuple(newest(found.ranges, _RANGES_KEPT)),
         count=found.count,
         at=now,
+        filtered=is_filtered,
     )
 
 

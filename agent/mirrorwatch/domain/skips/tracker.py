@@ -10,8 +10,10 @@ from ..cluster_view import (
     SyncBuffer,
     TopicPartition,
 )
+from ..filtered import FilteredTopics
 from ..mirror_records import Sync
 from ..offset_ranges import OffsetRange
+from .journal import LOSSES
 from .model import (
     ForeignRecords,
     OffsetPair,
@@ -77,6 +79,12 @@ class SkipTracker:
     marked: bool = False
     """Whether the mirror writes in transactions, as was seen."""
 
+    filtered: FilteredTopics = field(default_factory=FilteredTopics)
+    """Topics of which a transform drops records on purpose."""
+
+    window: timedelta = timedelta(hours=1)
+    """Time in which the share that may be missing of these is counted."""
+
     foreign: dict[str, ForeignRecords] = field(default_factory=dict)
     """By topic: records at the target that are no copies."""
 
@@ -125,6 +133,7 @@ class SkipTracker:
         self._syncs.trim(_SYNCS_KEPT)
         for key in list(self._waiting):
             self._go_on(key)
+        self._sample(view.at)
         self._starts.apply(self.states, self.changed)
         self._commits.look(view.committed, self.states, self._syncs.partitions)
         self.begun = True
@@ -168,6 +177,8 @@ class SkipTracker:
         if state is None or not _is_about(request, state):
             return
         tally = self._tally(state)
+        if not tally.samples:
+            self._sample(now)
         if reading is None:
             found = settle_unread(state, request, tally, is_marked=self.marked)
         elif (
@@ -184,11 +195,31 @@ class SkipTracker:
                 self.marked = state.noisy = True
             self._note_foreign(request, reading, now)
             found = settle(state, request, reading, tally)
-        self.events += [to_event(state, x, now) for x in found]
+        rule = self.filtered.rule(state.topic)
+        for each in found:
+            is_filtered = (
+                rule is not None and each.kind in LOSSES and not each.committed
+            )
+            self.events.append(
+                to_event(state, each, now, is_filtered=is_filtered)
+            )
+            if is_filtered:
+                tally.filtered += each.count
+        if rule is not None and rule.at_most is not None:
+            tally.judge(rule.at_most, now, self.window)
         state.widened = False
         self.changed.add(key)
         self._waiting.add(key)
         self._go_on(key)
+
+    def _sample(self, at: datetime) -> None:
+        """Remember what the limited shares of filtered topics are of."""
+        if not self.filtered.is_limited:
+            return
+        for topic, tally in self.tallies.items():
+            rule = self.filtered.rule(topic)
+            if rule is not None and rule.at_most is not None:
+                tally.sample(at, self.window)
 
     def _note_foreign(
         self, request: RangeRequest, reading: RangeContent, now: datetime

@@ -10,6 +10,7 @@ const KINDS = [
   ["dropped", "missing"], ["corrupted", "altered"],
   ["extra", "only at the target"], ["duplicated", "duplicated"],
 ];
+const FOUND = [...KINDS, ["filtered", "filtered"]];
 const NIGHTS_EVERY_MS = 60_000;
 
 export class AuditPart {
@@ -38,7 +39,7 @@ export class AuditPart {
     this.nights = new FactTable("Last audits", [
       ["Compared up to", (n) => moment(new Date(n.to), this.now), "text"],
       ["Records", (n) => count(n.source_records), "number"],
-      ...KINDS.map(([kind, label]) =>
+      ...FOUND.map(([kind, label]) =>
         [capital(label), (n) => count(n.found_records[kind]), "number"]),
       ["Not verified", (n) => count(n.unverifiable_records), "number"],
     ], (n) => n.run);
@@ -106,6 +107,9 @@ function words(seen, now, health) {
     told.push(`${counted(night.source_records, "record")} compared up to `
       + `${moment(new Date(night.to), now)}`);
     told.push(found.length ? found.join(", ") : "none missing, altered or duplicated");
+    if (night.found_records.filtered) {
+      told.push(`${count(night.found_records.filtered)} missing as configured`);
+    }
     if (night.gaps_total) {
       told.push(`${count(night.unverifiable_records)} not verified`);
     }

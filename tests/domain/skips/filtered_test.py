@@ -1,0 +1,235 @@
+"""Topics that are filtered on purpose: what is counted, what still alarms."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from mirrorwatch.domain.filtered import FilteredRule, FilteredTopics
+from mirrorwatch.domain.report import Health, Verdict
+from mirrorwatch.domain.skips.check import SkipsLimits, judge_skips
+from mirrorwatch.domain.skips.journal import sum_up
+from mirrorwatch.domain.skips.metrics import FILTERED, SKIPPED, samples
+from mirrorwatch.domain.skips.model import (
+    SkipEvent,
+    SkipKind,
+    SkipsObservation,
+    SuspectedDrop,
+)
+from tests.domain.skips.world import START, TOPIC, World
+
+LOOK = ("look", "look", "look")
+
+
+def filtered(at_most: float | None = None) -> FilteredTopics:
+    return FilteredTopics(rules=(FilteredRule(pattern="t", at_most=at_most),))
+
+
+def watched(rules: FilteredTopics, *actions: str) -> World:
+    """A mirror that copied for a while, and then what is named."""
+    world = World()
+    world.books.filtered = rules
+    world.do("look", "write 20", "copy 20", "flush", *LOOK, *actions)
+    return world
+
+
+def restart(world: World, rules: FilteredTopics) -> None:
+    """Restart the agent with another configuration."""
+    world.do("restart")
+    world.books.filtered = rules
+    world.do(*LOOK)
+
+
+def seen(world: World) -> SkipsObservation:
+    excess = world.tally.excess
+    return SkipsObservation(
+        flow="f",
+        at=world.now,
+        partitions=1,
+        tallies=((TOPIC, world.tally),),
+        events=tuple(
+            (event, world.books.missing(event))
+            for event in world.store.events()
+        ),
+        excesses=() if excess is None else ((TOPIC, excess),),
+    )
+
+
+def judged(world: World, later: timedelta = timedelta()) -> Verdict:
+    found = replace(seen(world), at=world.now + later)
+    return judge_skips("f", found, SkipsLimits(), world.now + later)
+
+
+DROPS = ("write 30", "copy 10", "drop 7", "copy 13", "flush", *LOOK)
+
+
+def test_what_a_filter_drops_is_counted_and_no_alarm() -> None:
+    world = watched(filtered(), *DROPS)
+    verdict = judged(world)
+    assert verdict.health is Health.OK
+    assert verdict.reason == (
+        "No record was skipped or duplicated on 1 partition; 7 records "
+        "missing on 1 filtered topic, as configured"
+    )
+    assert verdict.evidence["filtered_records"] == 7
+    assert verdict.evidence["filtered_1"] == "7 of t"
+    assert verdict.evidence["skipped_records"] == 0
+    assert "skip_1" not in verdict.evidence
+    values = {s.metric: s.value for s in samples(seen(world), world.now)}
+    assert (values[SKIPPED], values[FILTERED]) == (0, 7)
+
+
+def test_the_same_drops_elsewhere_are_critical() -> None:
+    other = FilteredTopics(rules=(FilteredRule(pattern="t.+"),))
+    verdict = judged(watched(other, *DROPS))
+    assert verdict.health is Health.CRITICAL
+    assert verdict.reason.startswith("7 records of t ")
+    assert verdict.evidence["skipped_records"] == 7
+
+
+def test_what_is_copied_after_all_is_not_missing() -> None:
+    world = watched(filtered(), *DROPS[:-4], *LOOK)
+    assert "7 records missing" in judged(world).reason
+    world.do("crash", "copy 30", "write", "copy", "flush", *LOOK)
+    assert world.tally.recovered == 7
+    assert "missing" not in judged(world).reason
+
+
+def test_what_was_proved_stays_told_when_the_topic_becomes_filtered() -> None:
+    world = watched(FilteredTopics(), *DROPS)
+    restart(world, filtered())
+    world.do(*DROPS)
+    verdict = judged(world)
+    assert verdict.health is Health.CRITICAL
+    assert verdict.reason.startswith("7 records of t partition 0 ")
+    assert "more in other ranges" not in verdict.reason
+    assert verdict.evidence["filtered_records"] == 7
+    assert judged(world, timedelta(minutes=61)).health is Health.OK
+
+
+def test_what_was_filtered_is_no_alarm_when_the_topic_is_no_more() -> None:
+    world = watched(filtered(), *DROPS)
+    restart(world, FilteredTopics())
+    assert judged(world).health is Health.OK
+    assert "7 records missing on 1 filtered topic" in judged(world).reason
+    world.do("write 5", "copy 2", "drop 2", "copy", "flush", *LOOK)
+    assert judged(world).reason.startswith("2 records of t ")
+    assert judged(world).evidence["filtered_records"] == 7
+
+
+def test_records_that_failed_to_be_written_are_no_filters_work() -> None:
+    # The position has passed them: a filter moves none.
+    world = watched(filtered(), "write 4", "fail 4", "flush", *LOOK)
+    assert judged(world).health is Health.CRITICAL
+    assert "are below the committed position" in judged(world).reason
+
+
+def test_drops_and_failures_of_one_range_are_told_apart() -> None:
+    world = watched(filtered())
+    world.do("write 9", "drop 2", "copy 3", "fail 4", "flush")
+    world.unread = []  # its syncs are late
+    world.do(*LOOK, *LOOK)
+    by_kind = {e.kind: e for e in world.store.events()}
+    assert sum(e.count for e in by_kind.values()) == 6
+    assert by_kind[SkipKind.TAIL].count == 4
+    assert not by_kind[SkipKind.TAIL].filtered
+    assert judged(world).reason.startswith("4 records of t ")
+
+
+def some(world: World, copied: int, dropped: int) -> None:
+    world.do(f"write {copied + dropped + 1}", f"copy {copied}")
+    world.do(*[f"drop {dropped}"] * bool(dropped), "copy", "flush", *LOOK)
+
+
+@pytest.mark.parametrize(
+    ("dropped", "health"), [(30, Health.OK), (60, Health.CRITICAL)]
+)
+def test_more_than_the_filter_may_drop_is_critical(
+    dropped: int, health: Health
+) -> None:
+    world = watched(filtered(at_most=0.2))
+    some(world, copied=200 - dropped - 1, dropped=dropped)
+    assert judged(world).health is health
+    if health is Health.CRITICAL:
+        assert judged(world).reason == (
+            "60 of 200 records of t (30%) are missing at the target; "
+            "topics.filtered allows 20%. Check MirrorMaker's transforms, or "
+            "raise at_most"
+        )
+
+
+def test_of_a_few_records_any_share_may_be_missing() -> None:
+    world = watched(filtered(at_most=0.2))
+    some(world, copied=10, dropped=40)
+    assert judged(world).health is Health.OK
+
+
+def test_too_much_stays_told_for_its_window_and_over_a_restart() -> None:
+    world = watched(filtered(at_most=0.2))
+    some(world, copied=139, dropped=60)
+    for _ in range(5):
+        some(world, copied=400, dropped=0)
+    some(world, copied=20, dropped=1)
+    restart(world, filtered(at_most=0.2))
+    assert judged(world).reason.startswith("60 of 200 records of t (30%)")
+    restart(world, FilteredTopics())
+    assert judged(world).reason.startswith("60 of 200 records of t (30%)")
+    assert judged(world, timedelta(minutes=61)).health is Health.OK
+
+
+def test_a_share_is_that_of_the_last_hour() -> None:
+    world = watched(filtered(at_most=0.2))
+    some(world, copied=1000, dropped=0)
+    some(world, copied=100, dropped=100)
+    assert judged(world).health is Health.OK  # of 1,201
+    for wait in (timedelta(minutes=2), timedelta(hours=2)):
+        world.now += wait
+        world.do(*LOOK)
+    some(world, copied=100, dropped=100)
+    assert judged(world).reason.startswith("100 of 201 records of t (49.8%)")
+
+
+def test_the_count_of_too_much_becomes_no_less() -> None:
+    world = watched(filtered(at_most=0.2))
+    counts = []
+    for copied, dropped, minutes in ((139, 60, 50), (60, 40, 20), (60, 45, 0)):
+        some(world, copied=copied, dropped=dropped)
+        counts.append(judged(world).reason.split(" ")[0])
+        for _ in range(minutes // 5):
+            world.now += timedelta(minutes=5)
+            world.do(*LOOK)
+    # After 70 minutes the first 60 are not of the last hour.
+    assert counts == ["60", "100", "100"]
+
+
+def test_suspected_drops_of_a_filtered_topic_are_no_warning() -> None:
+    drop = SuspectedDrop(
+        topic=TOPIC, partition=0, first=5, end=9, count=4, since=START
+    )
+    world = watched(FilteredTopics())
+    for is_filtered, health in ((False, Health.WARNING), (True, Health.OK)):
+        one = replace(drop, filtered=is_filtered)
+        found = replace(seen(world), suspicions=(one,))
+        verdict = judge_skips("f", found, SkipsLimits(), world.now)
+        assert verdict.health is health
+        assert verdict.evidence["suspected_records"] == 4
+
+
+def test_in_the_journal_filtered_drops_are_added_to_no_loss() -> None:
+    loss = SkipEvent(
+        kind=SkipKind.SKIPPED,
+        topic="t",
+        partition=0,
+        source_id="s",
+        ranges=((0, 4),),
+        count=5,
+        at=START,
+    )
+    drops = [
+        replace(loss, at=START + n * timedelta(seconds=1), filtered=True)
+        for n in range(500)
+    ]
+    kept = sum_up([loss, *drops], 50)
+    assert loss in kept
+    assert sum(e.count for e in kept if e.filtered) == 2500
+    assert len(kept) < 60
