@@ -306,6 +306,8 @@ def _truncate(world: World, step: Step) -> None:
     log = world.source.log(step.topic, step.partition)
     if log is not None:
         log.truncate(log.end - int(step.amount))
+        key = step.topic, step.partition
+        world.truncated[key] = world.schedule.elapsed
 
 
 def _compact(world: World, step: Step) -> None:

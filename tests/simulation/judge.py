@@ -77,6 +77,10 @@ class Judge:
     stopped_since: float | None = None
     """Since when the mirror copies nothing at all."""
 
+    unseen: set[Key] = field(default_factory=set)
+    """Partitions whose truncation nothing shows: the log had outgrown it
+    before the agent saw its end again."""
+
     critical_since: dict[Key, float] = field(default_factory=dict)
     """Since when losses of a partition are told as proved by skips."""
 
@@ -97,6 +101,7 @@ class Judge:
         by_check = {v.check: v for v in report.verdicts}
         skips = _find(report, SkipsObservation)
         position = _find(report, PositionObservation)
+        self._note_unseen()
         self._no_crash(report)
         self._no_probe_lost(by_check["canary"])
         if skips is not None:
@@ -214,7 +219,11 @@ class Judge:
                 continue
             if not begun and "never copied" in by_check["lag"].reason:
                 continue
-            if key[0] not in world.source.topics or whole:
+            if (
+                key[0] not in world.source.topics
+                or whole
+                or key in self.unseen
+            ):
                 continue
             if told[key] + told[key[0], None] < lost:
                 self._fail(
@@ -238,6 +247,14 @@ class Judge:
                 del self.critical_since[key]
             elif verdict.health is Health.OK and self._is_lost(key):
                 self._fail(f"a loss of {key} was proved at {since:.0f} s")
+
+    def _note_unseen(self) -> None:
+        world, now = self.world, self.world.schedule.elapsed
+        for key, at in world.truncated.items():
+            if (
+                now - at < 15 * MINUTE and world.source.reachable is not True
+            ) or max(world.agent.started_at, world.agent.frozen_until) > at:
+                self.unseen.add(key)
 
     def _is_lost(self, key: Key) -> bool:
         oracle = self.world.oracle

@@ -111,6 +111,9 @@ class World:
         self.deleted: dict[str, tuple[int, dict[str, str]]] = {}
         """Partitions and configurations of topics that will come back."""
 
+        self.truncated: dict[tuple[str, int], float] = {}
+        """When logs of the source were truncated last."""
+
         self._produced = 0
         self._clients = installed(self.network)
 
