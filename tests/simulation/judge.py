@@ -77,6 +77,9 @@ class Judge:
     stopped_since: float | None = None
     """Since when the mirror copies nothing at all."""
 
+    waits_since: float | None = None
+    """Since when records wait for a mirror that copies nothing."""
+
     unseen: set[Key] = field(default_factory=set)
     """Partitions whose truncation nothing shows: the log had outgrown it
     before the agent saw its end again."""
@@ -276,21 +279,37 @@ class Judge:
             self.stopped_since = now
         if self.stopped_since is None:
             return
-        patience = 4 * max(mirror.settings.flush, MINUTE) + self.bound
-        since = max(self.stopped_since, world.agent.started_at)
-        since = max(since, world.agent.frozen_until)
-        waits = any(
-            log.end - mirror.committed[key] > 20
-            and log.start <= mirror.committed[key]
-            for key in mirror.committed
-            if (log := world.source.log(*key)) is not None
-            and log.leader is not None
+        if not self._waits():
+            self.waits_since = None
+        elif self.waits_since is None:
+            self.waits_since = now
+        if self.waits_since is None:
+            return
+        patience = 3 * max(mirror.settings.flush, MINUTE) + 4 * self.interval
+        if not mirror.settings.tells_flush:
+            patience += self.bound  # it is learned by what is committed
+        since = max(
+            self.stopped_since,
+            self.waits_since,
+            world.agent.started_at,
+            world.agent.frozen_until,
         )
-        if waits and now - since > patience and lag.health is Health.OK:
+        if now - since > patience + MINUTE and lag.health is Health.OK:
             self._fail(
                 f"the mirror copies nothing since {self.stopped_since:.0f} s, "
                 "records wait, and lag is ok"
             )
+
+    def _waits(self) -> bool:
+        """Return whether records wait in a partition that was copied."""
+        source = self.world.source
+        return any(
+            log.end - last > 20 and log.start <= last
+            for key, last in self.world.mirror.committed.items()
+            if self.world.mirror.carries(key[0])
+            and (log := source.log(*key)) is not None
+            and log.leader is not None
+        )
 
     def finish(self) -> None:
         """Judge the world after it was left alone."""
