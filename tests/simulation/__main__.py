@@ -9,28 +9,46 @@ import sys
 import time
 import traceback
 from collections import Counter
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from pprint import pformat
 from random import randrange
 
-from .chance import draw, fails, run, shrink
+from .chance import FEATURES, draw, fails, run, shrink
 
 __all__ = ["main"]
 
 
-def attempt(seed: int) -> tuple[int, str | None, float, frozenset[str]]:
+@dataclass(frozen=True)
+class Attempt:
+    """A world that was tried."""
+
+    seed: int
+    why: str | None
+    """Why it failed."""
+
+    simulated: float
+    """Seconds in the world."""
+
+    processor: float
+    """Seconds of processor time."""
+
+    features: frozenset[str]
+
+
+def attempt(seed: int) -> Attempt:
     """Try one world."""
-    plan = draw(seed)
+    plan, began = draw(seed), time.process_time()
+    seconds, why = 0.0, None
     try:
-        world = run(plan)
+        seconds = run(plan).schedule.elapsed
+    except AssertionError as e:
+        why = str(e)
     except Exception as e:  # noqa: BLE001 - whatever it is, the world failed
-        why = (
-            str(e)
-            if isinstance(e, AssertionError)
-            else ("".join(traceback.format_exception(e)[-6:]))
-        )
-        return seed, why, 0.0, plan.features
-    return seed, None, world.schedule.elapsed, plan.features
+        why = "".join(traceback.format_exception(e)[-6:])
+    used = time.process_time() - began
+    return Attempt(seed, why, seconds, used, plan.features)
 
 
 def main() -> int:
@@ -47,29 +65,40 @@ def main() -> int:
     first = chosen.first
     if first is None:
         first = randrange(10**9)  # noqa: S311 - no secret
-    began, worlds, hours = time.monotonic(), 0, 0.0
-    features: Counter[str] = Counter()
-    failed: list[tuple[int, str]] = []
+    began = time.monotonic()
+    tried: list[Attempt] = []
     with ProcessPoolExecutor(chosen.processes) as pool:
-        while worlds < chosen.worlds and (
+        while len(tried) < chosen.worlds and (
             time.monotonic() - began < chosen.seconds
         ):
-            seeds = range(
-                first + worlds, first + worlds + 8 * chosen.processes
-            )
-            for seed, why, seconds, drawn in pool.map(attempt, seeds):
-                worlds += 1
-                hours += seconds / 3600
-                features.update(drawn)
-                if why is not None:
-                    failed.append((seed, why))
-                    print(f"seed {seed} fails: {why}", flush=True)
-    passed = time.monotonic() - began
-    print(f"{worlds} worlds, {hours:.0f} simulated hours in {passed:.0f} s")
-    for name, count in sorted(features.items()):
+            most = min(8 * chosen.processes, chosen.worlds - len(tried))
+            at = first + len(tried)
+            for each in pool.map(attempt, range(at, at + most)):
+                tried.append(each)
+                if each.why is not None:
+                    print(f"seed {each.seed} fails: {each.why}", flush=True)
+    report(tried)
+    return 1 if any(each.why for each in tried) else 0
+
+
+def report(tried: Sequence[Attempt]) -> None:
+    """Print what the worlds had in them, and how fast they were."""
+    hours = sum(each.simulated for each in tried) / 3600
+    minutes = sum(each.processor for each in tried) / 60
+    print(
+        f"{len(tried)} worlds, {hours:.0f} simulated hours: "
+        f"{hours / minutes:.0f} hours and {len(tried) / minutes:.0f} worlds "
+        "per minute of one core"
+    )
+    drawn = Counter(name for each in tried for name in each.features)
+    for name, count in sorted(drawn.items()):
         print(f"  {name}: {count}")
-    print(f"{len(failed)} failed: {[seed for seed, _ in failed]}")
-    return 1 if failed else 0
+    never = sorted(FEATURES - drawn.keys())
+    print(f"never drawn: {', '.join(never) or 'nothing'}")
+    failed = [each.seed for each in tried if each.why is not None]
+    print(f"{len(failed)} failed: {failed}")
+    for seed in failed:
+        print(f"  python -m tests.simulation --seed {seed}")
 
 
 def replay(seed: int) -> int:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,9 @@ QUIET = structlog.wrap_logger(
 SHORT = 5.0
 """Seconds below which a worker's interval is a poll and no rhythm."""
 
+SELDOM = 10.0
+"""Seconds that a poll is apart from the next, at most."""
+
 
 @dataclass(frozen=True, slots=True)
 class Saying:
@@ -50,7 +54,7 @@ class SimAgent:
         config: dict[str, Any],
         state: Path,
         *,
-        coarse: float = 1.0,
+        coarse: Callable[[Task | None], float] = lambda _: 1.0,
         on_report: Callable[[Report], None] = lambda _: None,
     ) -> None:
         self._coarse = coarse
@@ -65,6 +69,8 @@ class SimAgent:
         self.ticks = 0
         self.restarts = -1
         self.started_at = 0.0
+        self.frozen_until = 0.0
+        """Until when the process gets no time of a processor."""
 
     @property
     def running(self) -> bool:
@@ -91,9 +97,12 @@ class SimAgent:
         return None if verdict is None else verdict.health
 
     def _start(self) -> None:
+        database = Database(self._state)
+        # No power fails in a world: processes are killed.
+        database._connection.execute("PRAGMA synchronous=OFF")  # noqa: SLF001
         agent = build_agent(
             self._config,
-            database=Database(self._state),
+            database=database,
             clock=Clock(self._schedule.agent_now, self._schedule.monotonic),
             logger=QUIET,
             serve=False,
@@ -102,35 +111,35 @@ class SimAgent:
         self.agent = agent
         spawn = self._schedule.spawn
         for worker in agent.workers:
-            self._tasks.append(
-                spawn(worker.name, lambda worker=worker: self._work(worker))  # type: ignore[misc]
-            )
-        self._tasks.append(spawn("ticks", lambda: self._tick(agent)))
+            self._tasks.append(spawn(worker.name, partial(self._work, worker)))
+        self._tasks.append(spawn("ticks", partial(self._tick, agent)))
 
-    def _work(self, worker: Any) -> None:
-        while True:
-            began = self._schedule.elapsed
-            try:
-                worker.step()
-                pause = worker.interval
-            except MirrorwatchError:
-                pause = max(PAUSE, worker.interval)
-            seconds = pause.total_seconds()
-            if self._schedule.elapsed + seconds <= began:
-                seconds = 0.25
-            # What looks each second may look more seldom; what has the tick's
-            # interval must not.
-            if seconds < SHORT:
-                seconds = min(seconds * self._coarse, SHORT)
-            self._schedule.sleep(seconds)
+    def _work(self, worker: Any) -> float:
+        began = self._schedule.elapsed
+        try:
+            worker.step()
+            pause = worker.interval
+        except MirrorwatchError:
+            pause = max(PAUSE, worker.interval)
+        seconds: float = pause.total_seconds()
+        if self._schedule.elapsed + seconds <= began:
+            seconds = 0.25
+        # What looks each second may look more seldom; what has the tick's
+        # interval must not.
+        if seconds < SHORT:
+            coarse = self._coarse(self._schedule.current)
+            seconds = min(seconds * coarse, SELDOM)
+        return self._rest(seconds)
 
-    def _tick(self, agent: Agent) -> None:
-        while True:
-            report = agent.pipeline.tick()
-            self.ticks += 1
-            self._note(report)
-            self.on_report(report)
-            self._schedule.sleep(agent.interval.total_seconds())
+    def _tick(self, agent: Agent) -> float:
+        report = agent.pipeline.tick()
+        self.ticks += 1
+        self._note(report)
+        self.on_report(report)
+        return self._rest(agent.interval.total_seconds())
+
+    def _rest(self, seconds: float) -> float:
+        return max(seconds, self.frozen_until - self._schedule.elapsed)
 
     def _note(self, report: Report) -> None:
         for verdict in report.verdicts:

@@ -8,7 +8,7 @@ of range is reset or reported, partition ends are reported once.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 from types import SimpleNamespace
 from typing import Any
@@ -36,7 +36,7 @@ from mirrorwatch.kafka import reader as reader_module
 from mirrorwatch.sources.canary.producer import CanaryProducer
 
 from .cluster import DEFAULTS, Log, Record, SimCluster, SimTopic
-from .schedule import Schedule
+from .schedule import Schedule, Task
 
 __all__ = ["Network", "installed"]
 
@@ -54,13 +54,19 @@ class Network:
     schedule: Schedule
     clusters: Mapping[str, SimCluster]
     random: Random
-    coarse: float = 1.0
-    """How much longer than in reality whoever waits for records waits."""
+    coarse: Mapping[str, float] = field(default_factory=dict)
+    """How much longer than in reality whoever waits for records waits, by
+    the first word of the worker's name."""
 
     slow: float = 0.0
     """Share of the requests that take up to two seconds."""
 
     requests: int = 0
+
+    def coarse_of(self, task: Task | None) -> float:
+        """Return how much longer than in reality a thread waits."""
+        name = "" if task is None else task.name.partition(" ")[0]
+        return self.coarse.get(name, 1.0)
 
     def ask(self, cluster: SimCluster, timeout: float) -> None:
         """Take the time of one request.
@@ -334,6 +340,8 @@ class _Assigned:
     """Position at which its end was last reported."""
 
     failed: bool = False
+    idle: tuple[Log, int, int | None] | None = None
+    """The log when it was last read to its end."""
 
 
 class SimConsumer(_Client):
@@ -398,7 +406,7 @@ class SimConsumer(_Client):
 
     def consume(self, most: int, seconds: float) -> list[SimMessage]:
         """Wait for records, and return at most so many."""
-        coarse = self._network.coarse
+        coarse = self._network.coarse_of(self._schedule.current)
         deadline = self._schedule.elapsed + seconds * coarse
         while True:
             found = list(self._fetch(most))
@@ -438,6 +446,8 @@ class SimConsumer(_Client):
                 yield SimMessage(topic, partition, at.position, error_=found)
             return
         log = found
+        if at.idle is not None and at.idle == (log, log.end, log.open_from):
+            return
         at.failed = False
         if log.leader is None:
             return
@@ -466,6 +476,7 @@ class SimConsumer(_Client):
         if not came:
             end = log.visible_end(committed=self._committed)
             at.position = max(at.position, end)
+            at.idle = log, log.end, log.open_from
             if at.ended_at != at.position:
                 at.ended_at = at.position
                 yield SimMessage(

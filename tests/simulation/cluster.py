@@ -1,13 +1,13 @@
 """Kafka clusters of a simulated world: topics, logs, and what is wrong."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from uuid import UUID
 
 from .schedule import Schedule
 
-__all__ = ["Kind", "Log", "Record", "SimCluster", "SimTopic"]
+__all__ = ["OPEN", "Kind", "Log", "Record", "SimCluster", "SimTopic"]
 
 
 class Kind(IntEnum):
@@ -32,25 +32,56 @@ class Record:
     value: bytes | None
     timestamp: int
     kind: Kind = Kind.DATA
+    copied: bool = False
+    """Whether the mirror ever wrote it at the target."""
+
+    left: bool = False
+    """Whether the mirror ever left it behind, or lost it unread."""
+
+
+Numbered = tuple[int, Record]
+"""An offset and what it holds."""
 
 
 class Log:
-    """The log of one partition."""
+    """The log of one partition.
 
-    __slots__ = ("_base", "_records", "leader", "open_from", "start")
+    Parameters
+    ----------
+    on_gone
+        Is given what leaves the log without being superseded.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = (
+        "_base",
+        "_on_gone",
+        "_plain",
+        "_records",
+        "diverged",
+        "end",
+        "epoch",
+        "leader",
+        "open_from",
+        "start",
+    )
+
+    def __init__(
+        self, on_gone: Callable[[Iterable[Numbered]], None] = lambda _: None
+    ) -> None:
         self.start = 0
+        self.end = 0
+        """The high watermark."""
         self.leader: int | None = 1
         self.open_from: int | None = None
         """First offset of the oldest open transaction."""
+        self.epoch = 0
+        """How often the log was truncated."""
+        self.diverged = 0
+        """Where it was truncated last."""
         self._base = 0
         self._records: list[Record] = []
-
-    @property
-    def end(self) -> int:
-        """The high watermark."""
-        return self._base + len(self._records)
+        self._plain = True
+        self._on_gone = on_gone
 
     @property
     def stable_end(self) -> int:
@@ -63,39 +94,72 @@ class Log:
     def append(self, record: Record) -> int:
         """Write a record; return its offset."""
         self._records.append(record)
+        if record.kind is not Kind.DATA:
+            self._plain = False
+        self.end += 1
         return self.end - 1
 
     def at(self, offset: int) -> Record:
         """Return what an offset holds that is not expired."""
         return self._records[offset - self._base]
 
+    def span(self, first: int, end: int) -> Sequence[Numbered]:
+        """Return what is there between two offsets."""
+        first, end = max(first, self.start), min(end, self.end)
+        if first >= end:
+            return ()
+        found = self._records[first - self._base : end - self._base]
+        return list(zip(range(first, end), found, strict=True))
+
     def read(
         self, position: int, most: int, *, committed: bool
-    ) -> Iterator[tuple[int, Record]]:
-        """Yield what a consumer is given from a position on."""
+    ) -> Sequence[Numbered]:
+        """Return what a consumer is given from a position on."""
         end = self.visible_end(committed=committed)
-        for offset in range(max(position, self.start), end):
-            if most <= 0:
-                return
-            record = self.at(offset)
+        if self._plain:
+            return self.span(position, min(end, max(position, 0) + most))
+        found: list[Numbered] = []
+        for offset, record in self.span(position, end):
+            if len(found) >= most:
+                break
             if record.kind is Kind.DATA or (
                 record.kind is Kind.ABORTED and not committed
             ):
-                most -= 1
-                yield offset, record
+                found.append((offset, record))
+        return found
 
     def expire(self, start: int) -> None:
         """Delete what is below an offset."""
         start = min(max(start, self.start), self.end)
+        gone = self.span(self.start, start)
         del self._records[: start - self._base]
         self._base = self.start = start
+        self._on_gone(gone)
 
     def truncate(self, end: int) -> None:
-        """Lose what is at and above an offset, as an unclean election does."""
+        """Lose what is at and above an offset, as an unclean election does.
+
+        What was not copied yet is lost to both sides alike.
+        """
         end = max(end, self.start)
+        if end >= self.end:
+            return
         del self._records[end - self._base :]
+        self.end = self.diverged = end
+        self.epoch += 1
         if self.open_from is not None and self.open_from >= end:
             self.open_from = None
+
+    def delete(self) -> None:
+        """Lose everything, as the topic is deleted."""
+        self._on_gone(self.span(self.start, self.end))
+
+    def abort(self, first: int) -> None:
+        """Abort the open transaction that began at an offset."""
+        self._plain = False
+        for _, record in self.span(first, self.end):
+            if record.value == OPEN:
+                record.kind = Kind.ABORTED
 
     def first_since(self, timestamp: int) -> tuple[int, int] | None:
         """Return offset and timestamp of the first record so young."""
@@ -105,15 +169,32 @@ class Log:
                 return offset, record.timestamp
         return None
 
-    def compact(self, keep_from: int) -> None:
-        """Remove older versions of each key below an offset."""
+    def compact(self, keep_from: int) -> int:
+        """Remove older versions of each key below an offset.
+
+        Returns
+        -------
+        int
+            How many offsets hold nothing any more.
+        """
         newest: dict[bytes | None, int] = {}
-        for offset in range(self.start, self.end):
-            newest[self.at(offset).key] = offset
-        for offset in range(self.start, min(keep_from, self.end)):
-            record = self.at(offset)
-            if record.kind is Kind.DATA and newest[record.key] != offset:
+        for offset, record in self.span(self.start, self.stable_end):
+            newest[record.key] = offset
+        removed = 0
+        for offset, record in self.span(self.start, keep_from):
+            if (
+                record.kind is Kind.DATA
+                and record.key is not None
+                and newest.get(record.key, offset) != offset
+            ):
                 record.kind = Kind.COMPACTED
+                self._plain = False
+                removed += 1
+        return removed
+
+
+OPEN = b"t"
+"""Value of records of transactions."""
 
 
 @dataclass
@@ -171,6 +252,11 @@ class SimCluster:
         self.up = True
         self.denied: set[str] = set()
         self.hidden: set[str] = set()
+        self.on_gone: Callable[[tuple[str, int], Iterable[Numbered]], None] = (
+            lambda *_: None
+        )
+        """Is given what leaves a log without being superseded."""
+
         self._ids = 0
 
     def create(self, name: str, partitions: int, **configs: str) -> SimTopic:
@@ -182,19 +268,21 @@ class SimCluster:
             self.topics[name] = SimTopic(
                 name,
                 topic_id,
-                [Log() for _ in range(partitions)],
+                [self._log(name, n) for n in range(partitions)],
                 {k.replace("_", "."): v for k, v in configs.items()},
             )
         return self.topics[name]
 
     def delete(self, name: str) -> None:
         """Delete a topic."""
-        self.topics.pop(name, None)
+        topic = self.topics.pop(name, None)
+        for log in topic.logs if topic else ():
+            log.delete()
 
     def grow(self, name: str, partitions: int) -> None:
         """Add partitions."""
         logs = self.topics[name].logs
-        logs.extend(Log() for _ in range(partitions - len(logs)))
+        logs.extend([self._log(name, n) for n in range(len(logs), partitions)])
 
     def log(self, topic: str, partition: int) -> Log | None:
         """Return a log, if it exists."""
@@ -202,6 +290,12 @@ class SimCluster:
         if found is None or partition >= len(found.logs):
             return None
         return found.logs[partition]
+
+    def _log(self, name: str, partition: int) -> Log:
+        def gone(records: Iterable[Numbered]) -> None:
+            self.on_gone((name, partition), records)
+
+        return Log(gone)
 
     def milliseconds(self) -> int:
         """Return the brokers' time."""

@@ -3,7 +3,8 @@
 What is modelled: positions and when they are committed, offset syncs and when
 they are written (``MirrorSourceTask.PartitionState``, Kafka 3.5 and later),
 restarts and what they read again, positions out of range, topic refresh,
-transforms that drop records, and what Connect keeps in its internal topics.
+truncation and epochs, zombies, transactions of its own, transforms that drop
+and alter records, and what Connect keeps in its internal topics.
 """
 
 import json
@@ -13,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from .cluster import Log, Record, SimCluster
+from .cluster import Kind, Log, Record, SimCluster
 from .oracle import Oracle
 
 __all__ = ["MirrorSettings", "SimMirror"]
@@ -57,6 +58,12 @@ class MirrorSettings:
     committed: bool = False
     """Whether it reads committed."""
 
+    exactly_once: bool = False
+    """Whether it commits positions and records in one transaction."""
+
+    alters: bool = False
+    """Whether a transform alters each record."""
+
     naming: Callable[[str], str] = str
     batch: int = 500
     poll: float = 1.0
@@ -76,6 +83,11 @@ class _Partition:
     last_upstream: int | None = None
     last_downstream: int = -1
     told: tuple[int, int] | None = None
+    epoch: int | None = None
+    """Epoch of the log that it last read."""
+
+    idle: tuple[Log, int, int, int | None] | None = None
+    """The log when it was last read to its end."""
 
 
 class SimMirror:
@@ -97,13 +109,18 @@ class SimMirror:
         self.drops: Callable[[str, int, Record], bool] = lambda *_: False
         """Whether a transform drops a record."""
 
+        self.connector = CONNECTOR
         self.committed: dict[tuple[str, int], int] = {}
         """Last offsets that Connect has stored."""
 
         self._random = random
         self._schedule = source.schedule
         self._parts: dict[tuple[str, int], _Partition] = {}
+        self._zombies: list[dict[tuple[str, int], _Partition]] = []
         self._life = 0
+        oracle.carries = self.carries
+        oracle.committed = settings.committed
+        source.on_gone = oracle.gone
         self._stored_tasks: str | None = None
         target.create(OFFSETS, 1, **COMPACTED)
         target.create(CONFIGS, 1, **COMPACTED)
@@ -119,6 +136,7 @@ class SimMirror:
         self._life += 1
         life = self._life
         self._parts = {}
+        self._zombies = []
         self._stored_tasks = None
         self._store_connector()
         self._refresh()
@@ -155,6 +173,49 @@ class SimMirror:
         """Kill it: what was copied since the last commit is read again."""
         self.running = False
 
+    def rebalance(self) -> None:
+        """Give tasks out again; one that was cut off goes on copying."""
+        if not self.running:
+            return
+        self._flush()
+        self._zombies.append(self._parts)
+        self._parts = {key: _Partition() for key in self._parts}
+
+    def fence(self) -> None:
+        """End the tasks that were cut off."""
+        self._zombies.clear()
+
+    def forget(self, key: tuple[str, int] | None = None) -> None:
+        """Delete the committed offsets of one partition, or their topic."""
+        if key is None:
+            self.committed.clear()
+            self.target.delete(OFFSETS)
+            self.target.create(OFFSETS, 1, **COMPACTED)
+        else:
+            self.committed.pop(key, None)
+            self._write_offset(key, None)
+        for part in self._parts.values():
+            part.flushed = None
+
+    def rename(self) -> None:
+        """Delete the connector and make it again under another name.
+
+        Connect leaves the configurations of its tasks behind.
+        """
+        self.stop()
+        self._write(CONFIGS, f"connector-{self.connector}", None)
+        for what in ("connector", "task"):
+            number = "-0" if what == "task" else ""
+            self._write(
+                STATUS, f"status-{what}-{self.connector}{number}", None
+            )
+        kept, self.committed = self.committed, {}
+        self.connector += "2"
+        # Whoever renames one sets its offsets before it starts.
+        for key, offset in kept.items():
+            self._commit(key, offset)
+        self.start()
+
     def carries(self, topic: str) -> bool:
         return not INTERNAL.fullmatch(topic) and any(
             re.fullmatch(p, topic) for p in self.settings.include.split(",")
@@ -185,10 +246,10 @@ class SimMirror:
         if assigned != self._stored_tasks:
             self._stored_tasks = assigned
             self._config(
-                f"task-{CONNECTOR}-0",
+                f"task-{self.connector}-0",
                 self.properties() | {"task.assigned.partitions": assigned},
             )
-            self._write(CONFIGS, f"commit-{CONNECTOR}", {"tasks": 1})
+            self._write(CONFIGS, f"commit-{self.connector}", {"tasks": 1})
 
     def properties(self) -> dict[str, str]:
         """Return how its source connector is configured."""
@@ -207,81 +268,102 @@ class SimMirror:
             found["source.consumer.auto.offset.reset"] = "latest"
         if settings.committed:
             found["source.consumer.isolation.level"] = "read_committed"
+        if settings.exactly_once:
+            found["exactly.once.source.support"] = "enabled"
+        if settings.alters:
+            found["transforms"] = "alter"
         if not settings.emits_syncs:
             found["emit.offset-syncs.enabled"] = "false"
         return found
 
     def _store_connector(self) -> None:
-        self._config(f"connector-{CONNECTOR}", self.properties())
+        self._config(f"connector-{self.connector}", self.properties())
 
     def _config(self, key: str, properties: dict[str, str]) -> None:
         self._write(CONFIGS, key, {"properties": properties})
 
     def _say(self, state: str) -> None:
         said = {"state": state, "worker_id": "summit->ldf", "generation": 1}
-        self._write(STATUS, f"status-connector-{CONNECTOR}", said)
-        self._write(STATUS, f"status-task-{CONNECTOR}-0", said)
+        self._write(STATUS, f"status-connector-{self.connector}", said)
+        self._write(STATUS, f"status-task-{self.connector}-0", said)
 
     def _write(self, topic: str, key: str, value: object) -> None:
         if topic in self.target.topics:
-            self.target.append(
-                topic, 0, json.dumps(value).encode(), key.encode()
-            )
+            body = None if value is None else json.dumps(value).encode()
+            self.target.append(topic, 0, body, key.encode())
 
     def _copy(self) -> None:
         if not (self.source.up and self.target.up):
             return
-        for key in sorted(self._parts):
-            self._copy_one(key, self._parts[key])
+        for parts in (*self._zombies, self._parts):
+            for key in sorted(parts):
+                self._copy_one(key, parts[key])
 
     def _copy_one(self, key: tuple[str, int], part: _Partition) -> None:
         topic, partition = key
         log = self.source.log(topic, partition)
-        remote = self.settings.naming(topic)
-        copies = self.target.log(remote, partition)
-        if log is None or copies is None:
+        if log is None:
             return
-        if log.leader is None or copies.leader is None:
+        looks = log, log.start, log.end, log.open_from
+        if part.idle == looks:
             return
-        if part.position is None:
-            part.position = self._first(key, log)
-        if not log.start <= part.position <= log.end:
-            to = log.end if self.settings.latest else log.start
-            self.oracle.jump(key, part.position, to)
-            part.position = to
+        copies = self.target.log(self.settings.naming(topic), partition)
+        if copies is None or log.leader is None or copies.leader is None:
+            return
+        position = self._position(key, part, log)
+        committed = self.settings.committed
         most = self._random.randint(1, self.settings.batch)
-        for offset, record in log.read(
-            part.position, most, committed=self.settings.committed
-        ):
-            self.oracle.pass_over(key, part.position, offset)
-            part.position = offset + 1
+        written = False
+        for offset, record in log.read(position, most, committed=committed):
+            position = offset + 1
             if self.drops(topic, partition, record):
-                self.oracle.drop(key, offset)
+                self.oracle.drop(key, record)
                 continue
+            value = record.value
+            if self.settings.alters and topic != self.unaltered:
+                value = b"altered " + (value or b"")
             downstream = copies.append(
-                Record(record.key, record.value, record.timestamp)
+                Record(record.key, value, record.timestamp)
             )
-            self.oracle.copy(key, offset)
+            written = True
+            self.oracle.copy(key, record)
             part.acked = offset
             self._sync(key, part, offset, downstream)
-        # It reads over markers, and knows that it has.
-        end = log.visible_end(committed=self.settings.committed)
-        if not any(
-            True
-            for _ in log.read(
-                part.position, 1, committed=self.settings.committed
-            )
-        ):
-            self.oracle.pass_over(key, part.position, end)
-            part.position = max(part.position, end)
+        if not log.read(position, 1, committed=committed):
+            # It reads over markers, and knows that it has.
+            position = max(position, log.visible_end(committed=committed))
+            part.idle = looks
+        part.position = position
+        if written and self.settings.exactly_once and part.acked is not None:
+            copies.append(Record(None, None, 0, Kind.MARKER))
+            self._commit(key, part.acked)
+            part.flushed = part.acked
+
+    unaltered = "mirrorwatch.canary"
+
+    def _position(
+        self, key: tuple[str, int], part: _Partition, log: Log
+    ) -> int:
+        """Return where it reads on, as a consumer does that seeks."""
+        position = part.position
+        if position is None:
+            position = self._first(key, log)
+        elif part.epoch is not None and part.epoch < log.epoch:
+            # It asks the new leader where their logs part, and goes there.
+            position = min(position, max(log.diverged, log.start))
+        part.epoch = log.epoch
+        if not log.start <= position <= log.end:
+            position = log.end if self.settings.latest else log.start
+            self.oracle.leave(key, log, log.start, position)
+        return position
 
     def _first(self, key: tuple[str, int], log: Log) -> int:
         last = self.committed.get(key)
         if last is not None:
-            self.oracle.rewind(key, last + 1)
+            self.oracle.leave(key, log, log.start, last + 1)
             return last + 1
         to = log.end if self.settings.latest else log.start
-        self.oracle.begin(key, log.start, to)
+        self.oracle.leave(key, log, log.start, to)
         return to
 
     def _sync(
@@ -329,19 +411,15 @@ class SimMirror:
         for key, part in sorted(self._parts.items()):
             if part.acked is None or part.acked == part.flushed:
                 continue
-            part.flushed = self.committed[key] = part.acked
-            name, partition = key
-            where = {
-                "cluster": "summit",
-                "partition": partition,
-                "topic": name,
-            }
-            if OFFSETS in self.target.topics:
-                self.target.append(
-                    OFFSETS,
-                    0,
-                    json.dumps({"offset": part.acked}).encode(),
-                    json.dumps([CONNECTOR, where]).encode(),
-                )
+            part.flushed = part.acked
+            self._commit(key, part.acked)
             if self.settings.syncs_at_flush and part.last_upstream is not None:
                 self._emit(key, part, part.last_upstream, part.last_downstream)
+
+    def _commit(self, key: tuple[str, int], offset: int) -> None:
+        self.committed[key] = offset
+        self._write_offset(key, {"offset": offset})
+
+    def _write_offset(self, key: tuple[str, int], value: object) -> None:
+        where = {"cluster": "summit", "partition": key[1], "topic": key[0]}
+        self._write(OFFSETS, json.dumps([self.connector, where]), value)

@@ -1,26 +1,29 @@
 """What became of every source record, as only the world itself knows it."""
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-__all__ = ["Oracle", "TrueLoss"]
+from .cluster import Kind, Log, Numbered, Record
+
+__all__ = ["Loss", "Oracle"]
 
 Key = tuple[str, int]
 
 
-@dataclass
-class TrueLoss:
-    """Records that the mirror left behind."""
+@dataclass(slots=True)
+class Loss:
+    """One record that is at the source no more, or that the mirror passed,
+    and that was never copied.
+    """
 
     key: Key
-    first: int
-    end: int
+    record: Record
     at: float
-    """When the mirror left them behind, in seconds of the world."""
+    """When it was lost, in seconds of the world."""
 
-    expired: bool
-    """Whether they expired unread; a transform dropped them otherwise."""
+    gone: bool
+    """Whether it left the source unread; the mirror passed it otherwise."""
 
 
 @dataclass
@@ -28,102 +31,101 @@ class Oracle:
     """Follows the mirror, record by record."""
 
     elapsed: Callable[[], float]
-    losses: list[TrueLoss] = field(default_factory=list)
+    carries: Callable[[str], bool] = lambda _: True
+    """Whether the mirror wants a topic."""
+
+    committed: bool = False
+    """Whether aborted records are none to it."""
+
     copies: dict[Key, int] = field(default_factory=lambda: defaultdict(int))
     """Records copied, by partition."""
 
-    ever_lost: bool = False
-    """Whether anything was lost, even if it was copied later."""
+    begun: set[Key] = field(default_factory=set)
+    """Partitions of which anything was ever copied."""
+
+    ever: dict[Key, int] = field(default_factory=lambda: defaultdict(int))
+    """Records ever lost, even if they were copied later."""
+
+    gapped: set[Key] = field(default_factory=set)
+    """Partitions with offsets that were no records when they left."""
 
     repeats: int = 0
     rewinds: int = 0
-    _high: dict[Key, int] = field(default_factory=dict)
-    _dropped: dict[Key, dict[int, float]] = field(
-        default_factory=lambda: defaultdict(dict)
-    )
+    _lost: dict[int, Loss] = field(default_factory=dict)
 
-    def begin(self, key: Key, start: int, to: int) -> None:
-        """The mirror begins a partition that it never read."""
-        if to > start:
-            self._lose(key, start, to, expired=True)
-        self._high[key] = to
+    @property
+    def ever_lost(self) -> bool:
+        """Whether anything was lost, even if it was copied later."""
+        return bool(self.ever)
 
-    def rewind(self, key: Key, to: int) -> None:
-        """The mirror goes on where it had committed."""
-        if to < self._high.get(key, 0):
-            self.rewinds += 1
+    @property
+    def losses(self) -> list[Loss]:
+        """Return what is lost."""
+        return list(self._lost.values())
 
-    def jump(self, key: Key, position: int, to: int) -> None:
-        """The position was out of range, and the mirror goes on elsewhere."""
-        high = max(position, self._high.get(key, 0))
-        if to > high:
-            self._lose(key, high, to, expired=True)
-        self._high[key] = max(to, high) if to > position else to
+    def gone(self, key: Key, records: Iterable[Numbered]) -> None:
+        """The source deletes records, copied or not."""
+        if self.carries(key[0]):
+            for _, record in records:
+                if record.kind > self._worst:
+                    self.gapped.add(key)
+                self._lose(key, record, gone=True)
 
-    def expire(self, key: Key, start: int, records: int) -> None:
-        """The source deletes records below an offset, copied or not."""
-        if records and self._high.get(key, 0) < start:
-            self.ever_lost = True
+    def leave(self, key: Key, log: Log, first: int, to: int) -> None:
+        """The mirror goes on at an offset, and leaves others behind."""
+        for _, record in log.span(first, to):
+            self._lose(key, record, gone=False)
 
-    def pass_over(self, key: Key, position: int, to: int) -> None:
-        """The mirror passes offsets that hold nothing for it."""
-        self._high[key] = max(self._high.get(key, 0), to)
-
-    def drop(self, key: Key, offset: int) -> None:
+    def drop(self, key: Key, record: Record) -> None:
         """A transform drops a record."""
-        if offset < self._high.get(key, 0):
-            return  # it was copied before, or is lost already
-        self._high[key] = offset + 1
-        self.ever_lost = True
-        self._dropped[key][offset] = self.elapsed()
+        self._lose(key, record, gone=False)
 
-    def copy(self, key: Key, offset: int) -> None:
+    def copy(self, key: Key, record: Record) -> None:
         """A record is written at the target."""
         self.copies[key] += 1
-        if self._dropped[key].pop(offset, None) is not None:
-            return
-        if offset < self._high.get(key, 0):
-            self.repeats += 1
-        self._high[key] = max(self._high.get(key, 0), offset + 1)
-
-    def position(self, key: Key) -> int:
-        """Return the next offset after all that the mirror has handled."""
-        return self._high.get(key, 0)
-
-    def dropped(self) -> dict[Key, dict[int, float]]:
-        """Return what transforms dropped and nobody copied since."""
-        return {key: dict(d) for key, d in self._dropped.items() if d}
+        self.begun.add(key)
+        self.repeats += record.copied
+        record.copied = True
+        self._lost.pop(id(record), None)
 
     def lost(self) -> int:
         """Return how many records are lost."""
-        return sum(loss.end - loss.first for loss in self.losses) + sum(
-            len(d) for d in self._dropped.values()
-        )
+        return len(self._lost)
+
+    def lost_by(self, since: float = 0.0) -> dict[Key, int]:
+        """Return how many records are lost, by partition."""
+        found: dict[Key, int] = defaultdict(int)
+        for loss in self._lost.values():
+            if loss.at >= since:
+                found[loss.key] += 1
+        return found
 
     def forget(self) -> None:
         """Forget what was lost so far."""
-        self.losses.clear()
-        self._dropped.clear()
-        self.ever_lost = False
+        self._lost.clear()
+        self.ever.clear()
 
     def lost_of(self, topic: str) -> bool:
         """Return whether records of a topic are lost."""
-        return any(loss.key[0] == topic for loss in self.losses) or any(
-            key[0] == topic and d for key, d in self._dropped.items()
-        )
-
-    def first_loss_at(self) -> float | None:
-        """Return when the first record was lost that still is."""
-        times = [loss.at for loss in self.losses]
-        times += [t for d in self._dropped.values() for t in d.values()]
-        return min(times, default=None)
+        return any(loss.key[0] == topic for loss in self._lost.values())
 
     def last_loss_at(self) -> float | None:
         """Return when the newest record was lost that still is."""
-        times = [loss.at for loss in self.losses]
-        times += [t for d in self._dropped.values() for t in d.values()]
-        return max(times, default=None)
+        return max((loss.at for loss in self._lost.values()), default=None)
 
-    def _lose(self, key: Key, first: int, end: int, *, expired: bool) -> None:
-        self.ever_lost = True
-        self.losses.append(TrueLoss(key, first, end, self.elapsed(), expired))
+    def last_loss_of(self, key: Key) -> float:
+        """Return when the newest record of a partition was lost."""
+        return max(
+            (x.at for x in self._lost.values() if x.key == key), default=0.0
+        )
+
+    def _lose(self, key: Key, record: Record, *, gone: bool) -> None:
+        if record.copied or record.left or record.kind > self._worst:
+            return
+        record.left = True
+        self.ever[key] += 1
+        self._lost[id(record)] = Loss(key, record, self.elapsed(), gone)
+
+    @property
+    def _worst(self) -> Kind:
+        return Kind.DATA if self.committed else Kind.ABORTED

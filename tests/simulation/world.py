@@ -32,9 +32,11 @@ class World:
     interval
         The agent's tick, in seconds.
     coarse
-        How much more seldom than in reality the agent's workers look: the
+        How much more seldom than in reality the agent's workers look. The
         canary's looks, of a quarter of a second, stay below the 2 s after
         which it takes itself to have been away.
+    tails
+        The same for all others, if it is another number.
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class World:
         flow: dict[str, Any] | None = None,
         interval: int = 15,
         coarse: float = 7.5,
+        tails: float | None = None,
     ) -> None:
         self.random = Random(seed)  # noqa: S311 - no secret
         self.schedule = Schedule()
@@ -55,7 +58,10 @@ class World:
             self.schedule,
             {"summit:9092": self.source, "ldf:9092": self.target},
             Random(seed + 1),  # noqa: S311 - no secret
-            coarse=coarse,
+            {
+                "canary": coarse,
+                "tail": tails or coarse,
+            },
         )
         self.source.create(CANARY, 1)
         self.mirror = SimMirror(
@@ -93,8 +99,21 @@ class World:
             self.schedule,
             config,
             Path(self._folder.name) / "state.db",
-            coarse=coarse,
+            coarse=lambda task: (
+                coarse
+                if task is not None and task.name.startswith("canary ")
+                else (tails or coarse)
+            ),
         )
+        self.keys: dict[str, int] = {}
+        """How many keys the records of compacted topics have."""
+
+        self.deleted: dict[str, tuple[int, dict[str, str]]] = {}
+        """Partitions and configurations of topics that will come back."""
+
+        self.truncated: dict[tuple[str, int], float] = {}
+        """When logs of the source were truncated last."""
+
         self._produced = 0
         self._clients = installed(self.network)
 
@@ -109,40 +128,43 @@ class World:
         self._clients.__exit__(None, None, None)
         self._folder.cleanup()
 
-    def produce(self, topic: str, partition: int = 0, count: int = 1) -> None:
-        """Write records at the source."""
+    def produce(
+        self, topic: str, partition: int = 0, count: int = 1, keys: int = 0
+    ) -> None:
+        """Write records at the source, with one of some keys if wanted."""
         log = self.source.log(topic, partition)
         if log is None or log.leader is None:
             return
         for _ in range(count):
             self._produced += 1
-            self.source.append(topic, partition, b"%d" % self._produced)
+            key = b"%d" % (self._produced * 7 % keys) if keys else None
+            self.source.append(topic, partition, b"%d" % self._produced, key)
+
+    def remote(self, topic: str) -> str:
+        """Return how a topic is called at the target."""
+        return self.mirror.settings.naming(topic)
 
     def expire(self, topic: str, partition: int, keep: int) -> None:
         """Let all but the newest offsets of a partition expire."""
         log = self.source.log(topic, partition)
-        if log is None:
-            return
-        key, start = (topic, partition), max(log.start, log.end - keep)
-        unread = [
-            offset
-            for offset, _ in log.read(
-                self.oracle.position(key), log.end, committed=False
-            )
-            if offset < start
-        ]
-        self.oracle.expire(key, start, len(unread))
-        log.expire(start)
+        if log is not None:
+            log.expire(max(log.start, log.end - keep))
 
     def traffic(
-        self, topic: str, *, per_second: float, every: float = 5.0
+        self,
+        topic: str,
+        *,
+        per_second: float,
+        every: float = 5.0,
+        keys: int = 0,
     ) -> None:
-        """Let producers write for as long as the topic is there."""
+        """Let producers write for as long as the world lasts."""
+        every = max(every, 1 / per_second)
 
         def write() -> None:
             found = self.source.topics.get(topic)
             for partition in range(len(found.logs) if found else 0):
-                self.produce(topic, partition, round(per_second * every))
+                self.produce(topic, partition, round(per_second * every), keys)
 
         self.schedule.every(lambda: every, write)
 

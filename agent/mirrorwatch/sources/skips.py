@@ -440,9 +440,9 @@ class SkipsWorker:
         self._window = window
         self._exactly_once = exactly_once
         self._clock = clock
+        self._memory = memory
         self._tracker = self._load()
         self._foreign = self._tracker.noisy_partitions()
-        self._memory = memory
         self._events = self._sum_up(store.events())
         self._batches = RangeQueue()
         self._left_out_at: datetime | None = None
@@ -488,6 +488,7 @@ class SkipsWorker:
         tracker = self._store.load()
         tracker.marked = tracker.marked or bool(self._exactly_once)
         tracker.filtered, tracker.window = self._filtered, self._window
+        tracker.memory = self._memory
         return tracker
 
     def _follow(self) -> bool:

@@ -1,5 +1,7 @@
 """Topics that were made again."""
 
+from datetime import timedelta
+
 import pytest
 
 from mirrorwatch.domain.position.model import ResetKind
@@ -106,6 +108,28 @@ def test_a_running_mirror_may_have_begun_anew_before_it_was_seen() -> None:
     world.tick(3)
     assert world.verdict().health is Health.WARNING
     assert world.reset().harmless
+
+
+@pytest.mark.parametrize("unread", [0, 5])
+def test_what_a_deleted_topic_held_unread_is_told_for_an_hour(
+    unread: int,
+) -> None:
+    world = World.settled()
+    world.source["t"].ends[0] += unread
+    world.tick()
+    world.source["t"] = Log("s2", {0: 30})
+    world.target["t"].ends[0] = 130
+    world.sync(0, 100)
+    world.sync(29, 129)
+    world.tick(3)
+    assert world.reset().gone == unread
+    world.now += timedelta(minutes=30)
+    world.tick()
+    told = Health.WARNING if unread else Health.OK
+    assert world.verdict().health is told
+    world.now += timedelta(minutes=35)
+    world.tick()
+    assert world.verdict().health is Health.OK
 
 
 def test_a_commit_decides_where_there_are_no_syncs() -> None:

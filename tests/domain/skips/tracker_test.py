@@ -146,6 +146,19 @@ def test_records_of_others_are_told_and_stay_so() -> None:
     assert world.books.foreign[TOPIC].records == 4
 
 
+@pytest.mark.parametrize(("hours", "records"), [(1, 1), (3, 4)])
+def test_records_of_others_are_added_for_as_long_as_they_are_told(
+    hours: int, records: int
+) -> None:
+    world = watched("write 3", "copy 3", "stranger 3", "write 9", "copy 9")
+    world.books.memory = timedelta(hours=hours)
+    world.do("flush", "look", "look", "look")
+    world.now += timedelta(hours=2)
+    world.do("write", "copy", "stranger", "write", "copy", "flush", "look")
+    world.do("look", "look")
+    assert world.books.foreign[TOPIC].records == records
+
+
 def test_a_drop_at_the_end_beside_records_of_others_is_found() -> None:
     world = watched("stranger 3", "write 9", "copy 9", "flush", "look", "look")
     world.do("write 4", "fail 4", "stranger 3", "flush", "look", "look")

@@ -155,7 +155,7 @@ def _beyond(resets: Sequence[Reset], source: str) -> str:
         )
     return (
         f"Log of {first.topic} at {source} was truncated below MirrorMaker's "
-        "position, and MirrorMaker resumed there: "
+        "position, and MirrorMaker resumed there: at least "
         f"{_unread(resets, 'were never copied')}, {_where(resets)}"
     )
 
@@ -374,9 +374,10 @@ def _resets(
         if reset.away and reset.settled is None:
             continue  # nothing of it is there
         health = health_of(reset)
+        may_lack = reset.kind is ResetKind.UNVERIFIED or reset.gone
         window = (
             limits.lost_window
-            if health is Health.CRITICAL or reset.kind is ResetKind.UNVERIFIED
+            if health is Health.CRITICAL or may_lack
             else limits.rewind_window
         )
         if reset.settled is None or now - reset.settled <= window:

@@ -234,6 +234,8 @@ class OutOfRangePositions:
     """Places with records of others at the target."""
 
     _since: dict[Spot, datetime] = field(default_factory=dict)
+    _lowest: dict[TopicPartition, int] = field(default_factory=dict)
+    """Lowest ends of logs that positions lie beyond, not yet for long."""
 
     def look(
         self,
@@ -250,6 +252,7 @@ class OutOfRangePositions:
             Up to where no data follows positions, by partition.
         """
         since, self._since = self._since, {}
+        lowest, self._lowest = self._lowest, {}
         self._leave(view, since)
         watched = {
             (r.topic, r.partition)
@@ -279,6 +282,7 @@ class OutOfRangePositions:
                     place.empty_until = known
                     self.state.touched.add(key)
             if place.reached > end:
+                self._lowest[key] = min(end, lowest.get(key, end))
                 self._beyond(key, place, end, view.at, since)
             elif start > place.reached:
                 self._expired(view.at, key, place, seen, since)
@@ -304,7 +308,7 @@ class OutOfRangePositions:
                 key[0],
                 at,
                 partition=key[1],
-                first=end,
+                first=self._lowest[key],
                 end=place.reached,
                 log_end=end,
             )

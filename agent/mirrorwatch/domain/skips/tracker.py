@@ -47,10 +47,6 @@ from .settle import (
 
 __all__ = ["SkipTracker"]
 
-_FOREIGN_FOR = timedelta(hours=1)
-"""Time without records of others after which they are counted anew."""
-
-
 _SYNCS_KEPT = 100_000
 """Syncs that wait for a survey, the newest: minutes of a busy mirror."""
 
@@ -84,6 +80,10 @@ class SkipTracker:
 
     window: timedelta = timedelta(hours=1)
     """Time in which the share that may be missing of these is counted."""
+
+    memory: timedelta = timedelta(hours=1)
+    """How long what happened is reported: after so long without records of
+    others they are counted anew."""
 
     foreign: dict[str, ForeignRecords] = field(default_factory=dict)
     """By topic: records at the target that are no copies."""
@@ -228,7 +228,7 @@ class SkipTracker:
         if not records:
             return
         before = self.foreign.get(request.topic)
-        if before is not None and now - before.at < _FOREIGN_FOR:
+        if before is not None and now - before.at < self.memory:
             records += before.records
         self.foreign[request.topic] = ForeignRecords(records=records, at=now)
 

@@ -1,0 +1,362 @@
+"""What must hold in any world, whatever goes wrong in it."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from mirrorwatch.domain.position.model import PositionObservation, ResetKind
+from mirrorwatch.domain.report import Health, Report, Verdict
+from mirrorwatch.domain.skips.journal import LOSSES
+from mirrorwatch.domain.skips.model import SkipKind, SkipsObservation
+
+from .oracle import Key
+from .world import CANARY, World
+
+__all__ = ["Judge", "ViolationError"]
+
+T = TypeVar("T")
+
+MINUTE, HOUR = 60.0, 3600.0
+
+LOST_WINDOW = HOUR
+"""How long a proved loss keeps its verdict critical, by default."""
+
+AT_LEAST = 10**9
+
+NO_LOSS = frozenset(
+    {
+        ResetKind.BEYOND,
+        ResetKind.TARGET_RECREATED,
+        ResetKind.SOURCE_RECREATED,
+        ResetKind.OFFSETS_GONE,
+        ResetKind.OFFSETS_DELETED,
+    }
+)
+"""Resets that are critical by what they are, whatever comes of them."""
+
+FEATURES = {
+    ResetKind.BEYOND: {"truncate", "end is stale", "source topic is deleted"},
+    ResetKind.TARGET_RECREATED: {"target topic is deleted"},
+    ResetKind.SOURCE_RECREATED: {"source topic is deleted"},
+    ResetKind.OFFSETS_GONE: {"offsets topic is deleted"},
+    ResetKind.OFFSETS_DELETED: {
+        "offset is deleted",
+        "offsets topic is deleted",
+    },
+}
+"""Steps of which such resets come."""
+
+
+class ViolationError(AssertionError):
+    """A property does not hold."""
+
+
+@dataclass
+class Judge:
+    """Holds what the agent says to what the oracle knows.
+
+    Notes
+    -----
+    Told within `bound` of a loss, of the last fault, and of the agent's start
+    (two flush intervals, as a drop at the end of a partition is proved by
+    what is committed later; the rest is surveys and their reading). A
+    partition that was never copied waits for two topic refreshes more.
+    """
+
+    world: World
+    interval: float
+    steps: frozenset[str] = frozenset()
+    """What is done to the world."""
+
+    number: int = 0
+    """How much is done to it."""
+
+    calm_since: float = 0.0
+    """When anything was last done to the world."""
+
+    stopped_since: float | None = None
+    """Since when the mirror copies nothing at all."""
+
+    waits_since: float | None = None
+    """Since when records wait for a mirror that copies nothing."""
+
+    unseen: set[Key] = field(default_factory=set)
+    """Partitions whose truncation nothing shows: the log had outgrown it
+    before the agent saw its end again."""
+
+    critical_since: dict[Key, float] = field(default_factory=dict)
+    """Since when losses of a partition are told as proved by skips."""
+
+    @property
+    def bound(self) -> float:
+        """Seconds within which a loss is told."""
+        flush = self.world.mirror.settings.flush
+        return 2 * flush + 10 * self.interval + 4 * MINUTE
+
+    @property
+    def calm(self) -> float:
+        """Seconds after which all is well that was mended."""
+        settings = self.world.mirror.settings
+        return settings.refresh + 3 * max(settings.flush, MINUTE) + self.bound
+
+    def take(self, report: Report) -> None:
+        """Judge one report."""
+        by_check = {v.check: v for v in report.verdicts}
+        skips = _find(report, SkipsObservation)
+        position = _find(report, PositionObservation)
+        self._note_unseen()
+        self._no_crash(report)
+        self._no_probe_lost(by_check["canary"])
+        if skips is not None:
+            self._never_more_skips(skips)
+        if position is not None:
+            self._never_more_expired(position)
+        self._no_false_critical(by_check, skips, position)
+        self._losses_are_told(by_check, skips, position)
+        self._proofs_stay(by_check["skips"])
+        self._a_stop_is_told(by_check["lag"])
+
+    def _fail(self, text: str) -> None:
+        raise ViolationError(
+            f"{text}\nat {self.world.schedule.elapsed:.0f} s:\n"
+            + self.world.describe()
+        )
+
+    def _no_crash(self, report: Report) -> None:
+        crashed = {k: n for k, n in report.agent.internal_errors.items() if n}
+        if crashed:
+            self._fail(f"parts of the agent crashed: {crashed}")
+
+    def _no_probe_lost(self, canary: Verdict) -> None:
+        if (
+            canary.health is Health.CRITICAL
+            and "lost" in canary.reason
+            and not self.world.oracle.lost_of(CANARY)
+        ):
+            self._fail(f"no probe is lost: {canary.reason}")
+
+    def _never_more_skips(self, skips: SkipsObservation) -> None:
+        """Whatever is called skipped was lost once."""
+        ever = self.world.oracle.ever
+        told: Counter[Key] = Counter()
+        for event, missing in skips.events:
+            if event.kind in LOSSES:
+                told[event.place] += missing
+        for key, count in told.items():
+            if count > ever.get(key, 0):
+                self._fail(
+                    f"{count} records of {key} are called skipped, "
+                    f"{ever.get(key, 0)} were ever lost"
+                )
+
+    def _never_more_expired(self, position: PositionObservation) -> None:
+        """Whatever is said to have expired did, unless it is `at most`."""
+        world = self.world
+        told: Counter[Key] = Counter()
+        for reset in position.resets:
+            if (
+                reset.kind is ResetKind.EXPIRED
+                and reset.partition is not None
+                and not reset.at_most
+            ):
+                told[reset.topic, reset.partition] += reset.count
+        for key, count in told.items():
+            true = world.oracle.ever.get(key, 0)
+            # Whether an offset was a record shows only while it is there.
+            if key not in world.oracle.gapped and count > true:
+                self._fail(
+                    f"{count} records of {key} are said to have expired, "
+                    f"{true} were ever lost"
+                )
+
+    def _no_false_critical(
+        self,
+        by_check: dict[str, Verdict],
+        skips: SkipsObservation | None,
+        position: PositionObservation | None,
+    ) -> None:
+        oracle = self.world.oracle
+        if oracle.ever_lost:
+            return
+        if by_check["skips"].health is Health.CRITICAL:
+            self._fail("skips is critical and nothing was ever lost")
+        if by_check["position"].health is not Health.CRITICAL:
+            return
+        assert position is not None
+        for reset in position.resets:
+            if reset.kind is ResetKind.EXPIRED and not (
+                reset.at_most or oracle.gapped
+            ):
+                self._fail("position is critical and nothing was ever lost")
+        kinds = {r.kind for r in position.resets}
+        if (
+            not any(FEATURES.get(k, set()) & self.steps for k in kinds)
+            and ResetKind.EXPIRED not in kinds
+        ):
+            self._fail("position is critical and nothing was ever lost")
+
+    def _losses_are_told(
+        self,
+        by_check: dict[str, Verdict],
+        skips: SkipsObservation | None,
+        position: PositionObservation | None,
+    ) -> None:
+        """After the bound no loss is hidden, and none is told too small."""
+        world, now = self.world, self.world.schedule.elapsed
+        could_see = max(self.calm_since, world.agent.started_at)
+        if now - could_see <= self.bound or skips is None or position is None:
+            return
+        if by_check["skips"].health is Health.UNKNOWN:
+            return  # it says that it cannot know
+        told = _told(skips, position)
+        whole = by_check["position"].health is Health.CRITICAL and any(
+            r.partition is None and r.kind in NO_LOSS for r in position.resets
+        )
+        fresh = now - LOST_WINDOW + 2 * MINUTE + self.bound
+        refresh = 2 * world.mirror.settings.refresh
+        for key, lost in world.oracle.lost_by(fresh).items():
+            newest = world.oracle.last_loss_of(key)
+            begun = key in world.oracle.begun
+            patience = self.bound if begun else self.bound + refresh
+            if now - max(newest, could_see) <= patience:
+                continue
+            if not begun and "never copied" in by_check["lag"].reason:
+                continue
+            if (
+                key[0] not in world.source.topics
+                or whole
+                or key in self.unseen
+            ):
+                continue
+            if told[key] + told[key[0], None] < lost:
+                self._fail(
+                    f"{lost} records of {key} are lost, the last at "
+                    f"{newest:.0f} s, and {told[key]} are told"
+                )
+            healths = {by_check[c].health for c in ("skips", "position")}
+            if healths <= {Health.OK, Health.OFF}:
+                self._fail(f"{lost} records of {key} are lost, and all is ok")
+
+    def _proofs_stay(self, verdict: Verdict) -> None:
+        """What was proved is told for its window, whatever comes after."""
+        world, now = self.world, self.world.schedule.elapsed
+        if "clock steps" in self.steps:
+            return
+        if verdict.health is Health.CRITICAL:
+            for key in world.oracle.lost_by():
+                self.critical_since.setdefault(key, now)
+        for key, since in list(self.critical_since.items()):
+            if now - since > LOST_WINDOW - MINUTE:
+                del self.critical_since[key]
+            elif verdict.health is Health.OK and self._is_lost(key):
+                self._fail(f"a loss of {key} was proved at {since:.0f} s")
+
+    def _note_unseen(self) -> None:
+        world, now = self.world, self.world.schedule.elapsed
+        for key, at in world.truncated.items():
+            if (
+                now - at < 15 * MINUTE and world.source.reachable is not True
+            ) or max(world.agent.started_at, world.agent.frozen_until) > at:
+                self.unseen.add(key)
+
+    def _is_lost(self, key: Key) -> bool:
+        oracle = self.world.oracle
+        return oracle.lost_by().get(key, 0) >= oracle.ever.get(key, 0) > 0
+
+    def _a_stop_is_told(self, lag: Verdict) -> None:
+        """Lag is not ok where the mirror stands for long and records wait."""
+        world, now = self.world, self.world.schedule.elapsed
+        mirror = world.mirror
+        copies = (
+            mirror.running
+            and not mirror.frozen
+            and world.source.up
+            and world.target.up
+        )
+        if copies:
+            self.stopped_since = None
+        elif self.stopped_since is None:
+            self.stopped_since = now
+        if self.stopped_since is None:
+            return
+        if not self._waits():
+            self.waits_since = None
+        elif self.waits_since is None:
+            self.waits_since = now
+        if self.waits_since is None:
+            return
+        patience = 3 * max(mirror.settings.flush, MINUTE) + 4 * self.interval
+        if not mirror.settings.tells_flush:
+            patience += self.bound  # it is learned by what is committed
+        since = max(
+            self.stopped_since,
+            self.waits_since,
+            world.agent.started_at,
+            world.agent.frozen_until,
+        )
+        if now - since > patience + MINUTE and lag.health is Health.OK:
+            self._fail(
+                f"the mirror copies nothing since {self.stopped_since:.0f} s, "
+                "records wait, and lag is ok"
+            )
+
+    def _waits(self) -> bool:
+        """Return whether records wait in a partition that was copied."""
+        source = self.world.source
+        return any(
+            log.end - last > 20 and log.start <= last
+            for key, last in self.world.mirror.committed.items()
+            if self.world.mirror.carries(key[0])
+            and (log := source.log(*key)) is not None
+            and log.leader is not None
+        )
+
+    def finish(self) -> None:
+        """Judge the world after it was left alone."""
+        world = self.world
+        verdicts = world.agent.verdicts
+        for check, verdict in verdicts.items():
+            if check == "skips" and not world.mirror.settings.emits_syncs:
+                continue  # without syncs it cannot know
+            if verdict.health is Health.UNKNOWN:
+                self._fail(f"{check} stays unknown: {verdict.reason}")
+        healed = ["lag", "retention", "heartbeats", "tasks", "topics"]
+        for check in healed:
+            health = verdicts[check].health
+            allowed = {Health.OK, Health.OFF}
+            if check != "tasks" and "drop" in self.steps:
+                allowed.add(Health.WARNING)
+            if health not in allowed:
+                self._fail(f"{check} does not get well")
+        changes = Counter(s.check for s in world.agent.sayings)
+        most = 8 + 6 * self.number
+        for check, count in changes.items():
+            if count > most:
+                self._fail(f"{check} changed {count} times")
+
+
+def _find(report: Report, kind: type[T]) -> T | None:
+    return next((o for o in report.observations if isinstance(o, kind)), None)
+
+
+def _told(
+    skips: SkipsObservation, position: PositionObservation
+) -> Counter[tuple[str, int | None]]:
+    """Return how many records are said to be lost, or to be doubtful."""
+    told: Counter[tuple[str, int | None]] = Counter()
+    for event, missing in skips.events:
+        if event.kind in LOSSES:
+            told[event.place] += missing
+        elif event.kind is SkipKind.UNVERIFIABLE:
+            told[event.place] += event.count
+    for suspected in skips.suspicions:
+        told[suspected.topic, suspected.partition] += suspected.count
+    for topic, found in skips.foreign:
+        told[topic, None] += found.records
+    for reset in position.resets:
+        told[reset.topic, reset.partition] += reset.count + reset.gone
+        if reset.kind is ResetKind.BEYOND and reset.count:
+            # What was written between the truncation and the next survey
+            # nobody saw: at least so many.
+            told[reset.topic, reset.partition] += AT_LEAST
+    return told
