@@ -9,7 +9,7 @@ export PATH := $(CURDIR)/.servers:$(PATH)
 # Tests start many processes: each would compile everything again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: alerts demo test fast dashboards sbom servers bench bench-audit nights cluster scale simulate attack soak lint format setup clean
+.PHONY: alerts demo test fast dashboards sbom servers bench bench-audit nights cluster scale simulate mutations attack soak lint format setup clean
 
 setup: .venv/.ready
 
@@ -48,6 +48,9 @@ cluster: setup  ## the audit on a Spark cluster of two workers, and by spark-sub
 
 simulate: setup  ## worlds by chance in virtual time, for MINUTES: prints those that fail
 	$(BIN)/python -m tests.simulation --processes 2 --seconds $$((60 * $(or $(MINUTES),2)))
+
+mutations: setup  ## breaks rules of the agent one at a time: worlds must show each
+	$(BIN)/python -m tests.simulation.mutations
 
 attack: setup  ## misuses the web server of an agent that watches a lab, for MINUTES
 	MIRRORWATCH_ATTACK_SECONDS=$$((60 * $(or $(MINUTES),10))) $(BIN)/pytest -s tests/proof/web_attack_test.py

@@ -59,6 +59,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=None)
     parser.add_argument("--seed", type=int, help="replay and shrink one world")
     parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--until-failure", action="store_true")
     chosen = parser.parse_args()
     if chosen.seed is not None:
         return replay(chosen.seed)
@@ -68,8 +69,10 @@ def main() -> int:
     began = time.monotonic()
     tried: list[Attempt] = []
     with ProcessPoolExecutor(chosen.processes) as pool:
-        while len(tried) < chosen.worlds and (
-            time.monotonic() - began < chosen.seconds
+        while (
+            len(tried) < chosen.worlds
+            and time.monotonic() - began < chosen.seconds
+            and not (chosen.until_failure and any(t.why for t in tried))
         ):
             most = min(8 * chosen.processes, chosen.worlds - len(tried))
             at = first + len(tried)

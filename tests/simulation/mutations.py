@@ -1,0 +1,299 @@
+"""``python -m tests.simulation.mutations``: break rules, and see it noticed.
+
+Each mutation breaks one rule of a copy of the agent, in the way in which a
+person might. The scenarios, then worlds by chance, must find it. One that they
+do not find is a gap in the simulation, or a rule that nothing needs.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["MUTATIONS", "Mutation", "apply", "main"]
+
+ROOT = Path(__file__).parents[2]
+DOMAIN = "agent/mirrorwatch/domain"
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """One rule, broken."""
+
+    name: str
+    """What the agent does wrong now."""
+
+    file: str
+    """Below `DOMAIN`."""
+
+    old: str
+    """Text that is in the file once."""
+
+    new: str
+
+
+MUTATIONS = (
+    # Skips: what is counted, and what is believed.
+    Mutation(
+        "skips are not counted",
+        "skips/partition.py",
+        "tally.skipped += len(ranges)",
+        "tally.skipped += min(1, len(ranges))",
+    ),
+    Mutation(
+        "a skip is forgotten when its records are read again",
+        "skips/partition.py",
+        "self.skipped, recovered = discard(self.skipped, first, last)",
+        "self.skipped, recovered = RangeSet(), 0",
+    ),
+    Mutation(
+        "records of others hide what was dropped",
+        "skips/partition.py",
+        "hides = has_others and 1 < length < _CADENCE",
+        "hides = False",
+    ),
+    Mutation(
+        "a topic that appears begins at its first copy",
+        "skips/partition.py",
+        "if appeared or is_young or is_empty:",
+        "if is_empty:",
+    ),
+    Mutation(
+        "a committed position is believed at once",
+        "skips/partition.py",
+        "if key not in moving and before.get(key) == found:",
+        "if True:",
+    ),
+    Mutation(
+        "a committed position is never believed",
+        "skips/partition.py",
+        "if key not in moving and before.get(key) == found:",
+        "if False:",
+    ),
+    Mutation(
+        "a recreated topic is taken for the one before",
+        "skips/partition.py",
+        "return state.source_id != seen.source_id or (",
+        "return False and (",
+    ),
+    Mutation(
+        "one stale end starts a partition anew",
+        "skips/tracker.py",
+        "return at - since < _STANDS",
+        "return False",
+    ),
+    Mutation(
+        "syncs are judged by the survey that came before them",
+        "skips/tracker.py",
+        "if not is_within(sync, seen):",
+        "if False:",
+    ),
+    Mutation(
+        "a loss is told for ten minutes only",
+        "skips/check.py",
+        "and now - x.at <= limits.lost_window",
+        "and now - x.at <= limits.warning_window",
+    ),
+    # Position: what expired, and what only seems to have.
+    Mutation(
+        "one look is enough to tell that records expired or were cut off",
+        "position/tracker.py",
+        "return spot in since and at - first >= patience",
+        "return True",
+    ),
+    Mutation(
+        "what expired before a place was first seen is not told",
+        "position/tracker.py",
+        "if key in self.fresh and start == end:",
+        "if key in self.fresh:",
+    ),
+    Mutation(
+        "records of others are counted as copies",
+        "position/tracker.py",
+        "if found > seen.source_end:",
+        "if False:",
+    ),
+    Mutation(
+        "an internal topic unseen for one look is gone",
+        "position/tracker.py",
+        "return at - self._missing.get(what, at) >= AWAY_AFTER",
+        "return True",
+    ),
+    Mutation(
+        "a gap at the log's start is not told",
+        "position/moves.py",
+        "if gap.first < start <= gap.end:",
+        "if False:",
+    ),
+    Mutation(
+        "an expired range ends with the first sync, wherever that is",
+        "position/moves.py",
+        "if expired is not None and sync.upstream >= (expired.end or 0):",
+        "if expired is not None:",
+    ),
+    # Lag: when a position stands for too long.
+    Mutation(
+        "a long flush interval is not learned",
+        "lag/tracker.py",
+        "(c.flush or cadence or FLUSH for c in connectors),",
+        "(FLUSH for c in connectors),",
+    ),
+    Mutation(
+        "what a partition waits for is forgotten by a restart",
+        "lag/tracker.py",
+        "told = None if track else seen.proved_at",
+        "told = None",
+    ),
+    Mutation(
+        "a stopped mirror is patiently waited for",
+        "lag/check.py",
+        "found = [t for t in topics if (t.stuck or none) > limit]",
+        "found = [t for t in topics if (t.stuck or none) > 20 * limit]",
+    ),
+    Mutation(
+        "partitions that have not begun come first",
+        "lag/check.py",
+        "if topic.status is not LagStatus.NOT_BEGUN:\n"
+        "            return topic  # as nearly always",
+        "if True:\n            return topic  # as nearly always",
+    ),
+    # Canary: what proves that a probe is lost.
+    Mutation(
+        "a probe is lost before the target was read to its end",
+        "canary/tracker.py",
+        "if ledger.next_offset < proof.end or now < proof.counts_at:",
+        "if False:",
+    ),
+    Mutation(
+        "probes on partitions that are gone are waited for",
+        "canary/tracker.py",
+        "return self.missed >= GONE_AFTER",
+        "return False",
+    ),
+    Mutation(
+        "a lost probe is told for ten minutes only",
+        "canary/check.py",
+        "x for x in seen.losses if now - x.proved_at <= limits.lost_window",
+        "x for x in seen.losses if now - x.proved_at <= limits.warning_window",
+    ),
+    Mutation(
+        "a lost probe is never proved",
+        "canary/tracker.py",
+        "for probe, reason in passed(known, proof, ledger.first_arrival):",
+        "for probe, reason in ():",
+    ),
+)
+"""What is broken, one at a time."""
+
+
+def apply(mutation: Mutation, root: Path) -> None:
+    """Break a rule in a checkout.
+
+    Raises
+    ------
+    ValueError
+        Raised if the text is not there exactly once.
+    """
+    file = root / DOMAIN / mutation.file
+    text = file.read_text()
+    if text.count(mutation.old) != 1:
+        raise ValueError(
+            f"{mutation.file}: {mutation.old!r} is not there once"
+        )
+    file.write_text(text.replace(mutation.old, mutation.new))
+
+
+def find(mutation: Mutation | None, seconds: float) -> str | None:
+    """Return what noticed a mutation within some seconds, if anything did.
+
+    Without one, what fails all the same: then no mutation proves anything.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder)
+        for name in ("agent", "docs", "tests", "pyproject.toml"):
+            place = ROOT / name
+            if place.is_dir():
+                shutil.copytree(
+                    place,
+                    copy / name,
+                    ignore=shutil.ignore_patterns("__pycache__", "data"),
+                )
+            else:
+                shutil.copy(place, copy / name)
+        if mutation is not None:
+            apply(mutation, copy)
+        ends = time.monotonic() + seconds
+        for command in (
+            (
+                *("-m", "pytest", "-x", "-q", "-p", "no:xdist"),
+                *("-p", "no:cacheprovider", "--tb=no"),
+                *("-o", "timeout=0"),
+                "tests/simulation/scenarios_test.py",
+            ),
+            (
+                *("-m", "tests.simulation", "--first", "1"),
+                *("--until-failure", "--seconds"),
+            ),
+        ):
+            left = ends - time.monotonic()
+            if left <= 0:
+                return None
+            last = [f"{left:.0f}"] if command[-1] == "--seconds" else []
+            try:
+                done = subprocess.run(
+                    [sys.executable, *command, *last],
+                    cwd=copy,
+                    env=os.environ
+                    | {"PYTHONPATH": f"{copy / 'agent'}:{copy}"},
+                    capture_output=True,
+                    text=True,
+                    timeout=left + 60,
+                    check=False,
+                )
+            except subprocess.TimeoutExpired:
+                return None
+            if done.returncode:
+                said = [
+                    line
+                    for line in done.stdout.splitlines()
+                    if line.startswith(("FAILED", "seed "))
+                ]
+                return (said or [done.stdout[-500:] + done.stderr[-500:]])[0]
+    return None
+
+
+def main() -> int:
+    """Try every mutation; exit 1 if one was not noticed."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.simulation.mutations"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=600.0, help="for each mutation"
+    )
+    parser.add_argument("--only", default="", help="part of a name")
+    chosen = parser.parse_args()
+    if fails := find(None, chosen.seconds):
+        sys.exit(f"Unbroken rules fail, too: {fails}")
+    missed = []
+    for mutation in MUTATIONS:
+        if chosen.only not in mutation.name:
+            continue
+        began = time.monotonic()
+        by = find(mutation, chosen.seconds)
+        took = time.monotonic() - began
+        print(
+            f"{mutation.name}: {took:.0f} s: {by or 'NOT NOTICED'}", flush=True
+        )
+        if by is None:
+            missed.append(mutation.name)
+    print(f"{len(missed)} not noticed: {missed}")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
