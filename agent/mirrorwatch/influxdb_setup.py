@@ -353,9 +353,26 @@ def find_steps_v2(
     return steps
 
 
+PAGE = 100
+"""Most that 2.x lists at once."""
+
+
+def _list(
+    client: InfluxDbClient, what: str, **asked: Any
+) -> list[dict[str, Any]]:
+    """Return all there are; the server gives so many at once."""
+    found: list[dict[str, Any]] = []
+    while True:
+        page = {"limit": PAGE, "offset": len(found)}
+        more = client.ask("GET", f"/api/v2/{what}", params=asked | page)[what]
+        found += more
+        if len(more) < PAGE:
+            return found
+
+
 def _organization(config: InfluxDBConfig, client: InfluxDbClient) -> str:
     """Return its id."""
-    for org in client.ask("GET", "/api/v2/orgs", params=MOST)["orgs"]:
+    for org in _list(client, "orgs"):
         if config.org in {org["name"], org["id"]}:
             return str(org["id"])
     raise SinkError(
@@ -369,11 +386,11 @@ def _retain_v2(
     client: InfluxDbClient, org: str, name: str, wants: timedelta | None
 ) -> list[SetupStep]:
     """Make a bucket, or change how long it keeps points."""
-    asked = {"orgID": org, "name": name}
-    listed = client.ask("GET", "/api/v2/buckets", params=asked)["buckets"]
+    listed = _list(client, "buckets", orgID=org)
     found = [bucket for bucket in listed if bucket["name"] == name]
     if not found:
         kept = wants or NEW_RETENTION
+        asked = {"orgID": org, "name": name}
         return [
             SetupStep(
                 f"make bucket {name!r}, kept {format_retention(kept)}",
@@ -429,10 +446,6 @@ def _downsample_v2(
             ),
         )
     ]
-
-
-MOST = {"limit": "100"}
-"""Of what is listed."""
 
 
 @contextmanager

@@ -356,6 +356,17 @@ def test_a_server_that_fails_by_chance_loses_none(fails: list[bool]) -> None:
     assert len(set(outlet.sent)) + bench.sink.lost_points == len(fails)
 
 
+def test_only_failures_without_a_break_skip_a_batch() -> None:
+    outlet = Poisoned()
+    bench = Bench(outlet=outlet)
+    outlet.poison = ""
+    for down in [True, False, True, True] * 50:
+        outlet.down = down
+        bench.publish()
+        bench.step()
+    assert bench.sink.lost_points == 0
+
+
 def test_what_is_sent_in_order_never_overtakes() -> None:
     durable = DurableQueue(Database(None), "q")
     queue = DeliveryQueue(durable, in_order=True)
