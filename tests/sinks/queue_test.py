@@ -360,7 +360,7 @@ def test_only_failures_without_a_break_skip_a_batch() -> None:
     outlet = Poisoned()
     bench = Bench(outlet=outlet)
     outlet.poison = ""
-    for down in [True, False, True, True] * 50:
+    for down in [True, False, True, True, True] * 25:
         outlet.down = down
         bench.publish()
         bench.step()
