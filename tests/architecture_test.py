@@ -46,7 +46,7 @@ UNRULED = {"factory", "cli"}
 """Parts that may import everything."""
 
 LEAVES = {"exceptions", "clock", "bundled_files", "isolation", "secrets"}
-LEAVES |= {"threads"}
+LEAVES |= {"http", "threads"}
 """Parts that everything but the domain may import."""
 
 BESIDE = ("alerting", "dashboards", "lab", "promotion")

@@ -1,12 +1,13 @@
 """Runs an agent: threads, ticks, signals."""
 
+import os
 import signal
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import timedelta
-from threading import Event, Thread
+from threading import Event, Thread, Timer
 from types import TracebackType
 from typing import Self
 
@@ -19,14 +20,18 @@ from .state import Database
 from .threads import Latest
 from .web.server import Server
 
-__all__ = ["Agent", "Daemon", "wait_for_signal"]
+__all__ = ["Agent", "Daemon", "end_by_force", "wait_for_signal"]
 
 PAUSE = timedelta(seconds=1)
 """How long a worker that failed waits before it tries again."""
 
-STOP_WITHIN = 8.0
-"""Seconds that all workers together have to stop: container runtimes kill
-after 10."""
+STOP_WITHIN = 2.0
+"""Seconds that all workers together have to stop; the sinks have the rest of
+`END_WITHIN`."""
+
+END_WITHIN = 4.5
+"""Seconds that a process has from the signal to its end, whatever hangs.
+Nothing is lost by an end by force: all that counts is in the state file."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,3 +165,13 @@ def wait_for_signal(timeout: timedelta | None = None) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: asked.set())
     asked.wait(None if timeout is None else timeout.total_seconds())
+
+
+def end_by_force(after_seconds: float = END_WITHIN) -> None:
+    """End the process after a time, if it has not ended by itself."""
+    timer = Timer(after_seconds, os._exit, [0])
+    timer.daemon = True
+    timer.start()
+    # The system's own alarm needs no interpreter that goes on.
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, after_seconds + 0.3)

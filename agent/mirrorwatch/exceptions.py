@@ -15,6 +15,8 @@ __all__ = [
     "SourceError",
     "SourceUnavailableError",
     "StateError",
+    "StateInUseError",
+    "StateUnusableError",
     "WebError",
 ]
 
@@ -33,6 +35,14 @@ class ConfigError(MirrorwatchError):
 
 class StateError(MirrorwatchError):
     """The state file cannot be read or written."""
+
+
+class StateInUseError(StateError):
+    """Another mirrorwatch has the state file."""
+
+
+class StateUnusableError(StateError):
+    """The state file is damaged, or not one that this mirrorwatch can read."""
 
 
 class AuditError(MirrorwatchError):

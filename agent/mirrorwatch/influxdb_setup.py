@@ -1,5 +1,6 @@
 """Makes what the sink writes to, and what is kept of it for long."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -7,20 +8,11 @@ from datetime import timedelta
 from string import Template
 from typing import Any, Protocol
 
-from influxdb_client.client.influxdb_client import InfluxDBClient
-from influxdb_client.domain.bucket import Bucket
-from influxdb_client.domain.bucket_retention_rules import BucketRetentionRules
-from influxdb_client.domain.organization import Organization
-from influxdb_client.domain.task_create_request import TaskCreateRequest
-from influxdb_client.domain.task_update_request import TaskUpdateRequest
-from influxdb_client.rest import ApiException
-from urllib3.exceptions import HTTPError
-
 from .config import InfluxDBConfig
 from .config.base import format_duration
 from .domain.catalogue import CATALOGUE
 from .exceptions import SinkError
-from .sinks.influxdb import open_client, to_sink_error
+from .sinks.influxdb import InfluxDbClient
 from .wiring.influxdb import to_access
 
 __all__ = ["open_setup"]
@@ -341,7 +333,7 @@ def _bare(statement: str) -> str:
 
 
 def find_steps_v2(
-    config: InfluxDBConfig, client: InfluxDBClient
+    config: InfluxDBConfig, client: InfluxDbClient
 ) -> list[SetupStep]:
     """Return what has to be done, in order.
 
@@ -361,14 +353,28 @@ def find_steps_v2(
     return steps
 
 
-def _organization(
-    config: InfluxDBConfig, client: InfluxDBClient
-) -> Organization:
-    known: list[Organization]
-    known = client.organizations_api().find_organizations()
-    for org in known:
-        if config.org in {org.name, org.id}:
-            return org
+PAGE = 100
+"""Most that 2.x lists at once."""
+
+
+def _list(
+    client: InfluxDbClient, what: str, **asked: Any
+) -> list[dict[str, Any]]:
+    """Return all there are; the server gives so many at once."""
+    found: list[dict[str, Any]] = []
+    while True:
+        page = {"limit": PAGE, "offset": len(found)}
+        more = client.ask("GET", f"/api/v2/{what}", params=asked | page)[what]
+        found += more
+        if len(more) < PAGE:
+            return found
+
+
+def _organization(config: InfluxDBConfig, client: InfluxDbClient) -> str:
+    """Return its id."""
+    for org in _list(client, "orgs"):
+        if config.org in {org["name"], org["id"]}:
+            return str(org["id"])
     raise SinkError(
         f"InfluxDB at {config.url} shows this token no organization "
         f"{config.org!r}: make it, or mend org or token of sinks.influxdb",
@@ -377,72 +383,69 @@ def _organization(
 
 
 def _retain_v2(
-    client: InfluxDBClient,
-    org: Organization,
-    name: str,
-    wants: timedelta | None,
+    client: InfluxDbClient, org: str, name: str, wants: timedelta | None
 ) -> list[SetupStep]:
     """Make a bucket, or change how long it keeps points."""
-    api = client.buckets_api()
-    found = [b for b in api.find_buckets_iter(org_id=org.id) if b.name == name]
+    listed = _list(client, "buckets", orgID=org)
+    found = [bucket for bucket in listed if bucket["name"] == name]
     if not found:
         kept = wants or NEW_RETENTION
+        asked = {"orgID": org, "name": name}
         return [
             SetupStep(
                 f"make bucket {name!r}, kept {format_retention(kept)}",
-                lambda: api.create_bucket(
-                    bucket_name=name, org=org, retention_rules=_rules(kept)
+                lambda: client.ask(
+                    "POST", "/api/v2/buckets", json=asked | _rules(kept)
                 ),
             )
         ]
     (bucket,) = found
-    seconds = sum(rule.every_seconds for rule in bucket.retention_rules)
+    seconds = sum(rule["everySeconds"] for rule in bucket["retentionRules"])
+    return change_retention(
+        f"bucket {name!r}",
+        timedelta(seconds=seconds),
+        wants,
+        lambda: client.ask(
+            "PATCH",
+            f"/api/v2/buckets/{bucket['id']}",
+            json=_rules(wants or timedelta()),
+        ),
+    )
 
-    def change() -> Bucket:
-        bucket.retention_rules = _rules(wants or timedelta())
-        return api.update_bucket(bucket)
 
-    what = f"bucket {name!r}"
-    return change_retention(what, timedelta(seconds=seconds), wants, change)
-
-
-def _rules(kept: timedelta) -> list[BucketRetentionRules]:
+def _rules(kept: timedelta) -> dict[str, Any]:
     seconds = int(kept.total_seconds())
-    return [BucketRetentionRules(type="expire", every_seconds=seconds)]
+    return {"retentionRules": [{"type": "expire", "everySeconds": seconds}]}
 
 
 def _downsample_v2(
-    config: InfluxDBConfig, client: InfluxDBClient, org: Organization
+    config: InfluxDBConfig, client: InfluxDbClient, org: str
 ) -> list[SetupStep]:
     """Make the task, or put it right."""
-    api, name, flux = (
-        client.tasks_api(),
-        coarse_name(config),
-        flux_task(config),
-    )
-    found = api.find_tasks(name=name, org_id=org.id)
+    name, flux = coarse_name(config), flux_task(config)
+    wanted = {"flux": flux, "status": "active"}
+    asked = {"orgID": org, "name": name}
+    found = client.ask("GET", "/api/v2/tasks", params=asked)["tasks"]
     if not found:
-        request = TaskCreateRequest(org_id=org.id, flux=flux, status="active")
         return [
             SetupStep(
                 f"make task {name!r}",
-                lambda: api.create_task(task_create_request=request),
+                lambda: client.ask(
+                    "POST", "/api/v2/tasks", json={"orgID": org, **wanted}
+                ),
             )
         ]
     task = found[0]
-    if task.flux.strip() == flux.strip() and task.status == "active":
+    if task["flux"].strip() == flux.strip() and task["status"] == "active":
         return []
-    update = TaskUpdateRequest(flux=flux, status="active")
     return [
         SetupStep(
             f"change task {name!r}",
-            lambda: api.update_task_request(task.id, update),
+            lambda: client.ask(
+                "PATCH", f"/api/v2/tasks/{task['id']}", json=wanted
+            ),
         )
     ]
-
-
-TIMEOUT = timedelta(seconds=30)
-"""A server may write its catalogue to the disk of every node."""
 
 
 @contextmanager
@@ -466,36 +469,29 @@ def open_setup(config: InfluxDBConfig) -> Iterator[list[SetupStep]]:
     Nothing that exists is deleted. The rights it takes are an
     administrator's, which the agent itself should not have.
     """
-    access = to_access(config)
-    client = open_client(access)
-    client.api_client.configuration.timeout = TIMEOUT / timedelta(
-        milliseconds=1
-    )
+    client = InfluxDbClient(to_access(config))
     try:
         if config.form == "1.x":
             steps = find_steps_v1(config, lambda text: _ask(client, text))
         else:
             steps = find_steps_v2(config, client)
         yield steps
-    except (ApiException, HTTPError) as e:
-        error = to_sink_error(e, access)
-        rights = getattr(e, "status", None) in {401, 403}
+    except (KeyError, TypeError, ValueError) as e:
+        raise SinkError(
+            f"What answers at {config.url} is not InfluxDB {config.form}",
+            sink="influxdb",
+        ) from e
+    except SinkError as e:
+        rights = re.search(r" answered 40[13] ", str(e))
         hint = "; setting up takes an administrator's rights" if rights else ""
-        raise SinkError(f"{error}{hint}", sink=error.sink) from e
+        raise SinkError(f"{e}{hint}", sink=e.sink) from e
     finally:
         client.close()
 
 
-def _ask(client: InfluxDBClient, statement: str) -> list[Mapping[str, Any]]:
+def _ask(client: InfluxDbClient, statement: str) -> list[Mapping[str, Any]]:
     """Run a statement of InfluxQL; 1.x reports its errors with status 200."""
-    answer: Any = client.api_client.call_api(
-        "/query",
-        "POST",
-        query_params=[("q", statement)],
-        header_params={"Accept": "application/json"},
-        response_type="object",
-        _return_http_data_only=True,
-    )
+    answer = client.ask("POST", "/query", params={"q": statement})
     (result,) = answer["results"]
     if "error" in result:
         raise SinkError(

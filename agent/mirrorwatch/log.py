@@ -1,17 +1,22 @@
 """How the agent logs: structured lines on stderr, without secrets."""
 
+import io
 import logging
+import os
 import re
 import sys
+from collections import deque
 from collections.abc import Mapping
-from typing import Any
+from contextlib import suppress
+from threading import Condition, Thread
+from typing import Any, TextIO, cast
 
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
 from .secrets import looks_secret
 
-__all__ = ["configure_logging", "redact_secrets"]
+__all__ = ["UnblockedStream", "configure_logging", "redact_secrets"]
 
 REDACTED = "***"
 
@@ -19,7 +24,77 @@ USER_IN_URL = re.compile(r"(?<=://)[^/\s@]+(?=@)")
 """The user and password of an address."""
 
 
-def configure_logging(*, json: bool, level: str = "info") -> None:
+MOST_WAITING = 10_000
+"""Lines that wait for whoever reads stderr: more are dropped, and counted."""
+
+FLUSH_SECONDS = 0.5
+"""How long the end waits for that reader."""
+
+
+class UnblockedStream(io.TextIOBase):
+    """A stream whose reader cannot hold up who writes.
+
+    A pipe that nobody empties blocks whoever writes into it: the tick, if it
+    logs. Here a thread writes, and only that one waits.
+
+    Parameters
+    ----------
+    descriptor
+        Where lines go. Not a stream of Python's: the interpreter would wait
+        for its lock at the end.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._waiting: deque[str] = deque()
+        self._dropped = 0
+        self._changed = Condition()
+        self._thread = Thread(target=self._run, name="log", daemon=True)
+        self._thread.start()
+
+    def write(self, text: str) -> int:
+        with self._changed:
+            if len(self._waiting) < MOST_WAITING:
+                self._waiting.append(text)
+            else:
+                self._dropped += 1
+            self._changed.notify_all()
+        return len(text)
+
+    def isatty(self) -> bool:
+        return os.isatty(self._descriptor)
+
+    def close(self) -> None:
+        """Write what waits, as far as time allows."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._waiting, FLUSH_SECONDS)
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: bool(self._waiting))
+                text = "".join(self._waiting)
+                count = len(self._waiting)
+                dropped, self._dropped = self._dropped, 0
+            if dropped:
+                text += f"{dropped} lines of the log were dropped\n"
+            left = text.encode(errors="backslashreplace")
+            # Whoever read it may be gone.
+            with suppress(OSError):
+                while left:
+                    left = left[os.write(self._descriptor, left) :]
+            with self._changed:
+                for _ in range(count):
+                    self._waiting.popleft()
+                self._changed.notify_all()
+
+
+def configure_logging(
+    *,
+    json: bool,
+    level: str = "info",
+    stream: TextIO | UnblockedStream | None = None,
+) -> None:
     """Set up logging for the process, that of the libraries included.
 
     Parameters
@@ -28,6 +103,8 @@ def configure_logging(*, json: bool, level: str = "info") -> None:
         Whether to write JSON lines; else lines for a person at a terminal.
     level
         Least level that is written: ``debug``, ``info``, ``warning``, ...
+    stream
+        Where to; stderr by default.
 
     Notes
     -----
@@ -36,6 +113,7 @@ def configure_logging(*, json: bool, level: str = "info") -> None:
     Loggers are not cached on first use, so that tests can capture them. The
     libraries' lines never go below warning: at debug they show requests.
     """
+    stream = cast("TextIO", stream or sys.stderr)
     threshold = logging.getLevelNamesMapping()[level.upper()]
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
@@ -48,10 +126,10 @@ def configure_logging(*, json: bool, level: str = "info") -> None:
     structlog.configure(
         processors=[*shared, render],
         wrapper_class=structlog.make_filtering_bound_logger(threshold),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(stream),
         cache_logger_on_first_use=False,
     )
-    handler = logging.StreamHandler(sys.stderr)
+    handler = logging.StreamHandler(stream)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=[structlog.stdlib.add_logger_name, *shared],

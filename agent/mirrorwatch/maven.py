@@ -19,6 +19,7 @@ from rich.progress import (
 )
 
 from .exceptions import MavenError
+from .http import bounded_client
 
 __all__ = ["Artifact", "cache_folder", "fetch", "parse_artifacts"]
 
@@ -100,6 +101,12 @@ enough to be polite to a public server."""
 _TIMEOUT_SECONDS = 30
 """Longest silence of the server before a jar counts as not to be had."""
 
+_DEADLINE_SECONDS = 3600.0
+"""Longest that one jar may take, over a slow link."""
+
+_MOST_BYTES = 2**29
+"""Largest jar."""
+
 _TRIES = 3
 """Tries for one jar: a dropped connection among a hundred is normal."""
 
@@ -172,7 +179,12 @@ def _fetch_all(missing: Sequence[Artifact], cache: Path, what: str) -> None:
     )
     with (
         progress,
-        httpx.Client(timeout=_TIMEOUT_SECONDS, follow_redirects=True) as http,
+        bounded_client(
+            timeout_seconds=_TIMEOUT_SECONDS,
+            deadline_seconds=_DEADLINE_SECONDS,
+            most_bytes=_MOST_BYTES,
+            follow_redirects=True,
+        ) as http,
         ThreadPoolExecutor(_CONNECTIONS) as pool,
     ):
         bar = progress.add_task("jars", total=len(missing))

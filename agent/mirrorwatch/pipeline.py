@@ -128,6 +128,8 @@ class Pipeline:
         self._last_tick: timedelta | None = None
         self._sinks_up: dict[str, bool] = {}
         self._aside: dict[str, int] = {}
+        self._unsaved: str | None = None
+        self._known_problems: tuple[str, ...] = ()
         self._logged: dict[str, str] = {}
 
     def tick(self) -> Report:
@@ -165,6 +167,7 @@ class Pipeline:
                 clock_offset=offset,
                 clock_steps=self._clock.steps,
                 internal_errors=self._internal_errors(),
+                problems=self._problems(),
             ),
             maintenance=self._in_force(at),
         )
@@ -259,6 +262,15 @@ class Pipeline:
         parts += [f"sink {sink.name}" for sink, _ in self._sinks]
         return dict.fromkeys(parts, 0) | self.isolation.errors | aside
 
+    def _problems(self) -> tuple[str, ...]:
+        """Return what is wrong with the state file."""
+        unsaved = filter(None, [self._unsaved])
+        problems = (*self._store.database.problems(), *unsaved)
+        if problems != self._known_problems:
+            self._known_problems = problems
+            self._logger.warning("State file", problems=problems)
+        return problems
+
     def _publish(self, report: Report) -> None:
         for sink, queue in self._sinks:
             try:
@@ -316,8 +328,10 @@ class Pipeline:
             self._store.save(verdicts, now, self._clock.offset)
         except StateError as e:
             self._log_once("verdicts", "State unavailable", e)
+            self._unsaved = str(e)
         else:
             self._logged.pop("verdicts", None)
+            self._unsaved = None
 
     def _log_once(
         self, who: str, event: str, error: SourceError | SinkError | StateError

@@ -25,6 +25,7 @@ from mirrorwatch.state.queue import Batch
 from tests.support.builders import NOON, a_canary, a_report, an_arrival
 from tests.support.full_report import a_full_report
 from tests.support.http import Answer, answering, certified
+from tests.support.influx import write
 from tests.support.reports import reports
 
 GOLDEN = Path(__file__).parents[1] / "data" / "full_report.lp"
@@ -99,7 +100,7 @@ def at(url: str) -> InfluxDbAccess:
 
 
 def send_batch(url: str, seconds: float = 60) -> None:
-    InfluxDbOutlet(at(url)).send(BATCH, timedelta(seconds=seconds))
+    write(at(url), BATCH, seconds)
 
 
 def test_a_server_that_never_answers_is_given_up_in_time() -> None:
@@ -153,15 +154,41 @@ def test_the_secret_never_follows_a_redirect() -> None:
         (503, SinkError),
     ],
 )
+@pytest.mark.parametrize(
+    "body", [b'{"error": "no"}', b'{"code": "invalid", "message": "no"}']
+)
 def test_only_data_that_is_refused_for_good_is_given_up(
-    status: int, kind: type[SinkError]
+    status: int, kind: type[SinkError], body: bytes
 ) -> None:
     with (
-        answering(Answer(status, b'{"message": "no"}')) as server,
+        answering(Answer(status, body)) as server,
         pytest.raises(SinkError, match=f"answered {status}.*: no$") as caught,
     ):
         send_batch(server.url)
     assert type(caught.value) is kind
+
+
+PROXIES = [
+    b"<html><h1>400 Bad Request</h1>nginx</html>",
+    b'{"message": "Bad Request"}',  # AWS API Gateway, Kong
+    b'{"code": 400, "message": "no"}',
+    b'{"code": "internal error", "message": "x"}',
+    b"[" * 10**5,
+    b'["error"]',
+    "Übertragung zurückgewiesen".encode("latin-1"),
+    b"",
+]
+
+
+@pytest.mark.parametrize("body", PROXIES, ids=range(len(PROXIES)))
+@pytest.mark.parametrize("status", [200, 201, 202, 302, 400, 413, 422, 503])
+def test_what_a_proxy_says_refuses_no_point(status: int, body: bytes) -> None:
+    with (
+        answering(Answer(status, body)) as server,
+        pytest.raises(SinkError, match=f"answered {status}") as caught,
+    ):
+        send_batch(server.url)
+    assert type(caught.value) is SinkError
 
 
 @pytest.mark.parametrize(
@@ -171,6 +198,10 @@ def test_only_data_that_is_refused_for_good_is_given_up(
         ("0", 0),
         ("Fri, 02 Jan 1970 00:00:00 GMT", 0),
         ("soon", None),
+        ("9" * 30, None),
+        ("9" * 5000, None),
+        ("-5", None),
+        ("Fri, 31 Dec 9999 23:59:59 -0000", None),
         (None, None),
     ],
 )
@@ -193,7 +224,7 @@ def test_the_configured_authority_is_trusted_and_no_other(
     ca = tmp_path / "ca.pem"
     with answering(Answer(), tls=certified(ca)) as server:
         trusting = replace(at(server.url), ca=ca)
-        InfluxDbOutlet(trusting).send(BATCH, timedelta(seconds=5))
+        write(trusting, BATCH)
         with pytest.raises(SinkError, match="cannot be reached over TLS"):
             send_batch(server.url)
 
@@ -223,9 +254,8 @@ def test_a_password_alone_is_not_shown_either() -> None:
         access = password_access(
             url=server.url, database="efd", username="me", password=SECRET
         )
-        outlet = InfluxDbOutlet(access)
         with pytest.raises(SinkError) as caught:
-            outlet.send(BATCH, timedelta(seconds=5))
+            write(access, BATCH)
     assert SECRET not in str(caught.value)
 
 

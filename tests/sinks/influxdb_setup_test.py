@@ -15,7 +15,6 @@ from influxdb_client.client.influxdb_client import InfluxDBClient
 
 from mirrorwatch.cli.root import main
 from mirrorwatch.clock import utc_now
-from mirrorwatch.sinks.influxdb import InfluxDbOutlet
 from mirrorwatch.state.queue import Batch
 from tests.support.http import HTTP
 from tests.support.influx import (
@@ -24,6 +23,7 @@ from tests.support.influx import (
     InfluxServer,
     influx_config,
     influx_environment,
+    write,
 )
 
 FLOWS = {
@@ -175,9 +175,7 @@ def test_what_is_kept_for_long_has_the_least_the_mean_and_the_largest(
         for name in ("lag", "foreign")
         for n in range(5)
     ]
-    outlet = InfluxDbOutlet(influx.access())
-    batch = Batch("\n".join(lines).encode(), len(lines))
-    outlet.send(batch, timedelta(seconds=60))
+    write(influx.access(), Batch("\n".join(lines).encode(), len(lines)))
     run_now(influx)
     deadline = time.monotonic() + 120
     while not (rows := coarse(influx)):

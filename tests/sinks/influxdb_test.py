@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -19,7 +20,7 @@ from mirrorwatch.state import Database
 from mirrorwatch.state.queue import Batch, DeliveryQueue, DurableQueue
 from tests.support.builders import NOON, a_report
 from tests.support.full_report import a_full_report
-from tests.support.influx import InfluxServer
+from tests.support.influx import InfluxServer, write
 from tests.support.series import influx_series, prometheus_series
 from tests.support.sink_process import stepping
 
@@ -29,8 +30,7 @@ PATIENCE = timedelta(seconds=60)
 
 
 def send(server: InfluxServer, lines: str) -> None:
-    outlet = InfluxDbOutlet(server.access())
-    outlet.send(Batch(lines.encode(), len(lines.splitlines())), PATIENCE)
+    write(server.access(), Batch(lines.encode(), len(lines.splitlines())))
 
 
 def wait_until(holds: Callable[[], bool], seconds: float = 240) -> None:
@@ -47,8 +47,7 @@ def test_influxdb_and_prometheus_hold_the_same_figures(
     report = a_full_report(datetime(2026, 1, 2, 3, 4, 5, 678901, UTC))
     prometheus = PrometheusSink()
     prometheus.publish(report)
-    outlet = InfluxDbOutlet(influx.access())
-    outlet.send(to_batch(report), PATIENCE)
+    write(influx.access(), to_batch(report))
 
     scraped = prometheus_series(prometheus.exposition()[0].decode())
     written = influx_series(influx.select_all(), report.at)
@@ -58,11 +57,10 @@ def test_influxdb_and_prometheus_hold_the_same_figures(
 
 
 def test_sending_a_batch_twice_changes_nothing(influx: InfluxServer) -> None:
-    outlet = InfluxDbOutlet(influx.access())
     batch = to_batch(a_full_report())
-    outlet.send(batch, PATIENCE)
+    write(influx.access(), batch)
     once = influx.select_all()
-    outlet.send(batch, PATIENCE)
+    write(influx.access(), batch)
     assert influx.select_all() == once
 
 
@@ -102,6 +100,7 @@ def test_nothing_is_lost_when_the_server_is_killed_and_comes_back(
             tick(at)
         wait_until(lambda: sink.spooled_points == 0)
 
+    sink.close()
     assert sink.lost_points == 0
     ticks = influx.select_all()["agent", ()]
     assert sorted(ticks) == [int(at.timestamp()) * 10**9 for at in times]
@@ -128,9 +127,8 @@ def test_a_wrong_secret_says_what_to_mend_and_is_not_shown(
     influx: InfluxServer, secret: str
 ) -> None:
     access = influx.access(secret=secret)
-    outlet = InfluxDbOutlet(access)
     with pytest.raises(SinkError, match="answered 401 ") as caught:
-        outlet.send(to_batch(a_report()), PATIENCE)
+        write(access, to_batch(a_report()))
     assert f"correct {access.login_keys}" in str(caught.value)
     shown = [
         *(str(e) for e in chain(caught.value)),
@@ -150,9 +148,8 @@ def test_a_missing_place_says_what_to_create_or_mend(
 ) -> None:
     for bucket in ("nowhere", "mirrorwatch/nothing"):
         access = replace(influx.access(), bucket=bucket)
-        outlet = InfluxDbOutlet(access)
         with pytest.raises(SinkError, match=f"create '{bucket}', or correct"):
-            outlet.send(to_batch(a_report()), PATIENCE)
+            write(access, to_batch(a_report()))
 
 
 def test_one_point_of_a_wrong_type_does_not_take_the_others_along(
@@ -175,8 +172,8 @@ def test_one_line_that_is_none_does_not_take_the_others_along(
     good = [f"health,flow={n} health=0 1" for n in range(50)]
     lines = [*good[:20], "health,flow=bad", *good[20:]]
     batch = Batch("\n".join(lines).encode(), len(lines))
-    outlet = InfluxDbOutlet(influx.access())
-    (refusal,) = split_and_retry(outlet, batch, PATIENCE)
+    with closing(InfluxDbOutlet(influx.access())) as outlet:
+        (refusal,) = split_and_retry(outlet, batch, PATIENCE)
     assert (refusal.points, refusal.name) == (1, "health,flow=bad")
     assert "missing fields" in str(refusal.error)
     assert len(influx.select_all()) == len(good)
@@ -188,8 +185,8 @@ def test_a_point_of_a_wrong_type_is_named(influx: InfluxServer) -> None:
     bad = 'health,flow=a health="x" 77'
     lines[75] = bad
     batch = Batch("\n".join(lines).encode(), len(lines))
-    outlet = InfluxDbOutlet(influx.access())
-    (refusal,) = split_and_retry(outlet, batch, PATIENCE)
+    with closing(InfluxDbOutlet(influx.access())) as outlet:
+        (refusal,) = split_and_retry(outlet, batch, PATIENCE)
     assert (refusal.points, refusal.name) == (1, bad)
     (rows,) = influx.select_all().values()
     assert len(rows) == 1 + len(lines) - 1

@@ -20,13 +20,13 @@ from mirrorwatch.exceptions import (
     SourceUnavailableError,
     StateError,
 )
+from mirrorwatch.http import HttpAddress
 from mirrorwatch.sources.connect import (
     ConnectApi,
     TaskRestarter,
     to_committed,
     to_states,
 )
-from mirrorwatch.sources.http import HttpAddress
 from mirrorwatch.state import Database
 from mirrorwatch.state.documents import DocumentStore
 from tests.support.builders import FLOW, NOON

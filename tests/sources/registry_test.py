@@ -13,7 +13,7 @@ from mirrorwatch.exceptions import (
     SourceError,
     SourceUnavailableError,
 )
-from mirrorwatch.sources.http import HttpAddress
+from mirrorwatch.http import HttpAddress
 from mirrorwatch.sources.registry import Registry
 from tests.support.http import Answer, answering, certified
 

@@ -9,6 +9,8 @@ import shutil
 import subprocess
 import time
 from abc import ABC, abstractmethod
+from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 
 import httpx
@@ -16,13 +18,16 @@ import pytest
 
 from mirrorwatch.sinks.influxdb import (
     InfluxDbAccess,
+    InfluxDbOutlet,
     password_access,
     token_access,
 )
+from mirrorwatch.state.queue import Batch
 from mirrorwatch_lab.link import Ports
 from tests.support.http import HTTP
 
 __all__ = [
+    "PORTS",
     "SERVERS",
     "Influx1",
     "Influx2",
@@ -32,6 +37,7 @@ __all__ = [
     "dies_with_parent",
     "influx_config",
     "influx_environment",
+    "write",
 ]
 
 
@@ -231,6 +237,12 @@ class Influx1(InfluxServer):
 
 
 SERVERS = (Influx1, Influx2)
+
+
+def write(access: InfluxDbAccess, batch: Batch, seconds: float = 60) -> None:
+    """Send a batch, and let go of the connection."""
+    with closing(InfluxDbOutlet(access)) as outlet:
+        outlet.send(batch, timedelta(seconds=seconds))
 
 
 def dies_with_parent() -> list[str]:

@@ -61,6 +61,10 @@ class Bench:
         How many points a tick has.
     path
         Where the state file is; `None` for memory only.
+    most_fresh
+        How many batches may wait in memory.
+    outlet
+        What it sends to.
     """
 
     def __init__(
@@ -69,8 +73,9 @@ class Bench:
         points: int = 1,
         path: Path | None = None,
         most_fresh: int = 3,
+        outlet: FakeOutlet | None = None,
     ) -> None:
-        self.outlet = FakeOutlet(points=points)
+        self.outlet = outlet or FakeOutlet(points=points)
         self.clock = FakeClock()
         self.database = BrokenDatabase(path)
         self.queue = DeliveryQueue(

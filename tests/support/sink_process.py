@@ -1,8 +1,8 @@
 """The InfluxDB sink of an agent in a process of its own, to be killed.
 
 Started by `SinkProcess`, it reads commands, one a line: ``to N`` publishes
-ticks until N of them are; ``down to P`` waits until P points wait. It answers
-each with what it has counted.
+ticks until N of them are; ``each to N`` says so of each; ``down to P`` waits
+until P points wait. It answers each with what it has counted.
 """
 
 import json
@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from threading import Event, Thread
@@ -226,6 +226,40 @@ class SinkProcess(AbstractContextManager["SinkProcess"]):
         self._process.kill()
         self._process.communicate()
 
+    def kill_in_the_midst(
+        self, after: timedelta, *, begun: bool
+    ) -> int | None:
+        """Kill it while it publishes.
+
+        Parameters
+        ----------
+        after
+            When: by chance, as nobody knows when one is killed.
+        begun
+            Whether to count from its first tick, and not from its start.
+
+        Returns
+        -------
+        int or None
+            The last tick that it had published.
+        """
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write("each to 1000000\n")
+        self._process.stdin.flush()
+        first = ""
+        while begun and not first.strip().isdigit():
+            first = self._process.stdout.readline()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(after.total_seconds())
+        assert self._process.poll() is None, "it died by itself"
+        self._process.kill()
+        said, _ = self._process.communicate()
+        # Of a line that was cut short nobody was told.
+        lines = (first + said).split("\n")[:-1]
+        ticks = [int(line) for line in lines if line.isdigit()]
+        return ticks[-1] if ticks else None
+
 
 def main(state: str, begin: str) -> None:
     """Do as told, until the end of the input."""
@@ -239,11 +273,13 @@ def main(state: str, begin: str) -> None:
         for line in sys.stdin:
             *_, number = line.split()
             began, slowest = time.monotonic(), 0.0
-            if line.startswith("to"):
+            if line.startswith(("to", "each")):
                 for at in range(tick, int(number)):
                     before = time.monotonic()
                     sink.publish(report_of(at))
                     slowest = max(slowest, time.monotonic() - before)
+                    if line.startswith("each"):
+                        print(at, flush=True)
                 tick = int(number)
             deadline = began + DRAIN_SECONDS
             while line.startswith("down") and (

@@ -105,6 +105,7 @@ def test_the_agent_is_healthy_while_its_tick_is_younger_than_three_intervals(
         "limit_seconds": 15,
         "clock_offset_seconds": 0,
         "clock_steps": 0,
+        "problems": [],
     }
 
 

@@ -7,11 +7,11 @@ import structlog
 
 from ..clock import Clock
 from ..config import Config
-from ..daemon import Daemon, wait_for_signal
+from ..daemon import Daemon, end_by_force, wait_for_signal
 from ..factory import build_agent
 from ..gc_tuning import calm_collector
-from ..log import configure_logging
-from ..state import Database
+from ..log import UnblockedStream, configure_logging
+from ..state import use_state
 from .options import config_option
 
 __all__ = ["command"]
@@ -35,16 +35,20 @@ def command(config: Config, log_level: str) -> None:
     Logs to stderr: JSON lines, or plain ones on a terminal. The page, the
     API and /metrics are served where web.listen says.
     """
-    configure_logging(json=not sys.stderr.isatty(), level=log_level)
-    logger = structlog.get_logger("mirrorwatch")
-    agent = build_agent(
-        config,
-        database=Database(config.state.path),
-        clock=Clock(),
-        logger=logger,
-    )
-    calm_collector()
-    with Daemon(agent, logger=logger):
-        if agent.server is not None:
-            logger.info("Serving", url=agent.server.url)
-        wait_for_signal()
+    with UnblockedStream(sys.stderr.fileno()) as stream:
+        configure_logging(
+            json=not sys.stderr.isatty(), level=log_level, stream=stream
+        )
+        logger = structlog.get_logger("mirrorwatch")
+        agent = use_state(
+            config.state.path,
+            lambda database: build_agent(
+                config, database=database, clock=Clock(), logger=logger
+            ),
+        )
+        calm_collector()
+        with Daemon(agent, logger=logger):
+            if agent.server is not None:
+                logger.info("Serving", url=agent.server.url)
+            wait_for_signal()
+            end_by_force()

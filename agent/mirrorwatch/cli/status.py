@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..exceptions import WebError
+from ..http import bounded_client
 
 __all__ = ["plain", "print_status"]
 
@@ -56,6 +57,8 @@ def print_status(status: Mapping[str, Any], console: Console) -> None:
                 style="bold yellow",
             )
         )
+    for problem in agent.get("problems", ()):
+        console.print(Text(f"! {plain(problem)}", style="bold yellow"))
     now = datetime.fromisoformat(agent.get("now") or status["at"])
     windows = {w["flow"]: w for w in status.get("maintenance", ())}
     for flow in status["flows"]:
@@ -256,12 +259,12 @@ def _ask(address: str) -> dict[str, Any]:
     # A password in the address is for the server, not for the screen.
     shown = str(url.copy_with(username=None, password=None))
     try:
-        answer = httpx.get(
-            url,
-            timeout=PATIENCE_SECONDS,
+        with bounded_client(
+            timeout_seconds=PATIENCE_SECONDS,
             # No proxy can lead to this machine.
             trust_env=not _is_loopback(url.host),
-        )
+        ) as http:
+            answer = http.get(url)
     except httpx.HTTPError as e:
         raise WebError(
             f"No agent answers at {shown}: {e or type(e).__name__}. Is it "

@@ -193,6 +193,9 @@ class AgentState:
     internal_errors: Mapping[str, int] = field(default_factory=dict)
     """By part of mirrorwatch: how often it crashed since the start."""
 
+    problems: tuple[str, ...] = ()
+    """Why what it knows may not outlast it: problems of its state file."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Report:

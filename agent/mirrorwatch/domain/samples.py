@@ -28,6 +28,7 @@ __all__ = [
     "SINK_SPOOLED",
     "SINK_UP",
     "SOURCE_UP",
+    "STATE_UP",
     "TICK_SECONDS",
     "samples",
 ]
@@ -74,6 +75,13 @@ CLOCK_STEPS = counter(
     (),
     "Steps of the wall clock since the start: no interval follows them",
 )
+STATE_UP = gauge(
+    "state_up",
+    "0 or 1",
+    "agent",
+    (),
+    "Whether the state file is used and keeps what is written",
+)
 INTERNAL_ERRORS = counter(
     "internal_errors",
     "errors",
@@ -90,6 +98,7 @@ AGENT_METRICS = (
     TICK_SECONDS,
     LAST_TICK,
     CLOCK_STEPS,
+    STATE_UP,
     INTERNAL_ERRORS,
 )
 
@@ -109,6 +118,7 @@ def _agent_samples(agent: AgentState, at: datetime) -> Iterator[Sample]:
         yield Sample(TICK_SECONDS, (), agent.last_tick.total_seconds())
     yield Sample(LAST_TICK, (), at.timestamp())
     yield Sample(CLOCK_STEPS, (), agent.clock_steps)
+    yield Sample(STATE_UP, (), int(not agent.problems))
     for part, errors in sorted(agent.internal_errors.items()):
         yield Sample(INTERNAL_ERRORS, (part,), errors)
 

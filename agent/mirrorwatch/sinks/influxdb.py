@@ -1,42 +1,42 @@
 """Writes reports to InfluxDB 2.x, and to 1.8 or later 1.x."""
 
+import base64
+import gzip
 import json
 import re
+import socket
 import ssl
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from influxdb_client.client.influxdb_client import InfluxDBClient
+import httpx
 from influxdb_client.client.write.point import Point
-from influxdb_client.rest import ApiException
-from influxdb_client.service.write_service import WriteService
-from urllib3 import Retry
-from urllib3.exceptions import (
-    HTTPError,
-    InvalidHeader,
-    NameResolutionError,
-    NewConnectionError,
-)
-from urllib3.exceptions import TimeoutError as HTTPTimeoutError
 
 from ..domain.canary.metrics import LATENCY, PRODUCE, REPLICATION
 from ..domain.canary.model import ProbeArrival, canaries
 from ..domain.metrics import Histogram
 from ..domain.samples import samples
 from ..exceptions import ConfigError, SinkError, SinkRejectedError
+from ..http import (
+    UnusableAnswerError,
+    bounded_client,
+    read_beginning,
+    read_retry_after,
+)
 from ..ports import Report
 from ..state.queue import Batch
 
 __all__ = [
     "InfluxDbAccess",
+    "InfluxDbClient",
     "InfluxDbOutlet",
-    "open_client",
     "password_access",
     "to_batch",
     "to_points",
-    "to_sink_error",
     "token_access",
 ]
 
@@ -83,28 +83,6 @@ class InfluxDbAccess:
         for secret in filter(None, (self.secret, password)):
             text = text.replace(secret, "***")
         return text
-
-
-def open_client(access: InfluxDbAccess) -> InfluxDBClient:
-    """Return the library's client; it connects when it is first used.
-
-    Raises
-    ------
-    ConfigError
-        Raised if the certificate authority cannot be read.
-    """
-    try:
-        trusted = ssl.create_default_context(cafile=access.ca)
-    except OSError as e:
-        raise ConfigError(f"sinks.influxdb.ca {access.ca}: {e}") from e
-    return InfluxDBClient(
-        url=access.url,
-        token=access.secret,
-        org=access.org,
-        auth_basic=access.basic,
-        enable_gzip=True,
-        ssl_context=trusted,
-    )
 
 
 def token_access(
@@ -186,82 +164,176 @@ NAME = "influxdb"
 
 REFUSED_DATA = (400, 413, 422)
 """Malformed, too large, a field of another type or too old for the retention
-policy: no later try will do better. 1.8 says 400, 2.x says 422."""
+policy: no later try will do better, if InfluxDB itself says so. 1.8 says 400,
+2.x says 422."""
+
+REFUSALS = {"invalid", "request too large", "unprocessable entity"}
+"""How 2.x calls them. A proxy calls its own refusals otherwise."""
 
 LONGEST_ANSWER = 300
 """Characters of the server's own words that are worth a log line."""
 
+MOST_READ = 2**20
+"""Bytes of the answer to a write: it may name every line of a batch."""
 
-def to_sink_error(
-    error: ApiException | HTTPError, access: InfluxDbAccess
-) -> SinkError:
-    """Return an error of the library as one of ours, without the secret."""
-    if isinstance(error, HTTPError):
-        return SinkError(
-            f"InfluxDB at {access.url} does not answer: {_plainly(error)}",
-            sink=NAME,
+TIMEOUT = timedelta(seconds=30)
+"""A server may write its catalogue to the disk of every node."""
+
+
+class InfluxDbClient:
+    """Asks one InfluxDB.
+
+    Parameters
+    ----------
+    access
+        Where it is and how to be let in.
+
+    Raises
+    ------
+    ConfigError
+        Raised if the certificate authority cannot be read.
+    SinkRejectedError
+        Raised by every method if the server itself refuses what it is sent.
+    SinkError
+        Raised by every method for whatever else is not as it should be. The
+        secret is no part of it.
+    """
+
+    def __init__(self, access: InfluxDbAccess) -> None:
+        self._access = access
+        secret = access.secret.encode()
+        login = b"Token " + secret
+        if access.basic:
+            login = b"Basic " + base64.b64encode(secret)
+        try:
+            trusted = ssl.create_default_context(cafile=access.ca)
+        except OSError as e:
+            raise ConfigError(f"sinks.influxdb.ca {access.ca}: {e}") from e
+        self._http = bounded_client(
+            timeout_seconds=TIMEOUT.total_seconds(),
+            verify=trusted,
+            # No proxy of the environment, as ever; the secret goes to the
+            # configured server only, so no redirect is followed either.
+            trust_env=False,
+            headers={"Authorization": login} if secret else {},
         )
-    answer = _answer(error, access)
-    outcome = _outcome(error.status, answer, access)
-    message = f"InfluxDB at {access.url} {outcome}: {answer}"
-    if error.status in REFUSED_DATA:
-        dropped = re.search(r"dropped=(\d+)", answer)
-        points = int(dropped[1]) if dropped else None
-        return SinkRejectedError(message, sink=NAME, points=points)
-    return SinkError(message, sink=NAME, retry_after=_retry_after(error))
+
+    def ask(self, method: str, path: str, **request: Any) -> dict[str, Any]:
+        """Return the JSON object that a server answers."""
+        text = self._send(method, path, {200, 201, 204}, request)
+        try:
+            body = json.loads(text)
+        except (ValueError, RecursionError):
+            body = None
+        if not isinstance(body, dict):
+            raise SinkError(
+                f"What answers at {self._access.url} is not InfluxDB (correct "
+                "url of sinks.influxdb)",
+                sink=NAME,
+            )
+        return body
+
+    def write(self, batch: Batch, timeout: timedelta) -> None:
+        """Write points; a server that has them all says 204, and no other."""
+        headers = {
+            "Content-Encoding": "gzip",
+            "Content-Type": "text/plain; charset=utf-8",
+        }
+        place = {"org": self._access.org, "bucket": self._access.bucket}
+        request = {
+            "params": {**place, "precision": "ns"},
+            "content": gzip.compress(batch.body),
+            "headers": headers,
+            "timeout": timeout.total_seconds(),
+        }
+        self._send("POST", "/api/v2/write", {204}, request)
+
+    def close(self) -> None:
+        """Let go of connections."""
+        self._http.close()
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        expected: Container[int],
+        request: Mapping[str, Any],
+    ) -> str:
+        access = self._access
+        url = access.url.rstrip("/") + path
+        try:
+            with self._http.stream(method, url, **request) as answer:
+                text = read_beginning(answer, MOST_READ)
+        except (httpx.TransportError, httpx.InvalidURL) as e:
+            raise SinkError(
+                f"InfluxDB at {access.url} {_plainly(e)}", sink=NAME
+            ) from e
+        if answer.status_code in expected:
+            return text
+        raise self._error(answer, text)
+
+    def _error(self, answer: httpx.Response, text: str) -> SinkError:
+        status = answer.status_code
+        said, refusal = _read_error(text)
+        words = " ".join(self._access.hide(said).split())[:LONGEST_ANSWER]
+        words = words or answer.reason_phrase or "no reason given"
+        advice = _advice(status, words, self._access)
+        message = f"InfluxDB at {self._access.url} answered {status}{advice}"
+        message = f"{message}: {words}"
+        if refusal and status in REFUSED_DATA:
+            dropped = re.search(r"dropped=(\d{1,9})", said)
+            points = int(dropped[1]) if dropped else None
+            return SinkRejectedError(message, sink=NAME, points=points)
+        asked = read_retry_after(answer)
+        return SinkError(message, sink=NAME, retry_after=asked)
 
 
-def _outcome(status: int, answer: str, access: InfluxDbAccess) -> str:
-    missing = status == 404 or "retention policy not found" in answer
-    if status == 0:  # the library's way to report a failed TLS handshake
-        return "cannot be reached over TLS (see ca of sinks.influxdb)"
-    if status == 401:
-        advice = f" (correct {access.login_keys})"
-    elif status == 403:
-        advice = f" (grant it write permission on {access.bucket!r})"
-    elif missing:  # 1.8 answers 500 where a retention policy is missing
-        advice = (
-            f" (create {access.bucket!r}, or correct {access.bucket_keys})"
-        )
-    else:
-        advice = ""
-    return f"answered {status}{advice}"
-
-
-def _answer(error: ApiException, access: InfluxDbAccess) -> str:
-    """Return the server's own words, short and without the secret."""
-    text = str(error.body or error.reason or "no reason given")
+def _read_error(text: str) -> tuple[str, bool]:
+    """Return the server's own words, and whether InfluxDB wrote them."""
     try:
         body = json.loads(text)
     except (ValueError, RecursionError):
-        body = None
-    if isinstance(body, dict):  # 2.x calls it message, 1.x error
-        text = str(body.get("message") or body.get("error") or text)
-    return " ".join(access.hide(text).split())[:LONGEST_ANSWER]
-
-
-def _retry_after(error: ApiException) -> timedelta | None:
-    """Return how long the server asks to be left alone: seconds or a date."""
-    if not error.headers or "Retry-After" not in error.headers:
-        return None
-    try:
-        asked = Retry().parse_retry_after(error.headers["Retry-After"])
-        return timedelta(seconds=asked)
-    except (InvalidHeader, OverflowError):
-        return None
-
-
-def _plainly(error: HTTPError) -> str:
-    """Return an error of the connection in words that stay the same."""
-    match error:
-        case NameResolutionError():
-            return "its name cannot be resolved"
-        case NewConnectionError():
-            return "cannot connect"
-        case HTTPTimeoutError():
-            return "no answer in time"
+        return text, False
+    match body:
+        case {"code": str(code), "message": str(said)}:  # 2.x
+            return said, code in REFUSALS
+        case {"error": str(said)}:  # 1.x
+            return said, True
+        case {"message": str(said)}:
+            return said, False
         case _:
-            return type(error).__name__
+            return text, False
+
+
+def _advice(status: int, words: str, access: InfluxDbAccess) -> str:
+    if status == 401:
+        return f" (correct {access.login_keys})"
+    if status == 403:
+        return f" (grant it write permission on {access.bucket!r})"
+    # 1.8 answers 500 where a retention policy is missing.
+    if status == 404 or "retention policy not found" in words:
+        return f" (create {access.bucket!r}, or correct {access.bucket_keys})"
+    return ""
+
+
+def _plainly(error: httpx.TransportError | httpx.InvalidURL) -> str:
+    """Return an error of the connection in words that stay the same."""
+    causes = [error.__cause__, error.__context__]
+    while causes[-1] is not None:
+        causes += [causes[-1].__cause__ or causes[-1].__context__]
+    if any(isinstance(cause, ssl.SSLError) for cause in causes):
+        return "cannot be reached over TLS (see ca of sinks.influxdb)"
+    if any(isinstance(cause, socket.gaierror) for cause in causes):
+        return "does not answer: its name cannot be resolved"
+    match error:
+        case httpx.TimeoutException():
+            return "does not answer: no answer in time"
+        case httpx.ConnectError():
+            return "does not answer: cannot connect"
+        case UnusableAnswerError():
+            return f"gives no usable answer: {error}"
+        case _:
+            return f"does not answer: {type(error).__name__}"
 
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -344,34 +416,15 @@ class InfluxDbOutlet:
     ----------
     access
         Where it is and how to be let in.
-
-    Notes
-    -----
-    The service below `write_api` is used, because only there a single write
-    can be given a timeout. The library neither retries nor batches here:
-    that is the business of `QueuedSink`, which also counts. Redirects are
-    not followed, so the secret goes to the configured server only.
     """
 
     name = NAME
 
     def __init__(self, access: InfluxDbAccess) -> None:
-        self._access = access
-        self._client = open_client(access)
-        self._service = WriteService(self._client.api_client)
+        self._client = InfluxDbClient(access)
 
     def send(self, batch: Batch, timeout: timedelta) -> None:
-        try:
-            self._service.post_write(
-                org=self._access.org,
-                bucket=self._access.bucket,
-                body=batch.body,
-                precision="ns",
-                content_type="text/plain; charset=utf-8",
-                _request_timeout=timeout / timedelta(milliseconds=1),
-            )
-        except (ApiException, HTTPError) as e:
-            raise to_sink_error(e, self._access) from e
+        self._client.write(batch, timeout)
 
     def close(self) -> None:
         self._client.close()

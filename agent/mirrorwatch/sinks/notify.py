@@ -1,10 +1,8 @@
 """Notifies people of what changed: the sink."""
 
 import ssl
-import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,11 +10,12 @@ from urllib.parse import urlsplit
 import httpx
 from structlog.typing import FilteringBoundLogger
 
-from ..clock import shifted, utc_now
+from ..clock import shifted
 from ..domain.notices.model import Line, NoticeMessage, NotificationState
 from ..domain.notices.notifier import Notifier
 from ..domain.notices.text import Links, to_message
 from ..exceptions import ConfigError, SinkError, SinkRejectedError, StateError
+from ..http import bounded_client, read_beginning, read_retry_after
 from ..ports import Report
 from ..state import Database
 from ..state.documents import DocumentStore, from_json
@@ -98,8 +97,7 @@ def _escape(text: str) -> str:
 
 
 TIMEOUT_SECONDS = 10.0
-"""A webhook that takes longer for one step of a request is as good as
-away."""
+"""A webhook that takes longer is as good as away."""
 
 REFUSED = {400, 413, 422}
 """What is wrong with the message itself: no later try will do better. All
@@ -169,12 +167,12 @@ class WebhookReceiver:
             raise ConfigError(
                 f"sinks.notify.receivers: ca of {receiver}: {ca}: {e}"
             ) from e
-        self._client = httpx.Client(
-            timeout=TIMEOUT_SECONDS,
+        # It follows no redirect: a message goes to whom it was meant for, or
+        # nowhere.
+        self._client = bounded_client(
+            timeout_seconds=TIMEOUT_SECONDS,
             verify=verify,
             headers={"Authorization": authorization} if authorization else {},
-            # A message goes to whom it was meant for, or nowhere.
-            follow_redirects=False,
         )
 
     def send(self, batch: Batch, timeout: timedelta) -> None:
@@ -203,7 +201,11 @@ class WebhookReceiver:
                 json=self._form(message),
                 timeout=timeout_seconds,
             ) as answer:
-                words = "" if answer.is_success else _read(answer)
+                words = (
+                    ""
+                    if answer.is_success
+                    else read_beginning(answer, MOST_READ)
+                )
         except httpx.RequestError as e:
             raise SinkError(
                 f"{self.receiver} does not answer: {_plainly(e)}",
@@ -218,7 +220,7 @@ class WebhookReceiver:
             text += " (a redirect, which is not followed: correct its url)"
         if status in REFUSED:
             raise SinkRejectedError(text, sink=self.name)
-        asked = _retry_after(answer)
+        asked = read_retry_after(answer)
         raise SinkError(text, sink=self.name, retry_after=asked)
 
     def close(self) -> None:
@@ -231,28 +233,6 @@ class WebhookReceiver:
             if len(secret) >= SHORTEST_SECRET:
                 text = text.replace(secret, "***")
         return " ".join(text.split())[:LONGEST_ANSWER] or "nothing"
-
-
-def _read(answer: httpx.Response) -> str:
-    """Return the beginning of an answer, as much as comes in time."""
-    deadline = time.monotonic() + TIMEOUT_SECONDS
-    body = b""
-    for chunk in answer.iter_bytes():
-        body += chunk
-        if len(body) > MOST_READ or time.monotonic() > deadline:
-            break
-    return body[:MOST_READ].decode(errors="replace")
-
-
-def _retry_after(answer: httpx.Response) -> timedelta | None:
-    """Return how long it asks to be left alone: seconds or a date."""
-    asked = answer.headers.get("Retry-After", "").strip()
-    try:
-        if asked.isdecimal():
-            return timedelta(seconds=int(asked))
-        return parsedate_to_datetime(asked) - utc_now()
-    except (ValueError, TypeError, OverflowError):
-        return None  # a word, or a date without a zone
 
 
 def _plainly(error: httpx.RequestError) -> str:
@@ -284,6 +264,7 @@ EVENTS = DeliveryEvents(
     refused="Notification rejected",
     lost="Notifications lost at shutdown",
     kept="Notifications stay in the outbox",
+    skipped="Notification skipped, as only it fails",
 )
 
 
@@ -296,7 +277,7 @@ def to_delivery(
     """
     return DeliveryWorker(
         receiver,
-        queue=DeliveryQueue(outbox.queues[receiver.receiver]),
+        queue=DeliveryQueue(outbox.queues[receiver.receiver], in_order=True),
         batch_size=BatchSize(least=1, most=1),
         flush_timeout=timedelta(),
         log=LogOnce(

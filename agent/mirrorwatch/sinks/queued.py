@@ -16,7 +16,7 @@ from ..exceptions import (
     StateError,
 )
 from ..ports import Report
-from ..state.queue import Batch, DeliveryQueue
+from ..state.queue import MOST_TRIES, Batch, DeliveryQueue
 
 __all__ = [
     "LEAST_POINTS",
@@ -180,7 +180,7 @@ class BatchSize:
 
 MOST_SPLITS = 64
 """One bad point among 5,000 is found with 13. A server that refuses whatever
-it gets is not asked thousands of times."""
+it gets, so often without taking anything, is not asked thousands of times."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -214,8 +214,8 @@ def split_and_retry(
     Raises
     ------
     SinkError
-        Raised if not all of it could be sent now. All of it must be sent
-        again, which does no harm.
+        Raised if not all of it could be sent now, or nothing of it at all was
+        taken. All of it must be sent again, which does no harm.
 
     Notes
     -----
@@ -233,16 +233,17 @@ def split_and_retry(
         try:
             outlet.send(part, timeout)
         except SinkRejectedError as e:
-            all_of_it = part.points <= 1 or e.points == part.points
-            if not all_of_it and splits < MOST_SPLITS:
+            if part.points > 1 and e.points != part.points:
                 splits += 1
+                if splits > MOST_SPLITS:
+                    raise SinkError(str(e), sink=outlet.name) from e
                 waiting.extend(reversed(part.halves()))
                 continue
-            # Nought is what 1.8 says of lines that it cannot parse.
-            points = part.points if all_of_it else e.points or part.points
             refused.append(
-                RefusedPoints(points=points, name=part.name, error=e)
+                RefusedPoints(points=part.points, name=part.name, error=e)
             )
+        else:
+            splits = 0
     return tuple(refused)
 
 
@@ -264,6 +265,7 @@ class DeliveryEvents:
     refused: str = "Points refused for good"
     lost: str = "Points lost at the end"
     kept: str = "Points stay in the spool"
+    skipped: str = "Points skipped, as only they fail"
 
 
 class LogOnce:
@@ -323,6 +325,11 @@ class LogOnce:
                 **refusal.error.to_logging_context(),
             )
 
+    def skipped(self, points: int) -> None:
+        """Log that points are skipped, as the server takes all but these."""
+        if points:
+            self._logger.error(self._events.skipped, points=points)
+
     def closed(self, lost_points: int, kept_points: int) -> None:
         """Log what is lost, and what the next agent will send."""
         if lost_points:
@@ -346,8 +353,9 @@ class LogOnce:
 SEND_TIMEOUT = timedelta(seconds=10)
 """A server that takes longer for one request is as good as away."""
 
-FLUSH_TIMEOUT = timedelta(seconds=5)
-"""How long closing may take: container runtimes kill after 10 s."""
+FLUSH_TIMEOUT = timedelta(seconds=1.5)
+"""How long closing may take: the agent ends within 5 s, and what is not sent
+is kept."""
 
 STEP_SECONDS = 0.5
 """How long one step waits for something to do."""
@@ -409,7 +417,7 @@ class DeliveryWorker:
         self._sending = Lock()
         self._given_up = 0
         self._up: bool | None = None
-        self._is_away = False
+        self._crashes = 0
 
     @property
     def up(self) -> bool | None:
@@ -485,43 +493,56 @@ class DeliveryWorker:
             self._queue.done()
 
     def _send_next(self) -> None:
-        batch = self._queue.take(self._batch_size.points)
+        most = 1 if self._crashes else self._batch_size.points
+        batch = self._queue.take(most)
         if batch is None:
             return
         began = self._clock()
         try:
             refused = split_and_retry(self._outlet, batch, self._send_timeout)
         except SinkError as e:
-            self._up, self._is_away = False, True
-            self._backoff.fail(e.retry_after)
-            self._batch_size.fail()
+            self._crashes = 0
+            self._put_back(e.retry_after)
             self._log.unavailable(e)
-            self._queue.put_back()
             return
         except BaseException:
-            # A bug: it must not block the batches behind this one.
+            # A bug: it must not block the batches behind this one for ever.
+            self._crashes += 1
+            if self._crashes < MOST_TRIES:
+                self._put_back()
+                raise
+            self._crashes = 0
             self._given_up += batch.points
             self._queue.done()
+            self._log.skipped(batch.points)
             raise
         took = timedelta(seconds=self._clock() - began)
         self._batch_size.adapt(batch.points, took)
         self._backoff.succeed()
-        self._is_away = False
+        self._crashes = 0
         lost = sum(refusal.points for refusal in refused)
         self._given_up += lost
         self._up = lost < batch.points
-        self._queue.done()
+        skipped = self._queue.done()
+        self._given_up += skipped
+        self._log.skipped(skipped)
         if refused:
             self._log.refused(refused)
-        else:
+        elif not self._queue.suspects:
             self._log.available(self.spooled_points, self.lost_points)
+
+    def _put_back(self, asked: timedelta | None = None) -> None:
+        self._up = False
+        self._backoff.fail(asked)
+        self._batch_size.fail()
+        self._queue.put_back()
 
 
 class QueuedSink(DeliveryWorker):
     """Writes reports to a server as points.
 
-    `publish` only queues: in memory while the server takes what it gets, in
-    the state file while it does not.
+    `publish` only queues, in the state file: what it returned for survives a
+    kill.
 
     Parameters
     ----------
@@ -574,7 +595,7 @@ class QueuedSink(DeliveryWorker):
             return
         before = self._queue.dropped_points
         try:
-            self._queue.put(batch, safely=self._is_away)
+            self._queue.put(batch)
         except StateError as e:
             # It waits in memory, and the next one tries again.
             self._log.unavailable(e)

@@ -20,8 +20,8 @@ from ..domain.mirror_records import (
 )
 from ..domain.tasks.model import Restart, RestartRules, Restarts, may_restart
 from ..exceptions import SourceDeniedError, SourceError, SourceUnavailableError
+from ..http import HttpAddress, describe_failure, open_client
 from ..state.documents import DocumentStore
-from .http import HttpAddress, describe_failure, open_client
 from .mirror_state import MirrorState
 from .tasks import ConnectAnswer, TaskFacts, TasksState
 

@@ -14,9 +14,9 @@ from ..exceptions import (
     SourceError,
     SourceUnavailableError,
 )
+from ..http import HttpAddress, describe_failure, open_client
 from ..threads import Latest
 from .canary.encoding import SCHEMA, Avro, is_same_schema
-from .http import HttpAddress, describe_failure, open_client
 
 __all__ = ["Registry", "SchemaWorker"]
 

@@ -13,8 +13,8 @@ from typing import Any, TextIO, TypeVar
 
 from cattrs import BaseValidationError
 
-from ..exceptions import StateError
-from .migrations import LAYOUT, migrate
+from ..exceptions import StateError, StateInUseError, StateUnusableError
+from .migrations import LAYOUT, is_foreign, migrate
 
 __all__ = ["Database"]
 
@@ -38,6 +38,10 @@ SET_ASIDE = (
     "id INTEGER PRIMARY KEY, place TEXT, error TEXT, row TEXT)"
 )
 
+DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+DAMAGE |= {sqlite3.SQLITE_IOERR_SHORT_READ}
+"""What SQLite says of a file whose content is wrong."""
+
 MOST_ASIDE = 1000
 """Rows that are kept for whoever looks into it."""
 
@@ -52,11 +56,17 @@ class Database:
     beside
         Whether to work beside the agent that owns the file: the file must
         exist and have the layout of this version, and nobody is locked out.
+    problem
+        Why this is not the file that it should be, if it is not.
 
     Raises
     ------
+    StateInUseError
+        Raised if another agent uses the file.
+    StateUnusableError
+        Raised if the file is damaged, foreign, or of a newer version.
     StateError
-        Raised if the file cannot be opened, or is of another version.
+        Raised if the file cannot be opened or written.
 
     Notes
     -----
@@ -67,9 +77,17 @@ class Database:
     rows create their tables with ``CREATE TABLE IF NOT EXISTS``.
     """
 
-    def __init__(self, path: Path | None, *, beside: bool = False) -> None:
+    def __init__(
+        self,
+        path: Path | None,
+        *,
+        beside: bool = False,
+        problem: str | None = None,
+    ) -> None:
         self._lock = RLock()
         self._path = path
+        self._problem = problem
+        self._files: dict[Path, tuple[int, int]] = {}
         self._owned: TextIO | None = None
         self._in_transaction = False
         self._after_commit: list[Callable[[], None]] = []
@@ -82,18 +100,33 @@ class Database:
             elif path is not None:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 self._owned = _lock(path)
+                if path.exists() and not path.stat().st_size:
+                    self._problem = problem or (
+                        f"State file {path} was empty, and a fresh one is used"
+                    )
             self._connection = sqlite3.connect(
                 path or ":memory:",
                 check_same_thread=False,
                 isolation_level=None,
                 timeout=10,
             )
-            self._connection.execute("PRAGMA journal_mode=WAL")
-            self._connection.execute("PRAGMA synchronous=FULL")
         except (OSError, sqlite3.Error) as e:
+            self._unlock()
             raise StateError(f"Cannot open the state file {path}: {e}") from e
         try:
+            with self._explained("open"):
+                # First of all: what is not ours stays as it is.
+                if path is not None and not beside:
+                    self._check_content()
+                self._connection.execute("PRAGMA journal_mode=WAL")
+                self._connection.execute("PRAGMA synchronous=FULL")
             self._check_layout(beside=beside)
+            if path is not None and not beside:
+                for file in (path, _lock_of(path)):
+                    self._files[file] = _identity(file)
+        except OSError as e:
+            self.close()
+            raise StateError(f"Cannot open the state file {path}: {e}") from e
         except BaseException:
             self.close()
             raise
@@ -102,6 +135,16 @@ class Database:
     def lasts(self) -> bool:
         """Whether what is kept here outlives the process."""
         return self._path is not None
+
+    def problems(self) -> tuple[str, ...]:
+        """Return why what is kept here may not outlast the agent."""
+        gone = [
+            f"{file} was deleted or replaced while the agent runs: its state "
+            "is lost at its end, and another could start. Restart it"
+            for file, opened in self._files.items()
+            if not _is_still(file, opened)
+        ]
+        return (*filter(None, [self._problem]), *gone)
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -120,21 +163,19 @@ class Database:
                 return
             self._in_transaction = True
             try:
-                self._connection.execute("BEGIN IMMEDIATE")
-                try:
-                    yield self._connection
-                    self._connection.execute("COMMIT")
-                except BaseException:
-                    # SQLite may have rolled back itself, as on a full disk.
-                    with suppress(sqlite3.Error):
-                        self._connection.execute("ROLLBACK")
-                    raise
-                for call in self._after_commit:
-                    call()
-            except sqlite3.Error as e:
-                raise StateError(
-                    f"Cannot use the state file {self._path}: {e}"
-                ) from e
+                with self._explained("use"):
+                    self._connection.execute("BEGIN IMMEDIATE")
+                    try:
+                        yield self._connection
+                        self._connection.execute("COMMIT")
+                    except BaseException:
+                        # SQLite may have rolled back itself, as on a full
+                        # disk.
+                        with suppress(sqlite3.Error):
+                            self._connection.execute("ROLLBACK")
+                        raise
+                    for call in self._after_commit:
+                        call()
             finally:
                 self._in_transaction = False
                 self._after_commit.clear()
@@ -204,24 +245,62 @@ class Database:
         """Close the file."""
         with self._lock:
             self._connection.close()
-            if self._owned is not None:
-                self._owned.close()
+            self._unlock()
+
+    def _unlock(self) -> None:
+        if self._owned is not None:
+            self._owned.close()
+
+    @contextmanager
+    def _explained(self, verb: str) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as e:
+            text = f"Cannot {verb} the state file {self._path}: {e}"
+            code = getattr(e, "sqlite_errorcode", 0)
+            if code in DAMAGE or code & 0xFF in DAMAGE:
+                raise StateUnusableError(text) from e
+            raise StateError(text) from e
+
+    def _check_content(self) -> None:
+        (found,) = self._connection.execute("PRAGMA quick_check(1)").fetchone()
+        if found != "ok":
+            raise StateUnusableError(
+                f"State file {self._path} is damaged: {found}"
+            )
+        if is_foreign(self._connection):
+            raise StateUnusableError(
+                f"{self._path} is a database of another program"
+            )
 
     def _check_layout(self, *, beside: bool) -> None:
         with self.transaction() as sql:
             (layout,) = sql.execute("PRAGMA user_version").fetchone()
             if layout > LAYOUT or (beside and layout < LAYOUT):
-                raise StateError(
+                raise StateUnusableError(
                     f"State file {self._path} has layout {layout}, this "
                     f"mirrorwatch uses {LAYOUT}. Use the version of the agent "
                     "that runs on it"
                 )
             try:
-                migrate(sql)
+                if not beside:
+                    migrate(sql)
             except (KeyError, ValueError) as e:
-                raise StateError(
+                raise StateUnusableError(
                     f"Cannot migrate the state file {self._path}: {e!r}"
                 ) from e
+
+
+def _identity(file: Path) -> tuple[int, int]:
+    found = file.stat()
+    return found.st_dev, found.st_ino
+
+
+def _is_still(file: Path, opened: tuple[int, int]) -> bool:
+    try:
+        return _identity(file) == opened
+    except OSError:
+        return False
 
 
 def _require(path: Path) -> None:
@@ -232,18 +311,22 @@ def _require(path: Path) -> None:
         )
 
 
+def _lock_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}.lock")
+
+
 def _lock(path: Path) -> TextIO:
     """Lock a second agent out; the lock ends with the process.
 
     Two would number their probes alike, and each would call the other's
     arrivals duplicates.
     """
-    lock = path.with_name(f"{path.name}.lock").open("w")
+    lock = _lock_of(path).open("w")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as e:
         lock.close()
-        raise StateError(
+        raise StateInUseError(
             f"Another mirrorwatch uses the state file {path}. Stop it, or "
             "set another state.path"
         ) from e

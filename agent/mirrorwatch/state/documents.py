@@ -23,7 +23,7 @@ from ..domain.canary.tracker import Ledger
 from ..domain.offset_ranges import RangeSet
 from ..domain.parity.tracker import FirstSeenChanges
 from ..domain.report import Verdict
-from ..exceptions import StateError
+from ..exceptions import StateUnusableError
 from .database import Database
 
 __all__ = [
@@ -167,7 +167,7 @@ class DocumentStore(Generic[T]):
             return self._type()
         version, body = row
         if version > len(self._upgrades) + 1:
-            raise StateError(
+            raise StateUnusableError(
                 f"{self._key[0]} in the state file has version {version}. "
                 "Use the newer mirrorwatch that wrote it"
             )

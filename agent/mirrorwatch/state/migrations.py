@@ -7,12 +7,15 @@ from collections.abc import Callable
 from sqlite3 import Connection
 from typing import Any
 
-__all__ = ["LAYOUT", "migrate"]
+__all__ = ["LAYOUT", "is_foreign", "migrate"]
 
 LAYOUT = 1
 """Version of the layout, kept as ``PRAGMA user_version``. Raise it with each
 change of a table, and add a step below; what a document holds has a version
 of its own."""
+
+APPLICATION = 0x4D697257
+"""``PRAGMA application_id`` of a state file. Older ones have none."""
 
 _TABLES = (
     """
@@ -30,13 +33,32 @@ CREATE TABLE IF NOT EXISTS queue (
 )
 
 
+def is_foreign(sql: Connection) -> bool:
+    """Return whether a file is another program's."""
+    (found,) = sql.execute("PRAGMA application_id").fetchone()
+    tables = {
+        name
+        for (name,) in sql.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table'"
+        )
+    }
+    ours = {"documents", *_MOVED, *_RENAMED}
+    if found == APPLICATION or not tables:
+        return False
+    return bool(found) or not tables & ours
+
+
 def migrate(sql: Connection) -> None:
-    """Bring a file to the layout of today, in the caller's transaction."""
+    """Bring a file to the layout of today, in the caller's transaction.
+
+    The version is written in any case: so a file that cannot be written is
+    found out at the start.
+    """
     (found,) = sql.execute("PRAGMA user_version").fetchone()
-    if found < LAYOUT:
-        for step in _STEPS[found:]:
-            step(sql)
-        sql.execute(f"PRAGMA user_version = {LAYOUT}")
+    for step in _STEPS[found:]:
+        step(sql)
+    sql.execute(f"PRAGMA user_version = {LAYOUT}")
+    sql.execute(f"PRAGMA application_id = {APPLICATION}")
 
 
 def _to_documents(sql: Connection) -> None:

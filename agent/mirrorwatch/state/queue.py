@@ -12,7 +12,8 @@ from ..domain.notices.model import NoticeMessage
 from .database import Database
 from .documents import to_json
 
-__all__ = ["Batch", "DeliveryQueue", "DurableQueue", "Outbox", "Rows"]
+__all__ = ["MOST_TRIES", "Batch", "DeliveryQueue", "DurableQueue", "Outbox"]
+__all__ += ["Rows"]
 
 
 NAME_LENGTH = 200
@@ -141,6 +142,11 @@ class DurableQueue:
         return self._size.points
 
     @property
+    def batches(self) -> int:
+        """How many batches wait."""
+        return self._size.batches
+
+    @property
     def dropped_points(self) -> int:
         """How many points were dropped because there was no room."""
         return self._dropped
@@ -184,16 +190,34 @@ class DurableQueue:
             )
         return Rows(ids[0], ids[-1])
 
-    def oldest(self, most_points: int) -> tuple[Rows, Batch] | None:
-        """Return the oldest batches as one: one, or as many as fit."""
+    def newest(self) -> tuple[Rows, Batch] | None:
+        """Return the newest batch."""
+        with self._database.transaction() as sql:
+            (last,) = sql.execute(
+                "SELECT max(id) FROM queue WHERE name = ?", (self._name,)
+            ).fetchone()
+        return None if last is None else self.oldest(1, begin=last)
+
+    def oldest(
+        self, most_points: int, *, begin: int = 0
+    ) -> tuple[Rows, Batch] | None:
+        """Return the oldest batches as one: one, or as many as fit.
+
+        Parameters
+        ----------
+        most_points
+            How many points fit.
+        begin
+            Row to begin at.
+        """
         taken: list[tuple[int, int, bytes]] = []
         broken: list[int] = []
         total = 0
         with self._database.transaction() as sql:
             for number, points, body in sql.execute(
                 "SELECT id, points, body FROM queue WHERE name = ? "
-                "ORDER BY id",
-                (self._name,),
+                "AND id >= ? ORDER BY id",
+                (self._name, begin),
             ):
                 try:
                     whole = (number, int(points), zlib.decompress(body))
@@ -229,6 +253,17 @@ class DurableQueue:
             self._database.after_commit(
                 lambda: self._note(_Size().plus(removed, -1), 0)
             )
+
+    def skip(self, row: int) -> int:
+        """Set a row aside that cannot be sent; return its points."""
+        with self._database.transaction() as sql:
+            gone = self._measure(sql, Rows(row, row))
+            if gone.batches:
+                self._database.set_row_aside("queue", {"id": row})
+            self._database.after_commit(
+                lambda: self._note(_Size().plus(gone, -1), 0)
+            )
+        return gone.points
 
     def _drop_oldest(
         self, sql: Connection, added: _Size, spared: Rows
@@ -273,18 +308,24 @@ class DurableQueue:
 MOST_FRESH = 720
 """Batches that wait in memory while the state file cannot be written: an
 hour at a tick of 5 s, and at about 10 kB a batch less than 10 MB. While it
-can, at most one does."""
+can, none does."""
+
+MOST_TRIES = 10
+"""How often a batch may fail while the server takes others, each time, before
+it is skipped: that chance does it to a good one is one in a million."""
 
 
 class DeliveryQueue:
-    """Batches that wait: the newest in memory, all others in the state file.
+    """Batches that wait in the state file; in memory while that fails.
 
     Parameters
     ----------
     durable
-        Where batches wait that were not taken by the server at once.
+        Where batches wait.
     most_fresh
         How many may wait in memory while the state file cannot be written.
+    in_order
+        Whether none may overtake another, whatever fails.
 
     Raises
     ------
@@ -294,28 +335,37 @@ class DeliveryQueue:
 
     Notes
     -----
-    A batch goes from memory to the server, and the state file is never
-    touched, while each is settled before the next one comes. If it is not,
-    or the server is known to be away, all that are in memory go to the state
-    file before `put` returns, the one in flight too. So an agent that is
-    killed loses no point but those of its newest tick, and these only if the
-    server had answered so far.
+    A batch is in the state file before `put` returns, and until it is
+    settled. So an agent that is killed loses none, and sends one again at
+    most.
 
-    Fresh batches are taken before those of the state file: they continue to
-    be written at once while the past is drained.
+    While the past is drained, a batch that is just put goes before it. If the
+    oldest one fails, the newest is tried: if that is taken, each time, the
+    oldest itself must be what the server fails on.
     """
 
     def __init__(
-        self, durable: DurableQueue, *, most_fresh: int = MOST_FRESH
+        self,
+        durable: DurableQueue,
+        *,
+        most_fresh: int = MOST_FRESH,
+        in_order: bool = False,
     ) -> None:
         self._durable = durable
         self._most_fresh = most_fresh
+        self._in_order = in_order
         self._fresh: deque[Batch] = deque()
         self._taken: Batch | None = None
         self._rows: Rows | None = None
         self._unremoved: Rows | None = None
         self._dropped = 0
         self._closed = False
+        self._away = False
+        self._untried = False
+        self._overtakes = False
+        self._failed: Rows | None = None
+        self._suspect = 0
+        self._tries = 0
         self._lock = RLock()
 
     @property
@@ -335,24 +385,20 @@ class DeliveryQueue:
         """Points dropped because there was no room."""
         return self._dropped + self._durable.dropped_points
 
-    def put(self, batch: Batch, *, safely: bool) -> None:
-        """Add a batch.
+    @property
+    def suspects(self) -> bool:
+        """Whether a batch failed while others were taken."""
+        return self._tries > 0
 
-        Parameters
-        ----------
-        batch
-            The newest.
-        safely
-            Whether to write it to the state file at once, as its server is
-            away.
-        """
+    def put(self, batch: Batch) -> None:
+        """Add the newest batch."""
         with self._lock:
             self._fresh.append(batch)
             with self._durable.changed:
                 self._durable.changed.notify_all()
             try:
-                if safely or len(self._fresh) > 1:
-                    self._save()
+                self._save()
+                self._untried = not self._away
             finally:
                 # Drop the oldest in memory that is not in flight.
                 while len(self._fresh) > self._most_fresh:
@@ -369,7 +415,7 @@ class DeliveryQueue:
             )
 
     def take(self, most_points: int) -> Batch | None:
-        """Take a fresh batch, or else the oldest, as long as there is one.
+        """Take the next batch, as long as there is one.
 
         Parameters
         ----------
@@ -388,27 +434,50 @@ class DeliveryQueue:
                 return self._taken
             if self._unremoved is not None:
                 self._remove(self._unremoved)
-            if waiting := self._durable.oldest(most_points):
+            if waiting := self._next(most_points):
                 self._rows, self._taken = waiting
             return self._taken
 
-    def done(self) -> None:
-        """Remove the batch that was taken: it is settled."""
+    def done(self) -> int:
+        """Remove the batch that was taken: it is settled.
+
+        Returns
+        -------
+        int
+            Points of another that is skipped, as only it is not taken.
+        """
         with self._lock:
             taken, rows = self._taken, self._rows
             self._taken = self._rows = None
             if taken is None or self._closed:
-                return
-            if rows is not None:
-                self._remove(rows)
-            elif self._fresh and self._fresh[0] is taken:
-                self._fresh.popleft()
+                return 0
+            self._away = False
+            if rows is None:
+                if self._fresh and self._fresh[0] is taken:
+                    self._fresh.popleft()
+                return 0
+            self._remove(rows)
+            failed, self._failed = self._failed, None
+            if failed is not None and failed.first < rows.first:
+                return self._suspect_of(failed)
+            if not self._overtakes:
+                self._tries = 0
+            return 0
 
     def put_back(self) -> None:
         """Keep the batch that was taken, and all others, for later."""
         with self._lock:
-            self._taken = self._rows = None
-            self._save()
+            try:
+                self._save()
+                rows = self._rows
+            finally:
+                self._taken = self._rows = None
+                self._away, self._untried = True, False
+            if self._failed is None:
+                self._failed = None if self._overtakes else rows
+            elif rows is not None and rows.first > self._failed.first:
+                # Others fail as well: that is the server's own trouble.
+                self._failed, self._tries = None, 0
 
     def close(self) -> int:
         """Write down what is in memory. Nothing is touched any more.
@@ -429,6 +498,28 @@ class DeliveryQueue:
             finally:
                 self._closed = True
             return 0 if self._durable.is_durable else self._durable.points
+
+    def _next(self, most_points: int) -> tuple[Rows, Batch] | None:
+        # One or two are not yet the past.
+        overtakes = self._untried and self._durable.batches > 2
+        self._untried = self._overtakes = False
+        failed = self._failed
+        if not self._in_order and (failed is not None or overtakes):
+            newest = self._durable.newest()
+            if newest and (failed is None or newest[0].first > failed.last):
+                self._overtakes = failed is None
+                return newest
+        return self._durable.oldest(1 if self._tries else most_points)
+
+    def _suspect_of(self, failed: Rows) -> int:
+        """Note that others were taken; return the points that are skipped."""
+        if failed.first != self._suspect:
+            self._suspect, self._tries = failed.first, 0
+        self._tries += 1
+        if self._tries < MOST_TRIES or failed.first != failed.last:
+            return 0
+        self._tries = 0
+        return self._durable.skip(failed.first)
 
     def _remove(self, rows: Rows) -> None:
         self._unremoved = rows

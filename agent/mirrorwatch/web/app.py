@@ -204,6 +204,7 @@ class _Pages:
                 "limit_seconds": freshness.limit.total_seconds(),
                 "clock_offset_seconds": offset.total_seconds(),
                 "clock_steps": report.agent.clock_steps if report else 0,
+                "problems": list(report.agent.problems) if report else [],
             },
             status_code=200 if freshness.is_fresh else 503,
         )

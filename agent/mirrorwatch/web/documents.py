@@ -173,6 +173,7 @@ def _agent(
         if agent is None
         else seconds(agent.clock_offset),
         "clock_steps": 0 if agent is None else agent.clock_steps,
+        "problems": [] if agent is None else list(agent.problems),
     }
 
 

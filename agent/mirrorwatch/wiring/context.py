@@ -9,11 +9,11 @@ from structlog.typing import FilteringBoundLogger
 from ..clock import Clock
 from ..config import FlowConfig, HttpServer, SchemaRegistryConfig
 from ..domain.topics import ReplicatedTopics, compile_pattern
+from ..http import HttpAddress
 from ..kafka.admin import Cluster
 from ..mirrors import MIRRORS
 from ..ports import Mirror, MirrorJmx, MirrorSettings, Source, Worker
 from ..sources.canary.source import Headers, no_headers
-from ..sources.http import HttpAddress
 from ..sources.mirror_state import MirrorState
 from ..sources.parity import FlowConfigs
 from ..sources.survey import ViewReader

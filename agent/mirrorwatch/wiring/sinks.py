@@ -74,7 +74,9 @@ def wire_sinks(
         workers.append(influxdb)
     outbox: Outbox | None = None
     # State in memory does not know who was notified: `once` notifies nobody.
-    if config.sinks.notify is not None and database.lasts:
+    # An agent whose state file is lost notifies again rather than never.
+    lasts = database.lasts or database.problems()
+    if config.sinks.notify is not None and lasts:
         notify = wire_notify(config.sinks.notify, database, links, logger)
         outbox = notify.outbox
         sinks.append(notify)

@@ -16,6 +16,7 @@ from mirrorwatch.domain.samples import (
     SINK_SPOOLED,
     SINK_UP,
     SOURCE_UP,
+    STATE_UP,
     TICK_SECONDS,
 )
 from mirrorwatch.domain.tasks import metrics as tasks
@@ -58,7 +59,7 @@ AGENT = (
         picture=Picture.NUMBER,
         unit=Unit.MOMENT,
         queries=(Query(label="agent", reading=Age(metric=LAST_TICK, by=())),),
-        width=8,
+        width=6,
     ),
     Panel(
         title="Agent: sources up",
@@ -67,7 +68,7 @@ AGENT = (
         unit=Unit.FLAG,
         limits=limits.NONE,
         queries=(Query(reading=Gauge(metric=SOURCE_UP, by=("source",))),),
-        width=8,
+        width=6,
     ),
     Panel(
         title="Agent: sinks up",
@@ -76,7 +77,21 @@ AGENT = (
         unit=Unit.FLAG,
         limits=limits.NONE,
         queries=(Query(reading=Gauge(metric=SINK_UP, by=("sink",))),),
-        width=8,
+        width=6,
+    ),
+    Panel(
+        title="Agent: state file",
+        description=(
+            "Whether the agent's state file is used and keeps what is written;"
+            " if not, /healthz says why."
+        ),
+        picture=Picture.STATES,
+        unit=Unit.FLAG,
+        limits=limits.NONE,
+        queries=(
+            Query(label="state file", reading=Gauge(metric=STATE_UP, by=())),
+        ),
+        width=6,
     ),
     Panel(
         title="Agent: spooled points (points)",

@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from ...domain.bottleneck.model import MBean, MBeanQuery, parse_name, unquote
 from ...exceptions import SourceUnavailableError
-from ..http import HttpAddress, open_client
+from ...http import HttpAddress, open_client
 
 __all__ = [
     "JmxAddress",

@@ -27,6 +27,7 @@ export function showAgent(agent) {
   const down = parts.filter((part) => !part.isUp).map(({ name }) => name);
   const waiting = sum(agent.spooled_points);
   const lost = sum(agent.lost_points);
+  const problems = agent.problems ?? [];
   const tick = agent.last_tick_seconds === null
     ? "" : `last tick took ${duration(agent.last_tick_seconds)}`;
   const words = [
@@ -34,10 +35,11 @@ export function showAgent(agent) {
     down.length ? `down: ${down.join(", ")}` : "",
     waiting ? `${counted(waiting, "point")} queued` : "",
     lost ? `${counted(lost, "point")} lost` : "",
+    ...problems,
   ];
   setText(document.getElementById("agent-state"), words.filter(Boolean).join(" · "));
   const sign = document.getElementById("agent-health");
-  sign.hidden = down.length === 0 && !lost;
+  sign.hidden = down.length === 0 && !lost && problems.length === 0;
   if (!sign.hidden) showBadge(sign, "warning");
   table.show(parts, (row, part) => {
     row.dataset.state = part.isUp ? "" : "down";

@@ -1,0 +1,284 @@
+"""The HTTP client of everything that asks a server, with bounds.
+
+Whatever a server does, a request ends in time and takes little memory: the
+deadline is for all of it, headers and body included, and an answer is read
+and decompressed up to a size.
+"""
+
+import ssl
+import time
+import zlib
+from collections.abc import Iterable, Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass
+from datetime import timedelta
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import Any
+
+import httpcore
+import httpx
+
+from .clock import utc_now
+from .exceptions import ConfigError
+
+__all__ = [
+    "HttpAddress",
+    "UnusableAnswerError",
+    "bounded_client",
+    "describe_failure",
+    "open_client",
+    "read_beginning",
+    "read_retry_after",
+]
+
+
+MOST_BYTES = 64 * 2**20
+"""Largest answer: MBeans of 10,000 partitions are 8 MiB."""
+
+PIECE = 2**14
+"""Bytes that are written at once, between two looks at the deadline."""
+
+
+class UnusableAnswerError(httpx.RemoteProtocolError):
+    """An answer that is too large, or encoded as nobody asked for."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class HttpAddress:
+    """Where a server is, and how to log in: never shown, wherever it goes."""
+
+    url: str
+    username: str | None = None
+    password: str | None = None
+    ca: Path | None = None
+    """Who signs its certificate, if no public authority does."""
+
+
+def open_client(
+    address: HttpAddress,
+    *,
+    key: str,
+    timeout_seconds: float,
+    accept: str = "application/json",
+) -> httpx.Client:
+    """Return a client that keeps its connection.
+
+    Parameters
+    ----------
+    address
+        Whom it asks.
+    key
+        Where that is configured.
+    timeout_seconds
+        How long a request may take.
+    accept
+        Media types that are understood.
+
+    Raises
+    ------
+    ConfigError
+        Raised if the certificate authority cannot be read.
+    """
+    try:
+        verify = ssl.create_default_context(cafile=address.ca)
+    except OSError as e:
+        raise ConfigError(f"{key}.ca {address.ca}: {e}") from e
+    user, password = address.username, address.password or ""
+    return bounded_client(
+        timeout_seconds=timeout_seconds,
+        auth=None if user is None else httpx.BasicAuth(user, password),
+        verify=verify,
+        headers={"Accept": accept},
+        # One server, one connection; an answer that goes elsewhere is wrong.
+        limits=httpx.Limits(max_connections=1),
+    )
+
+
+def bounded_client(
+    *,
+    timeout_seconds: float,
+    deadline_seconds: float | None = None,
+    most_bytes: int = MOST_BYTES,
+    **options: Any,
+) -> httpx.Client:
+    """Return a client whose requests end in time, and answers in size.
+
+    Parameters
+    ----------
+    timeout_seconds
+        How long a request may take, and each step of it; the ``timeout`` of
+        one request goes before it. What the name service takes comes on top.
+    deadline_seconds
+        How long a request may take, if more than one step of it may.
+    most_bytes
+        How long an answer may be, decompressed.
+    options
+        Of `httpx.Client`. No redirect is followed unless they say so.
+
+    Notes
+    -----
+    Too long an answer is a `httpx.TransportError`, as one that is late is.
+    """
+
+    def begin(request: httpx.Request) -> None:
+        seconds = deadline_seconds or request.extensions["timeout"]["read"]
+        _deadline.set(time.monotonic() + seconds)
+
+    def bound(answer: httpx.Response) -> None:
+        encoding = answer.headers.pop("Content-Encoding", "identity")
+        if encoding not in {"gzip", "identity"}:
+            raise UnusableAnswerError("an encoding that was not asked for")
+        assert isinstance(answer.stream, httpx.SyncByteStream)  # noqa: S101
+        answer.stream = _BoundedBody(
+            answer.stream, most_bytes, gzip=encoding == "gzip"
+        )
+
+    client = httpx.Client(
+        timeout=timeout_seconds,
+        event_hooks={"request": [begin], "response": [bound]},
+        **options,
+    )
+    client.headers["Accept-Encoding"] = "gzip"
+    # httpx has no public way to give its pools a backend.
+    for transport in (client._transport, *client._mounts.values()):  # noqa: SLF001
+        if isinstance(transport, httpx.HTTPTransport):
+            pool = transport._pool  # noqa: SLF001
+            pool._network_backend = _Backend(pool._network_backend)  # noqa: SLF001
+    return client
+
+
+def describe_failure(
+    error: httpx.TransportError, timeout_seconds: float
+) -> str:
+    """Say why there was no answer; nothing of the request is part of it."""
+    if isinstance(error, httpx.TimeoutException):
+        return f"no answer within {timeout_seconds:g} s"
+    return str(error) or type(error).__name__
+
+
+def read_beginning(answer: httpx.Response, most_bytes: int) -> str:
+    """Return the beginning of an answer, as much as comes in time."""
+    body = b""
+    try:
+        for chunk in answer.iter_bytes():
+            body += chunk
+            if len(body) > most_bytes:
+                break
+    except httpx.TransportError:
+        pass  # what came is as good as anything
+    return body[:most_bytes].decode(errors="replace")
+
+
+def read_retry_after(answer: httpx.Response) -> timedelta | None:
+    """Return how long a server asks to be left alone: seconds or a date."""
+    asked = answer.headers.get("Retry-After", "").strip()
+    try:
+        if asked.isdecimal():
+            return timedelta(seconds=int(asked))
+        until = parsedate_to_datetime(asked)
+        return max(until - utc_now(), timedelta())
+    except (ValueError, TypeError, OverflowError):
+        return None  # a word, a date without a zone, or beyond all bounds
+
+
+_deadline: ContextVar[float] = ContextVar("deadline")
+"""When the request of this thread must have ended."""
+
+
+class _BoundedBody(httpx.SyncByteStream):
+    """The body of an answer, decompressed and bounded."""
+
+    def __init__(
+        self, inner: httpx.SyncByteStream, most_bytes: int, *, gzip: bool
+    ) -> None:
+        self._inner = inner
+        self._most = most_bytes
+        self._gzip = zlib.decompressobj(wbits=31) if gzip else None
+
+    def __iter__(self) -> Iterator[bytes]:
+        room, gzip = self._most, self._gzip
+        for chunk in self._inner:
+            piece = chunk
+            if gzip is not None:
+                try:
+                    piece = gzip.decompress(chunk, room + 1)
+                except zlib.error as e:
+                    raise UnusableAnswerError("not gzip, as it says") from e
+            room -= len(piece)
+            if room < 0:
+                raise UnusableAnswerError(
+                    f"an answer of more than {self._most} bytes"
+                )
+            yield piece
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+def _left(timeout: float | None) -> float:
+    """Return how long one step may take."""
+    left = _deadline.get() - time.monotonic()
+    return left if timeout is None else min(timeout, left)
+
+
+class _Stream(httpcore.NetworkStream):
+    """A connection whose every step is within the request's deadline."""
+
+    def __init__(self, inner: httpcore.NetworkStream) -> None:
+        self._inner = inner
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        left = _left(timeout)
+        if left <= 0:
+            raise httpcore.ReadTimeout
+        return self._inner.read(max_bytes, left)
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        for begin in range(0, len(buffer), PIECE):
+            left = _left(timeout)
+            if left <= 0:
+                raise httpcore.WriteTimeout
+            self._inner.write(buffer[begin : begin + PIECE], left)
+
+    def close(self) -> None:
+        self._inner.close()
+
+    def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,
+    ) -> httpcore.NetworkStream:
+        left = max(_left(timeout), 0.001)
+        return _Stream(
+            self._inner.start_tls(ssl_context, server_hostname, left)
+        )
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._inner.get_extra_info(info)
+
+
+class _Backend(httpcore.NetworkBackend):
+    """Opens such connections."""
+
+    def __init__(self, inner: httpcore.NetworkBackend) -> None:
+        self._inner = inner
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.NetworkStream:
+        return _Stream(
+            self._inner.connect_tcp(
+                host,
+                port,
+                max(_left(timeout), 0.001),
+                local_address,
+                socket_options,
+            )
+        )
