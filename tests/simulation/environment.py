@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from mirrorwatch.domain.canary.model import CanaryObservation
+from mirrorwatch.domain.lag.model import LagObservation
 from mirrorwatch.domain.position.model import PositionObservation, ResetKind
 from mirrorwatch.domain.report import Health, Report, Verdict
 from mirrorwatch.domain.skips.model import SkipsObservation
@@ -54,7 +55,7 @@ starts."""
 
 Side = Literal["source", "target"]
 
-STEADY = 3.0
+STEADY = 2.0
 """Seconds that all must be as expected before anything is done."""
 
 
@@ -140,6 +141,8 @@ def counted(report: Report | None, topic: str) -> Counter[str]:
             found += _skips(seen, is_its)
         elif isinstance(seen, PositionObservation):
             found += _resets(seen, is_its)
+        elif isinstance(seen, LagObservation):
+            found["lag"] = seen.records
         elif isinstance(seen, CanaryObservation):
             lost = sum(p.counts.lost for p in seen.partitions)
             found["lost probes"] += lost
@@ -321,8 +324,8 @@ class Environment(ABC):
             lambda: self.committed(self.topic) >= self.end(self.topic) - 1
         )
 
-    def copy_uncommitted(self, records: int) -> None:
-        """Write what is copied and not yet committed.
+    def kill_after(self, records: int) -> None:
+        """Kill the mirror when it has copied so many and committed none.
 
         Just after a commit; again, should the next have come meanwhile.
         """
@@ -332,9 +335,14 @@ class Environment(ABC):
             before = self.committed(self.topic)
             self.produce(records)
             self.await_copied()
-            return self.committed(self.topic) == before
+            self.freeze_mirror()
+            if self.committed(self.topic) == before:
+                return True
+            self.thaw_mirror()
+            return False
 
         self.wait(is_left)
+        self.kill_mirror()
 
     @contextmanager
     def agent_away(self) -> Iterator[None]:
@@ -361,6 +369,19 @@ class Environment(ABC):
     def await_health(self, check: str, health: Health) -> None:
         """Wait until a check has a health."""
         self.wait(lambda: self.health(check) is health)
+
+    def await_said(self, check: str, *texts: str) -> None:
+        """Wait until a check says all of that, in its reason or evidence."""
+
+        def is_said() -> bool:
+            found = self.report.verdicts if self.report else ()
+            return any(
+                all(text in f"{v.reason} {v.evidence}" for text in texts)
+                for v in found
+                if v.check == check
+            )
+
+        self.wait(is_said)
 
     def await_counts(self, **expected: int) -> None:
         """Wait until so much is counted."""
@@ -537,6 +558,7 @@ class SimEnvironment(Environment):
         self.world.mirror.kill()
 
     def start_mirror(self) -> None:
+        self.world.mirror.frozen = False
         self.world.mirror.start()
 
     def freeze_mirror(self) -> None:

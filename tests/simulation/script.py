@@ -12,7 +12,7 @@ from typing import Any
 
 from mirrorwatch.domain.report import Health
 
-from .environment import Environment, Maybe, Scenario
+from .environment import FLUSH, Environment, Maybe, Scenario
 
 __all__ = ["SCENARIOS"]
 
@@ -25,6 +25,12 @@ FIRST_SILENT = Maybe(
     UNKNOWN,
     "the last arrival is up to an interval of probes older than the oldest "
     "probe that is missed, and a look may fall between both deadlines",
+)
+
+FIRST_CONNECTOR = Maybe(
+    WARNING,
+    "a worker stops its connectors one after another, and a look may fall "
+    "before that of the one that copies",
 )
 
 Script = Callable[[Environment], None]
@@ -59,15 +65,15 @@ def scenario(
 
 @scenario(canary=(OK,), lag=(OK,), skips=(OK,), position=(OK,), tasks=(OK,))
 def nothing_happens(it: Environment) -> None:
-    for _ in range(4):
+    for _ in range(3):
         it.produce(30)
         it.await_copied()
-        it.let_pass(3)
+        it.let_pass(FLUSH)
 
 
 @scenario(
     lag=(OK, CRITICAL, OK),
-    tasks=(OK, CRITICAL, OK),
+    tasks=(OK, FIRST_CONNECTOR, CRITICAL, OK),
     skips=(OK,),
     position=(OK,),
     limits={"tasks": {"grace": "3s"}},
@@ -104,8 +110,7 @@ def frozen_and_thawed(it: Environment) -> None:
 )
 def killed_and_started(it: Environment) -> None:
     # Enough for an offset-sync, by which the agent knows where it was.
-    it.copy_uncommitted(150)
-    it.kill_mirror()
+    it.kill_after(150)
     it.start_mirror()
     it.produce(120)
     it.await_copied()
@@ -132,8 +137,7 @@ def killed_for_long(it: Environment) -> None:
     skips=(OK,),
 )
 def expired_unread(it: Environment) -> None:
-    it.copy_uncommitted(40)
-    it.kill_mirror()
+    it.kill_after(40)
     it.produce(100)
     it.expire(it.topic, keep=30)
     it.await_counts(expired_records=70)
@@ -141,7 +145,6 @@ def expired_unread(it: Environment) -> None:
     it.await_copied()
     it.produce(10)
     it.await_copied()
-    it.await_committed()
 
 
 @scenario(
@@ -161,15 +164,40 @@ def expired_unread_and_agent_restarted(it: Environment) -> None:
     it.await_copied()
     it.produce(10)
     it.await_copied()
+
+
+@scenario(
+    {"expired records": 70, "expired resets": 1},
+    position=(OK, CRITICAL),
+    skips=(OK,),
+)
+def expired_unread_while_the_agent_is_away(it: Environment) -> None:
     it.await_committed()
+    with it.agent_away():
+        it.kill_mirror()
+        it.produce(100)
+        it.expire(it.topic, keep=30)
+        it.start_mirror()
+        it.await_copied()
 
 
-@scenario({"skipped": 10}, skips=(OK, CRITICAL), position=(OK,), lag=(OK,))
+@scenario(
+    {"skipped": 10},
+    skips=(OK, CRITICAL),
+    position=(OK,),
+    lag=(OK,),
+    partitions=2,
+)
 def dropped_between(it: Environment) -> None:
-    it.produce(30)
-    it.produce(10, dropped=True)
-    it.produce(1)
+    it.produce(30, partition=1)
+    it.produce(10, partition=1, dropped=True)
+    it.produce(1, partition=1)
     it.await_copied()
+    it.await_said(
+        "skips",
+        f"10 records of {it.topic} partition 1",
+        "source offsets 30 to 39",
+    )
 
 
 @scenario(
@@ -204,8 +232,7 @@ def dropped_and_killed(it: Environment) -> None:
     it.produce(30)
     it.await_copied()
     it.await_counts(skipped=5)
-    it.copy_uncommitted(150)
-    it.kill_mirror()
+    it.kill_after(150)
     it.start_mirror()
     it.produce(120)
     it.await_copied()
@@ -224,8 +251,7 @@ def dropped_and_killed_while_the_agent_is_away(it: Environment) -> None:
         it.produce(5, dropped=True)
         it.produce(30)
         it.await_copied()
-        it.copy_uncommitted(150)
-        it.kill_mirror()
+        it.kill_after(150)
         it.start_mirror()
         it.produce(120)
         it.await_copied()
@@ -239,7 +265,7 @@ def aborted_and_markers(it: Environment) -> None:
     it.transact(it.topic, 10, commit=False)
     it.transact(it.topic, 10, commit=True)
     it.await_copied()
-    it.let_pass(20)
+    it.let_pass(2.5 * FLUSH)
 
 
 @scenario(skips=(OK,), position=(OK,), lag=(OK,), topics=(OK,))
@@ -248,7 +274,7 @@ def grown(it: Environment) -> None:
     for partition in range(3):
         it.produce(50, partition=partition)
     it.await_copied()
-    it.let_pass(10)
+    it.let_pass(FLUSH)
 
 
 @scenario(skips=(OK,), position=(OK,), lag=(OK,), topics=(OK,))
@@ -258,7 +284,7 @@ def another_topic(it: Environment) -> None:
     for partition in range(2):
         it.produce(50, topic=name, partition=partition)
     it.await_copied()
-    it.let_pass(10)
+    it.let_pass(FLUSH)
 
 
 @scenario({"foreign": 7}, skips=(OK, WARNING), position=(OK,), lag=(OK,))
