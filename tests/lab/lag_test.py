@@ -4,13 +4,12 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from confluent_kafka import Producer
 
 from mirrorwatch.clock import utc_now
 from mirrorwatch.domain.lag.model import LagObservation, LagStatus, TopicLag
 from mirrorwatch.domain.report import Health
 from mirrorwatch_lab import Lab, LabSettings
-from tests.support.lab import FLUSH_SECONDS, produce
+from tests.support.lab import produce
 from tests.support.reports import lag_in, lag_of, lags_of, wait_until_copied
 from tests.support.resets import await_health, numbers
 from tests.support.watch import Watch, wait_until
@@ -19,7 +18,7 @@ pytestmark = pytest.mark.lab
 
 PLAIN = "efd.plain"
 
-TOPICS = {PLAIN: 2, "efd.idle": 1, "efd.transactions": 1}
+TOPICS = {PLAIN: 2, "efd.idle": 1}
 
 FLUSH = timedelta(minutes=1)
 """How often a mirror commits by default."""
@@ -139,27 +138,3 @@ def it_is_said_how_long_the_rest_takes(watch: Watch) -> None:
     assert wrong <= len(said) / 4
     assert len(said) >= 3
     assert shown - {None}
-
-
-def test_markers_of_transactions_are_no_lag(lab: Lab, watch: Watch) -> None:
-    topic = "efd.transactions"
-    for name in ("one", "two"):
-        producer = Producer(
-            {**lab.source.client_properties(), "transactional.id": name}
-        )
-        producer.init_transactions(FLUSH_SECONDS)
-        producer.begin_transaction()
-        for n in range(5):
-            producer.produce(topic, f"{n}".encode(), partition=0)
-        producer.commit_transaction(FLUSH_SECONDS)
-    wait_until_copied(watch, topic)
-    watch.let_pass(5)
-    # It would be one for ever.
-    wait_until_copied(watch, topic)
-    wait_until(
-        lambda: (
-            (lag := lag_of(watch, topic)) is not None
-            and (lag.records, lag.status) == (0, LagStatus.EVEN)
-        ),
-        what=lambda: lag_of(watch, topic),
-    )

@@ -1,5 +1,6 @@
 """Records of real topics that are dropped, and some that only seem so.
 
+The plain cases are scenarios of `tests/simulation/script.py`.
 The tests share one lab and run in this order. Each wants positions that are
 committed: where a test starts the mirror again, it is for the next one, too,
 which need not wait a minute for the mirror to commit.
@@ -10,7 +11,6 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from mirrorwatch.domain.report import Health
-from mirrorwatch.domain.skips.model import SkipCounters
 from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
 from mirrorwatch_lab.faults import MARK, drop_marked
 from tests.support.lab import copied, produce
@@ -40,7 +40,7 @@ SOON = {
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
     """A mirror at its own intervals, that drops what is marked."""
-    topics = {CANARY_TOPIC: 1, "between": 2, "tail": 1, "again": 1}
+    topics = {CANARY_TOPIC: 1, "tail": 1, "again": 1}
     settings = LabSettings(topics=topics)
     with Lab(settings) as lab:
         produce(lab, "tail", numbered("a", 0, 20))
@@ -54,43 +54,6 @@ def lab() -> Iterator[Lab]:
 
 def numbered(name: str, first: int, end: int) -> list[str]:
     return [f"{name} {n}" for n in range(first, end)]
-
-
-def test_dropped_records_are_named_when_the_next_one_is_copied(
-    lab: Lab,
-) -> None:
-    with Watch(lab) as watch:
-        settled(watch)
-        produce(lab, "between", numbered("a", 0, 30), partition=1)
-        produce(
-            lab,
-            "between",
-            numbered("dropped", 0, 10),
-            partition=1,
-            headers=MARKED,
-        )
-        watch.let_pass(3)
-        # What was found would stay for an hour.
-        watch.wait_for(Health.OK, check="skips")
-        assert tally(watch, "between") == SkipCounters()
-        produce(lab, "between", numbered("b", 0, 1), partition=1)
-        copied(lab, "between", ["b 0"])
-        took = wait_until(
-            lambda: says(
-                watch,
-                Health.CRITICAL,
-                "10 records of between partition 1",
-                "source offsets 30 to 39",
-            ),
-            what=lambda: watch.verdict("skips"),
-        )
-        print(f"10 dropped records were named after {took:.1f} s")
-        assert took < 30
-        wait_for_tally(watch, "between", (10, 0))
-        seen = seen_by(watch)
-        assert seen is not None
-        assert sum(t.skipped for _, t in seen.tallies) == 10
-    assert truth(lab, "between") == (10, 0)
 
 
 def test_a_dropped_tail_is_suspected_and_taken_back(lab: Lab) -> None:
@@ -145,7 +108,7 @@ def test_what_a_killed_mirror_drops_again_counts_once(lab: Lab) -> None:
     # The mirror tells of each hundredth probe, and repeats are counted then.
     with Watch(lab, canary={"interval": "200ms"}) as watch:
         settled(watch)
-        others = ("between", "tail", CANARY_TOPIC)
+        others = ("tail", CANARY_TOPIC)
         # Copies that other kills doubled are not in the books of this agent.
         before = {topic: truth(lab, topic)[1] for topic in others}
         rounds = 0

@@ -64,6 +64,9 @@ class MirrorSettings:
     alters: bool = False
     """Whether a transform alters each record."""
 
+    tells_transforms: bool = False
+    """Whether its configuration says that a transform may drop records."""
+
     naming: Callable[[str], str] = str
     batch: int = 500
     poll: float = 1.0
@@ -272,6 +275,8 @@ class SimMirror:
             found["exactly.once.source.support"] = "enabled"
         if settings.alters:
             found["transforms"] = "alter"
+        elif settings.tells_transforms:
+            found["transforms"] = "fault"
         if not settings.emits_syncs:
             found["emit.offset-syncs.enabled"] = "false"
         return found

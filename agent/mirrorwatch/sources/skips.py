@@ -318,7 +318,13 @@ class SuspectedDrops:
         suspected = self._suspicions.look(
             view.source.at, view.source.ends, tracker.positions(), tasks
         )
-        self._wanted, self._found = {}, {}
+        # A suspicion is taken back, or proved, by what is read next.
+        self._found = {
+            place: found
+            for place, found in self._found.items()
+            if place not in suspected and tracker.awaits(place, found.end)
+        }
+        self._wanted = {}
         for place, span in suspected.items():
             counted = self._counted.get(place)
             if counted is not None and counted[0] == span:

@@ -257,6 +257,18 @@ class SkipTracker:
             if (position := position_of(self.states[key], seen)) is not None
         }
 
+    def awaits(self, key: TopicPartition, end: int) -> bool:
+        """Return whether the mirror wrote more of a partition, and what lies
+        below an offset is not accounted for yet.
+        """
+        state = self.states.get(key)
+        return (
+            state is not None
+            and state.upstream is not None
+            and state.upstream < end
+            and (key in self._waiting or key in self._syncs.partitions)
+        )
+
     def noisy_partitions(self) -> frozenset[TopicPartition]:
         """Return the partitions at whose copies others were seen to write,
         or the mirror itself what is no copy.
