@@ -30,7 +30,8 @@ def test_a_night_that_was_frozen_before_goes_on_and_is_kept_alike() -> None:
     run = from_versioned(FrozenRun, text, "here")
     assert run.plan.pairs == (replace(a_pair(), cut="sync"),)
     assert run.before.ends[0].key == ("summit->ldf", "events", 0)
-    assert to_versioned(run) == text
+    # What came since has its default.
+    assert to_versioned(run).replace('"filtered":[],', "") == text
 
 
 class Log:

@@ -21,6 +21,7 @@ from mirrorwatch.domain.samples import (
     SINK_SPOOLED,
     SINK_UP,
     SOURCE_UP,
+    STATE_UP,
     TICK_SECONDS,
     samples,
 )
@@ -166,6 +167,7 @@ def test_gauges_vanish_with_the_observation() -> None:
         MAINTENANCE,
         LAST_TICK,
         CLOCK_STEPS,
+        STATE_UP,
     }
 
 

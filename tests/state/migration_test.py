@@ -56,6 +56,8 @@ def plain(value: Any) -> Any:
 
 ADDED_TO_LEDGERS = {"missed"}
 ADDED_TO_PARTITIONS = {"unconfirmed"}
+ADDED_TO_COUNTERS = {"filtered"}
+ADDED_TO_EVENTS = {"filtered", "written"}
 ADDED_TO_RESETS = {"at_most", "offsets", "proved", "summed"}
 """Fields that an older file has not."""
 
@@ -122,8 +124,11 @@ def skips(database: Database, flow: str) -> Any:
             known(state, ADDED_TO_PARTITIONS)
             for _, state in sorted(tracker.states.items())
         ],
-        "counters": {t: plain(c) for t, c in sorted(tracker.tallies.items())},
-        "journal": [plain(event) for event in store.events()],
+        "counters": {
+            t: known(c, ADDED_TO_COUNTERS)
+            for t, c in sorted(tracker.tallies.items())
+        },
+        "journal": [known(event, ADDED_TO_EVENTS) for event in store.events()],
     }
 
 

@@ -380,7 +380,7 @@ def test_the_last_nights_are_listed_with_their_reports(
         wait_for(browser, f"{part('audit')} .part-body", "Last audits")
         nights = "[aria-label='Last audits']"
         night = text(browser, f"{nights} tbody")
-        assert night.endswith("\t1,000\t17\t0\t0\t0\t0")
+        assert night.endswith("\t1,000\t17\t0\t0\t0\t0\t0")
         link = browser.find_element(By.CSS_SELECTOR, f"{nights} th a")
         assert str(link.get_attribute("href")).endswith(
             "/audit/nightly-2026-11-21"
