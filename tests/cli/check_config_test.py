@@ -156,7 +156,7 @@ web: {listen: "0.0.0.0:0"}
         "flows[0].canary.topic is none of the flow's topics",
         "flows[0].mirror has neither topics.offsets nor connect.url",
         "flows[1].canary is off",
-        "flows[0] and flows[1]: whether their topics overlap was not decided",
+        "flows[0] and flows[1]: whether their topics overlap cannot be dec",
     )
     notes = json.loads(result.output)["notes"]
     for note, start in zip(notes, starts, strict=True):
