@@ -1,7 +1,6 @@
 """How the agent logs: structured lines on stderr, without secrets."""
 
 import logging
-import re
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -9,14 +8,11 @@ from typing import Any
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-from .secrets import looks_secret
+from .secrets import hide_secrets, looks_secret
 
 __all__ = ["configure_logging", "redact_secrets"]
 
 REDACTED = "***"
-
-USER_IN_URL = re.compile(r"(?<=://)[^/\s@]+(?=@)")
-"""The user and password of an address."""
 
 
 def configure_logging(*, json: bool, level: str = "info") -> None:
@@ -78,7 +74,7 @@ def _redacted(key: str, value: Any) -> Any:
         return REDACTED
     match value:
         case str():
-            return USER_IN_URL.sub(REDACTED, value)
+            return hide_secrets(value)
         case Mapping():
             return {k: _redacted(str(k), v) for k, v in value.items()}
         case list() | tuple():

@@ -22,11 +22,19 @@ from ..domain.lag.retention import RetentionLimits
 from ..domain.latency import LatencyLimits
 from ..domain.parity.configs import ConfigsLimits
 from ..domain.parity.topics import TopicsLimits
+from ..domain.patterns import LONGEST_NAME, NAME_CHARACTERS
 from ..domain.position.check import PositionLimits
 from ..domain.report import Flow
 from ..domain.skips.check import SkipsLimits
 from ..domain.tasks.check import TasksLimits
-from ..domain.topics import Naming, Selection
+from ..domain.topics import (
+    HEARTBEATS,
+    IdentityNaming,
+    Naming,
+    Selection,
+    is_internal,
+)
+from ..secrets import HIDDEN, may_quote
 from .audit import AuditConfig
 from .base import (
     FROM_DATACLASS,
@@ -106,6 +114,32 @@ class LimitsConfig(Model):
         default_factory=BottleneckLimits, title="Bottleneck"
     )
     """JMX metrics of MirrorMaker."""
+
+    @model_validator(mode="after")
+    def _check_order(self) -> Self:
+        problems = []
+        for check, key, side in (
+            ("latency", "", "at most"),
+            ("latency", "_factor", "at most"),
+            ("retention", "", "at least"),
+            ("retention", "_share", "at least"),
+        ):
+            limits = getattr(self, check)
+            warning = getattr(limits, f"warning{key}")
+            critical = getattr(limits, f"critical{key}")
+            if (warning > critical and side == "at most") or (
+                warning < critical and side == "at least"
+            ):
+                problems.append(
+                    ConfigProblem(
+                        (check, f"warning{key}"),
+                        f"must be {side} critical{key}, so that the warning "
+                        "comes first",
+                    )
+                )
+        if problems:
+            raise ProblemsError(problems)
+        return self
 
 
 class FlowConfig(Model):
@@ -212,6 +246,8 @@ class FlowConfig(Model):
             for number, rule in enumerate(filtered.rules)
             if rule is probed
         ]
+        problems += _check_canary(self)
+        problems += _check_names(self)
         if problems:
             raise ProblemsError(problems)
         return self
@@ -244,6 +280,64 @@ class FlowConfig(Model):
         )
 
 
+def _check_canary(flow: FlowConfig) -> Iterator[ConfigProblem]:
+    """Yield what no canary can work with."""
+    canary, topics = flow.canary, flow.mirror.topics
+    if canary.deadline < canary.interval:
+        yield ConfigProblem(
+            ("canary", "deadline"),
+            "must be at least canary.interval: every probe would be overdue "
+            "before the next is sent",
+        )
+    if (
+        canary.sized is not None
+        and canary.partitions is not None
+        and (canary.sized.partition >= canary.partitions)
+    ):
+        yield ConfigProblem(
+            ("canary", "sized", "partition"),
+            "must be below canary.partitions",
+        )
+    internal = {name for _, name in topics if name is not None}
+    if canary.topic in {".", ".."}:
+        message = "is no name for Kafka; choose another"
+    elif (
+        canary.topic in internal
+        or is_internal(canary.topic)
+        or canary.topic.endswith(HEARTBEATS)
+    ):
+        message = (
+            "is a topic of MirrorMaker's own, or one that it never "
+            "replicates; choose another"
+        )
+    elif len(flow.topic_naming.remote(canary.topic)) > LONGEST_NAME:
+        message = f"must have at most {LONGEST_NAME} characters at the target"
+    else:
+        return
+    if canary.enabled:
+        yield ConfigProblem(("canary", "topic"), message)
+
+
+def _check_names(flow: FlowConfig) -> Iterator[ConfigProblem]:
+    """Yield what makes names that Kafka would not take."""
+    naming = flow.topic_naming
+    added = naming.remote("")
+    if isinstance(naming, IdentityNaming):
+        added = naming.alias + naming.separator
+    if set(added) <= set(NAME_CHARACTERS):
+        return
+    path: YamlPath = ("mirror", "source_alias")
+    if flow.naming.policy == "format":
+        path = ("naming", "format")
+    elif not set(flow.mirror.separator) <= set(NAME_CHARACTERS):
+        path = ("mirror", "separator")
+    yield ConfigProblem(
+        path,
+        "makes names of topics that Kafka does not take; allowed are "
+        "letters, digits, '.', '_' and '-'",
+    )
+
+
 def _join(source: Any, target: Any) -> str:
     """Name a flow after its ends; a name made of references is one."""
     name = f"{source}->{target}"
@@ -259,6 +353,7 @@ class Config(Model):
         timedelta(seconds=5),
         title="Tick interval",
         ge=timedelta(milliseconds=100),
+        le=timedelta(minutes=10),
     )
     """How often all checks are evaluated and reports are published. Short
     enough to alert within seconds, at a negligible cost."""
@@ -284,6 +379,9 @@ class Config(Model):
     """The nightly comparison of both clusters. If not configured, the check
     `audit` is off."""
 
+    _document: Document = PrivateAttr(
+        default_factory=lambda: Document(name="configuration", data=None)
+    )
     _file: Path | None = PrivateAttr(default=None)
 
     @classmethod
@@ -296,8 +394,10 @@ class Config(Model):
             Raised if it cannot be used. The message has a line for each
             problem, and never a secret.
         """
-        config = load(cls, read_document(path), _check_parts)
+        document = read_document(path)
+        config = load(cls, document, _check_parts)
         config._file = path  # noqa: SLF001
+        config._document = replace(document, data=None)  # noqa: SLF001
         return config
 
     @classmethod
@@ -319,6 +419,11 @@ class Config(Model):
             Raised if it cannot be used.
         """
         return load(cls, Document(name=name, data=dict(data)), _check_parts)
+
+    @property
+    def document(self) -> Document:
+        """Where each key stands in the file, for problems found later."""
+        return self._document
 
     @property
     def file(self) -> Path | None:
@@ -357,10 +462,30 @@ class Config(Model):
             alias: cluster.schema_registry is not None
             for alias, cluster in self.clusters.items()
         }
-        problems = [*check_ends(flows, registries), *check_flows(flows)]
+        problems = [
+            *check_ends(flows, registries),
+            *check_flows(flows),
+            *_find_same_clusters(flows, self.clusters),
+        ]
         if problems:
             raise ProblemsError(problems)
         return self
+
+
+def _find_same_clusters(
+    flows: Mapping[int, FlowConfig], clusters: Mapping[str, ClusterConfig]
+) -> Iterator[ConfigProblem]:
+    """Yield flows whose ends are two names of one cluster."""
+    for index, flow in flows.items():
+        source, target = map(clusters.get, (flow.source, flow.target))
+        if source is None or target is None or source is target:
+            continue
+        if source.cluster_id and source.cluster_id == target.cluster_id:
+            yield Placed(index, flow).problem(
+                "is the same cluster as the source: they have one cluster_id; "
+                "correct one of them",
+                "target",
+            )
 
 
 def _check_parts(data: Any) -> Sequence[ConfigProblem]:
@@ -446,6 +571,8 @@ class _Rules:
             for problem in self._check_pair(first, second)
         ]
         self.problems += self._check_rings()
+        for one in self._placed:
+            self.problems += self._check_patterns(one)
 
     def _find(
         self, placed: Sequence[Placed], *selections: Selection
@@ -462,6 +589,29 @@ class _Rules:
             names = " and ".join(map(str, sorted(placed, key=by_index)))
             self.doubts[f"{names}: whether their topics overlap {e}"] = None
             return None
+
+    def _check_patterns(self, one: Placed) -> Iterator[ConfigProblem]:
+        """Yield patterns that match no name that a topic can have."""
+        topics, empty = one.flow.topics, False
+        for number, pattern in enumerate(topics.include):
+            if self._matches_nothing(Selection(include=(pattern,))):
+                empty = True
+                yield one.problem(
+                    "must match the name of a topic, which has letters, "
+                    "digits, '.', '_' and '-'",
+                    *("topics", "include", number),
+                )
+        if not empty and self._matches_nothing(one.flow.selection):
+            yield one.problem(
+                "leaves no topic of topics.include; exclude less",
+                *("topics", "exclude"),
+            )
+
+    def _matches_nothing(self, selection: Selection) -> bool:
+        try:
+            return self._topics.find(selection) is None
+        except UndecidedError:
+            return False
 
     def _check_rings(self) -> Iterator[ConfigProblem]:
         """Yield what would replicate in a loop, for each flow that closes one.
@@ -697,7 +847,7 @@ def _check_clusters(
     flow = one.flow
     if flow.source == flow.target:
         yield one.problem("must not be the flow's own source", "target")
-    allowed = ", ".join(registries)
+    allowed = ", ".join(a if may_quote(a) else HIDDEN for a in registries)
     for end, alias in (("source", flow.source), ("target", flow.target)):
         if alias not in registries:
             yield one.problem(f"no such cluster; allowed are {allowed}", end)

@@ -14,13 +14,14 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from re import _constants as op  # type: ignore[attr-defined]
 from re import _parser as parser  # type: ignore[attr-defined]
-from typing import Any, Protocol
+from typing import Any
 
 __all__ = [
     "END",
     "LONGEST_NAME",
     "NAME_CHARACTERS",
     "Automaton",
+    "AutomatonPattern",
     "Step",
     "TopicPattern",
     "UnsupportedError",
@@ -51,13 +52,6 @@ worst 30 ms for the longest name."""
 
 class UnsupportedError(ValueError):
     """A pattern is no automaton, or too large a one."""
-
-
-class TopicPattern(Protocol):
-    """A compiled pattern."""
-
-    def fullmatch(self, name: str, /) -> object | None:
-        """Return something if the whole name matches, else `None`."""
 
 
 @dataclass(slots=True)
@@ -307,7 +301,7 @@ def _settle(
 
 
 @dataclass(frozen=True, slots=True)
-class _Matcher:
+class AutomatonPattern:
     """A pattern that is matched by its automaton."""
 
     automaton: Automaton
@@ -317,8 +311,12 @@ class _Matcher:
         return match_backwards(self.automaton, self.start, name) or None
 
 
+TopicPattern = re.Pattern[str] | AutomatonPattern
+"""A compiled pattern: ``fullmatch(name)`` returns `None` if it is none."""
+
+
 @lru_cache(maxsize=4096)
-def prefer_automaton(pattern: str) -> TopicPattern | None:
+def prefer_automaton(pattern: str) -> AutomatonPattern | None:
     """Return a pattern's automaton if `re` may take too long for it.
 
     Raises
@@ -333,7 +331,9 @@ def prefer_automaton(pattern: str) -> TopicPattern | None:
     except RecursionError as e:
         raise UnsupportedError("nested too deeply") from e
     automaton = Automaton()
-    return _Matcher(automaton, add_pattern(pattern, automaton, MOST_STEPS))
+    return AutomatonPattern(
+        automaton, add_pattern(pattern, automaton, MOST_STEPS)
+    )
 
 
 def _count_ways(tree: Iterable[Any]) -> float:

@@ -9,6 +9,7 @@ from functools import cached_property
 from .patterns import TopicPattern, UnsupportedError, prefer_automaton
 
 __all__ = [
+    "HEARTBEATS",
     "MM2_EXCLUDED",
     "TOPIC_PLACEHOLDER",
     "DefaultNaming",
@@ -20,6 +21,7 @@ __all__ = [
     "Selection",
     "compile_pattern",
     "ends_as_internal",
+    "is_internal",
     "split_patterns",
 ]
 
@@ -294,6 +296,11 @@ _INTERNAL = re.compile(
 )
 """What no mirror carries, whatever its filter says
 (``ReplicationPolicy.isInternalTopic``, KIP-1074)."""
+
+
+def is_internal(topic: str) -> bool:
+    """Return whether no mirror carries a topic, whatever its filter says."""
+    return _INTERNAL.fullmatch(topic) is not None or ends_as_internal(topic)
 
 
 def ends_as_internal(topic: str) -> bool:
