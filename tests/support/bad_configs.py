@@ -52,7 +52,10 @@ def whole() -> dict[str, Any]:
                 "source": "a",
                 "target": "b",
                 "naming": {"policy": "format", "format": "x.${topic}"},
-                "topics": {"include": ["y.*", "mirrorwatch[.]canary"]},
+                "topics": {
+                    "include": ["y.*", "mirrorwatch[.]canary"],
+                    "filtered": [{"pattern": "y.x"}],
+                },
                 "classes": {"y": "y.*"},
                 "mirror": {
                     "source_alias": "a",

@@ -11,7 +11,6 @@ the name. The automaton is made of what Python's own parser reads.
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
 from re import _constants as op  # type: ignore[attr-defined]
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
@@ -315,7 +314,6 @@ TopicPattern = re.Pattern[str] | AutomatonPattern
 """A compiled pattern: ``fullmatch(name)`` returns `None` if it is none."""
 
 
-@lru_cache(maxsize=4096)
 def prefer_automaton(pattern: str) -> AutomatonPattern | None:
     """Return a pattern's automaton if `re` may take too long for it.
 

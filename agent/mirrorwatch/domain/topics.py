@@ -4,7 +4,7 @@ import re
 import warnings
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from .patterns import TopicPattern, UnsupportedError, prefer_automaton
 
@@ -189,6 +189,7 @@ LONGEST_PATTERN = 100_000
 """Characters; a list of 1,000 topics has less."""
 
 
+@lru_cache(maxsize=4096)
 def compile_pattern(pattern: str) -> TopicPattern:
     r"""Compile a topic pattern.
 
