@@ -3,7 +3,6 @@
 import io
 import logging
 import os
-import re
 import sys
 from collections import deque
 from collections.abc import Mapping
@@ -14,14 +13,11 @@ from typing import Any, TextIO, cast
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-from .secrets import looks_secret
+from .secrets import hide_secrets, looks_secret
 
 __all__ = ["UnblockedStream", "configure_logging", "redact_secrets"]
 
 REDACTED = "***"
-
-USER_IN_URL = re.compile(r"(?<=://)[^/\s@]+(?=@)")
-"""The user and password of an address."""
 
 
 MOST_WAITING = 10_000
@@ -156,7 +152,7 @@ def _redacted(key: str, value: Any) -> Any:
         return REDACTED
     match value:
         case str():
-            return USER_IN_URL.sub(REDACTED, value)
+            return hide_secrets(value)
         case Mapping():
             return {k: _redacted(str(k), v) for k, v in value.items()}
         case list() | tuple():

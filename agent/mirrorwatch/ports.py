@@ -1,6 +1,5 @@
 """The seams: what a source, a sink and a report are."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -8,6 +7,7 @@ from typing import Literal, Protocol, runtime_checkable
 
 from .domain.bottleneck.model import MBean, MBeanQuery, MirrorMetrics
 from .domain.mirror_records import MirrorFact
+from .domain.patterns import TopicPattern
 from .domain.report import AgentState, Observation, Report
 from .domain.topics import Naming, Selection
 
@@ -70,7 +70,7 @@ class MirrorSettings:
     max_in_flight: int | None = None
     """Overrides what the mirror's own configuration says."""
 
-    classes: Mapping[str, re.Pattern[str]] = field(default_factory=dict)
+    classes: Mapping[str, TopicPattern] = field(default_factory=dict)
     """Pattern of the source topics in each class; the first one counts."""
 
 

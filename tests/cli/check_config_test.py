@@ -92,7 +92,10 @@ def test_no_file_at_all_is_a_usage_error() -> None:
                 '["socket.timeout.ms"]: Invalid value for configuration',
             ],
         ),
-        (", linger.ms: x", ["kafka: Invalid value for configuration prop"]),
+        (
+            ", linger.ms: x",
+            ['kafka["linger.ms"]: Invalid value for configuration prop'],
+        ),
         (
             ", security.protocol: SSL, ssl.ca.location: /nowhere/ca.pem",
             ["ssl.ca.location failed"],
@@ -155,8 +158,10 @@ web: {listen: "0.0.0.0:0"}
         "web.listen: other machines can reach the page",
         "flows[0].canary.topic is none of the flow's topics",
         "flows[0].mirror has neither topics.offsets nor connect.url",
+        "flows[0].target has a bootstrap server of the source",
         "flows[1].canary is off",
-        "flows[0] and flows[1]: whether their topics overlap was not decided",
+        "flows[1].target has a bootstrap server of the source",
+        "flows[0] and flows[1]: whether their topics overlap cannot be dec",
     )
     notes = json.loads(result.output)["notes"]
     for note, start in zip(notes, starts, strict=True):

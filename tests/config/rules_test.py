@@ -1,22 +1,28 @@
 import itertools
 import re
 import time
+from contextlib import suppress
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mirrorwatch.config import Config
 from mirrorwatch.config.overlap import (
+    CommonTopics,
     UndecidedError,
     find_common_topic,
     rename,
 )
+from mirrorwatch.config.root import find_undecided
 from mirrorwatch.domain.topics import (
     DefaultNaming,
     FormatNaming,
     IdentityNaming,
     Selection,
 )
+from mirrorwatch.exceptions import ConfigError
 from tests.support.examples import examples
 
 ALL_NAMES = [
@@ -91,12 +97,74 @@ def test_exclusion_keeps_two_selections_apart() -> None:
 
 @pytest.mark.parametrize(
     "pattern",
-    [r"(a)\1", r"(?<=a)b", r"\bab", r"a|^b", r".*x.{12}", r"a++a.*b"],
+    [r"(a)\1", r"(?<=a)b", r"\bab", r"a++a.*b", r"(?=(?:.*x.{40}))a.*b"],
 )
 def test_what_cannot_be_decided_is_said(pattern: str) -> None:
-    other = Selection(include=(r"a.*b.*", r"[.]*-"))
-    with pytest.raises(UndecidedError, match="cannot reason"):
+    other = Selection(include=(r"a.*b.*", r"[.]*-"), exclude=(r".*x.{40}",))
+    with pytest.raises(UndecidedError, match="cannot be decided"):
         find_common_topic((Selection(include=(pattern,)), other))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "common"),
+    [
+        (r"a|^ab", "ab"),
+        (r".*x.{12}", "abxaaaaaaaaaaaa"),
+        (r"a$|b", None),
+        (r"(?:(?!ab).)*", None),
+        (r"(?=.*c)(?=.*d).*", "abcd"),
+        (r"(?!.*[c-z]).{5}", "abaaa"),
+        (r"((a*)*b)*", "ab"),
+    ],
+)
+def test_anchors_and_look_ahead_are_decided(
+    pattern: str, common: str | None
+) -> None:
+    other = Selection(include=(r"ab.*",))
+    assert find_common_topic((Selection(include=(pattern,)), other)) == common
+
+
+def alternatives(letters: str) -> tuple[str, ...]:
+    """Return patterns that make exponentially many states together."""
+    return tuple(f".*{letter}.*" for letter in letters)
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        (alternatives("ABCDEFGHIJ"), alternatives("KLMNOPQRST")),
+        ((f"({'|'.join(alternatives('ABCDEFGHIJ'))})",), ("x.*",)),
+        (("".join(f"(?=.*{x})" for x in "ABCDEFGHIJKLMNOP") + ".*",), ("a*",)),
+        ((r".*x.{200}",), (r".*y.{200}",)),
+        ((r"(.*a){50}",), (r"(.*b){50}",)),
+        ((r"((a{1,200}){1,200}){1,200}",), ("b.*",)),
+        ((r"(([a-z]+)+)+",), (r"(([A-Z]+)+)+",)),
+        (alternatives("ABCDEFGHIJ"), (r"[^A-J]*",)),
+    ],
+)
+def test_no_question_takes_longer_than_its_bound(
+    one: tuple[str, ...], two: tuple[str, ...]
+) -> None:
+    before = time.process_time()
+    with suppress(UndecidedError):
+        find_common_topic((Selection(include=one), Selection(include=two)))
+    # Work is counted; this is the time of a slow machine.
+    assert time.process_time() - before < 5
+
+
+def test_all_questions_of_a_configuration_have_one_bound() -> None:
+    topics = CommonTopics()
+    before = time.process_time()
+    undecided = 0
+    for number in range(60, 100):
+        one = Selection(include=(f".*x.{{{number}}}",))
+        two = Selection(include=(f"[^x]*y.{{{number}}}",), exclude=one.include)
+        try:
+            topics.find(one, two)
+        except UndecidedError:
+            undecided += 1
+    assert undecided > 30
+    assert time.process_time() - before < 20
 
 
 def test_a_name_that_is_spelled_out_is_tried_even_beside_odd_regexes() -> None:
@@ -129,3 +197,59 @@ def test_a_renamed_selection_carries_the_target_names(
     for topic in ("a", "b", "c", "cd", "cx", "d", "ab"):
         carried = renamed.matches(naming.remote(topic))
         assert carried == selection.matches(topic)
+
+
+def mesh(sites: int, **flow: Any) -> dict[str, Any]:
+    """Return a configuration in which every site copies from every other."""
+    names = [f"site{number}" for number in range(sites)]
+    return {
+        "clusters": {
+            n: {"kafka": {"bootstrap.servers": f"{n}:9092"}} for n in names
+        },
+        "flows": [
+            {
+                "source": one,
+                "target": two,
+                "topics": {"include": [f"{one}[.].*"]},
+                "canary": {"topic": f"{one}.canary"},
+                "naming": "identity",
+                **flow,
+            }
+            for one, two in itertools.permutations(names, 2)
+        ],
+    }
+
+
+def test_a_mesh_of_nine_clusters_loads_at_once() -> None:
+    before = time.process_time()
+    config = Config.from_mapping(mesh(9))
+    assert find_undecided(config.flows) == []
+    assert len(config.flows) == 72
+    assert time.process_time() - before < 5
+
+
+def test_a_mesh_whose_topics_replicate_in_loops_is_refused_at_once() -> None:
+    before = time.process_time()
+    with pytest.raises(ConfigError) as caught:
+        Config.from_mapping(mesh(9, topics={"include": ["a.*"]}))
+    lines = [x for x in str(caught.value).splitlines() if "in a loop" in x]
+    assert len(lines) >= 36
+    assert time.process_time() - before < 5
+    with pytest.raises(ConfigError, match="the canary topic replicates in a"):
+        Config.from_mapping(mesh(9, canary={"topic": "canary"}))
+
+
+def test_a_mesh_beyond_the_bound_is_noted() -> None:
+    before = time.process_time()
+    data = mesh(9)
+    for number, flow in enumerate(data["flows"]):
+        source = flow["source"]
+        flow["topics"]["include"] = [
+            f"{source}[.](?:[^x]*x.{{{50 + number}}}|.*)(?<!b)",
+        ]
+    config = Config.from_mapping(data)
+    notes = find_undecided(config.flows)
+    assert "whether their topics overlap cannot be decided" in notes[0]
+    assert len(notes) == 21
+    assert notes[-1].endswith("more of these questions cannot be decided")
+    assert time.process_time() - before < 5

@@ -37,7 +37,7 @@ flows:
       connectors: ["${env:SECRET}"]
       connect: {url: "http://${env:SECRET}"}
       jmx: {format: jolokia, urls: ["http://${env:SECRET}:1"]}
-    canary: {topic: "${env:SECRET}"}
+    canary: {topic: "${env:SECRET}.canary"}
 sinks:
   influxdb:
     url: http://${env:SECRET}:1

@@ -56,8 +56,8 @@ def plain(value: Any) -> Any:
 
 ADDED_TO_LEDGERS = {"missed"}
 ADDED_TO_PARTITIONS = {"unconfirmed"}
-ADDED_TO_COUNTERS = {"filtered"}
-ADDED_TO_EVENTS = {"filtered", "written"}
+ADDED_TO_COUNTERS = {"excess", "filtered", "passed", "samples"}
+ADDED_TO_EVENTS = {"filtered"}
 ADDED_TO_RESETS = {"at_most", "offsets", "proved", "summed"}
 """Fields that an older file has not."""
 

@@ -16,7 +16,7 @@ from ..config.canary import estimate_cost
 from ..config.display import to_display
 from ..config.notes import check_clients, find_notes
 from ..config.overlap import UndecidedError, find_common_topic
-from ..secrets import HIDDEN
+from ..secrets import HIDDEN, hide_secrets
 from .options import config_option
 
 __all__ = ["command", "print_page", "summarize"]
@@ -197,8 +197,11 @@ def summarize(config: Config) -> dict[str, Any]:
 def _summarize_flow(flow: FlowConfig) -> dict[str, Any]:
     topic = _pick_topic(flow)
     return {
-        "name": HIDDEN if flow.is_hidden("name") else flow.name,
-        "example": {"topic": topic, "target_topic": _rename(flow, topic)},
+        "name": HIDDEN if flow.is_hidden("name") else hide_secrets(flow.name),
+        "example": {
+            "topic": hide_secrets(topic),
+            "target_topic": _rename(flow, topic),
+        },
         "canary": _summarize_canary(flow, flow.canary),
     }
 
@@ -209,7 +212,7 @@ def _summarize_canary(
     if not canary.enabled:
         return None
     hidden = canary.is_hidden("topic")
-    topic = HIDDEN if hidden else canary.topic
+    topic = HIDDEN if hidden else hide_secrets(canary.topic)
     cost = estimate_cost(canary)
     return {
         "topic": topic,
@@ -239,7 +242,7 @@ def _rename(flow: FlowConfig, topic: str) -> str:
     hidden = flow.mirror.is_hidden("source_alias") or any(
         flow.naming.is_hidden(name) for name in ("separator", "format")
     )
-    return HIDDEN if hidden else flow.topic_naming.remote(topic)
+    return HIDDEN if hidden else hide_secrets(flow.topic_naming.remote(topic))
 
 
 @click.command(

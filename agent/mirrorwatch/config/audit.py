@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from ..domain.audit.check import AuditLimits
-from .base import Duration, Model
+from .base import NEVER_SHOWN, Duration, Model
 
 __all__ = ["AuditConfig", "to_mebibytes", "to_trigger"]
 
@@ -112,6 +112,18 @@ def _check_timezone(name: str) -> str:
     return name
 
 
+def _check_place(place: str) -> str:
+    """Check a path or an address of Spark, which is shown."""
+    authority = place.partition("://")[2].partition("/")[0]
+    if "@" in authority or ("://" in place and "?" in place):
+        raise PydanticCustomError(
+            NEVER_SHOWN,
+            "must hold no user, password or query; credentials belong in "
+            "Spark's or the file system's own configuration",
+        )
+    return place
+
+
 def _check_memory(size: str) -> str:
     match = MEMORY.fullmatch(size)
     if match is None or to_mebibytes(size) < LEAST_MEMORY:
@@ -147,23 +159,34 @@ class AuditConfig(Model):
     """IANA time zone."""
 
     settle: Duration = Field(
-        timedelta(minutes=15), title="Settling time", ge=timedelta()
+        timedelta(minutes=15),
+        title="Settling time",
+        ge=timedelta(),
+        le=timedelta(days=7),
     )
     """Records younger than this are left to the next audit, so that records in
     flight are not reported as missing."""
 
-    slack: Duration = Field(timedelta(hours=6), title="Slack", ge=timedelta())
+    slack: Duration = Field(
+        timedelta(hours=6),
+        title="Slack",
+        ge=timedelta(),
+        le=timedelta(days=30),
+    )
     """How far records of a partition may be out of timestamp order. An audit
     of a time window reads this much more at its end; one of a log whose oldest
     records have expired begins this much after the oldest remaining record. A
     few hours cover producers that buffer records during an outage."""
 
     bucket: Duration = Field(
-        timedelta(minutes=10), title="Bucket", gt=timedelta()
+        timedelta(minutes=10),
+        title="Bucket",
+        ge=timedelta(seconds=1),
+        le=timedelta(days=1),
     )
     """Time range that is compared by one count and one checksum."""
 
-    out: str | None = Field(
+    out: Annotated[str, AfterValidator(_check_place)] | None = Field(
         None,
         title="Output directory",
         min_length=1,
@@ -193,7 +216,9 @@ class AuditConfig(Model):
     Kubernetes or Airflow starts them at the same schedule; the agent then only
     reads the results in `out`."""
 
-    master: str = Field("local[*]", title="Spark master", min_length=1)
+    master: Annotated[str, AfterValidator(_check_place)] = Field(
+        "local[*]", title="Spark master", min_length=1
+    )
     """`local[*]` for this machine, `spark://HOST:PORT` for a cluster. The
     audit is a separate process in any case."""
 
@@ -205,13 +230,19 @@ class AuditConfig(Model):
     each executor."""
 
     timeout: Duration = Field(
-        AuditLimits().timeout, title="Timeout", gt=timedelta()
+        AuditLimits().timeout,
+        title="Timeout",
+        ge=timedelta(minutes=1),
+        le=timedelta(days=7),
     )
     """An audit that takes longer is stopped, so that it is over in the
     morning. The next one covers its records."""
 
     grace: Duration = Field(
-        timedelta(hours=3), title="Grace period", ge=timedelta()
+        timedelta(hours=3),
+        title="Grace period",
+        ge=timedelta(),
+        le=timedelta(days=7),
     )
     """Time after the schedule until an audit should have ended; after that it
     is reported as late or missed. Half of the timeout, so there is time left

@@ -8,6 +8,7 @@ import dataclasses
 import difflib
 import os
 import re
+import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass, replace
 from datetime import timedelta
@@ -47,7 +48,7 @@ from pydantic_core import (
 )
 
 from ..exceptions import ConfigError
-from ..secrets import HIDDEN, looks_secret
+from ..secrets import HIDDEN, hide_secrets, looks_secret, may_quote
 
 __all__ = [
     "FROM_DATACLASS",
@@ -145,7 +146,20 @@ class Model(BaseModel):
             hidden = name is not None and (
                 name in referenced or self.is_hidden(name)
             )
-            yield name, HIDDEN if hidden else value
+            yield name, HIDDEN if hidden else _clean(value)
+
+
+def _clean(value: Any) -> Any:
+    """Return a value without what has the form of a secret."""
+    match value:
+        case str() | Path():
+            return hide_secrets(str(value))
+        case tuple():
+            return tuple(map(_clean, value))
+        case dict():
+            return {k: _clean(v) for k, v in value.items()}
+        case _:
+            return value
 
 
 def _find_referenced(
@@ -187,6 +201,13 @@ LONGEST = timedelta(days=3650)
 """Nobody waits longer, and times that far back can be computed with."""
 
 
+LONGEST_LIMIT = timedelta(days=365)
+"""A limit that is reached once a year is none."""
+
+MOST = 1_000_000_000
+"""Of numbers that are counted or compared: more is a mistake."""
+
+
 def parse_duration(value: Any) -> Any:
     """Parse a duration with a unit.
 
@@ -214,7 +235,7 @@ def parse_duration(value: Any) -> Any:
     try:
         duration = float(match["count"]) * UNITS[match["unit"]]
     except OverflowError as e:
-        raise PydanticCustomError("duration", "too long") from e
+        raise PydanticCustomError("duration", "too long: at most 3650d") from e
     if duration > LONGEST:
         raise PydanticCustomError("duration", "too long: at most 3650d")
     return duration
@@ -298,8 +319,11 @@ def to_model(block: type) -> type[Model]:
             annotation = Annotated[annotation, FROM_DATACLASS]
         elif annotation is timedelta:
             annotation = Duration
-        elif options.pop("unit", None) == "bytes":
-            annotation = ByteSize
+            options.setdefault("le", LONGEST_LIMIT)
+        elif annotation in {int, float}:
+            options.setdefault("le", MOST)
+            if options.pop("unit", None) == "bytes":
+                annotation = ByteSize
         if each.default_factory is dataclasses.MISSING:
             options["default"] = each.default
         else:
@@ -366,7 +390,7 @@ def format_path(path: YamlPath) -> str:
         elif PLAIN_KEY.fullmatch(part):
             text += f".{part}" if text else part
         else:
-            text += f'["{part}"]'
+            text += f'["{part}"]' if may_quote(part) else f'["{HIDDEN}"]'
     return text
 
 
@@ -407,10 +431,45 @@ class Document:
 
     def _line(self, path: YamlPath) -> int:
         """Return the line of the nearest key that is in the file."""
-        for length in range(len(path), 0, -1):
+        for length in range(len(path), -1, -1):
             if path[:length] in self.lines:
                 return self.lines[path[:length]]
         return 0
+
+
+MOST_BYTES = 128 * 1024
+"""Size of a file: it is read within two seconds."""
+
+MOST_VALUES = 100_000
+"""Values of a file, those of aliases each time that they are used."""
+
+
+def read_text(path: Path) -> str:
+    """Read a file of text, and nothing that could have no end.
+
+    Raises
+    ------
+    ValueError
+        Raised if there is no such text, with the reason and what to do.
+    """
+    try:
+        # Not blocking: nobody may ever write to a pipe.
+        number = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        with os.fdopen(number, "rb", closefd=True) as file:
+            if not stat.S_ISREG(os.fstat(number).st_mode):
+                raise ValueError("not a regular file; copy it to one")
+            data = file.read(MOST_BYTES + 1)
+    except OSError as e:
+        raise ValueError(f"cannot read the file: {e.strerror}") from e
+    if len(data) > MOST_BYTES:
+        raise ValueError(
+            f"too large: must have at most {MOST_BYTES // 1024} KiB; regexes "
+            "are shorter than lists of topics"
+        )
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as e:
+        raise ValueError("not UTF-8 text; save it as UTF-8") from e
 
 
 def read_document(path: Path) -> Document:
@@ -422,28 +481,43 @@ def read_document(path: Path) -> Document:
         Raised if the file cannot be read, or is not YAML.
     """
     try:
-        text = path.read_text("utf-8")
-    except OSError as e:
-        raise ConfigError(f"{path}: cannot read the file: {e.strerror}") from e
-    except UnicodeDecodeError as e:
-        raise ConfigError(f"{path}: not UTF-8 text") from e
+        text = read_text(path)
+    except ValueError as e:
+        raise ConfigError(f"{path}: {e}") from e
     try:
         return _Reader(text).read(str(path))
     except yaml.MarkedYAMLError as e:
         line = f":{e.problem_mark.line + 1}" if e.problem_mark else ""
         reason = QUOTED.sub("...", e.problem or "cannot be parsed")
         raise ConfigError(f"{path}{line}: not YAML: {reason}") from e
-    except yaml.YAMLError as e:
-        raise ConfigError(f"{path}: not YAML: forbidden characters") from e
+    except yaml.reader.ReaderError as e:
+        number = text.count("\n", 0, e.position) + 1
+        raise ConfigError(
+            f"{path}:{number}: not YAML: forbidden characters; remove them"
+        ) from e
     except RecursionError as e:
-        raise ConfigError(f"{path}: not YAML: nested too deeply") from e
+        raise ConfigError(f"{path}:1: not YAML: nested too deeply") from e
+
+
+UNUSABLE = re.compile("[\ud800-\udfff\0-\x08\x0b\x0c\x0e-\x1f\x7f]")
+"""What no name, path or password has: halves of surrogate pairs, controls."""
+
+KNOWN_TAGS = frozenset(
+    f"tag:yaml.org,2002:{name}"
+    for name in (
+        *("null", "bool", "int", "float", "str", "timestamp"),
+        *("seq", "map", "merge", "value"),
+    )
+)
 
 
 class _Reader:
     def __init__(self, text: str) -> None:
         self._loader = yaml.SafeLoader(text)
-        self._lines: dict[YamlPath, int] = {}
+        self._lines: dict[YamlPath, int] = {(): 1}
         self._problems: list[ConfigProblem] = []
+        self._merged: dict[int, list[tuple[yaml.Node, yaml.Node]]] = {}
+        self._left = MOST_VALUES
 
     def read(self, name: str) -> Document:
         try:
@@ -455,25 +529,52 @@ class _Reader:
             name=name, data=data, lines=self._lines, problems=self._problems
         )
 
+    def _complain(self, path: YamlPath, message: str) -> None:
+        self._problems.append(ConfigProblem(path, message))
+
     def _build(
         self, node: yaml.Node, path: YamlPath, above: tuple[yaml.Node, ...]
     ) -> Any:
         if node in above:
-            self._problems.append(ConfigProblem(path, "contains itself"))
+            self._complain(path, "contains itself; write it out")
             return None
+        self._left -= 1
+        if self._left < 0:
+            raise yaml.MarkedYAMLError(
+                problem=f"more than {MOST_VALUES} values; aliases count each "
+                "time that they are used",
+                problem_mark=node.start_mark,
+            )
         above = (*above, node)
+        if node.tag not in KNOWN_TAGS:
+            self._complain(path, "has a tag (!...); remove it")
+            return None
         if isinstance(node, yaml.MappingNode):
             return self._build_mapping(node, path, above)
         if isinstance(node, yaml.SequenceNode):
-            items = []
-            for index, item in enumerate(node.value):
-                inner = (*path, index)
-                self._lines[inner] = item.start_mark.line + 1
-                items.append(self._build(item, inner, above))
-            return items
+            return self._build_sequence(node, path, above)
+        return self._build_scalar(node, path)
+
+    def _build_sequence(
+        self,
+        node: yaml.SequenceNode,
+        path: YamlPath,
+        above: tuple[yaml.Node, ...],
+    ) -> list[Any]:
+        items = []
+        for index, item in enumerate(node.value):
+            inner = (*path, index)
+            self._lines[inner] = item.start_mark.line + 1
+            items.append(self._build(item, inner, above))
+        return items
+
+    def _build_scalar(self, node: yaml.Node, path: YamlPath) -> Any:
+        if UNUSABLE.search(node.value):
+            self._complain(path, "holds control characters; remove them")
+            return None
         try:
             return self._loader.construct_object(node)
-        except ValueError:
+        except (AttributeError, LookupError, ValueError):
             # A date such as 2026-99-99, which is text to us anyway.
             return node.value
 
@@ -483,27 +584,60 @@ class _Reader:
         path: YamlPath,
         above: tuple[yaml.Node, ...],
     ) -> dict[str, Any]:
-        seen: dict[str, int] = {}
-        for key, _ in node.value:
-            line = key.start_mark.line + 1
-            if key.value in seen:
-                first = seen[key.value]
-                self._problems.append(
-                    ConfigProblem(
-                        (*path, str(key.value)),
-                        f"the key is there twice, first in line {first}",
-                    )
-                )
-            seen[key.value] = line
-        self._loader.flatten_mapping(node)
         result = {}
-        for key, value in node.value:
+        for key, value in self._merge(node, path, above[:-1]):
             # Aliases and properties are text even where YAML sees a number.
             name = str(key.value)
             inner = (*path, name)
             self._lines[inner] = key.start_mark.line + 1
             result[name] = self._build(value, inner, above)
         return result
+
+    def _merge(
+        self,
+        node: yaml.MappingNode,
+        path: YamlPath,
+        above: tuple[yaml.Node, ...],
+    ) -> list[tuple[yaml.Node, yaml.Node]]:
+        """Return keys and values, those of other mappings (<<) first."""
+        if id(node) in self._merged:
+            return self._merged[id(node)]
+        if node in above:
+            self._complain(path, "contains itself; write it out")
+            return []
+        own: dict[str, tuple[yaml.Node, yaml.Node]] = {}
+        merged: dict[str, tuple[yaml.Node, yaml.Node]] = {}
+        for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode) or UNUSABLE.search(
+                key.value
+            ):
+                self._complain(path, "has a key that is no text; write a name")
+            elif key.tag == "tag:yaml.org,2002:merge":
+                for pair in self._read_merged(value, path, (*above, node)):
+                    merged.setdefault(pair[0].value, pair)
+            elif key.value in own:
+                first = own[key.value][0].start_mark.line + 1
+                self._lines[*path, key.value] = key.start_mark.line + 1
+                self._complain(
+                    (*path, key.value),
+                    f"the key is there twice, first in line {first}",
+                )
+                own[key.value] = (key, value)
+            else:
+                own[key.value] = (key, value)
+        self._merged[id(node)] = list((merged | own).values())
+        return self._merged[id(node)]
+
+    def _read_merged(
+        self, value: yaml.Node, path: YamlPath, above: tuple[yaml.Node, ...]
+    ) -> Iterator[tuple[yaml.Node, yaml.Node]]:
+        """Yield keys and values of what a mapping takes over."""
+        listed = isinstance(value, yaml.SequenceNode)
+        for part in value.value if listed else [value]:
+            if isinstance(part, yaml.MappingNode):
+                yield from self._merge(part, path, above)
+            else:
+                self._complain(path, "<< takes mappings only; remove it")
 
 
 REFERENCE = re.compile(r"\$(?P<escaped>\$)?\{(?P<kind>\w+):(?P<name>[^}]*)\}")
@@ -538,7 +672,12 @@ def resolve(text: str, environment: Mapping[str, str] | None = None) -> str:
         if match["escaped"]:
             return match[0][1:]
         referenced = True
-        return _look_up(match[0], match["kind"], match["name"], known)
+        value = _look_up(match[0], match["kind"], match["name"], known)
+        if UNUSABLE.search(value):
+            raise ReferenceFailedError(
+                f"{match[0]}: holds control characters; remove them"
+            )
+        return value
 
     resolved = REFERENCE.sub(replace, text)
     return Referenced(resolved) if referenced else resolved
@@ -557,15 +696,9 @@ def _look_up(
         case "file":
             try:
                 # Files made by editors and `echo` end in a line feed.
-                return Path(name).read_text("utf-8").rstrip("\r\n")
-            except OSError as e:
-                raise ReferenceFailedError(
-                    f"{reference}: cannot read the file ({e.strerror})"
-                ) from e
+                return read_text(Path(name)).rstrip("\r\n")
             except ValueError as e:
-                raise ReferenceFailedError(
-                    f"{reference}: the file is not UTF-8 text"
-                ) from e
+                raise ReferenceFailedError(f"{reference}: {e}") from e
         case _:
             raise ReferenceFailedError(
                 f"{reference}: unknown kind of reference; "
@@ -579,6 +712,9 @@ PLAIN = {
     "int_type": "must be a whole number",
     "int_parsing": "must be a whole number",
     "int_from_float": "must be a whole number",
+    "int_parsing_size": "must be a whole number",
+    "string_pattern_mismatch": "must have letters, digits, '.', '_' and '-' "
+    "only, and at most 249 of them",
     "float_type": "must be a number",
     "float_parsing": "must be a number",
     "bool_type": "must be true or false",
@@ -586,6 +722,7 @@ PLAIN = {
     "dict_type": "must be a mapping of keys to values",
     "model_type": "must be a mapping of keys to values",
     "tuple_type": "must be a list",
+    "finite_number": "must be a finite number",
     "path_type": "must be the path of a file",
     "too_short": "must not be empty",
     "string_too_short": "must not be empty",
@@ -604,10 +741,14 @@ BOUNDS = {
 MILLISECONDS = re.compile("(?<=[0-9])000 microseconds")
 """The end of what pydantic calls a tenth of a second."""
 
+BLOCKS = {"dict_type", "model_type", "tuple_type"}
+"""Errors where a scalar stands in a block's place. What it was meant for is
+not known, so it is not shown."""
+
 VALUELESS = {"missing", "extra_forbidden", NEVER_SHOWN}
 """Errors where the value is beside the point, or secret."""
 
-WITHOUT_REASON = {"pattern": "not a usable regex"}
+WITHOUT_REASON = {"pattern": "not a usable regex; correct it"}
 """Shown where a value is secret and the reason may quote it."""
 
 FOLLOWING = {"default_factory_not_called"}
@@ -656,8 +797,10 @@ def _find_value(data: Any, path: YamlPath) -> tuple[YamlPath, Any]:
 
 def _is_secret(path: YamlPath, value: Any) -> bool:
     """Return whether a value must not be shown."""
-    return isinstance(value, Referenced) or any(
-        isinstance(part, str) and looks_secret(part) for part in path
+    return (
+        isinstance(value, Referenced)
+        or (isinstance(value, str) and not may_quote(value))
+        or any(isinstance(part, str) and looks_secret(part) for part in path)
     )
 
 
@@ -689,8 +832,13 @@ def _translate_one(
         message = str(inner)
     else:
         message = PLAIN.get(kind, detail["msg"])
-    problem = ConfigProblem(loc, message, shows_value=kind not in VALUELESS)
+    shown = kind not in VALUELESS | BLOCKS
+    problem = ConfigProblem(loc, message, shows_value=shown)
     return show_value(problem, data, WITHOUT_REASON.get(kind))
+
+
+MOST_SHOWN = 200
+"""Characters of a value in an error."""
 
 
 def show_value(
@@ -702,7 +850,10 @@ def show_value(
     if _is_secret(path, value):
         message = if_secret or message
     elif problem.shows_value and isinstance(value, str | int | float):
-        message += f" (is {value!r})"
+        shown = repr(value)
+        if len(shown) > MOST_SHOWN:
+            shown = f"{shown[:MOST_SHOWN]}..."
+        message += f" (is {shown})"
     return ConfigProblem(path, message)
 
 

@@ -23,12 +23,15 @@ class SizedConfig(Model):
     `max.message.bytes` of both topics."""
 
     interval: Duration = Field(
-        timedelta(hours=1), title="Interval", ge=timedelta(hours=1)
+        timedelta(hours=1),
+        title="Interval",
+        ge=timedelta(hours=1),
+        le=timedelta(days=30),
     )
     """How often a large probe is sent. At most hourly, because one costs as
     much bandwidth as thousands of probes."""
 
-    partition: int = Field(0, title="Partition", ge=0)
+    partition: int = Field(0, title="Partition", ge=0, le=9_999)
     """Partition to which large probes are sent."""
 
 
@@ -44,7 +47,9 @@ class CanaryConfig(Model):
     """Whether probes are sent."""
 
     topic: str = Field(
-        "mirrorwatch.canary", title="Topic", pattern=r"[a-zA-Z0-9._-]{1,249}"
+        "mirrorwatch.canary",
+        title="Topic",
+        pattern=r"^[a-zA-Z0-9._-]{1,249}$",
     )
     """Canary topic at the source. MirrorMaker's topic filter must match it."""
 
@@ -52,18 +57,24 @@ class CanaryConfig(Model):
     """Whether the agent may create the topic at the source. MirrorMaker
     creates it at the target."""
 
-    partitions: int | None = Field(None, title="Partitions", ge=1)
+    partitions: int | None = Field(None, title="Partitions", ge=1, le=10_000)
     """Number of partitions that are probed. Default: all partitions of the
     topic, so that every broker is covered; 6 if the agent creates it."""
 
     interval: Duration = Field(
-        timedelta(seconds=1), title="Interval", ge=timedelta(milliseconds=100)
+        timedelta(seconds=1),
+        title="Interval",
+        ge=timedelta(milliseconds=100),
+        le=timedelta(hours=1),
     )
     """How often a probe of 256 bytes is sent to each partition. A stop of
     replication is detected within `interval` and `deadline`."""
 
     deadline: Duration = Field(
-        CanaryLimits().deadline, title="Deadline", gt=timedelta()
+        CanaryLimits().deadline,
+        title="Deadline",
+        gt=timedelta(),
+        le=timedelta(days=1),
     )
     """A probe that arrives after this time is late; one that is outstanding
     for longer makes the flow critical. The default is 30 times the usual
@@ -75,6 +86,7 @@ class CanaryConfig(Model):
         title="Warm-up",
         json_schema_extra={"default_text": "10m + `deadline`"},
         ge=timedelta(),
+        le=timedelta(days=7),
     )
     """How long a new partition may have no arrivals. The default is one topic
     refresh of MirrorMaker (10 minutes by default) and the deadline."""

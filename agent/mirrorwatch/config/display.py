@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from ..secrets import HIDDEN
+from ..secrets import HIDDEN, hide_secrets
 from .base import Model, format_duration, to_model
 from .kafka import KafkaProperties
 from .types import Share
@@ -61,8 +61,8 @@ def _display_scalar(value: Any) -> Any:
             return HIDDEN
         case timedelta():
             return format_duration(value)
-        case Path() | Share():
-            return str(value)
+        case str() | Path() | Share():
+            return hide_secrets(str(value))
         case _:
             return value
 

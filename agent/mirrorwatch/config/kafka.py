@@ -1,14 +1,15 @@
 """Kafka clusters: librdkafka's own properties, with the secrets hidden."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic import Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from ..secrets import HIDDEN, looks_secret
-from .base import ConfigProblem, Model, ProblemsError, Referenced
-from .types import HttpServer, HttpUrl
+from ..secrets import HIDDEN, hide_secrets, looks_secret
+from .base import NEVER_SHOWN, ConfigProblem, Model, ProblemsError, Referenced
+from .types import HttpServer, HttpUrl, find_file_fault
 
 __all__ = [
     "OWNED_PROPERTIES",
@@ -47,6 +48,22 @@ JAVA_PROPERTIES = {
     "ssl.keystore.type": "ssl.certificate.location and ssl.key.location",
 }
 """Properties that people copy from the mirror, and what librdkafka has."""
+
+DANGEROUS = re.compile(
+    r"plugin\.library\.paths|ssl\.engine\..*|ssl_engine.*|ssl\.providers"
+    r"|test\.mock\..*|sasl\.kerberos\.kinit\.cmd|.*_cb|opaque|interceptors"
+    r"|logger|on_delivery|on_commit|default[._]topic[._]conf(?:ig)?"
+)
+"""Properties that load code, run a program, or replace the cluster."""
+
+SERVER = re.compile(r"(?:\[[0-9a-fA-F:.]+\]|[\w.-]+)(?::(?P<port>\d{1,5}))?")
+"""``HOST`` or ``HOST:PORT``; an IPv6 address stands in brackets."""
+
+DEFAULT_PORT = 9092
+"""librdkafka's."""
+
+FILE_KEYS = (".location", ".keytab", ".file")
+"""Ends of keys whose values are files that librdkafka opens."""
 
 SERVERS = ("bootstrap.servers", "metadata.broker.list")
 """The two names of the first brokers to ask."""
@@ -93,6 +110,22 @@ class KafkaProperties(Mapping[str, str]):
         return next(self[name] for name in SERVERS if name in self)
 
     @property
+    def brokers(self) -> frozenset[tuple[str, int]]:
+        """Hosts and ports of the first brokers to ask."""
+        found = set()
+        for server in filter(None, map(str.strip, self.servers.split(","))):
+            match = SERVER.fullmatch(server)
+            port = match["port"] if match else None
+            host = server.removesuffix(f":{port}").lower().rstrip(".")
+            found.add((host, int(port or DEFAULT_PORT)))
+        return frozenset(found)
+
+    @property
+    def protocol(self) -> str:
+        """The security protocol, in capital letters."""
+        return self.get("security.protocol", "plaintext").upper()
+
+    @property
     def secrets(self) -> frozenset[str]:
         """Values that must not be shown."""
         return frozenset(self._values[key] for key in self._hidden)
@@ -112,7 +145,7 @@ class KafkaProperties(Mapping[str, str]):
     def to_display(self) -> dict[str, str]:
         """Return the properties with the secrets hidden."""
         return {
-            key: HIDDEN if key in self._hidden else value
+            key: HIDDEN if key in self._hidden else hide_secrets(value)
             for key, value in self._values.items()
         }
 
@@ -133,7 +166,7 @@ class KafkaProperties(Mapping[str, str]):
             return value
         if not isinstance(value, Mapping):
             raise PydanticCustomError(
-                "kafka", "must be a mapping of librdkafka properties"
+                NEVER_SHOWN, "must be a mapping of librdkafka properties"
             )
         problems = list(_find_faults(value))
         if problems:
@@ -146,23 +179,53 @@ def _find_faults(properties: Mapping[str, Any]) -> Iterator[ConfigProblem]:
         yield ConfigProblem(
             (SERVERS[0],), "is missing; the brokers to ask first, as host:port"
         )
+    for name in SERVERS:
+        if isinstance(properties.get(name), str) and properties[name]:
+            yield from _find_server_faults(name, properties[name])
     for key, value in properties.items():
-        if key in OWNED_PROPERTIES:
-            yield ConfigProblem(
-                (key,), f"the agent owns this one: {OWNED_PROPERTIES[key]}"
-            )
-        elif key in JAVA_PROPERTIES:
-            yield ConfigProblem(
-                (key,),
-                "is a property of Java clients; here it is "
-                + JAVA_PROPERTIES[key],
-            )
-        elif value is None:
-            yield ConfigProblem((key,), "has no value")
-        elif not isinstance(value, str | int | float):
-            yield ConfigProblem(
-                (key,), "must be text, a number, true or false"
-            )
+        message = _find_fault(key, value)
+        if message is not None:
+            shown = DANGEROUS.fullmatch(key) is None
+            yield ConfigProblem((key,), message, shows_value=shown)
+
+
+def _find_fault(key: str, value: Any) -> str | None:
+    if DANGEROUS.fullmatch(key):
+        return (
+            "is not allowed: it loads code, runs a program or replaces the "
+            "cluster; remove it"
+        )
+    if key in OWNED_PROPERTIES:
+        return f"the agent owns this one: {OWNED_PROPERTIES[key]}"
+    if key in JAVA_PROPERTIES:
+        return (
+            f"is a property of Java clients; here it is {JAVA_PROPERTIES[key]}"
+        )
+    if value is None:
+        return "has no value"
+    if not isinstance(value, str | int | float):
+        return "must be text, a number, true or false"
+    return find_file_fault(str(value)) if key.endswith(FILE_KEYS) else None
+
+
+def _find_server_faults(key: str, value: str) -> Iterator[ConfigProblem]:
+    servers = [server.strip() for server in value.split(",")]
+    matches = [SERVER.fullmatch(server) for server in servers]
+    if "://" in value or "@" in value:
+        yield ConfigProblem(
+            (key,),
+            "must be host:port, without a scheme, user or password; "
+            "security.protocol says how to connect",
+            shows_value=False,
+        )
+    elif not all(matches):
+        yield ConfigProblem(
+            (key,), "must be host:port, or several with commas between"
+        )
+    elif any(
+        m and m["port"] and not 0 < int(m["port"]) < 65536 for m in matches
+    ):
+        yield ConfigProblem((key,), "must have ports from 1 to 65535")
 
 
 def _to_text(value: str | float) -> str:

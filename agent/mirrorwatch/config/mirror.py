@@ -1,7 +1,6 @@
 """The mirror of a flow: its topics, its naming, its settings, its servers."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -35,7 +34,7 @@ from .base import (
     Model,
     ProblemsError,
 )
-from .types import HttpServer, HttpUrl, Share
+from .types import HttpServer, HttpUrl, PemFile, Share
 
 __all__ = [
     "ConnectConfig",
@@ -106,7 +105,7 @@ class JmxConfig(Model):
     password: SecretStr | None = Field(None, title="Password")
     """Password of that user."""
 
-    ca: Path | None = Field(None, title="CA certificate")
+    ca: PemFile | None = Field(None, title="CA certificate")
     """PEM file with the CA that signed the server's certificate. Default: the
     public CAs. RMI with TLS is not supported."""
 
@@ -199,7 +198,7 @@ class MirrorConfig(Model):
     checks work without it."""
 
     max_in_flight: int | None = Field(
-        None, title="Producer requests in flight", ge=1
+        None, title="Producer requests in flight", ge=1, le=1000
     )
     """`max.in.flight.requests.per.connection` of MirrorMaker's producer. With
     1, Connect's default, records keep their order, and losses are proved
@@ -210,7 +209,7 @@ class MirrorConfig(Model):
     at the target. Default: read from MirrorMaker's configuration."""
 
     max_request_size: ByteSize | None = Field(
-        None, title="Producer request size"
+        None, title="Producer request size", ge=1024, le=2**31 - 1
     )
     """`max.request.size` of MirrorMaker's producer. Required for sized probes
     above 512 KiB, because a record that MirrorMaker cannot produce fails its
@@ -268,7 +267,7 @@ def _check_pattern(pattern: str) -> str:
         compile_pattern(pattern)
     except PatternError as e:
         raise PydanticCustomError(
-            "pattern", "{reason}", {"reason": str(e)}
+            "pattern", "{reason}; correct it", {"reason": str(e)}
         ) from e
     return pattern
 

@@ -15,8 +15,8 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from ..domain.topics import Selection
-from ..secrets import HIDDEN
-from .base import ConfigProblem, Document, Model, YamlPath, format_path
+from ..secrets import HIDDEN, may_quote
+from .base import ConfigProblem, Model, YamlPath, format_path
 from .kafka import SERVERS, KafkaProperties
 from .overlap import UndecidedError, find_common_topic
 from .root import Config, FlowConfig, find_undecided
@@ -26,9 +26,43 @@ __all__ = ["check_clients", "find_client_faults", "find_notes"]
 NAMED = re.compile(r'property:? "(?P<name>[^"]+)"')
 """librdkafka's messages about one property name it."""
 
-NOT_USED = (*SERVERS, "debug", "test.mock.num.brokers", "plugin.library.paths")
-"""Left out: without servers the client connects to nothing; `debug` would
-fill the screen; the others would start a server or load code."""
+MENTIONED = re.compile(r"\b(?:ssl|sasl|security|https)(?:\.[a-z]+)+\b")
+"""Names in its messages about several."""
+
+VALUE = re.compile(r'value "(?P<value>[^"]*)"')
+"""Where its messages quote a value."""
+
+NOT_USED = (*SERVERS, "debug")
+"""Left out: without servers the client connects to nothing, and `debug` would
+fill the screen."""
+
+DOCUMENTED = (
+    "librdkafka's CONFIGURATION.md lists all properties and their values"
+)
+
+REMEDIES = (
+    ("No such configuration", f"correct or remove it: {DOCUMENTED}"),
+    (
+        "sasl.username and sasl.password must be set",
+        "set both, or another sasl.mechanism",
+    ),
+    (
+        "No provider for SASL mechanism",
+        "use PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER",
+    ),
+    (
+        "failed",
+        (
+            "check that it holds what its name says, and that the agent's "
+            "user can read it"
+        ),
+    ),
+    ("", f"correct it: {DOCUMENTED}"),
+)
+"""What to do, by a part of the message; the first that fits."""
+
+OIDC = ("sasl.oauthbearer.client.id", "sasl.oauthbearer.token.endpoint.url")
+"""What `sasl.oauthbearer.method: oidc` needs in any case."""
 
 
 def check_clients(config: Config) -> None:
@@ -45,8 +79,7 @@ def check_clients(config: Config) -> None:
         for p in find_client_faults(cluster.kafka)
     ]
     if problems:
-        name = str(config.file or "configuration")
-        raise Document(name=name, data=None).to_error(problems)
+        raise config.document.to_error(problems)
 
 
 def find_client_faults(properties: KafkaProperties) -> list[ConfigProblem]:
@@ -57,23 +90,56 @@ def find_client_faults(properties: KafkaProperties) -> list[ConfigProblem]:
     """
     rest = {k: v for k, v in properties.items() if k not in NOT_USED}
     problems: list[ConfigProblem] = []
+    mechanism = next(
+        (rest[k] for k in ("sasl.mechanism", "sasl.mechanisms") if k in rest),
+        "",
+    ).upper()
+    if mechanism == "OAUTHBEARER":
+        # Such a client asks for a token, with the secret, once it is made.
+        problems += _find_token_faults(rest)
+        rest.pop("sasl.mechanism", None)
+        rest |= {"sasl.mechanisms": "PLAIN"}
+        if properties.protocol.startswith("SASL_"):
+            tls = properties.protocol == "SASL_SSL"
+            rest["security.protocol"] = "SSL" if tls else "PLAINTEXT"
     while True:
         message = _try(rest)
         if message is None:
             return problems
-        named = NAMED.search(message)
-        # librdkafka may know a property by another name (linger.ms).
-        found = named is not None and named["name"] in rest
+        key = _find_key(message, rest)
+        remedy = next(r for part, r in REMEDIES if part in message)
         problems.append(
             ConfigProblem(
-                (named["name"],) if named and found else (),
-                _censor(message, properties),
+                (key,) if key else (),
+                f"{_censor(message, properties)}; {remedy}",
                 shows_value=False,
             )
         )
-        if named is None or rest.pop(named["name"], None) is None:
+        if key is None or rest.pop(key, None) is None:
             # The rest can only be checked once this is fixed.
             return problems
+
+
+def _find_token_faults(rest: Mapping[str, str]) -> Iterator[ConfigProblem]:
+    if rest.get("sasl.oauthbearer.method", "default").lower() != "oidc":
+        return
+    for key in OIDC:
+        if not rest.get(key):
+            yield ConfigProblem(
+                (key,), "is missing; sasl.oauthbearer.method oidc needs it"
+            )
+
+
+def _find_key(message: str, rest: Mapping[str, str]) -> str | None:
+    """Return the key that a message is about."""
+    named = NAMED.search(message)
+    if named is not None and named["name"] in rest:
+        return named["name"]
+    if named is not None:
+        # librdkafka may know a property by another name (linger.ms).
+        return next((k for k, v in rest.items() if _try({k: v})), None)
+    mentioned = MENTIONED.search(message)
+    return mentioned[0] if mentioned else None
 
 
 def _try(properties: Mapping[str, str]) -> str | None:
@@ -86,14 +152,20 @@ def _try(properties: Mapping[str, str]) -> str | None:
         message: str = e.args[0].str()
         # OpenSSL's own codes help nobody.
         return message.strip().split(": error:")[0]
+    except (TypeError, ValueError, UnicodeError):
+        # What confluent-kafka itself does not take.
+        return "Invalid value"
     return None
 
 
 def _censor(message: str, properties: KafkaProperties) -> str:
-    for secret in properties.secrets:
+    for secret in sorted(properties.secrets, key=len, reverse=True):
         if secret:
             message = message.replace(secret, HIDDEN)
-    return message
+    return VALUE.sub(
+        lambda m: m[0] if may_quote(m["value"]) else f'value "{HIDDEN}"',
+        message,
+    )
 
 
 def find_notes(config: Config) -> list[str]:
@@ -103,13 +175,60 @@ def find_notes(config: Config) -> list[str]:
         "${env:NAME} or ${file:/path} would keep it out"
         for path in _find_plain_secrets(config, ())
     ]
+    for alias, cluster in config.clusters.items():
+        notes += [
+            f"{format_path(('clusters', alias, 'kafka', key))} {note}"
+            for key, note in _note_kafka(cluster.kafka)
+        ]
     if not _is_loopback(config.web.host):
         notes.append(
             "web.listen: other machines can reach the page, which has no login"
         )
     for index, flow in enumerate(config.flows):
         notes += [f"flows[{index}].{n}" for n in _note_flow(flow)]
+        ends = [config.clusters[a].kafka for a in (flow.source, flow.target)]
+        if ends[0].brokers & ends[1].brokers:
+            notes.append(
+                f"flows[{index}].target has a bootstrap server of the source: "
+                "see that they are two clusters"
+            )
     return [*notes, *find_undecided(config.flows)]
+
+
+def _note_kafka(properties: KafkaProperties) -> Iterator[tuple[str, str]]:
+    protocol = properties.protocol
+    verification = "enable.ssl.certificate.verification"
+    if properties.get(verification, "true").lower() in {"false", "0"}:
+        yield (
+            verification,
+            (
+                "is off: anyone in between can read and change everything; "
+                "set ssl.ca.location instead"
+            ),
+        )
+    identification = "ssl.endpoint.identification.algorithm"
+    if properties.get(identification, "https").lower() == "none":
+        yield (
+            identification,
+            "is off: any certificate of the CA is taken for the broker's",
+        )
+    if protocol.startswith("SASL_"):
+        if protocol == "SASL_PLAINTEXT":
+            yield (
+                "security.protocol",
+                (
+                    "is SASL_PLAINTEXT: nothing is encrypted, with PLAIN not "
+                    "even the password; use SASL_SSL"
+                ),
+            )
+        return
+    for key in ("sasl.username", "sasl.mechanism", "sasl.mechanisms"):
+        if key in properties:
+            yield (
+                key,
+                "is of no use without SASL: set security.protocol to SASL_SSL",
+            )
+            break
 
 
 def _note_flow(flow: FlowConfig) -> Iterator[str]:
@@ -127,6 +246,15 @@ def _note_flow(flow: FlowConfig) -> Iterator[str]:
             "canary.topic is none of the flow's topics: see that the "
             "mirror's own filter carries it"
         )
+    for number, pattern in enumerate(flow.topics.exclude):
+        if _matches_nothing(pattern):
+            yield (
+                f"topics.exclude[{number}] matches no name of a topic: see "
+                "that it is a regex, in which any text is .*"
+            )
+    for name, pattern in flow.classes.items():
+        if _matches_nothing(pattern):
+            yield f"{format_path(('classes', name))} matches no topic"
     if not canary.enabled:
         yield "canary is off: nothing proves that records arrive"
     if (
@@ -138,6 +266,13 @@ def _note_flow(flow: FlowConfig) -> Iterator[str]:
             "mirror has neither topics.offsets nor connect.url: the "
             "position is known from offset-syncs only"
         )
+
+
+def _matches_nothing(pattern: str) -> bool:
+    try:
+        return find_common_topic((Selection(include=(pattern,)),)) is None
+    except UndecidedError:
+        return False
 
 
 def _find_plain_secrets(value: object, path: YamlPath) -> Iterator[YamlPath]:

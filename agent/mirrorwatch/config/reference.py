@@ -84,7 +84,22 @@ These are errors, reported with file, line, key and allowed values:
   only one;
 - `mirror.jmx` with a URL that does not match its format, a password without a
   user, or `ca` for RMI;
-- keys of both InfluxDB 2.x and 1.x.
+- keys of both InfluxDB 2.x and 1.x;
+- a warning limit beyond its critical limit (`latency`, `retention`);
+- a `canary.deadline` below `canary.interval`;
+- a `canary.topic` that Kafka would not accept, or that is one of MirrorMaker's
+  own;
+- a regex in `topics.include` that matches no topic name, or an `exclude` that
+  leaves no topic;
+- two clusters of a flow with the same `cluster_id`;
+- `bootstrap.servers` with a scheme, a login or an impossible port.
+
+`check-config` notes what may be intended: TLS verification that is off, a SASL
+login without SASL, a source and a target with a bootstrap server in common,
+and regexes in `exclude` and `classes` that match no topic name.
+
+The file has at most 128 KiB; it and every file that it refers to is a regular
+file, no pipe or device.
 
 ## Topic regexes
 
@@ -99,9 +114,9 @@ comma, as Kafka does.
 Whether two filters overlap is computed exactly, by finite automata. The error
 names a topic that both match, and there are no false positives. Some regexes
 are too complex for this and are only noted by `check-config`: look-behind,
-back-references, `\b`, anchors in the middle, atomic groups; an unbounded
-repeat followed by a counted one above 10 (`.*x.{12}`); and filters whose
-automata together have more than 200,000 states.
+back-references, `\b`, atomic groups; and filters whose automata together take
+more than half a second. A regex that could take for ever on a long name is
+matched by its automaton, too; it is an error if it has none.
 
 ## Filtered topics
 
@@ -136,7 +151,9 @@ audit is reported as it was judged when it ran.
 ## Kafka properties that the agent owns
 
 All other properties are passed to every client of the cluster. These are
-errors:
+errors, and so is all that loads code, runs a program or replaces the cluster:
+`plugin.library.paths`, `sasl.kerberos.kinit.cmd`, `ssl.engine.*`,
+`ssl.providers`, `test.mock.*` and callbacks.
 
 @OWNED@
 """

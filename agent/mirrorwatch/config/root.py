@@ -1,5 +1,6 @@
 """The whole configuration: flows, their limits, and the rules between them."""
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -21,11 +22,19 @@ from ..domain.lag.retention import RetentionLimits
 from ..domain.latency import LatencyLimits
 from ..domain.parity.configs import ConfigsLimits
 from ..domain.parity.topics import TopicsLimits
+from ..domain.patterns import LONGEST_NAME, NAME_CHARACTERS
 from ..domain.position.check import PositionLimits
 from ..domain.report import Flow
 from ..domain.skips.check import SkipsLimits
 from ..domain.tasks.check import TasksLimits
-from ..domain.topics import Naming, Selection
+from ..domain.topics import (
+    HEARTBEATS,
+    IdentityNaming,
+    Naming,
+    Selection,
+    is_internal,
+)
+from ..secrets import HIDDEN, may_quote
 from .audit import AuditConfig
 from .base import (
     FROM_DATACLASS,
@@ -42,7 +51,7 @@ from .base import (
 from .canary import CanaryConfig
 from .kafka import ClusterConfig
 from .mirror import MirrorConfig, NamingConfig, Pattern, TopicsConfig
-from .overlap import UndecidedError, find_common_topic, rename
+from .overlap import CommonTopics, UndecidedError, rename
 from .sinks import SinksConfig, StateConfig, WebConfig
 
 __all__ = ["Config", "FlowConfig", "LimitsConfig", "find_undecided"]
@@ -105,6 +114,32 @@ class LimitsConfig(Model):
         default_factory=BottleneckLimits, title="Bottleneck"
     )
     """JMX metrics of MirrorMaker."""
+
+    @model_validator(mode="after")
+    def _check_order(self) -> Self:
+        problems = []
+        for check, key, side in (
+            ("latency", "", "at most"),
+            ("latency", "_factor", "at most"),
+            ("retention", "", "at least"),
+            ("retention", "_share", "at least"),
+        ):
+            limits = getattr(self, check)
+            warning = getattr(limits, f"warning{key}")
+            critical = getattr(limits, f"critical{key}")
+            if (warning > critical and side == "at most") or (
+                warning < critical and side == "at least"
+            ):
+                problems.append(
+                    ConfigProblem(
+                        (check, f"warning{key}"),
+                        f"must be {side} critical{key}, so that the warning "
+                        "comes first",
+                    )
+                )
+        if problems:
+            raise ProblemsError(problems)
+        return self
 
 
 class FlowConfig(Model):
@@ -211,6 +246,8 @@ class FlowConfig(Model):
             for number, rule in enumerate(filtered.rules)
             if rule is probed
         ]
+        problems += _check_canary(self)
+        problems += _check_names(self)
         if problems:
             raise ProblemsError(problems)
         return self
@@ -243,6 +280,64 @@ class FlowConfig(Model):
         )
 
 
+def _check_canary(flow: FlowConfig) -> Iterator[ConfigProblem]:
+    """Yield what no canary can work with."""
+    canary, topics = flow.canary, flow.mirror.topics
+    if canary.deadline < canary.interval:
+        yield ConfigProblem(
+            ("canary", "deadline"),
+            "must be at least canary.interval: every probe would be overdue "
+            "before the next is sent",
+        )
+    if (
+        canary.sized is not None
+        and canary.partitions is not None
+        and (canary.sized.partition >= canary.partitions)
+    ):
+        yield ConfigProblem(
+            ("canary", "sized", "partition"),
+            "must be below canary.partitions",
+        )
+    internal = {name for _, name in topics if name is not None}
+    if canary.topic in {".", ".."}:
+        message = "is no name for Kafka; choose another"
+    elif (
+        canary.topic in internal
+        or is_internal(canary.topic)
+        or canary.topic.endswith(HEARTBEATS)
+    ):
+        message = (
+            "is a topic of MirrorMaker's own, or one that it never "
+            "replicates; choose another"
+        )
+    elif len(flow.topic_naming.remote(canary.topic)) > LONGEST_NAME:
+        message = f"must have at most {LONGEST_NAME} characters at the target"
+    else:
+        return
+    if canary.enabled:
+        yield ConfigProblem(("canary", "topic"), message)
+
+
+def _check_names(flow: FlowConfig) -> Iterator[ConfigProblem]:
+    """Yield what makes names that Kafka would not take."""
+    naming = flow.topic_naming
+    added = naming.remote("")
+    if isinstance(naming, IdentityNaming):
+        added = naming.alias + naming.separator
+    if set(added) <= set(NAME_CHARACTERS):
+        return
+    path: YamlPath = ("mirror", "source_alias")
+    if flow.naming.policy == "format":
+        path = ("naming", "format")
+    elif not set(flow.mirror.separator) <= set(NAME_CHARACTERS):
+        path = ("mirror", "separator")
+    yield ConfigProblem(
+        path,
+        "makes names of topics that Kafka does not take; allowed are "
+        "letters, digits, '.', '_' and '-'",
+    )
+
+
 def _join(source: Any, target: Any) -> str:
     """Name a flow after its ends; a name made of references is one."""
     name = f"{source}->{target}"
@@ -258,6 +353,7 @@ class Config(Model):
         timedelta(seconds=5),
         title="Tick interval",
         ge=timedelta(milliseconds=100),
+        le=timedelta(minutes=10),
     )
     """How often all checks are evaluated and reports are published. Short
     enough to alert within seconds, at a negligible cost."""
@@ -283,6 +379,9 @@ class Config(Model):
     """The nightly comparison of both clusters. If not configured, the check
     `audit` is off."""
 
+    _document: Document = PrivateAttr(
+        default_factory=lambda: Document(name="configuration", data=None)
+    )
     _file: Path | None = PrivateAttr(default=None)
 
     @classmethod
@@ -295,8 +394,10 @@ class Config(Model):
             Raised if it cannot be used. The message has a line for each
             problem, and never a secret.
         """
-        config = load(cls, read_document(path), _check_parts)
+        document = read_document(path)
+        config = load(cls, document, _check_parts)
         config._file = path  # noqa: SLF001
+        config._document = replace(document, data=None)  # noqa: SLF001
         return config
 
     @classmethod
@@ -318,6 +419,11 @@ class Config(Model):
             Raised if it cannot be used.
         """
         return load(cls, Document(name=name, data=dict(data)), _check_parts)
+
+    @property
+    def document(self) -> Document:
+        """Where each key stands in the file, for problems found later."""
+        return self._document
 
     @property
     def file(self) -> Path | None:
@@ -356,10 +462,30 @@ class Config(Model):
             alias: cluster.schema_registry is not None
             for alias, cluster in self.clusters.items()
         }
-        problems = [*check_ends(flows, registries), *check_flows(flows)]
+        problems = [
+            *check_ends(flows, registries),
+            *check_flows(flows),
+            *_find_same_clusters(flows, self.clusters),
+        ]
         if problems:
             raise ProblemsError(problems)
         return self
+
+
+def _find_same_clusters(
+    flows: Mapping[int, FlowConfig], clusters: Mapping[str, ClusterConfig]
+) -> Iterator[ConfigProblem]:
+    """Yield flows whose ends are two names of one cluster."""
+    for index, flow in flows.items():
+        source, target = map(clusters.get, (flow.source, flow.target))
+        if source is None or target is None or source is target:
+            continue
+        if source.cluster_id and source.cluster_id == target.cluster_id:
+            yield Placed(index, flow).problem(
+                "is the same cluster as the source: they have one cluster_id; "
+                "correct one of them",
+                "target",
+            )
 
 
 def _check_parts(data: Any) -> Sequence[ConfigProblem]:
@@ -414,82 +540,261 @@ def pair_up(placed: Sequence[Placed]) -> Iterator[tuple[Placed, Placed]]:
             yield first, second
 
 
-def find_proved_topic(*selections: Selection) -> str | None:
-    """Return a topic that all selections carry, if there provably is one."""
-    try:
-        return find_common_topic(selections)
-    except UndecidedError:
-        return None
-
-
 def describe_example(topic: str, *flows: FlowConfig) -> str:
     """Name a common topic, unless its pattern came from a reference."""
     hidden = any(f.topics.is_hidden("include") for f in flows)
     return "some topic" if hidden else f"a topic such as {topic!r}"
 
 
-def check_rings(placed: Sequence[Placed]) -> Iterator[ConfigProblem]:
-    """Yield what would replicate in a loop.
+MOST_PATHS = 5000
+"""Paths from flow to flow that are tried, while looking for loops."""
 
-    Notes
-    -----
-    MirrorMaker 2 stops cycles by the alias in front of a topic's name. With
-    names kept there is none, so two opposite flows, or a ring of more, copy
-    each other's copies without end.
+
+class _Rules:
+    """Rules between flows.
+
+    Parameters
+    ----------
+    flows
+        Flows by their place in the file.
     """
-    for ring in _find_rings(placed):
-        yield from _check_ring(ring)
 
+    def __init__(self, flows: Mapping[int, FlowConfig]) -> None:
+        self._placed = [Placed(i, f) for i, f in flows.items()]
+        self._topics = CommonTopics()
+        self._paths = MOST_PATHS
+        self.doubts: dict[str, None] = {}
+        """What could not be decided, one sentence each."""
+        self.problems = [
+            problem
+            for first, second in pair_up(self._placed)
+            for problem in self._check_pair(first, second)
+        ]
+        self.problems += self._check_rings()
+        for one in self._placed:
+            self.problems += self._check_patterns(one)
 
-def _find_rings(placed: Sequence[Placed]) -> Iterator[tuple[Placed, ...]]:
-    """Yield every ring of flows that keep names, once each."""
+    def _find(
+        self, placed: Sequence[Placed], *selections: Selection
+    ) -> str | None:
+        """Return a topic that all selections carry, if there provably is one.
 
-    def walk(path: tuple[Placed, ...]) -> Iterator[tuple[Placed, ...]]:
-        for one in keeping:
-            if one.flow.source != path[-1].flow.target:
-                continue
-            if one is path[0]:
-                yield path
-            elif one.index > path[0].index and one.flow.source not in {
-                p.flow.source for p in path
-            }:
-                yield from walk((*path, one))
-
-    keeping = [
-        p
-        for p in placed
-        if p.flow.topic_naming.keeps_names and p.flow.source != p.flow.target
-    ]
-    for start in keeping:
-        yield from walk((start,))
-
-
-def _check_ring(ring: tuple[Placed, ...]) -> Iterator[ConfigProblem]:
-    *before, last = ring
-    flows = [p.flow for p in ring]
-    others = " and ".join(str(p) for p in before)
-    advice = "keep the topics apart, or use a naming that prefixes them"
-    topic = find_proved_topic(*(f.selection for f in flows))
-    if topic is not None:
-        yield last.problem(
-            f"with {others}, {describe_example(topic, *flows)} "
-            f"replicates in a loop, because its name is kept; {advice}",
-            "topics",
-        )
-        return
-    for one in ring:
-        canary = one.flow.canary
-        if canary.enabled and all(
-            f.selection.matches(canary.topic) or f.canary.topic == canary.topic
-            for f in flows
-        ):
-            yield last.problem(
-                f"with {others}, the canary topic replicates in a loop, "
-                "because its name is kept; give each flow its own",
-                "canary",
-                "topic",
+        That of each flow, unless others are given.
+        """
+        try:
+            return self._topics.find(
+                *(selections or (p.flow.selection for p in placed))
             )
-            return
+        except UndecidedError as e:
+            names = " and ".join(map(str, sorted(placed, key=by_index)))
+            self.doubts[f"{names}: whether their topics overlap {e}"] = None
+            return None
+
+    def _check_patterns(self, one: Placed) -> Iterator[ConfigProblem]:
+        """Yield patterns that match no name that a topic can have."""
+        topics, empty = one.flow.topics, False
+        for number, pattern in enumerate(topics.include):
+            if self._matches_nothing(Selection(include=(pattern,))):
+                empty = True
+                yield one.problem(
+                    "must match the name of a topic, which has letters, "
+                    "digits, '.', '_' and '-'",
+                    *("topics", "include", number),
+                )
+        if not empty and self._matches_nothing(one.flow.selection):
+            yield one.problem(
+                "leaves no topic of topics.include; exclude less",
+                *("topics", "exclude"),
+            )
+
+    def _matches_nothing(self, selection: Selection) -> bool:
+        try:
+            return self._topics.find(selection) is None
+        except UndecidedError:
+            return False
+
+    def _check_rings(self) -> Iterator[ConfigProblem]:
+        """Yield what would replicate in a loop, for each flow that closes one.
+
+        Notes
+        -----
+        MirrorMaker 2 stops cycles by the alias in front of a topic's name.
+        With names kept there is none, so two opposite flows, or a ring of
+        more, copy each other's copies without end.
+        """
+        keeping = [
+            p
+            for p in self._placed
+            if p.flow.topic_naming.keeps_names
+            and p.flow.source != p.flow.target
+        ]
+        for position, last in enumerate(keeping):
+            before = keeping[:position]
+            found = self._find_ring(last, before)
+            if found is not None:
+                yield _describe_ring(*found)
+                continue
+            canaries = {
+                p.flow.canary.topic: None
+                for p in (*before, last)
+                if p.flow.canary.enabled
+            }
+            for topic in canaries:
+                ring = _find_canary_ring(topic, last, before)
+                if ring is not None:
+                    yield _describe_canary_ring(ring)
+                    break
+
+    def _find_ring(
+        self, last: Placed, others: Sequence[Placed]
+    ) -> tuple[Sequence[Placed], str] | None:
+        """Return the shortest ring through a flow, and what it carries."""
+        todo: deque[tuple[Placed, ...]] = deque([(last,)])
+        while todo:
+            path = todo.popleft()
+            passed = {p.flow.source for p in path}
+            for one in others:
+                if one.flow.source != path[-1].flow.target:
+                    continue
+                closes = one.flow.target == last.flow.source
+                if one.flow.target in passed and not closes:
+                    continue
+                self._paths -= 1
+                if self._paths < 0:
+                    self.doubts[
+                        "flows: whether topics replicate in a loop cannot be "
+                        "decided: too many flows keep the names of topics"
+                    ] = None
+                    return None
+                longer = (*path, one)
+                topic = self._find(longer)
+                if topic is not None and closes:
+                    return sorted(longer, key=by_index), topic
+                if topic is not None:
+                    todo.append(longer)
+        return None
+
+    def _check_pair(
+        self, first: Placed, second: Placed
+    ) -> Iterator[ConfigProblem]:
+        one, two = first.flow, second.flow
+        if one.name == two.name:
+            yield second.problem(
+                f"{first} has this name too; names must be unique", "name"
+            )
+        if (one.source, one.target) == (two.source, two.target):
+            yield from self._check_same_pair(first, second)
+        elif one.target == two.target:
+            yield from self._check_fan_in(first, second)
+
+    def _check_same_pair(
+        self, first: Placed, second: Placed
+    ) -> Iterator[ConfigProblem]:
+        one, two = first.flow, second.flow
+        topic = self._find((first, second))
+        if topic is not None:
+            yield second.problem(
+                f"overlaps with {first}: both carry "
+                f"{describe_example(topic, one, two)}; every topic of a pair "
+                "of clusters belongs to one flow",
+                "topics",
+            )
+        for mine, other, place in ((two, one, second), (one, two, first)):
+            rival = first if place is second else second
+            if not mine.canary.enabled:
+                continue
+            if other.canary.enabled and (
+                other.canary.topic == mine.canary.topic
+            ):
+                if place is second:
+                    yield place.problem(
+                        f"{rival} has this canary topic too; flows of one "
+                        "pair of clusters need canary topics of their own",
+                        "canary",
+                        "topic",
+                    )
+            elif other.selection.matches(mine.canary.topic):
+                yield place.problem(
+                    f"{rival} carries this topic too, which doubles every "
+                    "probe; exclude it there",
+                    "canary",
+                    "topic",
+                )
+
+    def _check_fan_in(
+        self, first: Placed, second: Placed
+    ) -> Iterator[ConfigProblem]:
+        for one, other in ((first, second), (second, first)):
+            topics = one.flow.topics
+            unsaid = Selection(
+                include=topics.include, exclude=topics.exclude + topics.merged
+            )
+            topic = self._find(
+                (one, other),
+                rename(unsaid, one.flow.topic_naming),
+                rename(other.flow.selection, other.flow.topic_naming),
+            )
+            if topic is not None:
+                shown = describe_example(topic, one.flow, other.flow)
+                yield one.problem(
+                    f"{other} writes to the same topics of the target, "
+                    f"{shown}; allowed if both flows list them as merged",
+                    "topics",
+                    "merged",
+                )
+
+
+def by_index(one: Placed) -> int:
+    """Return a flow's place in the file."""
+    return one.index
+
+
+def _find_canary_ring(
+    topic: str, last: Placed, others: Sequence[Placed]
+) -> Sequence[Placed] | None:
+    """Return the shortest ring through a flow that carries a canary topic."""
+    carrying = [
+        p
+        for p in (last, *others)
+        if p.flow.canary.topic == topic or p.flow.selection.matches(topic)
+    ]
+    if last not in carrying:
+        return None
+    reached: dict[str, tuple[Placed, ...]] = {last.flow.target: (last,)}
+    todo = deque(reached)
+    while todo:
+        path = reached[todo.popleft()]
+        for one in carrying:
+            target = one.flow.target
+            if one.flow.source != path[-1].flow.target or target in reached:
+                continue
+            reached[target] = (*path, one)
+            if target == last.flow.source:
+                return sorted(reached[target], key=by_index)
+            todo.append(target)
+    return None
+
+
+def _describe_ring(ring: Sequence[Placed], topic: str) -> ConfigProblem:
+    *before, last = ring
+    others = " and ".join(map(str, before))
+    example = describe_example(topic, *(p.flow for p in ring))
+    return last.problem(
+        f"with {others}, {example} replicates in a loop, because its name is "
+        "kept; keep the topics apart, or use a naming that prefixes them",
+        "topics",
+    )
+
+
+def _describe_canary_ring(ring: Sequence[Placed]) -> ConfigProblem:
+    *before, last = ring
+    others = " and ".join(map(str, before))
+    return last.problem(
+        f"with {others}, the canary topic replicates in a loop, because its "
+        "name is kept; give each flow its own",
+        "canary",
+        "topic",
+    )
 
 
 def check_ends(
@@ -518,27 +823,22 @@ def check_flows(flows: Mapping[int, FlowConfig]) -> list[ConfigProblem]:
     flows
         Flows by their place in the file.
     """
-    placed = [Placed(i, f) for i, f in flows.items()]
-    problems: list[ConfigProblem] = []
-    for first, second in pair_up(placed):
-        problems += _check_pair(first, second)
-    return [*problems, *check_rings(placed)]
+    return _Rules(flows).problems
+
+
+MOST_DOUBTS = 20
+"""Pairs of flows that are listed."""
 
 
 def find_undecided(flows: Sequence[FlowConfig]) -> list[str]:
     """Return what is unknown about overlaps, one sentence each."""
-    doubts = []
-    for first, second in pair_up([Placed(i, f) for i, f in enumerate(flows)]):
-        if _related(first.flow, second.flow):
-            selections = (first.flow.selection, second.flow.selection)
-            try:
-                find_common_topic(selections)
-            except UndecidedError as e:
-                doubts.append(
-                    f"{first} and {second}: whether their topics overlap "
-                    f"was not decided: {e}"
-                )
-    return doubts
+    doubts = list(_Rules(dict(enumerate(flows))).doubts)
+    more = len(doubts) - MOST_DOUBTS
+    return doubts[:MOST_DOUBTS] + (
+        [f"flows: {more} more of these questions cannot be decided"]
+        if more > 0
+        else []
+    )
 
 
 def _check_clusters(
@@ -547,7 +847,7 @@ def _check_clusters(
     flow = one.flow
     if flow.source == flow.target:
         yield one.problem("must not be the flow's own source", "target")
-    allowed = ", ".join(registries)
+    allowed = ", ".join(a if may_quote(a) else HIDDEN for a in registries)
     for end, alias in (("source", flow.source), ("target", flow.target)):
         if alias not in registries:
             yield one.problem(f"no such cluster; allowed are {allowed}", end)
@@ -561,74 +861,3 @@ def _check_clusters(
             "canary",
             "format",
         )
-
-
-def _check_pair(first: Placed, second: Placed) -> Iterator[ConfigProblem]:
-    one, two = first.flow, second.flow
-    if one.name == two.name:
-        yield second.problem(
-            f"{first} has this name too; names must be unique", "name"
-        )
-    if (one.source, one.target) == (two.source, two.target):
-        yield from _check_same_pair(first, second)
-    elif one.target == two.target:
-        yield from _check_fan_in(first, second)
-
-
-def _check_same_pair(first: Placed, second: Placed) -> Iterator[ConfigProblem]:
-    one, two = first.flow, second.flow
-    topic = find_proved_topic(one.selection, two.selection)
-    if topic is not None:
-        yield second.problem(
-            f"overlaps with {first}: both carry "
-            f"{describe_example(topic, one, two)}; every topic of a pair of "
-            "clusters belongs to one flow",
-            "topics",
-        )
-    for mine, other, place in ((two, one, second), (one, two, first)):
-        rival = first if place is second else second
-        if not mine.canary.enabled:
-            continue
-        if other.canary.enabled and other.canary.topic == mine.canary.topic:
-            if place is second:
-                yield place.problem(
-                    f"{rival} has this canary topic too; flows of one pair "
-                    "of clusters need canary topics of their own",
-                    "canary",
-                    "topic",
-                )
-        elif other.selection.matches(mine.canary.topic):
-            yield place.problem(
-                f"{rival} carries this topic too, which doubles every probe; "
-                "exclude it there",
-                "canary",
-                "topic",
-            )
-
-
-def _check_fan_in(first: Placed, second: Placed) -> Iterator[ConfigProblem]:
-    for one, other in ((first, second), (second, first)):
-        topics = one.flow.topics
-        unsaid = Selection(
-            include=topics.include, exclude=topics.exclude + topics.merged
-        )
-        topic = find_proved_topic(
-            rename(unsaid, one.flow.topic_naming),
-            rename(other.flow.selection, other.flow.topic_naming),
-        )
-        if topic is not None:
-            shown = describe_example(topic, one.flow, other.flow)
-            yield one.problem(
-                f"{other} writes to the same topics of the target, {shown}; "
-                "allowed if both flows list them as merged",
-                "topics",
-                "merged",
-            )
-
-
-def _related(one: FlowConfig, two: FlowConfig) -> bool:
-    return one.target == two.target or (
-        (one.source, one.target) == (two.target, two.source)
-        and one.topic_naming.keeps_names
-        and two.topic_naming.keeps_names
-    )

@@ -25,7 +25,7 @@ from .base import (
     Model,
     ProblemsError,
 )
-from .types import HostName, HttpUrl, ListenAddress
+from .types import FilePath, HostName, HttpUrl, ListenAddress, PemFile
 
 __all__ = [
     "DownsamplingConfig",
@@ -47,6 +47,7 @@ class SpoolConfig(Model):
         ByteSize(256 * 1024 * 1024),
         title="Limit",
         ge=64 * 1024,
+        le=1024**4,
         json_schema_extra={"default_text": "`256MiB`"},
     )
     """Maximum size, compressed. When it is reached, the oldest points are
@@ -66,7 +67,10 @@ class DownsamplingConfig(Model):
     """Whether it is created. An existing one is not deleted."""
 
     every: Duration = Field(
-        timedelta(minutes=5), title="Resolution", ge=timedelta(minutes=1)
+        timedelta(minutes=5),
+        title="Resolution",
+        ge=timedelta(minutes=1),
+        le=timedelta(days=7),
     )
     """Time between two points. The default is the resolution of the status
     page's history; at an interval of 5 s, it takes a twentieth of the
@@ -92,17 +96,17 @@ class InfluxDBConfig(Model):
     url: HttpUrl = Field(title="URL")
     """URL of the server."""
 
-    org: str | None = Field(None, title="Organization (2.x)")
+    org: str | None = Field(None, title="Organization (2.x)", min_length=1)
     """Name or id of the organization."""
 
-    bucket: str | None = Field(None, title="Bucket (2.x)")
+    bucket: str | None = Field(None, title="Bucket (2.x)", min_length=1)
     """Bucket for the points. It must exist; `mirrorwatch influx setup` creates
     it."""
 
     token: SecretStr | None = Field(None, title="Token (2.x)")
     """Token with write permission for the bucket."""
 
-    database: str | None = Field(None, title="Database (1.8)")
+    database: str | None = Field(None, title="Database (1.8)", min_length=1)
     """Database for the points. It must exist; `mirrorwatch influx setup`
     creates it."""
 
@@ -117,7 +121,7 @@ class InfluxDBConfig(Model):
     password: SecretStr | None = Field(None, title="Password (1.8)")
     """Password of that user."""
 
-    ca: Path | None = Field(None, title="CA certificate")
+    ca: PemFile | None = Field(None, title="CA certificate")
     """PEM file with the CA that signed the server's certificate. Default: the
     public CAs."""
 
@@ -131,7 +135,9 @@ class InfluxDBConfig(Model):
     `mirrorwatch influx setup` only. Default: an existing one is not changed,
     and a new one keeps 30 days."""
 
-    replication: int = Field(1, title="Replication (1.x Enterprise)", ge=1)
+    replication: int = Field(
+        1, title="Replication (1.x Enterprise)", ge=1, le=1000
+    )
     """Number of data nodes that store each point of a retention policy that
     `mirrorwatch influx setup` creates. The default is that of a single
     server."""
@@ -203,7 +209,7 @@ def _check_header(value: SecretStr) -> SecretStr:
     if not _is_clean(value):
         raise PydanticCustomError(
             NEVER_SHOWN,
-            "holds a line break or another character that no header can "
+            "must hold no line break or other character that no header can "
             "carry; yours is not shown",
         )
     return value
@@ -234,7 +240,7 @@ class ReceiverConfig(Model):
     """Value of the HTTP header `Authorization`, such as `Bearer
     ${env:TOKEN}`."""
 
-    ca: Path | None = Field(None, title="CA certificate")
+    ca: PemFile | None = Field(None, title="CA certificate")
     """PEM file with the CA that signed the server's certificate. Default: the
     public CAs."""
 
@@ -257,14 +263,20 @@ class NotifyConfig(Model):
     because it may hide any problem."""
 
     hold: Duration = Field(
-        timedelta(seconds=30), title="Hold time", ge=timedelta()
+        timedelta(seconds=30),
+        title="Hold time",
+        ge=timedelta(),
+        le=timedelta(days=1),
     )
     """How long a flow must be worse than last notified. Long enough to ignore
     a problem that resolves by itself, short compared with the time until
     somebody responds."""
 
     recovery: Duration = Field(
-        timedelta(minutes=1), title="Recovery time", ge=timedelta()
+        timedelta(minutes=1),
+        title="Recovery time",
+        ge=timedelta(),
+        le=timedelta(days=1),
     )
     """How long a flow must be ok before its recovery is notified."""
 
@@ -274,7 +286,9 @@ class NotifyConfig(Model):
     """How often a notification is repeated while a flow is critical. The
     default is twice in a shift. `0s` disables reminders."""
 
-    most_per_hour: int = Field(20, title="Notifications per hour", ge=1)
+    most_per_hour: int = Field(
+        20, title="Notifications per hour", ge=1, le=10_000
+    )
     """Limit for all flows together. A notification beyond it is sent once the
     limit allows it, or is included in a summary if the state has changed
     meanwhile."""
@@ -381,10 +395,18 @@ def default_state() -> Path:
     return home / "mirrorwatch" / "state.db"
 
 
+def _check_state(path: Path) -> Path:
+    if path.exists() and not path.is_file():
+        raise PydanticCustomError(
+            "state", "must be a regular file, or one that does not exist yet"
+        )
+    return path
+
+
 class StateConfig(Model):
     """Where the agent keeps its state across restarts."""
 
-    path: Path = Field(
+    path: Annotated[FilePath, AfterValidator(_check_state)] = Field(
         default_factory=default_state,
         title="State file",
         json_schema_extra={

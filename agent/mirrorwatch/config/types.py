@@ -1,6 +1,7 @@
 """Addresses: URLs without secrets in them, and where to listen."""
 
 import re
+import stat
 from pathlib import Path
 from typing import Annotated, Any, Self
 from urllib.parse import urlsplit
@@ -19,11 +20,14 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 from .base import NEVER_SHOWN, ConfigProblem, Model, ProblemsError
 
 __all__ = [
+    "FilePath",
     "HostName",
     "HttpServer",
     "HttpUrl",
     "ListenAddress",
+    "PemFile",
     "Share",
+    "find_file_fault",
 ]
 
 
@@ -77,6 +81,51 @@ HostName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]+$")]
 ListenAddress = Annotated[str, BeforeValidator(_check_listen)]
 """Address to listen on."""
 
+MOST_PEM_BYTES = 10 * 1024 * 1024
+"""The public CAs of a system have 250 kB."""
+
+
+def find_file_fault(path: str | Path) -> str | None:
+    """Return what is wrong with a file that a library will read, if anything.
+
+    A pipe or a device would never end. A file that is not there yet is left
+    to who reads it.
+    """
+    try:
+        status = Path(path).stat()
+    except (OSError, ValueError):
+        return None
+    if stat.S_ISDIR(status.st_mode):
+        return None
+    if not stat.S_ISREG(status.st_mode):
+        return "must be a regular file; copy it to one"
+    if status.st_size > MOST_PEM_BYTES:
+        return "is too large; a file of certificates or keys is smaller"
+    return None
+
+
+def _check_file(path: Path) -> Path:
+    fault = find_file_fault(path)
+    if fault is not None:
+        raise PydanticCustomError("file", "{fault}", {"fault": fault})
+    return path
+
+
+def _check_path(value: Any) -> Any:
+    """Check what a path is made of, which drops a slash of an address."""
+    if isinstance(value, str) and "://" in value:
+        raise PydanticCustomError(
+            NEVER_SHOWN, "must be the path of a file, not an address"
+        )
+    return value
+
+
+FilePath = Annotated[Path, BeforeValidator(_check_path)]
+"""Path of a file."""
+
+PemFile = Annotated[FilePath, AfterValidator(_check_file)]
+"""File of certificates."""
+
 
 class Share(float):
     """A part of a whole, written in percent: ``10%``."""
@@ -119,7 +168,7 @@ class HttpServer(Model):
     password: SecretStr | None = Field(None, title="Password")
     """Password of that user."""
 
-    ca: Path | None = Field(None, title="CA certificate")
+    ca: PemFile | None = Field(None, title="CA certificate")
     """PEM file with the CA that signed the server's certificate. Default: the
     public CAs."""
 

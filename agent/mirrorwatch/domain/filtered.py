@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from re import Pattern
 
+from .patterns import TopicPattern
 from .report import counted
 from .topics import compile_pattern
 
@@ -53,7 +53,7 @@ class FilteredTopics:
         return any(rule.at_most is not None for rule in self.rules)
 
     @cached_property
-    def _compiled(self) -> tuple[tuple[Pattern[str], FilteredRule], ...]:
+    def _compiled(self) -> tuple[tuple[TopicPattern, FilteredRule], ...]:
         return tuple((compile_pattern(r.pattern), r) for r in self.rules)
 
 

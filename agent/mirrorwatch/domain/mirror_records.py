@@ -1,6 +1,5 @@
 """What a mirror says of itself in its internal topics."""
 
-import re
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,6 +7,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Literal
 
+from .patterns import TopicPattern
 from .topics import HEARTBEATS, PatternError, Selection, compile_pattern
 
 __all__ = [
@@ -322,7 +322,7 @@ class ConnectorSettings:
         return {}
 
     @cached_property
-    def _excluded(self) -> tuple[re.Pattern[str], ...]:
+    def _excluded(self) -> tuple[TopicPattern, ...]:
         return tuple(compile_pattern(p) for p in self.excluded if _compiles(p))
 
 

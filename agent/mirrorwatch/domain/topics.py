@@ -4,9 +4,12 @@ import re
 import warnings
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+
+from .patterns import TopicPattern, UnsupportedError, prefer_automaton
 
 __all__ = [
+    "HEARTBEATS",
     "MM2_EXCLUDED",
     "TOPIC_PLACEHOLDER",
     "DefaultNaming",
@@ -18,6 +21,7 @@ __all__ = [
     "Selection",
     "compile_pattern",
     "ends_as_internal",
+    "is_internal",
     "split_patterns",
 ]
 
@@ -181,13 +185,19 @@ class PatternError(ValueError):
         self.position = position
 
 
-def compile_pattern(pattern: str) -> re.Pattern[str]:
+LONGEST_PATTERN = 100_000
+"""Characters; a list of 1,000 topics has less."""
+
+
+@lru_cache(maxsize=4096)
+def compile_pattern(pattern: str) -> TopicPattern:
     r"""Compile a topic pattern.
 
     Raises
     ------
     PatternError
-        Raised if it is no regex, or if Java would read it differently.
+        Raised if it is no regex, if Java would read it differently, or if
+        matching it could take for ever.
 
     Notes
     -----
@@ -198,6 +208,8 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
     ``[a[bc]]``. Python only, refused because Java would fail: ``(?P<name>``.
     ``\d`` and ``\w`` mean ASCII, as in Java.
     """
+    if len(pattern) > LONGEST_PATTERN:
+        raise PatternError(f"too large: at most {LONGEST_PATTERN} characters")
     python_only = pattern.find("(?P")
     if python_only >= 0:
         raise PatternError("(?P...) is unknown to Java", python_only)
@@ -210,7 +222,13 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
         with warnings.catch_warnings():
             # Set operations are a FutureWarning in Python.
             warnings.simplefilter("error")
-            return re.compile(pattern, re.ASCII)
+            compiled = re.compile(pattern, re.ASCII)
+            return prefer_automaton(pattern) or compiled
+    except UnsupportedError as e:
+        raise PatternError(
+            "it could take for ever on a long name, because of its nested "
+            f"repeats; leave out some, or what cannot be decided ({e})"
+        ) from e
     except re.error as e:
         raise PatternError(e.msg, e.pos) from e
     except (FutureWarning, DeprecationWarning) as e:
@@ -266,11 +284,11 @@ class Selection:
         )
 
     @cached_property
-    def _include(self) -> tuple[re.Pattern[str], ...]:
+    def _include(self) -> tuple[TopicPattern, ...]:
         return tuple(compile_pattern(p) for p in self.include)
 
     @cached_property
-    def _exclude(self) -> tuple[re.Pattern[str], ...]:
+    def _exclude(self) -> tuple[TopicPattern, ...]:
         return tuple(compile_pattern(p) for p in self.exclude)
 
 
@@ -279,6 +297,11 @@ _INTERNAL = re.compile(
 )
 """What no mirror carries, whatever its filter says
 (``ReplicationPolicy.isInternalTopic``, KIP-1074)."""
+
+
+def is_internal(topic: str) -> bool:
+    """Return whether no mirror carries a topic, whatever its filter says."""
+    return _INTERNAL.fullmatch(topic) is not None or ends_as_internal(topic)
 
 
 def ends_as_internal(topic: str) -> bool:

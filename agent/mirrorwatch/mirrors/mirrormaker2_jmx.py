@@ -19,6 +19,7 @@ from ..domain.bottleneck.model import (
     TaskMetrics,
     WorkerTask,
 )
+from ..domain.patterns import TopicPattern
 from ..domain.topics import Naming, Selection
 from ..ports import MirrorSettings
 
@@ -536,7 +537,7 @@ class MirrorMaker2Jmx:
     own: Ownership
     """Which MBeans are the flow's."""
 
-    classes: Mapping[str, re.Pattern[str]]
+    classes: Mapping[str, TopicPattern]
     """Pattern of the source topics in each class; the first one counts."""
 
     @classmethod

@@ -98,12 +98,13 @@ class Database:
             if path is not None and beside:
                 _require(path)
             elif path is not None:
-                path.parent.mkdir(parents=True, exist_ok=True)
+                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 self._owned = _lock(path)
                 if path.exists() and not path.stat().st_size:
                     self._problem = problem or (
                         f"State file {path} was empty, and a fresh one is used"
                     )
+                _keep_private(path)
             self._connection = sqlite3.connect(
                 path or ":memory:",
                 check_same_thread=False,
@@ -315,13 +316,23 @@ def _lock_of(path: Path) -> Path:
     return path.with_name(f"{path.name}.lock")
 
 
+def _keep_private(path: Path) -> None:
+    """Make the file, readable by its owner only; SQLite's own follow it."""
+    path.touch(mode=0o600)
+    # Nobody may change a file of another user, and some file systems none.
+    with suppress(OSError):
+        path.chmod(0o600)
+
+
 def _lock(path: Path) -> TextIO:
     """Lock a second agent out; the lock ends with the process.
 
     Two would number their probes alike, and each would call the other's
     arrivals duplicates.
     """
-    lock = _lock_of(path).open("w")
+    place = _lock_of(path)
+    place.touch(mode=0o600)
+    lock = place.open("w")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as e:
