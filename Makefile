@@ -4,12 +4,13 @@
 PYTHON ?= python3
 BIN := .venv/bin
 MINUTES ?=
+SEED ?=
 # What `make servers` built.
 export PATH := $(CURDIR)/.servers:$(PATH)
 # Tests start many processes: each would compile everything again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: alerts demo test fast dashboards sbom servers bench bench-audit nights cluster scale simulate mutations attack soak lint format setup clean
+.PHONY: alerts chaos demo test fast dashboards sbom servers bench bench-audit nights cluster scale simulate mutations attack soak lint format setup clean
 
 setup: .venv/.ready
 
@@ -54,6 +55,9 @@ mutations: setup  ## breaks rules of the agent one at a time: worlds must show e
 
 attack: setup  ## misuses the web server of an agent that watches a lab, for MINUTES
 	MIRRORWATCH_ATTACK_SECONDS=$$((60 * $(or $(MINUTES),10))) $(BIN)/pytest -s tests/proof/web_attack_test.py
+
+chaos: setup  ## faults by chance on real brokers, all checks graded; SEED replays one
+	$(BIN)/python -m tests.chaos --minutes $(or $(MINUTES),60) $(if $(SEED),--seed $(SEED))
 
 soak: setup  ## a long clean run with traffic; prints growth of memory
 	$(BIN)/python -m tests.bench.soak --minutes $(or $(MINUTES),60)

@@ -38,6 +38,9 @@ class AgentProcess(AbstractContextManager["AgentProcess"]):
         What the file says.
     environment
         Variables that the file refers to; secrets, that is.
+    state
+        The state file, by default one in the folder: an agent that takes over
+        from one that was killed has its own folder, and the same state.
     """
 
     def __init__(
@@ -45,14 +48,16 @@ class AgentProcess(AbstractContextManager["AgentProcess"]):
         folder: Path,
         config: Mapping[str, Any],
         environment: Mapping[str, str] | None = None,
+        *,
+        state: Path | None = None,
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self.state = folder / "state.db"
+        self.state = state or folder / "state.db"
         self.log_file = folder / "agent.log"
         self._config = folder / "config.yaml"
         own = {"web": {"listen": "127.0.0.1:0"}}
-        state = {"state": {"path": str(self.state)}}
-        self._config.write_text(yaml.safe_dump(dict(config) | own | state))
+        kept = {"state": {"path": str(self.state)}}
+        self._config.write_text(yaml.safe_dump(dict(config) | own | kept))
         self._environment = os.environ | dict(environment or {})
 
     def __enter__(self) -> Self:

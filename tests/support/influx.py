@@ -6,6 +6,7 @@ versions understand.
 """
 
 import shutil
+import signal
 import subprocess
 import time
 from abc import ABC, abstractmethod
@@ -111,6 +112,15 @@ class InfluxServer(ABC):
             self._process.kill()
             self._process.wait()
             self._process = None
+
+    def freeze(self) -> None:
+        """Stop its clock: it takes connections, and answers nothing."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        if self._process is not None:
+            self._process.send_signal(signal.SIGCONT)
 
     def select_all(self) -> Rows:
         """Return everything that was written."""
