@@ -343,7 +343,8 @@ class Report:
     injection: Injection
     must: Must
     seconds: float | None
-    """After how many seconds in which the agent could see."""
+    """After how many seconds; without those in which the agent could not see,
+    if it was too late with them."""
 
     waived: bool = False
     """Whether the fault was over, or the agent blind, too soon for it."""
@@ -520,7 +521,9 @@ def _report(
         None,
     )
     waived = not must.stays and not _lasts(injection, sees + must.within)
-    seconds = None if said is None else max(0.0, said - sees)
+    seconds = None if said is None else said - begin
+    if seconds is not None and seconds > must.within:
+        seconds = max(0.0, seconds - (sees - begin))
     return Report(
         injection=injection,
         must=must,

@@ -1,7 +1,7 @@
 """Two sites, a mirror, InfluxDB, an agent and traffic, and their faults."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import timedelta
@@ -28,6 +28,7 @@ from .grading import (
     WARNED_SECONDS,
     Claim,
     Injection,
+    reports,
 )
 from .schedule import Kind, Step
 from .truth import Reader, Traffic, written_by
@@ -61,6 +62,12 @@ REMADE = (AGAIN, THERE)
 """Topics that are."""
 
 EXPIRES = frozenset({Kind.EXPIRE, Kind.DELETE, Kind.LOSE_PROBES})
+
+AT_ONCE = EXPIRES | {
+    *(Kind.RECREATE_SHORTER, Kind.RECREATE_LONGER, Kind.RECREATE_TARGET),
+    *(Kind.GROW, Kind.CREATE, Kind.DROP),
+}
+"""What has happened once it began, and is only to be seen."""
 
 UNHIDDEN_SECONDS = SIGHT_SECONDS + 25
 """How long a fault goes on once the agent is there to see it."""
@@ -241,7 +248,8 @@ class Stage:
         self.say(f"{step.number}. {step}")
         before = self._counts()
         main = self._begin(step.kind, step)
-        until = self.agent.now + step.seconds
+        quick = step.kind in AT_ONCE
+        until = self.agent.now + (step.seconds // 2 if quick else step.seconds)
         injected = [main]
         if step.beside is not None:
             self.pause(3)
@@ -257,6 +265,24 @@ class Stage:
         self._heal(injected)
         self._settle(main, before)
         self._heal(injected)
+        self._say_result(injected)
+
+    def _say_result(self, injected: Sequence[Injection]) -> None:
+        """Print what became of a step."""
+        told = [
+            f"{r.check} " + ("not due" if r.waived else _after(r.seconds))
+            for r in reports(self.injections, self.agent.looks)
+            if r.injection in injected
+        ]
+        counts = [
+            f"{c.what} {c.said}/{c.true}" for i in injected for c in i.claims
+        ]
+        healed = [
+            f"healed after {i.healed - i.ended:.0f} s"
+            for i in injected[:1]
+            if i.healed is not None and i.ended is not None
+        ]
+        self.say("   " + "; ".join([*told, *counts, *healed]))
 
     def _begin(self, kind: Kind, step: Step) -> Injection:
         injection = Injection(
@@ -636,3 +662,7 @@ class Stage:
             self.lab.mirror.stop()
             self.lab.mirror.start()
             injection.restarted = self.agent.now
+
+
+def _after(seconds: float | None) -> str:
+    return "never" if seconds is None else f"after {seconds:.1f} s"
