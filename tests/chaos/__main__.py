@@ -94,7 +94,8 @@ def finish(stage: Stage) -> list[str]:
     print("\n".join(table(injections, looks)))
     print(
         f"\n{len(injections)} faults, {len(set(ticks))} reports seen, "
-        f"{written} in InfluxDB, {len(killed)} agents killed; "
+        f"{written} in InfluxDB, {len(agent.killed_after)} agents killed or "
+        f"crashed ({len(agent.crashes)}); "
         f"{stage.read_whole()}\n"
         f"unknown while nothing was wrong: {unknown(stage)}\n"
         f"the machine stalled for {stage.stalls.seconds:.0f} s\n"
@@ -119,6 +120,7 @@ def finish(stage: Stage) -> list[str]:
         *missing,
         *([f"the agent says that it lost {lost} points"] if lost else []),
         *stage.doubts,
+        *agent.crashes,
     ]
 
 

@@ -225,7 +225,8 @@ _STOPPED = _must("lag.stopped", within=24)
 _UNSEEN = _must("canary.overdue", "canary.unknown", within=18)
 _BLINDED = _must("canary.unknown", within=18)
 _DOWN = _must("sink.down", within=20)
-_GONE = _must("position.expired", within=20, stays=True)
+# Log starts are read every 30 s.
+_GONE = _must("position.expired", within=36, stays=True)
 
 MUST: Mapping[Kind, tuple[Must, ...]] = {
     # A probe is overdue after 10 s; a position stalled for two flushes of 5 s,

@@ -18,6 +18,7 @@ from tests.support.influx import (
     influx_config,
     influx_environment,
 )
+from tests.support.series import Series
 from tests.support.stalls import Stalls
 from tests.support.watch import describe
 
@@ -514,7 +515,7 @@ class Stage:
             found = self.target.values(topic)
             missing[topic] = len(values - found.keys())
             copies[topic] = found.total() - len(found)
-        figures = self.agent.metrics()
+        figures = self._figures()
 
         def total(name: str, topic: str | None = None) -> int:
             return round(
@@ -538,6 +539,17 @@ class Stage:
             repeated={t: total("repeated_records", t) for t in topics},
             probes_lost=total("canary_lost") - total("canary_recovered"),
         )
+
+    def _figures(self) -> Series:
+        """Return the agent's metrics, once it answers."""
+        found: Series = {}
+
+        def answers() -> bool:
+            found.update(self.agent.metrics())
+            return bool(found)
+
+        wait_until(answers, limit=LIMIT, what="the agent does not answer")
+        return found
 
     def _written(self, topic: str) -> set[bytes]:
         """Return the values that the source took."""
@@ -636,7 +648,9 @@ class Stage:
         ended = max(i.ended or 0.0 for i in mine)
         well_since: float | None = None
         while self.agent.now < ended + 2 * OPERATOR_SECONDS:
-            if not self.agent.is_well():
+            if self.agent.revive():
+                self.say(f"   CRASH: {self.agent.crashes[-1]}")
+            elif not self.agent.is_well():
                 well_since = None
                 self._look_after_mirror(mine[0])
             elif well_since is None:
@@ -655,7 +669,7 @@ class Stage:
             s.name == "tasks.failed" for s in self.agent.looks[-1].sayings
         )
         gone = not self.lab.mirror.running
-        if injection.restarted is not None:
+        if injection.restarted is not None or not self.agent.looks[-1].tick:
             return
         if gone or (failed and since > 20) or since > OPERATOR_SECONDS:
             self.say(f"   operator restarts mirror: {self.agent.troubles()}")

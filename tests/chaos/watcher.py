@@ -64,6 +64,9 @@ class WatchedAgent(AbstractContextManager["WatchedAgent"]):
         self.killed_after: list[str | None] = []
         """The last tick that was seen of each agent that was killed."""
 
+        self.crashes: list[str] = []
+        """Agents that ended by themselves."""
+
     def __enter__(self) -> Self:
         self._folder.mkdir(parents=True, exist_ok=True)
         self._file = (self._folder / "looks.jsonl").open("w")
@@ -107,6 +110,21 @@ class WatchedAgent(AbstractContextManager["WatchedAgent"]):
             self.agent = None
             agent.kill()
             self.killed_after.append(self.last_tick)
+
+    def revive(self) -> bool:
+        """Start another agent if this one has ended by itself, as Kubernetes
+        would; return whether it had.
+        """
+        agent = self.agent
+        if agent is None or agent.status is None:
+            return False
+        self.crashes.append(
+            f"the agent ended by itself at {self.now:.0f} s, with status "
+            f"{agent.status}: {agent.log_file.read_text()[-200:]}"
+        )
+        self.killed_after.append(self.last_tick)
+        self.start()
+        return True
 
     def stop(self) -> int:
         """Stop it in good order, and look no more."""

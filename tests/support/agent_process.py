@@ -89,6 +89,11 @@ class AgentProcess(AbstractContextManager["AgentProcess"]):
         return self._process.pid
 
     @property
+    def status(self) -> int | None:
+        """Its exit status, `None` while it runs."""
+        return self._process.poll()
+
+    @property
     def footprint(self) -> Footprint:
         return Footprint.of(self.pid)
 
