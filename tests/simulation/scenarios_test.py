@@ -77,6 +77,28 @@ def test_expired_unread(restarts: bool) -> None:
         )
 
 
+@pytest.mark.parametrize("crashes", [False, True])
+def test_copies_of_expired_records_hide_no_later_loss(crashes: bool) -> None:
+    # Seen on real brokers: they were taken for records of another producer,
+    # and where others write, the target's end counts no copies.
+    with running("a") as world:
+        for _ in range(2):
+            if crashes:
+                world.mirror.kill()
+            else:
+                world.mirror.stop()
+            world.run(MINUTE)
+            log = world.source.log("a", 0)
+            assert log is not None
+            log.expire(log.end - 20)
+            world.run(MINUTE)
+            world.mirror.start()
+            world.run(10 * MINUTE)
+        lost = world.oracle.lost()
+        assert lost > 150
+        assert reason(world, "position").startswith(f"{lost:,} records exp")
+
+
 def test_expired_unread_before_the_first_start() -> None:
     with World(1) as world:
         world.source.create("a", 1)

@@ -157,13 +157,21 @@ def count_foreign(request: RangeRequest, reading: RangeContent) -> int:
     None is called so where the record that it is a copy of may be gone, or
     was not read.
     """
+    if request.sampled or reading.source_compacted:
+        return 0
+    if _may_have_expired(request, reading):
+        return 0
+    return count_strangers(request, reading)
+
+
+def _may_have_expired(request: RangeRequest, reading: RangeContent) -> bool:
+    """Return whether the source may have lost records that were copied to
+    this range.
+    """
     room = len(request.target)
     at = request.start.upstream
     back = [p.upstream - room for p in request.points if p.upstream < at]
-    is_whole = reading.source_start <= max(0, min([at + 1, *back]))
-    if request.sampled or reading.source_compacted or not is_whole:
-        return 0
-    return count_strangers(request, reading)
+    return reading.source_start > max(0, min([at + 1, *back]))
 
 
 def _next(places: Sequence[int], at: int, *, alike: bool) -> int | None:
@@ -217,7 +225,8 @@ def settle(
     path = trace(request, reading)
     fresh, repeated = _replay(state, path, tally)
     tally.repeated += len(repeated)
-    state.noisy = state.noisy or path.strangers > 0
+    if path.strangers and not _may_have_expired(request, reading):
+        state.noisy = True
     _remember_heads(state, request, path)
     passed = -1 if request.passed is None else request.passed - 1
     state.frontier = max(before, passed, path.highest)
