@@ -198,19 +198,11 @@ class SimAdmin(_Client):
     def poll(self, _timeout: float) -> int:
         return 0
 
-    def describe_cluster(self, request_timeout: float) -> "Future[Any]":
-        return self._future(
-            request_timeout,
-            lambda: SimpleNamespace(
-                cluster_id=self._cluster.id,
-                nodes=[SimpleNamespace(id=n) for n in self._cluster.brokers],
-            ),
-        )
-
     def list_topics(self, timeout: float) -> Any:
         self._network.ask(self._cluster, timeout)
         return SimpleNamespace(
             cluster_id=self._cluster.id,
+            brokers=dict.fromkeys(self._cluster.brokers),
             topics={
                 t.name: SimpleNamespace(
                     partitions=dict.fromkeys(range(len(t.logs)))

@@ -18,6 +18,7 @@ from confluent_kafka import (
 from confluent_kafka import TopicPartition as Requested
 from confluent_kafka.admin import (
     AdminClient,
+    ClusterMetadata,
     ConfigResource,
     NewTopic,
     OffsetSpec,
@@ -108,19 +109,31 @@ class Cluster:
     def __init__(self, alias: str, properties: Mapping[str, str]) -> None:
         self.alias = alias
         self._error: KafkaError | None = None
+        self._listed: ClusterMetadata | None = None
         settings: dict[str, Any] = {**properties, **QUIET}
         self._admin = AdminClient(settings | {"error_cb": self._note_error})
 
     def brokers(self) -> Brokers:
-        """Read who is in the cluster."""
-        found = self.wait(
-            self._admin.describe_cluster(request_timeout=TIMEOUT),
-            "DESCRIBE on the cluster",
-        )
+        """Read who is in the cluster.
+
+        Notes
+        -----
+        The survey has mostly just listed the topics, and need not be repeated.
+        Not by ``describe_cluster``: where a broker lists no broker, as one
+        that is fenced does, librdkafka 2.16 ends the process.
+        """
+        found, self._listed = self._listed or self.metadata(), None
         return Brokers(
-            cluster_id=str(found.cluster_id),
-            ids=frozenset(node.id for node in found.nodes),
+            cluster_id=str(found.cluster_id), ids=frozenset(found.brokers)
         )
+
+    def metadata(self) -> ClusterMetadata:
+        """List brokers and topics: everything but the ids of topics."""
+        self._listed = self.call(
+            lambda admin: admin.list_topics(timeout=TIMEOUT),
+            "DESCRIBE on its topics",
+        )
+        return self._listed
 
     def topic(self, name: str, *, right: str = "DESCRIBE") -> Topic | None:
         """Describe a topic, `None` if it does not exist.
@@ -309,10 +322,7 @@ def list_topics(cluster: Cluster) -> Listed:
     SourceError
         Raised if the cluster cannot be asked.
     """
-    listed = cluster.call(
-        lambda admin: admin.list_topics(timeout=TIMEOUT),
-        "DESCRIBE on its topics",
-    )
+    listed = cluster.metadata()
     return Listed(
         str(listed.cluster_id),
         {
