@@ -19,7 +19,7 @@ def load(folder: Path, text: str) -> SitesConfig:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "sites.yaml: is empty; needed are sites"),
+        ("", "sites.yaml:1: is empty; needed are sites"),
         ("sites: {}", "sites: must not be empty"),
         ("site: {}", "site: unknown key; did you mean sites? allowed are"),
         (
