@@ -598,6 +598,27 @@ def test_a_mirror_without_syncs_is_known_by_its_probes() -> None:
         assert health(world, "canary") is Health.OK, reason(world, "canary")
 
 
+@pytest.mark.parametrize("emits", [False, True])
+def test_a_transactional_mirror_without_syncs_is_not_called_ok(
+    emits: bool,
+) -> None:
+    settings = MirrorSettings(exactly_once=True, emits_syncs=emits)
+    with World(1, mirror=settings) as world:
+        world.source.create("a", 1)
+        world.mirror.start()
+        world.agent.start()
+        world.run(10 * MINUTE)
+        since = world.schedule.elapsed
+        world.traffic("a", per_second=1)
+        world.run(10 * MINUTE)
+        if emits:
+            assert set(healths(world, "skips", since)) <= {Health.OK}
+        else:
+            # The markers take the room that dropped records would leave.
+            assert health(world, "skips") is Health.UNKNOWN
+            assert "emit.offset-syncs.enabled" in reason(world, "skips")
+
+
 def test_a_canary_topic_with_fewer_partitions_is_not_overdue() -> None:
     with World(1) as world:
         world.source.delete(CANARY)

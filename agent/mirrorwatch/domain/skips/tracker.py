@@ -114,6 +114,9 @@ class SkipTracker:
     _shorter: dict[TopicPartition, datetime] = field(default_factory=dict)
     """Since when a log is shorter than it was."""
 
+    _unsynced: dict[TopicPartition, datetime] = field(default_factory=dict)
+    """Since when a partition has copies and no sync."""
+
     _commits: BelievedCommits = field(default_factory=BelievedCommits)
     _starts: PastLogStarts = field(default_factory=PastLogStarts)
 
@@ -295,10 +298,29 @@ class SkipTracker:
                 continue
             self.surveyed[key] = seen
             state = self._epoch(view, key, seen)
-            if state.upstream is None and seen.copies_end > 0:
-                self.blind += seen.sync is None
+            self.blind += self._is_blind(view.at, key, seen)
             if seen.log_start > state.start_before:
                 self._starts.note(key, seen.log_start)
+
+    def _is_blind(
+        self, at: datetime, key: TopicPartition, seen: PartitionView
+    ) -> bool:
+        """Return whether only syncs would show what is left out, and none is
+        written.
+
+        Where the mirror writes in transactions, their markers take the room
+        at the target that would be missing without the dropped records.
+        """
+        if seen.copies_end == 0 or seen.sync is not None:
+            self._unsynced.pop(key, None)
+            return False
+        state = self.states[key]
+        if state.upstream is None:
+            return True
+        since = min(self._unsynced.get(key, at), at)
+        self._unsynced[key] = since
+        is_marked = seen.marked or state.noisy
+        return is_marked and at - since >= _STANDS
 
     def _may_be_stale(
         self, at: datetime, key: TopicPartition, seen: PartitionView
