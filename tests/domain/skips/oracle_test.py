@@ -140,8 +140,13 @@ SHRINKING += ["expire_here", "expire_meanwhile", "restart_late"]
 GAP_AND_DROPS = ["write 5", "drop", "copy 3", "drop", "remove_last_here"]
 
 
+DROP_AND_EXPIRY = [*["write"] * 3, "drop", "copy_other 2"]
+DROP_AND_EXPIRY += ["expire_here", "expire_meanwhile", "mark"]
+
+
 @given(histories(*COPYING, *FAULTS, *SHRINKING, "retry", "mark"))
 @example(GAP_AND_DROPS)
+@example(DROP_AND_EXPIRY)
 @examples(400)
 def test_logs_that_shrink_while_they_are_read_make_no_loss(
     actions: list[str],

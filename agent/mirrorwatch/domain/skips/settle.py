@@ -354,16 +354,18 @@ def _pass_over(
     }
     present = _lacking(reading, range(first, last + 1), passed.fresh, before)
     gone = range(first, min(reading.source_start, last + 1))
+    lacking = 0
     if gone and not _is_reset(state, reading, passed, present):
-        lacking = len(gone) - sum(o in gone for o in passed.fresh)
-        explained = min(len(unknown), lacking)
-        unknown = unknown[explained:]
-        if lacking > explained:
-            ranges = RangeSet([(gone.start, gone.stop - 1)])
-            yield SettledRange(
-                SkipKind.UNVERIFIABLE, ranges, lacking - explained
-            )
+        copied = sorted(o for o in passed.fresh if o in gone)
+        lacking = len(gone) - len(copied)
+        unknown = _unexplained(unknown, gone, copied)
+        lacking -= len(passed.path.unknown) - len(unknown)
     doubtful = _explained(present, unknown)
+    # What is left is of records that the mirror read again.
+    lacking -= min(lacking, len(unknown) - len(doubtful))
+    if lacking:
+        ranges = RangeSet([(gone.start, gone.stop - 1)])
+        yield SettledRange(SkipKind.UNVERIFIABLE, ranges, lacking)
     proved = [offset for offset in present if offset not in doubtful]
     end = (
         last if request.passed is None else max(passed.path.copied, default=-1)
@@ -392,6 +394,25 @@ def _pass_over(
         unread = _unread(request, max(first, reading.source_start), last)
         if len(unread):
             yield SettledRange(SkipKind.UNVERIFIABLE, unread, len(unread))
+
+
+def _unexplained(
+    unknown: Sequence[int], gone: range, copied: Sequence[int]
+) -> list[int]:
+    """Return the copies that are not recognised and may be of records that
+    are still there.
+
+    Others are of records that are gone, behind where the mirror was. If it
+    was behind all of these, they are more likely of what it read next.
+    """
+    left, explained = list[int](), 0
+    for at in unknown:
+        behind = len(range(max(gone.start, at + 1), gone.stop))
+        if explained < behind - (len(copied) - bisect_right(copied, at)):
+            explained += 1
+        else:
+            left.append(at)
+    return left
 
 
 def _explained(present: Sequence[int], unknown: Sequence[int]) -> set[int]:
