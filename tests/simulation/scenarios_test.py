@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from mirrorwatch.domain.position import model as position_model
 from mirrorwatch.domain.report import Health, Report
 from mirrorwatch.domain.skips.check import SkipsLimits
 from tests.simulation.cluster import Record
@@ -337,8 +338,12 @@ def test_one_stale_end_takes_nothing_back(side: str) -> None:
         )
 
 
-def test_more_than_a_thousand_resets_stay_told() -> None:
-    with running("a", partitions=1200, rate=0.2, interval=60) as world:
+def test_more_resets_than_are_kept_apart_stay_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # A thousand are; as many partitions would take a minute.
+    monkeypatch.setattr(position_model, "KEPT", 100)
+    with running("a", partitions=120, rate=0.2, interval=60) as world:
         world.mirror.kill()
         world.run(10 * MINUTE)
         for log in world.source.topics["a"].logs:
