@@ -20,6 +20,7 @@ from .web.headers import protected
 from .web.runbook import Runbook
 from .web.server import Server
 from .wiring import (
+    LONGEST_LOOK,
     WiredParts,
     WiringContext,
     wire_audit,
@@ -85,7 +86,7 @@ def build_agent(
         },
         database=database,
         history=history,
-        interval=config.interval,
+        interval=min(config.interval, LONGEST_LOOK),
         clock=clock,
         logger=logger,
         headers=headers,

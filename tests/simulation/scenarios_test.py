@@ -857,3 +857,13 @@ def test_more_than_a_filter_may_drop_is_an_alarm() -> None:
         assert reason(world, "skips") == before
         world.run(HOUR)
         assert health(world, "skips") is Health.OK, reason(world, "skips")
+
+
+@pytest.mark.parametrize("interval", [60, 600])
+def test_a_long_interval_of_ticks_makes_nothing_unknown(interval: int) -> None:
+    with running("a", interval=interval) as world:
+        since = world.schedule.elapsed
+        world.run(HOUR)
+        for check in ("skips", "position", "lag", "canary"):
+            assert health(world, check) is Health.OK, reason(world, check)
+            assert not healths(world, check, since), check

@@ -356,7 +356,8 @@ class Config(Model):
         le=timedelta(minutes=10),
     )
     """How often all checks are evaluated and reports are published. Short
-    enough to alert within seconds, at a negligible cost."""
+    enough to alert within seconds, at a negligible cost. Clusters are asked
+    as often, but every 30 s at least."""
 
     clusters: dict[str, ClusterConfig] = Field(title="Clusters", min_length=1)
     """Kafka clusters by alias. The aliases may differ from those of

@@ -22,6 +22,7 @@ from ..state.history import History
 from ..threads import Latest
 
 __all__ = [
+    "LONGEST_LOOK",
     "FlowParts",
     "WiredParts",
     "WiringContext",
@@ -29,6 +30,10 @@ __all__ = [
     "to_mirror",
     "to_mirror_jmx",
 ]
+
+LONGEST_LOOK = timedelta(seconds=30)
+"""Longest time between two looks, however seldom reports are published: checks
+do not believe what is older than a minute, and a look may take some time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +49,8 @@ class WiringContext:
     database: Database
     history: History
     interval: timedelta
+    """How often workers look."""
+
     clock: Clock
     logger: FilteringBoundLogger
     registries: Mapping[str, SchemaRegistryConfig] = field(
