@@ -75,7 +75,7 @@ CODEC.register(
 )
 CODEC.register(Health, lambda h: h.label, lambda name: Health[name.upper()])
 CODEC.rename(SkipsObservation, events="happenings")
-CODEC.leave_out(Reset, "at_most", "offsets", "proved", "summed")
+CODEC.leave_out(Reset, "at_least", "at_most", "offsets", "proved", "summed")
 CODEC.leave_out(PositionObservation, "moved_at")
 CODEC.leave_out(PartitionState, "unconfirmed")
 CODEC.leave_out(SkipsObservation, "excesses")

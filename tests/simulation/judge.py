@@ -255,7 +255,11 @@ class Judge:
         world, now = self.world, self.world.schedule.elapsed
         for key, at in world.truncated.items():
             if (
-                now - at < 15 * MINUTE and world.source.reachable is not True
+                now - at < 15 * MINUTE
+                and (
+                    world.source.reachable is not True
+                    or key[0] in world.source.denied
+                )
             ) or max(world.agent.started_at, world.agent.frozen_until) > at:
                 self.unseen.add(key)
 
@@ -355,8 +359,8 @@ def _told(
         told[topic, None] += found.records
     for reset in position.resets:
         told[reset.topic, reset.partition] += reset.count + reset.gone
-        if reset.kind is ResetKind.BEYOND and reset.count:
-            # What was written between the truncation and the next survey
+        if reset.at_least or (reset.kind is ResetKind.BEYOND and reset.count):
+            # What was written between a truncation and the next survey
             # nobody saw: at least so many.
             told[reset.topic, reset.partition] += AT_LEAST
     return told

@@ -58,7 +58,7 @@ ADDED_TO_LEDGERS = {"missed"}
 ADDED_TO_PARTITIONS = {"unconfirmed"}
 ADDED_TO_COUNTERS = {"excess", "filtered", "passed", "samples"}
 ADDED_TO_EVENTS = {"filtered"}
-ADDED_TO_RESETS = {"at_most", "offsets", "proved", "summed"}
+ADDED_TO_RESETS = {"at_least", "at_most", "offsets", "proved", "summed"}
 """Fields that an older file has not."""
 
 

@@ -1,6 +1,7 @@
 """Topics that were made again."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -10,9 +11,9 @@ from mirrorwatch.domain.report import Health
 from .world import Log, World
 
 
-def remade(end: int, start: int = 0) -> World:
+def remade(end: int, start: int = 0, **more: Any) -> World:
     """Return a world in which a topic was made again, mirror down."""
-    world = World.settled()
+    world = World.settled(**more)
     world.source["t"] = Log("s2", {0: end}, {0: start})
     world.tick()
     return world
@@ -45,6 +46,14 @@ def test_a_sync_that_comes_a_hundred_records_later_says_the_same() -> None:
     world.sync(170, 170)
     world.settle()
     assert (world.reset().first, world.reset().end) == (0, 100)
+
+
+def test_where_copies_are_not_counted_more_may_lie_before() -> None:
+    world = remade(300, merged=["t"])
+    world.sync(170, 170)
+    world.settle()
+    assert (world.reset().first, world.reset().end) == (0, 100)
+    assert "at least 100 records of the new topic" in world.verdict().reason
 
 
 def test_a_log_that_does_not_begin_at_0_is_counted_from_its_start() -> None:

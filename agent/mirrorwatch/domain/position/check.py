@@ -176,9 +176,10 @@ def _recreated(resets: Sequence[Reset], source: str) -> str:
             f"target also holds the old records{lost}"
         )
     if first.settled is not None:
+        at_least = "at least " if any(r.at_least for r in resets) else ""
         return (
             f"{made}, and MirrorMaker resumed at its old position: "
-            f"{_records(resets)} of the new topic "
+            f"{at_least}{_records(resets)} of the new topic "
             f"{agree(_count(resets), 'were never copied')}, "
             f"{_where(resets)}{lost}"
         )

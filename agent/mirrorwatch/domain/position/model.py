@@ -105,6 +105,9 @@ class Reset:
     at_most: bool = False
     """Whether some of the offsets concerned may have been copied."""
 
+    at_least: bool = False
+    """Whether more may be concerned: the position was not known exactly."""
+
     harmless: bool = False
     """Whether it turned out that nothing was left out."""
 
@@ -347,6 +350,7 @@ class PositionState:
                 places=max(known.places, reset.places),
                 gone=known.gone + reset.gone,
                 at_most=known.at_most or reset.at_most,
+                at_least=known.at_least or reset.at_least,
                 summed=known.summed + 1,
                 offsets=known.offsets + reset.count,
             )

@@ -262,12 +262,13 @@ class PositionMoves:
             self.state.change(waiting, end=end)
             return True  # written late, of what was copied before
         counted = waiting.target_end is not None and self.counted(sync.key)
-        if not counted or copied < 0:
-            # The copies cannot be counted: it went on where it was at most.
-            first = min(sync.upstream, old)
+        if counted and copied >= 0:
+            self._settle(waiting, end=sync.upstream - copied)
         else:
-            first = sync.upstream - copied
-        self._settle(waiting, end=first)
+            # The copies cannot be counted, and it may have been further on
+            # than it had said.
+            first = min(sync.upstream, old)
+            self._settle(waiting, end=first, at_least=sync.upstream > old)
         place.reached = sync.position
         return True
 
@@ -283,7 +284,11 @@ class PositionMoves:
         if end is not None and position > end:
             return  # late, and of the log that is no more
         old = waiting.end or 0
-        self._settle(waiting, end=waiting.first if position < old else old)
+        self._settle(
+            waiting,
+            end=waiting.first if position < old else old,
+            at_least=position > old,
+        )
         place.reached = position
 
     def _rewind(
