@@ -867,3 +867,32 @@ def test_a_long_interval_of_ticks_makes_nothing_unknown(interval: int) -> None:
         for check in ("skips", "position", "lag", "canary"):
             assert health(world, check) is Health.OK, reason(world, check)
             assert not healths(world, check, since), check
+
+
+def test_what_expires_unread_while_a_topic_is_denied_is_told() -> None:
+    with running("a") as world:
+        world.source.denied.add("a")
+        world.run(2 * MINUTE)
+        world.mirror.kill()
+        world.run(2 * MINUTE)
+        world.expire("a", 0, 5)
+        world.mirror.start()
+        world.run(5 * MINUTE)
+        lost = world.oracle.lost()
+        assert lost > 0
+        world.source.denied.clear()
+        world.run(5 * MINUTE)
+        assert health(world, "position") is Health.CRITICAL
+        assert expired(reason(world, "position")) == lost
+
+
+def test_a_topic_that_was_denied_for_a_while_is_no_alarm() -> None:
+    with running("a") as world:
+        since = world.schedule.elapsed
+        world.source.denied.add("a")
+        world.run(10 * MINUTE)
+        world.source.denied.clear()
+        world.run(10 * MINUTE)
+        for check in ("position", "skips"):
+            assert health(world, check) is Health.OK, reason(world, check)
+            assert Health.CRITICAL not in healths(world, check, since), check

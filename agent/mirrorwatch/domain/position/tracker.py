@@ -1,6 +1,6 @@
 """Follows the positions of one flow, survey by survey."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -571,6 +571,9 @@ def _moved_at(view: FlowView) -> datetime | None:
     return max(said, default=None)
 
 
+SYNCS_KEPT = 10_000
+"""Syncs that are kept of topics that are not seen: hours of some topics."""
+
 READING = "MirrorMaker's internal topics are still being read"
 
 
@@ -732,6 +735,8 @@ class PositionTracker:
         moves = PositionMoves(state, view, self._counted, self._gaps)
         for (topic, partition), syncs in self._syncs.release().items():
             if topic not in view.names:
+                if (topic, partition) in state.places:
+                    self._keep(syncs)
                 continue
             if (topic, partition) not in state.places:
                 self._standing.fresh.add((topic, partition))
@@ -743,6 +748,14 @@ class PositionTracker:
         self._take_commits(view, moves, news)
         self._standing.look(view, news.empty_until)
         self._before = view
+
+    def _keep(self, syncs: Iterable[Sync]) -> None:
+        """Keep syncs of a topic that is not seen now, for when it is: it may
+        be denied or hidden, and its records expire all the same.
+        """
+        for sync in syncs:
+            self._syncs.hold(sync)
+        self._syncs.trim(SYNCS_KEPT)
 
     def _take_commits(
         self,
