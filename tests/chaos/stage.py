@@ -79,8 +79,12 @@ KEPT = 3
 FIRST = 40
 """Records that a quiet topic has from the start."""
 
-IN_FLIGHT_SECONDS = 2.5
-"""What was written so long ago is copied, where the mirror runs."""
+IN_FLIGHT_SECONDS = 2.0
+"""Between two looks at the target: what is in flight arrives meanwhile, and
+what is the same in both does not."""
+
+LOOKS = 20
+"""Most of them, on a machine that does other things."""
 
 SETTLE_SECONDS = 75.0
 """Longest until counts are true: the mirror writes a sync for each hundredth
@@ -506,15 +510,7 @@ class Stage:
 
     def _counts(self) -> Counts:
         """Return what is true, and then what was said."""
-        written = {topic: self._written(topic) for topic in FOLLOWED}
-        self.pause(IN_FLIGHT_SECONDS)
-        # Their copies are read whole where they matter: nothing of them is
-        # lost or repeated of which `skips` is to speak.
-        missing, copies = dict.fromkeys(REMADE, 0), dict.fromkeys(REMADE, 0)
-        for topic, values in written.items():
-            found = self.target.values(topic)
-            missing[topic] = len(values - found.keys())
-            copies[topic] = found.total() - len(found)
+        missing, copies = self._true()
         figures = self._figures()
 
         def total(name: str, topic: str | None = None) -> int:
@@ -539,6 +535,28 @@ class Stage:
             repeated={t: total("repeated_records", t) for t in topics},
             probes_lost=total("canary_lost") - total("canary_recovered"),
         )
+
+    def _true(self) -> tuple[dict[str, int], dict[str, int]]:
+        """Return what is missing of all that is written by now, and what was
+        copied again, by topic, once nothing of it is in flight.
+        """
+        written = {topic: self._written(topic) for topic in FOLLOWED}
+        before: dict[str, int] = {}
+        for _ in range(LOOKS):
+            self.pause(IN_FLIGHT_SECONDS)
+            found = {topic: self.target.values(topic) for topic in FOLLOWED}
+            missing = {
+                topic: len(values - found[topic].keys())
+                for topic, values in written.items()
+            }
+            if missing == before:
+                break
+            before = missing
+        # Their copies are read whole where they matter: nothing of them is
+        # lost or repeated of which `skips` is to speak.
+        none = dict.fromkeys(REMADE, 0)
+        copies = {t: c.total() - len(c) for t, c in found.items()}
+        return missing | none, copies | none
 
     def _figures(self) -> Series:
         """Return the agent's metrics, once it answers."""
