@@ -274,7 +274,8 @@ class Stage:
         unrepaired = [i for i in self.injections if i.healed is None]
         for injection in unrepaired:
             injection.ended = injection.ended or self.agent.now
-        self._heal(unrepaired)
+        if unrepaired:
+            self._heal(unrepaired)
 
     def _run(self, step: Step) -> None:
         before = self._counts()
