@@ -113,6 +113,10 @@ class InfluxServer(ABC):
             self._process.wait()
             self._process = None
 
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None
+
     def freeze(self) -> None:
         """Stop its clock: it takes connections, and answers nothing."""
         if self._process is not None:
