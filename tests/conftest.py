@@ -17,6 +17,7 @@ from tests.support.no_skips import (
 )
 from tests.support.together import (
     TOGETHER,
+    pytest_runtest_teardown,
     pytest_terminal_summary,
     pytest_xdist_make_scheduler,
 )
@@ -24,6 +25,7 @@ from tests.support.together import (
 __all__ = ["fresh_lab", "lab_for", "lab_pool", "logging_as_before"]
 __all__ += ["pytest_collection_finish", "pytest_collection_modifyitems"]
 __all__ += ["pytest_terminal_summary", "pytest_xdist_make_scheduler"]
+__all__ += ["pytest_runtest_teardown"]
 # Hooks: where everything must run, a test that skips fails.
 __all__ += ["pytest_make_collect_report", "pytest_runtest_makereport"]
 
@@ -31,16 +33,34 @@ __all__ += ["pytest_make_collect_report", "pytest_runtest_makereport"]
 load_profile()
 
 
+LONGEST = (
+    "tests/lab/clean_run_test.py",
+    *TOGETHER,
+    "tests/lab/script_test.py",
+    "tests/lab/audit_test.py",
+    "tests/lab/position_test.py",
+    "tests/lab/canary_faults_test.py",
+    "tests/lab/jmx_test.py",
+    "tests/lab/secured_agent_test.py",
+    "tests/lab/skips_silence_test.py",
+    "tests/lab/connect_test.py",
+)
+"""What takes longest, in this order: a few minutes each, or more."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put what takes long first: quick tests fill what is left between
-    workers. Folders that one worker runs as a whole are longest.
+    workers.
     """
-    items.sort(
-        key=lambda item: (
-            not item.nodeid.startswith(TOGETHER),
-            item.get_closest_marker("lab") is None,
+
+    def place(item: pytest.Item) -> tuple[int, bool]:
+        longest = (
+            n for n, at in enumerate(LONGEST) if item.nodeid.startswith(at)
         )
-    )
+        quick = item.get_closest_marker("lab") is None
+        return next(longest, len(LONGEST)), quick
+
+    items.sort(key=place)
 
 
 def pytest_collection_finish() -> None:

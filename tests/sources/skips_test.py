@@ -6,15 +6,22 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from mirrorwatch.domain.mirror_records import Connector
+from mirrorwatch.domain.cluster_view import ClusterView, FlowView
+from mirrorwatch.domain.mirror_records import Assignment, Connector
 from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch.domain.skips.check import SkipsLimits, judge_skips
 from mirrorwatch.domain.skips.model import RangeRequest, SkipsObservation
+from mirrorwatch.domain.skips.partition import PartitionState
 from mirrorwatch.domain.skips.settle import RangeContent
+from mirrorwatch.domain.skips.tracker import SkipTracker
 from mirrorwatch.domain.topics import Selection
 from mirrorwatch.exceptions import SourceUnavailableError
 from mirrorwatch.sources.mirror_state import MirrorState
-from mirrorwatch.sources.skips import RangeExaminer, SkipsWorker
+from mirrorwatch.sources.skips import (
+    RangeExaminer,
+    SkipsWorker,
+    SuspectedDrops,
+)
 from mirrorwatch.state import Database
 from mirrorwatch.state.skips import SkipsStore
 from tests.domain.skips.world import START, World
@@ -203,3 +210,102 @@ def test_what_a_sample_cannot_prove_is_unverifiable() -> None:
     assert watched.skipped == 10
     (tally,) = [tally for _, tally in watched.seen.tallies]
     assert tally.unverifiable == 90
+
+
+class Drops:
+    """Two partitions of one task. It left records of one behind, more than
+    are counted by reading, and copies the other.
+    """
+
+    LEFT, BUSY = (TOPIC, 0), (TOPIC, 1)
+    END = 100_000
+
+    def __init__(self) -> None:
+        self.at = START
+        self.ends = {self.LEFT: self.END, self.BUSY: 1}
+        self.tracker = Positions({self.LEFT: 20, self.BUSY: 1})
+        self.drops = SuspectedDrops(timedelta(minutes=2))
+        self.pass_time(150)
+
+    def pass_time(self, seconds: int) -> None:
+        """Look each second, while the other partition is copied."""
+        for _ in range(seconds):
+            self.at += timedelta(seconds=1)
+            self.ends[self.BUSY] += 1
+            self.tracker.at[self.BUSY] = self.ends[self.BUSY]
+            self.drops.look(
+                flow_view(self.at, self.ends),
+                self.tracker,
+                [
+                    Assignment(
+                        connector="c",
+                        task=0,
+                        partitions=frozenset(self.ends),
+                        written_at=START,
+                    )
+                ],
+            )
+
+    def move(self) -> None:
+        """The mirror commits what lies behind the records it left."""
+        self.ends[self.LEFT] = self.END + 1
+        self.tracker.at[self.LEFT] = self.END + 1
+
+    @property
+    def count(self) -> int:
+        return sum(found.count for found in self.drops.found())
+
+
+class Positions(SkipTracker):
+    """A tracker that is told positions; it has one sync of each."""
+
+    def __init__(self, at: dict[tuple[str, int], int]) -> None:
+        super().__init__()
+        self.at = at
+        for (topic, partition), offset in at.items():
+            self.states[topic, partition] = PartitionState(
+                topic=topic,
+                partition=partition,
+                source_id="id",
+                upstream=offset,
+            )
+
+    def positions(self) -> dict[tuple[str, int], int]:
+        return dict(self.at)
+
+
+def flow_view(at: datetime, ends: dict[tuple[str, int], int]) -> FlowView:
+    source, target = (
+        ClusterView(alias=a, id=a, at=at, topics={}, ends=dict(ends))
+        for a in ("a", "b")
+    )
+    return FlowView(
+        flow="f",
+        at=at,
+        committed={},
+        syncs={},
+        caught_up=True,
+        target=target,
+        source=source,
+        names={TOPIC: TOPIC},
+    )
+
+
+def test_a_suspicion_stays_until_the_sync_that_proves_it_is_read() -> None:
+    drops = Drops()
+    assert drops.count == drops.END - 20
+    drops.move()
+    # The committed position is read before the sync.
+    drops.pass_time(3)
+    assert drops.count == drops.END - 20
+    drops.tracker.states[drops.LEFT].upstream = drops.END
+    drops.pass_time(1)
+    assert drops.count == 0
+
+
+def test_a_suspicion_does_not_wait_for_ever_for_a_sync() -> None:
+    # MirrorMaker writes one of a hundred records: there may be none.
+    drops = Drops()
+    drops.move()
+    drops.pass_time(15)
+    assert drops.count == 0

@@ -1,7 +1,7 @@
 """Follows the skips of one flow: takes surveys, reads ranges, saves."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from threading import Lock
@@ -279,6 +279,12 @@ _LARGEST_RANGE = 50_000
 offsets are reported: nobody counts on the last digit of so many."""
 
 
+_SYNC_FOLLOWS = timedelta(seconds=10)
+"""How long the sync that proves a suspicion, or takes it back, may be behind
+the committed position: another producer writes it, and another consumer of
+the agent reads it."""
+
+
 class SuspectedDrops:
     """Finds them, and has their records counted.
 
@@ -300,6 +306,7 @@ class SuspectedDrops:
         ] = {}
         self._found: dict[TopicPartition, SuspectedDrop] = {}
         self._counted: dict[TopicPartition, tuple[OffsetRange, int]] = {}
+        self._moved: dict[TopicPartition, datetime] = {}
 
     def look(
         self,
@@ -318,12 +325,7 @@ class SuspectedDrops:
         suspected = self._suspicions.look(
             view.source.at, view.source.ends, tracker.positions(), tasks
         )
-        # A suspicion is taken back, or proved, by what is read next.
-        self._found = {
-            place: found
-            for place, found in self._found.items()
-            if place not in suspected and tracker.awaits(place, found.end)
-        }
+        self._keep(suspected, tracker, view.source.at)
         self._wanted = {}
         for place, span in suspected.items():
             counted = self._counted.get(place)
@@ -337,6 +339,29 @@ class SuspectedDrops:
                     self._note(place, *counted)
         self._counted = {
             k: v for k, v in self._counted.items() if k in suspected
+        }
+
+    def _keep(
+        self,
+        suspected: Container[TopicPartition],
+        tracker: SkipTracker,
+        at: datetime,
+    ) -> None:
+        """Keep what was found until it is taken back, or proved, by what is
+        read next.
+        """
+        left = {p: f for p, f in self._found.items() if p not in suspected}
+        self._moved = {
+            place: min(self._moved.get(place, at), at) for place in left
+        }
+        self._found = {
+            place: found
+            for place, found in left.items()
+            if tracker.awaits(
+                place,
+                found.end,
+                soon=at - self._moved[place] < _SYNC_FOLLOWS,
+            )
         }
 
     def wanted(self) -> list[RangeRequest]:

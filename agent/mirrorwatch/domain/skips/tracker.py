@@ -260,16 +260,27 @@ class SkipTracker:
             if (position := position_of(self.states[key], seen)) is not None
         }
 
-    def awaits(self, key: TopicPartition, end: int) -> bool:
+    def awaits(
+        self, key: TopicPartition, end: int, *, soon: bool = False
+    ) -> bool:
         """Return whether the mirror wrote more of a partition, and what lies
         below an offset is not accounted for yet.
+
+        Parameters
+        ----------
+        key
+            The partition.
+        end
+            The offset.
+        soon
+            Whether a sync is to be expected, even if none was read yet.
         """
         state = self.states.get(key)
         return (
             state is not None
             and state.upstream is not None
             and state.upstream < end
-            and (key in self._waiting or key in self._syncs.partitions)
+            and (soon or key in self._waiting or key in self._syncs.partitions)
         )
 
     def noisy_partitions(self) -> frozenset[TopicPartition]:
