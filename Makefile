@@ -24,9 +24,9 @@ setup: .venv/.ready
 demo: setup  ## two sites, a mirror, traffic and the agent; prints the page's address
 	$(BIN)/mirrorwatch demo $(if $(MINUTES),--minutes $(MINUTES))
 
-# Three at a time, a file each: a lab mostly waits, and needs 1.5 GiB.
+# Four at a time, a file each: a lab mostly waits, and needs 1.5 GiB.
 test: lint  ## everything, the real lab included
-	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 fast: setup  ## what needs no Kafka and waits for nothing: a minute
 	MIRRORWATCH_QUICK=1 $(BIN)/pytest -n auto --dist loadfile -m 'not lab and not browser and not influx and not slow and not spark'
