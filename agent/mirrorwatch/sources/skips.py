@@ -1,7 +1,7 @@
 """Follows the skips of one flow: takes surveys, reads ranges, saves."""
 
 from collections import deque
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from threading import Lock
@@ -322,10 +322,28 @@ class SuspectedDrops:
             for each in assignments
             for place in each.partitions
         }
+        positions = tracker.positions()
         suspected = self._suspicions.look(
-            view.source.at, view.source.ends, tracker.positions(), tasks
+            view.source.at, view.source.ends, positions, tasks
         )
-        self._keep(suspected, tracker, view.source.at)
+        left = {
+            place: found
+            for place, found in self._found.items()
+            if place not in suspected
+        }
+        self._moved = {
+            place: min(self._moved.get(place, view.source.at), view.source.at)
+            for place, found in left.items()
+            if positions.get(place, found.first) >= found.end
+        }
+        # A suspicion is taken back, or proved, by what is read next.
+        self._found = {
+            place: found
+            for place, found in left.items()
+            if tracker.awaits(
+                place, found.end, soon=self._is_near(place, view.source.at)
+            )
+        }
         self._wanted = {}
         for place, span in suspected.items():
             counted = self._counted.get(place)
@@ -341,28 +359,10 @@ class SuspectedDrops:
             k: v for k, v in self._counted.items() if k in suspected
         }
 
-    def _keep(
-        self,
-        suspected: Container[TopicPartition],
-        tracker: SkipTracker,
-        at: datetime,
-    ) -> None:
-        """Keep what was found until it is taken back, or proved, by what is
-        read next.
-        """
-        left = {p: f for p, f in self._found.items() if p not in suspected}
-        self._moved = {
-            place: min(self._moved.get(place, at), at) for place in left
-        }
-        self._found = {
-            place: found
-            for place, found in left.items()
-            if tracker.awaits(
-                place,
-                found.end,
-                soon=at - self._moved[place] < _SYNC_FOLLOWS,
-            )
-        }
+    def _is_near(self, place: TopicPartition, at: datetime) -> bool:
+        """Return whether the mirror has just passed what is suspected."""
+        moved = self._moved.get(place)
+        return moved is not None and at - moved < _SYNC_FOLLOWS
 
     def wanted(self) -> list[RangeRequest]:
         """Return which records to count."""
