@@ -10,7 +10,7 @@ export PATH := $(CURDIR)/.servers:$(PATH)
 # Tests start many processes: each would compile everything again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: alerts chaos demo test fast dashboards sbom servers bench bench-audit nights cluster scale simulate mutations attack soak lint format setup clean
+.PHONY: alerts chaos demo test fast dashboards proof sbom servers bench bench-audit nights cluster scale simulate mutations attack soak lint format setup clean
 
 setup: .venv/.ready
 
@@ -24,9 +24,14 @@ setup: .venv/.ready
 demo: setup  ## two sites, a mirror, traffic and the agent; prints the page's address
 	$(BIN)/mirrorwatch demo $(if $(MINUTES),--minutes $(MINUTES))
 
-# Four at a time, a file each: a lab mostly waits, and needs 1.5 GiB.
-test: lint  ## everything, the real lab included
-	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder
+# Four at a time, a file each: a lab mostly waits, and needs 1.5 GiB. What the
+# marker `long` has is left to `proof`.
+test: lint  ## the whole of it, the real lab included: half an hour
+	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder -m 'not long'
+
+proof: setup  ## what `test` leaves out: ten clean minutes, older brokers, more faults: half an hour
+	MIRRORWATCH_CLEAN_RUN_SECONDS=600 $(BIN)/pytest tests/lab/clean_run_test.py
+	$(BIN)/pytest -n 2 --dist loadfile -m long
 
 fast: setup  ## what needs no Kafka and waits for nothing: a minute
 	MIRRORWATCH_QUICK=1 $(BIN)/pytest -n auto --dist loadfile -m 'not lab and not browser and not influx and not slow and not spark'

@@ -40,6 +40,7 @@ LONGEST = (
     "tests/lab/audit_test.py",
     "tests/lab/position_test.py",
     "tests/lab/canary_faults_test.py",
+    "tests/simulation/scenarios_test.py",
     "tests/lab/jmx_test.py",
     "tests/lab/secured_agent_test.py",
     "tests/lab/skips_silence_test.py",

@@ -32,7 +32,10 @@ _SMALL = {
     # on its former self. Nine seconds (the default) are longer than a
     # Connect worker keeps faith: one crash would be two faults.
     "broker.session.timeout.ms": "3000",
-    "broker.heartbeat.interval.ms": "500",
+    "broker.heartbeat.interval.ms": "1000",
+    # The controller writes no record while nothing happens (two a second by
+    # default): an eighth of what an idle lab costs.
+    "metadata.max.idle.interval.ms": "0",
     # Retention is looked at every second, so that a test can overrun it;
     # what is retained for how long stays Kafka's default.
     "log.retention.check.interval.ms": "1000",

@@ -12,7 +12,7 @@ from mirrorwatch_lab import CANARY_TOPIC, Lab
 from tests.support.truth import Truth
 from tests.support.watch import Watch, wait_until
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.long]
 
 SEED = int(os.environ.get("MIRRORWATCH_SEED", "20261121"))
 """Seed of the row; a failure prints it."""

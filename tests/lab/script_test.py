@@ -16,6 +16,28 @@ from tests.support.lab_environment import LabEnvironment, fill, settings_for
 
 pytestmark = pytest.mark.lab
 
+LONG = {
+    "another_topic",
+    "dropped_and_killed_while_the_agent_is_away",
+    "expired_unread",
+    "frozen_and_thawed",
+    "killed_for_long",
+    "nothing_happens",
+    "probes_dropped",
+    "recreated_and_longer",
+    "source_unreachable",
+}
+"""Scenarios that others here, or tests of a check, come near to."""
+
+CHOSEN = [
+    pytest.param(
+        scenario,
+        id=scenario.name,
+        marks=[pytest.mark.long] if scenario.name in LONG else [],
+    )
+    for scenario in SCENARIOS
+]
+
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
@@ -24,7 +46,7 @@ def lab() -> Iterator[Lab]:
         yield lab
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda s: s.name)
+@pytest.mark.parametrize("scenario", CHOSEN)
 def test_a_scenario_on_real_clusters(
     lab: Lab,
     scenario: Scenario,

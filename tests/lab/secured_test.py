@@ -37,6 +37,7 @@ from tests.support.secured import secured
 
 pytestmark = pytest.mark.lab
 
+NEWEST, *OLDER = KAFKA_VERSIONS
 QUIET_LOGGER = logging.getLogger("tests.secured")
 QUIET_LOGGER.addHandler(logging.NullHandler())
 QUIET_LOGGER.propagate = False
@@ -44,11 +45,17 @@ QUIET_LOGGER.propagate = False
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    with Lab(secured(kafka=KAFKA_VERSIONS[0])) as lab:
+    with Lab(secured(kafka=NEWEST)) as lab:
         yield lab
 
 
-@pytest.fixture(scope="module", params=KAFKA_VERSIONS)
+@pytest.fixture(
+    scope="module",
+    params=[
+        NEWEST,
+        *(pytest.param(v, marks=pytest.mark.long) for v in OLDER),
+    ],
+)
 def any_lab(request: pytest.FixtureRequest, lab: Lab) -> Iterator[Lab]:
     """For what brokers of another version may do in another way."""
     if request.param == lab.settings.kafka:
