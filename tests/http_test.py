@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event, Thread
+from typing import Any
 
 import httpx
 import pytest
@@ -172,6 +173,85 @@ def test_a_client_with_a_login_is_bounded_as_well() -> None:
             for _ in range(2):
                 with pytest.raises(httpx.TimeoutException):
                     http.get(url)
+
+
+class NameService:
+    """Answers for one name, and not before it is released."""
+
+    name = "server.invalid"
+
+    def __init__(self) -> None:
+        self.released = Event()
+        self.addresses = ["127.0.0.1"]
+        self.asked = 0
+        self._really = socket.getaddrinfo
+
+    def __call__(self, host: str, port: int, *more: Any, **how: Any) -> Any:
+        if host != self.name:
+            return self._really(host, port, *more, **how)
+        self.asked += 1
+        self.released.wait(PATIENCE)
+        if not self.addresses:
+            raise socket.gaierror(socket.EAI_NONAME, "not known")
+        return [
+            found
+            for address in self.addresses
+            for found in self._really(address, port, *more, **how)
+        ]
+
+
+@pytest.fixture
+def names(monkeypatch: pytest.MonkeyPatch) -> Iterator[NameService]:
+    service = NameService()
+    monkeypatch.setattr(socket, "getaddrinfo", service)
+    yield service
+    service.released.set()
+
+
+NO_CONTENT = OK + b"Content-Length: 0\r\n\r\n"
+
+
+def test_a_name_service_that_hangs_holds_no_request_and_one_thread(
+    names: NameService,
+) -> None:
+    with raw_server(say(NO_CONTENT)) as url:
+        named = url.replace("127.0.0.1", names.name)
+        began = time.monotonic()
+        for _ in range(3):
+            with (
+                bounded_client(timeout_seconds=SECONDS) as http,
+                pytest.raises(httpx.ConnectTimeout),
+            ):
+                http.get(named)
+        assert time.monotonic() - began < PATIENCE / 2
+        assert names.asked == 1
+        names.released.set()
+        with bounded_client(timeout_seconds=PATIENCE) as http:
+            assert http.get(named).is_success
+
+
+def test_a_name_with_several_addresses_is_reached_by_any(
+    names: NameService,
+) -> None:
+    names.released.set()
+    names.addresses = ["127.0.0.2", "127.0.0.1"]
+    with (
+        raw_server(say(NO_CONTENT)) as url,
+        bounded_client(timeout_seconds=PATIENCE) as http,
+    ):
+        assert http.get(url.replace("127.0.0.1", names.name)).is_success
+
+
+def test_a_name_that_is_not_known_is_said_to_be_so(
+    names: NameService,
+) -> None:
+    names.released.set()
+    names.addresses = []
+    with (
+        bounded_client(timeout_seconds=PATIENCE) as http,
+        pytest.raises(httpx.ConnectError, match="not known"),
+    ):
+        http.get(f"http://{names.name}/")
 
 
 def test_nobody_asks_a_server_but_by_the_bounded_client() -> None:

@@ -1,6 +1,8 @@
 """Each source, check, sink and stored row fails alone."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -8,12 +10,16 @@ import structlog
 from structlog.testing import capture_logs
 
 from mirrorwatch.clock import Clock
+from mirrorwatch.config import Config
 from mirrorwatch.domain.checks import CHECKS
 from mirrorwatch.domain.lag.check import LagLimits
+from mirrorwatch.domain.metrics import Sample
 from mirrorwatch.domain.report import Health, Observation, Report, Verdict
 from mirrorwatch.domain.samples import INTERNAL_ERRORS, samples
 from mirrorwatch.domain.skips.check import SkipsLimits
+from mirrorwatch.domain.tasks.metrics import TASKS
 from mirrorwatch.exceptions import InternalError
+from mirrorwatch.factory import build_agent
 from mirrorwatch.isolation import Isolation
 from mirrorwatch.pipeline import Pipeline
 from mirrorwatch.ports import Sink, Source
@@ -31,6 +37,7 @@ from tests.support.builders import (
     a_verdict,
 )
 from tests.support.clock import clock_of
+from tests.support.http import HTTP
 from tests.support.reports import a_lag, some_skips, some_topic_lags
 
 HOUR = timedelta(hours=1)
@@ -164,6 +171,105 @@ def test_a_sink_that_crashes_is_down_and_the_others_get_every_report() -> None:
     broken.error = None
     made.tick()
     assert made.tick().agent.sinks_up["influxdb"]
+
+
+CONFIG = {
+    "clusters": {
+        alias: {"kafka": {"bootstrap.servers": "127.0.0.1:1"}}
+        for alias in ("summit", "ldf")
+    },
+    "flows": [{"source": "summit", "target": "ldf"}],
+    "sinks": {"influxdb": {"url": "http://127.0.0.1:1", "database": "m"}},
+    "web": {"listen": "127.0.0.1:0"},
+}
+
+
+def served_and_written() -> tuple[str, str]:
+    """Return /metrics and the points that wait, of a whole agent."""
+    database = Database(None)
+    agent = build_agent(
+        Config.from_mapping(CONFIG),
+        database=database,
+        clock=clock(),
+        logger=structlog.get_logger(),
+    )
+    maintenance = MaintenanceStore(database)
+    maintenance.announce([FLOW.name], NOON - HOUR, NOON + HOUR, "upgrade")
+    assert agent.server is not None
+    with closing(database), closing(agent.senders[0]):
+        agent.server.start()
+        try:
+            for _ in range(3):
+                report = agent.pipeline.tick()
+                answer = HTTP.get(f"{agent.server.url}/metrics")
+        finally:
+            agent.server.stop()
+        assert answer.status_code == 200
+        assert set(report.agent.sinks_up) >= {"prometheus", "maintenance"}
+        assert all(report.agent.sinks_up.values())
+        assert maintenance.open()[0].before is not None
+        assert not agent.pipeline.isolation.failing.keys() - {METRICS_OF_TASKS}
+        found = DurableQueue(database, "influxdb").oldest(10**6)
+    assert found is not None
+    return answer.text, found[1].body.decode()
+
+
+METRICS_OF_TASKS = f"metrics tasks {FLOW.name}"
+
+
+def one_task(connector: str, tasks: float) -> Sample:
+    return Sample(TASKS, (FLOW.name, connector, "running"), tasks)
+
+
+def samples_that_raise(seen: object, _: datetime) -> Iterator[Sample]:
+    yield one_task("c", 1)
+    raise KeyError(str(seen))
+
+
+UNUSABLE_SAMPLES = {
+    "raises": samples_that_raise,
+    "too large": lambda *_: iter([one_task("c", 10**400)]),
+    "half a character": lambda *_: iter([one_task("\ud83d", 1)]),
+}
+
+
+@pytest.mark.parametrize(
+    "make", UNUSABLE_SAMPLES.values(), ids=UNUSABLE_SAMPLES
+)
+def test_metrics_that_cannot_be_made_are_missing_alone(
+    make: Callable[..., Iterator[Sample]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad = replace(CHECKS["tasks"], samples=make)
+    monkeypatch.setitem(CHECKS, "tasks", bad)
+    with capture_logs() as log:
+        served, written = served_and_written()
+    assert "\nmirrorwatch_tasks{" not in served
+    assert "\ntasks," not in written
+    # All else is there, and the crash is counted.
+    assert 'mirrorwatch_check_health{check="tasks",' in served
+    assert "\nhealth,check=tasks," in written
+    assert "\nmirrorwatch_tick_seconds" in served
+    counted = f'internal_errors_total{{part="{METRICS_OF_TASKS}"}}'
+    assert f"\nmirrorwatch_{counted}" in served
+    assert "part=metrics\\ tasks\\ " in written
+    crashes = [e for e in log if e["event"] == "Work crashed"]
+    assert [e["work"] for e in crashes] == [METRICS_OF_TASKS]
+
+
+def test_metrics_that_can_be_made_are_all_there_and_nothing_is_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    good = replace(
+        CHECKS["tasks"], samples=lambda *_: iter([one_task("c", 1)])
+    )
+    monkeypatch.setitem(CHECKS, "tasks", good)
+    with capture_logs() as log:
+        served, written = served_and_written()
+    assert "\nmirrorwatch_tasks{" in served
+    assert "\ntasks," in written
+    assert 'part="metrics' not in served
+    assert "part=metrics" not in written
+    assert "Work crashed" not in [e["event"] for e in log]
 
 
 def test_what_is_known_to_be_wrong_stays_so_while_a_part_crashes() -> None:

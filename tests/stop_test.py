@@ -96,7 +96,10 @@ def config(tmp_path: Path) -> Iterator[dict[str, Any]]:
 
 @contextmanager
 def running(
-    folder: Path, config: dict[str, Any], stderr: int
+    folder: Path,
+    config: dict[str, Any],
+    stderr: int,
+    env: dict[str, str] | None = None,
 ) -> Iterator[subprocess.Popen[bytes]]:
     file = folder / "config.yaml"
     file.write_text(yaml.safe_dump(config))
@@ -108,6 +111,7 @@ def running(
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=stderr,
+        env=os.environ | (env or {}),
     )
     try:
         yield process
@@ -151,6 +155,41 @@ def test_it_ends_in_time_while_all_it_asks_hang(
         running(tmp_path, config, file.fileno()) as process,
     ):
         begins(process, config)
+        took = seconds_to_stop(process)
+    assert took < WITHIN_SECONDS, log.read_text()
+    assert "Traceback" not in log.read_text()
+
+
+NO_NAME_SERVICE = """
+import socket, threading
+really = socket.getaddrinfo
+def hang(host, *more, **how):
+    if str(host).endswith(".invalid"):
+        print("asked for", host, flush=True, file=open(LOG, "a"))
+        threading.Event().wait()
+    return really(host, *more, **how)
+socket.getaddrinfo = hang
+"""
+"""Python runs it at its start, as `sitecustomize`."""
+
+
+def test_it_ends_in_time_while_the_name_service_hangs(
+    tmp_path: Path, config: dict[str, Any]
+) -> None:
+    config["sinks"]["influxdb"]["url"] = "http://influxdb.invalid:8086"
+    config["sinks"]["notify"]["receivers"][0]["url"] = "http://r.invalid"
+    log, asked = tmp_path / "log", tmp_path / "asked"
+    patch = NO_NAME_SERVICE.replace("LOG", repr(str(asked)))
+    (tmp_path / "sitecustomize.py").write_text(patch)
+    path = f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"
+    with (
+        log.open("wb") as file,
+        running(
+            tmp_path, config, file.fileno(), {"PYTHONPATH": path}
+        ) as process,
+    ):
+        begins(process, config)
+        wait_until(asked.exists)
         took = seconds_to_stop(process)
     assert took < WITHIN_SECONDS, log.read_text()
     assert "Traceback" not in log.read_text()

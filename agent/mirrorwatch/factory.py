@@ -1,11 +1,15 @@
 """Configuration -> agent: the only module that knows every class."""
 
+from functools import partial
+
 from structlog.typing import FilteringBoundLogger
 
 from .clock import Clock
 from .config import Config
 from .daemon import Agent
 from .domain.notices.text import Links
+from .domain.samples import samples
+from .isolation import Isolation
 from .kafka.admin import Cluster
 from .pipeline import Pipeline
 from .sinks.prometheus import PrometheusSink
@@ -71,6 +75,7 @@ def build_agent(
     verdicts = VerdictStore(database)
     verdicts.resume(clock)
     history = History(database, config.interval)
+    isolation = Isolation(logger)
     around = WiringContext(
         clusters={a: Cluster(a, p) for a, p in properties.items()},
         properties=properties,
@@ -90,6 +95,7 @@ def build_agent(
         clock=clock,
         logger=logger,
         headers=headers,
+        sampler=partial(samples, collect=isolation.collect),
     )
     wired = WiredParts.of(
         [
@@ -97,7 +103,7 @@ def build_agent(
             wire_audit(config, around, starts=audits),
         ]
     )
-    latest, prometheus = LatestReport(), PrometheusSink()
+    latest, prometheus = LatestReport(), PrometheusSink(around.sampler)
     maintenance = MaintenanceStore(database)
     reports = wire_sinks(
         config,
@@ -126,6 +132,7 @@ def build_agent(
             windows=maintenance.in_force,
             move_windows=maintenance.move,
             clock=clock,
+            isolation=isolation,
             logger=logger,
         ),
         workers=wired.workers,

@@ -1,19 +1,22 @@
 """The HTTP client of everything that asks a server, with bounds.
 
 Whatever a server does, a request ends in time and takes little memory: the
-deadline is for all of it, headers and body included, and an answer is read
-and decompressed up to a size.
+deadline is for all of it, from the name service to the end of the body, and
+an answer is read and decompressed up to a size.
 """
 
+import socket
 import ssl
 import time
 import zlib
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import timedelta
 from email.utils import parsedate_to_datetime
 from pathlib import Path
+from threading import Lock, Thread
 from typing import Any
 
 import httpcore
@@ -108,7 +111,7 @@ def bounded_client(
     ----------
     timeout_seconds
         How long a request may take, and each step of it; the ``timeout`` of
-        one request goes before it. What the name service takes comes on top.
+        one request goes before it.
     deadline_seconds
         How long a request may take, if more than one step of it may.
     most_bytes
@@ -273,12 +276,62 @@ class _Backend(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
-        return _Stream(
-            self._inner.connect_tcp(
-                host,
-                port,
-                max(_left(timeout), 0.001),
-                local_address,
-                socket_options,
-            )
-        )
+        addresses = _LOOKUPS.addresses(host, port, _left(timeout))
+        while True:
+            address = addresses.pop(0)
+            # One that is out of reach leaves time for the others.
+            left = max(_left(timeout) / (1 + len(addresses)), 0.001)
+            try:
+                return _Stream(
+                    self._inner.connect_tcp(
+                        address, port, left, local_address, socket_options
+                    )
+                )
+            except (httpcore.ConnectError, httpcore.ConnectTimeout):
+                if not addresses or _left(timeout) <= 0:
+                    raise
+
+
+class _Lookups:
+    """Asks the name service, each time in a thread: it has no deadline.
+
+    Nor can it be interrupted. Who asks for a name that is being looked up
+    waits for that answer, so a service that hangs holds one thread a name.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._pending: dict[tuple[str, int], Future[list[str]]] = {}
+
+    def addresses(self, host: str, port: int, seconds: float) -> list[str]:
+        """Return the addresses of a host, if they are known in time."""
+        with self._lock:
+            found = self._pending.get((host, port))
+            if found is None:
+                found = self._pending[host, port] = Future()
+                # Not of a pool: the end of the process would wait for it.
+                Thread(
+                    target=self._look_up,
+                    args=(host, port, found),
+                    name="name service",
+                    daemon=True,
+                ).start()
+        try:
+            return [*found.result(max(seconds, 0.0))]
+        except TimeoutError as e:
+            raise httpcore.ConnectTimeout from e
+        except (OSError, UnicodeError) as e:
+            raise httpcore.ConnectError(str(e)) from e
+
+    def _look_up(self, host: str, port: int, found: Future[list[str]]) -> None:
+        try:
+            answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            found.set_result([str(address[0]) for *_, address in answers])
+        except (OSError, UnicodeError) as e:
+            found.set_exception(e)
+        finally:
+            with self._lock:
+                del self._pending[host, port]
+
+
+_LOOKUPS = _Lookups()

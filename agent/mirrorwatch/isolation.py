@@ -2,7 +2,7 @@
 
 import traceback
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from threading import Lock
 from typing import TypeVar
@@ -62,20 +62,29 @@ class Isolation:
                 self._note(part, None)
                 raise
             error = InternalError(part, f"{type(e).__name__} at {_place(e)}")
-            if str(self._failing.get(part)) != str(error):
+            if self._note(part, error):
                 self._logger.exception("Work crashed", work=part)
-            self._note(part, error)
-            self.errors[part] += 1
             raise error from e
         self._note(part, None)
         return done
 
-    def _note(self, part: str, error: InternalError | None) -> None:
+    def collect(self, part: str, work: Callable[[], Iterable[T]]) -> list[T]:
+        """Return all that a piece of work makes, or nothing if it crashes."""
+        try:
+            return self.run(part, lambda: list(work()))
+        except InternalError:
+            return []
+
+    def _note(self, part: str, error: InternalError | None) -> bool:
+        """Take note of how a part did; return whether it is a new crash."""
         with self._lock:
             if error is None:
                 self._failing.pop(part, None)
-            else:
-                self._failing[part] = error
+                return False
+            new = str(self._failing.get(part)) != str(error)
+            self._failing[part] = error
+            self.errors[part] += 1
+            return new
 
 
 def _place(error: BaseException) -> str:

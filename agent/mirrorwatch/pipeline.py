@@ -85,6 +85,8 @@ class Pipeline:
     clock
         Gives the time. Facts are seen in the agent's own time, and labelled
         with the wall clock's before they are judged and published.
+    isolation
+        Lets sources, checks, sinks and workers fail each alone.
     logger
         Where failures are logged, each of them once.
     """
@@ -102,6 +104,7 @@ class Pipeline:
         ] = lambda _: (),
         move_windows: Callable[[timedelta, datetime], None] = lambda *_: None,
         clock: Clock,
+        isolation: Isolation | None = None,
         logger: FilteringBoundLogger,
     ) -> None:
         self._flows = tuple(flows)
@@ -120,8 +123,7 @@ class Pipeline:
         self._move_windows = move_windows
         self._clock = clock
         self._logger = logger
-        self.isolation = Isolation(logger)
-        """Lets sources, checks, sinks and workers fail each alone."""
+        self.isolation = isolation or Isolation(logger)
 
         self._windows: tuple[MaintenanceWindow, ...] = ()
         self._before: tuple[Verdict, ...] | None = None

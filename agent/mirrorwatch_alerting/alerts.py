@@ -14,6 +14,7 @@ from mirrorwatch.domain.samples import (
     SINK_LOST,
     SINK_SPOOLED,
     SINK_UP,
+    STATE_UP,
 )
 
 __all__ = [
@@ -209,6 +210,17 @@ AGENT_ALERTS = (
         "rejected, or the queue is full",
         section=AGENT_SECTION,
     ),
+    Alert(
+        name="MirrorwatchStateDown",
+        when=Above(metric=STATE_UP, bound=1, below=True),
+        # It goes on watching: as long as for a sink.
+        hold=timedelta(minutes=15),
+        severity=Severity.TICKET,
+        summary="the state file of mirrorwatch was set aside, deleted or "
+        "cannot be written: counters and outstanding probes are lost, or "
+        "will be at its next restart",
+        section=AGENT_SECTION,
+    ),
 )
 """The dead-man alerts, then those of what it writes."""
 
@@ -271,7 +283,6 @@ def subject_of(alert: Alert) -> str | None:
         case WhenHealth() | Vanished():
             return "flow"
         case Above(metric=metric) | Grows(metric=metric):
-            (label,) = metric.labels
-            return label
+            return next(iter(metric.labels), None)
         case Silent() | Old():
             return None

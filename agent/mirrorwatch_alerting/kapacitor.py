@@ -21,6 +21,7 @@ from .alerts import (
     Vanished,
     WhenHealth,
     runbook_of,
+    subject_of,
 )
 
 __all__ = ["FRESH", "scripts"]
@@ -308,13 +309,12 @@ $source\
 _HELD = Template("""\
 $source\
         .where(lambda: isPresent("$field"))
-        .groupBy('sink')
-$barrier    |stateDuration(lambda: "$field" $is_so)
+$grouped$barrier    |stateDuration(lambda: "$field" $is_so)
         .unit(1s)
         .as('seconds')
     |alert()
-        .id('$service/$name/{{ index .Tags "sink" }}')
-        .message('{{ index .Tags "sink" }}: $summary - ' + page + '$runbook')
+        .id('$service/$name$of')
+        .message('$who$summary - ' + page + '$runbook')
         .details('')
         .$level(lambda: "seconds" >= $hold)
         .stateChangesOnly()
@@ -325,8 +325,7 @@ _GROWN = Template("""\
 // No hold: losses are counted, not measured.
 $source\
         .where(lambda: isPresent("$field"))
-        .groupBy('sink')
-    |derivative('$field')
+$grouped    |derivative('$field')
         .unit(1s)
         // An agent that is started again counts from 0.
         .nonNegative()
@@ -335,8 +334,8 @@ $source\
         .unit(1s)
         .as('quiet_seconds')
     |alert()
-        .id('$service/$name/{{ index .Tags "sink" }}')
-        .message('{{ index .Tags "sink" }}: $summary - ' + page + '$runbook')
+        .id('$service/$name$of')
+        .message('$who$summary - ' + page + '$runbook')
         .details('')
         .$level(lambda: "growth" > 0.0)
         .${level}Reset(lambda: "quiet_seconds" >= $window)
@@ -345,7 +344,7 @@ $source\
 """)
 
 ABOUT = {
-    "agent": "No agent reports.",
+    "agent": "No agent reports, or one does not keep its state.",
     "unwatched": "A flow is no longer monitored.",
     "sinks": "Metrics or notifications of the agent do not reach a sink.",
 }
@@ -381,7 +380,8 @@ def scripts(
                 own["unwatched"].append(_script(_UNWATCHED, alert, alert.when))
             case Above() | Grows():
                 template = _HELD if isinstance(alert.when, Above) else _GROWN
-                own["sinks"].append(_script(template, alert, alert.when))
+                name = "sinks" if subject_of(alert) else "agent"
+                own[name].append(_script(template, alert, alert.when))
             case Old():
                 # An agent that makes no ticks writes no points: it is silent.
                 pass
@@ -397,8 +397,13 @@ def scripts(
 def _script(
     template: Template, alert: Alert, when: Silent | Vanished | Above | Grows
 ) -> str:
+    label = subject_of(alert)
+    tag = f'{{{{ index .Tags "{label}" }}}}'
     values = {
         "source": _source(when.metric),
+        "grouped": f"        .groupBy('{label}')\n" if label else "",
+        "of": f"/{tag}" if label else "",
+        "who": f"{tag}: " if label else "",
         "field": when.metric.field,
         "hold": _duration(alert.hold),
         "service": SERVICE,

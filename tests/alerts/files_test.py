@@ -13,8 +13,9 @@ from mirrorwatch.domain.canary.check import CanaryLimits
 from mirrorwatch.domain.catalogue import CATALOGUE
 from mirrorwatch.domain.checks import CHECKS
 from mirrorwatch.domain.report import Health
+from mirrorwatch.domain.samples import AGENT_METRICS, SOURCE_UP
 from mirrorwatch_alerting.__main__ import files
-from mirrorwatch_alerting.alerts import ALERTS, WhenHealth
+from mirrorwatch_alerting.alerts import ALERTS, Above, WhenHealth
 from mirrorwatch_alerting.kapacitor import FRESH
 from tests.support.programs import program
 
@@ -49,6 +50,13 @@ def test_the_kept_files_are_those_that_the_table_makes() -> None:
 def test_every_check_has_alerts_and_no_other_has() -> None:
     judged = [a.when for a in ALERTS if isinstance(a.when, WhenHealth)]
     assert {when.check for when in judged} == CHECKS.keys()
+
+
+def test_what_the_agent_says_is_down_has_an_alert() -> None:
+    says = {m for m in AGENT_METRICS if m.name.endswith("_up")}
+    has = {a.when.metric for a in ALERTS if isinstance(a.when, Above)}
+    # Checks without facts of a source are unknown, and have alerts of theirs.
+    assert says - has == {SOURCE_UP}
 
 
 def test_a_check_has_a_critical_alert_if_it_can_be_critical() -> None:

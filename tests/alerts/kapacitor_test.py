@@ -186,25 +186,26 @@ def sinks(**sink: tuple[bool, int, int]) -> AgentState:
     )
 
 
-def test_each_trouble_of_a_sink_is_told_alone_and_its_end_too(
+def test_each_trouble_of_a_sink_or_the_state_is_told_and_its_end_too(
     kapacitor: AlertingKapacitor,
 ) -> None:
     well = (True, 0, 7)
 
-    def at(tick: int) -> dict[str, tuple[bool, int, int]]:
-        once, lasts = tick == 3, 6 <= tick < 40
-        return {
-            "well": well,
-            "away": (not (once or lasts), 0, 7),
-            "behind": (True, 100 if once or lasts else 0, 7),
-            "losing": (True, 0, 9 if tick >= 6 else 7),
+    def at(tick: int) -> AgentState:
+        bad = tick == 3 or 6 <= tick < 40
+        agent = sinks(
+            well=well,
+            away=(not bad, 0, 7),
+            behind=(True, 100 if bad else 0, 7),
+            losing=(True, 0, 9 if tick >= 6 else 7),
             # An agent that is started again has lost nothing since.
-            "restarted": (True, 0, 0 if tick >= 6 else 7),
-        }
+            restarted=(True, 0, 0 if tick >= 6 else 7),
+        )
+        return replace(agent, problems=("The disk is full",) if bad else ())
 
     begin = utc_now() - 20 * AGENT_TICK
     kapacitor.feed(
-        a_tick(begin + n * AGENT_TICK, agent=sinks(**at(n))) for n in range(60)
+        a_tick(begin + n * AGENT_TICK, agent=at(n)) for n in range(60)
     )
     expected = {
         ("SinkDown", "away"): (6 + hold("SinkDown"), 40),
@@ -212,15 +213,16 @@ def test_each_trouble_of_a_sink_is_told_alone_and_its_end_too(
         # It had grown from one tick to the next, and is told for its window:
         # of 15 minutes, which nobody hurries.
         ("SinkLosesPoints", "losing"): (6,),
+        ("StateDown",): (6 + hold("StateDown"), 40),
     }
 
-    def heard() -> Mapping[tuple[str, str], tuple[int, ...]]:
-        found: dict[tuple[str, str], tuple[int, ...]] = {}
+    def heard() -> Mapping[tuple[str, ...], tuple[int, ...]]:
+        found: dict[tuple[str, ...], tuple[int, ...]] = {}
         for told in kapacitor.told:
             _, name, *sink = told.id.split("/")
-            if name.startswith("Sink"):
+            if name.startswith(("Sink", "State")):
                 tick = round((told.at - begin) / AGENT_TICK)
-                of = (name, sink[0])
+                of = (name, *sink)
                 found[of] = (*found.get(of, ()), tick)
         return found
 

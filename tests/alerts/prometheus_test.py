@@ -183,7 +183,8 @@ def own_fault(alert: Alert) -> Story:
                 f"0+60x{BEGIN - 1} {BEGIN * 60}x{bad} {mended * 60}+60x{AFTER}"
             )
         case Above(metric=metric, bound=bound, below=below):
-            name = f'{metric.name}{{sink="influxdb"}}'
+            sink = '{sink="influxdb"}' if metric.labels else ""
+            name = f"{metric.name}{sink}"
             well, ill = (bound, 0) if below else (0, 100)
             values = (
                 f"{well}x{ONCE - 1} {ill} {well}x{BEGIN - ONCE - 2} "
@@ -207,6 +208,28 @@ def own_fault(alert: Alert) -> Story:
         },
         ever={alert.name},
     )
+
+
+def test_a_state_that_is_not_kept_makes_a_ticket_and_a_kept_one_none(
+    tmp_path: Path,
+) -> None:
+    name = "MirrorwatchStateDown"
+    stories = [
+        Story(
+            name=what,
+            step=STEP,
+            steps=50,
+            series={"mirrorwatch_state_up": values},
+            fires={8: set(), 23: set(), 27: at(fired, ""), 42: set()},
+            ever=fired,
+        )
+        for what, values, fired in (
+            ("a full disk, for half an hour", "1x9 0x29 1x9", {name}),
+            ("it is kept", "1x49", set[str]()),
+            ("for 10 minutes, twice", "1x9 0x9 1x9 0x9 1x9", set[str]()),
+        )
+    ]
+    check_stories(RULES, tmp_path, stories)
 
 
 SCRAPE = timedelta(seconds=15)

@@ -118,12 +118,16 @@ def test_what_librdkafka_refuses_is_refused(
     tmp_path: Path, properties: str, expected: list[str]
 ) -> None:
     flows = "  - {source: summit, target: ldf}\n"
-    result = check(write(tmp_path, flows, properties))
+    path = write(tmp_path, flows, properties)
+    result = check(path)
     assert result.exit_code == 2
     for text in expected:
         assert text in result.stderr
-    assert "clusters.summit.kafka" in result.stderr
+    assert f"{path}:3: clusters.summit.kafka" in result.stderr
     assert "hunter2" not in result.output
+    for command in ("run", "once"):
+        other = CliRunner().invoke(main, [command, "--config", str(path)])
+        assert (other.exit_code, other.output) == (2, result.output)
 
 
 def test_nothing_is_connected_to(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import resource
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -201,6 +202,74 @@ def test_on_a_full_disk_it_starts_from_memory(
     if exists:
         assert path.read_bytes() == before
         assert [*tmp_path.glob("*unusable*")] == []
+
+
+READ_ONLY = """
+import sys
+from pathlib import Path
+from mirrorwatch.state import use_state
+from tests.state.opening_test import use
+database = use_state(Path(sys.argv[1]), use)
+print(database.lasts, *database.problems())
+"""
+
+REFUSING = """
+import errno, os, pathlib
+def refuse(path, *_, **__):
+    raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+pathlib.Path.touch = pathlib.Path.mkdir = pathlib.Path.open = refuse
+"""
+"""What a read-only mount does, where none may be made."""
+
+
+def on_a_read_only_mount(folder: Path) -> list[str]:
+    """Return how to run Python where a folder is mounted read-only."""
+    mount = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0"'
+    shell = ["sh", "-c", f'{mount} && exec "$@"', str(folder)]
+    unshare = shutil.which("unshare")
+    for user in ([], ["--map-root-user"]):
+        start = [unshare or "unshare", "--mount", *user, *shell]
+        if (
+            unshare
+            and not subprocess.run(
+                [*start, "true"], capture_output=True, check=False
+            ).returncode
+        ):
+            return [*start, sys.executable, "-c", READ_ONLY]
+    return [sys.executable, "-c", REFUSING + READ_ONLY]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["kept", "state.db", "folder/state.db"])
+def test_on_a_read_only_mount_it_starts_from_memory(
+    tmp_path: Path, place: str
+) -> None:
+    path = tmp_path / place
+    if place == "kept":
+        written(path)
+    before = {file: file.read_bytes() for file in tmp_path.iterdir()}
+    run = subprocess.run(
+        [*on_a_read_only_mount(tmp_path), str(path)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=240,
+    )
+    lasts, problem = run.stdout.strip().split(" ", 1)
+    assert lasts == "False"
+    assert problem.startswith(f"Cannot open the state file {path}: ")
+    assert "Read-only file system" in problem
+    assert problem.endswith(
+        ". The state is kept in memory, and lost at the agent's end"
+    )
+    # What was known before is there once it may be written again.
+    after = {file: file.read_bytes() for file in tmp_path.iterdir()}
+    assert after == before
+    if place == "kept":
+        again = Database(path)
+        assert again.problems() == ()
+        assert VerdictStore(again).newest() == NOON
+        again.close()
 
 
 @pytest.mark.parametrize("name", ["state.db", "state.db.lock"])

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from ..clock import Clock
 from ..config import Config
+from ..config.notes import check_clients
 from ..daemon import Daemon, wait_for_signal
 from ..domain.report import Health
 from ..factory import build_agent
@@ -56,6 +57,7 @@ def command(
     It keeps its state in memory, so it can run beside a daemon. Exit status
     0 if every flow is ok, 3 if not.
     """
+    check_clients(config)
     configure_logging(json=False, level="warning")
     logger = structlog.get_logger("mirrorwatch")
     clock = Clock()

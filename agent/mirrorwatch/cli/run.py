@@ -7,6 +7,7 @@ import structlog
 
 from ..clock import Clock
 from ..config import Config
+from ..config.notes import check_clients
 from ..daemon import Daemon, end_by_force, wait_for_signal
 from ..factory import build_agent
 from ..gc_tuning import calm_collector
@@ -35,6 +36,7 @@ def command(config: Config, log_level: str) -> None:
     Logs to stderr: JSON lines, or plain ones on a terminal. The page, the
     API and /metrics are served where web.listen says.
     """
+    check_clients(config)
     with UnblockedStream(sys.stderr.fileno()) as stream:
         configure_logging(
             json=not sys.stderr.isatty(), level=log_level, stream=stream

@@ -1,7 +1,7 @@
-"""What is only checked when somebody asks: `mirrorwatch check-config`.
+"""What is checked of a configuration that was read, before it is used.
 
 librdkafka checks its own properties, without connecting; what is allowed and
-yet worth a remark is noted.
+yet worth a remark is noted, where somebody asks: `mirrorwatch check-config`.
 """
 
 import re

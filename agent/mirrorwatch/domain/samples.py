@@ -1,10 +1,11 @@
 """The samples of a report: the same ones for every sink."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
+from functools import partial
 
 from .checks import CHECKS
-from .metrics import Sample, counter, gauge
+from .metrics import Histogram, Sample, counter, gauge
 from .report import (
     AgentState,
     Flow,
@@ -30,6 +31,7 @@ __all__ = [
     "SOURCE_UP",
     "STATE_UP",
     "TICK_SECONDS",
+    "Sampler",
     "samples",
 ]
 
@@ -166,8 +168,34 @@ def _health_samples(
         yield Sample(MAINTENANCE, (flow.name,), int(flow.name in held))
 
 
-def samples(report: Report) -> Iterator[Sample]:
+def _writable(make: Callable[[], Iterable[Sample]]) -> Iterator[Sample]:
+    """Yield samples; crash, as `make` may, at one that no sink can write."""
+    for sample in make():
+        "".join(sample.labels).encode()
+        if not isinstance(sample.value, Histogram):
+            float(sample.value)
+        yield sample
+
+
+Sampler = Callable[[Report], Iterable[Sample]]
+"""Returns the samples of a report."""
+
+
+def samples(
+    report: Report,
+    collect: Callable[
+        [str, Callable[[], Iterable[Sample]]], Iterable[Sample]
+    ] = lambda _, work: work(),
+) -> Iterator[Sample]:
     """Yield every sample of a report, each series once.
+
+    Parameters
+    ----------
+    report
+        What was learned in one tick.
+    collect
+        Returns the samples of each check, by its name: so that one may fail
+        alone.
 
     Notes
     -----
@@ -189,5 +217,9 @@ def samples(report: Report) -> Iterator[Sample]:
         ):
             if of is check.observation:
                 # The state may have been read after the tick began.
-                yield from check.samples(seen, max(report.at, seen.at))
+                at = max(report.at, seen.at)
+                yield from collect(
+                    f"metrics {check.name} {seen.flow}",
+                    partial(_writable, partial(check.samples, seen, at)),
+                )
     yield from _agent_samples(report.agent, report.at)

@@ -19,7 +19,7 @@ from influxdb_client.client.write.point import Point
 from ..domain.canary.metrics import LATENCY, PRODUCE, REPLICATION
 from ..domain.canary.model import ProbeArrival, canaries
 from ..domain.metrics import Histogram
-from ..domain.samples import samples
+from ..domain.samples import Sampler, samples
 from ..exceptions import ConfigError, SinkError, SinkRejectedError
 from ..http import (
     UnusableAnswerError,
@@ -339,8 +339,15 @@ def _plainly(error: httpx.TransportError | httpx.InvalidURL) -> str:
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def to_points(report: Report) -> list[Point]:
+def to_points(report: Report, sampler: Sampler = samples) -> list[Point]:
     """Return a report as points: the tick's metrics, then each probe.
+
+    Parameters
+    ----------
+    report
+        What was learned in one tick.
+    sampler
+        Makes the samples of a report.
 
     Notes
     -----
@@ -349,7 +356,7 @@ def to_points(report: Report) -> list[Point]:
     type than it had before, and whole seconds must not look like integers.
     """
     points: dict[tuple[str, tuple[tuple[str, str], ...]], Point] = {}
-    for sample in samples(report):
+    for sample in sampler(report):
         if isinstance(sample.value, Histogram):
             continue  # each probe is a point of its own, see below
         metric = sample.metric
@@ -367,9 +374,10 @@ def to_points(report: Report) -> list[Point]:
     return [*points.values(), *probes]
 
 
-def to_batch(report: Report) -> Batch:
+def to_batch(report: Report, sampler: Sampler = samples) -> Batch:
     """Return the points of a report in line protocol."""
-    lines = [point.to_line_protocol() for point in to_points(report)]
+    points = to_points(report, sampler)
+    lines = [point.to_line_protocol() for point in points]
     return Batch("\n".join(lines).encode(), len(lines))
 
 

@@ -14,6 +14,7 @@ from ..domain.notices.maintenance import (
     to_message,
 )
 from ..domain.report import Health
+from ..domain.samples import Sampler, samples
 from ..exceptions import SinkError, StateError
 from ..ports import Report
 from ..state.history import History
@@ -43,6 +44,8 @@ class MaintenanceSink:
         Where messages wait, if anybody is notified.
     page
         Address of the status page.
+    sampler
+        Makes the samples of a report.
     logger
         Logs the begin and what changed.
     """
@@ -56,12 +59,14 @@ class MaintenanceSink:
         *,
         outbox: Outbox | None,
         page: str,
+        sampler: Sampler = samples,
         logger: FilteringBoundLogger,
     ) -> None:
         self._store = store
         self._history = history
         self._outbox = outbox
         self._page = page
+        self._sampler = sampler
         self._logger = logger
         self._previous: Report | None = None
         self._first_at: datetime | None = None
@@ -139,4 +144,4 @@ class MaintenanceSink:
         latency = LatencySummary(
             median=recent.quantile(0.5), p99=recent.quantile(0.99)
         )
-        return take_snapshot(report, flow, latency)
+        return take_snapshot(report, flow, latency, self._sampler)

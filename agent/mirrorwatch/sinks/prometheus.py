@@ -15,7 +15,7 @@ from prometheus_client.metrics_core import (
 from prometheus_client.registry import Collector
 
 from ..domain.metrics import Histogram, Metric, MetricType, Sample
-from ..domain.samples import samples
+from ..domain.samples import Sampler, samples
 from ..ports import Report
 
 __all__ = ["PrometheusSink", "to_families"]
@@ -23,6 +23,11 @@ __all__ = ["PrometheusSink", "to_families"]
 
 class PrometheusSink(Collector):
     """Holds the last report in memory and serves it to anyone who scrapes.
+
+    Parameters
+    ----------
+    sampler
+        Makes the samples of a report.
 
     Notes
     -----
@@ -36,7 +41,8 @@ class PrometheusSink(Collector):
 
     name = "prometheus"
 
-    def __init__(self) -> None:
+    def __init__(self, sampler: Sampler = samples) -> None:
+        self._sampler = sampler
         self._report: Report | None = None
         self._rendered: dict[str, bytes] = {}
         self._registry = CollectorRegistry(auto_describe=False)
@@ -50,7 +56,7 @@ class PrometheusSink(Collector):
     def collect(self) -> Iterable[Family]:
         """Return the families of the last report; none before the first."""
         report = self._report
-        return () if report is None else to_families(report)
+        return () if report is None else to_families(self._sampler(report))
 
     def exposition(self, accept: str | None = None) -> tuple[bytes, str]:
         """Return the text of all metrics and its content type.
@@ -73,10 +79,10 @@ class PrometheusSink(Collector):
 AnyFamily = CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily
 
 
-def to_families(report: Report) -> tuple[Family, ...]:
-    """Return a report as metric families, each with at least one metric."""
+def to_families(found: Iterable[Sample]) -> tuple[Family, ...]:
+    """Return samples as metric families, each with at least one metric."""
     families: dict[str, AnyFamily] = {}
-    for sample in samples(report):
+    for sample in found:
         name = sample.metric.name
         if name not in families:
             families[name] = _family(sample.metric)

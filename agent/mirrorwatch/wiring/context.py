@@ -8,6 +8,7 @@ from structlog.typing import FilteringBoundLogger
 
 from ..clock import Clock
 from ..config import FlowConfig, HttpServer, SchemaRegistryConfig
+from ..domain.samples import Sampler, samples
 from ..domain.topics import ReplicatedTopics, compile_pattern
 from ..http import HttpAddress
 from ..kafka.admin import Cluster
@@ -63,6 +64,9 @@ class WiringContext:
 
     headers: Headers = no_headers
     """Headers of each probe."""
+
+    sampler: Sampler = samples
+    """Makes the samples of a report."""
 
 
 @dataclass(frozen=True, kw_only=True)

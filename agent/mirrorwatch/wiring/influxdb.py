@@ -3,9 +3,12 @@
 Imported only where it is configured: its library costs 20 MB of memory.
 """
 
+from functools import partial
+
 from structlog.typing import FilteringBoundLogger
 
 from ..config import InfluxDBConfig
+from ..domain.samples import Sampler, samples
 from ..sinks.influxdb import (
     InfluxDbAccess,
     InfluxDbOutlet,
@@ -21,7 +24,10 @@ __all__ = ["make_influxdb_sink", "to_access"]
 
 
 def make_influxdb_sink(
-    config: InfluxDBConfig, database: Database, logger: FilteringBoundLogger
+    config: InfluxDBConfig,
+    database: Database,
+    logger: FilteringBoundLogger,
+    sampler: Sampler = samples,
 ) -> QueuedSink:
     """Return a sink with a spool and a thread of its own.
 
@@ -38,7 +44,7 @@ def make_influxdb_sink(
     )
     return QueuedSink(
         outlet,
-        encode=to_batch,
+        encode=partial(to_batch, sampler=sampler),
         queue=DeliveryQueue(durable),
         logger=logger,
     )

@@ -69,7 +69,9 @@ def wire_sinks(
     if config.sinks.influxdb is not None:
         from .influxdb import make_influxdb_sink  # noqa: PLC0415 - its memory
 
-        influxdb = make_influxdb_sink(config.sinks.influxdb, database, logger)
+        influxdb = make_influxdb_sink(
+            config.sinks.influxdb, database, logger, around.sampler
+        )
         sinks.append(influxdb)
         workers.append(influxdb)
     outbox: Outbox | None = None
@@ -87,6 +89,7 @@ def wire_sinks(
             around.history,
             outbox=outbox,
             page=config.web.address,
+            sampler=around.sampler,
             logger=logger,
         )
     )

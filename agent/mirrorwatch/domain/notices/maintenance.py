@@ -11,7 +11,7 @@ from ..lag.metrics import LAG_RECORDS, LAG_SECONDS
 from ..metrics import Histogram
 from ..position.metrics import RESETS
 from ..report import Health, MaintenanceWindow, Report, Verdict, seconds, worst
-from ..samples import samples
+from ..samples import Sampler, samples
 from ..skips.metrics import RECOVERED, REPEATED, SKIPPED
 from ..tasks.metrics import TASKS
 from ..tasks.model import TasksObservation
@@ -89,14 +89,17 @@ class FlowSnapshot:
 
 
 def take_snapshot(
-    report: Report, flow: str, latency: LatencySummary
+    report: Report,
+    flow: str,
+    latency: LatencySummary,
+    sampler: Sampler = samples,
 ) -> FlowSnapshot:
     """Return how a flow is, in the same metrics that every sink gets."""
     tasks: Counter[str] = Counter()
     counts: Counter[str] = Counter()
     records: list[float] = []
     ages: list[float] = []
-    for metric, labels, value in samples(report):
+    for metric, labels, value in sampler(report):
         if isinstance(value, Histogram) or "flow" not in metric.labels:
             continue
         if labels[metric.labels.index("flow")] != flow:
