@@ -14,6 +14,7 @@ import httpx
 import pytest
 
 import mirrorwatch
+import mirrorwatch_promotion
 from mirrorwatch.http import HttpAddress, bounded_client, open_client
 
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -255,11 +256,13 @@ def test_a_name_that_is_not_known_is_said_to_be_so(
 
 
 def test_nobody_asks_a_server_but_by_the_bounded_client() -> None:
-    package = Path(mirrorwatch.__file__).parent
+    packages = (mirrorwatch, mirrorwatch_promotion)
+    folders = [Path(str(p.__file__)).parent for p in packages]
     ways = ("httpx.Client(", "httpx.get(", "httpx.post(", "urllib3", "urlopen")
     assert [
-        f"{file.relative_to(package)}: {way}"
-        for file in package.rglob("*.py")
+        f"{file}: {way}"
+        for folder in folders
+        for file in folder.rglob("*.py")
         for way in ways
-        if way in file.read_text() and file != package / "http.py"
+        if way in file.read_text() and file != folders[0] / "http.py"
     ] == []

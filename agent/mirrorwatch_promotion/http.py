@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 
 from mirrorwatch.exceptions import ConfigError
+from mirrorwatch.http import bounded_client
 
 from .config import ServerConfig
 from .exceptions import PromotionError, ServerLostError
@@ -160,11 +161,11 @@ class Api:
             verify = ssl.create_default_context(cafile=server.ca)
         except OSError as e:
             raise ConfigError(f"{key}.ca {server.ca}: {e}") from e
-        self._http = httpx.Client(
+        self._http = bounded_client(
             base_url=server.url,
             auth=login,
             headers=headers,
-            timeout=PATIENCE_SECONDS,
+            timeout_seconds=PATIENCE_SECONDS,
             verify=verify,
         )
 
@@ -211,7 +212,7 @@ class Api:
             raise self._words.refused(answer)
         try:
             return answer.json() if answer.content else None
-        except ValueError as e:
+        except (ValueError, RecursionError) as e:
             raise self._words.strange() from e
 
     def close(self) -> None:
