@@ -29,7 +29,7 @@ from pydantic import SecretStr
 from mirrorwatch.cli import main
 from mirrorwatch.clock import Clock
 from mirrorwatch.config import Config
-from mirrorwatch.daemon import Daemon
+from mirrorwatch.daemon import Agent, Daemon
 from mirrorwatch.exceptions import AuditError
 from mirrorwatch.factory import build_agent
 from mirrorwatch.log import configure_logging
@@ -250,8 +250,8 @@ def plants(
 
 
 @contextmanager
-def running(plants: Plants) -> Iterator[tuple[str, io.StringIO]]:
-    """Run an agent that has said all that it has to say; yield its log."""
+def running(plants: Plants) -> Iterator[tuple[Agent, io.StringIO]]:
+    """Run an agent that has said all it has to say; yield it and its log."""
     config = Config.from_file(plants.folder / "config.yaml")
     log = io.StringIO()
     configure_logging(json=True, level="debug", stream=log)
@@ -264,9 +264,8 @@ def running(plants: Plants) -> Iterator[tuple[str, io.StringIO]]:
     )
     assert agent.server is not None
     with Daemon(agent, logger=logger):
-        url = agent.server.url
         until(lambda: is_known(agent.latest.get(), log.getvalue()))
-        yield url, log
+        yield agent, log
 
 
 def is_known(report: Any, log: str) -> bool:
@@ -357,14 +356,21 @@ def test_no_output_of_a_running_agent_holds_a_secret(
 
     monkeypatch.setattr("mirrorwatch.factory.create_app", remembered)
     leaks: dict[str, list[str]] = {}
-    with running(plants) as (url, log), httpx.Client(trust_env=False) as http:
+    with (
+        running(plants) as (agent, log),
+        httpx.Client(trust_env=False) as http,
+    ):
+        assert agent.server is not None
         routes = {route.path for route in made[0].routes}
         assert routes == set(addresses())
         for asked in addresses().values():
             for path in asked:
-                answer = http.get(url + path)
+                answer = http.get(agent.server.url + path)
                 shown = f"{answer.headers}{answer.text}"
                 leaks[path] = plants.found_in(shown)
+    # Labels of metrics, once a worker crashes.
+    for worker in agent.workers:
+        leaks[worker.name] = plants.found_in(worker.name)
     leaks["log"] = plants.found_in(log.getvalue())
     for name, content in state_of(plants.folder).items():
         leaks[name] = plants.found_in(content)
