@@ -55,10 +55,12 @@ SHORTEST = 4
 too many words, and no secret."""
 
 HARMLESS = re.compile(
-    r"\d+(?:\.\d+)? ?[a-z%]{0,3}|true|false|mirrorwatch", re.IGNORECASE
+    r"\d+(?:\.\d+)? ?[a-z%]{0,3}|true|false|mirrorwatch"
+    r"|localhost|127\.0\.0\.1|0\.0\.0\.0",
+    re.IGNORECASE,
 )
 """Numbers, sizes and durations are in texts of their own accord; so is the
-agent's name, which is often that of its user."""
+agent's name, which is often that of its user, and this machine's addresses."""
 
 SERVER = re.compile(r"(?:\w+://)?(?P<host>[^/\s:]{4,})(?::\d+)?(?:/\S*)?")
 """An address, whose host libraries quote alone."""
@@ -67,7 +69,7 @@ _never_shown: re.Pattern[str] | None = None
 """Finds what the configuration of this process hides."""
 
 
-def never_show(values: Iterable[str]) -> None:
+def never_show(values: Iterable[str], shown: Iterable[str] = ()) -> None:
     """Hide these values from now on, and those of the call before no more.
 
     Parameters
@@ -75,14 +77,18 @@ def never_show(values: Iterable[str]) -> None:
     values
         Secrets, and whatever the configuration refers to. Of a list with
         commas each item is hidden, of an address its host too.
+    shown
+        Texts that are no secret: a host in one of them is none either.
     """
     global _never_shown  # noqa: PLW0603 - one process, one configuration
+    clear = " ".join(shown)
     hidden = set()
     for value in values:
         for text in {value, *value.split(",")}:
             hidden.add(text.strip())
             server = SERVER.fullmatch(text.strip())
-            hidden.add(server["host"] if server else "")
+            if server and server["host"] not in clear:
+                hidden.add(server["host"])
     found = sorted(
         (
             text

@@ -957,20 +957,22 @@ def load(
     if problems:
         # Not `from e`: pydantic's error may quote values.
         raise document.to_error(problems) from None
-    never_show({*_find_hidden(data), *_find_secrets(loaded)})
+    _hide(data, loaded)
     return loaded
 
 
-def _find_hidden(data: Any) -> set[str]:
-    """Return what references stand for.
+def _hide(data: Any, loaded: Model) -> None:
+    """Show nowhere what references stand for, and no secret.
 
     What the file says elsewhere in the clear is nothing to hide: a flow's
     source may be a reference, and is the alias of a cluster all the same.
     """
+    secrets = set(_find_secrets(loaded))
     texts = list(_find_texts(data))
-    clear = {t for t in texts if not isinstance(t, Referenced)}
+    clear = {t for t in texts if not isinstance(t, Referenced)} - secrets
     referenced = [t for t in texts if isinstance(t, Referenced)]
-    return {part for t in referenced for part in t.parts} - clear
+    parts = {part for t in referenced for part in t.parts} - clear
+    never_show(secrets | parts, clear)
 
 
 def _find_texts(data: Any) -> Iterator[str]:
