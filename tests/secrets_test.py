@@ -70,3 +70,12 @@ def test_numbers_and_short_values_hide_nothing() -> None:
     never_show(["5s", "100", "true", "efd", "mirrorwatch"])
     text = "mirrorwatch waits 5s of 100 for efd: true"
     assert hide_secrets(text) == text
+
+
+def test_a_single_word_is_hidden_only_where_it_stands_alone() -> None:
+    never_show(["kafka:9092", "kafka"])
+    text = "Kafka 4.3: kafka:9092/1: refused; see kafkas"
+    hidden = f"Kafka 4.3: {HIDDEN}/1: refused; see kafkas"
+    assert hide_secrets(text) == hidden
+    never_show([])
+    assert hide_secrets(text) == text

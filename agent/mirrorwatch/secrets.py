@@ -88,7 +88,8 @@ def never_show(values: Iterable[str], shown: Iterable[str] = ()) -> None:
             hidden.add(text.strip())
             server = SERVER.fullmatch(text.strip())
             if server and server["host"] not in clear:
-                hidden.add(server["host"])
+                # Libraries quote it in lower case, too.
+                hidden |= {server["host"], server["host"].lower()}
     found = sorted(
         (
             text
@@ -99,10 +100,16 @@ def never_show(values: Iterable[str], shown: Iterable[str] = ()) -> None:
         reverse=True,
     )
     _never_shown = (
-        re.compile("|".join(map(re.escape, found)), re.IGNORECASE)
-        if found
-        else None
+        re.compile("|".join(map(_to_pattern, found))) if found else None
     )
+
+
+def _to_pattern(text: str) -> str:
+    """Return what finds a value: a single word only where it stands alone,
+    as ``kafka`` is a host's name and also a part of other words.
+    """
+    escaped = re.escape(text)
+    return rf"\b{escaped}\b" if text.isalpha() else f"(?i:{escaped})"
 
 
 def may_quote(text: str) -> bool:
