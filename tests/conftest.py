@@ -8,6 +8,7 @@ from contextlib import ExitStack
 import pytest
 import structlog
 
+from mirrorwatch.secrets import never_show
 from mirrorwatch_lab import Lab, LabSettings
 from tests.support.examples import load_profile
 from tests.support.lab import LabPool, show_logs
@@ -23,6 +24,7 @@ from tests.support.together import (
 )
 
 __all__ = ["fresh_lab", "lab_for", "lab_pool", "logging_as_before"]
+__all__ += ["nothing_hidden"]
 __all__ += ["pytest_collection_finish", "pytest_collection_modifyitems"]
 __all__ += ["pytest_terminal_summary", "pytest_xdist_make_scheduler"]
 __all__ += ["pytest_runtest_teardown"]
@@ -81,6 +83,13 @@ def logging_as_before() -> Iterator[None]:
     structlog.reset_defaults()
     root.handlers[:] = handlers
     root.setLevel(level)
+
+
+@pytest.fixture(autouse=True)
+def nothing_hidden() -> Iterator[None]:
+    """Show again what a configuration of a test hid."""
+    yield
+    never_show([])
 
 
 @pytest.fixture(scope="module")

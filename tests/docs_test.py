@@ -332,3 +332,38 @@ def _anchors(page: Path) -> set[str]:
         re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
         for heading in headings
     }
+
+
+PROMISES = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
+
+NAMED_TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
+
+
+def test_every_promise_names_its_test() -> None:
+    rows = re.findall(
+        r"\| Promise \| Test \|\n\|---\|---\|\n((?:\|.*\n)+)", PROMISES
+    )
+    promises = "".join(rows).splitlines()
+    assert len(promises) > 30
+    assert not [row for row in promises if not NAMED_TEST.search(row)]
+
+
+@pages
+def test_tests_in_the_docs_exist(page: Path) -> None:
+    named = NAMED_TEST.findall(page.read_text(encoding="utf-8"))
+    assert [
+        f"{file}::{name}" for file, name in named if name not in _tests(file)
+    ] == []
+
+
+def _tests(file: str) -> set[str]:
+    """Return the names of the tests of a file."""
+    path = ROOT / file
+    if not path.exists():
+        return set()
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    return {
+        node.name
+        for node in body
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+    }

@@ -3,6 +3,8 @@
 from datetime import timedelta
 from typing import Any
 
+from .secrets import hide_secrets
+
 __all__ = [
     "AuditError",
     "ConfigError",
@@ -22,7 +24,17 @@ __all__ = [
 
 
 class MirrorwatchError(Exception):
-    """Base class for all mirrorwatch errors."""
+    """Base class for all mirrorwatch errors.
+
+    Parameters
+    ----------
+    message
+        What went wrong. It may quote libraries and servers: what the
+        configuration hides is hidden.
+    """
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(hide_secrets(message))
 
     def to_logging_context(self) -> dict[str, Any]:
         """Return fields to bind to a log message about this error."""

@@ -33,6 +33,7 @@ from .ports import (
     Source,
     WatchedSource,
 )
+from .secrets import hide_in, hide_secrets
 from .state.documents import VerdictStore
 
 __all__ = ["Pipeline"]
@@ -151,8 +152,13 @@ class Pipeline:
         seen = tuple(shifted(fact, offset) for fact in found)
         if self._before is None:
             self._before = self._load(at)
-        judged = self._blame(judge(self._limits, seen, at, self._judge(at)))
-        self._before = keep_since(shifted(judged, -offset), self._before)
+        judged = map(
+            _without_secrets,
+            self._blame(judge(self._limits, seen, at, self._judge(at))),
+        )
+        self._before = keep_since(
+            shifted(tuple(judged), -offset), self._before
+        )
         report = Report(
             at=at,
             flows=self._flows,
@@ -342,3 +348,15 @@ class Pipeline:
         if self._logged.get(who) != str(error):
             self._logged[who] = str(error)
             self._logger.warning(event, **error.to_logging_context())
+
+
+def _without_secrets(verdict: Verdict) -> Verdict:
+    """Hide what a verdict quotes of the configuration.
+
+    Sentences name topics and hosts, which may come from references.
+    """
+    return replace(
+        verdict,
+        reason=hide_secrets(verdict.reason),
+        evidence=hide_in(verdict.evidence),
+    )

@@ -27,7 +27,6 @@ clusters:
 flows:
   - source: a
     target: b
-    name: ${env:SECRET}
     topics: {include: ["${env:SECRET}.*"], exclude: "${env:SECRET}"}
     naming: {format: "${env:SECRET}.${topic}"}
     classes: {x: "${env:SECRET}"}
@@ -78,6 +77,44 @@ def test_what_came_from_a_reference_is_never_shown(referenced: Path) -> None:
         assert SECRET not in str(part)
         assert SECRET not in json.dumps(to_display(part))
     assert "a:1" in repr(config)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("flows", [{"source": "a", "target": "b", "name": "${env:SECRET}"}]),
+        ("web", {"url": "http://${env:SECRET}"}),
+        (
+            "sinks",
+            {
+                "notify": {
+                    "receivers": [
+                        {
+                            "name": "${env:SECRET}",
+                            "kind": "slack",
+                            "url": "http://h",
+                        }
+                    ]
+                }
+            },
+        ),
+    ],
+)
+def test_what_everybody_is_shown_is_written_in_the_file(
+    key: str, value: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SECRET", SECRET)
+    data = {
+        "clusters": {
+            alias: {"kafka": {"bootstrap.servers": alias}} for alias in "ab"
+        },
+        "flows": [{"source": "a", "target": "b"}],
+    }
+    with pytest.raises(ConfigError) as caught:
+        Config.from_mapping(data | {key: value})
+    assert "is shown by page, metrics and notifications" in str(caught.value)
+    assert "write the value here" in str(caught.value)
+    assert SECRET not in str(caught.value)
 
 
 def test_a_limit_from_a_reference_hides_alone(

@@ -14,6 +14,7 @@ from ..daemon import Daemon, wait_for_signal
 from ..domain.report import Health
 from ..factory import build_agent
 from ..log import configure_logging
+from ..secrets import hide_in
 from ..state import Database
 from ..web.documents import Freshness, status_document
 from ..web.runbook import Runbook
@@ -74,7 +75,7 @@ def command(
         # Before it is closed: clients without a broker take a while to close.
         report, now = agent.latest.get(), clock.label()
     fresh = Freshness.of(report, now, config.interval)
-    status = status_document(report, {}, fresh, now, Runbook.load())
+    status = hide_in(status_document(report, {}, fresh, now, Runbook.load()))
     if as_json:
         click.echo(json.dumps(status, indent=2))
     else:

@@ -1,6 +1,7 @@
 """The command group: loads a command when it is called, maps errors."""
 
 import importlib
+import os
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
@@ -42,6 +43,10 @@ COMMANDS = {
     "status": _Command("mirrorwatch.cli.status"),
 }
 
+PRIVATE = 0o077
+"""What nobody but the owner may: nothing. Files are made with mode 0600 and
+folders with 0700, those of Spark too, which runs as a child."""
+
 EXIT_FAILED = 1
 """Something failed at run time."""
 
@@ -73,6 +78,7 @@ class Commands(click.Group):
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
+        before = os.umask(PRIVATE)
         try:
             return super().invoke(ctx)
         except ConfigError as e:
@@ -81,6 +87,8 @@ class Commands(click.Group):
         except MirrorwatchError as e:
             click.echo(f"Error: {e}", err=True)
             ctx.exit(EXIT_FAILED)
+        finally:
+            os.umask(before)
 
 
 def _is_installed(command: _Command) -> bool:

@@ -48,7 +48,13 @@ from pydantic_core import (
 )
 
 from ..exceptions import ConfigError
-from ..secrets import HIDDEN, hide_secrets, looks_secret, may_quote
+from ..secrets import (
+    HIDDEN,
+    hide_secrets,
+    looks_secret,
+    may_quote,
+    never_show,
+)
 
 __all__ = [
     "FROM_DATACLASS",
@@ -73,10 +79,30 @@ __all__ = [
 
 
 class Referenced(str):
-    """Text that came, at least in part, from a reference: never shown."""
+    """Text that came, at least in part, from a reference: never shown.
 
-    __slots__ = ()
+    Parameters
+    ----------
+    text
+        The text.
+    parts
+        What its references stand for.
+    """
 
+    __slots__ = ("parts",)
+    parts: tuple[str, ...]
+
+    def __new__(cls, text: str = "", parts: Iterable[str] = ()) -> Self:
+        self = super().__new__(cls, text)
+        self.parts = tuple(parts)
+        return self
+
+
+SHOWN_TO_ALL = (
+    "is shown by page, metrics and notifications, and a reference is never "
+    "shown; write the value here"
+)
+"""Against a reference where a name is written."""
 
 YamlPath = tuple[str | int, ...]
 """Keys and list positions from the top of the file."""
@@ -98,6 +124,9 @@ class Model(BaseModel):
         use_attribute_docstrings=True,
     )
 
+    shown_to_all: ClassVar[frozenset[str]] = frozenset()
+    """Keys of names that page, metrics and notifications must show."""
+
     origin: ClassVar[type | None] = None
     """The dataclass that it was made from, if it was."""
 
@@ -110,6 +139,13 @@ class Model(BaseModel):
     ) -> Self:
         if not isinstance(data, dict):
             return handler(data)
+        shown = [
+            ConfigProblem((key,), SHOWN_TO_ALL)
+            for key, value in data.items()
+            if isinstance(value, Referenced) and key in cls.shown_to_all
+        ]
+        if shown:
+            raise ProblemsError(shown)
         model = handler({k: v for k, v in data.items() if v is not None})
         model._referenced = frozenset(  # noqa: SLF001
             path
@@ -665,22 +701,21 @@ def resolve(text: str, environment: Mapping[str, str] | None = None) -> str:
         Raised if a variable is not set, or a file cannot be read.
     """
     known = os.environ if environment is None else environment
-    referenced = False
+    parts: list[str] = []
 
     def replace(match: re.Match[str]) -> str:
-        nonlocal referenced
         if match["escaped"]:
             return match[0][1:]
-        referenced = True
         value = _look_up(match[0], match["kind"], match["name"], known)
         if UNUSABLE.search(value):
             raise ReferenceFailedError(
                 f"{match[0]}: holds control characters; remove them"
             )
+        parts.append(value)
         return value
 
     resolved = REFERENCE.sub(replace, text)
-    return Referenced(resolved) if referenced else resolved
+    return Referenced(resolved, parts) if parts else resolved
 
 
 def _look_up(
@@ -922,7 +957,59 @@ def load(
     if problems:
         # Not `from e`: pydantic's error may quote values.
         raise document.to_error(problems) from None
+    _hide(data, loaded)
     return loaded
+
+
+def _hide(data: Any, loaded: Model) -> None:
+    """Show nowhere what references stand for, and no secret.
+
+    What the file says elsewhere in the clear is nothing to hide: a flow's
+    source may be a reference, and is the alias of a cluster all the same.
+    """
+    secrets = set(_find_secrets(loaded))
+    texts = list(_find_texts(data))
+    clear = {t for t in texts if not isinstance(t, Referenced)} - secrets
+    referenced = [t for t in texts if isinstance(t, Referenced)]
+    parts = {part for t in referenced for part in t.parts} - clear
+    never_show(secrets | parts, clear)
+
+
+def _find_texts(data: Any) -> Iterator[str]:
+    """Yield keys and values, but for those of secret keys."""
+    match data:
+        case dict():
+            for key, value in data.items():
+                yield key
+                if not (looks_secret(key) and type(value) is str):
+                    yield from _find_texts(value)
+        case list() | tuple():
+            for item in data:
+                yield from _find_texts(item)
+        case str():
+            yield data
+        case _:
+            pass
+
+
+def _find_secrets(value: Any) -> Iterator[str]:
+    """Yield values that are secret by their key."""
+    match value:
+        case SecretStr():
+            yield value.get_secret_value()
+        case Model():
+            for _, part in value:
+                yield from _find_secrets(part)
+        case Mapping():
+            secret = getattr(value, "plain_secrets", ())
+            yield from (value[key] for key in secret)
+            for part in value.values():
+                yield from _find_secrets(part)
+        case tuple():
+            for part in value:
+                yield from _find_secrets(part)
+        case _:
+            pass
 
 
 def _resolve_all(

@@ -55,9 +55,12 @@ a value** are treated as absent. **Unknown or duplicate keys** are errors.
 reference: `${env:NAME}` is replaced by an environment variable, and
 `${file:/path}` by the content of a file (without the newline at its end).
 Write `$${env:NAME}` for a literal `${env:NAME}`. Values from references are
-never shown in errors, in the log, on the status page or in the output of
-`check-config`. Neither are values whose key contains a word such as password,
-token, key, secret, credential, PEM or JAAS.
+never shown: not in errors, the log, the status page, the API, metrics or the
+output of a command, even if a library or a server quotes them. Neither are
+values whose key contains a word such as password, token, key, secret,
+credential, PEM or JAAS. A value that the file also holds without a reference
+is shown, and so is one of fewer than four characters. The name of a flow or of
+a receiver and `web.url` are shown to everybody, and cannot be references.
 """
 
 AFTER = r"""

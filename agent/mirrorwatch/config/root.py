@@ -145,6 +145,8 @@ class LimitsConfig(Model):
 class FlowConfig(Model):
     """One-way replication of a set of topics by one MirrorMaker."""
 
+    shown_to_all = frozenset({"name"})
+
     name: str = Field(
         title="Name",
         min_length=1,

@@ -223,6 +223,8 @@ def _is_clean(value: SecretStr) -> bool:
 class ReceiverConfig(Model):
     """A receiver of notifications."""
 
+    shown_to_all = frozenset({"name"})
+
     name: str = Field(title="Name", min_length=1)
     """Name of the receiver in the log. Its URL is never logged."""
 
@@ -316,6 +318,8 @@ EVERYWHERE = {"0.0.0.0", "::"}  # noqa: S104 - distinguished, not listened on
 class WebConfig(Model):
     """The status page, the API and `/metrics`."""
 
+    shown_to_all = frozenset({"url"})
+
     listen: ListenAddress = Field("127.0.0.1:8080", title="Listen address")
     """`HOST:PORT`. The default is the loopback address, because the page has
     no login. Port 0 selects a free port."""
@@ -364,7 +368,8 @@ class WebConfig(Model):
         """Address of the page in links, without a slash at the end."""
         if self.url is not None:
             return self.url
-        name = socket.gethostname() if self.host in EVERYWHERE else self.host
+        unknown = self.host in EVERYWHERE or self.is_hidden("listen")
+        name = socket.gethostname() if unknown else self.host
         return f"http://{f'[{name}]' if ':' in name else name}:{self.port}"
 
     @property

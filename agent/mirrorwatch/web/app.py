@@ -9,7 +9,6 @@ from starlette.requests import Request
 from starlette.responses import (
     FileResponse,
     HTMLResponse,
-    JSONResponse,
     Response,
 )
 from starlette.routing import Mount, Route
@@ -22,6 +21,7 @@ from ..state.history import Bucket, History
 from ..threads import Latest
 from .audits import AuditNights, AuditReports
 from .documents import Freshness, details_document, status_document
+from .headers import JsonAnswer
 from .history import HistoryQuery, history_document
 from .runbook import Runbook
 from .topics import TopicsQuery, topics_document
@@ -134,7 +134,7 @@ class _Pages:
         now = self._clock() + offset
         freshness = Freshness.of(report, now, self._interval)
         recent = self._recent(report, now - offset)
-        return JSONResponse(
+        return JsonAnswer(
             status_document(report, recent, freshness, now, self._runbook),
             status_code=503 if report is None else 200,
         )
@@ -145,7 +145,7 @@ class _Pages:
         try:
             query = HistoryQuery.parse(request.query_params, now)
         except WebError as e:
-            return JSONResponse({"error": str(e)}, status_code=400)
+            return JsonAnswer({"error": str(e)}, status_code=400)
         if missing := _missing(query.flow, report):
             return missing
         asked = shifted(query, -offset)
@@ -154,8 +154,8 @@ class _Pages:
                 asked.flow, asked.start, asked.end, asked.points
             )
         except StateError as e:
-            return JSONResponse({"error": str(e)}, status_code=503)
-        return JSONResponse(
+            return JsonAnswer({"error": str(e)}, status_code=503)
+        return JsonAnswer(
             history_document(query.flow, shifted(series, offset))
         )
 
@@ -163,13 +163,13 @@ class _Pages:
         try:
             query = TopicsQuery.parse(request.query_params)
         except WebError as e:
-            return JSONResponse({"error": str(e)}, status_code=400)
+            return JsonAnswer({"error": str(e)}, status_code=400)
         now, report = self._clock(), self._latest.get()
         missing = query.flow is not None and _missing(query.flow, report)
         if missing:
             return missing
         freshness = Freshness.of(report, now, self._interval)
-        return JSONResponse(
+        return JsonAnswer(
             topics_document(report, query, freshness, now),
             status_code=503 if report is None else 200,
         )
@@ -181,7 +181,7 @@ class _Pages:
         if flow is not None and (missing := _missing(flow, report)):
             return missing
         freshness = Freshness.of(report, now, self._interval)
-        return JSONResponse(
+        return JsonAnswer(
             details_document(report, flow, freshness, now),
             status_code=503 if report is None else 200,
         )
@@ -197,7 +197,7 @@ class _Pages:
             report, self._clock() + offset, self._interval
         )
         age = freshness.age
-        return JSONResponse(
+        return JsonAnswer(
             {
                 "status": freshness.status,
                 "age_seconds": None if age is None else age.total_seconds(),
@@ -211,7 +211,7 @@ class _Pages:
 
     async def readyz(self, request: Request) -> Response:
         ready = self._latest.get() is not None
-        return JSONResponse(
+        return JsonAnswer(
             {"status": "ready" if ready else "starting"},
             status_code=200 if ready else 503,
         )
@@ -243,4 +243,4 @@ def _missing(flow: str, report: Report | None) -> Response | None:
     if flow in names:
         return None
     error = f"Unknown flow {flow!r}; known flows: {names}"
-    return JSONResponse({"error": error}, status_code=404)
+    return JsonAnswer({"error": error}, status_code=404)

@@ -7,7 +7,6 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import (
     FileResponse,
-    JSONResponse,
     PlainTextResponse,
     Response,
 )
@@ -18,6 +17,7 @@ from ..ports import Report
 from ..state.audits import read_audit
 from ..threads import Latest
 from .documents import night_document
+from .headers import JsonAnswer
 
 __all__ = ["AuditNights", "AuditReports"]
 
@@ -123,12 +123,12 @@ class AuditNights:
         machine that does not answer.
         """
         if self._folder is None:
-            return JSONResponse({"nights": [], "problems": []})
+            return JsonAnswer({"nights": [], "problems": []})
         try:
             versions = _newest(self._folder / "runs")
         except OSError as e:
             error = f"Audit results cannot be read: {e}"
-            return JSONResponse({"error": error}, status_code=503)
+            return JsonAnswer({"error": error}, status_code=503)
         known, problems = {}, []
         for version in versions:
             try:
@@ -140,7 +140,7 @@ class AuditNights:
         # Replaced as a whole: two requests may be answered at once.
         self._known = known
         nights = [night for of_run in known.values() for night in of_run]
-        return JSONResponse({"nights": nights, "problems": problems})
+        return JsonAnswer({"nights": nights, "problems": problems})
 
 
 def _newest(runs: Path) -> list[Version]:

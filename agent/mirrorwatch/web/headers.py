@@ -3,13 +3,16 @@
 import ipaddress
 import sys
 from collections.abc import Collection
+from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware.gzip import GZipMiddleware
-from starlette.responses import PlainTextResponse
+from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["HEADERS", "protected"]
+from ..secrets import hide_in
+
+__all__ = ["HEADERS", "JsonAnswer", "protected"]
 
 SMALL = 1024
 """Bytes of an answer below which compressing it gains nothing."""
@@ -42,6 +45,13 @@ HEADERS = {
 STATIC_CACHING = "no-cache"
 """Asked again every time (a small answer when unchanged), so that a page
 never runs an older agent's scripts."""
+
+
+class JsonAnswer(JSONResponse):
+    """A JSON document, without what the configuration hides."""
+
+    def render(self, content: Any) -> bytes:
+        return super().render(hide_in(content))
 
 
 def protected(app: ASGIApp, hosts: Collection[str] | None) -> ASGIApp:

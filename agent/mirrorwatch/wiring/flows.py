@@ -1,6 +1,6 @@
 """Makes the sources and workers of each flow: see `AREAS`."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from functools import cache
@@ -17,6 +17,7 @@ from ..domain.topics import Selection, compile_pattern
 from ..exceptions import ConfigError
 from ..kafka.offsets import EndOffsets
 from ..ports import Worker
+from ..secrets import hide_secrets
 from ..sources.canary.encoding import Avro
 from ..sources.canary.source import (
     CanarySettings,
@@ -193,6 +194,7 @@ def wire_jmx(flows: Iterable[FlowParts], around: WiringContext) -> WiredParts:
         Raised if the state file cannot be used.
     """
     readings: dict[str, Latest[JmxReading]] = {}
+    shown: dict[str, str] = {}
     workers: dict[str, JmxWorker] = {}
     sources = []
     for parts in flows:
@@ -206,8 +208,9 @@ def wire_jmx(flows: Iterable[FlowParts], around: WiringContext) -> WiredParts:
             if url not in workers:
                 address = _to_address(jmx, url, flow.target, around.interval)
                 readings[url] = Latest(JmxReading())
+                shown[url] = _to_shown(url, shown.values())
                 workers[url] = JmxWorker(
-                    url=url,
+                    url=shown[url],
                     reader=_to_reader(jmx, address),
                     wanted=mirror.wanted,
                     reading=readings[url],
@@ -218,7 +221,7 @@ def wire_jmx(flows: Iterable[FlowParts], around: WiringContext) -> WiredParts:
         sources.append(
             JmxSource(
                 flow=flow.name,
-                readings={url: readings[url] for url in jmx.urls},
+                readings={shown[url]: readings[url] for url in jmx.urls},
                 interpret=mirror.metrics,
                 store=DocumentStore(
                     around.database, flow.name, "mirror_errors", ErrorCounters
@@ -226,6 +229,12 @@ def wire_jmx(flows: Iterable[FlowParts], around: WiringContext) -> WiredParts:
             )
         )
     return WiredParts(workers=tuple(workers.values()), sources=tuple(sources))
+
+
+def _to_shown(url: str, others: Collection[str]) -> str:
+    """Return how a process is called: its address, as far as it is shown."""
+    hidden = hide_secrets(url)
+    return hidden if hidden not in others else f"{hidden} {len(others) + 1}"
 
 
 def _to_address(
