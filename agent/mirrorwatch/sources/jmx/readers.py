@@ -344,7 +344,7 @@ class JolokiaReader:
         if not isinstance(part, dict):
             raise self._strange()
         status = part.get("status")
-        if status in {_NOT_FOUND, _FORBIDDEN}:
+        if status in (_NOT_FOUND, _FORBIDDEN):
             return
         value = part.get("value")
         if status != 200 or not isinstance(value, dict):
