@@ -10,7 +10,7 @@ export PATH := $(CURDIR)/.servers:$(PATH)
 # Tests start many processes: each would compile everything again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: alerts chaos demo test fast dashboards proof sbom servers bench bench-audit nights cluster scale simulate mutations attack soak lint format setup clean
+.PHONY: alerts chaos demo test fast dashboards proof sbom servers bench bench-audit nights cluster scale simulate mutations fuzz attack soak lint format setup clean
 
 setup: .venv/.ready
 
@@ -57,6 +57,9 @@ simulate: setup  ## worlds by chance in virtual time, for MINUTES: prints those 
 
 mutations: setup  ## breaks rules of the agent one at a time: worlds must show each
 	$(BIN)/python -m tests.simulation.mutations
+
+fuzz: setup  ## hostile input for every decoder, for MINUTES: keeps and prints what fails
+	$(BIN)/python -m tests.fuzz --seconds $$((60 * $(or $(MINUTES),60)))
 
 attack: setup  ## misuses the web server of an agent that watches a lab, for MINUTES
 	MIRRORWATCH_ATTACK_SECONDS=$$((60 * $(or $(MINUTES),10))) $(BIN)/pytest -s tests/proof/web_attack_test.py

@@ -547,9 +547,20 @@ KNOWN_TAGS = frozenset(
 )
 
 
+DEEPEST = 100
+"""Brackets within brackets: what PyYAML takes grows with their square."""
+
+
+class _Loader(yaml.SafeLoader):
+    def fetch_flow_collection_start(self, token: Any) -> None:
+        if self.flow_level >= DEEPEST:
+            raise RecursionError
+        super().fetch_flow_collection_start(token)
+
+
 class _Reader:
     def __init__(self, text: str) -> None:
-        self._loader = yaml.SafeLoader(text)
+        self._loader = _Loader(text)
         self._lines: dict[YamlPath, int] = {(): 1}
         self._problems: list[ConfigProblem] = []
         self._merged: dict[int, list[tuple[yaml.Node, yaml.Node]]] = {}

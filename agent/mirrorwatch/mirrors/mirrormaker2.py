@@ -1,6 +1,5 @@
 """MirrorMaker 2: its internal topics and what their records say."""
 
-import json
 import re
 import struct
 from collections.abc import Mapping
@@ -8,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
+from ..domain.foreign import LARGEST, LARGEST_INT, load_json, to_number
 from ..domain.mirror_records import (
     REFRESH,
     Assignment,
@@ -45,9 +45,9 @@ def to_sync(
     upstream, downstream = struct.unpack(">qq", value)
     return Sync(
         topic=topic,
-        partition=partition,
-        upstream=upstream,
-        downstream=downstream,
+        partition=to_number(partition),
+        upstream=_offset(upstream),
+        downstream=_offset(downstream),
         written_at=written_at,
     )
 
@@ -66,9 +66,9 @@ def to_checkpoint(
     return Checkpoint(
         group=group,
         topic=topic,
-        partition=partition,
-        upstream=upstream,
-        downstream=downstream,
+        partition=to_number(partition),
+        upstream=_offset(upstream),
+        downstream=_offset(downstream),
         written_at=written_at,
     )
 
@@ -93,6 +93,11 @@ def to_heartbeat(
         beat_at=datetime.fromtimestamp(milliseconds / 1000, UTC),
         written_at=written_at,
     )
+
+
+def _offset(value: Any) -> int:
+    """Return the offset of a record, which is below the largest position."""
+    return to_number(value, LARGEST - 1)
 
 
 def _string(data: bytes, at: int) -> tuple[str, int]:
@@ -125,20 +130,26 @@ def to_state(
     if name.startswith("status-connector-"):
         connector, task = name.removeprefix("status-connector-"), None
     elif found := re.fullmatch(r"status-task-(.+)-(\d+)", name, re.DOTALL):
-        connector, task = found[1], int(found[2])
+        connector, task = found[1], to_number(found[2], LARGEST_INT)
     else:
         # Topics that connectors use, and what later versions may add.
         return None
-    said = json.loads(value) if value else {}
+    said = load_json(value) if value else {}
     return TaskState(
         connector=connector,
         task=task,
-        state=said["state"] if value else None,
-        worker=said.get("worker_id") or "",
-        trace=said.get("trace") or "",
-        generation=int(said.get("generation") or 0),
+        state=_text(said["state"]) if value else None,
+        worker=_text(said.get("worker_id") or ""),
+        trace=_text(said.get("trace") or ""),
+        generation=to_number(said.get("generation") or 0, LARGEST_INT),
         written_at=written_at,
     )
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{type(value).__name__} where a text belongs")
+    return value
 
 
 def to_offset(
@@ -149,11 +160,12 @@ def to_offset(
     The value is the last offset that was copied (``MirrorUtils``); a
     tombstone means that somebody reset it.
     """
-    connector, partition = json.loads(key or b"")
-    last = None if value is None else json.loads(value)
+    connector, partition = load_json(key or b"")
+    last = None if value is None else load_json(value)
     if not isinstance(partition, dict):
         raise TypeError("a source partition is an object")
-    return connector, partition, None if last is None else last["offset"] + 1
+    position = None if last is None else _offset(last["offset"]) + 1
+    return _text(connector), partition, position
 
 
 def to_assignment(
@@ -176,7 +188,7 @@ def to_assignment(
         return None
     return Assignment(
         connector=connector,
-        task=int(task),
+        task=to_number(task, LARGEST_INT),
         partitions=to_partitions(assigned),
         written_at=written_at,
     )
@@ -185,7 +197,7 @@ def to_assignment(
 def to_partitions(assigned: str) -> frozenset[tuple[str, int]]:
     """Read ``a.b-0,a.b-1``: names of topics may hold dashes, no commas."""
     return frozenset(
-        (topic, int(number))
+        (topic, to_number(number, LARGEST_INT))
         for topic, _, number in (
             name.strip().rpartition("-")
             for name in assigned.split(",")
@@ -196,7 +208,9 @@ def to_partitions(assigned: str) -> frozenset[tuple[str, int]]:
 
 def to_task_count(connector: str, value: Mapping[str, Any]) -> TaskCount:
     """Read how many tasks a connector was given."""
-    return TaskCount(connector=connector, tasks=int(value["tasks"]))
+    return TaskCount(
+        connector=connector, tasks=to_number(value["tasks"], LARGEST_INT)
+    )
 
 
 Properties = Mapping[str, Any]
@@ -268,8 +282,11 @@ def to_connector(
         refresh=_seconds(
             properties, "refresh.topics.interval.seconds", REFRESH.seconds
         ),
-        max_in_flight=max_in_flight or int(in_flight or IN_FLIGHT),
-        max_request_bytes=None if request is None else int(request),
+        max_in_flight=max_in_flight
+        or to_number(in_flight or IN_FLIGHT, LARGEST_INT),
+        max_request_bytes=None
+        if request is None
+        else to_number(request, LARGEST_INT),
         read_committed=_LEVELS.get(isolation.lower()),
         starts_at_end=_is(reset, "latest"),
         tolerates_errors=_is(properties.get("errors.tolerance"), "all"),
@@ -344,7 +361,18 @@ def _either(properties: Properties, name: str, before: str) -> Any:
 
 def _seconds(properties: Properties, name: str, default: int) -> timedelta:
     given = properties.get(name)
-    return timedelta(seconds=default if given is None else int(given))
+    return _interval(default if given is None else int(given), 1000)
+
+
+LONGEST = timedelta(days=36500)
+"""Longest interval: as good as never, and short enough to be multiplied and
+added to a time."""
+
+
+def _interval(count: int, milliseconds: int) -> timedelta:
+    """Return an interval of so many units; negative ones are of no length."""
+    unit = timedelta(milliseconds=milliseconds)
+    return min(max(count, 0), LONGEST // unit) * unit
 
 
 def _first(properties: Properties, *names: str) -> str | None:
@@ -389,7 +417,7 @@ def _flush(properties: Properties) -> timedelta | None:
         "target.cluster.offset.flush.interval.ms",
         "offset.flush.interval.ms",
     )
-    return None if found is None else timedelta(milliseconds=int(found))
+    return None if found is None else _interval(int(found), 1)
 
 
 def _writes_in_transactions(properties: Properties) -> bool:
@@ -545,7 +573,10 @@ class MirrorMaker2:
                     return self._decode_beat(kind, key, value, written_at)
                 case _:
                     return self._decode_config(key, value, written_at)
-        except (struct.error, KeyError, TypeError, AttributeError) as e:
+        except (
+            *(struct.error, KeyError, TypeError, AttributeError),
+            OverflowError,
+        ) as e:
             raise ValueError(f"not a record of {kind}: {e!r}") from e
 
     def _decode_offset(
@@ -557,8 +588,8 @@ class MirrorMaker2:
         if self.connectors and connector not in self.connectors:
             return None
         return Committed(
-            topic=partition["topic"],
-            partition=partition["partition"],
+            topic=_text(partition["topic"]),
+            partition=to_number(partition["partition"], LARGEST_INT),
             position=position,
             written_at=written_at,
         )
@@ -588,12 +619,12 @@ class MirrorMaker2:
         if kind == "connector":
             if value is None:
                 return Companion(name=name, role="removed")
-            return self.to_fact(name, json.loads(value)["properties"])
+            return self.to_fact(name, load_json(value)["properties"])
         if kind == "task" and value is not None:
-            properties = json.loads(value).get("properties")
+            properties = load_json(value).get("properties")
             return self.to_assignment(name, properties or {}, written_at)
         if kind == "commit" and value is not None:
-            return to_task_count(name, json.loads(value))
+            return to_task_count(name, load_json(value))
         return None
 
     def to_fact(self, name: str, properties: Mapping[str, Any]) -> MirrorFact:

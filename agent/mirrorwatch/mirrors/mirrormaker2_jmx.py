@@ -747,6 +747,7 @@ def _rebalances(mbeans: Iterable[MBean]) -> Rebalances | None:
 
 
 def _milliseconds(value: float | str | None) -> timedelta | None:
-    if not isinstance(value, float):
+    # What never was is a number without sense: no interval is that long.
+    if not isinstance(value, float) or not 0 <= value < LATEST_MS:
         return None
     return timedelta(milliseconds=value)

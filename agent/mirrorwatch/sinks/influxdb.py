@@ -2,7 +2,6 @@
 
 import base64
 import gzip
-import json
 import re
 import socket
 import ssl
@@ -18,6 +17,7 @@ from influxdb_client.client.write.point import Point
 
 from ..domain.canary.metrics import LATENCY, PRODUCE, REPLICATION
 from ..domain.canary.model import ProbeArrival, canaries
+from ..domain.foreign import load_json
 from ..domain.metrics import Histogram
 from ..domain.samples import Sampler, samples
 from ..exceptions import ConfigError, SinkError, SinkRejectedError
@@ -222,8 +222,8 @@ class InfluxDbClient:
         """Return the JSON object that a server answers."""
         text = self._send(method, path, {200, 201, 204}, request)
         try:
-            body = json.loads(text)
-        except (ValueError, RecursionError):
+            body = load_json(text)
+        except ValueError:
             body = None
         if not isinstance(body, dict):
             raise SinkError(
@@ -291,8 +291,8 @@ class InfluxDbClient:
 def _read_error(text: str) -> tuple[str, bool]:
     """Return the server's own words, and whether InfluxDB wrote them."""
     try:
-        body = json.loads(text)
-    except (ValueError, RecursionError):
+        body = load_json(text)
+    except ValueError:
         return text, False
     match body:
         case {"code": str(code), "message": str(said)}:  # 2.x

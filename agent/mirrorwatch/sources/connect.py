@@ -9,6 +9,7 @@ from urllib.parse import quote
 import httpx
 from structlog.typing import FilteringBoundLogger
 
+from ..domain.foreign import LARGEST, LARGEST_INT, load_json, to_number
 from ..domain.mirror_records import (
     Assignment,
     Committed,
@@ -55,7 +56,10 @@ def to_states(
     """
     try:
         found: list[tuple[int | None, Any]] = [(None, status["connector"])]
-        found += [(int(task["id"]), task) for task in status["tasks"]]
+        found += [
+            (to_number(task["id"], LARGEST_INT), task)
+            for task in status["tasks"]
+        ]
         for task, said in found:
             yield TaskState(
                 connector=name,
@@ -96,9 +100,9 @@ def to_committed(
             if key.get("cluster") == alias and offset is not None:
                 yield Committed(
                     topic=str(key["topic"]),
-                    partition=int(key["partition"]),
+                    partition=to_number(key["partition"], LARGEST_INT),
                     # The last one that was copied.
-                    position=int(offset["offset"]) + 1,
+                    position=to_number(offset["offset"], LARGEST - 1) + 1,
                     written_at=at,
                 )
     except (KeyError, TypeError, AttributeError) as e:
@@ -209,8 +213,8 @@ class ConnectApi:
         if not answer.content:
             return None
         try:
-            return answer.json()
-        except (ValueError, RecursionError) as e:
+            return load_json(answer.content)
+        except ValueError as e:
             raise self._strange() from e
 
     def _unreachable(self, error: httpx.TransportError) -> SourceError:
@@ -354,6 +358,9 @@ class TaskRestarter:
         self._restarts = restarts
 
 
+UNREADABLE = (AttributeError, KeyError, TypeError, ValueError)
+"""What an answer of another layout leads to."""
+
 DETAILS_EVERY = timedelta(seconds=30)
 """How often partitions of tasks and offsets are asked for: they are many, and
 the offsets move once a minute."""
@@ -479,7 +486,7 @@ class ConnectWorker:
                 if not status_is_read:
                     for state in to_states(name, said["status"], at):
                         self._note_state(state)
-            except (ValueError, KeyError, TypeError) as e:
+            except UNREADABLE as e:
                 # Never what was answered: it holds passwords.
                 self._complain(name, type(e).__name__)
 
@@ -497,7 +504,7 @@ class ConnectWorker:
                         key = ("given", number)
                         self._note(key, given, given.partitions)
                 self._take_offsets(connector, at)
-            except (ValueError, KeyError, TypeError) as e:
+            except UNREADABLE as e:
                 self._complain(name, type(e).__name__)
 
     def _take_offsets(self, connector: Connector, at: datetime) -> None:

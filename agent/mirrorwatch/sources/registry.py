@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 import httpx
 
+from ..domain.foreign import load_json
 from ..domain.report import Health, Problem
 from ..exceptions import (
     SourceDeniedError,
@@ -186,8 +187,8 @@ def _quote(subject: str) -> str:
 
 def _read_object(answer: httpx.Response) -> dict[str, Any]:
     try:
-        body = answer.json()
-    except (ValueError, RecursionError):
+        body = load_json(answer.content)
+    except ValueError:
         return {}
     return body if isinstance(body, dict) else {}
 

@@ -1,12 +1,13 @@
 """What a mirror says of itself, of one flow, and how it was learned."""
 
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 from typing import Any
+
+from ..foreign import LARGEST
 
 __all__ = [
     "ClassMetrics",
@@ -411,6 +412,12 @@ class MBean:
         return self.properties.get("type", "")
 
 
+_NUMBERED = {"partition", "task"}
+"""Properties that are numbers."""
+
+_NUMBER = re.compile(r"[0-9]{1,9}")
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MBeanQuery:
     """MBeans that are to be read."""
@@ -446,6 +453,7 @@ class MBeanQuery:
         """Return whether an MBean of this domain and type is wanted."""
         return properties.keys() == self.keys.keys() and all(
             fnmatchcase(properties[key], unquote(pattern))
+            and (key not in _NUMBERED or _NUMBER.fullmatch(properties[key]))
             for key, pattern in self.keys.items()
         )
 
@@ -457,7 +465,7 @@ class MBeanQuery:
         taken: dict[str, float | str] = {}
         for name in self.numbers:
             value = found.get(name)
-            if isinstance(value, int | float) and math.isfinite(value):
+            if isinstance(value, int | float) and abs(value) <= LARGEST:
                 taken[name] = float(value)
         for name in self.texts:
             value = found.get(name)

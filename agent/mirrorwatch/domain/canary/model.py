@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 
+from ..foreign import LARGEST_INT, load_json, to_number
 from ..metrics import Histogram
 from ..report import Observation, Problem
 
@@ -93,18 +94,15 @@ class ProbeMessage:
     def decode(cls, value: bytes | None) -> "ProbeMessage | None":
         """Read a record value, `None` if it is not a probe."""
         try:
-            body = json.loads(value or b"")
+            body = load_json(value or b"")
             return cls(
                 run=str(body["run"]),
                 flow=str(body["flow"]),
-                partition=int(body["partition"]),
-                sequence=int(body["sequence"]),
+                partition=to_number(body["partition"], LARGEST_INT),
+                sequence=to_number(body["sequence"]),
                 sent_at=_EPOCH + int(body["sent_us"]) * _MICROSECOND,
             )
-        except (
-            *(ValueError, KeyError, TypeError, OverflowError),
-            RecursionError,
-        ):
+        except (ValueError, KeyError, TypeError, OverflowError):
             return None
 
 

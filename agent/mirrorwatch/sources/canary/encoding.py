@@ -12,6 +12,7 @@ from io import BytesIO
 from typing import Any, Protocol
 
 from ...domain.canary.model import ProbeMessage
+from ...domain.foreign import LARGEST_INT, to_number
 
 __all__ = ["SCHEMA", "Avro", "Encoding", "Json", "decode", "is_same_schema"]
 
@@ -126,15 +127,15 @@ def decode(value: bytes | None) -> ProbeMessage | None:
         body: Any = fastavro.schemaless_reader(
             BytesIO(value[_HEAD_BYTES:]), schema, None
         )
+        return ProbeMessage(
+            run=body["run"],
+            flow=body["flow"],
+            partition=to_number(body["partition"], LARGEST_INT),
+            sequence=to_number(body["sequence"]),
+            sent_at=body["sent_at"],
+        )
     except (EOFError, IndexError, OverflowError, ValueError):
         return None
-    return ProbeMessage(
-        run=body["run"],
-        flow=body["flow"],
-        partition=body["partition"],
-        sequence=body["sequence"],
-        sent_at=body["sent_at"],
-    )
 
 
 def is_same_schema(text: str) -> bool:

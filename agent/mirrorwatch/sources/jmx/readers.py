@@ -12,6 +12,7 @@ import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
 from ...domain.bottleneck.model import MBean, MBeanQuery, parse_name, unquote
+from ...domain.foreign import load_json
 from ...exceptions import SourceUnavailableError
 from ...http import HttpAddress, open_client
 
@@ -169,7 +170,7 @@ class PrometheusReader:
         except httpx.HTTPError as e:
             raise explain(self._address, e) from e
         try:
-            return parse(answer.text, wanted)
+            return parse(answer.content.decode(errors="replace"), wanted)
         except ValueError as e:
             raise self._address.unavailable(
                 "not a Prometheus exporter. Set mirror.jmx.urls to the "
@@ -323,10 +324,10 @@ class JolokiaReader:
         try:
             answer = self._http.post(self._address.url, json=asked)
             answer.raise_for_status()
-            parts = answer.json()
+            parts = load_json(answer.content)
         except httpx.HTTPError as e:
             raise explain(self._address, e) from e
-        except (ValueError, RecursionError) as e:
+        except ValueError as e:
             raise self._strange() from e
         if not isinstance(parts, list) or len(parts) != len(wanted):
             raise self._strange()
@@ -343,7 +344,7 @@ class JolokiaReader:
         if not isinstance(part, dict):
             raise self._strange()
         status = part.get("status")
-        if status in {_NOT_FOUND, _FORBIDDEN}:
+        if status in (_NOT_FOUND, _FORBIDDEN):
             return
         value = part.get("value")
         if status != 200 or not isinstance(value, dict):
@@ -355,6 +356,12 @@ class JolokiaReader:
         for name, attributes in found.items():
             if isinstance(attributes, Mapping):
                 domain, properties = parse_name(name)
+                own = {k: v for k, v in properties.items() if k != "type"}
+                if (domain, properties.get("type")) != (
+                    want.domain,
+                    want.type,
+                ) or not want.covers(own):
+                    continue
                 yield MBean(
                     domain=domain,
                     properties=properties,

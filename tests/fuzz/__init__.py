@@ -1,0 +1,1 @@
+"""Hostile input for everything that decodes what others wrote."""
