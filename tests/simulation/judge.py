@@ -359,7 +359,11 @@ def _told(
         told[topic, None] += found.records
     for reset in position.resets:
         told[reset.topic, reset.partition] += reset.count + reset.gone
-        if reset.at_least or (reset.kind is ResetKind.BEYOND and reset.count):
+        if (
+            reset.at_least
+            or reset.unseen
+            or (reset.kind is ResetKind.BEYOND and reset.count)
+        ):
             # What was written between a truncation and the next survey
             # nobody saw: at least so many.
             told[reset.topic, reset.partition] += AT_LEAST
