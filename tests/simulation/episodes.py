@@ -138,6 +138,7 @@ EPISODES: Mapping[str, Callable[[Episode], list[Step]]] = {
 """What a world may have in it."""
 
 MENDED = [
+    "nothing is dropped",
     "mirror thaws",
     "zombies are fenced",
     "allow-list widens",
@@ -409,6 +410,7 @@ _DEEDS: Mapping[str, Callable[[World, Step], None]] = {
     "expire": lambda w, s: w.expire(s.topic, s.partition, int(s.amount)),
     "retention": _retain,
     "drop": _drop,
+    "nothing is dropped": _set(mirror_drops=lambda *_: False),
     "agent restarts": _restart_agent,
     "agent stalls": _stall_agent,
     "source is cut": _set(source_reachable=False),

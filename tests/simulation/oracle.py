@@ -93,10 +93,14 @@ class Oracle:
         return len(self._lost)
 
     def lost_by(self, since: float = 0.0) -> dict[Key, int]:
-        """Return how many records are lost, by partition."""
+        """Return how many records are lost, by partition.
+
+        Those of which nothing shows that they ever were do not count: written
+        after the agent's last look at a topic, and deleted with it.
+        """
         found: dict[Key, int] = defaultdict(int)
         for loss in self._lost.values():
-            if loss.at >= since:
+            if loss.at >= since and not loss.record.unseen:
                 found[loss.key] += 1
         return found
 
