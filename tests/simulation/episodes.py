@@ -96,7 +96,10 @@ STALE = 10.0
 EPISODES: Mapping[str, Callable[[Episode], list[Step]]] = {
     "expiry": Episode.expiry,
     "retention": lambda e: e.one("retention"),
-    "drop": lambda e: e.one("drop", 1, 3, 50),
+    "drop": lambda e: [
+        *e.one("drop", 1, 3, 50),
+        e.step("nothing is dropped", e.lasts),
+    ],
     "mirror crash": lambda e: e.pair("mirror dies", "mirror starts"),
     "mirror restart": lambda e: e.pair("mirror stops", "mirror starts"),
     "freeze": lambda e: e.pair("mirror freezes", "mirror thaws"),

@@ -49,6 +49,9 @@ class Oracle:
     gapped: set[Key] = field(default_factory=set)
     """Partitions with offsets that were no records when they left."""
 
+    before: set[str] = field(default_factory=set)
+    """Topics of which records were lost that are forgotten."""
+
     repeats: int = 0
     rewinds: int = 0
     _lost: dict[int, Loss] = field(default_factory=dict)
@@ -106,12 +109,15 @@ class Oracle:
 
     def forget(self) -> None:
         """Forget what was lost so far."""
+        self.before.update(topic for topic, _ in self.ever)
         self._lost.clear()
         self.ever.clear()
 
     def lost_of(self, topic: str) -> bool:
-        """Return whether records of a topic are lost."""
-        return any(loss.key[0] == topic for loss in self._lost.values())
+        """Return whether records of a topic are lost, or were before."""
+        return topic in self.before or any(
+            loss.key[0] == topic for loss in self._lost.values()
+        )
 
     def last_loss_at(self) -> float | None:
         """Return when the newest record was lost that still is."""
