@@ -188,16 +188,16 @@ class Judge:
 
     def _never_more_skips(self, skips: SkipsObservation) -> None:
         """Whatever is called skipped was lost once."""
-        ever = self.world.oracle.ever
+        ever_of = self.world.oracle.ever_of
         told: Counter[Key] = Counter()
         for event, missing in skips.events:
             if event.kind in LOSSES:
                 told[event.place] += missing
         for key, count in told.items():
-            if count > ever.get(key, 0):
+            if count > ever_of(key):
                 self._fail(
                     f"{count} records of {key} are called skipped, "
-                    f"{ever.get(key, 0)} were ever lost"
+                    f"{ever_of(key)} were ever lost"
                 )
 
     def _never_more_expired(self, position: PositionObservation) -> None:
@@ -212,7 +212,7 @@ class Judge:
             ):
                 told[reset.topic, reset.partition] += reset.count
         for key, count in told.items():
-            true = world.oracle.ever.get(key, 0)
+            true = world.oracle.ever_of(key)
             # Whether an offset was a record shows only while it is there.
             if key not in world.oracle.gapped and count > true:
                 self._fail(
@@ -316,7 +316,9 @@ class Judge:
                 self.critical_since.setdefault(key, now)
         for key, since in list(self.critical_since.items()):
             if now - since > LOST_WINDOW - MINUTE:
-                del self.critical_since[key]
+                # What is critical still was proved no later for that.
+                if verdict.health is not Health.CRITICAL:
+                    del self.critical_since[key]
             elif verdict.health is Health.OK and self._is_lost(key):
                 self._fail(f"a loss of {key} was proved at {since:.0f} s")
 
