@@ -93,6 +93,10 @@ class Judge:
     waits_since: float | None = None
     """Since when records wait for a mirror that copies nothing."""
 
+    lag_since: tuple[float, float] = (-1.0, 0.0)
+    """When the agent was started, and since when it has known any lag: not
+    before it reaches both clusters."""
+
     unseen: set[Key] = field(default_factory=set)
     """Partitions whose truncation nothing shows: the log had outgrown it
     before the agent saw its end again."""
@@ -341,7 +345,9 @@ class Judge:
     def _a_stop_is_told(self, lag: Verdict) -> None:
         """Lag is not ok where the mirror stands for long and records wait."""
         world, now = self.world, self.world.schedule.elapsed
-        mirror = world.mirror
+        mirror, started = world.mirror, world.agent.started_at
+        if started != self.lag_since[0] and lag.health is not Health.UNKNOWN:
+            self.lag_since = started, now
         copies = (
             mirror.running
             and not mirror.frozen
@@ -366,7 +372,7 @@ class Judge:
         since = max(
             self.stopped_since,
             self.waits_since,
-            world.agent.started_at,
+            self.lag_since[1],
             world.agent.frozen_until,
         )
         if now - since > patience + MINUTE and lag.health is Health.OK:
