@@ -30,7 +30,11 @@ from mirrorwatch.domain.mirror_records import (
 from mirrorwatch.domain.offset_ranges import RangeSet
 from mirrorwatch.domain.parity.configs import ConfigsObservation
 from mirrorwatch.domain.parity.topics import TopicsObservation
-from mirrorwatch.domain.position.model import PositionObservation, Reset
+from mirrorwatch.domain.position.model import (
+    PartitionPosition,
+    PositionObservation,
+    Reset,
+)
 from mirrorwatch.domain.report import Health, Observation
 from mirrorwatch.domain.skips.model import (
     SkipCounters,
@@ -75,7 +79,10 @@ CODEC.register(
 )
 CODEC.register(Health, lambda h: h.label, lambda name: Health[name.upper()])
 CODEC.rename(SkipsObservation, events="happenings")
-CODEC.leave_out(Reset, "at_least", "at_most", "offsets", "proved", "summed")
+CODEC.leave_out(
+    Reset, "at_least", "at_most", "offsets", "proved", "summed", "unseen"
+)
+CODEC.leave_out(PartitionPosition, "source_end", "target_end")
 CODEC.leave_out(PositionObservation, "moved_at")
 CODEC.leave_out(PartitionState, "unconfirmed")
 CODEC.leave_out(SkipsObservation, "excesses")

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pprint import pformat
 from random import randrange
 
-from .chance import FEATURES, draw, fails, run, shrink
+from .chance import FEATURES, ViolationError, draw, fails, run, shrink
 
 __all__ = ["main"]
 
@@ -114,6 +114,10 @@ def replay(seed: int) -> int:
     smaller = shrink(plan)
     print(pformat(smaller))
     print(fails(smaller))
+    try:
+        run(smaller)
+    except ViolationError as e:
+        print(f"\nWhat was lost, found and said:\n{e.account}")
     return 1
 
 

@@ -186,7 +186,8 @@ class _Client:
             return error(KafkaError.LEADER_NOT_AVAILABLE)
         if time == -1:
             end = log.visible_end(committed=committed)
-            return found.stale_ends.get(partition, end), -1
+            log.seen = found.stale_ends.get(partition, end)
+            return log.seen, -1
         if time == -2:
             return found.stale_starts.get(partition, log.start), -1
         return log.first_since(time) or (-1, -1)

@@ -38,6 +38,9 @@ class Record:
     left: bool = False
     """Whether the mirror ever left it behind, or lost it unread."""
 
+    unseen: bool = False
+    """Whether it was deleted before the agent was told of its offset."""
+
 
 Numbered = tuple[int, Record]
 """An offset and what it holds."""
@@ -62,6 +65,7 @@ class Log:
         "epoch",
         "leader",
         "open_from",
+        "seen",
         "start",
     )
 
@@ -78,6 +82,8 @@ class Log:
         """How often the log was truncated."""
         self.diverged = 0
         """Where it was truncated last."""
+        self.seen = 0
+        """The last end that the agent was told."""
         self._base = 0
         self._records: list[Record] = []
         self._plain = True
@@ -152,6 +158,8 @@ class Log:
 
     def delete(self) -> None:
         """Lose everything, as the topic is deleted."""
+        for _, record in self.span(self.seen, self.end):
+            record.unseen = True
         self._on_gone(self.span(self.start, self.end))
 
     def abort(self, first: int) -> None:

@@ -96,7 +96,10 @@ STALE = 10.0
 EPISODES: Mapping[str, Callable[[Episode], list[Step]]] = {
     "expiry": Episode.expiry,
     "retention": lambda e: e.one("retention"),
-    "drop": lambda e: e.one("drop", 1, 3, 50),
+    "drop": lambda e: [
+        *e.one("drop", 1, 3, 50),
+        e.step("nothing is dropped", e.lasts),
+    ],
     "mirror crash": lambda e: e.pair("mirror dies", "mirror starts"),
     "mirror restart": lambda e: e.pair("mirror stops", "mirror starts"),
     "freeze": lambda e: e.pair("mirror freezes", "mirror thaws"),
@@ -138,6 +141,7 @@ EPISODES: Mapping[str, Callable[[Episode], list[Step]]] = {
 """What a world may have in it."""
 
 MENDED = [
+    "nothing is dropped",
     "mirror thaws",
     "zombies are fenced",
     "allow-list widens",
@@ -409,6 +413,7 @@ _DEEDS: Mapping[str, Callable[[World, Step], None]] = {
     "expire": lambda w, s: w.expire(s.topic, s.partition, int(s.amount)),
     "retention": _retain,
     "drop": _drop,
+    "nothing is dropped": _set(mirror_drops=lambda *_: False),
     "agent restarts": _restart_agent,
     "agent stalls": _stall_agent,
     "source is cut": _set(source_reachable=False),

@@ -135,7 +135,7 @@ class SimMirror:
         """Start it: it reads on from what was committed."""
         if self.running:
             return
-        self.running = True
+        self.running, self.frozen = True, False
         self._life += 1
         life = self._life
         self._parts = {}
@@ -166,11 +166,13 @@ class SimMirror:
         again(self.settings.refresh, self._refresh)
 
     def stop(self) -> None:
-        """Stop it cleanly: what was copied is committed."""
-        if self.running:
+        """Stop it cleanly: what was copied is committed, unless it is frozen:
+        such a process can only be killed.
+        """
+        if self.running and not self.frozen:
             self._flush()
             self._say("UNASSIGNED")
-            self.running = False
+        self.running = False
 
     def kill(self) -> None:
         """Kill it: what was copied since the last commit is read again."""
@@ -178,7 +180,7 @@ class SimMirror:
 
     def rebalance(self) -> None:
         """Give tasks out again; one that was cut off goes on copying."""
-        if not self.running:
+        if not self.running or self.frozen:
             return
         self._flush()
         self._zombies.append(self._parts)

@@ -131,6 +131,18 @@ MUTATIONS = (
         "if False:",
     ),
     Mutation(
+        "what a recreated topic held uncopied is not told",
+        "position/tracker.py",
+        "gone=max(0, (place.source_end or 0) - reached),",
+        "gone=0,",
+    ),
+    Mutation(
+        "a topic that was never seen had been copied",
+        "position/tracker.py",
+        "unseen=place.source_end is None,",
+        "unseen=False,",
+    ),
+    Mutation(
         "an expired range ends with the first sync, wherever that is",
         "position/moves.py",
         "if expired is not None and sync.upstream >= (expired.end or 0):",
@@ -148,6 +160,12 @@ MUTATIONS = (
         "lag/tracker.py",
         "told = None if track else seen.proved_at",
         "told = None",
+    ),
+    Mutation(
+        "records wait anew where their copies are deleted",
+        "lag/tracker.py",
+        "if track is None or track.epoch[0] != seen.source_id:",
+        "if track is None or track.epoch != (seen.source_id, target_id):",
     ),
     Mutation(
         "a stopped mirror is patiently waited for",

@@ -46,8 +46,15 @@ class Oracle:
     ever: dict[Key, int] = field(default_factory=lambda: defaultdict(int))
     """Records ever lost, even if they were copied later."""
 
+    unwanted: dict[Key, int] = field(default_factory=lambda: defaultdict(int))
+    """Records that the source deleted uncopied while the mirror did not want
+    their topic: they may be told as lost once it does again."""
+
     gapped: set[Key] = field(default_factory=set)
     """Partitions with offsets that were no records when they left."""
+
+    before: set[str] = field(default_factory=set)
+    """Topics of which records were lost that are forgotten."""
 
     repeats: int = 0
     rewinds: int = 0
@@ -55,8 +62,14 @@ class Oracle:
 
     @property
     def ever_lost(self) -> bool:
-        """Whether anything was lost, even if it was copied later."""
-        return bool(self.ever)
+        """Whether anything was lost, even if it was copied later, or was not
+        wanted then.
+        """
+        return bool(self.ever or self.unwanted)
+
+    def ever_of(self, key: Key) -> int:
+        """Return how many records of a partition that is so of."""
+        return self.ever.get(key, 0) + self.unwanted.get(key, 0)
 
     @property
     def losses(self) -> list[Loss]:
@@ -65,11 +78,14 @@ class Oracle:
 
     def gone(self, key: Key, records: Iterable[Numbered]) -> None:
         """The source deletes records, copied or not."""
-        if self.carries(key[0]):
-            for _, record in records:
-                if record.kind > self._worst:
-                    self.gapped.add(key)
+        wanted = self.carries(key[0])
+        for _, record in records:
+            if record.kind > self._worst:
+                self.gapped.add(key)
+            if wanted:
                 self._lose(key, record, gone=True)
+            elif self._is_new(record):
+                self.unwanted[key] += 1
 
     def leave(self, key: Key, log: Log, first: int, to: int) -> None:
         """The mirror goes on at an offset, and leaves others behind."""
@@ -93,21 +109,28 @@ class Oracle:
         return len(self._lost)
 
     def lost_by(self, since: float = 0.0) -> dict[Key, int]:
-        """Return how many records are lost, by partition."""
+        """Return how many records are lost, by partition.
+
+        Those of which nothing shows that they ever were do not count: written
+        after the agent's last look at a topic, and deleted with it.
+        """
         found: dict[Key, int] = defaultdict(int)
         for loss in self._lost.values():
-            if loss.at >= since:
+            if loss.at >= since and not loss.record.unseen:
                 found[loss.key] += 1
         return found
 
     def forget(self) -> None:
         """Forget what was lost so far."""
+        self.before.update(topic for topic, _ in self.ever)
         self._lost.clear()
         self.ever.clear()
 
     def lost_of(self, topic: str) -> bool:
-        """Return whether records of a topic are lost."""
-        return any(loss.key[0] == topic for loss in self._lost.values())
+        """Return whether records of a topic are lost, or were before."""
+        return topic in self.before or any(
+            loss.key[0] == topic for loss in self._lost.values()
+        )
 
     def last_loss_at(self) -> float | None:
         """Return when the newest record was lost that still is."""
@@ -120,11 +143,15 @@ class Oracle:
         )
 
     def _lose(self, key: Key, record: Record, *, gone: bool) -> None:
-        if record.copied or record.left or record.kind > self._worst:
+        if not self._is_new(record):
             return
         record.left = True
         self.ever[key] += 1
         self._lost[id(record)] = Loss(key, record, self.elapsed(), gone)
+
+    def _is_new(self, record: Record) -> bool:
+        """Return whether a record is still to be copied."""
+        return not (record.copied or record.left or record.kind > self._worst)
 
     @property
     def _worst(self) -> Kind:

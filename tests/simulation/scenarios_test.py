@@ -603,12 +603,14 @@ def test_a_mirror_without_syncs_is_known_by_its_probes() -> None:
         assert health(world, "canary") is Health.OK, reason(world, "canary")
 
 
+@pytest.mark.parametrize("transactional", [False, True])
 @pytest.mark.parametrize("emits", [False, True])
-def test_a_transactional_mirror_without_syncs_is_not_called_ok(
-    emits: bool,
+def test_a_mirror_without_syncs_is_not_called_ok(
+    emits: bool, transactional: bool
 ) -> None:
-    settings = MirrorSettings(exactly_once=True, emits_syncs=emits)
-    with World(1, mirror=settings) as world:
+    settings = MirrorSettings(exactly_once=transactional, emits_syncs=emits)
+    silent = {"canary": {"enabled": False}}
+    with World(1, mirror=settings, flow=silent) as world:
         world.source.create("a", 1)
         world.mirror.start()
         world.agent.start()
@@ -619,9 +621,57 @@ def test_a_transactional_mirror_without_syncs_is_not_called_ok(
         if emits:
             assert set(healths(world, "skips", since)) <= {Health.OK}
         else:
-            # The markers take the room that dropped records would leave.
+            # What is copied meanwhile, and markers, take the room that dropped
+            # records would leave.
             assert health(world, "skips") is Health.UNKNOWN
             assert "emit.offset-syncs.enabled" in reason(world, "skips")
+
+
+@pytest.mark.parametrize("away", [1.0, 90.0])
+@pytest.mark.parametrize("agent", ["runs", "is restarted"])
+def test_what_a_deleted_topic_held_uncopied_is_told(
+    away: float, agent: str
+) -> None:
+    with running("a") as world:
+        world.mirror.stop()
+        world.run(5 * MINUTE)
+        if agent == "is restarted":
+            world.agent.kill()
+        lost = world.source.topics["a"].logs[0].end
+        lost -= world.mirror.committed["a", 0] + 1
+        world.source.delete("a")
+        world.run(away)
+        world.source.create("a", 1)
+        if agent == "is restarted":
+            world.agent.start()
+        world.mirror.start()
+        world.run(3 * MINUTE)
+        assert health(world, "position") is Health.WARNING
+        said = reason(world, "position")
+        if agent == "is restarted":
+            assert "mirrorwatch had not seen its end" in said
+        else:
+            found = re.search(r"up to ([\d,]+) records seen", said)
+            assert found is not None, said
+            # A survey is 15 s old, at most.
+            assert lost - 30 <= int(found[1].replace(",", "")) <= lost
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_a_mirror_stays_stopped_where_its_copies_are_deleted(
+    back: bool,
+) -> None:
+    with running("a", flow={"canary": {"enabled": False}}) as world:
+        world.mirror.stop()
+        world.run(5 * MINUTE)
+        assert health(world, "lag") is Health.CRITICAL
+        since = world.schedule.elapsed
+        world.target.delete("a")
+        if back:
+            world.run(MINUTE)
+            world.target.create("a", 1)
+        world.run(5 * MINUTE)
+        assert healths(world, "lag", since) == []
 
 
 def test_a_canary_topic_with_fewer_partitions_is_not_overdue() -> None:

@@ -58,7 +58,15 @@ ADDED_TO_LEDGERS = {"missed"}
 ADDED_TO_PARTITIONS = {"unconfirmed"}
 ADDED_TO_COUNTERS = {"excess", "filtered", "passed", "samples"}
 ADDED_TO_EVENTS = {"filtered"}
-ADDED_TO_RESETS = {"at_least", "at_most", "offsets", "proved", "summed"}
+ADDED_TO_RESETS = {
+    "at_least",
+    "at_most",
+    "offsets",
+    "proved",
+    "summed",
+    "unseen",
+}
+ADDED_TO_POSITIONS = {"source_end", "target_end"}
 """Fields that an older file has not."""
 
 
@@ -137,7 +145,8 @@ def position(database: Database, flow: str) -> Any:
     return {
         "pins": sorted([*pin, id_] for pin, id_ in state.pins.items()),
         "positions": [
-            [*key, plain(place)] for key, place in sorted(state.places.items())
+            [*key, known(place, ADDED_TO_POSITIONS)]
+            for key, place in sorted(state.places.items())
         ],
         "resets": [
             known(reset, ADDED_TO_RESETS)

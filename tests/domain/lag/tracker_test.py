@@ -88,6 +88,15 @@ def test_a_target_that_does_not_answer_is_not_another_one() -> None:
     assert lag.stuck > timedelta(seconds=30)
 
 
+def test_records_wait_as_before_where_their_copies_are_deleted() -> None:
+    tracker = a_tracker()
+    tracker.take(a_view(0, end=100, committed=100, copied=100))
+    tracker.take(a_view(5, end=110, committed=100, copied=100))
+    lag = only(tracker.take(a_view(305, end=110, committed=100)))
+    assert lag.status is LagStatus.STOPPED
+    assert (lag.stuck, lag.seconds) == (timedelta(minutes=5), 300)
+
+
 @pytest.mark.parametrize(
     "view",
     [

@@ -173,7 +173,50 @@ def test_what_the_mirror_had_not_copied_of_the_old_one_is_told() -> None:
     world.tick()
     world.source["t"] = Log("s2", {0: 30})
     world.tick()
-    assert "up to 40 records were not copied" in world.verdict().reason
+    assert (
+        "up to 40 records seen by the last survey were not copied"
+        in world.verdict().reason
+    )
+
+
+@pytest.mark.parametrize("hidden", ["topic", "source"])
+def test_it_is_told_too_if_the_topic_was_away_for_some_surveys(
+    hidden: str,
+) -> None:
+    world = World.settled()
+    world.source["t"].ends[0] = 140
+    world.tick()
+    if hidden == "topic":
+        del world.source["t"]
+    else:
+        world.answers["summit"] = False
+    world.tick(5)
+    world.answers["summit"] = True
+    world.source["t"] = Log("s2", {0: 30})
+    world.tick(2)
+    assert world.reset().gone == 40
+    assert "up to 40 records seen" in world.verdict().reason
+
+
+def test_it_is_not_known_if_the_agent_was_away() -> None:
+    world = World.settled()
+    world.source["t"].ends[0] = 140
+    world.tick()
+    world.source["t"] = Log("s2", {0: 30})
+    world.restart()
+    world.sync(0, 100)
+    world.tick(4)
+    assert world.verdict().health is Health.WARNING
+    assert world.verdict().reason.endswith(
+        "Whether all records of the old topic were copied is not known: "
+        "mirrorwatch had not seen its end"
+    )
+    world.now += timedelta(minutes=50)
+    world.tick()
+    assert world.verdict().health is Health.WARNING
+    world.now += timedelta(minutes=15)
+    world.tick()
+    assert world.verdict().health is Health.OK
 
 
 def test_one_made_again_while_the_agent_was_away_is_seen() -> None:

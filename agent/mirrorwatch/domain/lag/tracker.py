@@ -694,7 +694,7 @@ class LagTracker:
             if track is not None and view.target is None:
                 # A target that does not answer is not another target.
                 target_id = track.epoch[1]
-            if track is None or track.epoch != (seen.source_id, target_id):
+            if track is None or track.epoch[0] != seen.source_id:
                 # What was recreated begins now; what the agent sees first may
                 # have stood for long, and the mirror wrote when it moved.
                 told = None if track else seen.proved_at
@@ -702,6 +702,10 @@ class LagTracker:
                     epoch=(seen.source_id, target_id),
                     moved_at=min(told or view.at, view.at),
                 )
+            elif track.epoch[1] != target_id:
+                # Its records wait as before, whatever became of the copies.
+                track.epoch = (seen.source_id, target_id)
+                track.claim = EstimateBounds()
             position = self._locate(seen, track.claim, view.at, patience)
             if position is None or position.offset > seen.source_end:
                 self._unknown += 1

@@ -165,9 +165,12 @@ def _recreated(resets: Sequence[Reset], source: str) -> str:
     made = f"{first.topic} was deleted and recreated at {source}"
     gone = sum(reset.gone for reset in resets)
     lost = (
-        f". Of the old topic, up to {counted(gone, 'record')} "
-        + agree(gone, "were not copied")
+        f". Of the old topic, up to {counted(gone, 'record')} seen by the "
+        f"last survey {agree(gone, 'were not copied')}"
         if gone
+        else ". Whether all records of the old topic were copied is not "
+        "known: mirrorwatch had not seen its end"
+        if any(reset.unseen for reset in resets)
         else ""
     )
     if first.settled is not None and first.harmless:
@@ -375,7 +378,9 @@ def _resets(
         if reset.away and reset.settled is None:
             continue  # nothing of it is there
         health = health_of(reset)
-        may_lack = reset.kind is ResetKind.UNVERIFIED or reset.gone
+        may_lack = (
+            reset.kind is ResetKind.UNVERIFIED or reset.gone or reset.unseen
+        )
         window = (
             limits.lost_window
             if health is Health.CRITICAL or may_lack

@@ -102,6 +102,10 @@ class Reset:
     """Records lost beside the range: of the topic that is no more, those
     that were not copied, or all of its copies; at most so many."""
 
+    unseen: bool = False
+    """Whether the end of the topic that is no more was never seen, so that
+    nobody knows how many of its records were not copied."""
+
     at_most: bool = False
     """Whether some of the offsets concerned may have been copied."""
 
@@ -165,6 +169,12 @@ class PartitionPosition:
 
     empty_until: int = 0
     """Up to here, only markers or emptied offsets follow the position."""
+
+    source_end: int | None = None
+    """End at the source when it was last seen, by this process."""
+
+    target_end: int | None = None
+    """End at the target when that was last seen at the source."""
 
     @property
     def proved(self) -> int:

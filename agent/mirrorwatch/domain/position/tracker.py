@@ -264,6 +264,7 @@ class OutOfRangePositions:
             if seen is None:
                 continue
             start, end = seen.log_start, seen.source_end
+            place.source_end, place.target_end = end, seen.target_end
             inside = place.reached is not None and (
                 start <= place.reached <= end
             )
@@ -468,7 +469,7 @@ def check_topics(
         if pinned != id_:
             if pinned is not None:
                 found.add(topic)
-                _replace(state, view, before, newest, topic)
+                _replace(state, view, newest, topic)
             state.pin("source", topic, id_)
     return found
 
@@ -476,7 +477,6 @@ def check_topics(
 def _replace(
     state: PositionState,
     view: FlowView,
-    before: FlowView | None,
     newest: Mapping[TopicPartition, Committed],
     topic: str,
 ) -> None:
@@ -485,11 +485,7 @@ def _replace(
     assert source is not None  # noqa: S101 - the caller looked
     for partition, place in list(state.places_of(topic)):
         key = (topic, partition)
-        old_end = old_target_end = None
-        if before is not None and before.source is not None:
-            old_end = before.source.ends.get(key)
-            old_target_end = before.target_end(key)
-        reached = place.estimate(old_target_end) or 0
+        reached = place.estimate(place.target_end) or 0
         for kind in (ResetKind.EXPIRED, ResetKind.BEYOND, ResetKind.REWIND):
             known = state.open(kind, topic, partition)
             if known is not None:
@@ -506,7 +502,8 @@ def _replace(
             end=reached,
             log_end=source.ends.get(key),
             target_end=view.target_end(key),
-            gone=max(0, (old_end or 0) - reached),
+            gone=max(0, (place.source_end or 0) - reached),
+            unseen=place.source_end is None,
         )
         fact = newest.get(key)
         state.places[key] = PartitionPosition(

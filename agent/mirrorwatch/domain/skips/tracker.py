@@ -319,8 +319,9 @@ class SkipTracker:
         """Return whether only syncs would show what is left out, and none is
         written.
 
-        Where the mirror writes in transactions, their markers take the room
-        at the target that would be missing without the dropped records.
+        What was copied since the last commit takes the room at the target
+        that would be missing without the dropped records, and so do markers
+        where the mirror writes in transactions.
         """
         if seen.copies_end == 0 or seen.sync is not None:
             self._unsynced.pop(key, None)
@@ -328,10 +329,11 @@ class SkipTracker:
         state = self.states[key]
         if state.upstream is None:
             return True
+        if not (seen.marked or state.noisy or seen.committed is not None):
+            return False  # what is there may be of others
         since = min(self._unsynced.get(key, at), at)
         self._unsynced[key] = since
-        is_marked = seen.marked or state.noisy
-        return is_marked and at - since >= _STANDS
+        return at - since >= _STANDS
 
     def _may_be_stale(
         self, at: datetime, key: TopicPartition, seen: PartitionView
