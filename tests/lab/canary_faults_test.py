@@ -135,6 +135,8 @@ def test_a_killed_agent_goes_on_where_it_was(lab: Lab, tmp_path: Path) -> None:
             finally:
                 process.kill()
     with Watch(lab, state=tmp_path / "state.db") as watch:
+        # Probes come all the time, and yet the end was reached once.
+        wait_until(lambda: _latency_is_known(watch))
         calm_down(watch)
         wait_until(lambda: not _unacked(watch))
         watch.stop()
@@ -193,6 +195,11 @@ def test_a_topic_outside_the_mirrors_filter_is_named(lab: Lab) -> None:
         text = f"{verdict.reason} {verdict.evidence}"
         assert "lsst[.].*" in text
         assert CANARY_TOPIC in text
+
+
+def _latency_is_known(watch: Watch) -> bool:
+    verdict = watch.verdict("latency")
+    return verdict is not None and verdict.health is not Health.UNKNOWN
 
 
 def _unacked(watch: Watch) -> bool:

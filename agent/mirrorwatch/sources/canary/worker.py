@@ -240,6 +240,7 @@ class CanaryWorker:
             target,
             cluster=settings.flow.target,
             topic=settings.remote_topic,
+            interval=settings.interval,
             clock=clock,
         )
         self._reading: set[int] = set()
