@@ -312,6 +312,12 @@ class SkipTracker:
             self.blind += self._is_blind(view.at, key, seen)
             if seen.log_start > state.start_before:
                 self._starts.note(key, seen.log_start)
+            if (
+                seen.target_end is not None
+                and not state.noisy
+                and state.copies.reaches(seen.source_end, seen.target_end)
+            ):
+                self.changed.add(key)
 
     def _is_blind(
         self, at: datetime, key: TopicPartition, seen: PartitionView
@@ -431,6 +437,7 @@ class SkipTracker:
                 self.changed.add(key)
             else:
                 state.queue(point)
+                self.changed.add(key)
                 self._waiting.add(key)
 
     def _tally(self, state: PartitionState) -> SkipCounters:
