@@ -95,7 +95,7 @@ def test_the_translation_of_an_old_mirror_that_skips_is_not_trusted() -> None:
 
 
 def test_an_offset_beyond_the_end_of_the_target_is_not_trusted() -> None:
-    start = translate(at(300, (301, 301)), CopiedPartition(end=12))
+    start = translate(at(300, (201, 190)), CopiedPartition(end=12))
     assert start.chosen is None
     assert start.problem is not None
     assert "beyond the target's end (12)" in start.problem

@@ -1,6 +1,7 @@
 """Where consumers start at the target, held to a plain list of records."""
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from random import Random
 
 from hypothesis import given
@@ -138,7 +139,20 @@ def test_a_map_that_is_thinned_out_stays_right(
     judge(mirror)
 
 
-@given(REPEATED, st.randoms(use_true_random=False))
+def test_a_map_that_is_thinned_out_knows_where_the_mirror_went_back() -> None:
+    steps = [("copy", 9), ("drop", 2), ("copy", 7)] * 20
+    steps += [("restart", 60), ("copy", 9), ("drop", 2), ("copy", 60)]
+    steps += [("copy", 9), ("drop", 2), ("copy", 7)] * 40
+    mirror = mirrored(steps)
+    assert len(list(mirror.known)) <= RUNS_KEPT
+    assert any(
+        after < before
+        for (before, _, _), (after, _, _) in pairwise(mirror.known)
+    )
+    judge(mirror)
+
+
+@given(PLAIN, st.randoms(use_true_random=False))
 def test_syncs_may_come_in_any_order(
     steps: list[tuple[str, int]], chance: Random
 ) -> None:

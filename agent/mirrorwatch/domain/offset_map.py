@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from .offset_ranges import RangeSet
+
 __all__ = ["OffsetMap", "OffsetRun", "SafeStart"]
 
 RUNS_KEPT = 64
@@ -119,10 +121,22 @@ class OffsetMap:
             and before.upstream - before.downstream == distance
         ):
             self._runs[at - 1] = before.until(downstream)
+            self._join(at - 1)
         else:
             self._runs.insert(at, OffsetRun(upstream, downstream))
         if len(self._runs) > RUNS_KEPT:
             self._thin_out()
+
+    def _join(self, at: int) -> None:
+        """Join a run with the next one, if that goes on with it."""
+        if at + 1 == len(self._runs):
+            return
+        run, after = self._runs[at], self._runs[at + 1]
+        if (after.upstream, after.downstream) == (
+            run.last_upstream + 1,
+            run.last_downstream + 1,
+        ):
+            self._runs[at : at + 2] = [run.until(after.last_downstream)]
 
     def reaches(self, source_end: int, target_end: int) -> bool:
         """Take both ends, the target's read before the source's; return
@@ -262,4 +276,12 @@ def _written_again(
         found += max(0, min(highest, tops[at]) - first + 1)
         is_known &= before.last_downstream + 1 == run.downstream
     is_known &= highest <= runs[-1].last_upstream
-    return found, is_known or not found
+    if not found or not is_known:
+        return found, not found
+    spans = [
+        (max(run.upstream, committed), run.last_upstream)
+        for run in runs
+        if run.last_upstream >= committed
+    ]
+    records = sum(last - first + 1 for first, last in spans)
+    return records - len(RangeSet(spans)), True
