@@ -84,7 +84,7 @@ CODEC.leave_out(
 )
 CODEC.leave_out(PartitionPosition, "source_end", "target_end")
 CODEC.leave_out(PositionObservation, "moved_at")
-CODEC.leave_out(PartitionState, "unconfirmed")
+CODEC.leave_out(PartitionState, "unconfirmed", "copies")
 CODEC.leave_out(SkipsObservation, "excesses")
 CODEC.leave_out(SkipCounters, "filtered", "passed", "samples", "excess")
 CODEC.leave_out(SkipEvent, "filtered")

@@ -212,6 +212,11 @@ class SimAdmin(_Client):
             },
         )
 
+    def list_consumer_groups(self, *, request_timeout: float) -> "Future[Any]":
+        """Return that nobody reads: no world has groups."""
+        none = SimpleNamespace(valid=[], errors=[])
+        return self._futures([""], request_timeout, lambda _: none)[""]
+
     def describe_topics(
         self, topics: Any, *, request_timeout: float, **_: object
     ) -> "dict[str, Future[Any]]":

@@ -55,7 +55,7 @@ def plain(value: Any) -> Any:
 
 
 ADDED_TO_LEDGERS = {"missed"}
-ADDED_TO_PARTITIONS = {"unconfirmed"}
+ADDED_TO_PARTITIONS = {"copies", "unconfirmed"}
 ADDED_TO_COUNTERS = {"excess", "filtered", "passed", "samples"}
 ADDED_TO_EVENTS = {"filtered"}
 ADDED_TO_RESETS = {

@@ -31,47 +31,12 @@ from ..state.audits import (
     read_hours,
 )
 from .audit_page import print_crossing, print_history, print_result
-from .options import config_option
+from .options import EXAMPLE, TIME, config_option
 
 __all__ = ["as_request", "require"]
 
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-EXAMPLE = "2026-11-21T00:00Z"
-
-
-class _Time(click.ParamType[datetime]):
-    """A time with a zone: without one it means another time elsewhere."""
-
-    name = "time"
-
-    def convert(
-        self,
-        value: Any,
-        param: click.Parameter | None,
-        ctx: click.Context | None,
-    ) -> datetime:
-        try:
-            time = datetime.fromisoformat(value)
-        except ValueError:
-            self.fail(
-                f"{value!r} is not a time of ISO 8601, such as {EXAMPLE}",
-                param,
-                ctx,
-            )
-        if time.tzinfo is None:
-            self.fail(
-                f"{value!r} has no time zone: write {value}Z for UTC, or its "
-                "offset, such as +02:00",
-                param,
-                ctx,
-            )
-        return time
-
-
-TIME = _Time()
-"""``--from 2026-11-21T00:00Z``: the command gets a `datetime`."""
 
 from_option = click.option(
     "--from",

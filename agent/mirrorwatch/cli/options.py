@@ -1,6 +1,6 @@
 """Options that several commands share."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 from ..config import Config
 from ..config.base import parse_duration
 
-__all__ = ["DURATION", "config_option"]
+__all__ = ["DURATION", "EXAMPLE", "TIME", "config_option"]
 
 
 class _Duration(click.ParamType[timedelta]):
@@ -33,6 +33,42 @@ class _Duration(click.ParamType[timedelta]):
 
 DURATION = _Duration()
 """``--for 90s``: the command gets a `timedelta`."""
+
+EXAMPLE = "2026-11-21T00:00Z"
+"""A time as `TIME` takes it."""
+
+
+class _Time(click.ParamType[datetime]):
+    """A time with a zone: without one it means another time elsewhere."""
+
+    name = "time"
+
+    def convert(
+        self,
+        value: Any,
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> datetime:
+        try:
+            time = datetime.fromisoformat(value)
+        except ValueError:
+            self.fail(
+                f"{value!r} is not a time of ISO 8601, such as {EXAMPLE}",
+                param,
+                ctx,
+            )
+        if time.tzinfo is None:
+            self.fail(
+                f"{value!r} has no time zone: write {value}Z for UTC, or its "
+                "offset, such as +02:00",
+                param,
+                ctx,
+            )
+        return time
+
+
+TIME = _Time()
+"""``--from 2026-11-21T00:00Z``: the command gets a `datetime`."""
 
 config_option = click.option(
     "--config",

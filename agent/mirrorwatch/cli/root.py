@@ -38,6 +38,7 @@ COMMANDS = {
     "lab": _Command("mirrorwatch_lab.cli", "lab_command", "mirrorwatch-lab"),
     "maintenance": _Command("mirrorwatch.cli.maintenance"),
     "notify": _Command("mirrorwatch.cli.notify"),
+    "offsets": _Command("mirrorwatch.cli.offsets"),
     "once": _Command("mirrorwatch.cli.once"),
     "run": _Command("mirrorwatch.cli.run"),
     "status": _Command("mirrorwatch.cli.status"),

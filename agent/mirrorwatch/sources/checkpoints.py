@@ -3,10 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
-
-from confluent_kafka import ConsumerGroupTopicPartitions
-from confluent_kafka.admin import AdminClient
 
 from ..domain.checkpoints import (
     CheckpointsObservation,
@@ -17,7 +13,7 @@ from ..domain.checkpoints import (
 from ..domain.topics import Naming
 from ..exceptions import SourceDeniedError, SourceError
 from ..kafka.admin import Cluster
-from ..kafka.errors import TIMEOUT
+from ..kafka.groups import read_group_offsets
 from ..threads import Latest
 from .mirror_state import MirrorState
 
@@ -125,7 +121,7 @@ class CheckpointsWorker:
         self, blank: CheckpointsObservation, interval: timedelta
     ) -> CheckpointsObservation:
         groups = sorted({c.group for c in self._positions.checkpoints()})
-        committed = self._committed(groups[:MOST])
+        committed = read_group_offsets(self._source, groups[:MOST])
         patience = ROUNDS * interval + FLUSH
         readings = self._read(committed)
         return replace(
@@ -141,28 +137,6 @@ class CheckpointsWorker:
             f"consumer groups at {self._source.alias}. Grant it to enable "
             "this check"
         )
-
-    def _committed(self, groups: Sequence[str]) -> dict[GroupPartition, int]:
-        """Read how far the groups are that have checkpoints."""
-
-        def ask(admin: AdminClient) -> dict[str, Any]:
-            found: dict[str, Any] = {}
-            for group in groups:
-                wanted = [ConsumerGroupTopicPartitions(group)]
-                found |= admin.list_consumer_group_offsets(
-                    wanted, request_timeout=TIMEOUT
-                )
-            return found
-
-        futures = self._source.call(ask, "DESCRIBE on consumer groups")
-        return {
-            (group, found.topic, found.partition): found.offset
-            for group, future in futures.items()
-            for found in self._source.wait(
-                future, f"DESCRIBE on group {group}"
-            ).topic_partitions
-            if found.offset >= 0
-        }
 
     def _read(
         self, committed: dict[GroupPartition, int]

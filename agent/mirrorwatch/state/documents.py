@@ -20,6 +20,7 @@ from cattrs.gen import (
 from ..clock import Clock
 from ..domain.audit.plan import Plan
 from ..domain.canary.tracker import Ledger
+from ..domain.offset_map import OffsetMap
 from ..domain.offset_ranges import RangeSet
 from ..domain.parity.tracker import FirstSeenChanges
 from ..domain.report import Verdict
@@ -69,6 +70,10 @@ _converter.register_structure_hook(
 _converter.register_unstructure_hook(RangeSet, list)
 _converter.register_structure_hook(
     RangeSet, lambda pairs, _: RangeSet((a, b) for a, b in pairs)
+)
+_converter.register_unstructure_hook(OffsetMap, list)
+_converter.register_structure_hook(
+    OffsetMap, lambda runs, _: OffsetMap((u, d, n) for u, d, n in runs)
 )
 _converter.register_unstructure_hook(
     Ledger,

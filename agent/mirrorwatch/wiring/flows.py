@@ -36,6 +36,7 @@ from ..sources.connect import (
     TaskRestarter,
 )
 from ..sources.failed_tasks import FailedTaskWorker
+from ..sources.failover import GroupsWorker
 from ..sources.heartbeats import HeartbeatsSource
 from ..sources.jmx.readers import (
     JmxAddress,
@@ -61,6 +62,7 @@ from ..sources.tasks import (
 )
 from ..state.canary import CanaryStore
 from ..state.documents import DocumentStore, FirstSeenStore
+from ..state.failover import GroupStore
 from ..state.position import PositionStore
 from ..state.skips import SkipsStore
 from ..threads import Latest
@@ -404,6 +406,26 @@ def wire_heartbeats(parts: FlowParts, around: WiringContext) -> WiredParts:
     )
 
 
+def wire_failover(parts: FlowParts, around: WiringContext) -> WiredParts:
+    """Wire what keeps the offsets of consumer groups.
+
+    Raises
+    ------
+    StateError
+        Raised if the state file cannot be used.
+    """
+    flow = parts.config
+    worker = GroupsWorker(
+        flow=flow.name,
+        source=around.clusters[flow.source],
+        positions=parts.positions,
+        store=GroupStore(around.database, flow.name),
+        clock=around.clock,
+    )
+    parts.readers.append(worker)
+    return WiredParts(workers=(worker,))
+
+
 def wire_skips(parts: FlowParts, around: WiringContext) -> WiredParts:
     """Wire what finds skipped and duplicated records of a flow.
 
@@ -588,6 +610,7 @@ AREAS: tuple[Callable[[FlowParts, WiringContext], WiredParts], ...] = (
     wire_skips,
     wire_tasks,
     wire_heartbeats,
+    wire_failover,
 )
 """Everything that watches one flow by itself."""
 

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from ..cluster_view import PartitionView, TopicPartition
 from ..mirror_records import Committed, Sync
+from ..offset_map import OffsetMap
 from ..offset_ranges import OffsetRange, RangeSet, discard, newest, unite
 from .model import OffsetPair, RangeRequest, SkipCounters, is_clean
 
@@ -102,6 +103,10 @@ class PartitionState:
     ahead: list[OffsetPair] = field(default_factory=list)
     """Syncs not yet accounted for, in the order of the target."""
 
+    copies: OffsetMap = field(default_factory=OffsetMap)
+    """Where copies are at the target, by all syncs: consumer groups that
+    fail over start by it."""
+
     @property
     def cursor(self) -> OffsetPair | None:
         """Up to where everything is accounted for."""
@@ -118,6 +123,7 @@ class PartitionState:
         """Begin at a sync; what was before is not judged."""
         self.upstream, self.downstream = upstream, downstream
         self.frontier = upstream
+        self.copies = OffsetMap([(upstream, downstream, 1)])
         self.unconfirmed = self.since is not None
 
     def is_begun_wrongly(self, point: OffsetPair) -> bool:
@@ -138,6 +144,7 @@ class PartitionState:
         """Take a sync. One from before the cursor is late: the range around it
         was read without it, or had no room for it.
         """
+        self.copies.add(point.upstream, point.downstream)
         places = [p.downstream for p in self.ahead]
         if point.downstream <= self.downstream or point.downstream in places:
             return

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from itertools import pairwise
 
 from ..cluster_view import (
     FlowView,
@@ -197,6 +198,7 @@ class SkipTracker:
                 # One of its topics has them, so have all.
                 self.marked = state.noisy = True
             self._note_foreign(request, reading, now)
+            _recognise(state, request, reading)
             found = settle(state, request, reading, tally)
         rule = self.filtered.rule(state.topic)
         for each in found:
@@ -312,6 +314,12 @@ class SkipTracker:
             self.blind += self._is_blind(view.at, key, seen)
             if seen.log_start > state.start_before:
                 self._starts.note(key, seen.log_start)
+            if (
+                seen.target_end is not None
+                and not state.noisy
+                and state.copies.reaches(seen.source_end, seen.target_end)
+            ):
+                self.changed.add(key)
 
     def _is_blind(
         self, at: datetime, key: TopicPartition, seen: PartitionView
@@ -431,6 +439,7 @@ class SkipTracker:
                 self.changed.add(key)
             else:
                 state.queue(point)
+                self.changed.add(key)
                 self._waiting.add(key)
 
     def _tally(self, state: PartitionState) -> SkipCounters:
@@ -444,3 +453,33 @@ def _is_about(request: RangeRequest, state: PartitionState) -> bool:
         and state.target_id == request.target_id
         and state.cursor == request.start
     )
+
+
+def _recognise(
+    state: PartitionState, request: RangeRequest, reading: RangeContent
+) -> None:
+    """Note where copies are that were read, if all of them are recognised.
+
+    Then what the target holds is what the source holds, in its order, but for
+    what was left out: each record is the next one that looks like it, and two
+    alike would be ambiguous.
+    """
+    if request.sampled or not request.points:
+        return
+    first, last = request.start, request.points[-1]
+    source = {
+        look: offset
+        for offset, look in reading.source.items()
+        if first.upstream < offset <= last.upstream
+    }
+    pairs = [
+        OffsetPair(source.get(look, -1), offset)
+        for offset, look in sorted(reading.target.items())
+        if first.downstream < offset <= last.downstream
+    ]
+    found = [first.upstream, *(pair.upstream for pair in pairs)]
+    if len(source) == sum(
+        first.upstream < offset <= last.upstream for offset in reading.source
+    ) and all(before < after for before, after in pairwise(found)):
+        for pair in pairs:
+            state.copies.add(pair.upstream, pair.downstream)

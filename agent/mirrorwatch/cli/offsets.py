@@ -1,0 +1,489 @@
+"""`mirrorwatch offsets`: where consumer groups start at the target."""
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ..clock import utc_now
+from ..config import Config, FlowConfig
+from ..domain.cluster_view import TopicPartition
+from ..domain.failover import (
+    CopiedPartition,
+    GroupState,
+    Start,
+    StartOffset,
+    translate,
+)
+from ..domain.report import seconds
+from ..domain.topics import Selection
+from ..exceptions import MirrorwatchError, SourceError
+from ..kafka.admin import Cluster, list_topics, read_ends
+from ..kafka.offsets import read_first_since
+from ..state import Database
+from ..state.failover import GroupStore
+from ..state.position import PositionStore
+from ..state.skips import SkipsStore
+from .options import EXAMPLE, TIME, config_option
+from .status import plain
+
+__all__ = ["command"]
+
+EXIT_UNTRANSLATED = 3
+"""It ran, and a group has no safe start in some partition."""
+
+OLD = timedelta(minutes=1)
+"""Age of a group's offsets from which it is said: they are read every 15 s."""
+
+
+@click.command(
+    "offsets",
+    short_help="Show where consumer groups start at the target.",
+    epilog="Examples: mirrorwatch offsets --group efd-loader; "
+    "mirrorwatch offsets --all-groups --reset-file groups.csv; "
+    f"mirrorwatch offsets --group efd-loader --at {EXAMPLE}; "
+    "mirrorwatch offsets --all-groups --planned --json",
+)
+@config_option
+@click.option(
+    "--group",
+    "groups",
+    multiple=True,
+    metavar="NAME",
+    help="A consumer group; may be given several times.",
+)
+@click.option("--all-groups", is_flag=True, help="All groups that are known.")
+@click.option(
+    "--flow",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="Only this flow; may be given several times. Default: all.",
+)
+@click.option(
+    "--at",
+    "at",
+    type=TIME,
+    metavar="TIME",
+    help="Compare with a start at this time, and use that where nothing else "
+    f"is known: a time with its zone, such as {EXAMPLE}.",
+)
+@click.option(
+    "--reset-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the offsets for kafka-consumer-groups --reset-offsets "
+    "--from-file: with the group in each line unless --group is given once.",
+)
+@click.option(
+    "--planned",
+    is_flag=True,
+    help="For a planned switch: show which partitions are drained.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    config: Config,
+    groups: tuple[str, ...],
+    names: tuple[str, ...],
+    *,
+    at: datetime | None,
+    reset_file: Path | None,
+    all_groups: bool,
+    planned: bool,
+    as_json: bool,
+) -> None:
+    """Show where consumer groups start at the target.
+
+    The state file of the agent is enough, so the source may be lost. The
+    target is asked for its ends, and for offsets at a time. Exit status 3 if
+    a group has no safe start in some partition.
+    """
+    if bool(groups) == all_groups:
+        raise click.UsageError("Use either --group or --all-groups.")
+    flows = _choose(config, names)
+    if reset_file is not None and len({f.target for f in flows}) > 1:
+        raise click.UsageError(
+            "--reset-file is for one target cluster: choose flows by --flow."
+        )
+    database = Database(config.state.path, beside=True)
+    try:
+        kept = [_Kept.load(database, flow.name, groups) for flow in flows]
+    finally:
+        database.close()
+    known = {group.group for each in kept for group in each.groups}
+    if unknown := [name for name in groups if name not in known]:
+        raise MirrorwatchError(
+            f"Nothing is known of group {unknown[0]}: it has committed no "
+            "offset in a topic that is replicated, or mirrorwatch lacks "
+            "DESCRIBE on it at the source, or has not run since it did"
+        )
+    found = [
+        _translate(config, flow, each, at, planned=planned)
+        for flow, each in zip(flows, kept, strict=True)
+        if each.groups
+    ]
+    if reset_file is not None:
+        with_group = len(groups) != 1
+        _write(reset_file, _to_csv(found, with_group=with_group))
+    now = utc_now()
+    if as_json:
+        click.echo(json.dumps(_document(found, now), indent=2))
+    else:
+        console = Console(highlight=False)
+        for flow in found:
+            _print(flow, now, console, planned=planned)
+        if not known:
+            console.print("No consumer group is known.")
+    if any(
+        s.chosen is None for f in found for g in f.groups for s in g.starts
+    ):
+        ctx.exit(EXIT_UNTRANSLATED)
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.write_text(text)
+    except OSError as e:
+        raise MirrorwatchError(f"Cannot write {file}: {e.strerror}") from e
+
+
+def _choose(config: Config, names: tuple[str, ...]) -> list[FlowConfig]:
+    known = {flow.name: flow for flow in config.flows}
+    if unknown := [name for name in names if name not in known]:
+        raise click.BadParameter(
+            f"there is no flow {unknown[0]!r}; there are {', '.join(known)}",
+            param_hint="--flow",
+        )
+    return [known[n] for n in dict.fromkeys(names)] or list(config.flows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Kept:
+    """What the state file says of one flow."""
+
+    groups: Sequence[GroupState]
+    copies: Mapping[TopicPartition, CopiedPartition]
+    positions: Mapping[TopicPartition, int]
+    """Next source offset that may be copied, as far as it is proved."""
+
+    @classmethod
+    def load(
+        cls, database: Database, flow: str, wanted: Sequence[str]
+    ) -> "_Kept":
+        tracker = SkipsStore(database, flow).load()
+        groups = GroupStore(database, flow).load()
+        return cls(
+            groups=[
+                group
+                for name, group in groups.items()
+                if not wanted or name in wanted
+            ],
+            copies={
+                key: CopiedPartition(
+                    copies=state.copies,
+                    marked=tracker.marked,
+                    noisy=state.noisy,
+                )
+                for key, state in tracker.states.items()
+            },
+            positions={
+                key: place.proved
+                for key, place in PositionStore(database, flow)
+                .load()
+                .places.items()
+            },
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Group:
+    group: str
+    read_at: datetime | None
+    starts: Sequence[Start]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Flow:
+    name: str
+    source: str
+    target: str
+    remote: Mapping[str, str]
+    """Topics at the target by those at the source."""
+
+    groups: Sequence[_Group]
+    left: Mapping[TopicPartition, int | None]
+    """Source offsets not yet copied, with ``--planned``; `None` where the
+    source does not say."""
+
+    problems: Sequence[str] = field(default_factory=tuple)
+
+
+def _translate(
+    config: Config,
+    flow: FlowConfig,
+    kept: _Kept,
+    at: datetime | None,
+    *,
+    planned: bool,
+) -> _Flow:
+    places = {(o.topic, o.partition) for g in kept.groups for o in g.offsets}
+    remote = {t: flow.topic_naming.remote(t) for t, _ in places}
+    asked = _Ends.ask(config, flow, remote, places, at, planned=planned)
+    merged = Selection(include=flow.topics.merged).matches
+    copied: dict[TopicPartition, CopiedPartition] = {}
+    left: dict[TopicPartition, int | None] = {}
+    for place in places:
+        known = kept.copies.get(place, CopiedPartition())
+        copies = None if merged(place[0]) else known.copies
+        end, source_end = asked.target.get(place), asked.source.get(place)
+        position = kept.positions.get(place, 0)
+        if copies is not None and end is not None and source_end is not None:
+            if not known.noisy:
+                copies.reaches(source_end, end)
+            last = copies.last
+            position = max(position, last.last_upstream + 1 if last else 0)
+        copied[place] = CopiedPartition(
+            copies=copies,
+            marked=known.marked,
+            noisy=known.noisy,
+            end=end,
+            at_time=asked.at_time.get(place),
+        )
+        left[place] = (
+            None if source_end is None else max(0, source_end - position)
+        )
+    return _Flow(
+        name=flow.name,
+        source=flow.source,
+        target=flow.target,
+        remote=remote,
+        groups=[
+            _Group(
+                group=group.group,
+                read_at=group.read_at,
+                starts=[
+                    translate(o, copied[o.topic, o.partition])
+                    for o in group.offsets
+                ],
+            )
+            for group in kept.groups
+        ],
+        left=left if planned else {},
+        problems=asked.problems,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Ends:
+    """What the clusters answered, by source partition."""
+
+    source: Mapping[TopicPartition, int] = field(default_factory=dict)
+    target: Mapping[TopicPartition, int] = field(default_factory=dict)
+    at_time: Mapping[TopicPartition, int] = field(default_factory=dict)
+    problems: Sequence[str] = ()
+
+    @classmethod
+    def ask(
+        cls,
+        config: Config,
+        flow: FlowConfig,
+        remote: Mapping[str, str],
+        places: Iterable[TopicPartition],
+        at: datetime | None,
+        *,
+        planned: bool,
+    ) -> "_Ends":
+        """Ask the target, then the source: see `FlowView`."""
+        copies = {(remote[topic], p): (topic, p) for topic, p in places}
+        problems: list[str] = []
+        target: dict[TopicPartition, int] = {}
+        times: dict[TopicPartition, int] = {}
+        source: dict[TopicPartition, int] = {}
+        try:
+            cluster = _cluster(config, flow.target)
+            there = _existing(cluster, copies)
+            ends = read_ends(cluster, there)
+            target = {copies[key]: end for key, end in ends.items()}
+            if at is not None:
+                answers = read_first_since(cluster, dict.fromkeys(ends, at))
+                times = {
+                    copies[key]: ends[key]
+                    if answer.offset is None
+                    else answer.offset
+                    for key, answer in answers.items()
+                }
+        except SourceError as e:
+            problems.append(f"{e}. Ends of {flow.target} are not compared")
+        if planned:
+            try:
+                cluster = _cluster(config, flow.source)
+                source = read_ends(
+                    cluster, _existing(cluster, copies.values())
+                )
+            except SourceError as e:
+                problems.append(f"{e}. It is not known what is left to copy")
+        return cls(
+            source=source, target=target, at_time=times, problems=problems
+        )
+
+
+def _cluster(config: Config, alias: str) -> Cluster:
+    return Cluster(alias, dict(config.clusters[alias].kafka))
+
+
+def _existing(
+    cluster: Cluster, places: Iterable[TopicPartition]
+) -> list[TopicPartition]:
+    """Return the partitions that are there: no other is asked for."""
+    listed = list_topics(cluster).partitions
+    return [(topic, p) for topic, p in places if p < listed.get(topic, 0)]
+
+
+def _to_csv(flows: Iterable[_Flow], *, with_group: bool) -> str:
+    """Return the lines that ``kafka-consumer-groups`` reads."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    for flow in flows:
+        for group in flow.groups:
+            for start in group.starts:
+                if start.chosen is None:
+                    continue
+                place = start.place
+                writer.writerow(
+                    [
+                        *([group.group] if with_group else []),
+                        flow.remote[place.topic],
+                        place.partition,
+                        start.chosen.offset,
+                    ]
+                )
+    return text.getvalue()
+
+
+def _document(flows: Sequence[_Flow], now: datetime) -> dict[str, Any]:
+    return {
+        "at": now.isoformat(),
+        "groups": [
+            {
+                "flow": flow.name,
+                "group": group.group,
+                "read_at": group.read_at and group.read_at.isoformat(),
+                "partitions": [_partition(flow, s) for s in group.starts],
+            }
+            for flow in flows
+            for group in flow.groups
+        ],
+        "problems": [p for flow in flows for p in flow.problems],
+    }
+
+
+def _partition(flow: _Flow, start: Start) -> dict[str, Any]:
+    place = start.place
+    found: dict[str, Any] = {
+        "topic": place.topic,
+        "target_topic": flow.remote[place.topic],
+        "partition": place.partition,
+        "committed": place.committed,
+        **_start(start.chosen),
+        "problem": start.problem,
+        "others": [_start(other) for other in start.others],
+    }
+    key = place.topic, place.partition
+    if key in flow.left:
+        left = flow.left[key]
+        found |= {"drained": None if left is None else left == 0, "left": left}
+    return found
+
+
+def _start(start: StartOffset | None) -> dict[str, Any]:
+    return {
+        "offset": start and start.offset,
+        "by": start and str(start.by),
+        "repeated": start and start.repeated,
+        "missed": start and start.missed,
+        "exact": start and start.exact,
+        "why": start and start.why,
+    }
+
+
+def _print(
+    flow: _Flow, now: datetime, console: Console, *, planned: bool
+) -> None:
+    for problem in flow.problems:
+        console.print(Text(f"! {plain(problem)}", style="bold yellow"))
+    for group in flow.groups:
+        console.print(
+            Text.assemble(
+                (plain(group.group), "bold"),
+                plain(f"  {flow.source} → {flow.target}"),
+                *_age(flow, group, now),
+            )
+        )
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        titles = ("  topic", "source", "start", "by", "repeated", "missed")
+        for title in (*titles, *(["left"] if planned else [])):
+            table.add_column(title, header_style="dim", no_wrap=True)
+        table.add_column("why", header_style="dim", overflow="fold")
+        for start in group.starts:
+            table.add_row(*_row(flow, start, planned=planned))
+        console.print(table)
+        console.print()
+
+
+def _age(
+    flow: _Flow, group: _Group, now: datetime
+) -> Iterator[tuple[str, str]]:
+    if group.read_at is None:
+        yield f"  never read at {plain(flow.source)}", "bold yellow"
+    elif now - group.read_at > OLD:
+        age = seconds(now - group.read_at)
+        text = (
+            f"  as of {group.read_at:%Y-%m-%d %H:%M:%S} UTC, {age} ago: what "
+            "it read since is read again, too"
+        )
+        yield text, "bold yellow"
+
+
+def _row(flow: _Flow, start: Start, *, planned: bool) -> Iterator[Text]:
+    place, chosen = start.place, start.chosen
+    yield Text(plain(f"  {flow.remote[place.topic]}[{place.partition}]"))
+    yield Text("?" if place.committed is None else str(place.committed))
+    if chosen is None:
+        yield from (Text("-", style="bold red"),) * 4
+    else:
+        yield Text(str(chosen.offset), style="bold")
+        yield Text(str(chosen.by))
+        yield Text(_count(chosen.repeated, exact=chosen.exact))
+        yield Text(_count(chosen.missed, exact=chosen.exact))
+    if planned:
+        left = flow.left.get((place.topic, place.partition))
+        told = "?" if left is None else str(left) if left else "drained"
+        yield Text(told)
+    why = [start.problem or "", chosen.why if chosen else ""]
+    why += [_describe(other) for other in start.others]
+    yield Text(plain(". ".join(part for part in why if part)), style="dim")
+
+
+def _describe(other: StartOffset) -> str:
+    repeated = _count(other.repeated, exact=other.exact)
+    missed = _count(other.missed, exact=other.exact)
+    return (
+        f"By {other.by}: {other.offset}, {repeated} repeated, {missed} missed"
+    )
+
+
+def _count(records: int | None, *, exact: bool) -> str:
+    if records is None:
+        return "?"
+    return str(records) if exact or not records else f"≤ {records}"

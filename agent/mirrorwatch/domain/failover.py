@@ -1,0 +1,341 @@
+"""Where consumer groups start at the target after a failover."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from .offset_map import OffsetMap
+from .report import counted
+
+__all__ = [
+    "CopiedPartition",
+    "GroupOffset",
+    "GroupState",
+    "Method",
+    "Start",
+    "StartOffset",
+    "merge",
+    "translate",
+]
+
+
+class Method(StrEnum):
+    """What a start at the target is taken from."""
+
+    SYNC = "sync"
+    """Offset syncs: where the copies of source offsets are."""
+
+    CHECKPOINT = "checkpoint"
+    """The mirror's own translation of the group's offset."""
+
+    TIME = "time"
+    """The first record that is not older than a time."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GroupOffset:
+    """How far a consumer group is in one partition."""
+
+    topic: str
+    """Source topic."""
+
+    partition: int
+    """Partition."""
+
+    committed: int | None = None
+    """Source offset of the next record that it has to read; `None` if that
+    is not known."""
+
+    upstream: int | None = None
+    """Source offset that its checkpoint translates; `None` without one."""
+
+    downstream: int | None = None
+    """Target offset of its checkpoint."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GroupState:
+    """How far a consumer group is, in all partitions that a flow carries."""
+
+    group: str
+    """Name of the group."""
+
+    read_at: datetime | None = None
+    """When its offsets were last read at the source; `None` for never."""
+
+    offsets: tuple[GroupOffset, ...] = ()
+    """Its offsets, by topic and partition."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CopiedPartition:
+    """What is known of one partition and its copy."""
+
+    copies: OffsetMap | None = None
+    """Where copies are; `None` if the mirror writes no syncs for it."""
+
+    marked: bool = False
+    """Whether the mirror writes in transactions."""
+
+    noisy: bool = False
+    """Whether the target was seen to hold what is no copy."""
+
+    end: int | None = None
+    """End of the target; `None` if it is not known."""
+
+    at_time: int | None = None
+    """First offset of the target that is not older than the time asked for;
+    `None` if no time was asked for."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StartOffset:
+    """Where a group could start in one partition, by one method."""
+
+    by: Method
+    """The method."""
+
+    offset: int
+    """Target offset."""
+
+    repeated: int | None
+    """Records that would be read twice: those that the group had read at the
+    source, and those that the mirror wrote more than once. The most where it
+    is not exact; `None` if it is not known."""
+
+    missed: int | None
+    """Records that would be missed, though they were copied; the most where
+    it is not exact, `None` if it is not known."""
+
+    exact: bool
+    """Whether these are the numbers, and not the most that they can be."""
+
+    why: str
+    """What it rests on, in a sentence."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Start:
+    """Where a group starts in one partition."""
+
+    place: GroupOffset
+    """The group's offset at the source."""
+
+    chosen: StartOffset | None
+    """What is to be trusted; `None` if the group cannot be translated."""
+
+    others: tuple[StartOffset, ...]
+    """What else would be possible."""
+
+    problem: str | None = None
+    """Why the group cannot be translated."""
+
+
+def translate(place: GroupOffset, copied: CopiedPartition) -> Start:
+    """Return where a group starts in one partition of the target.
+
+    Parameters
+    ----------
+    place
+        The group's offset at the source, and its checkpoint.
+    copied
+        What is known of the partition.
+
+    Notes
+    -----
+    Trusted is what misses nothing and repeats least. An offset behind the
+    target's end is of a topic that is no more, or of a truncated log: a
+    consumer would be sent elsewhere by its ``auto.offset.reset``.
+    """
+    found = list(_candidates(place, copied))
+    usable = [
+        each
+        for each in found
+        if copied.end is None or each.offset <= copied.end
+    ]
+    safe = [each for each in usable if each.missed == 0]
+    chosen = min(safe, key=_cost, default=None)
+    if chosen is None:
+        # By a time that was asked for, better than not at all.
+        timed = (each for each in usable if each.by is Method.TIME)
+        chosen = next(timed, None)
+    return Start(
+        place=place,
+        chosen=chosen,
+        others=tuple(each for each in found if each is not chosen),
+        problem=None if chosen else _problem(place, found, copied),
+    )
+
+
+def _cost(start: StartOffset) -> tuple[bool, int, bool]:
+    return (
+        start.repeated is None,
+        start.repeated or 0,
+        start.by is not Method.SYNC,
+    )
+
+
+def _candidates(
+    place: GroupOffset, copied: CopiedPartition
+) -> Iterator[StartOffset]:
+    bounds = _Bounds(place.committed, copied)
+    if bounds.low is not None:
+        exact = bounds.exact
+        yield StartOffset(
+            by=Method.SYNC,
+            offset=bounds.low,
+            repeated=bounds.repeated,
+            missed=0,
+            exact=exact,
+            why="Offset syncs give the target offset exactly"
+            if exact
+            else "It is the last offset from which nothing is missed, by "
+            "offset syncs",
+        )
+    if place.downstream is not None and place.upstream is not None:
+        yield bounds.judge_checkpoint(place.upstream, place.downstream)
+    if copied.at_time is not None:
+        yield bounds.judge(
+            Method.TIME, copied.at_time, "First record since the given time"
+        )
+
+
+class _Bounds:
+    """What offset syncs say of any start.
+
+    Parameters
+    ----------
+    committed
+        Source offset of the next record that the group has to read.
+    copied
+        What is known of the partition.
+    """
+
+    def __init__(self, committed: int | None, copied: CopiedPartition) -> None:
+        self._committed, self._copied = committed, copied
+        start = (
+            None
+            if committed is None or copied.copies is None
+            else copied.copies.start(
+                committed, copied.end, marked=copied.marked
+            )
+        )
+        self.low = None if start is None else start.offset
+        self.repeated = None if start is None else start.repeated
+        self.exact = (
+            start is not None
+            and start.exact
+            and not copied.noisy
+            and not copied.marked
+        )
+
+    def judge(self, by: Method, offset: int, why: str) -> StartOffset:
+        """Return what a start at an offset would cost."""
+        if self.low is None or self.repeated is None:
+            return StartOffset(
+                by=by,
+                offset=offset,
+                repeated=None,
+                missed=None,
+                exact=False,
+                why=f"{why}. No offset sync shows what that costs",
+            )
+        copies = self._copied.copies
+        assert copies is not None  # noqa: S101 - it gave the bounds
+        if offset > self.low:
+            end = self._copied.end
+            missed = (offset if end is None else min(offset, end)) - self.low
+            exact = self.exact and copies.is_solid(self.low, offset)
+            return StartOffset(
+                by=by,
+                offset=offset,
+                repeated=self.repeated,
+                missed=missed,
+                # It may jump over records that the mirror wrote twice.
+                exact=exact and self.repeated == 0,
+                why=f"{why}. It is behind the last offset from which nothing "
+                "is missed",
+            )
+        return StartOffset(
+            by=by,
+            offset=offset,
+            repeated=self.low - offset + self.repeated,
+            missed=0,
+            exact=self.exact and copies.is_solid(offset, self.low),
+            why=f"{why}, {counted(self.low - offset, 'offset')} before where "
+            "offset syncs lead"
+            if offset < self.low
+            else f"{why}, as by offset syncs",
+        )
+
+    def judge_checkpoint(self, upstream: int, downstream: int) -> StartOffset:
+        """Return what a start at a checkpoint would cost.
+
+        MirrorMaker translates so that nothing is missed (since 3.5), so a
+        checkpoint holds by itself as long as the group has not gone back.
+        """
+        why = f"Checkpoint of source offset {upstream}"
+        found = self.judge(Method.CHECKPOINT, downstream, why)
+        if found.missed is not None:
+            return found
+        committed = self._committed
+        if committed is not None and committed < upstream:
+            return StartOffset(
+                by=Method.CHECKPOINT,
+                offset=downstream,
+                repeated=None,
+                missed=upstream - committed,
+                exact=False,
+                why=f"{why}. The group is at {committed}: its offsets were "
+                "reset to before it",
+            )
+        return StartOffset(
+            by=Method.CHECKPOINT,
+            offset=downstream,
+            repeated=None,
+            missed=0,
+            exact=False,
+            why=f"{why}. No offset sync shows how many records are read twice",
+        )
+
+
+def _problem(
+    place: GroupOffset, found: Sequence[StartOffset], copied: CopiedPartition
+) -> str:
+    if any(copied.end is not None and s.offset > copied.end for s in found):
+        return (
+            f"Its offset is beyond the target's end ({copied.end}): the topic "
+            "was recreated or truncated there"
+        )
+    if found:
+        return "Every start that is known would miss records"
+    if place.committed is None:
+        return "Neither its offset at the source nor a checkpoint is known"
+    if copied.copies is None or copied.copies.last is None:
+        return (
+            "There is no checkpoint, and MirrorMaker writes no offset syncs "
+            "for the partition"
+        )
+    return (
+        f"There is no checkpoint, and offset {place.committed} is before the "
+        "first offset sync that is known"
+    )
+
+
+def merge(
+    read: Iterable[GroupOffset], checkpoints: Iterable[GroupOffset]
+) -> tuple[GroupOffset, ...]:
+    """Return offsets at the source with the checkpoints of the same group."""
+    found = {(each.topic, each.partition): each for each in read}
+    for each in checkpoints:
+        key = (each.topic, each.partition)
+        before = found.get(key)
+        found[key] = GroupOffset(
+            topic=each.topic,
+            partition=each.partition,
+            committed=None if before is None else before.committed,
+            upstream=each.upstream,
+            downstream=each.downstream,
+        )
+    return tuple(found[key] for key in sorted(found))

@@ -1,0 +1,287 @@
+"""Which target offsets hold which source offsets of one partition."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from .offset_ranges import RangeSet
+
+__all__ = ["OffsetMap", "OffsetRun", "SafeStart"]
+
+RUNS_KEPT = 64
+"""Runs of one partition. A mirror that leaves nothing out has a single one;
+each transaction marker, drop or rewind begins another."""
+
+UNKNOWN = 1 << 62
+"""More records than a partition ever has."""
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetRun:
+    """Source offsets that were copied one after the other."""
+
+    upstream: int
+    """Source offset of the first record."""
+
+    downstream: int
+    """Target offset of the first record."""
+
+    length: int = 1
+    """Records."""
+
+    @property
+    def last_upstream(self) -> int:
+        """Source offset of the last record."""
+        return self.upstream + self.length - 1
+
+    @property
+    def last_downstream(self) -> int:
+        """Target offset of the last record."""
+        return self.downstream + self.length - 1
+
+    def until(self, downstream: int) -> "OffsetRun":
+        """Return the same run up to a target offset."""
+        length = max(self.length, downstream - self.downstream + 1)
+        return OffsetRun(self.upstream, self.downstream, length)
+
+
+@dataclass(frozen=True, slots=True)
+class SafeStart:
+    """The last target offset from which a consumer surely misses nothing."""
+
+    offset: int
+    """The offset."""
+
+    repeated: int
+    """Records at most that it reads twice from there: those that it had read
+    at the source, and those that the mirror wrote more than once."""
+
+    exact: bool
+    """Whether it reads just so many twice."""
+
+
+class OffsetMap:
+    """Runs of records of one partition, in the order of the target.
+
+    Parameters
+    ----------
+    runs
+        The runs, as ``(upstream, downstream, length)``.
+
+    Notes
+    -----
+    What lies between two runs is not known, except that it was copied after
+    the one and before the other. It is made from offset syncs: between two
+    by which both sides went on by the same number of offsets, every source
+    offset is a record that was copied.
+    """
+
+    def __init__(self, runs: Iterable[tuple[int, int, int]] = ()) -> None:
+        self._runs = [OffsetRun(*run) for run in runs]
+
+    def __iter__(self) -> Iterator[tuple[int, int, int]]:
+        return ((r.upstream, r.downstream, r.length) for r in self._runs)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OffsetMap) and self._runs == other._runs
+
+    def __hash__(self) -> int:
+        raise TypeError("an OffsetMap is mutable")
+
+    def __repr__(self) -> str:
+        return f"OffsetMap({list(self)})"
+
+    @property
+    def last(self) -> OffsetRun | None:
+        """The newest run."""
+        return self._runs[-1] if self._runs else None
+
+    def add(self, upstream: int, downstream: int) -> None:
+        """Take a pair of offsets of one record.
+
+        One that comes late goes where it belongs in the target's order.
+        """
+        at = len(self._runs)
+        while at and self._runs[at - 1].downstream > downstream:
+            at -= 1
+        before = self._runs[at - 1] if at else None
+        distance = upstream - downstream
+        if before is not None and downstream <= before.last_downstream:
+            if before.upstream - before.downstream != distance:
+                # The run was none: only where it began is certain.
+                self._runs[at - 1] = OffsetRun(
+                    before.upstream, before.downstream
+                )
+                if before.downstream == downstream:
+                    self._runs[at - 1] = OffsetRun(upstream, downstream)
+                else:
+                    self._runs.insert(at, OffsetRun(upstream, downstream))
+        elif (
+            before is not None
+            and before.upstream - before.downstream == distance
+        ):
+            self._runs[at - 1] = before.until(downstream)
+            self._join(at - 1)
+        else:
+            self._runs.insert(at, OffsetRun(upstream, downstream))
+        if len(self._runs) > RUNS_KEPT:
+            self._thin_out()
+
+    def _join(self, at: int) -> None:
+        """Join a run with the next one, if that goes on with it."""
+        if at + 1 == len(self._runs):
+            return
+        run, after = self._runs[at], self._runs[at + 1]
+        if (after.upstream, after.downstream) == (
+            run.last_upstream + 1,
+            run.last_downstream + 1,
+        ):
+            self._runs[at : at + 2] = [run.until(after.last_downstream)]
+
+    def reaches(self, source_end: int, target_end: int) -> bool:
+        """Take both ends, the target's read before the source's; return
+        whether that says more than was known.
+
+        If both are as far from the newest pair, then all that the source
+        holds behind it was copied once: the target has no room for more.
+        """
+        last = self.last
+        if (
+            last is None
+            or target_end - 1 <= last.last_downstream
+            or source_end - target_end != last.upstream - last.downstream
+        ):
+            return False
+        self._runs[-1] = last.until(target_end - 1)
+        return True
+
+    def _thin_out(self) -> None:
+        """Forget a run between two, so that the map stays fine at its end
+        and becomes coarse behind it.
+
+        Where the mirror went back the runs are needed; without any other the
+        oldest one goes.
+        """
+        runs = self._runs
+        end = runs[-1].last_downstream
+        costs = [
+            (
+                (after.downstream - before.last_downstream)
+                / (end - after.downstream + 1),
+                at,
+            )
+            for at, (before, run, after) in enumerate(
+                zip(runs, runs[1:], runs[2:], strict=False), start=1
+            )
+            if before.last_upstream < run.upstream
+            and run.last_upstream < after.upstream
+        ]
+        del runs[min(costs)[1] if costs else 0]
+
+    def start(
+        self, committed: int, end: int | None = None, *, marked: bool = False
+    ) -> SafeStart | None:
+        """Return where a consumer has to start.
+
+        Parameters
+        ----------
+        committed
+            Source offset of the next record that it has to read.
+        end
+            End of the target, if it is known.
+        marked
+            Whether the mirror writes in transactions: then its markers take
+            room at the target, and it writes nothing twice.
+
+        Returns
+        -------
+        SafeStart or None
+            `None` if the consumer is behind all that is known.
+        """
+        return _start(self._runs, committed, end, marked=marked)
+
+    def is_solid(self, first: int, end: int) -> bool:
+        """Return whether each of these target offsets is known to hold a
+        record.
+        """
+        for run in self._runs:
+            if run.downstream <= first <= run.last_downstream:
+                first = run.last_downstream + 1
+        return first >= end
+
+
+def _start(
+    runs: Sequence[OffsetRun], committed: int, end: int | None, *, marked: bool
+) -> SafeStart | None:
+    at = len(runs) - 1
+    while at >= 0 and runs[at].upstream > committed:
+        at -= 1
+    if at < 0:
+        return None
+    run = runs[at]
+    unread = max(0, committed - run.last_upstream - 1)
+    offset = run.downstream + committed - run.upstream - unread
+    following = runs[at + 1].downstream if at + 1 < len(runs) else end
+    room = unread if following is None else max(0, following - offset)
+    tops = _tops(runs, end, marked=marked)
+    again, is_known = _written_again(runs[at:], tops[at:], committed)
+    repeated = min(unread, room) + again
+    highest = max(tops[:at], default=-1)
+    if max(committed, run.last_upstream + 1) <= highest:
+        # The mirror went back, and may have dropped when it read again what
+        # it had copied before: then that copy is the only one.
+        earlier = _start(runs[:at], committed, run.downstream, marked=marked)
+        if earlier is None:
+            return None
+        return SafeStart(
+            min(earlier.offset, offset),
+            repeated + max(0, offset - earlier.offset),
+            exact=False,
+        )
+    return SafeStart(
+        offset, repeated, exact=is_known and min(unread, room) == 0
+    )
+
+
+def _tops(
+    runs: Sequence[OffsetRun], end: int | None, *, marked: bool
+) -> list[int]:
+    """Return for each run the highest source offset that may have been copied
+    in it, or before the next one.
+    """
+    found = []
+    for run, after in pairwise(runs):
+        room = after.downstream - run.last_downstream - 1
+        left = after.upstream - run.last_upstream - 1
+        # Where the target grew by more, it went back in between.
+        went_on = left >= 0 and (marked or room <= left)
+        top = min(room, left) if went_on else room
+        found.append(run.last_upstream + top)
+    last = runs[-1]
+    room = UNKNOWN if end is None else end - last.last_downstream - 1
+    return [*found, last.last_upstream + max(0, room)]
+
+
+def _written_again(
+    runs: Sequence[OffsetRun], tops: Sequence[int], committed: int
+) -> tuple[int, bool]:
+    """Return how many records that a consumer has yet to read some runs hold
+    more than once at most, and whether that is their number.
+    """
+    found, highest, is_known = 0, -1, True
+    for at in range(1, len(runs)):
+        run, before = runs[at], runs[at - 1]
+        highest = max(highest, tops[at - 1])
+        first = max(run.upstream, committed)
+        found += max(0, min(highest, tops[at]) - first + 1)
+        is_known &= before.last_downstream + 1 == run.downstream
+    is_known &= highest <= runs[-1].last_upstream
+    if not found or not is_known:
+        return found, not found
+    spans = [
+        (max(run.upstream, committed), run.last_upstream)
+        for run in runs
+        if run.last_upstream >= committed
+    ]
+    records = sum(last - first + 1 for first, last in spans)
+    return records - len(RangeSet(spans)), True

@@ -1,0 +1,154 @@
+"""Where groups start, from the state file alone: no cluster answers."""
+
+import csv
+import json
+import socket
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from mirrorwatch.cli.root import main
+from mirrorwatch.clock import utc_now
+from mirrorwatch.domain.failover import GroupOffset
+from mirrorwatch.domain.offset_map import OffsetMap
+from mirrorwatch.domain.skips.partition import PartitionState
+from mirrorwatch.domain.skips.tracker import SkipTracker
+from mirrorwatch.state import Database
+from mirrorwatch.state.failover import GroupStore
+from mirrorwatch.state.skips import SkipsStore
+
+FLOW = "summit->ldf"
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Two sites that do not answer, and what an agent knew of them."""
+    monkeypatch.setattr("mirrorwatch.kafka.admin.TIMEOUT", 0.2)
+    path = tmp_path / "own.yaml"
+    with closing(socket.socket()) as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        host, port = nobody.getsockname()
+        kafka = {"bootstrap.servers": f"{host}:{port}"}
+        flow = {"source": "summit", "target": "ldf", "naming": "default"}
+        data = {
+            "clusters": {"summit": {"kafka": kafka}, "ldf": {"kafka": kafka}},
+            "flows": [flow],
+            "state": {"path": str(tmp_path / "state.db")},
+        }
+        path.write_text(yaml.safe_dump(data))
+        yield path
+
+
+def keep(config: Path) -> None:
+    database = Database(config.parent / "state.db")
+    runs = OffsetMap([(0, 0, 359), (375, 365, 100)])
+    states = {
+        ("t", n): PartitionState(
+            topic="t", partition=n, source_id="s", copies=copies
+        )
+        for n, copies in enumerate((OffsetMap(), runs))
+    }
+    tracker = SkipTracker(states=states, changed=set(states))
+    SkipsStore(database, FLOW).save(tracker)
+    t1 = GroupOffset(
+        topic="t", partition=1, committed=366, upstream=301, downstream=301
+    )
+    t0 = GroupOffset(topic="t", partition=0, committed=5)
+    read_at = utc_now() - timedelta(minutes=10)
+    GroupStore(database, FLOW).save({"a": (t1,), "b,c": (t0, t1)}, [], read_at)
+    database.close()
+
+
+def run(config: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(
+        main, ["offsets", "--config", str(config), *arguments]
+    )
+
+
+def test_a_group_starts_by_what_was_kept(config: Path) -> None:
+    keep(config)
+    file = config.parent / "reset.csv"
+    result = run(config, "--group", "a", "--json", "--reset-file", str(file))
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    (problem,) = found["problems"]
+    assert "Ends of ldf are not compared" in problem
+    (group,) = found["groups"]
+    assert (group["flow"], group["group"]) == (FLOW, "a")
+    (partition,) = group["partitions"]
+    (other,) = partition.pop("others")
+    assert (other["by"], other["offset"], other["repeated"]) == (
+        "checkpoint",
+        301,
+        64,
+    )
+    expected: dict[str, Any] = {
+        "topic": "t",
+        "target_topic": "summit.t",
+        "partition": 1,
+        "committed": 366,
+        "offset": 359,
+        "by": "sync",
+        "repeated": 6,
+        "missed": 0,
+        "exact": False,
+        "problem": None,
+    }
+    assert partition.pop("why")
+    assert partition == expected
+    assert file.read_text() == "summit.t,1,359\n"
+
+
+def test_what_cannot_be_translated_is_said_and_left_out(config: Path) -> None:
+    keep(config)
+    file = config.parent / "reset.csv"
+    result = run(config, "--all-groups", "--reset-file", str(file))
+    assert result.exit_code == 3, result.output
+    text = " ".join(result.output.split())
+    assert "as of" in text
+    assert "10 min ago" in text
+    assert "≤ 6" in text
+    assert "There is no checkpoint" in text
+    assert list(csv.reader(file.read_text().splitlines())) == [
+        ["a", "summit.t", "1", "359"],
+        ["b,c", "summit.t", "1", "359"],
+    ]
+
+
+def test_a_source_that_does_not_answer_is_not_called_drained(
+    config: Path,
+) -> None:
+    keep(config)
+    result = run(config, "--group", "a", "--planned", "--json")
+    (group,) = json.loads(result.stdout)["groups"]
+    (partition,) = group["partitions"]
+    assert (partition["drained"], partition["left"]) == (None, None)
+
+
+def test_a_group_that_nobody_knows_is_an_error(config: Path) -> None:
+    keep(config)
+    result = run(config, "--group", "nobody")
+    assert result.exit_code == 1
+    assert "Nothing is known of group nobody" in result.output
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [(), ("--group", "a", "--all-groups"), ("--group", "a", "--flow", "x")],
+)
+def test_a_wrong_command_line_is_refused(
+    config: Path, arguments: tuple[str, ...]
+) -> None:
+    assert run(config, *arguments).exit_code == 2
+
+
+def test_without_an_agent_there_is_nothing_to_read(config: Path) -> None:
+    result = run(config, "--all-groups")
+    assert result.exit_code == 1
+    assert "does not exist" in result.output

@@ -1,0 +1,218 @@
+"""Where consumers start at the target, held to a plain list of records."""
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mirrorwatch.domain.offset_map import RUNS_KEPT, OffsetMap, SafeStart
+
+LAG = 5
+"""The mirror's ``offset.lag.max``: 100 by default."""
+
+
+@dataclass
+class Mirror:
+    """A mirror that writes syncs as MirrorMaker 2 does."""
+
+    target: list[int | None] = field(default_factory=list)
+    """Source offset of each target record; `None` for a marker."""
+
+    known: OffsetMap = field(default_factory=OffsetMap)
+    at: int = 0
+    _synced: tuple[int, int] | None = None
+    _previous: int = -2
+
+    def copy(self) -> None:
+        down = len(self.target)
+        self.target.append(self.at)
+        if (
+            self._synced is None
+            or down - self._synced[1] >= LAG
+            or self.at != self._previous + 1
+        ):
+            self._synced = (self.at, down)
+            self.known.add(self.at, down)
+        self._previous = self.at
+        self.at += 1
+
+    def drop(self) -> None:
+        self.at += 1
+
+    def mark(self) -> None:
+        self.target.append(None)
+
+    def restart(self, back: int) -> None:
+        self.at = max(0, self.at - back)
+        self._synced = None
+
+    def read_from(self, start: int, committed: int) -> tuple[int, int]:
+        """Return the records that are missed, and those read twice."""
+        copied = {u for u in self.target if u is not None and u >= committed}
+        read = [u for u in self.target[start:] if u is not None]
+        again = len(read) - len(copied.intersection(read))
+        return len(copied.difference(read)), again
+
+
+def mirrored(steps: list[tuple[str, int]]) -> Mirror:
+    mirror = Mirror()
+    for step, number in steps:
+        if step == "restart":
+            mirror.restart(number)
+            continue
+        for _ in range(number):
+            getattr(mirror, step)()
+    return mirror
+
+
+def step(*kinds: str) -> st.SearchStrategy[tuple[str, int]]:
+    return st.tuples(st.sampled_from(kinds), st.integers(1, 3 * LAG))
+
+
+PLAIN = st.lists(step("copy", "drop"), min_size=1, max_size=30)
+MARKED = st.lists(step("copy", "drop", "mark"), min_size=1, max_size=30)
+REPEATED = st.lists(
+    step("copy", "copy", "drop", "restart"), min_size=1, max_size=30
+)
+"""A filter drops the same records when they are read again, or others do."""
+
+
+def judge(mirror: Mirror, *, marked: bool = False) -> list[SafeStart]:
+    found = []
+    end = len(mirror.target)
+    for committed in range(mirror.at + 3):
+        start = mirror.known.start(committed, end, marked=marked)
+        if start is None:
+            continue
+        missed, again = mirror.read_from(start.offset, committed)
+        assert missed == 0, (committed, start)
+        assert again <= start.repeated, (committed, start, again)
+        if start.exact:
+            assert again == start.repeated, (committed, start, again)
+        found.append(start)
+    return found
+
+
+@given(PLAIN)
+def test_nothing_is_missed_and_no_more_is_read_twice(
+    steps: list[tuple[str, int]],
+) -> None:
+    for start in judge(mirrored(steps)):
+        # Between two syncs nobody knows more.
+        assert start.repeated <= LAG
+
+
+@given(MARKED)
+def test_markers_at_the_target_hide_nothing(
+    steps: list[tuple[str, int]],
+) -> None:
+    unsure = judge(mirrored(steps))
+    sure = judge(mirrored(steps), marked=True)
+    for known, seen in zip(sure, unsure, strict=True):
+        assert known.repeated <= seen.repeated
+
+
+@given(REPEATED)
+def test_records_that_the_mirror_wrote_again_are_announced(
+    steps: list[tuple[str, int]],
+) -> None:
+    judge(mirrored(steps))
+
+
+@given(st.one_of(PLAIN, REPEATED))
+def test_the_ends_of_both_sides_are_believed_where_they_agree(
+    steps: list[tuple[str, int]],
+) -> None:
+    mirror = mirrored(steps)
+    mirror.known.reaches(mirror.at, len(mirror.target))
+    judge(mirror)
+
+
+@given(st.lists(step("copy", "drop"), min_size=150, max_size=200))
+def test_a_map_that_is_thinned_out_stays_right(
+    steps: list[tuple[str, int]],
+) -> None:
+    mirror = mirrored(steps)
+    assert len(list(mirror.known)) <= RUNS_KEPT
+    judge(mirror)
+
+
+def test_a_map_that_is_thinned_out_knows_where_the_mirror_went_back() -> None:
+    steps = [("copy", 9), ("drop", 2), ("copy", 7)] * 20
+    steps += [("restart", 60), ("copy", 9), ("drop", 2), ("copy", 60)]
+    steps += [("copy", 9), ("drop", 2), ("copy", 7)] * 40
+    mirror = mirrored(steps)
+    assert len(list(mirror.known)) <= RUNS_KEPT
+    assert any(
+        after < before
+        for (before, _, _), (after, _, _) in pairwise(mirror.known)
+    )
+    judge(mirror)
+
+
+@given(PLAIN, st.randoms(use_true_random=False))
+def test_syncs_may_come_in_any_order(
+    steps: list[tuple[str, int]], chance: Random
+) -> None:
+    mirror = mirrored(steps)
+    pairs = [(u, d) for u, d, _ in mirror.known]
+    chance.shuffle(pairs)
+    known = OffsetMap()
+    for upstream, downstream in pairs:
+        known.add(upstream, downstream)
+    assert [d for _, d, _ in known] == sorted(d for _, d, _ in known)
+    mirror.known = known
+    judge(mirror)
+
+
+def test_a_steady_mirror_is_one_run() -> None:
+    known = OffsetMap()
+    for offset in range(50, 10_000, 100):
+        known.add(offset, offset - 50)
+    assert list(known) == [(50, 0, 9901)]
+    assert known.start(49) is None
+    assert known.start(5_000) == SafeStart(4_950, 0, exact=True)
+    assert known.start(9_951) == SafeStart(9_901, 0, exact=True)
+    # The newest records have no sync yet.
+    assert known.start(9_961) == SafeStart(9_901, 10, exact=False)
+    assert known.start(9_961, end=9_905) == SafeStart(9_901, 4, exact=False)
+    assert known.reaches(9_961, 9_911)
+    assert known.start(9_961) == SafeStart(9_911, 0, exact=True)
+
+
+def test_ten_dropped_records_are_jumped_over() -> None:
+    # Measured: (358, 358), then (375, 365).
+    known = OffsetMap()
+    for pair in ((300, 300), (358, 358), (375, 365)):
+        known.add(*pair)
+    assert known.start(359) == SafeStart(359, 0, exact=True)
+    assert known.start(366) == SafeStart(359, 6, exact=False)
+    assert known.start(375) == SafeStart(365, 0, exact=True)
+
+
+def test_a_mirror_that_was_killed_and_wrote_300_records_again() -> None:
+    # Measured: (524, 514), then (425, 715).
+    known = OffsetMap()
+    for pair in ((424, 414), (524, 514), (724, 714), (425, 715), (724, 1014)):
+        known.add(*pair)
+    # From the second copies on nothing is read twice.
+    assert known.start(500) == SafeStart(790, 0, exact=True)
+    assert known.start(425) == SafeStart(715, 0, exact=True)
+    assert known.start(424) == SafeStart(414, 300, exact=True)
+
+
+def test_a_pair_that_contradicts_a_run_is_believed() -> None:
+    known = OffsetMap([(0, 0, 101)])
+    known.add(60, 50)
+    assert list(known) == [(0, 0, 1), (60, 50, 1)]
+    known.add(61, 50)
+    assert list(known) == [(0, 0, 1), (61, 50, 1)]
+
+
+def test_it_is_known_where_each_offset_holds_a_record() -> None:
+    known = OffsetMap([(0, 0, 10), (12, 10, 5), (30, 20, 5)])
+    assert known.is_solid(2, 15)
+    assert not known.is_solid(2, 16)
+    assert known.is_solid(22, 22)

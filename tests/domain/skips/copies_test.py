@@ -1,0 +1,92 @@
+"""Any history of a mirror: groups that start by what is known miss nothing."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mirrorwatch.domain.offset_map import OffsetRun, SafeStart
+from tests.domain.skips.world import KEY, World
+from tests.support.examples import examples
+
+COPYING = ["write", "write", "write", "copy", "copy 3", "flush", "look"]
+KILLED = ["crash", "restart", "die", "mark"]
+ONE = [*KILLED, "drop", "drop 3", "fail"]
+TWO = ["takeover", "copy_other 2", "copy_other 2", "fence"]
+LOST = ["forget", "crash_hard"]
+
+
+def histories(*actions: str) -> st.SearchStrategy[list[str]]:
+    return st.lists(st.sampled_from(actions), max_size=60)
+
+
+def starts(world: World) -> list[tuple[SafeStart, int]]:
+    """Return each start, and how many records are read twice from there."""
+    state, target = world.books.states[KEY], world.target
+    copies = [up for up in target if up is not None and up >= 0]
+    found = []
+    for committed in range(len(world.source) + 2):
+        start = state.copies.start(
+            committed, len(target), marked=world.books.marked
+        )
+        if start is None:
+            continue
+        left = {up for up in copies if up >= committed}
+        read = [up for up in target[start.offset :] if up is not None]
+        read = [up for up in read if up >= 0]
+        assert left <= set(read), (committed, start)
+        found.append((start, len(read) - len(left)))
+    return found
+
+
+def judge(world: World) -> None:
+    noisy = world.books.states[KEY].noisy
+    for start, repeated in starts(world):
+        assert repeated <= start.repeated, start
+        if start.exact and not noisy:
+            assert repeated == start.repeated, start
+
+
+@given(histories(*COPYING, *ONE))
+@examples(200)
+def test_one_writer_that_drops_and_goes_back(actions: list[str]) -> None:
+    world = World().do("look", *actions)
+    world.finish()
+    judge(world)
+
+
+@given(histories(*COPYING, *ONE, "commit_target"))
+@examples(200)
+def test_a_mirror_that_writes_in_transactions(actions: list[str]) -> None:
+    world = World()
+    world.books.marked = True
+    world.do("look", *(a for a in actions if a != "crash"))
+    world.finish()
+    judge(world)
+
+
+@given(histories(*COPYING, *KILLED, *TWO, *LOST, "stranger"))
+@examples(200)
+def test_two_writers_and_lost_syncs_hide_no_record(
+    actions: list[str],
+) -> None:
+    world = World().do("look", *actions)
+    world.finish()
+    starts(world)  # a rewind of which the sync is lost is not known
+
+
+def test_what_was_read_is_known_record_by_record() -> None:
+    world = World().do("look", "write 20", "copy 20", "flush", "look")
+    world.do("write 12", "copy 3", "drop 7", "copy 2", "flush")
+    world.do("look", "look", "look")
+    copies = world.books.states[KEY].copies
+    # It began before the first record.
+    assert list(copies) == [(-1, -1, 24), (30, 23, 2)]
+    assert copies.start(27) == SafeStart(23, 0, exact=True)
+    assert copies.last == OffsetRun(30, 23, 2)
+
+
+def test_a_foreign_record_is_not_taken_for_a_copy() -> None:
+    world = World().do("look", "write 20", "copy 20", "flush", "look")
+    world.do("write 12", "copy 2", "stranger", "drop 5", "copy 2", "flush")
+    world.do("look", "look", "look")
+    copies = world.books.states[KEY].copies
+    assert list(copies) == [(-1, -1, 21), (27, 23, 2)]

@@ -1,0 +1,158 @@
+"""What of the groups is kept, whatever becomes of the source."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import pytest
+
+from mirrorwatch.domain.cluster_view import FlowView
+from mirrorwatch.domain.failover import GroupOffset, GroupState
+from mirrorwatch.domain.mirror_records import Checkpoint
+from mirrorwatch.exceptions import SourceUnavailableError
+from mirrorwatch.kafka.admin import Cluster
+from mirrorwatch.sources import failover
+from mirrorwatch.sources.failover import GroupsWorker
+from mirrorwatch.sources.mirror_state import MirrorState
+from mirrorwatch.state import Database
+from mirrorwatch.state.failover import GroupStore
+from tests.support.builders import NOON
+
+
+class Site:
+    """A source with groups, that may be lost."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.groups = {"g": {("t", 0): 5, ("elsewhere", 0): 9}}
+        self.lists = self.answers = True
+        self.whole = True
+        self.database = Database(None)
+        self.positions = MirrorState()
+        self.now = NOON
+        monkeypatch.setattr(failover, "list_groups", self.list)
+        monkeypatch.setattr(failover, "read_group_offsets", self.read)
+        self.worker = self.start()
+
+    def start(self) -> GroupsWorker:
+        worker = GroupsWorker(
+            flow="f",
+            source=Cluster("summit", {"bootstrap.servers": "127.0.0.1:1"}),
+            positions=self.positions,
+            store=GroupStore(self.database, "f"),
+            clock=lambda: self.now,
+        )
+        worker.take(
+            FlowView(
+                flow="f",
+                at=NOON,
+                committed={},
+                syncs={},
+                caught_up=True,
+                target=None,
+                source=None,
+                names={"t": "summit.t"},
+            )
+        )
+        return worker
+
+    def list(self, _: Cluster) -> tuple[list[str], bool]:
+        self.fail_unless(answers=self.lists)
+        return sorted(self.groups), self.whole
+
+    def read(
+        self, _: Cluster, groups: Sequence[str], *, skip_denied: bool
+    ) -> dict[tuple[str, str, int], int]:
+        assert skip_denied
+        self.fail_unless(answers=self.answers)
+        return {
+            (name, *place): offset
+            for name in groups
+            for place, offset in self.groups[name].items()
+        }
+
+    def fail_unless(self, *, answers: bool) -> None:
+        if not answers:
+            raise SourceUnavailableError(
+                "lost", source="kafka", cluster="summit"
+            )
+
+    def checkpoint(self, group: str, upstream: int, downstream: int) -> None:
+        self.positions.note(
+            Checkpoint(
+                group=group,
+                topic="summit.t",
+                partition=0,
+                upstream=upstream,
+                downstream=downstream,
+                written_at=NOON,
+            )
+        )
+
+    def kept(self) -> dict[str, GroupState]:
+        self.worker.step()
+        return GroupStore(self.database, "f").load()
+
+
+@pytest.fixture
+def site(monkeypatch: pytest.MonkeyPatch) -> Site:
+    return Site(monkeypatch)
+
+
+def a_group(
+    name: str,
+    read_at: datetime | None,
+    committed: int | None,
+    checkpoint: tuple[int, int] | None = None,
+) -> dict[str, GroupState]:
+    upstream, downstream = checkpoint or (None, None)
+    offset = GroupOffset(
+        topic="t",
+        partition=0,
+        committed=committed,
+        upstream=upstream,
+        downstream=downstream,
+    )
+    return {name: GroupState(group=name, read_at=read_at, offsets=(offset,))}
+
+
+def test_offsets_of_topics_that_are_carried_are_kept(site: Site) -> None:
+    assert site.kept() == a_group("g", NOON, 5)
+    site.checkpoint("g", 4, 3)
+    site.groups["g"]["t", 0] = 6
+    assert site.kept() == a_group("g", NOON, 6, (4, 3))
+
+
+@pytest.mark.parametrize("lists", [True, False])
+def test_a_lost_source_takes_nothing_away(site: Site, lists: bool) -> None:
+    site.checkpoint("g", 4, 3)
+    site.kept()
+    site.lists, site.answers = lists, False
+    assert site.kept() == a_group("g", NOON, 5, (4, 3))
+    # Nor does a restart, and checkpoints may still come.
+    site.worker = site.start()
+    site.checkpoint("g", 5, 4)
+    assert site.kept() == a_group("g", NOON, 5, (5, 4))
+
+
+def test_a_group_that_was_deleted_is_forgotten(site: Site) -> None:
+    site.kept()
+    site.groups.clear()
+    site.whole = False  # a broker did not answer: it may be there
+    assert site.kept() == a_group("g", NOON, 5)
+    site.whole = True
+    assert site.kept() == {}
+
+
+def test_a_group_that_may_not_be_described_has_its_checkpoint(
+    site: Site,
+) -> None:
+    site.groups.clear()
+    site.checkpoint("g", 4, 3)
+    assert site.kept() == a_group("g", NOON, None, (4, 3))
+
+
+def test_a_source_that_is_lost_after_it_listed_takes_nothing_away(
+    site: Site,
+) -> None:
+    site.kept()
+    site.answers = False
+    assert site.kept() == a_group("g", NOON, 5)

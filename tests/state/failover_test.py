@@ -1,0 +1,48 @@
+"""Offsets of groups outlive the agent and the source."""
+
+from pathlib import Path
+
+from mirrorwatch.domain.failover import GroupOffset, GroupState
+from mirrorwatch.domain.offset_map import OffsetMap
+from mirrorwatch.domain.skips.partition import PartitionState
+from mirrorwatch.domain.skips.tracker import SkipTracker
+from mirrorwatch.state import Database
+from mirrorwatch.state.failover import GroupStore
+from mirrorwatch.state.skips import SkipsStore
+from tests.support.builders import FLOW, NOON
+
+OFFSETS = (
+    GroupOffset(topic="t", partition=0, committed=7),
+    GroupOffset(topic="t", partition=1, committed=9, upstream=8, downstream=6),
+)
+
+
+def test_groups_are_read_back(tmp_path: Path) -> None:
+    database = Database(tmp_path / "state.db")
+    GroupStore(database, FLOW.name).save(
+        {"a": OFFSETS, "b": OFFSETS}, [], NOON
+    )
+    GroupStore(database, "other").save({"c": OFFSETS}, [], None)
+    GroupStore(database, FLOW.name).save({"a": OFFSETS[:1]}, ["b"], NOON)
+    database.close()
+    again = Database(tmp_path / "state.db")
+    assert GroupStore(again, FLOW.name).load() == {
+        "a": GroupState(group="a", read_at=NOON, offsets=OFFSETS[:1])
+    }
+    assert GroupStore(again, "other").load() == {
+        "c": GroupState(group="c", offsets=OFFSETS)
+    }
+    again.close()
+
+
+def test_the_map_of_copies_is_kept_with_its_partition(tmp_path: Path) -> None:
+    database = Database(tmp_path / "state.db")
+    runs = [(0, 0, 359), (375, 365, 100)]
+    state = PartitionState(
+        topic="t", partition=0, source_id="s", copies=OffsetMap(runs)
+    )
+    tracker = SkipTracker(states={("t", 0): state}, changed={("t", 0)})
+    SkipsStore(database, FLOW.name).save(tracker)
+    loaded = SkipsStore(database, FLOW.name).load().states["t", 0]
+    assert list(loaded.copies) == runs
+    database.close()
