@@ -170,6 +170,7 @@ def test_reading_is_told_to_be_well_again_even_if_nothing_comes(
         lab.target.client_properties(),
         cluster="ldf",
         topic=CANARY_TOPIC,
+        interval=timedelta(seconds=1),
         clock=utc_now,
     )
 
