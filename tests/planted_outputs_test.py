@@ -389,6 +389,7 @@ COMMANDS: Mapping[tuple[str, ...], list[list[str]]] = {
     ("influx", "setup"): [["--dry-run"], []],
     ("maintenance",): [[], ["--flow", "no", "--for", "1h"]],
     ("notify",): [["--test"]],
+    ("offsets",): [["--all-groups"], ["--all-groups", "--json"]],
     ("once",): [["--for", "2s"], ["--for", "2s", "--json"]],
     ("run",): [],
     ("status",): [[], ["--json"]],
