@@ -25,9 +25,9 @@ PATIENCE_SECONDS = 3.0
 """A registry answers from memory; one that needs longer is in trouble, and
 the agent must be able to stop meanwhile."""
 
-UNKNOWN = {40401, 40402, 40403}
+UNKNOWN = (40401, 40402, 40403)
 """Error codes that say: no such subject, version, schema. Any other 404 is
-not of a registry."""
+not of a registry. No set: a code may be a list, which none takes."""
 
 SHOWN = 200
 """Characters of a registry's own words that are shown."""
