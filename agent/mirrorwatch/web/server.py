@@ -22,8 +22,12 @@ STOP_SECONDS = 1.5
 """The agent ends within 5 s."""
 
 QUEUE = 4096
-"""Connections that the kernel keeps until they are taken. Beyond, it lets a
-client wait for a second and more."""
+"""Connections that the kernel keeps until they are taken: Linux allows no
+more. Beyond, a client tries again after a second."""
+
+SOCKETS = 4 if hasattr(socket, "SO_REUSEPORT") else 1
+"""How many sockets listen on the one address, each with a queue: a burst of
+thousands must not fill them before one turn of the event loop."""
 
 BACKLOG = 64
 """Connections that are taken at a time. Fewer than may wait for a request, so
@@ -52,7 +56,7 @@ class Server:
     def __init__(self, app: ASGIApp, host: str, port: int) -> None:
         self._host = host
         self._wanted_port = port
-        self._socket: socket.socket | None = None
+        self._sockets: list[socket.socket] = []
         self.connections = Connections()
         """Those that are open now."""
 
@@ -77,9 +81,9 @@ class Server:
     @property
     def port(self) -> int:
         """Port that is listened on; the wanted one before `start`."""
-        if self._socket is None:
+        if not self._sockets:
             return self._wanted_port
-        port: int = self._socket.getsockname()[1]
+        port: int = self._sockets[0].getsockname()[1]
         return port
 
     @property
@@ -96,7 +100,7 @@ class Server:
         WebError
             Raised if the address cannot be listened on.
         """
-        self._socket = self._listen()
+        self._sockets = self._listen()
         logging.getLogger("uvicorn.error").filters[:] = [RareLines()]
         self._thread.start()
         deadline = time.monotonic() + START_SECONDS
@@ -105,21 +109,31 @@ class Server:
                 raise WebError(f"The web server at {self.url} did not start")
             time.sleep(0.005)
         # asyncio has one number for this and for `BACKLOG`.
-        self._socket.listen(QUEUE)
+        for each in self._sockets:
+            each.listen(QUEUE)
 
     def stop(self) -> None:
         """Answer what is being asked, then stop listening."""
         self._uvicorn.stop()
         if self._thread.is_alive():
             self._thread.join(STOP_SECONDS)
-        if self._socket is not None:
-            self._socket.close()
+        for each in self._sockets:
+            each.close()
 
-    def _listen(self) -> socket.socket:
+    def _listen(self) -> list[socket.socket]:
         family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
         address = (self._host, self._wanted_port)
         try:
-            return socket.create_server(address, family=family)
+            # Refused where anybody listens, another agent of ours included:
+            # sockets that share an address would not be.
+            with socket.create_server(address, family=family) as first:
+                address = (self._host, first.getsockname()[1])
+            return [
+                socket.create_server(
+                    address, family=family, reuse_port=SOCKETS > 1
+                )
+                for _ in range(SOCKETS)
+            ]
         except (OSError, OverflowError) as e:
             raise WebError(
                 f"Cannot listen on {self.url}: {e}. Stop what uses that "
@@ -129,8 +143,7 @@ class Server:
 
     def _run(self) -> None:
         # Outside the main thread uvicorn leaves signals to the daemon.
-        sockets = None if self._socket is None else [self._socket]
-        self._uvicorn.run(sockets=sockets)
+        self._uvicorn.run(sockets=self._sockets)
 
 
 class _CalmServer(uvicorn.Server):
