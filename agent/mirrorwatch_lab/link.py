@@ -535,8 +535,9 @@ class Ports:
             lock = held.enter_context((self._folder / str(port)).open("wb"))
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                # Without SO_REUSEADDR: a link takes no port either on which
+                # connections of a former lab are in TIME_WAIT.
                 with socket.socket() as probe:
-                    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                     probe.bind((LOOPBACK, port))
             except OSError:
                 return False

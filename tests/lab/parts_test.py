@@ -1,8 +1,13 @@
 """The small things that a lab is made of."""
 
 import socket
+from contextlib import closing
 from pathlib import Path
 
+import pytest
+
+from mirrorwatch_lab import link
+from mirrorwatch_lab.exceptions import LabError
 from mirrorwatch_lab.link import Ports
 from mirrorwatch_lab.mirror import mirror_properties
 from mirrorwatch_lab.process import to_text, write_properties
@@ -30,16 +35,41 @@ def test_a_port_is_one_labs_own_until_it_is_given_back() -> None:
     other.close()
 
 
-def test_a_port_in_use_is_not_taken() -> None:
-    ports = Ports()
-    port = ports.take()
-    ports.close()
+@pytest.fixture
+def only_port(monkeypatch: pytest.MonkeyPatch) -> int:
+    """The one port that may be taken, free."""
+    with closing(Ports()) as ports:
+        port = ports.take()
+    monkeypatch.setattr(link, "_FIRST", port)
+    monkeypatch.setattr(link, "_LAST", port)
+    return port
+
+
+def test_a_port_that_was_given_back_is_taken_again(only_port: int) -> None:
+    with closing(Ports()) as ports:
+        assert ports.take() == only_port
+
+
+def test_a_port_in_use_is_not_taken(only_port: int) -> None:
     with socket.socket() as used:
-        used.bind(("127.0.0.1", port))
+        used.bind(("127.0.0.1", only_port))
         used.listen()
-        again = Ports()
-        assert port not in {again.take() for _ in range(200)}
-        again.close()
+        with closing(Ports()) as ports, pytest.raises(LabError, match="free"):
+            ports.take()
+
+
+def test_a_port_with_connections_in_time_wait_is_not_taken(
+    only_port: int,
+) -> None:
+    with socket.create_server(("127.0.0.1", only_port)) as server:
+        client = socket.create_connection(("127.0.0.1", only_port))
+        accepted, _ = server.accept()
+        # Who closes first has it in TIME_WAIT, for a minute.
+        accepted.close()
+        assert client.recv(1) == b""
+        client.close()
+    with closing(Ports()) as ports, pytest.raises(LabError, match="free"):
+        ports.take()
 
 
 def test_default_intervals_leave_the_mirror_as_it_comes() -> None:

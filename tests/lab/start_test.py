@@ -1,7 +1,7 @@
 import socket
-import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal
 
 import httpx
@@ -52,11 +52,8 @@ def test_a_lab_copies_every_record_under_its_naming(
 
 def test_two_labs_side_by_side_do_not_meet(fresh_lab: Factory) -> None:
     settings = LabSettings(start_mirror=False)
-    labs: list[Lab] = []
-    start = threading.Thread(target=lambda: labs.append(fresh_lab(settings)))
-    start.start()
-    labs.append(fresh_lab(settings))
-    start.join()
+    with ThreadPoolExecutor() as threads:
+        labs = [*threads.map(fresh_lab, (settings, settings))]
 
     for number, lab in enumerate(labs):
         produce(lab, CANARY_TOPIC, [f"lab {number}"])

@@ -246,10 +246,10 @@ class Drops:
                 ],
             )
 
-    def move(self) -> None:
-        """The mirror commits what lies behind the records it left."""
+    def move(self, to: int = END + 1) -> None:
+        """The mirror copies what lies behind the records it left."""
         self.ends[self.LEFT] = self.END + 1
-        self.tracker.at[self.LEFT] = self.END + 1
+        self.tracker.at[self.LEFT] = to
 
     @property
     def count(self) -> int:
@@ -291,11 +291,15 @@ def flow_view(at: datetime, ends: dict[tuple[str, int], int]) -> FlowView:
     )
 
 
-def test_a_suspicion_stays_until_the_sync_that_proves_it_is_read() -> None:
+@pytest.mark.parametrize("position", [21, Drops.END + 1])
+def test_a_suspicion_stays_until_the_sync_that_proves_it_is_read(
+    position: int,
+) -> None:
     drops = Drops()
     assert drops.count == drops.END - 20
-    drops.move()
-    # The committed position is read before the sync.
+    # The end of the target shows one more record, or the commit shows all,
+    # before the sync is read.
+    drops.move(position)
     drops.pass_time(3)
     assert drops.count == drops.END - 20
     drops.tracker.states[drops.LEFT].upstream = drops.END

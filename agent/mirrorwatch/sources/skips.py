@@ -281,8 +281,8 @@ offsets are reported: nobody counts on the last digit of so many."""
 
 _SYNC_FOLLOWS = timedelta(seconds=10)
 """How long the sync that proves a suspicion, or takes it back, may be behind
-the committed position: another producer writes it, and another consumer of
-the agent reads it."""
+the end of the target: another producer writes it, and another consumer of the
+agent reads it."""
 
 
 class SuspectedDrops:
@@ -334,7 +334,7 @@ class SuspectedDrops:
         self._moved = {
             place: min(self._moved.get(place, view.source.at), view.source.at)
             for place, found in left.items()
-            if positions.get(place, found.first) >= found.end
+            if positions.get(place, found.first) > found.first
         }
         # A suspicion is taken back, or proved, by what is read next.
         self._found = {
@@ -360,7 +360,11 @@ class SuspectedDrops:
         }
 
     def _is_near(self, place: TopicPartition, at: datetime) -> bool:
-        """Return whether the mirror has just passed what is suspected."""
+        """Return whether the mirror has just copied more of a partition.
+
+        The end of the target shows how many records that were, not which:
+        one that was copied behind ten dropped ones looks like the first.
+        """
         moved = self._moved.get(place)
         return moved is not None and at - moved < _SYNC_FOLLOWS
 
