@@ -60,6 +60,8 @@ def producer(lab: Lab, more: Mapping[str, Any]) -> Producer:
         {
             "bootstrap.servers": lab.source.bootstrap,
             "log_level": 0,
+            # A record that is sent again stays in front of the next.
+            "enable.idempotence": True,
             **security.administrator(),
             **more,
         }
