@@ -1,11 +1,17 @@
-from contextlib import ExitStack, suppress
+from collections import Counter
+from contextlib import ExitStack, closing, suppress
+from datetime import timedelta
+from http.client import HTTPConnection
 from socket import create_connection, socket
+from threading import Event
 
 import httpx
 import pytest
 
+from mirrorwatch.clock import utc_now
 from mirrorwatch.exceptions import WebError
 from mirrorwatch.web import connections
+from mirrorwatch.web.app import create_app
 from mirrorwatch.web.headers import HEADERS
 from mirrorwatch.web.server import Server
 from tests.support.http import HTTP
@@ -101,7 +107,55 @@ def test_clients_that_do_not_read_hide_nothing() -> None:
             stack.enter_context(one)
 
         assert code(f"{server.url}/metrics") == 200
-        assert len(server.connections.busy) <= connections.MOST_BUSY
+        unread = [c for c in server.connections.busy if c.is_unread]
+        assert len(unread) <= connections.MOST_UNREAD
+
+
+@pytest.mark.parametrize("kept", [False, True], ids=["new", "kept"])
+def test_no_request_is_lost_in_a_flood_while_the_server_is_busy(
+    kept: bool,
+) -> None:
+    """A busy machine: all of it has come before the server looks again."""
+    stage, begun, goes_on = Stage(), Event(), Event()
+
+    def answer_late(accept: str | None) -> tuple[bytes, str]:
+        begun.set()
+        goes_on.wait(60)
+        return stage.exposition(accept)
+
+    app = create_app(
+        stage.latest,
+        stage.history,
+        answer_late,
+        interval=timedelta(seconds=5),
+        clock=utc_now,
+    )
+    server = Server(app, "127.0.0.1", 0)
+    server.start()
+    with ExitStack() as stack:
+        stack.callback(server.stop)
+        stack.callback(goes_on.set)
+        ours = [
+            stack.enter_context(closing(HTTPConnection("127.0.0.1", port)))
+            for port in [server.port] * 300
+        ]
+        for one in ours if kept else []:
+            one.request("GET", "/healthz")
+            one.getresponse().read()
+        late, *others = ours
+        late.request("GET", "/metrics")
+        assert begun.wait(60)
+        for one in others:
+            one.request("GET", "/healthz")
+        flood = opened(server, SLOW)
+        goes_on.set()
+        answers = Counter(one.getresponse().status for one in ours)
+        for silent in flood:
+            silent.close()
+        # What comes behind all of the flood, whichever socket it comes to.
+        for _ in range(50):
+            assert code(f"{server.url}/healthz") == 503
+    assert answers == {200: 1, 503: len(others)}  # there was no tick yet
 
 
 def test_a_request_that_never_ends_is_cut_off(

@@ -21,9 +21,12 @@ MOST_WAITING = 512
 """Connections without a request. So many can come within a tenth of a second,
 which is time enough for a client to send its request; they take 13 MiB."""
 
-MOST_BUSY = 64
-"""Requests that are being answered. Each takes milliseconds, so more are of
-clients that do not read, and the largest answer has a megabyte."""
+MOST_BUSY = 512
+"""Requests that are being answered. Each takes milliseconds; more than are
+read in one turn of the event loop are of no use to anybody."""
+
+MOST_UNREAD = 64
+"""Answers that a client does not read: the largest has a megabyte."""
 
 HEAD_SECONDS = 10.0
 """Longest time from connecting, or from the last answer, to the next whole
@@ -46,6 +49,9 @@ class Connections:
 
     def answer(self, connection: "BoundedConnection") -> None:
         """Take one whose request is being answered."""
+        unread = [each for each in self.busy if each.is_unread]
+        for each in unread[: max(0, len(unread) - MOST_UNREAD)]:
+            each.abort()
         self._move(connection, self.busy, MOST_BUSY)
 
     def drop(self, connection: "BoundedConnection") -> None:
@@ -110,6 +116,11 @@ class BoundedConnection(HttpConnection):
         for event in (answer, body, h11.EndOfMessage()):
             self.transport.write(self.conn.send(event) or b"")
         self.transport.close()
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether more was answered than the client has read."""
+        return self.transport.get_write_buffer_size() > 0
 
     def abort(self) -> None:
         """Close it, whatever is still to be sent."""
