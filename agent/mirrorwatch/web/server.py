@@ -29,10 +29,10 @@ SOCKETS = 4 if hasattr(socket, "SO_REUSEPORT") else 1
 """How many sockets listen on the one address, each with a queue: a burst of
 thousands must not fill them before one turn of the event loop."""
 
-BACKLOG = 64 // SOCKETS
-"""Connections that are taken at a time from each socket. Of all sockets,
-fewer than may wait for a request: its request is read some turns of the event
-loop later, and a flood must not close it before."""
+BACKLOG = 128 // SOCKETS
+"""Connections that are taken at a time from each socket. Of all sockets, a
+quarter of those that may wait for a request: it is read three turns of the
+event loop later, and a flood must not close its connection before."""
 
 LOOK_SECONDS = 0.5
 """Between two updates of the time in answers. uvicorn makes ten a second,
