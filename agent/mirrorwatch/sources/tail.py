@@ -10,8 +10,12 @@ from structlog.typing import FilteringBoundLogger
 from ..exceptions import SourceError
 from ..kafka.admin import Cluster, Topic
 from ..kafka.errors import denial
-from ..kafka.offsets import to_time
-from ..kafka.reader import OffsetConsumer, PartitionEnd, ReadFailure
+from ..kafka.reader import (
+    OffsetConsumer,
+    PartitionEnd,
+    ReadFailure,
+    written_at,
+)
 from ..ports import InternalTopic, Mirror
 from ..state.database import UNDECODABLE
 from .mirror_state import MirrorState
@@ -210,16 +214,15 @@ class TailWorker:
         partition, offset = message.partition(), message.offset()
         if partition is not None and offset is not None:
             self._next[name][1][partition] = offset + 1
-        _, milliseconds = message.timestamp()
         now = self._clock()
-        written_at = to_time(milliseconds) or now
+        at = written_at(message) or now
         for route in self._routes[name]:
             try:
                 fact = route.mirror.decode(
                     route.topic.kind,
                     message.key(),
                     message.value(),
-                    min(written_at, now),
+                    min(at, now),
                 )
             except UNDECODABLE as e:
                 self._complain(message, e)
