@@ -458,8 +458,8 @@ def _row(flow: _Flow, start: Start, *, planned: bool) -> Iterator[Text]:
         yield Text(_count(chosen.missed, exact=chosen.exact))
     if planned:
         left = flow.left.get((place.topic, place.partition))
-        told = "?" if left is None else str(left) if left else "drained"
-        yield Text(told)
+        text = "?" if left is None else str(left) if left else "drained"
+        yield Text(text)
     why = [start.problem or "", chosen.why if chosen else ""]
     why += [_describe(other) for other in start.others]
     yield Text(plain(". ".join(part for part in why if part)), style="dim")

@@ -23,7 +23,7 @@ from confluent_kafka import TopicPartition as Assignment
 
 from ..domain.cluster_view import TopicPartition
 from ..domain.lag.model import FirstRecord, ReadAt
-from ..domain.offset_ranges import OffsetRange
+from ..domain.offsets import OffsetRange
 from ..exceptions import SourceError, SourceUnavailableError
 from .admin import Cluster
 from .errors import TIMEOUT, consumer_properties, to_source_error

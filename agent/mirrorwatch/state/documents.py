@@ -22,8 +22,7 @@ from cattrs.gen import (
 from ..clock import Clock
 from ..domain.audit.plan import Plan
 from ..domain.canary.tracker import Ledger
-from ..domain.offset_map import OffsetMap
-from ..domain.offset_ranges import RangeSet
+from ..domain.offsets import OffsetMap, RangeSet
 from ..domain.parity.tracker import FirstSeenChanges
 from ..domain.report import Verdict
 from ..exceptions import StateUnusableError

@@ -7,8 +7,12 @@ from functools import partial
 from sqlite3 import Connection
 
 from ..domain.cluster_view import TopicPartition
-from ..domain.skips.journal import sum_up
-from ..domain.skips.model import ForeignRecords, SkipCounters, SkipEvent
+from ..domain.skips.model import (
+    ForeignRecords,
+    SkipCounters,
+    SkipEvent,
+    sum_up,
+)
 from ..domain.skips.partition import PartitionState
 from ..domain.skips.tracker import SkipTracker
 from .database import Database
