@@ -95,12 +95,10 @@ BESIDE_ROLES = {
     "lag/retention": "a check of its own, on the facts of lag",
     "notices/maintenance": "the report when maintenance is over",
     "notices/notifier": "the state machine of notices, which judge nothing",
-    "notices/policy": "what alarms when, in every output",
     "notices/text": "a notice in words and as JSON",
     "parity/configs": "a check of its own: two checks compare two sides",
     "parity/topics": "a check of its own: two checks compare two sides",
     "position/moves": "which moves of a position are resets",
-    "skips/journal": "sums up what was found, so that nothing is pushed out",
     "skips/partition": "the tracker of one partition",
     "skips/settle": "reads ranges that counts do not explain",
 }

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from mirrorwatch.domain.checks import CHECKS
 from mirrorwatch.domain.metrics import Metric
-from mirrorwatch.domain.notices.policy import GAP, RECOVERY, Severity
+from mirrorwatch.domain.notices.model import GAP, RECOVERY, Severity
 from mirrorwatch.domain.report import Health
 from mirrorwatch.domain.samples import (
     HEALTH,

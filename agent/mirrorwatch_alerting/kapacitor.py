@@ -6,7 +6,7 @@ from datetime import timedelta
 from string import Template
 
 from mirrorwatch.domain.metrics import Metric
-from mirrorwatch.domain.notices.policy import GAP, Severity
+from mirrorwatch.domain.notices.model import GAP, Severity
 from mirrorwatch.domain.report import Health
 from mirrorwatch.domain.samples import CHECK_HEALTH, MAINTENANCE
 

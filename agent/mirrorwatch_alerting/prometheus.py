@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from mirrorwatch.domain.lag.metrics import TIME_TO_LOSS
-from mirrorwatch.domain.notices.policy import GAP, Severity
+from mirrorwatch.domain.notices.model import GAP, Severity
 from mirrorwatch.domain.report import Health
 from mirrorwatch.domain.samples import CHECK_HEALTH, LAST_TICK, MAINTENANCE
 

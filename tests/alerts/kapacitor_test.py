@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from mirrorwatch.clock import utc_now
-from mirrorwatch.domain.notices.policy import Severity
+from mirrorwatch.domain.notices.model import Severity
 from mirrorwatch.domain.report import Flow, Health
 from mirrorwatch.ports import AgentState, Report
 from mirrorwatch_alerting.alerts import ALERTS, Alert, WhenHealth

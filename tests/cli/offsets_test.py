@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 from mirrorwatch.cli.root import main
 from mirrorwatch.clock import utc_now
 from mirrorwatch.domain.failover import GroupOffset
-from mirrorwatch.domain.offset_map import OffsetMap
+from mirrorwatch.domain.offsets import OffsetMap
 from mirrorwatch.domain.skips.partition import PartitionState
 from mirrorwatch.domain.skips.tracker import SkipTracker
 from mirrorwatch.state import Database

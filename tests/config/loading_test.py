@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from mirrorwatch.config import Config
 from mirrorwatch.config.display import to_display
-from mirrorwatch.domain.filtered import FilteredRule, FilteredTopics
+from mirrorwatch.domain.topics import FilteredRule, FilteredTopics
 from mirrorwatch.exceptions import ConfigError
 
 EXAMPLE = Path(__file__).parents[2] / "agent" / "config.example.yaml"

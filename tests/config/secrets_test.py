@@ -47,6 +47,20 @@ state: {path: "/${env:SECRET}/state.db"}
 """
 
 
+def one_flow(**parts: Any) -> Config:
+    """Return two clusters and a flow, with other parts in their place."""
+    return Config.from_mapping(
+        {
+            "clusters": {
+                alias: {"kafka": {"bootstrap.servers": alias}}
+                for alias in "ab"
+            },
+            "flows": [{"source": "a", "target": "b"}],
+            **parts,
+        }
+    )
+
+
 @pytest.fixture
 def referenced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("SECRET", SECRET)
@@ -104,14 +118,8 @@ def test_what_everybody_is_shown_is_written_in_the_file(
     key: str, value: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SECRET", SECRET)
-    data = {
-        "clusters": {
-            alias: {"kafka": {"bootstrap.servers": alias}} for alias in "ab"
-        },
-        "flows": [{"source": "a", "target": "b"}],
-    }
     with pytest.raises(ConfigError) as caught:
-        Config.from_mapping(data | {key: value})
+        one_flow(**{key: value})
     assert "is shown by page, metrics and notifications" in str(caught.value)
     assert "write the value here" in str(caught.value)
     assert SECRET not in str(caught.value)
@@ -122,15 +130,8 @@ def test_a_limit_from_a_reference_hides_alone(
 ) -> None:
     monkeypatch.setenv("FLUSHES", "7.25")
     limits = {"lag": {"stuck_flushes": "${env:FLUSHES}"}}
-    config = Config.from_mapping(
-        {
-            "clusters": {
-                alias: {"kafka": {"bootstrap.servers": alias}}
-                for alias in "ab"
-            },
-            "flows": [{"source": "a", "target": "b", "limits": limits}],
-        }
-    )
+    with_limits = {"source": "a", "target": "b", "limits": limits}
+    config = one_flow(flows=[with_limits])
     (flow,) = config.flows
     assert flow.limits.lag.stuck_flushes == 7.25
     assert to_display(flow)["limits"]["lag"] == {
@@ -211,14 +212,8 @@ def test_no_error_shows_what_came_from_a_reference(
     key: str, value: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SECRET", SECRET)
-    data = {
-        "clusters": {
-            alias: {"kafka": {"bootstrap.servers": alias}} for alias in "ab"
-        },
-        "flows": [{"source": "a", "target": "b"}],
-    }
     with pytest.raises(ConfigError) as caught:
-        Config.from_mapping(data | {key: value})
+        one_flow(**{key: value})
     shown = str(caught.value).replace("(is 'hunter2')", "")
     assert SECRET not in shown
     # pydantic's own error must not travel along in the traceback.
@@ -228,18 +223,9 @@ def test_no_error_shows_what_came_from_a_reference(
 
 def test_a_password_in_an_address_of_jmx_is_not_shown() -> None:
     jmx = {"format": "jolokia", "urls": [f"http://user:{SECRET}@mm2:8778"]}
+    flow = {"source": "a", "target": "b", "mirror": {"jmx": jmx}}
     with pytest.raises(ConfigError) as caught:
-        Config.from_mapping(
-            {
-                "clusters": {
-                    alias: {"kafka": {"bootstrap.servers": alias}}
-                    for alias in "ab"
-                },
-                "flows": [
-                    {"source": "a", "target": "b", "mirror": {"jmx": jmx}}
-                ],
-            }
-        )
+        one_flow(flows=[flow])
     assert "urls[0]: must hold no user, password" in str(caught.value)
     assert SECRET not in str(caught.value)
 

@@ -8,7 +8,7 @@ from mirrorwatch.domain.failover import (
     merge,
     translate,
 )
-from mirrorwatch.domain.offset_map import OffsetMap
+from mirrorwatch.domain.offsets import OffsetMap
 
 # Ten records were dropped behind (358, 358), and 0 to 358 are one run.
 COPIES = OffsetMap([(0, 0, 359), (375, 365, 100)])
@@ -119,13 +119,13 @@ def test_a_time_is_the_last_resort() -> None:
 
 def test_it_is_said_why_a_group_cannot_be_translated() -> None:
     copied = CopiedPartition(copies=OffsetMap([(50, 0, 10)]))
-    for place, told in (
+    for place, problem in (
         (at(40), "before the first offset sync"),
         (at(None), "Neither its offset"),
     ):
         start = translate(place, copied)
         assert start.problem is not None
-        assert told in start.problem
+        assert problem in start.problem
     start = translate(at(40), CopiedPartition())
     assert "no offset syncs" in (start.problem or "")
 

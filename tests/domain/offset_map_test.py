@@ -7,7 +7,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorwatch.domain.offset_map import RUNS_KEPT, OffsetMap, SafeStart
+from mirrorwatch.domain.offsets import RUNS_KEPT, OffsetMap, SafeStart
 
 LAG = 5
 """The mirror's ``offset.lag.max``: 100 by default."""

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorwatch.domain.offset_ranges import RangeSet
+from mirrorwatch.domain.offsets import RangeSet
 
 NUMBERS = st.integers(1, 30)
 

@@ -16,7 +16,7 @@ from mirrorwatch.config.base import FROM_DATACLASS
 from mirrorwatch.config.root import LimitsConfig
 from mirrorwatch.domain.checks import CHECKS, Check
 from mirrorwatch.domain.metrics import Sample, gauge
-from mirrorwatch.domain.notices.policy import CheckAlarms
+from mirrorwatch.domain.notices.model import CheckAlarms
 from mirrorwatch.domain.report import (
     CheckFinding,
     Health,

@@ -184,7 +184,7 @@ def test_groups_go_on_where_they_are_told(lab: Lab, tmp_path: Path) -> None:
         }
 
         def is_known() -> bool:
-            """Tell whether all is in the file, with a checkpoint."""
+            """Return whether all is in the file, with a checkpoint."""
             found = ask(config, "--all-groups", "--planned")["groups"]
             wanted = {(g, *p) for g, at in GROUPS.items() for p in at}
             places = {

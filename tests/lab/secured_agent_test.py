@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mirrorwatch.clock import utc_now
-from mirrorwatch.domain.offset_ranges import OffsetRange
+from mirrorwatch.domain.offsets import OffsetRange
 from mirrorwatch.domain.report import Health
 from mirrorwatch.kafka.admin import Cluster
 from mirrorwatch.kafka.reader import read_range

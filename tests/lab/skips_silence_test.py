@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import Producer
 
 from mirrorwatch.clock import utc_now
-from mirrorwatch.domain.offset_ranges import OffsetRange
+from mirrorwatch.domain.offsets import OffsetRange
 from mirrorwatch.domain.report import Health
 from mirrorwatch.domain.skips.model import SkipCounters
 from mirrorwatch.kafka.reader import RangeReader

@@ -27,7 +27,7 @@ from mirrorwatch.domain.mirror_records import (
     Connector,
     Sync,
 )
-from mirrorwatch.domain.offset_ranges import RangeSet
+from mirrorwatch.domain.offsets import RangeSet
 from mirrorwatch.domain.parity.configs import ConfigsObservation
 from mirrorwatch.domain.parity.topics import TopicsObservation
 from mirrorwatch.domain.position.model import (

@@ -129,12 +129,12 @@ def test_steps_of_the_wall_clock_change_no_verdict_and_no_interval(
                 assert healthz.status_code == 200, healthz.text
                 time.sleep(0.2)  # between two looks
             passed, done = time.monotonic() - began, agent.count() - before
-            told = agent.said["agent"]
+            state = agent.said["agent"]
             print(
                 f"step {step:+d} s: {dict(done)} in {passed:.1f} s, "
-                f"offset {told['clock_offset_seconds']:.0f} s"
+                f"offset {state['clock_offset_seconds']:.0f} s"
             )
-            assert told["clock_steps"] == number
+            assert state["clock_steps"] == number
             wrong = {v for v in seen if v[0] in usual and v[1] != "ok"}
             assert wrong == set(), seen
             assert done["ticks"] == pytest.approx(passed / INTERVAL, rel=SHARE)

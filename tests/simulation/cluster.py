@@ -39,7 +39,7 @@ class Record:
     """Whether the mirror ever left it behind, or lost it unread."""
 
     unseen: bool = False
-    """Whether it was deleted before the agent was told of its offset."""
+    """Whether it was deleted before the agent read its offset."""
 
 
 Numbered = tuple[int, Record]
@@ -83,7 +83,7 @@ class Log:
         self.diverged = 0
         """Where it was truncated last."""
         self.seen = 0
-        """The last end that the agent was told."""
+        """The last end that the agent read."""
         self._base = 0
         self._records: list[Record] = []
         self._plain = True

@@ -7,8 +7,7 @@ from typing import TypeVar
 
 from mirrorwatch.domain.position.model import PositionObservation, ResetKind
 from mirrorwatch.domain.report import Health, Report, Verdict
-from mirrorwatch.domain.skips.journal import LOSSES
-from mirrorwatch.domain.skips.model import SkipKind, SkipsObservation
+from mirrorwatch.domain.skips.model import LOSSES, SkipKind, SkipsObservation
 
 from .oracle import Key
 from .world import CANARY, World

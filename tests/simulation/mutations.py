@@ -131,7 +131,7 @@ MUTATIONS = (
         "if False:",
     ),
     Mutation(
-        "what a recreated topic held uncopied is not told",
+        "what a recreated topic held uncopied is not reported",
         "position/tracker.py",
         "gone=max(0, (place.source_end or 0) - reached),",
         "gone=0,",

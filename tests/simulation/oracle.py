@@ -48,7 +48,7 @@ class Oracle:
 
     unwanted: dict[Key, int] = field(default_factory=lambda: defaultdict(int))
     """Records that the source deleted uncopied while the mirror did not want
-    their topic: they may be told as lost once it does again."""
+    their topic: they may be reported as lost once it does again."""
 
     gapped: set[Key] = field(default_factory=set)
     """Partitions with offsets that were no records when they left."""

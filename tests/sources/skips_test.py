@@ -247,7 +247,7 @@ class Drops:
             )
 
     def move(self, to: int = END + 1) -> None:
-        """The mirror copies what lies behind the records it left."""
+        """The mirror copies what comes after the records it left."""
         self.ends[self.LEFT] = self.END + 1
         self.tracker.at[self.LEFT] = to
 
@@ -257,7 +257,7 @@ class Drops:
 
 
 class Positions(SkipTracker):
-    """A tracker that is told positions; it has one sync of each."""
+    """A tracker with given positions, and one sync of each partition."""
 
     def __init__(self, at: dict[tuple[str, int], int]) -> None:
         super().__init__()

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from mirrorwatch.domain.failover import GroupOffset, GroupState
-from mirrorwatch.domain.offset_map import OffsetMap
+from mirrorwatch.domain.offsets import OffsetMap
 from mirrorwatch.domain.skips.partition import PartitionState
 from mirrorwatch.domain.skips.tracker import SkipTracker
 from mirrorwatch.state import Database

@@ -15,7 +15,7 @@ __all__ = [
 ]
 
 CPU = "cpu_seconds"
-"""Name of what a report tells of processor time."""
+"""Name of the processor time in a report."""
 
 TOGETHER = ("tests/audit/", "tests/web/")
 """Folders whose files share what takes long to start: Spark, a browser."""
@@ -43,19 +43,19 @@ def _processor_seconds() -> float:
     )
 
 
-_told = 0.0
+_reported = 0.0
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None]:
-    """Tell how much processor time was used since the test before. A lab's
+    """Report how much processor time was used since the test before. A lab's
     counts where it ends, which is in the same file.
     """
-    global _told  # noqa: PLW0603
+    global _reported  # noqa: PLW0603
     yield
     used = _processor_seconds()
-    item.user_properties.append((CPU, used - _told))
-    _told = used
+    item.user_properties.append((CPU, used - _reported))
+    _reported = used
 
 
 def pytest_terminal_summary(

@@ -20,9 +20,12 @@ from typing import Any
 import structlog
 
 from mirrorwatch.config import NotifyConfig
-from mirrorwatch.domain.notices.model import Notice, NotificationState
+from mirrorwatch.domain.notices.model import (
+    Notice,
+    NotificationPolicy,
+    NotificationState,
+)
 from mirrorwatch.domain.notices.notifier import Notifier
-from mirrorwatch.domain.notices.policy import NotificationPolicy
 from mirrorwatch.domain.notices.text import Links
 from mirrorwatch.domain.report import (
     Flow,

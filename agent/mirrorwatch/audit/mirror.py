@@ -8,8 +8,7 @@ from ..domain.audit.facts import IsolationHistory, SyncHistory
 from ..domain.cluster_view import TopicPartition, prove
 from ..domain.mirror_records import Committed, Connector, MirrorFact, Sync
 from ..domain.topics import ReplicatedTopics
-from ..kafka.offsets import to_time
-from ..kafka.reader import read_all
+from ..kafka.reader import read_all, written_at
 from ..sources.mirror_state import MirrorState
 from ..wiring.context import to_mirror
 from .offsets import AuditedSites
@@ -132,13 +131,13 @@ class MirrorReader:
             ]
             for message in read_all(site.cluster, site.properties, topic.name):
                 now = self._clock()
-                written_at = to_time(message.timestamp()[1]) or now
+                at = written_at(message) or now
                 try:
                     fact = self._mirror.decode(
                         topic.kind,
                         message.key(),
                         message.value(),
-                        min(written_at, now),
+                        min(at, now),
                     )
                 except ValueError:
                     continue  # the running agent reports it

@@ -31,7 +31,7 @@ from ..state.audits import (
     read_hours,
 )
 from .audit_page import print_crossing, print_history, print_result
-from .options import EXAMPLE, TIME, config_option
+from .options import EXAMPLE, TIME, choose_flows, config_option
 
 __all__ = ["as_request", "require"]
 
@@ -106,12 +106,8 @@ def as_request(
     click.UsageError
         Raised if it makes no sense.
     """
-    names = [known.name for known in config.flows]
-    if flow is not None and flow not in names:
-        raise click.BadParameter(
-            f"no flow is called {flow!r}; there are {', '.join(names)}",
-            param_hint="--flow",
-        )
+    if flow is not None:
+        choose_flows(config, [flow])
     window = _window(start, end)
     if window is not None and night is not None:
         raise click.UsageError("--date names a night, --from and --to do not")

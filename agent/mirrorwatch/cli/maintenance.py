@@ -18,7 +18,7 @@ from ..domain.report import MaintenanceWindow, seconds
 from ..state import Database
 from ..state.documents import VerdictStore
 from ..state.maintenance import MaintenanceStore
-from .options import DURATION, config_option
+from .options import DURATION, choose_flows, config_option, flows_option
 from .status import plain
 
 __all__ = ["command"]
@@ -48,13 +48,7 @@ MISSED_TICKS = 3
 @click.option(
     "--reason", metavar="TEXT", help="What is being done; shown on the page."
 )
-@click.option(
-    "--flow",
-    "names",
-    multiple=True,
-    metavar="NAME",
-    help="Only this flow; may be given several times. Default: all.",
-)
+@flows_option
 @click.option("--end", is_flag=True, help="End the silence now.")
 @click.option(
     "--report",
@@ -80,7 +74,7 @@ def command(
     agent's machine: both write to the state file.
     """
     _check(duration, reason, end=end, reports=reports)
-    flows = _choose(config, names)
+    flows = [flow.name for flow in choose_flows(config, names)]
     database = Database(config.state.path, beside=True)
     try:
         store, now = MaintenanceStore(database), utc_now()
@@ -123,16 +117,6 @@ def _check(
             "if it takes longer",
             param_hint="--for",
         )
-
-
-def _choose(config: Config, names: tuple[str, ...]) -> list[str]:
-    known = [flow.name for flow in config.flows]
-    if unknown := [name for name in names if name not in known]:
-        raise click.BadParameter(
-            f"there is no flow {unknown[0]!r}; there are {', '.join(known)}",
-            param_hint="--flow",
-        )
-    return list(dict.fromkeys(names)) or known
 
 
 def _print(

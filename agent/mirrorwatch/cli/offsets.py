@@ -33,7 +33,13 @@ from ..state import Database
 from ..state.failover import GroupStore
 from ..state.position import PositionStore
 from ..state.skips import SkipsStore
-from .options import EXAMPLE, TIME, config_option
+from .options import (
+    EXAMPLE,
+    TIME,
+    choose_flows,
+    config_option,
+    flows_option,
+)
 from .status import plain
 
 __all__ = ["command"]
@@ -62,13 +68,7 @@ OLD = timedelta(minutes=1)
     help="A consumer group; may be given several times.",
 )
 @click.option("--all-groups", is_flag=True, help="All groups that are known.")
-@click.option(
-    "--flow",
-    "names",
-    multiple=True,
-    metavar="NAME",
-    help="Only this flow; may be given several times. Default: all.",
-)
+@flows_option
 @click.option(
     "--at",
     "at",
@@ -111,7 +111,7 @@ def command(
     """
     if bool(groups) == all_groups:
         raise click.UsageError("Use either --group or --all-groups.")
-    flows = _choose(config, names)
+    flows = choose_flows(config, names)
     if reset_file is not None and len({f.target for f in flows}) > 1:
         raise click.UsageError(
             "--reset-file is for one target cluster: choose flows by --flow."
@@ -156,16 +156,6 @@ def _write(file: Path, text: str) -> None:
         file.write_text(text)
     except OSError as e:
         raise MirrorwatchError(f"Cannot write {file}: {e.strerror}") from e
-
-
-def _choose(config: Config, names: tuple[str, ...]) -> list[FlowConfig]:
-    known = {flow.name: flow for flow in config.flows}
-    if unknown := [name for name in names if name not in known]:
-        raise click.BadParameter(
-            f"there is no flow {unknown[0]!r}; there are {', '.join(known)}",
-            param_hint="--flow",
-        )
-    return [known[n] for n in dict.fromkeys(names)] or list(config.flows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -468,8 +458,8 @@ def _row(flow: _Flow, start: Start, *, planned: bool) -> Iterator[Text]:
         yield Text(_count(chosen.missed, exact=chosen.exact))
     if planned:
         left = flow.left.get((place.topic, place.partition))
-        told = "?" if left is None else str(left) if left else "drained"
-        yield Text(told)
+        text = "?" if left is None else str(left) if left else "drained"
+        yield Text(text)
     why = [start.problem or "", chosen.why if chosen else ""]
     why += [_describe(other) for other in start.others]
     yield Text(plain(". ".join(part for part in why if part)), style="dim")

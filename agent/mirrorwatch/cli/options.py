@@ -1,5 +1,6 @@
 """Options that several commands share."""
 
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -7,10 +8,17 @@ from typing import Any
 import click
 from pydantic_core import PydanticCustomError
 
-from ..config import Config
+from ..config import Config, FlowConfig
 from ..config.base import parse_duration
 
-__all__ = ["DURATION", "EXAMPLE", "TIME", "config_option"]
+__all__ = [
+    "DURATION",
+    "EXAMPLE",
+    "TIME",
+    "choose_flows",
+    "config_option",
+    "flows_option",
+]
 
 
 class _Duration(click.ParamType[timedelta]):
@@ -83,3 +91,30 @@ config_option = click.option(
 )
 """``--config FILE``: the command gets the loaded `Config` as ``config``; its
 ``file`` says where it came from. A bad file is a `ConfigError`."""
+
+flows_option = click.option(
+    "--flow",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="Only this flow; may be given several times. Default: all.",
+)
+"""``--flow NAME``: the command gets the ``names`` for `choose_flows`."""
+
+
+def choose_flows(config: Config, names: Iterable[str]) -> Sequence[FlowConfig]:
+    """Return the flows of ``--flow``, all if it names none.
+
+    Raises
+    ------
+    click.BadParameter
+        Raised if there is no flow of a name.
+    """
+    known = {flow.name: flow for flow in config.flows}
+    chosen = dict.fromkeys(names)
+    if unknown := [name for name in chosen if name not in known]:
+        raise click.BadParameter(
+            f"there is no flow {unknown[0]!r}; there are {', '.join(known)}",
+            param_hint="--flow",
+        )
+    return [known[name] for name in chosen or known]

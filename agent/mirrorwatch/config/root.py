@@ -15,7 +15,6 @@ from ..domain.bottleneck.check import BottleneckLimits
 from ..domain.canary.check import CanaryLimits
 from ..domain.canary.model import UNKNOWN_REQUEST_BYTES
 from ..domain.checks import FlowLimits
-from ..domain.filtered import FilteredRule, FilteredTopics
 from ..domain.heartbeats import HeartbeatsLimits
 from ..domain.lag.check import LagLimits
 from ..domain.lag.retention import RetentionLimits
@@ -29,6 +28,8 @@ from ..domain.skips.check import SkipsLimits
 from ..domain.tasks.check import TasksLimits
 from ..domain.topics import (
     HEARTBEATS,
+    FilteredRule,
+    FilteredTopics,
     IdentityNaming,
     Naming,
     Selection,

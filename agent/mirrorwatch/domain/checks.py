@@ -27,7 +27,7 @@ from .lag.model import LagObservation
 from .lag.retention import RetentionLimits, judge_retention
 from .latency import LatencyLimits, LatencyObservation, judge_latency
 from .metrics import Metric, Sample
-from .notices.policy import CheckAlarms, Severity
+from .notices.model import CheckAlarms, Severity
 from .parity import metrics as parity
 from .parity.configs import ConfigsLimits, ConfigsObservation, judge_configs
 from .parity.topics import TopicsObservation, judge_topics

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from .offset_map import OffsetMap
+from .offsets import OffsetMap
 from .report import counted
 
 __all__ = [

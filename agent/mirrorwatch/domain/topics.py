@@ -1,4 +1,6 @@
-"""Which topics a flow carries, and what they are called at the target."""
+"""Which topics a flow carries, what they are called at the target, and which
+of them a transform filters.
+"""
 
 import re
 import warnings
@@ -7,12 +9,15 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from .patterns import TopicPattern, UnsupportedError, prefer_automaton
+from .report import counted
 
 __all__ = [
     "HEARTBEATS",
     "MM2_EXCLUDED",
     "TOPIC_PLACEHOLDER",
     "DefaultNaming",
+    "FilteredRule",
+    "FilteredTopics",
     "FormatNaming",
     "IdentityNaming",
     "Naming",
@@ -21,6 +26,8 @@ __all__ = [
     "Selection",
     "compile_pattern",
     "ends_as_internal",
+    "filtered_note",
+    "is_beyond",
     "is_internal",
     "split_patterns",
 ]
@@ -387,3 +394,91 @@ class ReplicatedTopics:
             for number, part in enumerate(parts[:-1], start=1)
             if part == self.target_alias
         )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FilteredRule:
+    """Which topics a transform filters, and how much of them."""
+
+    pattern: str
+    """Regex of the source topics' whole names."""
+
+    at_most: float | None = None
+    """Share of a topic's records that may be missing; `None` for all."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FilteredTopics:
+    """The filtered topics of one flow.
+
+    Notes
+    -----
+    What is missing there is counted and no alarm, within what is allowed. A
+    loss that no transform causes is one as anywhere else: records that
+    expired, that were never read, or that MirrorMaker failed to write.
+    """
+
+    rules: tuple[FilteredRule, ...] = ()
+    """The first one that matches a topic holds."""
+
+    def rule(self, topic: str) -> FilteredRule | None:
+        """Return the rule of a source topic; `None` if it is not filtered."""
+        for pattern, rule in self._compiled:
+            if pattern.fullmatch(topic):
+                return rule
+        return None
+
+    def matches(self, topic: str) -> bool:
+        """Return whether a source topic is filtered."""
+        return self.rule(topic) is not None
+
+    @cached_property
+    def is_limited(self) -> bool:
+        """Whether any of them says how much may be missing."""
+        return any(rule.at_most is not None for rule in self.rules)
+
+    @cached_property
+    def _compiled(self) -> tuple[tuple[TopicPattern, FilteredRule], ...]:
+        return tuple((compile_pattern(r.pattern), r) for r in self.rules)
+
+
+_JUDGED_FROM = 100
+"""Records from which a share is judged: of a few, any share can be missing by
+chance."""
+
+
+def is_beyond(missing: int, records: int, at_most: float | None) -> bool:
+    """Return whether more records are missing than a filter may drop.
+
+    Parameters
+    ----------
+    missing
+        Records that are missing at the target.
+    records
+        Records of which they are.
+    at_most
+        Share that may be missing; `None` for all.
+    """
+    return (
+        at_most is not None
+        and records >= _JUDGED_FROM
+        and missing > at_most * records
+    )
+
+
+def filtered_note(missing: Iterable[int]) -> str:
+    """Return what a verdict says of filtered topics.
+
+    Parameters
+    ----------
+    missing
+        Missing records of each filtered topic.
+    """
+    numbers = [number for number in missing if number]
+    if not numbers:
+        return ""
+    records = sum(numbers)
+    return (
+        f"{counted(records, 'record')} missing on "
+        f"{counted(len(numbers), 'filtered topic')}, as configured"
+    )

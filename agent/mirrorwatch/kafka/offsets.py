@@ -1,7 +1,7 @@
 """Ends of very many partitions, at every tick."""
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from confluent_kafka import (
@@ -15,8 +15,9 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from ..domain.cluster_view import TopicPartition
 from .admin import Cluster, read_ends, read_starts
 from .errors import TIMEOUT, batched, consumer_properties
+from .reader import EPOCH, to_time
 
-__all__ = ["EndOffsets", "read_first_since", "to_time"]
+__all__ = ["EndOffsets", "read_first_since"]
 
 
 LATEST, EARLIEST = -1, -2
@@ -150,15 +151,6 @@ class EndOffsets:
         return self._consumers[read_committed]
 
 
-EPOCH = datetime.fromtimestamp(0, UTC)
-
-NEWEST_TIMESTAMP = (datetime.max.replace(tzinfo=UTC) - EPOCH) // timedelta(
-    seconds=1
-)
-"""Seconds of the last time that Python knows. Kafka knows later ones, and a
-producer that takes microseconds for milliseconds writes them."""
-
-
 class RecordAtTime(NamedTuple):
     """The first record that is not older than a time."""
 
@@ -220,17 +212,6 @@ def read_first_since(
                 None if offset < 0 else offset, to_time(int(answer.timestamp))
             )
     return found
-
-
-def to_time(milliseconds: int) -> datetime | None:
-    """Return a timestamp of Kafka as a time, `None` if it is none.
-
-    One that Python does not know is taken for the last one that it knows.
-    """
-    if milliseconds < 0:
-        return None
-    seconds = min(milliseconds / 1000, NEWEST_TIMESTAMP)
-    return EPOCH + timedelta(seconds=seconds)
 
 
 def _to_ms(time: datetime) -> int:

@@ -6,7 +6,7 @@ offset asked for, or stopped before its end, proves nothing about the rest.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from sys import maxsize
 from typing import Any, Self
@@ -23,13 +23,13 @@ from confluent_kafka import TopicPartition as Assignment
 
 from ..domain.cluster_view import TopicPartition
 from ..domain.lag.model import FirstRecord, ReadAt
-from ..domain.offset_ranges import OffsetRange
+from ..domain.offsets import OffsetRange
 from ..exceptions import SourceError, SourceUnavailableError
 from .admin import Cluster
 from .errors import TIMEOUT, consumer_properties, to_source_error
-from .offsets import to_time
 
 __all__ = [
+    "EPOCH",
     "EXACTLY",
     "OUT_OF_RANGE",
     "OffsetConsumer",
@@ -40,6 +40,8 @@ __all__ = [
     "read_all",
     "read_first_records",
     "read_range",
+    "to_time",
+    "written_at",
 ]
 
 
@@ -481,13 +483,34 @@ def read_first_records(
             else:
                 asked = open_[_partition_of(event)]
                 found.append(
-                    FirstRecord(asked, event.offset(), _written_at(event))
+                    FirstRecord(asked, event.offset(), written_at(event))
                 )
                 del left[asked.place]
     return found
 
 
-def _written_at(message: Message) -> datetime | None:
+EPOCH = datetime.fromtimestamp(0, UTC)
+
+NEWEST_TIMESTAMP = (datetime.max.replace(tzinfo=UTC) - EPOCH) // timedelta(
+    seconds=1
+)
+"""Seconds of the last time that Python knows. Kafka knows later ones, and a
+producer that takes microseconds for milliseconds writes them."""
+
+
+def to_time(milliseconds: int) -> datetime | None:
+    """Return a timestamp of Kafka as a time, `None` if it is none.
+
+    One that Python does not know is taken for the last one that it knows.
+    """
+    if milliseconds < 0:
+        return None
+    seconds = min(milliseconds / 1000, NEWEST_TIMESTAMP)
+    return EPOCH + timedelta(seconds=seconds)
+
+
+def written_at(message: Message) -> datetime | None:
+    """Return the time that a record has, `None` if it has none."""
     kind, milliseconds = message.timestamp()
     return None if kind == TIMESTAMP_NOT_AVAILABLE else to_time(milliseconds)
 

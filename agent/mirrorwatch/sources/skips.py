@@ -7,10 +7,8 @@ from datetime import datetime, timedelta
 from threading import Lock
 
 from ..domain.cluster_view import FlowView, TopicPartition
-from ..domain.filtered import FilteredTopics
 from ..domain.mirror_records import Assignment
-from ..domain.offset_ranges import OffsetRange
-from ..domain.skips.journal import sum_up
+from ..domain.offsets import OffsetRange
 from ..domain.skips.model import (
     DroppedTailDetector,
     PendingReads,
@@ -19,9 +17,11 @@ from ..domain.skips.model import (
     SkipEvent,
     SkipsObservation,
     SuspectedDrop,
+    sum_up,
 )
 from ..domain.skips.settle import RangeContent
 from ..domain.skips.tracker import SkipTracker
+from ..domain.topics import FilteredTopics
 from ..exceptions import SourceError, StateError
 from ..kafka.admin import Cluster, read_starts
 from ..kafka.reader import RangeReader, RecordFingerprint

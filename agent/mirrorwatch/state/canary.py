@@ -1,6 +1,5 @@
 """The canary's ledgers in the state file."""
 
-import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
@@ -9,7 +8,7 @@ from uuid import uuid4
 from ..domain.canary.model import Loss, Probe
 from ..domain.canary.tracker import Identity, Ledger
 from .database import Database
-from .documents import DocumentStore, from_json, to_json
+from .documents import DocumentStore, FlowTable, from_json, to_json
 
 __all__ = ["CanaryStore"]
 
@@ -17,15 +16,9 @@ LOSSES_KEPT = 1000
 """Lost probes kept by name for each flow. Counters continue beyond that;
 a person reads a few, and an hour of a dead canary must not fill the disk."""
 
-_TABLES = """
-CREATE TABLE IF NOT EXISTS canary_partition (
-    flow TEXT, partition INTEGER, body TEXT NOT NULL,
-    PRIMARY KEY (flow, partition)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS canary_probe (
-    flow TEXT, partition INTEGER, sequence INTEGER, body TEXT NOT NULL,
-    PRIMARY KEY (flow, partition, sequence)) WITHOUT ROWID;
+_LOSSES = """
 CREATE TABLE IF NOT EXISTS canary_loss (
-    id INTEGER PRIMARY KEY, flow TEXT, body TEXT NOT NULL);
+    id INTEGER PRIMARY KEY, flow TEXT, body TEXT NOT NULL)
 """
 
 
@@ -57,9 +50,19 @@ class CanaryStore:
         self._document = DocumentStore(
             database, flow, "canary", _CanaryDocument
         )
+        number = {"partition": "INTEGER"}
+        self._ledgers: FlowTable[tuple[int], Ledger] = FlowTable(
+            database, flow, "canary_partition", number, Ledger
+        )
+        self._probes: FlowTable[tuple[int, int], Probe] = FlowTable(
+            database,
+            flow,
+            "canary_probe",
+            number | {"sequence": "INTEGER"},
+            Probe,
+        )
         with database.transaction() as sql:
-            for statement in _TABLES.split(";"):
-                sql.execute(statement)
+            sql.execute(_LOSSES)
             kept = self._document.load()
             self.run = kept.run or uuid4().hex[:12]
             """Identity of this state file, carried by every probe."""
@@ -72,35 +75,15 @@ class CanaryStore:
 
     def load(self) -> dict[int, Ledger]:
         """Read the identity and the ledger of every partition."""
-        with self._database.transaction() as sql:
+        with self._database.transaction():
             self.identity = self._document.load().identity
-            ledgers: dict[int, Ledger] = {}
-            for partition, body in sql.execute(
-                "SELECT partition, body FROM canary_partition "
-                "WHERE flow = ? ORDER BY partition",
-                (self._flow,),
-            ).fetchall():
-                key = {"flow": self._flow, "partition": partition}
-                ledger = self._database.decode(
-                    "canary_partition", key, partial(from_json, Ledger, body)
-                )
-                if ledger is not None:
-                    ledgers[int(partition)] = ledger
-            for partition, sequence, body in sql.execute(
-                "SELECT partition, sequence, body FROM canary_probe "
-                "WHERE flow = ? ORDER BY partition, sequence",
-                (self._flow,),
-            ).fetchall():
-                key = {
-                    "flow": self._flow,
-                    "partition": partition,
-                    "sequence": sequence,
-                }
-                probe = self._database.decode(
-                    "canary_probe", key, partial(from_json, Probe, body)
-                )
-                if probe is not None and partition in ledgers:
-                    ledgers[partition].outstanding[sequence] = probe
+            ledgers = {
+                number: ledger
+                for (number,), ledger in self._ledgers.load().items()
+            }
+            for (number, sequence), probe in self._probes.load().items():
+                if number in ledgers:
+                    ledgers[number].outstanding[sequence] = probe
         return ledgers
 
     def save(
@@ -113,8 +96,14 @@ class CanaryStore:
         """
         ledgers = list(ledgers)
         with self._database.transaction() as sql:
-            for ledger in ledgers:
-                self._save(sql, ledger)
+            self._ledgers.save({(each.partition,): each for each in ledgers})
+            self._probes.save(
+                {
+                    (each.partition, sequence): each.outstanding.get(sequence)
+                    for each in ledgers
+                    for sequence in each.touched
+                }
+            )
             sql.executemany(
                 "INSERT INTO canary_loss (flow, body) VALUES (?, ?)",
                 [(self._flow, to_json(loss)) for loss in losses],
@@ -147,23 +136,3 @@ class CanaryStore:
         self._document.save(
             _CanaryDocument(run=self.run, identity=self.identity)
         )
-
-    def _save(self, sql: sqlite3.Connection, ledger: Ledger) -> None:
-        sql.execute(
-            "INSERT OR REPLACE INTO canary_partition VALUES (?, ?, ?)",
-            (self._flow, ledger.partition, to_json(ledger)),
-        )
-        key = (self._flow, ledger.partition)
-        for sequence in ledger.touched:
-            probe = ledger.outstanding.get(sequence)
-            if probe is None:
-                sql.execute(
-                    "DELETE FROM canary_probe WHERE flow = ? "
-                    "AND partition = ? AND sequence = ?",
-                    (*key, sequence),
-                )
-            else:
-                sql.execute(
-                    "INSERT OR REPLACE INTO canary_probe VALUES (?, ?, ?, ?)",
-                    (*key, sequence, to_json(probe)),
-                )

@@ -1,5 +1,6 @@
-"""Values that are read and written as a whole: versioned JSON documents.
+"""Values that are read and written as a whole: JSON in the state file.
 
+One value of a flow is a versioned document, many are rows of a table.
 `to_json` and `from_json` say how a value of the domain becomes JSON, in the
 state file and wherever else one is kept.
 """
@@ -8,6 +9,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from cattrs import Converter
@@ -20,8 +22,7 @@ from cattrs.gen import (
 from ..clock import Clock
 from ..domain.audit.plan import Plan
 from ..domain.canary.tracker import Ledger
-from ..domain.offset_map import OffsetMap
-from ..domain.offset_ranges import RangeSet
+from ..domain.offsets import OffsetMap, RangeSet
 from ..domain.parity.tracker import FirstSeenChanges
 from ..domain.report import Verdict
 from ..exceptions import StateUnusableError
@@ -30,6 +31,7 @@ from .database import Database
 __all__ = [
     "DocumentStore",
     "FirstSeenStore",
+    "FlowTable",
     "Upgrade",
     "VerdictStore",
     "from_json",
@@ -39,6 +41,7 @@ __all__ = [
 
 
 T = TypeVar("T")
+K = TypeVar("K", bound=tuple[Any, ...])
 
 
 def to_time(text: str) -> datetime:
@@ -198,6 +201,94 @@ class DocumentStore(Generic[T]):
             sql.execute(
                 "INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?)",
                 (*self._key, len(self._upgrades) + 1, to_json(value)),
+            )
+
+
+class FlowTable(Generic[K, T]):
+    """Keeps many values of one flow, each in a row of its own.
+
+    Parameters
+    ----------
+    database
+        The state file.
+    flow
+        Name of the flow.
+    name
+        Name of the table: a constant, never input.
+    key
+        Its columns that tell the rows of a flow apart, with their types.
+    value_type
+        Type of the values.
+
+    Raises
+    ------
+    StateError
+        Raised by every method if the file cannot be used.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        flow: str,
+        name: str,
+        key: Mapping[str, str],
+        value_type: type[T],
+    ) -> None:
+        self._database = database
+        self._flow = flow
+        self._name = name
+        self._key = ("flow", *key)
+        self._type = value_type
+        types = ", ".join(f"{column} {type_}" for column, type_ in key.items())
+        with database.transaction() as sql:
+            sql.execute(
+                f"CREATE TABLE IF NOT EXISTS {name} (flow TEXT, {types}, "
+                "body TEXT NOT NULL, "
+                f"PRIMARY KEY ({', '.join(self._key)})) WITHOUT ROWID"
+            )
+
+    def load(self) -> dict[K, T]:
+        """Read all values, in the order of their keys."""
+        columns = ", ".join(self._key)
+        with self._database.transaction() as sql:
+            rows = sql.execute(
+                f"SELECT {columns}, body FROM {self._name} "  # noqa: S608
+                f"WHERE flow = ? ORDER BY {columns}",
+                (self._flow,),
+            ).fetchall()
+        # Behind the transaction: many take seconds, and it locks others out.
+        found: dict[Any, T] = {}
+        for *key, body in rows:
+            value = self._database.decode(
+                self._name,
+                dict(zip(self._key, key, strict=True)),
+                partial(from_json, self._type, body),
+            )
+            if value is not None:
+                found[tuple(key[1:])] = value
+        return found
+
+    def save(self, values: Mapping[K, T | None]) -> None:
+        """Write values by key; `None` removes what the key had."""
+        where = " AND ".join(f"{column} = ?" for column in self._key)
+        places = ", ".join("?" * len(self._key))
+        with self._database.transaction() as sql:
+            sql.executemany(
+                f"DELETE FROM {self._name} WHERE {where}",  # noqa: S608
+                [
+                    (self._flow, *key)
+                    for key, value in values.items()
+                    if value is None
+                ],
+            )
+            sql.executemany(
+                f"INSERT OR REPLACE INTO {self._name} "  # noqa: S608
+                f"VALUES ({places}, ?)",
+                [
+                    (self._flow, *key, to_json(value))
+                    for key, value in values.items()
+                    if value is not None
+                ],
             )
 
 

@@ -3,20 +3,12 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 
 from ..domain.failover import GroupOffset, GroupState
 from .database import Database
-from .documents import DocumentStore, from_json, to_json
+from .documents import DocumentStore, FlowTable
 
 __all__ = ["GroupStore"]
-
-
-_TABLE = """
-CREATE TABLE IF NOT EXISTS failover_group (
-    flow TEXT, name TEXT, body TEXT NOT NULL,
-    PRIMARY KEY (flow, name)) WITHOUT ROWID
-"""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,32 +40,19 @@ class GroupStore:
 
     def __init__(self, database: Database, flow: str) -> None:
         self._database = database
-        self._flow = flow
         self._reading = DocumentStore(database, flow, "failover", _Reading)
-        with database.transaction() as sql:
-            sql.execute(_TABLE)
+        self._groups: FlowTable[tuple[str], _Group] = FlowTable(
+            database, flow, "failover_group", {"name": "TEXT"}, _Group
+        )
 
     def load(self) -> dict[str, GroupState]:
         """Read all groups, by name."""
-        with self._database.transaction() as sql:
-            reading = self._reading.load()
-            rows = sql.execute(
-                "SELECT name, body FROM failover_group "
-                "WHERE flow = ? ORDER BY name",
-                (self._flow,),
-            ).fetchall()
-        found = {}
-        for name, body in rows:
-            group = self._database.decode(
-                "failover_group",
-                {"flow": self._flow, "name": name},
-                partial(from_json, _Group, body),
-            )
-            if group is not None:
-                found[name] = GroupState(
-                    group=name, read_at=reading.at, offsets=group.offsets
-                )
-        return found
+        # The time first: offsets may be newer than it, and never older.
+        at = self._reading.load().at
+        return {
+            name: GroupState(group=name, read_at=at, offsets=group.offsets)
+            for (name,), group in self._groups.load().items()
+        }
 
     def save(
         self,
@@ -92,16 +71,12 @@ class GroupStore:
         read_at
             When offsets were last read at the source.
         """
-        with self._database.transaction() as sql:
-            sql.executemany(
-                "INSERT OR REPLACE INTO failover_group VALUES (?, ?, ?)",
-                [
-                    (self._flow, name, to_json(_Group(offsets=offsets)))
+        with self._database.transaction():
+            self._groups.save(
+                {
+                    (name,): _Group(offsets=offsets)
                     for name, offsets in groups.items()
-                ],
-            )
-            sql.executemany(
-                "DELETE FROM failover_group WHERE flow = ? AND name = ?",
-                [(self._flow, name) for name in gone],
+                }
+                | {(name,): None for name in gone}
             )
             self._reading.save(_Reading(at=read_at))

@@ -6,12 +6,17 @@ from datetime import datetime
 from functools import partial
 from sqlite3 import Connection
 
-from ..domain.skips.journal import sum_up
-from ..domain.skips.model import ForeignRecords, SkipCounters, SkipEvent
+from ..domain.cluster_view import TopicPartition
+from ..domain.skips.model import (
+    ForeignRecords,
+    SkipCounters,
+    SkipEvent,
+    sum_up,
+)
 from ..domain.skips.partition import PartitionState
 from ..domain.skips.tracker import SkipTracker
 from .database import Database
-from .documents import DocumentStore, from_json, to_json
+from .documents import DocumentStore, FlowTable, from_json, to_json
 
 __all__ = ["SkipsStore"]
 
@@ -20,15 +25,9 @@ EVENTS_KEPT = 1000
 Older ones are added by partition: a person reads a few, and a broken
 transform must not fill the disk."""
 
-_TABLES = """
-CREATE TABLE IF NOT EXISTS skips_partition (
-    flow TEXT, topic TEXT, partition INTEGER, body TEXT NOT NULL,
-    PRIMARY KEY (flow, topic, partition)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS skips_topic (
-    flow TEXT, topic TEXT, body TEXT NOT NULL,
-    PRIMARY KEY (flow, topic)) WITHOUT ROWID;
+_EVENTS = """
 CREATE TABLE IF NOT EXISTS skips_event (
-    id INTEGER PRIMARY KEY, flow TEXT, body TEXT NOT NULL);
+    id INTEGER PRIMARY KEY, flow TEXT, body TEXT NOT NULL)
 """
 
 
@@ -60,43 +59,29 @@ class SkipsStore:
         self._flow = flow
         self._room = 2 * EVENTS_KEPT
         self._document = DocumentStore(database, flow, "skips", _SkipsDocument)
+        topic = {"topic": "TEXT"}
+        self._states: FlowTable[TopicPartition, PartitionState] = FlowTable(
+            database,
+            flow,
+            "skips_partition",
+            topic | {"partition": "INTEGER"},
+            PartitionState,
+        )
+        self._tallies: FlowTable[tuple[str], SkipCounters] = FlowTable(
+            database, flow, "skips_topic", topic, SkipCounters
+        )
         with database.transaction() as sql:
-            for statement in _TABLES.split(";"):
-                sql.execute(statement)
+            sql.execute(_EVENTS)
 
     def load(self) -> SkipTracker:
         """Read the state; an empty one if there is none."""
-        flow = (self._flow,)
-        with self._database.transaction() as sql:
-            kept = self._document.load()
-            partitions = sql.execute(
-                "SELECT topic, partition, body FROM skips_partition "
-                "WHERE flow = ?",
-                flow,
-            ).fetchall()
-            topics = sql.execute(
-                "SELECT topic, body FROM skips_topic WHERE flow = ?", flow
-            ).fetchall()
-        decode = self._database.decode
-        states = {
-            (topic, partition): decode(
-                "skips_partition",
-                {"flow": self._flow, "topic": topic, "partition": partition},
-                partial(from_json, PartitionState, body),
-            )
-            for topic, partition, body in partitions
-        }
-        tallies = {
-            topic: decode(
-                "skips_topic",
-                {"flow": self._flow, "topic": topic},
-                partial(from_json, SkipCounters, body),
-            )
-            for topic, body in topics
-        }
+        states = self._states.load()
+        tallies = self._tallies.load()
+        # Last: once a topic has markers, that holds of older states, too.
+        kept = self._document.load()
         return SkipTracker(
-            states={k: v for k, v in states.items() if v is not None},
-            tallies={k: v for k, v in tallies.items() if v is not None},
+            states=states,
+            tallies={topic: count for (topic,), count in tallies.items()},
             begun=kept.begun,
             marked=kept.marked,
             foreign=kept.foreign,
@@ -142,24 +127,13 @@ class SkipsStore:
             topic for topic, _ in tracker.changed
         } & tracker.tallies.keys()
         with self._database.transaction() as sql:
-            sql.executemany(
-                "INSERT OR REPLACE INTO skips_partition VALUES (?, ?, ?, ?)",
-                [
-                    (
-                        self._flow,
-                        *key,
-                        to_json(replace(tracker.states[key], ahead=[])),
-                    )
+            self._states.save(
+                {
+                    key: replace(tracker.states[key], ahead=[])
                     for key in tracker.changed
-                ],
+                }
             )
-            sql.executemany(
-                "INSERT OR REPLACE INTO skips_topic VALUES (?, ?, ?)",
-                [
-                    (self._flow, topic, to_json(tracker.tallies[topic]))
-                    for topic in topics
-                ],
-            )
+            self._tallies.save({(t,): tracker.tallies[t] for t in topics})
             if tracker.events:
                 self._note(sql, tracker.events)
                 self._sum_up(sql, since)

@@ -47,13 +47,12 @@ from ..sources.jmx.readers import (
 from ..sources.jmx.rmi import RmiReader
 from ..sources.jmx.source import JmxReading, JmxSource, JmxWorker
 from ..sources.lag import LagWorker
-from ..sources.mirror_state import MirrorState
+from ..sources.mirror_state import MirrorState, Route, TailWorker
 from ..sources.parity import ConfigsWorker, ParitySource
 from ..sources.position import PositionWorker
 from ..sources.registry import Registry, SchemaWorker
 from ..sources.skips import RangeExaminer, SkipsWorker
 from ..sources.survey import SurveyedFlow, SurveyWorker
-from ..sources.tail import Route, TailWorker
 from ..sources.tasks import (
     TaskFacts,
     TasksSource,

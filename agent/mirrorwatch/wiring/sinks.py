@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from structlog.typing import FilteringBoundLogger
 
 from ..config import Config, NotifyConfig
+from ..domain.notices.model import NotificationPolicy
 from ..domain.notices.notifier import Notifier
-from ..domain.notices.policy import NotificationPolicy
 from ..domain.notices.text import Links
 from ..ports import Sink, Worker
 from ..sinks.history import HistorySink

@@ -8,8 +8,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mirrorwatch.domain.notices.model import NoticeKind, NotificationState
-from mirrorwatch.domain.notices.policy import NotificationPolicy
+from mirrorwatch.domain.notices.model import (
+    NoticeKind,
+    NotificationPolicy,
+    NotificationState,
+)
 from mirrorwatch.domain.report import Health
 from mirrorwatch.state.documents import from_json, to_json
 from tests.support.builders import FLOW

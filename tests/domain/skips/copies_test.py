@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorwatch.domain.offset_map import OffsetRun, SafeStart
+from mirrorwatch.domain.offsets import OffsetRun, SafeStart
 from tests.domain.skips.world import KEY, World
 from tests.support.examples import examples
 

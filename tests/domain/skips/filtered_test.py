@@ -5,17 +5,17 @@ from datetime import timedelta
 
 import pytest
 
-from mirrorwatch.domain.filtered import FilteredRule, FilteredTopics
 from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch.domain.skips.check import SkipsLimits, judge_skips
-from mirrorwatch.domain.skips.journal import sum_up
 from mirrorwatch.domain.skips.metrics import FILTERED, SKIPPED, samples
 from mirrorwatch.domain.skips.model import (
     SkipEvent,
     SkipKind,
     SkipsObservation,
     SuspectedDrop,
+    sum_up,
 )
+from mirrorwatch.domain.topics import FilteredRule, FilteredTopics
 from tests.domain.skips.world import START, TOPIC, World
 
 LOOK = ("look", "look", "look")

@@ -3,8 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from mirrorwatch.domain.skips.journal import sum_up
-from mirrorwatch.domain.skips.model import SkipEvent, SkipKind
+from mirrorwatch.domain.skips.model import SkipEvent, SkipKind, sum_up
 from tests.domain.skips.world import START
 
 MINUTE = timedelta(minutes=1)

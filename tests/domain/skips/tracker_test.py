@@ -7,7 +7,7 @@ import pytest
 
 from mirrorwatch.domain.cluster_view import ClusterView, FlowView, TopicFacts
 from mirrorwatch.domain.mirror_records import Sync
-from mirrorwatch.domain.offset_ranges import OffsetRange
+from mirrorwatch.domain.offsets import OffsetRange
 from mirrorwatch.domain.skips.model import (
     DroppedTailDetector,
     SkipEvent,

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from ..filtered import filtered_note
 from ..report import (
     CheckFinding,
     Evidence,
@@ -15,6 +14,7 @@ from ..report import (
     counted,
     seconds,
 )
+from ..topics import filtered_note
 from .flow_result import ERRORS, KINDS, Attempt, AuditObservation, FlowResult
 from .plan import Unverifiable
 from .result import AuditFinding

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from ..filtered import filtered_note, is_beyond
 from ..report import counted
+from ..topics import filtered_note, is_beyond
 from .plan import FilteredTopic, Side, Stated, Unverifiable
 
 __all__ = [

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from ..metrics import Histogram
-from ..offset_ranges import RangeSet
+from ..offsets import RangeSet
 from ..report import Flow, Health, Problem
 from .model import (
     CanaryCounts,

@@ -1,21 +1,42 @@
-"""One notice: what is notified of one flow at one time."""
+"""One notice, and what alarms when, in every output.
 
-from collections.abc import Mapping
+Those are notices, Prometheus and Kapacitor.
+
+`mirrorwatch.domain.checks.CHECKS` has the alarms of each check.
+
+Notes
+-----
+Two kinds of output see the same verdicts differently, so that a hold has two
+columns. Notices see every tick and group all checks of a flow into one
+message: they may be quick. Rules see samples that may be a minute apart, and
+raise an alert for each check: they wait longer, or one sample would wake
+somebody.
+"""
+
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 from ..report import Health, Verdict
 
 __all__ = [
+    "FLAPPING",
+    "GAP",
+    "RECOVERY",
+    "REGROUP",
+    "UNKNOWN_NOTICE_HOLD",
+    "CheckAlarms",
     "CheckChange",
     "LastNotified",
     "Line",
     "Notice",
     "NoticeKind",
     "NoticeMessage",
+    "NotificationPolicy",
     "NotificationState",
+    "Severity",
 ]
 
 
@@ -160,3 +181,107 @@ class NoticeMessage:
     def text(self) -> str:
         """All of it as plain text."""
         return "\n".join([self.title, *(line.text for line in self.lines)])
+
+
+class Severity(StrEnum):
+    """Whom an alert wakes; the value is what rules and handlers see."""
+
+    PAGE = "critical"
+    """Somebody gets up."""
+
+    TICKET = "warning"
+    """Somebody looks at it in working hours."""
+
+
+RECOVERY = timedelta(minutes=1)
+"""How long a flow or check must be better before it is reported as recovered,
+in every output: a flapping check would wake somebody each time."""
+
+GAP = timedelta(minutes=5)
+"""Rules: how long samples may be missing without ending an alert: a failed
+scrape, or an agent that crashes again and again. A longer silence has an alert
+of its own."""
+
+NOTICE_HOLD = timedelta(seconds=30)
+"""Notices: how long a flow must be worse than last notified."""
+
+UNKNOWN_NOTICE_HOLD = timedelta(minutes=2)
+"""Notices: how long a flow must be `unknown`. A restart of the agent or of a
+process of the mirror takes less, and nothing can be done about it sooner."""
+
+FLAPPING = timedelta(minutes=5)
+"""Notices: a flow that flaps, never ok for `RECOVERY` and never bad for the
+hold, is notified after so long."""
+
+REGROUP = timedelta(minutes=15)
+"""Notices: least time between two messages on one flow when the second one is
+lesser news: one more check is bad, or the flow is better but not ok. What
+belongs to one fault comes within minutes of its first sign."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CheckAlarms:
+    """The alerts that rules raise on one check: what they say, and how long
+    the check must be in a state before.
+    """
+
+    critical: str | None = None
+    """Summary of the alert on `Health.CRITICAL`; `None` if the check never
+    is."""
+
+    warning: str
+    """Summary of the alert on `Health.WARNING`."""
+
+    unknown: str
+    """Summary of the alert on `Health.UNKNOWN`; goes after "mirrorwatch
+    cannot tell"."""
+
+    critical_hold: timedelta = timedelta(minutes=2)
+    """Eight scrapes of 15 s, two of a minute: the agent has waited for its
+    own deadlines before it says critical."""
+
+    warning_hold: timedelta = timedelta(minutes=15)
+    """Longer than the agent remembers one late or duplicated probe (10
+    minutes): only what goes on, or comes again, makes a ticket."""
+
+    unknown_hold: timedelta = timedelta(minutes=15)
+    """A restart of the agent, of a broker or of the mirror is over by then."""
+
+    unknown_severity: Severity = Severity.TICKET
+    """Whom it wakes that the check is `unknown` for that long."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NotificationPolicy:
+    """When people are notified of a flow."""
+
+    minimum: Literal["warning", "critical"] = "warning"
+    """Least severity that is notified. `unknown` always is, because anything
+    may be behind it."""
+
+    hold: timedelta = NOTICE_HOLD
+    """How long a flow must be worse than last notified."""
+
+    recovery: timedelta = RECOVERY
+    """How long it must be ok again."""
+
+    remind: timedelta = timedelta(hours=4)
+    """How often a flow that stays critical is notified again; zero for
+    never."""
+
+    most_per_hour: int = 20
+    """Most notices in any hour, of all flows together."""
+
+    def weigh(self, health: Health) -> Health:
+        """Return a check's health as far as it is notified."""
+        if health is Health.WARNING and self.minimum == "critical":
+            return Health.OK
+        return max(health, Health.OK)
+
+    def weigh_flow(self, verdicts: Iterable[Verdict]) -> Health:
+        """Return a flow's health as far as it is notified.
+
+        A flow without a single judged check is unknown, never ok.
+        """
+        judged = [v.health for v in verdicts if v.health is not Health.OFF]
+        return max(map(self.weigh, judged), default=Health.UNKNOWN)

@@ -6,17 +6,15 @@ from datetime import datetime, timedelta
 
 from ..report import Flow, Health, Verdict
 from .model import (
+    FLAPPING,
+    REGROUP,
+    UNKNOWN_NOTICE_HOLD,
     CheckChange,
     LastNotified,
     Notice,
     NoticeKind,
-    NotificationState,
-)
-from .policy import (
-    FLAPPING,
-    REGROUP,
-    UNKNOWN_NOTICE_HOLD,
     NotificationPolicy,
+    NotificationState,
 )
 
 __all__ = ["Notifier"]

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from ..filtered import filtered_note
 from ..report import (
     CheckFinding,
     Evidence,
@@ -16,8 +15,14 @@ from ..report import (
     counted,
     seconds,
 )
-from .journal import LOSSES
-from .model import ForeignRecords, SkipEvent, SkipKind, SkipsObservation
+from ..topics import filtered_note
+from .model import (
+    LOSSES,
+    ForeignRecords,
+    SkipEvent,
+    SkipKind,
+    SkipsObservation,
+)
 
 __all__ = ["SkipsLimits", "judge_skips"]
 

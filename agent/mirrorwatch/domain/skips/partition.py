@@ -6,8 +6,7 @@ from datetime import datetime
 
 from ..cluster_view import PartitionView, TopicPartition
 from ..mirror_records import Committed, Sync
-from ..offset_map import OffsetMap
-from ..offset_ranges import OffsetRange, RangeSet, discard, newest, unite
+from ..offsets import OffsetMap, OffsetRange, RangeSet, discard, newest, unite
 from .model import OffsetPair, RangeRequest, SkipCounters, is_clean
 
 __all__ = [

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from ..offset_ranges import RangeSet, discard, newest, to_ranges
+from ..offsets import RangeSet, discard, newest, to_ranges
 from .model import OffsetPair, RangeRequest, SkipCounters, SkipEvent, SkipKind
 from .partition import PartitionState
 

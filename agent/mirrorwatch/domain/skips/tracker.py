@@ -11,11 +11,11 @@ from ..cluster_view import (
     SyncBuffer,
     TopicPartition,
 )
-from ..filtered import FilteredTopics
 from ..mirror_records import Sync
-from ..offset_ranges import OffsetRange
-from .journal import LOSSES
+from ..offsets import OffsetRange
+from ..topics import FilteredTopics
 from .model import (
+    LOSSES,
     ForeignRecords,
     OffsetPair,
     RangeRequest,

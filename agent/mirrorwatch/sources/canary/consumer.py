@@ -74,7 +74,7 @@ class CanaryConsumer:
 
     Notes
     -----
-    The library tells of a partition's end when a fetch has waited in vain. So
+    The library reports a partition's end when a fetch has waited in vain. So
     it waits for less than the next probe takes to come.
 
     Read committed: what an exactly-once mirror may still take back has not

@@ -16,7 +16,7 @@ from ...domain.canary.model import (
     uncovered,
 )
 from ...domain.mirror_records import Connector, ConnectorSettings
-from ...domain.offset_ranges import OffsetRange
+from ...domain.offsets import OffsetRange
 from ...domain.report import Health, Problem
 from ...kafka.admin import BestEffortQueries, Cluster, Topic
 from ...kafka.reader import read_range
