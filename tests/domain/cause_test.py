@@ -532,6 +532,10 @@ def test_a_fault_of_its_own_is_no_symptom() -> None:
     cause = world.cause()
     assert cause is not None
     assert set(cause.symptoms) == set(STOPS)
+    world.losses = (A_LOSS,)
+    cause = world.cause()
+    assert cause is not None
+    assert set(cause.symptoms) == set(STOPS) - {"canary"}
 
 
 def test_what_was_bad_before_is_no_symptom() -> None:
