@@ -7,7 +7,9 @@ import structlog
 from structlog.testing import capture_logs
 
 from mirrorwatch.clock import Clock, shifted
+from mirrorwatch.domain.cause import ReachabilityObservation
 from mirrorwatch.domain.checks import CHECKS
+from mirrorwatch.domain.cluster_view import ClusterAnswer
 from mirrorwatch.domain.report import Health, MaintenanceWindow, Observation
 from mirrorwatch.exceptions import (
     SinkError,
@@ -16,6 +18,7 @@ from mirrorwatch.exceptions import (
 )
 from mirrorwatch.pipeline import Pipeline
 from mirrorwatch.ports import Report, Sink, Source
+from mirrorwatch.secrets import HIDDEN, never_show
 from mirrorwatch.state import Database
 from mirrorwatch.state.documents import VerdictStore
 from tests.support.builders import (
@@ -158,6 +161,45 @@ def test_announced_maintenance_is_in_the_report_to_its_end() -> None:
     assert [entry["event"] for entry in log] == ["State unavailable"]
 
 
+def test_a_tick_that_begins_late_is_noted_for_three_ticks() -> None:
+    machine = Machine()
+    made = Pipeline(
+        flows=[FLOW],
+        limits={FLOW.name: {}},
+        sources=[],
+        sinks=[],
+        verdicts=VerdictStore(Database(None)),
+        clock=Clock(machine.wall, machine.monotonic),
+        interval=timedelta(seconds=5),
+        logger=structlog.get_logger(),
+    )
+    late = []
+    for passed in (0, 5, 12, 5, 5, 5):
+        machine.passed += passed
+        machine.step = timedelta(seconds=machine.passed)
+        report = made.tick()
+        late.append(report.agent.tick_late.total_seconds())
+    assert late == [0, 0, 7, 7, 7, 0]
+    assert [c.part for c in report.causes] == []
+
+
+def test_a_cause_is_in_the_report_and_says_no_secret() -> None:
+    silent = ReachabilityObservation(
+        flow=FLOW.name,
+        at=NOON,
+        source=ClusterAnswer(alias="summit", answered_at=NOON),
+        target=ClusterAnswer(alias="ldf", answered_at=NOON, silent_since=NOON),
+    )
+    made = pipeline([Fixed(silent)], [])
+    never_show(["answer, and summit"])
+    report = made.tick()
+    cause = report.cause_of(FLOW.name)
+    assert cause is not None
+    assert (cause.flow, cause.part) == (FLOW.name, "target")
+    assert cause.reason.startswith(f"ldf does not {HIDDEN} does.")
+    assert report.cause_of("other") is None
+
+
 def test_a_stepped_wall_clock_moves_labels_and_is_told_once() -> None:
     hour = timedelta(hours=1)
     moved: list[timedelta] = []
@@ -195,12 +237,13 @@ class Machine:
     """A machine whose wall clock is stepped while no time passes."""
 
     step = timedelta()
+    passed = 0.0
 
     def wall(self) -> datetime:
         return NOON + self.step
 
     def monotonic(self) -> float:
-        return 0.0
+        return self.passed
 
 
 def test_closing_closes_every_sink() -> None:

@@ -52,7 +52,7 @@ SENTENCES = (
     *("domain/report.py", "domain/checks.py", "domain/samples.py"),
     *("domain/catalogue.py", "domain/audit/*.py", "domain/lag/tracker.py"),
     *("domain/position/tracker.py", "domain/bottleneck/model.py"),
-    "domain/tasks/model.py",
+    *("domain/tasks/model.py", "domain/cause.py"),
     *("kafka/*.py", "sources/**/*.py", "mirrors/*.py", "state/database.py"),
     *("sinks/*.py", "audit/*.py", "web/*.py", "exceptions.py"),
     *("../mirrorwatch_alerting/*.py",),

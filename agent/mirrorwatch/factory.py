@@ -132,6 +132,7 @@ def build_agent(
             windows=maintenance.in_force,
             move_windows=maintenance.move,
             clock=clock,
+            interval=config.interval,
             isolation=isolation,
             logger=logger,
         ),

@@ -1,6 +1,7 @@
 """One tick: observe, judge, publish."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -9,8 +10,10 @@ from functools import partial
 from structlog.typing import FilteringBoundLogger
 
 from .clock import Clock, shifted
+from .domain.cause import find_cause
 from .domain.checks import FlowLimits, judge
 from .domain.report import (
+    Cause,
     Flow,
     Health,
     MaintenanceWindow,
@@ -64,6 +67,11 @@ FEEDS = {
 its name; of others, the check of that name."""
 
 
+LATE_TICKS = 3
+"""Ticks of which the latest counts: an agent that gets little CPU is late at
+most of them."""
+
+
 class Pipeline:
     """Makes one report a tick and hands it to every sink.
 
@@ -86,6 +94,8 @@ class Pipeline:
     clock
         Gives the time. Facts are seen in the agent's own time, and labelled
         with the wall clock's before they are judged and published.
+    interval
+        Time between ticks; `None` if nobody waits for one.
     isolation
         Lets sources, checks, sinks and workers fail each alone.
     logger
@@ -105,6 +115,7 @@ class Pipeline:
         ] = lambda _: (),
         move_windows: Callable[[timedelta, datetime], None] = lambda *_: None,
         clock: Clock,
+        interval: timedelta | None = None,
         isolation: Isolation | None = None,
         logger: FilteringBoundLogger,
     ) -> None:
@@ -123,6 +134,9 @@ class Pipeline:
         self._read_windows = windows
         self._move_windows = move_windows
         self._clock = clock
+        self._interval = interval
+        self._began: datetime | None = None
+        self._late: deque[timedelta] = deque(maxlen=LATE_TICKS)
         self._logger = logger
         self.isolation = isolation or Isolation(logger)
 
@@ -145,6 +159,7 @@ class Pipeline:
         """
         step = self._clock.watch()
         now, offset = self._clock(), self._clock.offset
+        self._note_begin(now)
         at = now + offset
         if step:
             self._note_step(step, at)
@@ -159,24 +174,26 @@ class Pipeline:
         self._before = keep_since(
             shifted(tuple(judged), -offset), self._before
         )
+        verdicts = shifted(self._before, offset)
+        agent = AgentState(
+            sources_up=sources_up,
+            sinks_up=dict(self._sinks_up),
+            spooled_points={s.name: s.spooled_points for s in self._queues},
+            lost_points={s.name: s.lost_points for s in self._queues},
+            last_tick=self._last_tick,
+            tick_late=max(self._late, default=timedelta()),
+            clock_offset=offset,
+            clock_steps=self._clock.steps,
+            internal_errors=self._internal_errors(),
+            problems=self._problems(),
+        )
         report = Report(
             at=at,
             flows=self._flows,
             observations=seen,
-            verdicts=shifted(self._before, offset),
-            agent=AgentState(
-                sources_up=sources_up,
-                sinks_up=dict(self._sinks_up),
-                spooled_points={
-                    s.name: s.spooled_points for s in self._queues
-                },
-                lost_points={s.name: s.lost_points for s in self._queues},
-                last_tick=self._last_tick,
-                clock_offset=offset,
-                clock_steps=self._clock.steps,
-                internal_errors=self._internal_errors(),
-                problems=self._problems(),
-            ),
+            verdicts=verdicts,
+            agent=agent,
+            causes=tuple(self._find_causes(verdicts, seen, agent, at)),
             maintenance=self._in_force(at),
         )
         self._publish(report)
@@ -254,6 +271,35 @@ class Pipeline:
             return verdict
 
         return tuple(map(blame, verdicts)) if failing else tuple(verdicts)
+
+    def _note_begin(self, now: datetime) -> None:
+        """Note how late a tick begins."""
+        if self._began is not None and self._interval is not None:
+            late = now - self._began - self._interval
+            self._late.append(max(late, timedelta()))
+        self._began = now
+
+    def _find_causes(
+        self,
+        verdicts: Sequence[Verdict],
+        seen: Sequence[Observation],
+        agent: AgentState,
+        at: datetime,
+    ) -> Iterator[Cause]:
+        """Yield which part of each flow is at fault, where one stands out."""
+        for flow in self._flows:
+            work = partial(
+                find_cause,
+                flow,
+                [v for v in verdicts if v.flow == flow.name],
+                [fact for fact in seen if fact.flow == flow.name],
+                agent,
+                at,
+            )
+            with suppress(InternalError):
+                found = self.isolation.run(f"cause {flow.name}", work)
+                if found is not None:
+                    yield _cause_without_secrets(found)
 
     def _internal_errors(self) -> dict[str, int]:
         aside = {
@@ -359,4 +405,13 @@ def _without_secrets(verdict: Verdict) -> Verdict:
         verdict,
         reason=hide_secrets(verdict.reason),
         evidence=hide_in(verdict.evidence),
+    )
+
+
+def _cause_without_secrets(cause: Cause) -> Cause:
+    """Hide what a cause quotes of the configuration."""
+    return replace(
+        cause,
+        reason=hide_secrets(cause.reason),
+        evidence=tuple(map(hide_secrets, cause.evidence)),
     )

@@ -16,6 +16,7 @@ from mirrorwatch.web.server import Server
 from tests.support.builders import (
     NOON,
     a_canary,
+    a_cause,
     a_partition,
     a_report,
     a_verdict,
@@ -90,6 +91,22 @@ def test_maintenance_is_shown_with_its_reason(
         "in maintenance for 1 h more: MM2\N{REPLACEMENT CHARACTER}[2J to"
         in (result.stdout)
     )
+
+
+def test_the_cause_comes_before_the_checks(
+    stage: Stage, server: Server
+) -> None:
+    stage.tick(
+        a_report(
+            verdicts=[a_verdict(Health.CRITICAL, reason="Probes are overdue")],
+            causes=[a_cause(reason="No way\x1b to summit")],
+        )
+    )
+    result = run("--url", server.url)
+    _, _, rest = result.stdout.partition(
+        "cause: link. No way\N{REPLACEMENT CHARACTER} to summit\n"
+    )
+    assert "Probes are overdue" in rest
 
 
 @pytest.mark.parametrize(

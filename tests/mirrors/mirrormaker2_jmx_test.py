@@ -230,6 +230,19 @@ def test_who_got_no_answer_is_silent_and_who_begins_is_not() -> None:
     assert told.silent == (OURS.format(0),)
 
 
+def test_connections_are_those_of_all_clients_of_a_kind() -> None:
+    said = of(
+        [
+            consumer(OURS.format(0), connection_count=0.0, fetch_total=3),
+            consumer(OURS.format(1), connection_count=2.0, fetch_total=4),
+        ],
+        DEFAULT,
+    )
+    assert dict(said.connections) == {"consumer": 2.0}
+    assert said.fetches == 7
+    assert dict(of([consumer(OURS.format(0))], DEFAULT).connections) == {}
+
+
 def test_workers_are_added_up() -> None:
     mbeans = jolokia("4.3.1")
     one = a_flow(DEFAULT).metrics({"a": mbeans})

@@ -27,6 +27,7 @@ from mirrorwatch.domain.mirror_records import (
     Connector,
     Sync,
 )
+from mirrorwatch.domain.notices.model import LastNotified
 from mirrorwatch.domain.offsets import RangeSet
 from mirrorwatch.domain.parity.configs import ConfigsObservation
 from mirrorwatch.domain.parity.topics import TopicsObservation
@@ -83,6 +84,7 @@ CODEC.leave_out(
     Reset, "at_least", "at_most", "offsets", "proved", "summed", "unseen"
 )
 CODEC.leave_out(PartitionPosition, "source_end", "target_end")
+CODEC.leave_out(LastNotified, "cause")
 CODEC.leave_out(PositionObservation, "moved_at")
 CODEC.leave_out(PartitionState, "unconfirmed", "copies")
 CODEC.leave_out(SkipsObservation, "excesses")

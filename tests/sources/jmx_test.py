@@ -11,6 +11,7 @@ import pytest
 
 from mirrorwatch.domain.bottleneck.model import (
     ErrorCounters,
+    FetchProgress,
     MBean,
     MBeanQuery,
     MirrorMetrics,
@@ -107,6 +108,33 @@ def test_what_is_fresh_counts_and_who_is_silent_is_named() -> None:
     assert unread.reason == f"{B}: no response yet"
     assert not world.source.up
     assert seen.counted.record_failures == 1
+
+
+def test_answered_fetches_are_followed_from_reading_to_reading() -> None:
+    world, fetches = World(), 7.0
+    source = JmxSource(
+        flow="f",
+        readings={A: world.readings[A]},
+        interpret=lambda read: MirrorMetrics(
+            fetches=fetches if read else None
+        ),
+        store=DocumentStore(
+            Database(None), "f", "mirror_errors", ErrorCounters
+        ),
+    )
+    later = timedelta(seconds=5)
+    for fetches in (7.0, 9.0):  # noqa: B007 - interpret reads it
+        world.worker.step()
+        (seen,) = source.observe(world.clock.now)
+        world.clock.now += later
+    assert seen.progress == FetchProgress(
+        fetches=9,
+        read_at=NOON + later,
+        still_since=NOON + later,
+        answered_after=NOON,
+    )
+    (seen,) = source.observe(NOON + timedelta(minutes=1))
+    assert seen.progress is None
 
 
 def test_a_process_that_hangs_goes_stale() -> None:

@@ -4,10 +4,20 @@ from datetime import timedelta
 
 import pytest
 
+from mirrorwatch.domain.cluster_view import ClusterAnswer
 from mirrorwatch.domain.mirror_records import Committed, Connector, Sync
 from mirrorwatch.domain.topics import Selection
-from mirrorwatch.exceptions import StateError
-from mirrorwatch.sources.survey import DESCRIBE_EVERY, STARTS_EVERY
+from mirrorwatch.exceptions import (
+    SourceDeniedError,
+    SourceUnavailableError,
+    StateError,
+)
+from mirrorwatch.sources.survey import (
+    DESCRIBE_EVERY,
+    LEAST_ROUND_TRIPS,
+    STARTS_EVERY,
+    AnswerTracker,
+)
 from tests.support.builders import NOON
 from tests.support.surveys import World
 
@@ -236,3 +246,61 @@ def test_what_moved_while_a_cluster_was_down_is_described() -> None:
     world.clusters["summit"].up = True
     world.ends["summit"].ends["b", 0] = 4
     assert asked(world)["summit"] == {"b"}
+
+
+def test_who_answers_and_how_fast_is_in_each_view() -> None:
+    world = World()
+    world.look()
+    source, target = world.view("ldf").answers
+    assert (source.alias, target.alias) == ("summit", "ldf")
+    assert source.answered_at == target.answered_at == NOON
+    assert source.silent_since is target.silent_since is None
+    assert (source.took, source.usual) == (timedelta(), None)
+    for _ in range(LEAST_ROUND_TRIPS):
+        world.look(TICK)
+    assert world.view("ldf").answers[0].usual == timedelta()
+    heard = world.now
+    world.clusters["summit"].up = False
+    world.look(TICK)
+    world.look(TICK)
+    source, target = world.view("ldf").answers
+    assert source.answered_at == heard
+    assert source.silent_since == heard + TICK
+    assert target.silent_since is None
+    world.clusters["summit"].up = True
+    world.look(TICK)
+    assert world.view("ldf").answers[0].silent_since is None
+
+
+def test_a_refusal_is_no_silence() -> None:
+    tracker = AnswerTracker("ldf")
+    denied = SourceDeniedError(
+        "No", source="kafka", cluster="ldf", right="READ"
+    )
+    silent = SourceUnavailableError("Away", source="kafka", cluster="ldf")
+    tracker.fail(NOON, silent)
+    assert tracker.answer == ClusterAnswer(alias="ldf", silent_since=NOON)
+    tracker.fail(NOON + TICK, denied)
+    assert tracker.answer == ClusterAnswer(alias="ldf")
+
+
+def test_one_slow_answer_is_not_slow_and_two_are() -> None:
+    tracker, quick, slow = AnswerTracker("ldf"), TICK / 100, TICK
+    for _ in range(20):
+        tracker.note(NOON, quick)
+    tracker.note(NOON, slow)
+    assert tracker.answer.took == quick
+    tracker.note(NOON, slow)
+    assert (tracker.answer.took, tracker.answer.usual) == (slow, quick)
+
+
+def test_copies_are_read_while_the_source_is_silent() -> None:
+    world = World()
+    world.look()
+    world.clusters["summit"].up = False
+    world.look(TICK)
+    view = world.view("ldf")
+    assert view.source is None
+    assert dict(view.names) == {}
+    assert view.target is not None
+    assert set(view.target.ends) == {("summit.sal.a", n) for n in (0, 1)}

@@ -66,6 +66,7 @@ ADDED_TO_RESETS = {
     "summed",
     "unseen",
 }
+ADDED_TO_LAST_NOTIFIED = {"cause"}
 ADDED_TO_POSITIONS = {"source_end", "target_end"}
 """Fields that an older file has not."""
 
@@ -197,8 +198,15 @@ def waiting(database: Database, name: str) -> Iterator[Batch]:
 
 def notices(database: Database) -> Any:
     state = DocumentStore(database, "", "notifications", NotificationState)
+    kept = state.load()
     return {
-        "state": plain(state.load()),
+        "state": plain(kept)
+        | {
+            "flows": {
+                flow: known(last, ADDED_TO_LAST_NOTIFIED)
+                for flow, last in kept.flows.items()
+            }
+        },
         "waiting": {
             receiver: [
                 json.loads(batch.body)

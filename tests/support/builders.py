@@ -11,6 +11,7 @@ from mirrorwatch.domain.canary.model import (
 )
 from mirrorwatch.domain.metrics import Histogram
 from mirrorwatch.domain.report import (
+    Cause,
     Evidence,
     Flow,
     Health,
@@ -26,6 +27,7 @@ __all__ = [
     "FLOW",
     "NOON",
     "a_canary",
+    "a_cause",
     "a_partition",
     "a_report",
     "a_verdict",
@@ -142,6 +144,7 @@ def a_report(
     verdicts: Sequence[Verdict] | None = None,
     agent: AgentState | None = None,
     maintenance: Sequence[MaintenanceWindow] = (),
+    causes: Sequence[Cause] = (),
 ) -> Report:
     if verdicts is None:
         verdicts = [a_verdict(flow=flow.name, since=at) for flow in flows]
@@ -152,6 +155,24 @@ def a_report(
         verdicts=tuple(verdicts),
         agent=agent or AgentState(),
         maintenance=tuple(maintenance),
+        causes=tuple(causes),
+    )
+
+
+def a_cause(
+    part: str = "link", reason: str = "MirrorMaker does not reach summit"
+) -> Cause:
+    return Cause(
+        flow=FLOW.name,
+        part=part,
+        reason=reason,
+        since=NOON - timedelta(minutes=2),
+        evidence=(
+            "12 records wait at summit",
+            "no consumer of MirrorMaker is connected to summit",
+        ),
+        symptoms=("canary", "lag"),
+        stops=True,
     )
 
 

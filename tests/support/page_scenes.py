@@ -36,6 +36,7 @@ from .builders import (
     FLOW,
     NOON,
     a_canary,
+    a_cause,
     a_partition,
     a_report,
     a_verdict,
@@ -385,6 +386,7 @@ def a_full_report() -> Report:
             a_verdict(Health.OFF, check="audit", reason="Not scheduled"),
             a_verdict(flow="commands"),
         ],
+        causes=[a_cause()],
         agent=AgentState(
             sources_up={"canary": True},
             sinks_up={"influxdb": False},

@@ -28,6 +28,7 @@ from mirrorwatch.domain.notices.model import (
 from mirrorwatch.domain.notices.notifier import Notifier
 from mirrorwatch.domain.notices.text import Links
 from mirrorwatch.domain.report import (
+    Cause,
     Flow,
     Health,
     MaintenanceWindow,
@@ -223,6 +224,7 @@ class Telling:
         after: timedelta = timedelta(seconds=5),
         held: Collection[str] = (),
         flow: str = FLOW.name,
+        cause: Cause | None = None,
     ) -> list[Notice]:
         """Judge a flow some time after the last tick, others as before."""
         self.now += after
@@ -240,7 +242,12 @@ class Telling:
         )
         self.verdicts = (*others, *keep_since(fresh, self.verdicts))
         self.books, notices = self.notifier.see(
-            self.books, self.flows, self.verdicts, held, self.now
+            self.books,
+            self.flows,
+            self.verdicts,
+            held,
+            self.now,
+            causes=[] if cause is None else [cause],
         )
         self.told += notices
         return list(notices)
@@ -252,12 +259,13 @@ class Telling:
         *,
         every: timedelta = timedelta(seconds=5),
         held: Collection[str] = (),
+        cause: Cause | None = None,
     ) -> list[Notice]:
         """Let a health last for a while; return what was told of it."""
         told: list[Notice] = []
         end = self.now + duration
         while self.now < end:
-            told += self.tick(health, after=every, held=held)
+            told += self.tick(health, after=every, held=held, cause=cause)
         return told
 
     def restart(self) -> None:

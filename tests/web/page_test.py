@@ -21,7 +21,13 @@ from mirrorwatch.ports import Report
 from mirrorwatch.state.audits import write_audit, write_report
 from mirrorwatch.web.server import Server
 from tests.support.audit import a_finding, a_finished, a_result
-from tests.support.builders import FLOW, a_report, a_verdict, a_window
+from tests.support.builders import (
+    FLOW,
+    a_cause,
+    a_report,
+    a_verdict,
+    a_window,
+)
 from tests.support.http import HTTP
 from tests.support.page import (
     OFF,
@@ -116,6 +122,39 @@ def test_the_page_follows_the_verdict_by_itself(
     wait_for(browser, ".flow-health", "ok")
     # What was opened stays open while the page refreshes itself.
     assert "leader\nunknown" in text(browser, ".check .evidence")
+    assert complaints(browser) == []
+
+
+def test_the_part_at_fault_is_named_above_the_checks(
+    browser: Chrome, stage_with_history: Stage, page: Server
+) -> None:
+    browser.get(page.url)
+    wait_for(browser, ".flow-health", "ok")
+    hidden = browser.find_element(By.CSS_SELECTOR, ".cause")
+    assert not hidden.is_displayed()
+
+    sick = a_tick(health=Health.CRITICAL, reason="Probes are overdue")
+    cause = replace(a_cause(reason="No way to <b>summit</b>"), since=sick.at)
+    stage_with_history.tick(replace(sick, causes=(cause,)))
+
+    wait_for(browser, ".cause", "Cause: link, since")
+    assert "No way to <b>summit</b>." in text(browser, ".cause")
+    assert text(browser, ".cause-seen") == (
+        "Seen: 12 records wait at summit; no consumer of MirrorMaker is "
+        "connected to summit."
+    )
+    link = browser.find_element(By.CSS_SELECTOR, ".cause-help")
+    assert str(link.get_attribute("href")).endswith("/runbook#cause")
+    top, first = (
+        browser.find_element(By.CSS_SELECTOR, found).location["y"]
+        for found in (".cause", ".checks")
+    )
+    assert top < first
+
+    stage_with_history.tick(a_tick())
+
+    wait_for(browser, ".flow-health", "ok")
+    assert not hidden.is_displayed()
     assert complaints(browser) == []
 
 

@@ -83,6 +83,9 @@ def _print_flow(
         left = _duration((until - now) / timedelta(seconds=1))
         text = f"  in maintenance for {left} more: {plain(window['reason'])}"
         console.print(Text(text, style="bold yellow"))
+    if (cause := flow.get("cause")) is not None:
+        text = f"  cause: {cause['part']}. {cause['reason']}"
+        console.print(Text(plain(text), style="bold"))
     canary = _canary(flow.get("canary"))
     if canary:
         console.print(Text(f"  {canary}"))

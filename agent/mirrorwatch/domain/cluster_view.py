@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import cached_property
 
@@ -17,6 +17,7 @@ from .mirror_records import Committed, Sync
 
 __all__ = [
     "FOR_EVER",
+    "ClusterAnswer",
     "ClusterView",
     "FlowView",
     "PartitionView",
@@ -70,6 +71,31 @@ class ClusterView:
 
     starts: Mapping[TopicPartition, int] = field(default_factory=dict)
     """Lowest offset that is still there; absent where it was not asked."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ClusterAnswer:
+    """Whether a cluster answers the agent, and how fast."""
+
+    alias: str
+    """Our alias of the cluster."""
+
+    answered_at: datetime | None = None
+    """When it last answered; `None` if it never did."""
+
+    answering_since: datetime | None = None
+    """Since when it has answered every question; `None` if it did not answer
+    the last one."""
+
+    silent_since: datetime | None = None
+    """When it was first asked in vain since; `None` if the last question was
+    answered. A refusal is no answer, and no silence."""
+
+    took: timedelta | None = None
+    """How long the list of its topics took, the faster of the last two."""
+
+    usual: timedelta | None = None
+    """How long that takes usually; `None` if it is not known yet."""
 
 
 class PositionSource(StrEnum):
@@ -232,6 +258,9 @@ class FlowView:
     new_syncs: tuple[Sync, ...] = ()
     """Every sync that was read since the view before, in the topic's order.
     The last of them may have been read after the ends: see `SyncBuffer`."""
+
+    answers: tuple[ClusterAnswer, ...] = ()
+    """Whether source and target, in this order, answer the agent."""
 
     @cached_property
     def partitions(self) -> Mapping[TopicPartition, PartitionView | None]:

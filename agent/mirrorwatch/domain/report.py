@@ -13,6 +13,7 @@ from typing import Protocol
 
 __all__ = [
     "AgentState",
+    "Cause",
     "CheckFinding",
     "Evidence",
     "Flow",
@@ -129,6 +130,33 @@ def keep_since(
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Cause:
+    """Which part is at fault where checks of one flow are bad."""
+
+    flow: str
+    """Name of the flow."""
+
+    part: str
+    """``source``, ``link``, ``mirror``, ``target``, ``monitor``, or two of
+    them where the agent cannot tell which."""
+
+    reason: str
+    """One sentence that a person on call can act on."""
+
+    since: datetime
+    """When the first sign of it was seen (UTC)."""
+
+    evidence: tuple[str, ...]
+    """What was seen, each in a few words."""
+
+    symptoms: tuple[str, ...]
+    """Checks that are bad because of it, in the order of the checks."""
+
+    stops: bool
+    """Whether nothing is replicated because of it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class MaintenanceWindow:
     """A stretch of time in which nobody is to be notified of a flow."""
 
@@ -183,6 +211,9 @@ class AgentState:
     last_tick: timedelta | None = None
     """How long the tick before this one took; `None` on the first."""
 
+    tick_late: timedelta = timedelta()
+    """How much later than due a tick began, the latest of the last three."""
+
     clock_offset: timedelta = timedelta()
     """How far the wall clock, which labels the report, is ahead of the
     agent's own time: zero unless it was stepped."""
@@ -216,6 +247,9 @@ class Report:
     agent: AgentState = field(default_factory=AgentState)
     """How the agent itself is doing."""
 
+    causes: tuple[Cause, ...] = ()
+    """Which part is at fault: of each flow at most one."""
+
     maintenance: tuple[MaintenanceWindow, ...] = ()
     """Windows in force: notices of these flows are held, verdicts go on."""
 
@@ -223,6 +257,10 @@ class Report:
     def own_at(self) -> datetime:
         """When the tick started, by the agent's own time: it never jumps."""
         return self.at - self.agent.clock_offset
+
+    def cause_of(self, flow: str) -> Cause | None:
+        """Return which part of a flow is at fault, if one stands out."""
+        return next((c for c in self.causes if c.flow == flow), None)
 
     def health_of(self, flow: str) -> Health:
         """Return a flow's health: its worst check, unknown if it has none."""

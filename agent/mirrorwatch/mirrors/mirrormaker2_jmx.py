@@ -167,7 +167,7 @@ _FETCHES = (
     "records-consumed-rate",
     "records-consumed-total",
 )
-_IO = ("io-ratio", "io-wait-ratio")
+_IO = ("io-ratio", "io-wait-ratio", "connection-count")
 _SENDS = (
     *_IO,
     "batch-size-avg",
@@ -476,6 +476,10 @@ IO = {
     "io_wait_ratio": lowest("io-wait-ratio"),
 }
 
+CONNECTIONS = {"connections": total("connection-count")}
+
+FETCHES = {"fetches": total("fetch-total")}
+
 CLASS = {
     "record_age_min_seconds": lowest("record-age-ms-min", _MS),
     "record_age_average_seconds": mean(
@@ -591,6 +595,12 @@ class MirrorMaker2Jmx:
                 for role, of in io.items()
                 if (busy := combine(IO, of))
             },
+            connections={
+                role: open_["connections"]
+                for role, of in io.items()
+                if (open_ := combine(CONNECTIONS, of))
+            },
+            fetches=combine(FETCHES, clients).get("fetches"),
             classes=self._classes(read),
             tasks=TaskMetrics(
                 **combine(TASK, map(_committed, tasks)),

@@ -359,6 +359,7 @@ class NotifySink:
             shifted(report.verdicts, -offset),
             held,
             report.own_at,
+            causes=shifted(report.causes, -offset),
         )
         notices = shifted(due, offset)
         before = (self._state.flows, self._state.untold)

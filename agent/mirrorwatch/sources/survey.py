@@ -1,13 +1,15 @@
 """Asks all clusters, once a tick, how far every topic is."""
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Protocol, Self
 
 from ..domain.carriage import Carriage, CarriedTopics
 from ..domain.cluster_view import (
+    ClusterAnswer,
     ClusterView,
     FlowView,
     TopicFacts,
@@ -15,7 +17,11 @@ from ..domain.cluster_view import (
 )
 from ..domain.mirror_records import Committed, Sync
 from ..domain.report import Flow
-from ..exceptions import MirrorwatchError, SourceError
+from ..exceptions import (
+    MirrorwatchError,
+    SourceError,
+    SourceUnavailableError,
+)
 from ..kafka.admin import Cluster, Described, describe_topics, list_topics
 from ..kafka.offsets import EndOffsets
 from .mirror_state import MirrorState
@@ -40,6 +46,8 @@ class TopicCatalogue:
     ----------
     cluster
         The cluster.
+    clock
+        Gives the time.
 
     Notes
     -----
@@ -52,16 +60,22 @@ class TopicCatalogue:
     the list, its ends and what the mirror says, is known within the minute.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(
+        self, cluster: Cluster, clock: Callable[[], datetime]
+    ) -> None:
         self._cluster = cluster
+        self._clock = clock
         self._described_at: datetime | None = None
+        self.took = timedelta()
+        """How long the cluster took to list its topics."""
+
         self.described = Described("", {})
         """What is known. It is replaced, never changed."""
 
         self.changed: set[str] = set()
         """Topics that had another id before the last reading."""
 
-    def read(self, now: datetime) -> Described:
+    def read(self) -> Described:
         """Read which topics there are.
 
         Raises
@@ -69,7 +83,9 @@ class TopicCatalogue:
         SourceError
             Raised if the cluster cannot be asked.
         """
+        now = self._clock()
         listed = list_topics(self._cluster)
+        self.took = self._clock() - now
         known, at = self.described.topics, self._described_at
         if (
             listed.id != self.described.id
@@ -131,6 +147,56 @@ Wanted = Mapping[bool, AbstractSet[TopicPartition]]
 committed."""
 
 
+ROUND_TRIPS = 720
+"""Times that a cluster took to answer, of an hour at the usual interval: what
+goes on for longer is the usual."""
+
+LEAST_ROUND_TRIPS = 6
+"""Times from which the usual one is known."""
+
+
+class AnswerTracker:
+    """Follows whether one cluster answers, and how fast.
+
+    Parameters
+    ----------
+    alias
+        Our alias of it.
+    """
+
+    def __init__(self, alias: str) -> None:
+        self.answer = ClusterAnswer(alias=alias)
+        """What is known now."""
+
+        self._took: deque[timedelta] = deque(maxlen=ROUND_TRIPS)
+
+    def note(self, at: datetime, took: timedelta) -> None:
+        """Take an answer."""
+        before = self._took[-1] if self._took else took
+        self._took.append(took)
+        known = len(self._took) >= LEAST_ROUND_TRIPS
+        # The lower quartile: what was slow for a while is not the usual.
+        usual = sorted(self._took)[len(self._took) // 4] if known else None
+        self.answer = replace(
+            self.answer,
+            answered_at=at,
+            answering_since=self.answer.answering_since or at,
+            silent_since=None,
+            took=min(before, took),
+            usual=usual,
+        )
+
+    def fail(self, at: datetime, error: SourceError) -> None:
+        """Take that it was asked in vain."""
+        silent = isinstance(error, SourceUnavailableError)
+        since = self.answer.silent_since or at
+        self.answer = replace(
+            self.answer,
+            answering_since=None,
+            silent_since=since if silent else None,
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class _Starts:
     """The log starts of one cluster, with what they were read of."""
@@ -179,7 +245,8 @@ class ClusterSurvey:
         clock: Callable[[], datetime],
     ) -> None:
         self._alias = alias
-        self._topics = TopicCatalogue(cluster)
+        self._topics = TopicCatalogue(cluster, clock)
+        self._answers = AnswerTracker(alias)
         self._ends = ends
         self._clock = clock
         self._starts: _Starts | None = None
@@ -195,7 +262,19 @@ class ClusterSurvey:
             Raised if the cluster cannot be asked.
         """
         self._asked = None
-        return self._topics.read(self._clock())
+        at = self._clock()
+        try:
+            found = self._topics.read()
+        except SourceError as e:
+            self._answers.fail(at, e)
+            raise
+        self._answers.note(self._clock(), self._topics.took)
+        return found
+
+    @property
+    def answer(self) -> ClusterAnswer:
+        """Whether it answers, and how fast."""
+        return self._answers.answer
 
     def ask(self, wanted: Wanted, reported: AbstractSet[str]) -> None:
         """Read the ends of partitions, and make sure of what topics.
@@ -218,13 +297,17 @@ class ClusterSurvey:
         read: if it is still the one that it was, so is what was read. What
         is said of it was read before, so it is of that topic, too.
         """
-        asked = self._read(wanted)
-        moved = asked.moved(self._before) if self._before else ()
-        # Nor is another id believed that one broker alone answers with.
-        changed = self._topics.changed
-        if not self._topics.confirm({*reported, *moved, *changed}):
-            # What was read may be of the topics that are no more.
+        try:
             asked = self._read(wanted)
+            moved = asked.moved(self._before) if self._before else ()
+            # Nor is another id believed that one broker alone answers with.
+            changed = self._topics.changed
+            if not self._topics.confirm({*reported, *moved, *changed}):
+                # What was read may be of the topics that are no more.
+                asked = self._read(wanted)
+        except SourceError as e:
+            self._answers.fail(self._clock(), e)
+            raise
         self._before = self._asked = asked
 
     def view(self, *, read_committed: bool) -> ClusterView | None:
@@ -383,6 +466,9 @@ class SurveyWorker:
         self._clock = clock
         # What of it was made sure of: with the last answer of both sides.
         self._known = [_Said() for _ in flows]
+        # Carried when the source last answered: while it does not, their
+        # copies show whether the mirror goes on.
+        self._carried = [CarriedTopics() for _ in flows]
 
     def step(self) -> None:
         at = self._clock()
@@ -390,7 +476,10 @@ class SurveyWorker:
         described, problems = self._describe()
         carried = self._carry(mirrors, described)
         reported = self._translate(mirrors, carried)
-        wanted = self._want(described, carried)
+        for n, flow in enumerate(self._flows):
+            if flow.flow.source in described:
+                self._carried[n] = carried[n]
+        wanted = self._want(described)
         for alias in self._in_order(described):
             try:
                 self._sides[alias].ask(wanted[alias], reported[alias])
@@ -421,6 +510,10 @@ class SurveyWorker:
                     if alias in problems
                 ),
                 new_syncs=flow.positions.take_syncs(),
+                answers=(
+                    self._sides[source].answer,
+                    self._sides[target].answer,
+                ),
             )
             if view.source is not None and view.target is not None:
                 self._known[n] = said
@@ -481,23 +574,23 @@ class SurveyWorker:
         return sorted(aliases, key=lambda alias: (alias in sources, alias))
 
     def _want(
-        self,
-        described: Mapping[str, Described],
-        carried: Iterable[CarriedTopics],
+        self, described: Mapping[str, Described]
     ) -> dict[str, dict[bool, set[TopicPartition]]]:
         """Return by cluster and isolation which ends are needed."""
         wanted: dict[str, dict[bool, set[TopicPartition]]] = {
             alias: {} for alias in described
         }
-        for flow, topics in zip(self._flows, carried, strict=True):
+        for flow, topics in zip(self._flows, self._carried, strict=True):
             source, target = _aliases(flow)
-            if source not in described:
-                continue
-            here, names = described[source].topics, topics.names
-            committed = _reads_committed(flow)
-            wanted[source].setdefault(committed, set()).update(
-                (topic, p) for topic in names for p in _range(here[topic])
-            )
+            names = topics.names
+            if source in described:
+                here, committed = (
+                    described[source].topics,
+                    _reads_committed(flow),
+                )
+                wanted[source].setdefault(committed, set()).update(
+                    (topic, p) for topic in names for p in _range(here[topic])
+                )
             if target not in described:
                 continue
             there = described[target].topics

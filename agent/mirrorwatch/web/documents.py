@@ -18,7 +18,14 @@ from ..domain.canary.model import CanaryPartition, canaries
 from ..domain.lag.model import FirstLoss, TopicLag, first_loss
 from ..domain.parity.configs import ConfigDrift, ConfigsObservation
 from ..domain.parity.topics import TopicsObservation
-from ..domain.report import Evidence, Flow, Health, Observation, Verdict
+from ..domain.report import (
+    Cause,
+    Evidence,
+    Flow,
+    Health,
+    Observation,
+    Verdict,
+)
 from ..domain.tasks.model import (
     MirrorTask,
     Stopped,
@@ -192,12 +199,25 @@ def _flow(
         "source": flow.source,
         "target": flow.target,
         "health": health.label,
+        "cause": _cause(report.cause_of(flow.name)),
         "verdicts": [
             _verdict(verdict, runbook)
             for verdict in report.verdicts
             if verdict.flow == flow.name
         ],
         "canary": _canary(flow.name, report.observations, recent),
+    }
+
+
+def _cause(cause: Cause | None) -> dict[str, Any] | None:
+    if cause is None:
+        return None
+    return {
+        "part": cause.part,
+        "reason": cause.reason,
+        "since": time_text(cause.since),
+        "evidence": list(cause.evidence),
+        "symptoms": list(cause.symptoms),
     }
 
 

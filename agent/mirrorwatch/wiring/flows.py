@@ -50,6 +50,7 @@ from ..sources.lag import LagWorker
 from ..sources.mirror_state import MirrorState, Route, TailWorker
 from ..sources.parity import ConfigsWorker, ParitySource
 from ..sources.position import PositionWorker
+from ..sources.reachability import ReachabilitySource
 from ..sources.registry import Registry, SchemaWorker
 from ..sources.skips import RangeExaminer, SkipsWorker
 from ..sources.survey import SurveyedFlow, SurveyWorker
@@ -457,6 +458,24 @@ def wire_skips(parts: FlowParts, around: WiringContext) -> WiredParts:
     return WiredParts(workers=(watch,), sources=(watch,))
 
 
+def wire_reachability(parts: FlowParts, _around: WiringContext) -> WiredParts:
+    """Wire what shows which clusters of a flow answer.
+
+    Its skips must have been wired before: they find who else writes to the
+    target.
+    """
+    flow = parts.config
+    watches = [r for r in parts.readers if isinstance(r, SkipsWorker)]
+    source = ReachabilitySource(
+        flow=flow.name,
+        canary=flow.canary.topic if flow.canary.enabled else None,
+        merged=Selection(include=flow.topics.merged).matches,
+        foreign=lambda: {p for watch in watches for p in watch.foreign()},
+    )
+    parts.readers.append(source)
+    return WiredParts(sources=(source,))
+
+
 def wire_survey(
     flows: Iterable[FlowParts], around: WiringContext
 ) -> WiredParts:
@@ -610,6 +629,7 @@ AREAS: tuple[Callable[[FlowParts, WiringContext], WiredParts], ...] = (
     wire_tasks,
     wire_heartbeats,
     wire_failover,
+    wire_reachability,
 )
 """Everything that watches one flow by itself."""
 

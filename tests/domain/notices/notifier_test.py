@@ -1,5 +1,6 @@
 """Which changes are told, one by one."""
 
+from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
 from typing import NamedTuple
@@ -13,9 +14,9 @@ from mirrorwatch.domain.notices.model import (
     NotificationPolicy,
     NotificationState,
 )
-from mirrorwatch.domain.report import Health
+from mirrorwatch.domain.report import Cause, Health
 from mirrorwatch.state.documents import from_json, to_json
-from tests.support.builders import FLOW
+from tests.support.builders import FLOW, NOON
 from tests.support.webhook import OTHER, Telling
 
 OK, UNKNOWN = Health.OK, Health.UNKNOWN
@@ -86,6 +87,74 @@ def test_one_more_bad_check_is_told_later() -> None:
     (second,) = telling.last(both, HOUR)
     assert second.kind is NoticeKind.CHANGED
     assert second.at - first.at == 15 * MINUTE
+
+
+CUT = Cause(
+    flow=FLOW.name,
+    part="link",
+    reason="MirrorMaker does not reach summit",
+    since=NOON,
+    evidence=("no consumer of MirrorMaker is connected to summit",),
+    symptoms=("canary", "lag"),
+    stops=True,
+)
+SLOW = replace(CUT, stops=False)
+
+
+def test_symptoms_of_one_cause_are_one_notice() -> None:
+    telling = Telling()
+    found = {"canary": UNKNOWN, "lag": OK, "heartbeats": OK}
+    assert telling.last(found, MINUTE, cause=CUT) == []
+    found["heartbeats"] = WARNING
+    told = telling.last(found, MINUTE, cause=CUT)
+    found["lag"] = CRITICAL
+    told += telling.last(found, 14 * MINUTE, cause=CUT)
+    (worse,) = told
+    assert (worse.kind, worse.health) == (NoticeKind.WORSE, CRITICAL)
+    assert worse.cause == CUT
+    recovered = telling.last(dict.fromkeys(found, OK), HOUR)
+    assert [n.kind for n in recovered] == [NoticeKind.RECOVERED]
+
+
+def test_a_flow_of_which_nothing_is_known_waits_for_two_minutes_still() -> (
+    None
+):
+    telling = Telling()
+    assert telling.last(UNKNOWN, 2 * MINUTE, cause=CUT) == []
+    (notice,) = telling.tick(UNKNOWN, cause=CUT)
+    assert (notice.kind, notice.health) == (NoticeKind.WORSE, CRITICAL)
+
+
+def test_symptoms_of_a_cause_that_was_told_are_no_news() -> None:
+    telling = Telling()
+    found = {"canary": CRITICAL, "lag": OK}
+    telling.last(found, MINUTE, cause=CUT)
+    found["lag"] = WARNING
+    assert telling.last(found, HOUR, cause=CUT) == []
+    found["skips"] = WARNING
+    (news,) = telling.last(found, MINUTE, cause=CUT)
+    assert news.kind is NoticeKind.CHANGED
+    other = replace(CUT, part="target")
+    found["lag"] = CRITICAL
+    (news,) = telling.last(found, HOUR, cause=other)
+    assert (news.kind, news.cause) == (NoticeKind.CHANGED, other)
+
+
+def test_what_is_slow_is_as_bad_as_its_checks() -> None:
+    telling = Telling()
+    (worse,) = telling.last(WARNING, HOUR, cause=SLOW)
+    assert worse.health is WARNING
+    assert telling.last(OK, 30 * SECOND, cause=CUT) == []
+
+
+def test_the_cause_that_was_told_outlives_the_agent() -> None:
+    telling = Telling()
+    found = {"canary": CRITICAL, "lag": OK}
+    telling.last(found, MINUTE, cause=CUT)
+    telling.restart()
+    telling.books = from_json(NotificationState, to_json(telling.books))
+    found["lag"] = CRITICAL
+    assert telling.last(found, HOUR, cause=CUT) == []
 
 
 def test_a_warning_on_the_way_back_does_not_hasten_the_recovery() -> None:

@@ -11,7 +11,7 @@ from mirrorwatch.domain.notices.model import (
     NoticeMessage,
 )
 from mirrorwatch.domain.notices.text import Links, to_message
-from mirrorwatch.domain.report import Health
+from mirrorwatch.domain.report import Cause, Health
 from tests.support.builders import FLOW, NOON, a_verdict
 
 LIMIT = "sinks.notify.most_per_hour"
@@ -50,6 +50,32 @@ def said(notice: Notice) -> NoticeMessage:
     return to_message(notice, LINKS)
 
 
+def test_a_notice_names_the_cause_before_its_symptoms() -> None:
+    cause = Cause(
+        flow=FLOW.name,
+        part="source or link",
+        reason="summit does not answer",
+        since=NOON,
+        evidence=("summit has not answered for 9 s",),
+        symptoms=("canary", "lag"),
+        stops=True,
+    )
+    message = said(replace(LOST, cause=cause))
+    assert message.text.splitlines()[1:3] == [
+        "Cause: source or link. summit does not answer",
+        "Symptoms: canary, lag",
+    ]
+    assert message.lines[0].link == "https://watch.example/runbook#cause"
+    assert message.document["cause"] == {
+        "part": "source or link",
+        "reason": "summit does not answer",
+        "since": "2026-01-02T12:00:00+00:00",
+        "evidence": ["summit has not answered for 9 s"],
+        "symptoms": ["canary", "lag"],
+    }
+    assert said(LOST).document["cause"] is None
+
+
 def test_a_notice_says_what_is_wrong_and_where_to_look() -> None:
     assert said(LOST).text.splitlines() == [
         "summit->ldf is critical",
@@ -82,6 +108,7 @@ def test_programs_read_the_same() -> None:
         "before": "ok",
         "since": "2026-01-02T11:57:00+00:00",
         "lasted_seconds": 180.0,
+        "cause": None,
         "untold_changes": 7,
         "page": "https://watch.example",
     }

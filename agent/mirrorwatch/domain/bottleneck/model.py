@@ -13,6 +13,7 @@ __all__ = [
     "ClassMetrics",
     "ConsumerMetrics",
     "ErrorCounters",
+    "FetchProgress",
     "IoMetrics",
     "MBean",
     "MBeanQuery",
@@ -324,6 +325,13 @@ class MirrorMetrics:
     """Consumers that have fetched before and got no answer for a window; an
     idle one gets an answer twice a second."""
 
+    connections: Mapping[str, float] = field(default_factory=dict)
+    """Open connections of all clients, by client as in `io`; absent where
+    they are not exported."""
+
+    fetches: float | None = None
+    """Fetches that were answered since the start of the consumers."""
+
     errors: Mapping[tuple[str, str, int], TaskErrors] = field(
         default_factory=dict
     )
@@ -359,6 +367,39 @@ class UnreachableProcess:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class FetchProgress:
+    """Whether fetches are answered, reading by reading. Even of an idle topic
+    one is answered twice a second.
+    """
+
+    fetches: float
+    """Those answered up to the last reading."""
+
+    read_at: datetime
+    """When that began."""
+
+    still_since: datetime
+    """Since when no more are counted than now."""
+
+    answered_after: datetime | None = None
+    """A time after which one was answered for certain; `None` for never."""
+
+    def note(self, fetches: float, at: datetime) -> "FetchProgress":
+        """Take a reading."""
+        if at <= self.read_at:
+            return self  # it is the same
+        still = fetches == self.fetches
+        rose = fetches > self.fetches
+        return FetchProgress(
+            fetches=fetches,
+            read_at=at,
+            still_since=self.still_since if still else at,
+            # Fewer are those of another start.
+            answered_after=self.read_at if rose else self.answered_after,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class MirrorObservation:
     """What the mirror of one flow says of itself."""
 
@@ -386,6 +427,9 @@ class MirrorObservation:
 
     lately: TaskErrors = field(default_factory=TaskErrors)
     """Errors counted then, and less than an hour before another."""
+
+    progress: FetchProgress | None = None
+    """Whether fetches are answered; `None` if that is not exported."""
 
 
 _PROPERTY = re.compile(r'([^=,]+)=("(?:[^"\\]|\\.)*"|[^,]*)(?:,|$)')

@@ -19,7 +19,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Literal
 
-from ..report import Health, Verdict
+from ..report import Cause, Health, Verdict
 
 __all__ = [
     "FLAPPING",
@@ -101,6 +101,9 @@ class Notice:
     changes: tuple[CheckChange, ...]
     """Every check that is bad or was notified to be, worst first."""
 
+    cause: Cause | None = None
+    """Which part is at fault, if one stands out."""
+
     untold: int = 0
     """Changes of any flow that were withheld, and over before a notice."""
 
@@ -128,6 +131,9 @@ class LastNotified:
 
     checks: Mapping[str, Health] = field(default_factory=dict)
     """Checks that were notified to be bad."""
+
+    cause: str | None = None
+    """Part that was notified to be at fault."""
 
     withheld: Health | None = None
     """What is due and was withheld."""

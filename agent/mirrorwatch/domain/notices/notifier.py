@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from ..report import Flow, Health, Verdict
+from ..report import Cause, Flow, Health, Verdict
 from .model import (
     FLAPPING,
     REGROUP,
@@ -112,6 +112,8 @@ class PendingChange:
         notified: Health,
         now: datetime,
         recovery: timedelta,
+        *,
+        firm: bool,
     ) -> None:
         """Take in what a tick found.
 
@@ -125,10 +127,12 @@ class PendingChange:
             Time of the tick.
         recovery
             How long a flow must not be worse to have settled.
+        firm
+            Whether more is known of it than that it cannot be verified.
         """
         worse = health > notified
         self.worse_since = _since(self.worse_since, now, worse)
-        bad = worse and health is not Health.UNKNOWN
+        bad = worse and firm
         self.bad_since = _since(self.bad_since, now, bad)
         since = self.settled_since = _since(self.settled_since, now, not worse)
         settled = since is not None and now - since >= recovery
@@ -160,6 +164,46 @@ URGENCY = (
 """Which kind goes first where the hour has not enough left for all."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FlowState:
+    """What a report says of one flow, as far as it is notified."""
+
+    health: Health
+    """Its health. A flow that is known to be stopped is critical at once: its
+    checks will say so one after the other, and one notice is enough."""
+
+    firm: bool
+    """Whether a check says more than that it cannot be verified."""
+
+    verdicts: Sequence[Verdict]
+    """Verdicts on it."""
+
+    cause: Cause | None
+    """Which part is at fault, if one stands out."""
+
+    @classmethod
+    def of(
+        cls,
+        verdicts: Sequence[Verdict],
+        cause: Cause | None,
+        policy: NotificationPolicy,
+    ) -> "FlowState":
+        """Return the state of a flow by a policy."""
+        health = policy.weigh_flow(verdicts)
+        firm = health is not Health.UNKNOWN
+        if cause is not None and cause.stops and health is not Health.OK:
+            health = Health.CRITICAL
+        return cls(health=health, firm=firm, verdicts=verdicts, cause=cause)
+
+    def is_known_symptom(self, verdict: Verdict, last: LastNotified) -> bool:
+        """Return whether a check is bad because of what was notified."""
+        return (
+            self.cause is not None
+            and self.cause.part == last.cause
+            and verdict.check in self.cause.symptoms
+        )
+
+
 class Notifier:
     """Decides what is notified of each report.
 
@@ -184,6 +228,8 @@ class Notifier:
         verdicts: Sequence[Verdict],
         silenced: Collection[str],
         now: datetime,
+        *,
+        causes: Iterable[Cause] = (),
     ) -> tuple[NotificationState, tuple[Notice, ...]]:
         """Take in a report and return what is to be notified.
 
@@ -200,6 +246,8 @@ class Notifier:
             Flows of which nothing is notified now.
         now
             Time of the report.
+        causes
+            Which part is at fault, of each flow of which that is known.
 
         Returns
         -------
@@ -214,16 +262,23 @@ class Notifier:
         notified = {
             name: state.flows.get(name, LastNotified()) for name in names
         }
+        of_flow = {cause.flow: cause for cause in causes}
+        flows_now = {
+            name: FlowState.of(judged[name], of_flow.get(name), self._policy)
+            for name in names
+        }
         due = []
         for name in names:
             if name in silenced:
                 self._pending.pop(name, None)
-            elif found := self._due(name, notified[name], judged[name], now):
+            elif found := self._due(
+                name, notified[name], flows_now[name], now
+            ):
                 due.append(found)
         due.sort(key=lambda n: (URGENCY.index(n.kind), -n.health))
         limit = HourlyLimit(state, self._policy.most_per_hour, now)
         for name in names:
-            health = self._policy.weigh_flow(judged[name])
+            health = flows_now[name].health
             notified[name] = limit.settle(notified[name], health)
         sent = []
         for notice in due:
@@ -243,15 +298,14 @@ class Notifier:
         self,
         flow: str,
         last: LastNotified,
-        verdicts: list[Verdict],
+        found: FlowState,
         now: datetime,
     ) -> Notice | None:
-        policy = self._policy
-        health = policy.weigh_flow(verdicts)
+        policy, health = self._policy, found.health
         pending = self._pending.setdefault(flow, PendingChange())
-        pending.see(health, last.health, now, policy.recovery)
-        changes = tuple(self._changes(last, verdicts))
-        kind = self._kind(health, last, pending, changes, now)
+        pending.see(health, last.health, now, policy.recovery, firm=found.firm)
+        changes = tuple(self._changes(last, found.verdicts))
+        kind = self._kind(found, last, pending, changes, now)
         if kind is None:
             return None
         sinces = [
@@ -271,18 +325,19 @@ class Notifier:
             since=since,
             lasted=max((end or now) - since, timedelta()),
             changes=changes,
+            cause=found.cause,
         )
 
     def _kind(
         self,
-        health: Health,
+        found: FlowState,
         last: LastNotified,
         pending: PendingChange,
         changes: tuple[CheckChange, ...],
         now: datetime,
     ) -> NoticeKind | None:
         """Return why a notice is due now, if one is."""
-        policy = self._policy
+        policy, health = self._policy, found.health
 
         def lasts(since: datetime | None, time: timedelta) -> bool:
             return since is not None and now - since >= time
@@ -314,6 +369,7 @@ class Notifier:
             policy.weigh(c.verdict.health) > c.before
             and lasts(c.verdict.since, policy.hold)
             for c in changes
+            if not found.is_known_symptom(c.verdict, last)
         )
         if more and lasts(last_at, REGROUP):
             return NoticeKind.CHANGED
@@ -325,7 +381,7 @@ class Notifier:
         )
 
     def _changes(
-        self, last: LastNotified, verdicts: list[Verdict]
+        self, last: LastNotified, verdicts: Sequence[Verdict]
     ) -> Iterator[CheckChange]:
         """Yield every check that is bad or was notified to be, worst first."""
         for verdict in sorted(verdicts, key=lambda v: -v.health):
@@ -342,6 +398,7 @@ class Notifier:
             health=notice.health,
             at=notice.at,
             bad_since=None if notice.health is Health.OK else notice.since,
+            cause=None if notice.cause is None else notice.cause.part,
             checks={
                 change.verdict.check: health
                 for change in notice.changes

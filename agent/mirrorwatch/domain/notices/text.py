@@ -46,6 +46,11 @@ class Links:
         self.page = page
         self._explain = explain
 
+    @property
+    def cause(self) -> str:
+        """Where it is said what causes mean."""
+        return f"{self.page}/runbook#cause"
+
     def runbook(self, change: CheckChange) -> str:
         """Return where it is said what to do about a check."""
         verdict = change.verdict
@@ -80,6 +85,12 @@ def _title(notice: Notice) -> str:
 
 
 def _lines(notice: Notice, links: Links) -> Iterator[Line]:
+    cause = notice.cause
+    if cause is not None:
+        yield Line(
+            text=f"Cause: {cause.part}. {cause.reason}", link=links.cause
+        )
+        yield Line(text=f"Symptoms: {', '.join(cause.symptoms)}")
     for change in notice.changes[:MOST_LINES]:
         verdict = change.verdict
         reason = verdict.reason
@@ -116,6 +127,15 @@ def to_document(notice: Notice, links: Links) -> dict[str, Any]:
         "before": notice.before.label,
         "since": notice.since.isoformat(),
         "lasted_seconds": notice.lasted.total_seconds(),
+        "cause": None
+        if notice.cause is None
+        else {
+            "part": notice.cause.part,
+            "reason": notice.cause.reason,
+            "since": notice.cause.since.isoformat(),
+            "evidence": list(notice.cause.evidence),
+            "symptoms": list(notice.cause.symptoms),
+        },
         "checks": [
             {
                 "check": change.verdict.check,

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from ...domain.bottleneck.model import (
     ErrorCounters,
+    FetchProgress,
     MBean,
     MBeanQuery,
     MirrorMetrics,
@@ -89,6 +90,7 @@ class JmxSource:
         self._interpret = interpret
         self._store = store
         self._counters = store.load()
+        self._progress: FetchProgress | None = None
 
     def observe(self, now: datetime) -> Sequence[MirrorObservation]:
         readings = {url: found.get() for url, found in self._readings.items()}
@@ -101,6 +103,7 @@ class JmxSource:
             {url: reading.mbeans for url, reading in fresh.items()}
         )
         self._count(metrics, now)
+        self._follow(metrics, [r.at for r in fresh.values() if r.at])
         self.up = len(fresh) == len(readings)
         return [
             MirrorObservation(
@@ -127,8 +130,23 @@ class JmxSource:
                 counted=self._counters.counted,
                 last_lost=self._counters.last_lost,
                 lately=self._counters.lately,
+                progress=self._progress,
             )
         ]
+
+    def _follow(
+        self, metrics: MirrorMetrics, read: Sequence[datetime]
+    ) -> None:
+        """Note how many fetches were answered by the oldest reading."""
+        fetches, at = metrics.fetches, min(read, default=None)
+        if fetches is None or at is None:
+            self._progress = None
+        elif self._progress is None:
+            self._progress = FetchProgress(
+                fetches=fetches, read_at=at, still_since=at
+            )
+        else:
+            self._progress = self._progress.note(fetches, at)
 
     def _count(self, metrics: MirrorMetrics, now: datetime) -> None:
         counters = self._counters.count(

@@ -49,7 +49,8 @@ function words(status, link, health) {
     unknown: "cannot be verified",
   }[health];
   const [lead] = leads(first);
-  return [`${subject} ${verb}`, flows.length > 1 ? lead?.reason ?? "" : ""];
+  const why = first.cause?.reason ?? lead?.reason ?? "";
+  return [`${subject} ${verb}`, flows.length > 1 ? why : ""];
 }
 
 /** The pair, or the name that somebody gave the flow. */

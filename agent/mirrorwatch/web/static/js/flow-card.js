@@ -51,10 +51,23 @@ export class FlowCard {
     this.element.dataset.health = health;
     this.element.classList.toggle("stale", !isLive);
     showBadge(this.find(".flow-health"), health);
+    this.showCause(now, isLive);
     this.showLead(now, isLive);
     this.checks.show(flow.verdicts, now);
     this.figures.show(flow.canary, this.history, now);
     this.showTables();
+  }
+
+  /** Names the part at fault; nothing where none stands out. */
+  showCause(now, isLive) {
+    const cause = this.flow.cause;
+    this.find(".cause").hidden = cause === null;
+    this.find(".cause-seen").hidden = cause === null;
+    if (cause === null) return;
+    const was = isLive ? "Cause" : "Last known cause";
+    setText(this.find(".cause-part"), `${was}: ${cause.part}, ${since(cause.since, now)}.`);
+    setText(this.find(".cause-reason"), sentence(cause.reason));
+    setText(this.find(".cause-seen"), `Seen: ${cause.evidence.join("; ")}.`);
   }
 
   showLead(now, isLive) {

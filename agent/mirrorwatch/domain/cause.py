@@ -1,0 +1,741 @@
+"""The cause of what the checks of a flow report: which part is at fault.
+
+Signs are read from what was observed, and `ROWS` says what they mean together.
+The first row that holds is the cause; where none holds, none is named.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import TypeVar
+
+from .bottleneck.model import MirrorObservation
+from .canary.model import CanaryObservation
+from .cluster_view import ClusterAnswer
+from .heartbeats import HeartbeatsObservation
+from .lag.model import LagObservation
+from .report import (
+    AgentState,
+    Cause,
+    Flow,
+    Health,
+    Observation,
+    Verdict,
+    agree,
+    counted,
+    seconds,
+)
+from .tasks.model import TasksObservation
+
+__all__ = ["ROWS", "FaultyPart", "ReachabilityObservation", "Row", "Sign"]
+__all__ += ["find_cause"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReachabilityObservation:
+    """Whether both clusters of a flow answer, and whether copies arrive."""
+
+    flow: str
+    """Name of the flow."""
+
+    at: datetime
+    """When the survey began (UTC)."""
+
+    source: ClusterAnswer
+    """Whether the source answers."""
+
+    target: ClusterAnswer
+    """Whether the target answers."""
+
+    compared_since: datetime | None = None
+    """When the ends of the copies were read before they were last read."""
+
+    compared_at: datetime | None = None
+    """When they were last read, and compared with those before; `None` if
+    that never was."""
+
+    grew: bool = False
+    """Whether any of them had grown by then."""
+
+    still_since: datetime | None = None
+    """Since when none of them was seen to grow."""
+
+
+class FaultyPart(StrEnum):
+    """What can be at fault; a pair where the agent cannot tell which."""
+
+    SOURCE = "source"
+    LINK = "link"
+    MIRROR = "mirror"
+    TARGET = "target"
+    MONITOR = "monitor"
+    SOURCE_OR_LINK = "source or link"
+    MIRROR_OR_LINK = "mirror or link"
+
+
+class Sign(StrEnum):
+    """What is seen. That one is missing says nothing: it may not be known."""
+
+    AGENT_LATE = "mirrorwatch is late"
+    SOURCE_ANSWERS = "source answers"
+    SOURCE_SILENT = "source does not answer"
+    SOURCE_SLOW = "source is slow"
+    SOURCE_QUICK = "source is as fast as usual"
+    TARGET_ANSWERS = "target answers"
+    TARGET_SILENT = "target does not answer"
+    TARGET_SLOW = "target is slow"
+    TARGET_QUICK = "target is as fast as usual"
+    UNACKED = "probes are not acknowledged"
+    COPIED = "records arrive though a cluster does not answer"
+    NOT_COPIED = "no record arrives"
+    STOPPED = "records wait and none is copied"
+    TASK_STOPPED = "tasks failed or are stopped"
+    WORKER_LATE = "MirrorMaker's heartbeat is late"
+    WORKER_SILENT = "MirrorMaker is silent"
+    FETCHED = "MirrorMaker's fetches were answered lately"
+    FETCHED_SINCE = "MirrorMaker's fetches are answered meanwhile"
+    UNFETCHED = "MirrorMaker's fetches are not answered"
+    FETCHES_SLOW = "MirrorMaker's fetches are slow"
+    UNSENT = "MirrorMaker cannot write"
+    SENDS_SLOW = "MirrorMaker's writes are slow"
+    THROTTLED = "a quota throttles MirrorMaker"
+
+
+STOP = frozenset(
+    {
+        *("canary", "latency", "lag", "retention", "tasks", "heartbeats"),
+        *("checkpoints", "bottleneck"),
+    }
+)
+"""Checks whose warnings follow from a stop. What the others find is a fault of
+its own."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Row:
+    """One line of the table."""
+
+    part: FaultyPart
+    """What is at fault."""
+
+    must: tuple[Sign, ...]
+    """Signs that must all be seen; they are the evidence, in this order."""
+
+    never: tuple[Sign, ...] = ()
+    """Signs of which none may be seen."""
+
+    reason: str
+    """A sentence for a person on call, with the names of the clusters."""
+
+    slow: bool = False
+    """Whether records arrive, but late."""
+
+
+ROWS = (
+    Row(
+        part=FaultyPart.MONITOR,
+        must=(Sign.SOURCE_SILENT, Sign.TARGET_ANSWERS, Sign.COPIED),
+        reason="mirrorwatch does not reach {source}, from which MirrorMaker "
+        "copies records. Check the network from mirrorwatch to {source}",
+    ),
+    Row(
+        part=FaultyPart.MONITOR,
+        must=(Sign.SOURCE_SILENT, Sign.FETCHED_SINCE),
+        reason="mirrorwatch does not reach {source}, which answers "
+        "MirrorMaker. Check the network from mirrorwatch to {source}",
+    ),
+    Row(
+        part=FaultyPart.SOURCE_OR_LINK,
+        must=(Sign.SOURCE_SILENT, Sign.TARGET_ANSWERS, Sign.NOT_COPIED),
+        never=(Sign.FETCHED, Sign.WORKER_SILENT),
+        reason="{source} does not answer, and nothing is copied from it. "
+        "Check the brokers of {source}, then the link to it",
+    ),
+    Row(
+        part=FaultyPart.TARGET,
+        must=(Sign.TARGET_SILENT, Sign.SOURCE_ANSWERS),
+        never=(Sign.WORKER_SILENT,),
+        reason="{target} does not answer, and {source} does. Check the "
+        "brokers of {target}",
+    ),
+    Row(
+        part=FaultyPart.SOURCE,
+        must=(Sign.SOURCE_ANSWERS, Sign.UNACKED, Sign.NOT_COPIED),
+        reason="{source} answers, but stores no records. Check its brokers "
+        "and their disks",
+    ),
+    Row(
+        part=FaultyPart.MIRROR,
+        must=(
+            Sign.TASK_STOPPED,
+            Sign.SOURCE_ANSWERS,
+            Sign.TARGET_ANSWERS,
+        ),
+        reason="MirrorMaker does not run all of its tasks, while both "
+        "clusters answer. See the check tasks",
+    ),
+    Row(
+        part=FaultyPart.LINK,
+        must=(
+            Sign.STOPPED,
+            Sign.UNFETCHED,
+            Sign.SOURCE_ANSWERS,
+            Sign.TARGET_ANSWERS,
+        ),
+        never=(Sign.UNSENT,),
+        reason="MirrorMaker does not reach {source}, which answers "
+        "mirrorwatch. Check the network from MirrorMaker to {source}",
+    ),
+    Row(
+        part=FaultyPart.TARGET,
+        must=(
+            Sign.STOPPED,
+            Sign.UNSENT,
+            Sign.SOURCE_ANSWERS,
+            Sign.TARGET_ANSWERS,
+        ),
+        reason="{target} does not take MirrorMaker's records. Check the "
+        "brokers of {target}, their disks and min.insync.replicas",
+    ),
+    Row(
+        part=FaultyPart.MIRROR,
+        must=(
+            Sign.STOPPED,
+            Sign.WORKER_SILENT,
+            Sign.SOURCE_ANSWERS,
+            Sign.TARGET_ANSWERS,
+        ),
+        reason="MirrorMaker is stopped or hangs, while both clusters answer. "
+        "Check its process",
+    ),
+    Row(
+        part=FaultyPart.MIRROR_OR_LINK,
+        must=(Sign.STOPPED, Sign.SOURCE_ANSWERS, Sign.TARGET_ANSWERS),
+        never=(
+            *(Sign.FETCHED, Sign.UNFETCHED, Sign.UNSENT),
+            *(Sign.WORKER_LATE, Sign.WORKER_SILENT),
+        ),
+        reason="MirrorMaker copies nothing, while both clusters answer. "
+        "Check its process, then the network from it to {source}",
+    ),
+    Row(
+        part=FaultyPart.MONITOR,
+        must=(Sign.AGENT_LATE,),
+        reason="mirrorwatch itself runs late, so what it reports may be old "
+        "or its own delay. Check the CPU and the disk of its machine",
+    ),
+    Row(
+        part=FaultyPart.SOURCE_OR_LINK,
+        must=(Sign.SOURCE_SLOW, Sign.TARGET_QUICK),
+        reason="{source} answers far more slowly than usual. Check the link "
+        "to it, then the load of its brokers",
+        slow=True,
+    ),
+    Row(
+        part=FaultyPart.TARGET,
+        must=(Sign.TARGET_SLOW, Sign.SOURCE_QUICK),
+        reason="{target} answers far more slowly than usual. Check the load "
+        "of its brokers and their disks",
+        slow=True,
+    ),
+    Row(
+        part=FaultyPart.TARGET,
+        must=(Sign.SENDS_SLOW, Sign.SOURCE_QUICK, Sign.TARGET_ANSWERS),
+        never=(Sign.THROTTLED,),
+        reason="{target} takes MirrorMaker's records slowly. Check the load "
+        "of its brokers and their disks",
+        slow=True,
+    ),
+    Row(
+        part=FaultyPart.LINK,
+        must=(Sign.FETCHES_SLOW, Sign.SOURCE_QUICK, Sign.TARGET_QUICK),
+        never=(Sign.THROTTLED, Sign.SENDS_SLOW),
+        reason="MirrorMaker's fetches from {source} are slow, which answers "
+        "mirrorwatch as fast as usual. Check the network from MirrorMaker to "
+        "{source}",
+        slow=True,
+    ),
+)
+"""What signs mean together, the first that holds first. It is the table of the
+runbook."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What was seen of one sign."""
+
+    text: str
+    """The fact, as evidence."""
+
+    since: datetime | None = None
+    """Since when it is so, if that is known."""
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Facts:
+    """What was seen of one flow in one tick."""
+
+    flow: Flow
+    now: datetime
+    agent: AgentState
+    reach: ReachabilityObservation | None
+    canary: CanaryObservation | None
+    lag: LagObservation | None
+    tasks: TasksObservation | None
+    heartbeats: HeartbeatsObservation | None
+    mirror: MirrorObservation | None
+
+
+def find_cause(
+    flow: Flow,
+    verdicts: Iterable[Verdict],
+    seen: Iterable[Observation],
+    agent: AgentState,
+    now: datetime,
+) -> Cause | None:
+    """Name the part that is at fault; `None` if nothing is, or none stands
+    out.
+
+    Parameters
+    ----------
+    flow
+        The flow.
+    verdicts
+        Verdicts on it.
+    seen
+        What was seen of it.
+    agent
+        How the agent itself is doing.
+    now
+        The time.
+    """
+    bad = [v for v in verdicts if v.health > Health.OK]
+    if not bad:
+        return None
+    seen = list(seen)
+
+    def newest(kind: type[T]) -> T | None:
+        found = [fact for fact in seen if isinstance(fact, kind)]
+        return found[-1] if found else None
+
+    facts = _Facts(
+        flow=flow,
+        now=now,
+        agent=agent,
+        reach=newest(ReachabilityObservation),
+        canary=newest(CanaryObservation),
+        lag=newest(LagObservation),
+        tasks=newest(TasksObservation),
+        heartbeats=newest(HeartbeatsObservation),
+        mirror=newest(MirrorObservation),
+    )
+    signs = dict(_signs(facts))
+    for row in ROWS:
+        if signs.keys() >= {*row.must} and not signs.keys() & {*row.never}:
+            return _to_cause(row, signs, bad, facts)
+    return None
+
+
+def _to_cause(
+    row: Row,
+    signs: dict[Sign, Seen],
+    bad: Sequence[Verdict],
+    facts: _Facts,
+) -> Cause | None:
+    evidence = [signs[sign] for sign in row.must]
+    began = min((e.since for e in evidence if e.since), default=None)
+    apart = _own_faults(facts, slow=row.slow)
+    symptoms = [
+        verdict
+        for verdict in bad
+        if _follows(verdict, STOP - apart)
+        and (began is None or verdict.since >= began - BEFORE)
+        and (not row.slow or _is_slow(verdict))
+    ]
+    if not symptoms:
+        return None
+    names = {"source": facts.flow.source, "target": facts.flow.target}
+    return Cause(
+        flow=facts.flow.name,
+        part=row.part.value,
+        reason=row.reason.format_map(names),
+        since=began or min(v.since for v in symptoms),
+        evidence=tuple(e.text for e in evidence),
+        symptoms=tuple(v.check for v in symptoms),
+        stops=not row.slow and row.part is not FaultyPart.MONITOR,
+    )
+
+
+BEFORE = timedelta(minutes=1)
+"""How long before the first sign a symptom may have begun: each is looked for
+at its own interval."""
+
+
+RECENT = timedelta(minutes=10)
+"""How long a late probe keeps its check at warning, by default."""
+
+
+def _own_faults(facts: _Facts, *, slow: bool) -> frozenset[str]:
+    """Return checks that are bad for reasons of their own: lost probes, or
+    none that were late where records are only slow.
+    """
+    canary = facts.canary
+    if canary is None:
+        return frozenset()
+    late = any(
+        p.last_late is not None and facts.now - p.last_late <= RECENT
+        for p in canary.partitions
+    )
+    own = bool(canary.losses) or (slow and not late)
+    return frozenset({"canary"} if own else ())
+
+
+def _follows(verdict: Verdict, checks: Collection[str]) -> bool:
+    """Return whether a verdict may follow from a fault that is elsewhere.
+
+    Records that tasks dropped are a fault of their own, and an audit speaks
+    of yesterday.
+    """
+    if verdict.health is Health.UNKNOWN:
+        return verdict.check != "audit"
+    if verdict.check == "bottleneck":
+        return verdict.health is Health.WARNING
+    return verdict.check in checks
+
+
+def _is_slow(verdict: Verdict) -> bool:
+    return verdict.health > Health.UNKNOWN and verdict.check != "tasks"
+
+
+def _signs(facts: _Facts) -> Iterator[tuple[Sign, Seen]]:
+    yield from _signs_of_agent(facts)
+    reach = facts.reach
+    if reach is not None and facts.now - reach.at <= STALE:
+        yield from _signs_of_clusters(reach, facts)
+        yield from _signs_of_copies(reach, facts)
+    yield from _signs_of_tasks(facts)
+    yield from _signs_of_worker(facts)
+    if facts.mirror is not None and facts.mirror.answering:
+        yield from _signs_of_clients(facts.mirror, facts)
+
+
+STALE = timedelta(minutes=2)
+"""Age from which a survey hangs: the same as for the check `lag`."""
+
+LATE = timedelta(seconds=5)
+"""How late a tick may begin: a machine that is busy for a moment makes it
+seconds late."""
+
+HANGS = timedelta(seconds=5)
+"""Age from which the canary's thread hangs: the same as for its check."""
+
+
+def _signs_of_agent(facts: _Facts) -> Iterator[tuple[Sign, Seen]]:
+    late, canary = facts.agent.tick_late, facts.canary
+    if late > LATE:
+        yield (
+            Sign.AGENT_LATE,
+            Seen(f"a tick of mirrorwatch began {seconds(late)} late"),
+        )
+    elif canary is not None and facts.now - canary.at > HANGS:
+        age = seconds(facts.now - canary.at)
+        yield (
+            Sign.AGENT_LATE,
+            Seen(f"the canary of mirrorwatch has not run for {age}"),
+        )
+
+
+MANY_TIMES = 3
+"""How many times as long as usual an answer takes that is slow."""
+
+LONGER = timedelta(milliseconds=200)
+"""How much longer than usual it takes, at least: what a garbage collection
+of a broker takes, is no slowness."""
+
+
+def _signs_of_clusters(
+    reach: ReachabilityObservation, facts: _Facts
+) -> Iterator[tuple[Sign, Seen]]:
+    for answer, silent, answers, slow, quick in (
+        (
+            reach.source,
+            *(Sign.SOURCE_SILENT, Sign.SOURCE_ANSWERS),
+            *(Sign.SOURCE_SLOW, Sign.SOURCE_QUICK),
+        ),
+        (
+            reach.target,
+            *(Sign.TARGET_SILENT, Sign.TARGET_ANSWERS),
+            *(Sign.TARGET_SLOW, Sign.TARGET_QUICK),
+        ),
+    ):
+        at, took, usual = answer.answered_at, answer.took, answer.usual
+        if answer.silent_since is not None:
+            since = at or answer.silent_since
+            yield (
+                silent,
+                Seen(
+                    f"{answer.alias} has not answered mirrorwatch for "
+                    f"{seconds(facts.now - since)}",
+                    since,
+                ),
+            )
+        elif at is not None and facts.now - at <= STALE:
+            yield answers, Seen(f"{answer.alias} answers mirrorwatch")
+            if took is not None and usual is not None:
+                is_slow = took > max(MANY_TIMES * usual, usual + LONGER)
+                yield (
+                    slow if is_slow else quick,
+                    Seen(
+                        f"{answer.alias} answers mirrorwatch in "
+                        f"{_text(took)}, usually in {_text(usual)}"
+                    ),
+                )
+
+
+def _text(duration: timedelta) -> str:
+    return f"{duration.total_seconds():.2g} s"
+
+
+STILL = timedelta(seconds=10)
+"""How long no copy may arrive while records wait: what `lag` gives a batch,
+which the mirror writes as soon as it has it."""
+
+IN_FLIGHT = timedelta(seconds=8)
+"""How long after a cluster was last heard records may arrive that the mirror
+had read before: those prove nothing."""
+
+NEVER_HEARD = timedelta(seconds=15)
+"""How long a source that was never heard must be silent: which copies would
+arrive is not known."""
+
+UNACKED = timedelta(seconds=15)
+"""How long a probe may wait to be acknowledged."""
+
+
+def _signs_of_copies(
+    reach: ReachabilityObservation, facts: _Facts
+) -> Iterator[tuple[Sign, Seen]]:
+    if reach.source.silent_since is None:
+        yield from _signs_of_stop(reach, facts)
+        return
+    at, since = reach.compared_at, reach.compared_since
+    heard = reach.source.answered_at
+    if at is None or since is None or heard is None:
+        if facts.now - reach.source.silent_since > NEVER_HEARD:
+            yield Sign.NOT_COPIED, Seen("no record is seen to be copied")
+    elif not reach.grew and at > heard:
+        yield Sign.NOT_COPIED, _nothing_since(reach.still_since, facts)
+    elif reach.grew and since > heard + IN_FLIGHT:
+        text = f"records arrive at {facts.flow.target}"
+        yield Sign.COPIED, Seen(text)
+
+
+def _nothing_since(still: datetime | None, facts: _Facts) -> Seen:
+    age = "" if still is None else f" for {seconds(facts.now - still)}"
+    return Seen(f"no record has arrived at {facts.flow.target}{age}")
+
+
+def _signs_of_stop(
+    reach: ReachabilityObservation, facts: _Facts
+) -> Iterator[tuple[Sign, Seen]]:
+    source, at = reach.source.answered_at, reach.compared_at
+    still = reach.still_since
+    if source is None or at is None or still is None or at - still < STILL:
+        return
+    yield Sign.NOT_COPIED, _nothing_since(still, facts)
+    yield from _sign_of_unacked(reach.source, facts)
+    lag, canary = facts.lag, facts.canary
+    if lag is None or facts.now - lag.at > STALE or not lag.stopped:
+        return
+    arrivals = [
+        p.last_arrival
+        for p in (() if canary is None else canary.partitions)
+        if p.last_arrival is not None
+    ]
+    began = max(still, lag.at - lag.stopped)
+    arrived = max(arrivals, default=began)
+    # What the clusters answered before says nothing of now.
+    if source > began and facts.now - arrived > STILL:
+        text = (
+            f"{counted(lag.records, 'record')} {agree(lag.records, 'wait')} "
+            f"at {facts.flow.source}, and none has been copied for "
+            f"{seconds(facts.now - began)}"
+        )
+        yield Sign.STOPPED, Seen(text, began)
+
+
+def _sign_of_unacked(
+    source: ClusterAnswer, facts: _Facts
+) -> Iterator[tuple[Sign, Seen]]:
+    """Look for probes that a source does not store, though it answers."""
+    waiting = [
+        p.oldest_unacked
+        for p in (() if facts.canary is None else facts.canary.partitions)
+        if p.oldest_unacked is not None
+    ]
+    at, since = source.answered_at, source.answering_since
+    if not waiting or at is None or since is None:
+        return
+    oldest = min(waiting)
+    if at - max(oldest, since) < UNACKED:
+        return
+    yield (
+        Sign.UNACKED,
+        Seen(
+            f"{source.alias} has not acknowledged probes for "
+            f"{seconds(facts.now - oldest)}",
+            oldest,
+        ),
+    )
+
+
+ON_PURPOSE = {"PAUSED", "STOPPED", "UNASSIGNED"}
+"""States of a task that does not run, and has not failed."""
+
+REBALANCE = timedelta(seconds=30)
+"""How long tasks may be in these states: a rebalance stops them for some
+seconds."""
+
+
+def _signs_of_tasks(facts: _Facts) -> Iterator[tuple[Sign, Seen]]:
+    if facts.tasks is None or facts.tasks.absent is not None:
+        return
+    found = [
+        task
+        for task in facts.tasks.tasks
+        if task.role == "source" and task.number is not None
+    ]
+    failed = [task for task in found if task.state == "FAILED"]
+    idle = [
+        task
+        for task in found
+        if task.state in ON_PURPOSE and facts.now - task.since > REBALANCE
+    ]
+    stopped = failed or (idle if len(idle) == len(found) else [])
+    if stopped:
+        first = min(stopped, key=lambda task: task.since)
+        yield (
+            Sign.TASK_STOPPED,
+            Seen(f"{first} is {first.state}", first.since),
+        )
+
+
+BEATS = 10
+"""Intervals without a heartbeat from which a worker is silent."""
+
+LATE_BEATS = 3
+"""Intervals without one from which it is soon known whether it is silent."""
+
+LEAST_BEATS = timedelta(seconds=10)
+"""Least time for it: Connect finds a lost worker after as long."""
+
+
+def _signs_of_worker(facts: _Facts) -> Iterator[tuple[Sign, Seen]]:
+    silent = []
+    beats, mirror, reach = facts.heartbeats, facts.mirror, facts.reach
+    if (
+        beats is not None
+        and beats.interval is not None
+        and beats.worker is not None
+        and not beats.problems
+        # They are read there.
+        and reach is not None
+        and reach.target.silent_since is None
+    ):
+        age = facts.now - beats.worker.seen_at
+        if age <= max(BEATS * beats.interval, LEAST_BEATS):
+            if age > LATE_BEATS * beats.interval:
+                text = f"MirrorMaker's last heartbeat is {seconds(age)} old"
+                yield Sign.WORKER_LATE, Seen(text)
+            return
+        silent.append(f"its last heartbeat is {seconds(age)} old")
+    if mirror is not None:
+        if mirror.answering:
+            return
+        # What never answered may be no more than a wrong address.
+        if any(process.since for process in mirror.unread):
+            silent.append("its JMX does not answer")
+    if silent:
+        text = f"MirrorMaker shows no sign of life: {' and '.join(silent)}"
+        yield Sign.WORKER_SILENT, Seen(text)
+
+
+UNANSWERED = timedelta(seconds=10)
+"""How long no fetch may be answered: an idle one waits half a second."""
+
+ASKED = timedelta(seconds=5)
+"""How long a question to a cluster may last: when it failed, the cluster may
+have been reached until so long after it was asked."""
+
+SLOW_FETCH = 2.0
+"""Seconds of a slow fetch, on average: four times what one without records
+waits."""
+
+SLOW_SEND = 1.0
+"""Seconds of a slow request of the producer, on average."""
+
+THROTTLED = 0.1
+"""Seconds of a delay by a quota: the same as for the check `bottleneck`."""
+
+
+def _signs_of_clients(
+    mirror: MirrorObservation, facts: _Facts
+) -> Iterator[tuple[Sign, Seen]]:
+    yield from _signs_of_consumers(mirror, facts)
+    yield from _signs_of_producers(mirror, facts)
+    held = max(
+        mirror.metrics.consumer.fetch_throttle_max_seconds or 0,
+        mirror.metrics.producer.produce_throttle_max_seconds or 0,
+    )
+    if held > THROTTLED:
+        yield Sign.THROTTLED, Seen(f"a quota delays requests by {held:.2g} s")
+
+
+def _signs_of_consumers(
+    mirror: MirrorObservation, facts: _Facts
+) -> Iterator[tuple[Sign, Seen]]:
+    said, source = mirror.metrics, facts.flow.source
+    seen, silent = (
+        mirror.progress,
+        facts.reach and (facts.reach.source.silent_since),
+    )
+    still = seen and seen.read_at - seen.still_since
+    if said.connections.get("consumer") == 0:
+        text = f"no consumer of MirrorMaker is connected to {source}"
+        yield Sign.UNFETCHED, Seen(text)
+    elif still and still >= UNANSWERED:
+        text = f"{source} has answered no fetch of MirrorMaker for "
+        yield Sign.UNFETCHED, Seen(f"{text}{seconds(still)}")
+    elif seen or said.consumer.fetches_per_second:
+        text = f"{source} answers MirrorMaker's fetches"
+        yield Sign.FETCHED, Seen(text)
+        after = seen and seen.answered_after
+        if after and silent and after > silent + ASKED:
+            yield Sign.FETCHED_SINCE, Seen(text)
+    took = said.consumer.fetch_latency_average_seconds or 0
+    if took > SLOW_FETCH:
+        text = f"fetches of MirrorMaker take {took:.2g} s"
+        yield Sign.FETCHES_SLOW, Seen(text)
+
+
+def _signs_of_producers(
+    mirror: MirrorObservation, facts: _Facts
+) -> Iterator[tuple[Sign, Seen]]:
+    said, target = mirror.metrics, facts.flow.target
+    sends = said.producer.sends_per_second
+    connected = said.connections.get("producer") != 0
+    waiting = round(said.tasks.active_records or 0)
+    if waiting and (not connected or sends == 0):
+        text = (
+            f"{counted(waiting, 'record')} of MirrorMaker "
+            f"{agree(waiting, 'wait')} to be written to {target}"
+        )
+        yield Sign.UNSENT, Seen(text)
+    took = said.producer.request_latency_average_seconds or 0
+    if took > SLOW_SEND:
+        text = f"requests of MirrorMaker's producer take {took:.2g} s"
+        yield Sign.SENDS_SLOW, Seen(text)
