@@ -100,6 +100,25 @@ def test_copies_of_expired_records_hide_no_later_loss(crashes: bool) -> None:
         assert reason(world, "position").startswith(f"{lost:,} records exp")
 
 
+def test_lag_of_a_topic_that_is_hidden_is_not_ok_for_a_moment() -> None:
+    with running("a", flow={"canary": {"enabled": False}}) as world:
+        world.mirror.kill()
+        world.run(5 * MINUTE)
+        assert health(world, "lag") is Health.CRITICAL
+        since = world.schedule.elapsed
+        world.source.denied.add("a")
+        world.run(5 * MINUTE)
+        assert healths(world, "lag", since) == [Health.UNKNOWN]
+        assert "Mirrorwatch cannot see a, which" in reason(world, "lag")
+
+
+def test_lag_of_a_topic_that_is_deleted_is_known_again_at_once() -> None:
+    with running("a") as world:
+        world.source.delete("a")
+        world.run(MINUTE)
+        assert health(world, "lag") is Health.OK
+
+
 def test_what_two_tasks_copied_does_not_lessen_what_expired() -> None:
     # Each record of the last 40 s is there twice, so that by the target's
     # end the mirror was further on than it was.
