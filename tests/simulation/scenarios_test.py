@@ -101,7 +101,8 @@ def test_copies_of_expired_records_hide_no_later_loss(crashes: bool) -> None:
 
 
 def test_lag_of_a_topic_that_is_hidden_is_not_ok_for_a_moment() -> None:
-    with running("a", flow={"canary": {"enabled": False}}) as world:
+    off = {"canary": {"enabled": False}}
+    with running("a", flow=off, interval=5) as world:
         world.mirror.kill()
         world.run(5 * MINUTE)
         assert health(world, "lag") is Health.CRITICAL
