@@ -15,7 +15,15 @@ from dataclasses import dataclass
 from pprint import pformat
 from random import randrange
 
-from .chance import FEATURES, ViolationError, draw, fails, run, shrink
+from .chance import (
+    FEATURES,
+    SHORT_FROM,
+    ViolationError,
+    draw,
+    fails,
+    run,
+    shrink,
+)
 
 __all__ = ["main"]
 
@@ -65,7 +73,7 @@ def main() -> int:
         return replay(chosen.seed)
     first = chosen.first
     if first is None:
-        first = randrange(10**9)  # noqa: S311 - no secret
+        first = SHORT_FROM + randrange(10**9)  # noqa: S311 - no secret
     began = time.monotonic()
     tried: list[Attempt] = []
     with ProcessPoolExecutor(chosen.processes) as pool:

@@ -17,6 +17,7 @@ from .world import World
 
 __all__ = [
     "FEATURES",
+    "SHORT_FROM",
     "Plan",
     "ViolationError",
     "draw",
@@ -26,6 +27,10 @@ __all__ = [
 ]
 
 MINUTE, HOUR = 60.0, 3600.0
+
+SHORT_FROM = 10**6
+"""Seed from which worlds are shorter, so that more of them can be tried: what
+goes wrong in them comes closer together, and does so sooner."""
 
 SEEN = 20.0
 """How much more seldom than in reality the agent polls what it follows."""
@@ -89,7 +94,8 @@ def draw(seed: int) -> Plan:
         for name in "abc"[: random.randint(1, 3)]
     }
     mirror = _draw_mirror(random)
-    length = random.choice([0.3, 0.5, 1.0]) * HOUR
+    lengths = [0.15, 0.2, 0.4] if seed >= SHORT_FROM else [0.3, 0.5, 1.0]
+    length = random.choice(lengths) * HOUR
     episodes: list[tuple[str, list[Step]]] = []
     at = 0.0
     overlap = False

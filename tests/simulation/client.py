@@ -186,8 +186,7 @@ class _Client:
             return error(KafkaError.LEADER_NOT_AVAILABLE)
         if time == -1:
             end = log.visible_end(committed=committed)
-            log.seen = found.stale_ends.get(partition, end)
-            return log.seen, -1
+            return log.tell(found.stale_ends.get(partition, end)), -1
         if time == -2:
             return found.stale_starts.get(partition, log.start), -1
         return log.first_since(time) or (-1, -1)

@@ -57,6 +57,7 @@ class Log:
 
     __slots__ = (
         "_base",
+        "_cut_at",
         "_on_gone",
         "_plain",
         "_records",
@@ -65,6 +66,7 @@ class Log:
         "epoch",
         "leader",
         "open_from",
+        "outgrown",
         "seen",
         "start",
     )
@@ -84,6 +86,10 @@ class Log:
         """Where it was truncated last."""
         self.seen = 0
         """The last end that the agent read."""
+        self.outgrown = False
+        """Whether it was truncated and had grown beyond what the agent knew
+        before the agent read its end again."""
+        self._cut_at: int | None = None
         self._base = 0
         self._records: list[Record] = []
         self._plain = True
@@ -104,6 +110,14 @@ class Log:
             self._plain = False
         self.end += 1
         return self.end - 1
+
+    def tell(self, end: int) -> int:
+        """Tell the agent an end."""
+        if self._cut_at is not None:
+            self.outgrown |= end >= self._cut_at
+            self._cut_at = None
+        self.seen = end
+        return end
 
     def at(self, offset: int) -> Record:
         """Return what an offset holds that is not expired."""
@@ -151,6 +165,7 @@ class Log:
         if end >= self.end:
             return
         del self._records[end - self._base :]
+        self._cut_at = self.seen
         self.end = self.diverged = end
         self.epoch += 1
         if self.open_from is not None and self.open_from >= end:

@@ -328,6 +328,9 @@ class Judge:
     def _note_unseen(self) -> None:
         world, now = self.world, self.world.schedule.elapsed
         for key, at in world.truncated.items():
+            log = world.source.log(*key)
+            if log is not None and log.outgrown:
+                self.unseen.add(key)
             if (
                 now - at < 15 * MINUTE
                 and (

@@ -48,7 +48,8 @@ class Oracle:
 
     unwanted: dict[Key, int] = field(default_factory=lambda: defaultdict(int))
     """Records that the source deleted uncopied while the mirror did not want
-    their topic: they may be reported as lost once it does again."""
+    their topic: they may be reported as lost once it does again. And those
+    that were lost and are forgotten: the agent may have seen it."""
 
     gapped: set[Key] = field(default_factory=set)
     """Partitions with offsets that were no records when they left."""
@@ -123,6 +124,8 @@ class Oracle:
     def forget(self) -> None:
         """Forget what was lost so far."""
         self.before.update(topic for topic, _ in self.ever)
+        for key, count in self.ever.items():
+            self.unwanted[key] += count
         self._lost.clear()
         self.ever.clear()
 

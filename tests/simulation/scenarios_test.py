@@ -100,6 +100,65 @@ def test_copies_of_expired_records_hide_no_later_loss(crashes: bool) -> None:
         assert reason(world, "position").startswith(f"{lost:,} records exp")
 
 
+def test_lag_of_a_topic_that_is_hidden_is_not_ok_for_a_moment() -> None:
+    off = {"canary": {"enabled": False}}
+    with running("a", flow=off, interval=5) as world:
+        world.mirror.kill()
+        world.run(5 * MINUTE)
+        assert health(world, "lag") is Health.CRITICAL
+        since = world.schedule.elapsed
+        world.source.denied.add("a")
+        world.run(5 * MINUTE)
+        assert healths(world, "lag", since) == [Health.UNKNOWN]
+        assert "Mirrorwatch cannot see a, which" in reason(world, "lag")
+
+
+def test_lag_of_a_topic_that_is_deleted_is_known_again_at_once() -> None:
+    with running("a") as world:
+        world.source.delete("a")
+        world.run(MINUTE)
+        assert health(world, "lag") is Health.OK
+
+
+def test_what_two_tasks_copied_does_not_lessen_what_expired() -> None:
+    # Each record of the last 40 s is there twice, so that by the target's
+    # end the mirror was further on than it was.
+    with running("a") as world:
+        world.mirror.rebalance()
+        world.run(40)
+        world.mirror.kill()
+        world.run(10 * MINUTE)
+        world.expire("a", 0, 200)
+        world.run(10 * MINUTE)
+        found = re.match(
+            r"At most ([\d,]+) records exp", reason(world, "position")
+        )
+        assert found
+        most = int(found[1].replace(",", ""))
+        assert 0 <= most - world.oracle.lost() < 150
+        world.mirror.start()
+        world.run(10 * MINUTE)
+        assert world.oracle.lost() > 900
+        assert f"At most {most:,} records expired" in reason(world, "position")
+
+
+def test_what_expired_is_counted_once_one_task_is_left() -> None:
+    with running("a") as world:
+        world.mirror.rebalance()
+        world.run(40)
+        world.mirror.fence()
+        world.run(5 * MINUTE)
+        world.mirror.kill()
+        world.run(10 * MINUTE)
+        world.expire("a", 0, 200)
+        world.run(5 * MINUTE)
+        world.mirror.start()
+        world.run(10 * MINUTE)
+        lost = world.oracle.lost()
+        assert lost > 900
+        assert reason(world, "position").startswith(f"{lost:,} records exp")
+
+
 def test_expired_unread_before_the_first_start() -> None:
     with World(1) as world:
         world.source.create("a", 1)

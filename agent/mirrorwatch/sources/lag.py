@@ -153,6 +153,12 @@ class LagWorker:
         self._lock = Lock()
         self._seen: LagObservation | None = None
         self._doubtful = False
+        self._listed: frozenset[str] = frozenset()
+        """Topics of the last survey that reached the source."""
+
+        self._vanished: frozenset[str] = frozenset()
+        """Topics that tasks copy and that are listed no more, before it was
+        asked whether they are hidden."""
 
     def take(self, view: FlowView) -> None:
         """Learn from a survey."""
@@ -161,18 +167,30 @@ class LagWorker:
         with self._lock:
             self._seen = self._tracker.take(view, connectors, cadence)
             self._doubtful = True
+            if view.source is not None:
+                listed = frozenset(view.names)
+                if gone := self._listed - listed:
+                    copied = self._positions.assigned_topics()
+                    self._vanished |= gone & copied
+                self._vanished -= listed
+                self._listed = listed
 
     def step(self) -> None:
         """Read the records that return whether data waits, and since when."""
         self._read_heads()
         with self._lock:
-            seen = self._seen
-        if seen is not None and self._hidden.is_due(self._clock()):
+            seen, vanished = self._seen, self._vanished
+        if seen is not None and (
+            vanished or self._hidden.is_due(self._clock())
+        ):
             copied = self._positions.assigned_topics()
             unseen = filter(
                 self._carries, copied - {t.topic for t in seen.topics}
             )
-            self._problem = self._hidden.look(unseen, self._clock())
+            problem = self._hidden.look(unseen, self._clock())
+            with self._lock:
+                self._problem = problem
+                self._vanished -= vanished
 
     def _read_heads(self) -> None:
         with self._lock:
@@ -223,10 +241,15 @@ class LagWorker:
         """Return the lag of the last survey; its age shows if it is old."""
         del now
         with self._lock:
-            seen = self._seen
+            seen, problem = self._seen, self._problem
+            if problem is None and self._vanished:
+                problem = (
+                    f"{min(self._vanished)}, which MirrorMaker copies, is no "
+                    f"longer listed at {self._source.alias}: deleted, or "
+                    "hidden from mirrorwatch"
+                )
         if seen is None:
             return []
-        if self._problem is not None:
-            problems = (*seen.problems, self._problem)
-            seen = replace(seen, problems=problems)
+        if problem is not None:
+            seen = replace(seen, problems=(*seen.problems, problem))
         return [seen]

@@ -34,7 +34,8 @@ class PositionWorker:
     empty_until
         Says up to where no data follows positions, by partition.
     foreign
-        Returns the source partitions at whose copies others write, too.
+        Returns the source partitions at whose copies others write, too, or
+        two tasks of the mirror.
     """
 
     def __init__(

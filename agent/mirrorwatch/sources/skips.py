@@ -515,7 +515,9 @@ class SkipsWorker:
             return [] if self._seen is None else [self._seen]
 
     def foreign(self) -> frozenset[TopicPartition]:
-        """Return the source partitions at whose copies others write, too."""
+        """Return the source partitions at whose copies others write, too:
+        other producers, or two tasks of the mirror.
+        """
         with self._lock:
             return self._foreign
 

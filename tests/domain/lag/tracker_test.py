@@ -72,6 +72,84 @@ def test_a_record_that_came_just_now_has_not_waited_since_the_last_one() -> (
     assert lag.status is LagStatus.MOVING
 
 
+def away(tracker: LagTracker, first: int, last: int) -> None:
+    """Let the source be out of reach, for the agent alone."""
+    for seconds in range(first, last, 30):
+        view = replace(a_view(seconds, end=0), source=None, names={})
+        seen = tracker.take(replace(view, problems=("summit is away",)))
+        assert seen.problems
+
+
+def test_a_mirror_that_stopped_while_nobody_looked_has_stood_since() -> None:
+    tracker = a_tracker()
+    tracker.take(a_view(0, end=100, committed=100))
+    away(tracker, 30, 630)
+    stopped = a_view(630, end=400, committed=200, written=90)
+    seen = tracker.take(stopped)
+    assert "t[0] have waited is not known yet" in seen.problems[0]
+    (wanted,) = tracker.wanted()
+    tracker.resolve([FirstRecord(wanted, 200, NOON + timedelta(seconds=95))])
+    seen = tracker.take(replace(stopped, at=NOON + timedelta(seconds=635)))
+    assert seen.problems == ()
+    assert only(seen).status is LagStatus.STOPPED
+    assert only(seen).stuck == timedelta(seconds=540)
+
+
+def test_records_that_nobody_saw_come_are_not_called_new_until_read() -> None:
+    tracker = a_tracker()
+    tracker.take(a_view(0, end=100, committed=100))
+    away(tracker, 30, 630)
+    for seconds in (630, 635, 640):
+        assert tracker.take(a_view(seconds, end=400, committed=100)).problems
+    # What cannot be read counts from when it was seen, as at the start.
+    lag = only(tracker.take(a_view(760, end=400, committed=100)))
+    assert lag.stuck == timedelta(seconds=130)
+
+
+def test_a_mirror_that_ran_while_nobody_looked_is_running() -> None:
+    tracker = a_tracker()
+    tracker.take(a_view(0, end=100, committed=100))
+    away(tracker, 30, 630)
+    runs = a_view(630, end=400, committed=390, written=620)
+    seen = tracker.take(runs)
+    assert (seen.problems, only(seen).status) == ((), LagStatus.MOVING)
+    (wanted,) = tracker.wanted()
+    tracker.resolve([FirstRecord(wanted, 390, NOON + timedelta(seconds=628))])
+    seen = tracker.take(replace(runs, at=NOON + timedelta(seconds=635)))
+    assert (seen.problems, only(seen).status) == ((), LagStatus.MOVING)
+
+
+def test_a_record_that_came_last_while_nobody_looked_is_not_stuck() -> None:
+    tracker = a_tracker()
+    tracker.take(a_view(0, end=100, committed=100))
+    away(tracker, 30, 630)
+    assert tracker.take(a_view(630, end=101, committed=100)).problems
+    (wanted,) = tracker.wanted()
+    tracker.resolve([FirstRecord(wanted, 100, NOON + timedelta(seconds=628))])
+    seen = tracker.take(a_view(635, end=101, committed=100))
+    assert (seen.problems, only(seen).status) == ((), LagStatus.MOVING)
+
+
+def test_a_mirror_that_stopped_while_the_target_was_away_is_known() -> None:
+    tracker = a_tracker()
+    tracker.take(a_view(0, end=100, committed=100, copied=100))
+    for seconds in range(30, 630, 30):
+        end = 100 + seconds
+        tracker.take(a_view(seconds, end=end, committed=100, target=False))
+    seen = tracker.take(a_view(630, end=730, committed=190, written=90))
+    assert seen.problems == ()
+    assert only(seen).stuck == timedelta(seconds=510)
+
+
+def test_one_survey_that_failed_is_no_time_in_which_nobody_looked() -> None:
+    tracker = a_tracker()
+    tracker.take(a_view(0, end=100, committed=100))
+    away(tracker, 5, 6)
+    seen = tracker.take(a_view(10, end=110, committed=105, written=1))
+    assert (seen.problems, only(seen).at_least) == ((), False)
+    assert only(seen).stuck == timedelta()
+
+
 def test_another_topic_of_the_same_name_begins_anew() -> None:
     tracker = a_tracker()
     tracker.take(a_view(0, end=100, committed=100))

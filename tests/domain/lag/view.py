@@ -31,6 +31,7 @@ def a_view(
     target: bool = True,
     caught_up: bool = True,
     exactly_once: bool = False,
+    written: float = 0,
 ) -> FlowView:
     at = NOON + timedelta(seconds=seconds)
     place = ("t", 0)
@@ -38,7 +39,10 @@ def a_view(
     if committed is not None:
         positions = {
             place: Committed(
-                topic="t", partition=0, position=committed, written_at=NOON
+                topic="t",
+                partition=0,
+                position=committed,
+                written_at=NOON + timedelta(seconds=written),
             )
         }
     syncs: Mapping[tuple[str, int], Sync] = {}

@@ -697,6 +697,27 @@ def test_a_mirror_that_is_overrun_while_it_runs_lost_records() -> None:
     is_told(world)
 
 
+def test_of_one_whose_copies_cannot_be_counted_at_most_so_many() -> None:
+    world = World.settled()
+    world.foreign.add(("t", 0))
+    world.tick()
+    passed(world, 250, 250, 250)
+    world.tick(3)
+    assert world.reset().at_most
+    assert (world.reset().first, world.reset().end) == (100, 250)
+
+
+def test_what_expires_behind_a_mirror_is_not_lost_whoever_writes() -> None:
+    world = World.settled()
+    world.foreign.add(("t", 0))
+    world.tick()
+    passed(world, 100, 200, 200)
+    world.tick(30)
+    world.source["t"].starts[0] = 200
+    world.tick(30)
+    assert world.resets == ()
+
+
 def test_the_start_of_the_log_may_be_read_half_a_minute_later() -> None:
     world = World.settled()
     passed(world, 0, 250, 250)

@@ -167,6 +167,16 @@ def test_a_drop_at_the_end_beside_records_of_others_is_found() -> None:
     assert len(world.missing) == 4 == found
 
 
+def test_the_targets_end_counts_no_copies_while_two_tasks_write() -> None:
+    world = watched("write 9", "copy 6", "takeover")
+    world.do(*["copy", "copy_other"] * 2, "flush", "look", "look")
+    world.do("restart", "look", "look")
+    assert world.books.noisy_partitions() == {KEY}
+    world.do("fence", "write 9", "copy 15", "flush", "look", "look")
+    world.do("write 9", "copy 9", "flush", "look", "look")
+    assert world.books.noisy_partitions() == set()
+
+
 @pytest.mark.parametrize("what", ["expire 22", "remove 2"])
 def test_copies_of_what_is_gone_are_not_called_foreign(what: str) -> None:
     world = watched("write 9", "copy 9", what, "write", "drop", "write")

@@ -53,6 +53,11 @@ class EndHistory:
     floor: int | None = None
     """Highest end that was seen before those; `None` at first."""
 
+    @property
+    def last(self) -> int:
+        """The end that was seen last."""
+        return self.entries[-1][0] if self.entries else 0
+
     def see(self, end: int, now: float) -> None:
         """Take an end; one below the last starts afresh."""
         if self.entries and end < self.entries[-1][0]:
@@ -123,16 +128,38 @@ class PartitionLag:
     read_for: int | None = None
     """Position for which the record that is next was read."""
 
-    def move(self, position: Position, end: int, now: datetime) -> None:
-        """Take where the mirror and the source are."""
+    def move(
+        self,
+        position: Position,
+        end: int,
+        now: datetime,
+        moved_at: datetime | None = None,
+    ) -> None:
+        """Take where the mirror and the source are.
+
+        Parameters
+        ----------
+        position
+            Where the mirror is.
+        end
+            End at the source.
+        now
+            When both were asked for.
+        moved_at
+            After a time in which nobody could look: when the mirror last
+            moved, if it did meanwhile. `None` if there was a look just before.
+        """
         before = self.position
         if position == before and end == self.end:
             return  # most partitions, most of the time
         if before is None or position.offset != before.offset:
             if before is not None and position.offset > before.offset:
-                self.moved_at = now
+                self.moved_at = moved_at or now
             self.nothing_until, self.head_at, self.read_for = 0, None, None
         self.position, self.end = position, end
+        if moved_at is not None and self.ends.last <= self.next_offset:
+            # The record that is next came meanwhile: it has to be read.
+            self.ends = EndHistory()
         self.ends.see(end, now.timestamp())
         self.ends.pass_(self.next_offset)
 
@@ -578,6 +605,14 @@ class LagTracker:
         self._summaries = TopicSummaries(class_of)
         self._unknown = 0
         self._at: datetime | None = None
+        self._whole_at: datetime | None = None
+        """When all was seen last."""
+
+        self._missed = False
+        """Whether a survey since then did not see all."""
+
+        self._unread: dict[TopicPartition, PartitionLag] = {}
+        """Partitions whose next record came while nobody could look."""
 
     def take(
         self,
@@ -613,10 +648,13 @@ class LagTracker:
         topics: tuple[TopicLag, ...] = ()
         if view.source is not None and view.caught_up:
             self._unknown, self._at = 0, view.at
-            self._move(view, proof)
+            self._move(view, proof, self._gap(view, flush))
+            problems.extend(self._find_unread(view.at, flush))
             topics = self._summaries.take(
                 view, view.source, self._tracks, self._configs()
             )
+        else:
+            self._missed = True
         return LagObservation(
             flow=self._flow,
             at=view.at,
@@ -681,7 +719,43 @@ class LagTracker:
             )
         }
 
-    def _move(self, view: FlowView, patience: timedelta) -> None:
+    def _gap(self, view: FlowView, flush: timedelta) -> datetime | None:
+        """Return when all was seen last, if that was before the mirror's last
+        commit at least, and it is seen again now.
+        """
+        whole = view.target is not None
+        before, missed = self._whole_at, self._missed
+        self._missed = not whole
+        if not whole:
+            return None
+        self._whole_at = view.at
+        if before is None or not missed or view.at - before <= flush:
+            return None
+        return before
+
+    def _find_unread(self, now: datetime, flush: timedelta) -> Iterator[str]:
+        """Yield why it is not known yet how long records wait.
+
+        A mirror that runs has committed since; of another one that has to be
+        read before it is said.
+        """
+        self._unread = {
+            place: track
+            for place, track in self._unread.items()
+            if track is self._tracks.get(place)
+            and track.waits_unseen
+            and now - track.moved_at > flush
+        }
+        if self._unread:
+            topic, partition = min(self._unread)
+            yield (
+                f"How long records of {topic}[{partition}] have waited is not "
+                "known yet: they came while not both clusters answered"
+            )
+
+    def _move(
+        self, view: FlowView, patience: timedelta, gap: datetime | None
+    ) -> None:
         tracks = self._tracks
         for key in tracks.keys() - view.partitions.keys():
             del tracks[key]
@@ -710,8 +784,13 @@ class LagTracker:
             if position is None or position.offset > seen.source_end:
                 self._unknown += 1
                 del tracks[key]
-            else:
-                track.move(position, seen.source_end, view.at)
+                continue
+            moved_at = None
+            if gap is not None:
+                # It may have stopped meanwhile, after what it wrote last.
+                self._unread[key] = track
+                moved_at = min(max(gap, seen.proved_at or gap), view.at)
+            track.move(position, seen.source_end, view.at, moved_at)
 
     def _locate(
         self,

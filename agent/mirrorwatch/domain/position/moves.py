@@ -22,6 +22,7 @@ class _Gap:
     first: int
     end: int
     at: datetime
+    at_most: bool = False
 
 
 @dataclass(slots=True)
@@ -42,10 +43,30 @@ class UnexplainedGaps:
     _gaps: list[_Gap] = field(default_factory=list)
 
     def note(
-        self, place: TopicPartition, first: int, end: int, at: datetime
+        self,
+        place: TopicPartition,
+        first: int,
+        end: int,
+        at: datetime,
+        *,
+        at_most: bool = False,
     ) -> None:
-        """Take the source offsets between two copies."""
-        self._gaps.append(_Gap(place, first, end, at))
+        """Take the source offsets between two copies.
+
+        Parameters
+        ----------
+        place
+            The partition.
+        first
+            First of them.
+        end
+            Offset behind them.
+        at
+            When they were found.
+        at_most
+            Whether the mirror may have copied some of them before.
+        """
+        self._gaps.append(_Gap(place, first, end, at, at_most))
 
     def look(self, state: PositionState, view: FlowView) -> None:
         """Find those at which the log began when they were passed."""
@@ -62,6 +83,7 @@ class UnexplainedGaps:
                     first=gap.first,
                     end=gap.end,
                     settled=at,
+                    at_most=gap.at_most,
                 )
             elif start <= gap.first and at - gap.at <= KEPT:
                 kept.append(gap)
@@ -234,14 +256,17 @@ class PositionMoves:
 
     def _go_on(self, place: PartitionPosition, sync: Sync) -> None:
         origin = place.origin_of(sync.downstream)
-        if origin is None or origin >= sync.upstream:
-            return
-        self.gaps.note(
-            sync.key,
-            max(origin, place.reached or 0, place.empty_until),
-            sync.upstream,
-            self.view.at,
-        )
+        # Where the target's end counts no copies, only syncs and commits say
+        # how far it had come.
+        first = max(origin or 0, place.proved)
+        if first < sync.upstream:
+            self.gaps.note(
+                sync.key,
+                first,
+                sync.upstream,
+                self.view.at,
+                at_most=origin is None,
+            )
 
     def _end_of(self, key: TopicPartition) -> int | None:
         """Return the end at the source, `None` without a leader."""

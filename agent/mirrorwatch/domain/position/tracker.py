@@ -588,8 +588,9 @@ class PositionInputs:
     """Whether a mirror without a position begins at the end."""
 
     foreign: AbstractSet[TopicPartition] = frozenset()
-    """Source partitions at whose copies others write, too, as was seen by
-    comparing records: there, the target's end counts no copies."""
+    """Source partitions at whose copies others write, too, or two tasks of the
+    mirror, as was seen by comparing records: there, the target's end counts
+    no copies."""
 
     problems: Sequence[str] = ()
     """What keeps the mirror's own topics from being read."""

@@ -286,11 +286,15 @@ class SkipTracker:
         )
 
     def noisy_partitions(self) -> frozenset[TopicPartition]:
-        """Return the partitions at whose copies others were seen to write,
-        or the mirror itself what is no copy.
+        """Return the partitions where the target's end counts no copies.
+
+        Others were seen to write there, or the mirror itself what is no copy,
+        or two of its tasks, each of which copies what the other one does.
         """
         return frozenset(
-            key for key, state in self.states.items() if state.noisy
+            key
+            for key, state in self.states.items()
+            if state.noisy or state.heads
         )
 
     def missing(self, event: SkipEvent) -> int:
