@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,11 @@ from tests.support.webhook import Webhook, serve_webhook
 
 pytestmark = pytest.mark.lab
 
-TICK = 2.0
-"""Seconds."""
+TICK = "2s"
+"""More often than usual, so that more is seen of each fault."""
+
+TWO_TICKS = timedelta(seconds=10)
+"""How long symptoms may have no cause: two ticks of the usual interval."""
 
 LIMITS = {
     "canary": {"warning_window": "5s"},
@@ -34,7 +38,7 @@ def config(lab: Lab) -> dict[str, Any]:
     receiver = {"name": "on-call", "kind": "webhook", "url": "${env:HOOK}"}
     notify = {"hold": "5s", "recovery": "5s", "receivers": [receiver]}
     sinks = {"notify": notify}
-    return data | {"interval": f"{TICK:g}s", "sinks": sinks}
+    return data | {"interval": TICK, "sinks": sinks}
 
 
 @dataclass(frozen=True)
@@ -100,14 +104,15 @@ class Timeline:
             for flow in self.reports.values()
         ]
 
-    def named_after(self) -> int:
-        """Return how many reports had symptoms, but no cause yet."""
+    def named_after(self) -> timedelta:
+        """Return how long there were symptoms, but no cause."""
         bad = [
-            flow["cause"]
-            for flow in self.reports.values()
+            (datetime.fromisoformat(at), flow["cause"])
+            for at, flow in self.reports.items()
             if flow["health"] != "ok"
         ]
-        return next(n for n, cause in enumerate(bad) if cause is not None)
+        named = next(at for at, cause in bad if cause is not None)
+        return named - bad[0][0]
 
     def show(self) -> list[Any]:
         return [
@@ -182,7 +187,7 @@ def see(
         fault.heal(lab)
     parts = {part for part in during.parts() if part is not None}
     assert parts == {fault.part}, (name, during.show())
-    assert during.named_after() <= 2, (name, during.show())
+    assert during.named_after() <= TWO_TICKS, (name, during.show())
     if fault.notified:
         assert told(webhook) == [("worse", "critical", fault.part)], name
         symptoms = webhook.bodies[0]["cause"]["symptoms"]
