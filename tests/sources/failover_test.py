@@ -10,8 +10,9 @@ from mirrorwatch.domain.failover import GroupOffset, GroupState
 from mirrorwatch.domain.mirror_records import Checkpoint
 from mirrorwatch.exceptions import SourceUnavailableError
 from mirrorwatch.kafka.admin import Cluster
-from mirrorwatch.sources import failover
-from mirrorwatch.sources.failover import GroupsWorker
+from mirrorwatch.sources import groups
+from mirrorwatch.sources.failover import FailoverSource
+from mirrorwatch.sources.groups import GroupsWorker
 from mirrorwatch.sources.mirror_state import MirrorState
 from mirrorwatch.state import Database
 from mirrorwatch.state.failover import GroupStore
@@ -28,19 +29,17 @@ class Site:
         self.database = Database(None)
         self.positions = MirrorState()
         self.now = NOON
-        monkeypatch.setattr(failover, "list_groups", self.list)
-        monkeypatch.setattr(failover, "read_group_offsets", self.read)
+        monkeypatch.setattr(groups, "list_groups", self.list)
+        monkeypatch.setattr(groups, "read_group_offsets", self.read)
         self.worker = self.start()
 
     def start(self) -> GroupsWorker:
-        worker = GroupsWorker(
+        failover = FailoverSource(
             flow="f",
-            source=Cluster("summit", {"bootstrap.servers": "127.0.0.1:1"}),
             positions=self.positions,
             store=GroupStore(self.database, "f"),
-            clock=lambda: self.now,
         )
-        worker.take(
+        failover.take(
             FlowView(
                 flow="f",
                 at=NOON,
@@ -52,22 +51,26 @@ class Site:
                 names={"t": "summit.t"},
             )
         )
-        return worker
+        return GroupsWorker(
+            source=Cluster("summit", {"bootstrap.servers": "127.0.0.1:1"}),
+            readers=[failover],
+            clock=lambda: self.now,
+        )
 
     def list(self, _: Cluster) -> tuple[list[str], bool]:
         self.fail_unless(answers=self.lists)
         return sorted(self.groups), self.whole
 
     def read(
-        self, _: Cluster, groups: Sequence[str], *, skip_denied: bool
-    ) -> dict[tuple[str, str, int], int]:
-        assert skip_denied
+        self, _: Cluster, groups: Sequence[str]
+    ) -> tuple[dict[tuple[str, str, int], int], set[str]]:
         self.fail_unless(answers=self.answers)
-        return {
+        found = {
             (name, *place): offset
             for name in groups
             for place, offset in self.groups[name].items()
         }
+        return found, set()
 
     def fail_unless(self, *, answers: bool) -> None:
         if not answers:

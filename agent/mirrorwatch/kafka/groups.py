@@ -36,8 +36,8 @@ def list_groups(cluster: Cluster) -> tuple[list[str], bool]:
 
 
 def read_group_offsets(
-    cluster: Cluster, groups: Iterable[str], *, skip_denied: bool = False
-) -> dict[GroupPartition, int]:
+    cluster: Cluster, groups: Iterable[str]
+) -> tuple[dict[GroupPartition, int], set[str]]:
     """Read the committed offsets of some groups: one request for each.
 
     Parameters
@@ -46,13 +46,16 @@ def read_group_offsets(
         The cluster.
     groups
         Names of the groups.
-    skip_denied
-        Whether to leave out groups that the agent may not describe.
+
+    Returns
+    -------
+    tuple
+        The offsets, and the groups that the agent may not describe.
 
     Raises
     ------
     SourceError
-        Raised if the cluster cannot be asked, or refuses.
+        Raised if the cluster cannot be asked.
     """
 
     def ask(admin: AdminClient) -> dict[str, Any]:
@@ -65,14 +68,14 @@ def read_group_offsets(
 
     futures = cluster.call(ask, "DESCRIBE on consumer groups")
     found: dict[GroupPartition, int] = {}
+    denied: set[str] = set()
     for group, future in futures.items():
         try:
             answer = cluster.wait(future, f"DESCRIBE on group {group}")
         except SourceDeniedError:
-            if not skip_denied:
-                raise
+            denied.add(group)
             continue
         for each in answer.topic_partitions:
             if each.offset >= 0:
                 found[group, each.topic, each.partition] = each.offset
-    return found
+    return found, denied

@@ -1,6 +1,7 @@
 """Holds the checkpoints of a mirror to the groups that they are of."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -8,16 +9,13 @@ from ..domain.checkpoints import (
     CheckpointsObservation,
     CheckpointTracker,
     GroupOffsets,
-    GroupPartition,
 )
 from ..domain.topics import Naming
-from ..exceptions import SourceDeniedError, SourceError
-from ..kafka.admin import Cluster
-from ..kafka.groups import read_group_offsets
 from ..threads import Latest
+from .groups import GroupReading
 from .mirror_state import MirrorState
 
-__all__ = ["CheckpointsWorker"]
+__all__ = ["CheckpointsSource"]
 
 ROUNDS = 3
 """Emissions within which a checkpoint that is due must have come: the task
@@ -26,9 +24,6 @@ waits for offsets to be committed, and for syncs."""
 FLUSH = timedelta(minutes=1)
 """Longest until a sync that was written is known to the checkpoint task and
 to the agent alike, and a commit to both."""
-
-MOST = 100
-"""Groups that are asked for in one round: each is a request."""
 
 STILL_READING = "MirrorMaker's checkpoints topic is still being read"
 
@@ -40,54 +35,51 @@ NO_CONNECTOR = (
 NO_TOPIC = "MirrorMaker's checkpoints topic does not exist"
 
 
-class CheckpointsWorker:
-    """Asks for the groups of one flow, and reports to the tick.
+class CheckpointsSource:
+    """Holds checkpoints to each reading of the groups, and reports to the
+    tick.
 
     Parameters
     ----------
     flow
         Name of the flow.
     source
-        Where the groups are.
+        Our alias of the cluster where the groups are.
     naming
         What topics are called at the target.
     positions
         What the mirror's internal topics said.
-    clock
-        Gives the time.
     """
-
-    interval = timedelta(seconds=20)
 
     def __init__(
         self,
         *,
         flow: str,
-        source: Cluster,
+        source: str,
         naming: Naming,
         positions: MirrorState,
-        clock: Callable[[], datetime],
     ) -> None:
         self.name = f"checkpoints {flow}"
         self._flow = flow
         self._source = source
         self._naming = naming
         self._positions = positions
-        self._clock = clock
         self._watch = CheckpointTracker()
         self._seen = Latest[CheckpointsObservation | None](None)
 
-    def step(self) -> None:
-        self._seen.set(self._look(self._clock()))
+    def named(self) -> set[str]:
+        """Return the groups that have checkpoints."""
+        return {c.group for c in self._positions.checkpoints()}
 
-    def close(self) -> None:
-        """Do nothing: the cluster's connections end with the process."""
+    def take_groups(self, reading: GroupReading) -> None:
+        """Hold the checkpoints to a reading of the groups."""
+        self._seen.set(self._look(reading))
 
     def observe(self, now: datetime) -> Sequence[CheckpointsObservation]:
         seen = self._seen.get()
         return [] if seen is None else [seen]
 
-    def _look(self, now: datetime) -> CheckpointsObservation:
+    def _look(self, reading: GroupReading) -> CheckpointsObservation:
         topic = self._positions.optional.get("checkpoints")
         interval = min(
             (
@@ -98,68 +90,62 @@ class CheckpointsWorker:
             default=None,
         )
         blank = CheckpointsObservation(
-            flow=self._flow, at=now, interval=interval
+            flow=self._flow, at=reading.at, interval=interval
         )
         if topic.problem is not None:
             return replace(blank, problems=(topic.problem,))
         read = topic.absent or topic.readable
-        if self._positions.behind() or not read:
+        groups = self.named()
+        # Their checkpoints were read after the groups were asked for.
+        later = reading.problem is None and groups.isdisjoint(reading.asked)
+        if self._positions.behind() or not read or (groups and later):
             # One that has just come up says nothing against what was seen.
             still = replace(blank, problems=(STILL_READING,))
-            return replace(self._seen.get() or still, at=now)
+            return replace(self._seen.get() or still, at=reading.at)
         if interval is None or topic.absent:
             why = NO_CONNECTOR if interval is None else NO_TOPIC
             return replace(blank, absent=why)
-        try:
-            return self._judge(blank, interval)
-        except SourceDeniedError:
+        if groups and reading.problem is not None:
+            return replace(blank, problems=(reading.problem,))
+        if groups & reading.denied:
             return replace(blank, absent=self._not_allowed())
-        except SourceError as e:
-            return replace(blank, problems=(str(e),))
-
-    def _judge(
-        self, blank: CheckpointsObservation, interval: timedelta
-    ) -> CheckpointsObservation:
-        groups = sorted({c.group for c in self._positions.checkpoints()})
-        committed = read_group_offsets(self._source, groups[:MOST])
-        patience = ROUNDS * interval + FLUSH
-        readings = self._read(committed)
+        offsets = list(self._compare(reading, groups))
         return replace(
             blank,
-            groups=len({group for group, _, _ in committed}),
-            unasked=max(0, len(groups) - MOST),
-            overdue=self._watch.look(readings, patience, blank.at),
+            groups=len({g for g, _, _ in reading.offsets if g in groups}),
+            unasked=len(groups - reading.asked) if reading.is_full else 0,
+            overdue=self._watch.look(
+                offsets, ROUNDS * interval + FLUSH, reading.at
+            ),
         )
 
     def _not_allowed(self) -> str:
         return (
             "Checkpoints are not checked: mirrorwatch lacks DESCRIBE on the "
-            f"consumer groups at {self._source.alias}. Grant it to enable "
+            f"consumer groups at {self._source}. Grant it to enable "
             "this check"
         )
 
-    def _read(
-        self, committed: dict[GroupPartition, int]
-    ) -> list[GroupOffsets]:
+    def _compare(
+        self, reading: GroupReading, groups: AbstractSet[str]
+    ) -> Iterator[GroupOffsets]:
         syncs = self._positions.all_syncs()
         checkpoints = {
             (c.group, c.topic, c.partition): c.upstream
             for c in self._positions.checkpoints()
         }
-        found = []
-        for place, offset in committed.items():
+        for place, offset in reading.offsets.items():
             group, topic, partition = place
+            if group not in groups:
+                continue
             remote = self._naming.remote(topic)
             checkpoint = checkpoints.get((group, remote, partition))
             if checkpoint is None:
                 continue
             sync = syncs.get((topic, partition))
-            found.append(
-                GroupOffsets(
-                    place=place,
-                    committed=offset,
-                    checkpoint=checkpoint,
-                    sync=None if sync is None else sync.upstream,
-                )
+            yield GroupOffsets(
+                place=place,
+                committed=offset,
+                checkpoint=checkpoint,
+                sync=None if sync is None else sync.upstream,
             )
-        return found

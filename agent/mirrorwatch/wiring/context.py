@@ -15,6 +15,7 @@ from ..kafka.admin import Cluster
 from ..mirrors import MIRRORS
 from ..ports import Mirror, MirrorJmx, MirrorSettings, Source, Worker
 from ..sources.canary.source import Headers, no_headers
+from ..sources.groups import GroupReader
 from ..sources.mirror_state import MirrorState
 from ..sources.parity import FlowConfigs
 from ..sources.survey import ViewReader
@@ -85,6 +86,9 @@ class FlowParts:
 
     readers: list[ViewReader] = field(default_factory=list)
     """Who learns from the surveys of both sides; each area adds its own."""
+
+    group_readers: list[GroupReader] = field(default_factory=list)
+    """Who learns from the readings of the source's consumer groups."""
 
     @property
     def chosen(self) -> bool:

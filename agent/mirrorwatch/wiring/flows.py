@@ -28,7 +28,7 @@ from ..sources.canary.source import (
 )
 from ..sources.canary.surveyor import CanarySurveyWorker, ProbeSettler
 from ..sources.canary.worker import CanaryWorker
-from ..sources.checkpoints import CheckpointsWorker
+from ..sources.checkpoints import CheckpointsSource
 from ..sources.connect import (
     ConnectApi,
     ConnectDecoder,
@@ -36,7 +36,8 @@ from ..sources.connect import (
     TaskRestarter,
 )
 from ..sources.failed_tasks import FailedTaskWorker
-from ..sources.failover import GroupsWorker
+from ..sources.failover import FailoverSource
+from ..sources.groups import GroupReader, GroupsWorker
 from ..sources.heartbeats import HeartbeatsSource
 from ..sources.jmx.readers import (
     JmxAddress,
@@ -389,21 +390,19 @@ def wire_position(parts: FlowParts, around: WiringContext) -> WiredParts:
     return WiredParts(sources=(reader,))
 
 
-def wire_heartbeats(parts: FlowParts, around: WiringContext) -> WiredParts:
+def wire_heartbeats(parts: FlowParts, _: WiringContext) -> WiredParts:
     """Wire what reads a flow's heartbeats and checkpoints."""
     flow = parts.config
     aliases = (flow.mirror.source_alias, flow.mirror.target_alias)
     heartbeats = HeartbeatsSource(flow.name, parts.positions, aliases)
-    checkpoints = CheckpointsWorker(
+    checkpoints = CheckpointsSource(
         flow=flow.name,
-        source=around.clusters[flow.source],
+        source=flow.source,
         naming=flow.topic_naming,
         positions=parts.positions,
-        clock=around.clock,
     )
-    return WiredParts(
-        workers=(checkpoints,), sources=(heartbeats, checkpoints)
-    )
+    parts.group_readers.append(checkpoints)
+    return WiredParts(sources=(heartbeats, checkpoints))
 
 
 def wire_failover(parts: FlowParts, around: WiringContext) -> WiredParts:
@@ -415,15 +414,37 @@ def wire_failover(parts: FlowParts, around: WiringContext) -> WiredParts:
         Raised if the state file cannot be used.
     """
     flow = parts.config
-    worker = GroupsWorker(
+    source = FailoverSource(
         flow=flow.name,
-        source=around.clusters[flow.source],
         positions=parts.positions,
         store=GroupStore(around.database, flow.name),
-        clock=around.clock,
     )
-    parts.readers.append(worker)
-    return WiredParts(workers=(worker,))
+    parts.readers.append(source)
+    parts.group_readers.append(source)
+    return WiredParts()
+
+
+def wire_groups(
+    flows: Iterable[FlowParts], around: WiringContext
+) -> WiredParts:
+    """Wire what reads the consumer groups of all sources, each once.
+
+    The areas of the flows must have been wired before: their readers are
+    taken now.
+    """
+    readers: dict[str, list[GroupReader]] = {}
+    for flow in flows:
+        readers.setdefault(flow.config.source, []).extend(flow.group_readers)
+    return WiredParts(
+        workers=tuple(
+            GroupsWorker(
+                source=around.clusters[alias],
+                readers=of_cluster,
+                clock=around.clock,
+            )
+            for alias, of_cluster in readers.items()
+        )
+    )
 
 
 def wire_skips(parts: FlowParts, around: WiringContext) -> WiredParts:
@@ -652,4 +673,5 @@ def wire_flows(
     ]
     areas = [area(flow, around) for flow in parts for area in AREAS]
     tails, survey = wire_tails(parts, around), wire_survey(parts, around)
-    return WiredParts.of([tails, *areas, survey, wire_jmx(parts, around)])
+    groups, jmx = wire_groups(parts, around), wire_jmx(parts, around)
+    return WiredParts.of([tails, *areas, survey, groups, jmx])

@@ -1,0 +1,136 @@
+"""Reads the consumer groups of a source once, for all that judge them."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from ..domain.checkpoints import GroupPartition
+from ..exceptions import MirrorwatchError, SourceError
+from ..kafka.admin import Cluster
+from ..kafka.groups import list_groups, read_group_offsets
+
+__all__ = ["GroupReader", "GroupReading", "GroupsWorker"]
+
+MOST = 1000
+"""Groups that are read in one round: each is a request."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GroupReading:
+    """What one round said of the consumer groups of one cluster."""
+
+    at: datetime
+    """When it began."""
+
+    listed: AbstractSet[str] = frozenset()
+    """Groups that the agent may see."""
+
+    is_whole: bool = False
+    """Whether every broker listed its groups."""
+
+    asked: AbstractSet[str] = frozenset()
+    """Groups whose offsets were asked for, also such as are not listed."""
+
+    denied: AbstractSet[str] = frozenset()
+    """Those of them that the agent may not describe."""
+
+    offsets: Mapping[GroupPartition, int] = field(default_factory=dict)
+    """Offsets that they committed."""
+
+    problem: str | None = None
+    """Why nothing was read."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no more groups could be asked for."""
+        return len(self.asked) >= MOST
+
+
+class GroupReader(Protocol):
+    """Takes every reading of the groups at the source of one flow."""
+
+    def named(self) -> Iterable[str]:
+        """Return groups to ask for whether or not they are listed: what the
+        agent may not describe is left out of the list.
+        """
+        ...
+
+    def take_groups(self, reading: GroupReading) -> None:
+        """Learn from a reading.
+
+        Raises
+        ------
+        MirrorwatchError
+            Raised if what was learned could not be kept.
+        """
+        ...
+
+
+class GroupsWorker:
+    """Reads the offsets of all groups of one cluster.
+
+    Parameters
+    ----------
+    source
+        The cluster.
+    readers
+        Who learns from the readings, in this order.
+    clock
+        Gives the time.
+    """
+
+    interval = timedelta(seconds=15)
+
+    def __init__(
+        self,
+        *,
+        source: Cluster,
+        readers: Sequence[GroupReader],
+        clock: Callable[[], datetime],
+    ) -> None:
+        self.name = f"groups {source.alias}"
+        self._source = source
+        self._readers = readers
+        self._clock = clock
+
+    def step(self) -> None:
+        """Read the groups, and hand the reading to all.
+
+        Raises
+        ------
+        MirrorwatchError
+            Raised if a reader could not keep it; it can with the next one.
+        """
+        at = self._clock()
+        try:
+            reading = self._read(at)
+        except SourceError as e:
+            reading = GroupReading(at=at, problem=str(e))
+        failed: MirrorwatchError | None = None
+        for reader in self._readers:
+            try:
+                reader.take_groups(reading)
+            except MirrorwatchError as e:
+                # The others must learn all the same.
+                failed = failed or e
+        if failed is not None:
+            raise failed
+
+    def close(self) -> None:
+        """Do nothing: the cluster's connections end with the process."""
+
+    def _read(self, at: datetime) -> GroupReading:
+        named = sorted({n for reader in self._readers for n in reader.named()})
+        listed, is_whole = list_groups(self._source)
+        asked = list(dict.fromkeys([*named, *listed]))[:MOST]
+        offsets, denied = read_group_offsets(self._source, asked)
+        return GroupReading(
+            at=at,
+            listed=frozenset(listed),
+            is_whole=is_whole,
+            asked=frozenset(asked),
+            denied=frozenset(denied),
+            offsets=offsets,
+        )

@@ -1,0 +1,277 @@
+"""Groups of a source are read once, whoever judges them."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from mirrorwatch.domain.checkpoints import (
+    CheckpointsObservation,
+    judge_checkpoints,
+)
+from mirrorwatch.domain.cluster_view import FlowView
+from mirrorwatch.domain.mirror_records import Checkpoint, Companion, Sync
+from mirrorwatch.domain.report import Health, Verdict
+from mirrorwatch.domain.topics import IdentityNaming
+from mirrorwatch.exceptions import StateError
+from mirrorwatch.kafka.admin import Cluster
+from mirrorwatch.sources.checkpoints import CheckpointsSource
+from mirrorwatch.sources.failover import FailoverSource
+from mirrorwatch.sources.groups import GroupReading, GroupsWorker
+from mirrorwatch.sources.mirror_state import MirrorState
+from mirrorwatch.state import Database
+from mirrorwatch.state.failover import GroupStore
+from tests.support.builders import NOON
+
+
+class FakeGroups(Cluster):
+    """A source that counts what it is asked."""
+
+    def __init__(self) -> None:
+        self.alias = "summit"
+        self.committed: dict[str, dict[tuple[str, int], int]] = {}
+        self.denied: set[str] = set()
+        self.up = True
+        self.asked: list[str] = []
+        self._error = None
+        self._admin: Any = SimpleNamespace(poll=lambda _: 0)
+
+    def call(self, question: Callable[..., Any], right: str) -> Any:
+        return question(self)
+
+    def list_consumer_groups(self, request_timeout: float) -> "Future[Any]":
+        self.asked.append("list")
+        valid = [
+            SimpleNamespace(group_id=name)
+            for name in self.committed
+            if name not in self.denied
+        ]
+        return self._answer(SimpleNamespace(valid=valid, errors=[]))
+
+    def list_consumer_group_offsets(
+        self, wanted: Sequence[Any], request_timeout: float
+    ) -> "dict[str, Future[Any]]":
+        (group,) = (w.group_id for w in wanted)
+        self.asked.append(group)
+        if group in self.denied:
+            refused: Future[Any] = Future()
+            error = KafkaError(KafkaError.GROUP_AUTHORIZATION_FAILED)
+            refused.set_exception(KafkaException(error))
+            return {group: refused}
+        partitions = [
+            SimpleNamespace(topic=topic, partition=p, offset=offset)
+            for (topic, p), offset in self.committed.get(group, {}).items()
+        ]
+        return {
+            group: self._answer(SimpleNamespace(topic_partitions=partitions))
+        }
+
+    def _answer(self, value: Any) -> "Future[Any]":
+        future: Future[Any] = Future()
+        if self.up:
+            future.set_result(value)
+        else:
+            error = KafkaError(KafkaError._TIMED_OUT)  # noqa: SLF001
+            future.set_exception(KafkaException(error))
+        return future
+
+
+class Flow:
+    """One flow of that source, and all that judges its groups."""
+
+    def __init__(self, name: str, database: Database) -> None:
+        self.positions = MirrorState()
+        self.positions.note(
+            Companion(
+                name="c", role="checkpoints", interval=timedelta(seconds=60)
+            )
+        )
+        self.positions.optional.catch_up("checkpoints", 0)
+        self.checkpoints = CheckpointsSource(
+            flow=name,
+            source="summit",
+            naming=IdentityNaming(alias="summit"),
+            positions=self.positions,
+        )
+        self.store = GroupStore(database, name)
+        self.failover = FailoverSource(
+            flow=name, positions=self.positions, store=self.store
+        )
+        self.failover.take(
+            FlowView(
+                flow=name,
+                at=NOON,
+                committed={},
+                syncs={},
+                caught_up=True,
+                target=None,
+                source=None,
+                names={"t": "t"},
+            )
+        )
+
+    def checkpoint(self, group: str, upstream: int = 1) -> None:
+        self.positions.note(
+            Checkpoint(
+                group=group,
+                topic="t",
+                partition=0,
+                upstream=upstream,
+                downstream=upstream,
+                written_at=NOON,
+            )
+        )
+
+    def seen(self) -> CheckpointsObservation:
+        (seen,) = self.checkpoints.observe(NOON)
+        return seen
+
+
+class World:
+    def __init__(self) -> None:
+        self.source = FakeGroups()
+        self.database = Database(None)
+        self.flows = [Flow(name, self.database) for name in ("f", "g")]
+        self.now = NOON
+        self.worker = GroupsWorker(
+            source=self.source,
+            readers=[
+                reader
+                for flow in self.flows
+                for reader in (flow.checkpoints, flow.failover)
+            ],
+            clock=lambda: self.now,
+        )
+
+    def verdict(self) -> Verdict:
+        return judge_checkpoints("f", self.flows[0].seen(), self.now)
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_a_round_asks_for_each_group_once(world: World) -> None:
+    # Two flows of this source, with a check and a store each. Each of the
+    # four asked by itself before: 2 lists and 6 offsets in 15 s, and 4
+    # offsets in 20 s.
+    world.source.committed = {
+        name: {("t", 0): 5} for name in ("a", "b", "idle")
+    }
+    for flow in world.flows:
+        flow.checkpoint("a")
+        flow.checkpoint("b")
+    world.worker.step()
+    assert sorted(world.source.asked) == ["a", "b", "idle", "list"]
+    for flow in world.flows:
+        assert flow.seen().groups == 2
+        assert set(flow.store.load()) == {"a", "b", "idle"}
+
+
+def test_a_group_that_may_not_be_described_turns_the_check_off(
+    world: World,
+) -> None:
+    world.source.committed = {"a": {("t", 0): 5}, "b": {("t", 0): 6}}
+    world.source.denied = {"b"}
+    world.flows[0].checkpoint("a")
+    world.flows[0].checkpoint("b")
+    world.worker.step()
+    verdict = world.verdict()
+    assert verdict.health is Health.OFF
+    assert "lacks DESCRIBE on the consumer groups at summit" in verdict.reason
+    # The store goes without it, and has its checkpoint.
+    kept = world.flows[0].store.load()
+    assert kept["a"].offsets[0].committed == 5
+    assert kept["b"].offsets[0].committed is None
+    assert kept["b"].offsets[0].upstream == 1
+
+
+def test_a_group_that_may_not_be_described_and_has_no_checkpoint_is_nothing(
+    world: World,
+) -> None:
+    world.source.committed = {"a": {("t", 0): 5}, "other": {("t", 0): 6}}
+    world.source.denied = {"other"}
+    world.flows[0].checkpoint("a")
+    world.worker.step()
+    assert world.verdict().health is Health.OK
+
+
+def test_a_source_that_does_not_answer_makes_the_check_unknown(
+    world: World,
+) -> None:
+    world.source.committed = {"a": {("t", 0): 5}}
+    world.flows[0].checkpoint("a")
+    world.worker.step()
+    assert world.verdict().health is Health.OK
+    world.source.up = False
+    world.now += timedelta(seconds=15)
+    world.worker.step()
+    assert world.verdict().health is Health.UNKNOWN
+    assert world.flows[0].store.load()["a"].read_at == NOON
+    world.source.up = True
+    world.worker.step()
+    assert world.verdict().health is Health.OK
+
+
+def test_a_worker_that_hangs_makes_the_check_unknown(world: World) -> None:
+    world.source.committed = {"a": {("t", 0): 5}}
+    world.flows[0].checkpoint("a")
+    world.worker.step()
+    world.now += timedelta(minutes=6)
+    verdict = world.verdict()
+    assert verdict.health is Health.UNKNOWN
+    assert "were last read 6 min ago" in verdict.reason
+
+
+def test_checkpoints_that_were_read_after_the_groups_wait_for_the_next_round(
+    world: World,
+) -> None:
+    flow = world.flows[0]
+    flow.checkpoint("a")
+    flow.checkpoints.take_groups(GroupReading(at=NOON))
+    assert world.verdict().health is Health.UNKNOWN
+    world.worker.step()
+    assert world.verdict().health is Health.OFF  # it was deleted
+
+
+def test_more_groups_than_are_read_in_a_round_are_said(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mirrorwatch.sources.groups.MOST", 2)
+    for name in ("a", "b", "c"):
+        world.source.committed[name] = {("t", 0): 5}
+        world.flows[0].checkpoint(name)
+    world.worker.step()
+    assert world.flows[0].seen().groups == 2
+    assert world.flows[0].seen().unasked == 1
+
+
+def test_a_checkpoint_that_stays_behind_is_found(world: World) -> None:
+    flow = world.flows[0]
+    flow.checkpoint("a", upstream=1)
+    flow.positions.note(
+        Sync(topic="t", partition=0, upstream=4, downstream=4, written_at=NOON)
+    )
+    for minute in range(6):
+        world.source.committed = {"a": {("t", 0): 5 + minute}}
+        world.now = NOON + timedelta(minutes=minute)
+        world.worker.step()
+    assert world.verdict().health is Health.WARNING
+
+
+def test_a_store_that_fails_keeps_nobody_from_learning(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise StateError("full")
+
+    monkeypatch.setattr(world.flows[0].store, "save", fail)
+    world.source.committed = {"a": {("t", 0): 5}}
+    with pytest.raises(StateError):
+        world.worker.step()
+    assert set(world.flows[1].store.load()) == {"a"}
