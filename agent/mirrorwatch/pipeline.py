@@ -50,11 +50,13 @@ MIRROR_STATE = frozenset(
         "tasks",
         "heartbeats",
         "checkpoints",
+        "failover",
     }
 )
 
 FEEDS = {
     "connect": {"tasks"},
+    "groups": {"checkpoints", "failover"},
     "inspector": {"tasks"},
     "jmx": {"bottleneck"},
     "lag": {"lag", "retention"},

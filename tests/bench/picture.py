@@ -17,6 +17,7 @@ from mirrorwatch.domain.bottleneck.check import BottleneckLimits
 from mirrorwatch.domain.canary.model import CanaryCounts, CanaryObservation
 from mirrorwatch.domain.checkpoints import CheckpointsObservation
 from mirrorwatch.domain.checks import judge
+from mirrorwatch.domain.failover.check import FailoverObservation
 from mirrorwatch.domain.heartbeats import HeartbeatsObservation
 from mirrorwatch.domain.lag.model import LagStatus, TopicLag
 from mirrorwatch.domain.latency import LatencyObservation
@@ -155,6 +156,7 @@ def _observe(
     yield tasks_in(at, ["RUNNING", "RUNNING", "RUNNING"])
     yield _night(at, topics)
     yield CheckpointsObservation(flow=FLOW.name, at=at, groups=4)
+    yield FailoverObservation(flow=FLOW.name, at=at, groups=4)
     yield HeartbeatsObservation(flow=FLOW.name, at=at)
 
 

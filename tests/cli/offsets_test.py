@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 
 from mirrorwatch.cli.root import main
 from mirrorwatch.clock import utc_now
-from mirrorwatch.domain.failover import GroupOffset
+from mirrorwatch.domain.failover.translation import GroupOffset
 from mirrorwatch.domain.offsets import OffsetMap
 from mirrorwatch.domain.skips.partition import PartitionState
 from mirrorwatch.domain.skips.tracker import SkipTracker

@@ -320,6 +320,35 @@ def test_connectors_beside_the_one_that_copies_are_known_by_their_role() -> (
         assert (found.role, found.interval) == (role, wanted)
 
 
+@pytest.mark.parametrize(
+    ("given", "group", "wanted"),
+    [
+        ({}, "efd-loader", True),
+        ({}, "connect-efd", False),
+        ({}, "console-consumer-7", False),
+        ({"groups": "efd.*,x"}, "efd-loader", True),
+        ({"groups": "efd.*,x"}, "reader", False),
+        ({"groups.exclude": "reader"}, "connect-efd", True),
+        ({"groups.blacklist": "reader"}, "reader", False),
+    ],
+)
+def test_the_groups_that_have_checkpoints_are_known(
+    given: dict[str, str], group: str, wanted: bool
+) -> None:
+    kind = {"connector.class": f"{PACKAGE}MirrorCheckpointConnector"}
+    found = config("connector-x", **OURS, **kind, **given)
+    assert isinstance(found, Companion)
+    assert found.groups is not None
+    assert found.groups.matches(group) is wanted
+
+
+def test_a_filter_of_groups_that_python_cannot_read_is_not_known() -> None:
+    kind = {"connector.class": f"{PACKAGE}MirrorCheckpointConnector"}
+    found = config("connector-x", **OURS, **kind, groups="[a&&b]+(?")
+    assert isinstance(found, Companion)
+    assert found.groups is None
+
+
 def test_a_connector_that_was_deleted_is_told() -> None:
     found = MIRROR.decode("configs", b"connector-x", None, NOW)
     assert found == Companion(name="x", role="removed")

@@ -18,6 +18,7 @@ from mirrorwatch.domain.cluster_view import (
     TopicConfigs,
     TopicFacts,
 )
+from mirrorwatch.domain.failover.check import FailoverObservation
 from mirrorwatch.domain.heartbeats import HeartbeatsObservation
 from mirrorwatch.domain.lag.model import LagObservation
 from mirrorwatch.domain.latency import LatencyObservation
@@ -62,6 +63,7 @@ KINDS: Mapping[str, type[Observation]] = {
     "canary": CanaryObservation,
     "checkpoints": CheckpointsObservation,
     "configs": ConfigsObservation,
+    "failover": FailoverObservation,
     "heartbeats": HeartbeatsObservation,
     "lag": LagObservation,
     "latency": LatencyObservation,

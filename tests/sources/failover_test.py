@@ -1,20 +1,34 @@
 """What of the groups is kept, whatever becomes of the source."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
 
 import pytest
 
-from mirrorwatch.domain.cluster_view import FlowView
-from mirrorwatch.domain.failover import GroupOffset, GroupState
-from mirrorwatch.domain.mirror_records import Checkpoint
+from mirrorwatch.domain.cluster_view import (
+    ClusterView,
+    FlowView,
+    TopicPartition,
+)
+from mirrorwatch.domain.failover.check import FailoverLimits, judge_failover
+from mirrorwatch.domain.failover.translation import (
+    CopiedPartition,
+    GroupOffset,
+    GroupState,
+)
+from mirrorwatch.domain.mirror_records import Checkpoint, Companion
+from mirrorwatch.domain.offsets import OffsetMap
+from mirrorwatch.domain.report import Health, Verdict
+from mirrorwatch.domain.topics import Selection
 from mirrorwatch.exceptions import SourceUnavailableError
 from mirrorwatch.kafka.admin import Cluster
 from mirrorwatch.sources import groups
 from mirrorwatch.sources.failover import FailoverSource
-from mirrorwatch.sources.groups import GroupsWorker
+from mirrorwatch.sources.groups import GroupReading, GroupsWorker
 from mirrorwatch.sources.mirror_state import MirrorState
 from mirrorwatch.state import Database
+from mirrorwatch.state.documents import FirstSeenStore
 from mirrorwatch.state.failover import GroupStore
 from tests.support.builders import NOON
 
@@ -26,6 +40,7 @@ class Site:
         self.groups = {"g": {("t", 0): 5, ("elsewhere", 0): 9}}
         self.lists = self.answers = True
         self.whole = True
+        self.copied: dict[TopicPartition, CopiedPartition] = {}
         self.database = Database(None)
         self.positions = MirrorState()
         self.now = NOON
@@ -34,12 +49,14 @@ class Site:
         self.worker = self.start()
 
     def start(self) -> GroupsWorker:
-        failover = FailoverSource(
+        self.failover = FailoverSource(
             flow="f",
             positions=self.positions,
             store=GroupStore(self.database, "f"),
+            first_seen=FirstSeenStore(self.database, "f", "failover"),
+            copied=lambda _: self.copied,
         )
-        failover.take(
+        self.failover.take(
             FlowView(
                 flow="f",
                 at=NOON,
@@ -53,7 +70,7 @@ class Site:
         )
         return GroupsWorker(
             source=Cluster("summit", {"bootstrap.servers": "127.0.0.1:1"}),
-            readers=[failover],
+            readers=[self.failover],
             clock=lambda: self.now,
         )
 
@@ -159,3 +176,96 @@ def test_a_source_that_is_lost_after_it_listed_takes_nothing_away(
     site.kept()
     site.answers = False
     assert site.kept() == a_group("g", NOON, 5)
+
+
+def view(target_end: int | None, problems: tuple[str, ...] = ()) -> FlowView:
+    side = None
+    if target_end is not None:
+        ends = {("summit.t", 0): target_end}
+        side = ClusterView(alias="ldf", id="", at=NOON, topics={}, ends=ends)
+    return FlowView(
+        flow="f",
+        at=NOON,
+        committed={},
+        syncs={},
+        caught_up=True,
+        target=side,
+        source=None,
+        names={"t": "summit.t"},
+        problems=problems,
+    )
+
+
+def verdict(site: Site) -> Verdict:
+    site.worker.step()
+    (seen,) = site.failover.observe(site.now)
+    return judge_failover("f", seen, FailoverLimits(), site.now)
+
+
+def test_starts_are_judged_by_copies_and_the_end_of_the_target(
+    site: Site,
+) -> None:
+    site.copied["t", 0] = CopiedPartition(copies=OffsetMap([(0, 0, 9)]))
+    site.failover.take(view(9))
+    assert verdict(site).health is Health.OK
+    site.failover.take(view(2))  # truncated
+    for minute in range(12):
+        site.groups["g"]["t", 0] = 6 + minute % 2
+        site.now = NOON + timedelta(minutes=minute)
+        found = verdict(site)
+    assert found.health is Health.CRITICAL
+    assert "beyond the target's end (2)" in found.reason
+    # A restart, and a target that does not answer, take nothing back.
+    site.worker = site.start()
+    site.worker.step()
+    assert not site.failover.observe(site.now)
+    site.failover.take(view(2))
+    assert verdict(site).health is Health.CRITICAL
+    site.failover.take(view(None, problems=("ldf is lost",)))
+    site.now += timedelta(minutes=1)
+    assert verdict(site).health is Health.CRITICAL
+
+
+def test_a_lost_source_makes_starts_unknown_also_after_a_restart(
+    site: Site,
+) -> None:
+    site.copied["t", 0] = CopiedPartition(copies=OffsetMap([(0, 0, 9)]))
+    site.failover.take(view(9))
+    assert verdict(site).health is Health.OK
+    site.lists = False
+    assert verdict(site).reason == "lost"
+    site.worker = site.start()
+    site.failover.take(replace(view(9), names={}))
+    found = verdict(site)
+    assert (found.health, found.reason) == (Health.UNKNOWN, "lost")
+
+
+def test_a_group_that_was_deleted_needs_no_start(site: Site) -> None:
+    site.failover.take(view(2))
+    site.checkpoint("gone", 7, 7)
+    site.worker.step()
+    (seen,) = site.failover.observe(NOON)
+    assert {m.group for m in seen.missing} == {"g", "gone"}
+    reading = GroupReading(
+        at=NOON, listed={"g"}, is_whole=True, asked={"g", "gone"}
+    )
+    site.failover.take_groups(
+        replace(reading, offsets={("g", "t", 0): 5}, problem=None)
+    )
+    (seen,) = site.failover.observe(NOON)
+    assert {m.group for m in seen.missing} == {"g"}
+
+
+@pytest.mark.parametrize("groups", [(".*",), ("efd",)])
+def test_groups_that_the_mirror_excludes_are_known(
+    site: Site, groups: tuple[str, ...]
+) -> None:
+    site.positions.note(
+        Companion(
+            name="c", role="checkpoints", groups=Selection(include=groups)
+        )
+    )
+    site.failover.take(view(9))
+    site.worker.step()
+    (seen,) = site.failover.observe(NOON)
+    assert [m.excluded for m in seen.missing] == [groups == ("efd",)]

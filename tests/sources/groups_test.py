@@ -24,6 +24,7 @@ from mirrorwatch.sources.failover import FailoverSource
 from mirrorwatch.sources.groups import GroupReading, GroupsWorker
 from mirrorwatch.sources.mirror_state import MirrorState
 from mirrorwatch.state import Database
+from mirrorwatch.state.documents import FirstSeenStore
 from mirrorwatch.state.failover import GroupStore
 from tests.support.builders import NOON
 
@@ -99,7 +100,11 @@ class Flow:
         )
         self.store = GroupStore(database, name)
         self.failover = FailoverSource(
-            flow=name, positions=self.positions, store=self.store
+            flow=name,
+            positions=self.positions,
+            store=self.store,
+            first_seen=FirstSeenStore(database, name, "failover"),
+            copied=lambda _: {},
         )
         self.failover.take(
             FlowView(

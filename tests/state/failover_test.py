@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from mirrorwatch.domain.failover import GroupOffset, GroupState
+from mirrorwatch.domain.failover.translation import GroupOffset, GroupState
 from mirrorwatch.domain.offsets import OffsetMap
 from mirrorwatch.domain.skips.partition import PartitionState
 from mirrorwatch.domain.skips.tracker import SkipTracker

@@ -14,6 +14,7 @@ from mirrorwatch.domain.bottleneck.check import BottleneckLimits
 from mirrorwatch.domain.canary.model import CanaryCounts, Loss
 from mirrorwatch.domain.checkpoints import CheckpointsObservation
 from mirrorwatch.domain.checks import judge
+from mirrorwatch.domain.failover.check import FailoverObservation
 from mirrorwatch.domain.heartbeats import HeartbeatsObservation
 from mirrorwatch.domain.lag.model import LagStatus, StalledPartition
 from mirrorwatch.domain.latency import LatencyObservation
@@ -308,6 +309,7 @@ def _tick(
 ) -> Report:
     quiet: list[Observation] = [
         CheckpointsObservation(flow=FLOW.name, at=at, groups=4),
+        FailoverObservation(flow=FLOW.name, at=at, groups=4),
         HeartbeatsObservation(flow=FLOW.name, at=at),
     ]
     limits = {"bottleneck": BottleneckLimits(enabled=False)}

@@ -17,7 +17,7 @@ from rich.text import Text
 from ..clock import utc_now
 from ..config import Config, FlowConfig
 from ..domain.cluster_view import TopicPartition
-from ..domain.failover import (
+from ..domain.failover.translation import (
     CopiedPartition,
     GroupState,
     Start,

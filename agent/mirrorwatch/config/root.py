@@ -15,6 +15,7 @@ from ..domain.bottleneck.check import BottleneckLimits
 from ..domain.canary.check import CanaryLimits
 from ..domain.canary.model import UNKNOWN_REQUEST_BYTES
 from ..domain.checks import FlowLimits
+from ..domain.failover.check import FailoverLimits
 from ..domain.heartbeats import HeartbeatsLimits
 from ..domain.lag.check import LagLimits
 from ..domain.lag.retention import RetentionLimits
@@ -110,6 +111,11 @@ class LimitsConfig(Model):
         default_factory=HeartbeatsLimits, title="Heartbeats"
     )
     """Stale heartbeats of MirrorMaker."""
+
+    failover: Annotated[FailoverLimits, FROM_DATACLASS] = Field(
+        default_factory=FailoverLimits, title="Failover"
+    )
+    """Consumer groups that could not go on at the target."""
 
     bottleneck: Annotated[BottleneckLimits, FROM_DATACLASS] = Field(
         default_factory=BottleneckLimits, title="Bottleneck"

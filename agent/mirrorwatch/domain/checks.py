@@ -16,6 +16,11 @@ from .canary import metrics as canary
 from .canary.check import CanaryLimits, judge_canary
 from .canary.model import CanaryObservation
 from .checkpoints import CheckpointsObservation, judge_checkpoints
+from .failover.check import (
+    FailoverLimits,
+    FailoverObservation,
+    judge_failover,
+)
 from .heartbeats import (
     HeartbeatsLimits,
     HeartbeatsObservation,
@@ -252,6 +257,19 @@ _ALL = (
             warning="checkpoints of consumer groups are stale: after a "
             "failover groups would process records again",
             unknown="where consumer groups would start after a failover",
+        ),
+    ),
+    Check(
+        name="failover",
+        observation=FailoverObservation,
+        judge=judge_failover,
+        limits=FailoverLimits,
+        alarms=CheckAlarms(
+            critical="consumer groups have no start at the target: after a "
+            "failover they would miss or repeat records",
+            warning="starts of consumer groups at the target are missing or "
+            "old",
+            unknown="whether consumer groups can fail over",
         ),
     ),
     Check(

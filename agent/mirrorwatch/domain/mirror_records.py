@@ -26,6 +26,7 @@ __all__ = [
     "Sync",
     "TaskCount",
     "TaskState",
+    "is_readable",
 ]
 
 
@@ -143,6 +144,10 @@ class Companion:
 
     interval: timedelta | None = None
     """How often it emits; `None` if it does not, or not for this flow."""
+
+    groups: Selection | None = None
+    """Consumer groups of which it emits checkpoints; `None` if that is not
+    known, or its patterns are none that Python reads as Java does."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -293,7 +298,7 @@ class ConnectorSettings:
                 dict.fromkeys(p for c in connectors for p in c.config_excluded)
             ),
             selections=tuple(c.selection for c in connectors)
-            if all(_readable(c.selection) for c in connectors)
+            if all(is_readable(c.selection) for c in connectors)
             else (),
             known=True,
         )
@@ -326,7 +331,7 @@ class ConnectorSettings:
         return tuple(compile_pattern(p) for p in self.excluded if _compiles(p))
 
 
-def _readable(selection: Selection) -> bool:
+def is_readable(selection: Selection) -> bool:
     """Return whether Python reads a mirror's patterns as Java does."""
     return all(map(_compiles, (*selection.include, *selection.exclude)))
 

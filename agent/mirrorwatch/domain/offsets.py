@@ -241,6 +241,16 @@ class OffsetMap:
     def __repr__(self) -> str:
         return f"OffsetMap({list(self)})"
 
+    def copy(self) -> "OffsetMap":
+        """Return a map that does not change with this one.
+
+        Another thread may add to this one meanwhile: every step of that
+        leaves runs that hold.
+        """
+        found = OffsetMap()
+        found._runs = list(self._runs)
+        return found
+
     @property
     def last(self) -> OffsetRun | None:
         """The newest run."""

@@ -20,6 +20,7 @@ from ..domain.mirror_records import (
     Sync,
     TaskCount,
     TaskState,
+    is_readable,
 )
 from ..domain.topics import MM2_EXCLUDED, Selection, split_patterns
 from ..exceptions import ConfigError
@@ -245,6 +246,9 @@ EXCLUDED_CONFIGS = (
 what 4.3 adds no topic has under these names."""
 
 
+EXCLUDED_GROUPS = (r"console-consumer-.*", r"connect-.*", r"__.*")
+"""``groups.exclude`` of MirrorMaker 2 (``DefaultGroupFilter``)."""
+
 UNCOMMITTED = "read_uncommitted"
 """``isolation.level`` of Kafka's own consumers, where it is not said."""
 
@@ -321,6 +325,7 @@ def to_companion(
             )
             if _enabled(properties, "emit.checkpoints.enabled")
             else None,
+            groups=_groups(properties),
         )
     if ours and _is_class(kind, HEARTBEATS):
         return Companion(
@@ -333,6 +338,18 @@ def to_companion(
             else None,
         )
     return Companion(name=name, role="neighbour")
+
+
+def _groups(properties: Properties) -> Selection | None:
+    """Return the groups of which checkpoints are emitted, if that shows."""
+    exclude = _either(properties, "groups.exclude", "groups.blacklist")
+    found = Selection(
+        include=split_patterns(properties.get("groups", ".*")),
+        exclude=EXCLUDED_GROUPS
+        if exclude is None
+        else split_patterns(exclude),
+    )
+    return found if is_readable(found) else None
 
 
 def copies_records(properties: Properties) -> bool:

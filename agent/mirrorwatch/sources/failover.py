@@ -1,10 +1,20 @@
-"""Keeps how far consumer groups are, for when the source is lost."""
+"""Where consumer groups are, and would start at the target."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
 
-from ..domain.cluster_view import FlowView
-from ..domain.failover import GroupOffset, merge
+from ..domain.cluster_view import FlowView, TopicPartition
+from ..domain.failover.check import FailoverObservation, FailoverTracker
+from ..domain.failover.translation import (
+    CopiedPartition,
+    GroupOffset,
+    Start,
+    merge,
+    translate,
+)
+from ..state.documents import FirstSeenStore
 from ..state.failover import GroupStore
 from ..threads import Latest
 from .groups import GroupReading
@@ -15,9 +25,15 @@ __all__ = ["FailoverSource"]
 Offsets = Mapping[str, tuple[GroupOffset, ...]]
 """Offsets of groups, by name."""
 
+Copied = Callable[
+    [Iterable[TopicPartition]], Mapping[TopicPartition, CopiedPartition]
+]
+"""Returns where the copies of source partitions are, as far as known."""
+
 
 class FailoverSource:
-    """Saves the offsets of all groups of one flow, by each reading of them.
+    """Saves and judges the offsets of all groups of one flow, by each
+    reading of them.
 
     Parameters
     ----------
@@ -27,6 +43,10 @@ class FailoverSource:
         What the mirror's internal topics said.
     store
         Where the offsets are kept.
+    first_seen
+        Where it is kept since when groups have no start.
+    copied
+        Returns where copies are.
 
     Notes
     -----
@@ -39,26 +59,41 @@ class FailoverSource:
         flow: str,
         positions: MirrorState,
         store: GroupStore,
+        first_seen: FirstSeenStore,
+        copied: Copied,
     ) -> None:
         self.name = f"failover {flow}"
+        self._flow = flow
         self._positions = positions
         self._store = store
+        self._first_seen = first_seen
+        self._copied = copied
+        self._tracker = FailoverTracker(first_seen.load())
+        self._view = Latest[FlowView | None](None)
         self._names = Latest[Mapping[str, str]]({})
+        self._seen = Latest[FailoverObservation | None](None)
         kept = store.load()
         self._kept = {name: found.offsets for name, found in kept.items()}
         self._read_at = next((g.read_at for g in kept.values()), None)
 
     def take(self, view: FlowView) -> None:
-        """Learn which topics the flow carries."""
+        """Learn which topics the flow carries, and the target's ends."""
+        self._view.set(view)
         if view.names:
             self._names.set(view.names)
+
+    def observe(self, now: datetime) -> Sequence[FailoverObservation]:
+        """Return what the last reading of the groups came to."""
+        del now
+        seen = self._seen.get()
+        return [] if seen is None else [seen]
 
     def named(self) -> tuple[str, ...]:
         """Return none: of a group that is not listed, checkpoints suffice."""
         return ()
 
     def take_groups(self, reading: GroupReading) -> None:
-        """Save what was read of the groups.
+        """Save what was read of the groups, and judge it.
 
         Raises
         ------
@@ -66,8 +101,12 @@ class FailoverSource:
             Raised if it cannot be kept; it is with the next reading.
         """
         names = self._names.get()
-        if not names:
-            return
+        if names:
+            self._keep(reading, names)
+        if names or reading.problem is not None:
+            self._judge(reading, names)
+
+    def _keep(self, reading: GroupReading, names: Mapping[str, str]) -> None:
         if reading.problem is None:
             self._read_at = reading.at
         groups, read = reading.listed, _select(reading, names)
@@ -90,6 +129,69 @@ class FailoverSource:
         }
         self._store.save(changed, self._kept.keys() - found, self._read_at)
         self._kept = found
+
+    def _judge(self, reading: GroupReading, names: Mapping[str, str]) -> None:
+        view = self._view.get()
+        problems = [reading.problem, *(() if view is None else view.problems)]
+        seen = replace(
+            self._seen.get()
+            or FailoverObservation(flow=self._flow, at=reading.at),
+            at=reading.at,
+            read_at=self._read_at,
+            groups=len(self._kept),
+            denied=len(reading.denied),
+            unasked=len(reading.listed - reading.asked),
+            problems=tuple(dict.fromkeys(p for p in problems if p)),
+        )
+        if view is not None and view.target is not None and names:
+            starts = list(self._start(reading, view, names))
+            missing, old, changes = self._tracker.look(
+                starts, reading.at, self._excluded
+            )
+            self._first_seen.save(changes)
+            costs = [s.chosen.repeated or 0 for _, s in starts if s.chosen]
+            seen = replace(
+                seen,
+                groups=len({group for group, _ in starts}),
+                missing=missing,
+                old=old,
+                repeated=max(costs, default=0),
+            )
+        elif self._seen.get() is None and not seen.problems:
+            return  # nothing was judged yet
+        self._seen.set(seen)
+
+    def _start(
+        self, reading: GroupReading, view: FlowView, names: Mapping[str, str]
+    ) -> Iterator[tuple[str, Start]]:
+        """Yield where each group would start, by partition."""
+        # Of a group that was deleted, checkpoints may be left.
+        answered = reading.asked - reading.denied
+        deleted = answered - {group for group, _, _ in reading.offsets}
+        copied = self._copied(
+            {(o.topic, o.partition) for g in self._kept.values() for o in g}
+        )
+        ends = {} if view.target is None else view.target.ends
+        for group, offsets in self._kept.items():
+            for each in offsets:
+                remote = names.get(each.topic)
+                if remote is None or group in deleted:
+                    continue
+                key = each.topic, each.partition
+                known = copied.get(key, CopiedPartition())
+                end = ends.get((remote, each.partition))
+                yield group, translate(each, replace(known, end=end))
+
+    def _excluded(self, group: str) -> bool:
+        """Return whether the mirror emits no checkpoints of a group."""
+        filters = [
+            found.groups
+            for found in self._positions.companions()
+            if found.role == "checkpoints"
+        ]
+        return bool(filters) and not any(
+            each is None or each.matches(group) for each in filters
+        )
 
     def _checkpoints(self, names: Mapping[str, str]) -> Offsets:
         """Return the checkpoints of all groups, by the source's topics."""

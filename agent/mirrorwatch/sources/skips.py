@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from threading import Lock
 
 from ..domain.cluster_view import FlowView, TopicPartition
+from ..domain.failover.translation import CopiedPartition
 from ..domain.mirror_records import Assignment
 from ..domain.offsets import OffsetRange
 from ..domain.skips.model import (
@@ -513,6 +514,23 @@ class SkipsWorker:
     def observe(self, now: datetime) -> Sequence[SkipsObservation]:
         with self._lock:
             return [] if self._seen is None else [self._seen]
+
+    def copied(
+        self, places: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, CopiedPartition]:
+        """Return where the copies of source partitions are, as far as that
+        is known.
+        """
+        tracker = self._tracker
+        return {
+            place: CopiedPartition(
+                copies=state.copies.copy(),
+                marked=tracker.marked,
+                noisy=state.noisy,
+            )
+            for place in places
+            if (state := tracker.states.get(place)) is not None
+        }
 
     def foreign(self) -> frozenset[TopicPartition]:
         """Return the source partitions at whose copies others write, too:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from ..domain.failover import GroupOffset, GroupState
+from ..domain.failover.translation import GroupOffset, GroupState
 from .database import Database
 from .documents import DocumentStore, FlowTable
 

@@ -406,7 +406,9 @@ def wire_heartbeats(parts: FlowParts, _: WiringContext) -> WiredParts:
 
 
 def wire_failover(parts: FlowParts, around: WiringContext) -> WiredParts:
-    """Wire what keeps the offsets of consumer groups.
+    """Wire what keeps and judges the offsets of consumer groups.
+
+    Its skips must have been wired before: they know where copies are.
 
     Raises
     ------
@@ -414,14 +416,17 @@ def wire_failover(parts: FlowParts, around: WiringContext) -> WiredParts:
         Raised if the state file cannot be used.
     """
     flow = parts.config
+    (skips,) = (r for r in parts.readers if isinstance(r, SkipsWorker))
     source = FailoverSource(
         flow=flow.name,
         positions=parts.positions,
         store=GroupStore(around.database, flow.name),
+        first_seen=FirstSeenStore(around.database, flow.name, "failover"),
+        copied=skips.copied,
     )
     parts.readers.append(source)
     parts.group_readers.append(source)
-    return WiredParts()
+    return WiredParts(sources=(source,))
 
 
 def wire_groups(

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from .offsets import OffsetMap
-from .report import counted
+from ..offsets import OffsetMap
+from ..report import counted
 
 __all__ = [
     "CopiedPartition",

@@ -1,6 +1,6 @@
 """Where groups start after a failover, and which method is trusted."""
 
-from mirrorwatch.domain.failover import (
+from mirrorwatch.domain.failover.translation import (
     CopiedPartition,
     GroupOffset,
     Method,

@@ -1,0 +1,1 @@
+"""Whether consumer groups could go on at the target."""

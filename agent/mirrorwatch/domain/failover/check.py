@@ -1,0 +1,436 @@
+"""The check ``failover``: whether groups could go on at the target."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from ..parity.tracker import FirstSeen, FirstSeenChanges
+from ..report import (
+    CheckFinding,
+    Evidence,
+    Health,
+    Verdict,
+    agree,
+    conclude,
+    counted,
+    every,
+    seconds,
+)
+from .translation import Start
+
+__all__ = [
+    "FailoverLimits",
+    "FailoverObservation",
+    "FailoverTracker",
+    "MissingStart",
+    "OldStart",
+    "judge_failover",
+]
+
+STALE = timedelta(minutes=5)
+"""Oldest look at the groups that is still believed: there is one each 15 s,
+and each of a thousand groups may take a while to answer."""
+
+SHOWN = 20
+"""Starts that the evidence names."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MissingStart:
+    """A group that cannot be translated in one partition."""
+
+    group: str
+    """Name of the group."""
+
+    topic: str
+    """Source topic."""
+
+    partition: int
+    """Partition."""
+
+    problem: str
+    """Why it has no start, in a sentence."""
+
+    since: datetime
+    """Since when."""
+
+    moved: bool
+    """Whether the group has read on since."""
+
+    excluded: bool
+    """Whether the mirror's filter leaves the group out."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OldStart:
+    """A group that read on while its start at the target did not move."""
+
+    group: str
+    """Name of the group."""
+
+    topic: str
+    """Source topic."""
+
+    partition: int
+    """Partition."""
+
+    offset: int
+    """Target offset at which it would start."""
+
+    repeated: int | None
+    """Records at most that it would read again; `None` if not known."""
+
+    since: datetime
+    """Since when its start has not moved."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FailoverObservation:
+    """Where the groups of one flow would start."""
+
+    flow: str
+    """Name of the flow."""
+
+    at: datetime
+    """When they were last judged."""
+
+    read_at: datetime | None = None
+    """When their offsets were last read at the source; `None` for never."""
+
+    groups: int = 0
+    """Groups that read topics of the flow."""
+
+    repeated: int = 0
+    """Most records that a group with a start would read again."""
+
+    denied: int = 0
+    """Groups that mirrorwatch may not describe, as far as it knows them."""
+
+    unasked: int = 0
+    """Groups that were not asked for, as there are too many."""
+
+    missing: tuple[MissingStart, ...] = ()
+    """Groups without a start, by partition."""
+
+    old: tuple[OldStart, ...] = ()
+    """Groups whose start does not move."""
+
+    problems: tuple[str, ...] = ()
+    """What keeps it from being known, in sentences."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Due:
+    """A start that has not moved."""
+
+    offset: int
+    since: datetime
+    committed: int | None
+    """Where the group was when it was first seen."""
+
+
+_MOVED = " moved"
+"""Ends the condition that a group read on while it had no start."""
+
+
+class FailoverTracker:
+    """Knows since when groups have no start, or none that moves.
+
+    Parameters
+    ----------
+    since
+        What is remembered from before a restart.
+
+    Notes
+    -----
+    Some starts are early by nature: MirrorMaker writes an offset sync only
+    every so many records. But the start of a group that reads on moves on,
+    and one that does not is old.
+    """
+
+    def __init__(self, since: Mapping[str, datetime]) -> None:
+        self._first = FirstSeen(since)
+        self._moved = {name for name in since if name.endswith(_MOVED)}
+        self._committed: dict[str, int | None] = {}
+        self._due: dict[str, _Due] = {}
+
+    def look(
+        self,
+        starts: Sequence[tuple[str, Start]],
+        now: datetime,
+        excluded: Callable[[str], bool],
+    ) -> tuple[
+        tuple[MissingStart, ...], tuple[OldStart, ...], FirstSeenChanges
+    ]:
+        """Take where each group would start now.
+
+        Parameters
+        ----------
+        starts
+            Groups by name, each with its start in one partition.
+        now
+            The time.
+        excluded
+            Returns whether the mirror's filter leaves out a group.
+
+        Returns
+        -------
+        tuple
+            Groups without a start, groups whose start does not move, and
+            what is to be remembered.
+        """
+        missing = {_name(g, s): (g, s) for g, s in starts if not s.chosen}
+        changes = self._first.update(self._conditions(missing), now)
+        return (
+            tuple(
+                MissingStart(
+                    group=group,
+                    topic=start.place.topic,
+                    partition=start.place.partition,
+                    problem=start.problem or "",
+                    since=self._first.since(name),
+                    moved=name + _MOVED in self._moved,
+                    excluded=excluded(group),
+                )
+                for name, (group, start) in missing.items()
+            ),
+            tuple(self._find_old(starts, now)),
+            changes,
+        )
+
+    def _conditions(
+        self, missing: Mapping[str, tuple[str, Start]]
+    ) -> Iterator[str]:
+        before, self._committed = self._committed, {}
+        moved, self._moved = self._moved, set()
+        for name, (_, start) in missing.items():
+            committed = start.place.committed
+            first = self._committed[name] = before.get(name, committed)
+            yield name
+            if name + _MOVED in moved or committed != first:
+                self._moved.add(name + _MOVED)
+                yield name + _MOVED
+
+    def _find_old(
+        self, starts: Iterable[tuple[str, Start]], now: datetime
+    ) -> Iterator[OldStart]:
+        before, self._due = self._due, {}
+        for group, start in starts:
+            chosen, place = start.chosen, start.place
+            if chosen is None or chosen.repeated == 0:
+                continue
+            name = _name(group, start)
+            due = before.get(name)
+            if due is None or due.offset != chosen.offset:
+                due = _Due(chosen.offset, now, place.committed)
+            self._due[name] = due
+            if place.committed != due.committed:
+                yield OldStart(
+                    group=group,
+                    topic=place.topic,
+                    partition=place.partition,
+                    offset=chosen.offset,
+                    repeated=chosen.repeated,
+                    since=due.since,
+                )
+
+
+def _name(group: str, start: Start) -> str:
+    return f"{group} {start.place.topic}[{start.place.partition}]"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FailoverLimits:
+    """Limits of the check `failover`."""
+
+    rpo: timedelta = field(
+        default=timedelta(minutes=10),
+        metadata={"title": "Recovery point of groups", "gt": timedelta()},
+    )
+    """How long a group may be without a start at the target, or with one that
+    does not move while the group reads on. MirrorMaker emits checkpoints once
+    a minute, and a group that was created just now needs a first one."""
+
+    repeated: int = field(
+        default=1000, metadata={"title": "Records read again", "ge": 0}
+    )
+    """Number of records that a group may read again where its start does not
+    move. MirrorMaker writes an offset sync every 100 records
+    (`offset.lag.max`), and its checkpoints are coarser for a group with
+    lag."""
+
+
+def judge_failover(
+    flow: str,
+    seen: FailoverObservation | None,
+    limits: FailoverLimits,
+    now: datetime,
+) -> Verdict:
+    """Judge where the groups of a flow would start at the target.
+
+    Parameters
+    ----------
+    flow
+        Name of the flow.
+    seen
+        Their starts.
+    limits
+        Limits of the check.
+    now
+        The time.
+    """
+    return conclude(
+        _find(seen, limits, now),
+        flow=flow,
+        check="failover",
+        now=now,
+        evidence={} if seen is None else _evidence(seen, now),
+    )
+
+
+def _find(
+    seen: FailoverObservation | None, limits: FailoverLimits, now: datetime
+) -> Iterator[CheckFinding]:
+    if seen is None:
+        yield CheckFinding(
+            Health.UNKNOWN, "Offsets of consumer groups have not been read yet"
+        )
+        return
+    for problem in seen.problems:
+        yield CheckFinding(Health.UNKNOWN, problem)
+    if now - seen.at > STALE:
+        yield CheckFinding(
+            Health.UNKNOWN,
+            "Where consumer groups would start was last judged "
+            f"{seconds(now - seen.at)} ago: mirrorwatch hangs",
+        )
+    missing = [m for m in seen.missing if now - m.since > limits.rpo]
+    yield from _find_missing(missing, now)
+    old = [
+        o
+        for o in seen.old
+        if now - o.since > limits.rpo
+        and (o.repeated is None or o.repeated > limits.repeated)
+    ]
+    if old:
+        yield CheckFinding(Health.WARNING, _say_old(old, now))
+    if seen.groups:
+        yield CheckFinding(Health.OK, _say_ok(seen))
+    elif not seen.problems:
+        yield CheckFinding(Health.OFF, _say_off(seen))
+
+
+def _find_missing(
+    missing: Sequence[MissingStart], now: datetime
+) -> Iterator[CheckFinding]:
+    """Yield groups without a start: the critical ones first.
+
+    A group that rests may have been given up, and one that the filter leaves
+    out is so on purpose: both are for working hours.
+    """
+    urgent = [m for m in missing if m.moved and not m.excluded]
+    if urgent:
+        yield CheckFinding(Health.CRITICAL, _say_missing(urgent, now))
+    resting = [m for m in missing if not m.moved and not m.excluded]
+    if resting:
+        yield CheckFinding(Health.WARNING, _say_missing(resting, now))
+    excluded = [m for m in missing if m.excluded]
+    if excluded:
+        yield CheckFinding(
+            Health.WARNING,
+            f"{_say_missing(excluded, now)}. MirrorMaker's groups filter "
+            "excludes it (groups, groups.exclude)",
+        )
+
+
+def _say_missing(missing: Sequence[MissingStart], now: datetime) -> str:
+    worst = min(missing, key=lambda m: (m.since, m.group))
+    partitions = sum(m.group == worst.group for m in missing)
+    groups = len({m.group for m in missing})
+    more = (
+        f" and {counted(partitions - 1, 'more partition')}"
+        if partitions > 1
+        else ""
+    )
+    others = (
+        f"; same for {counted(groups - 1, 'more group')}" if groups > 1 else ""
+    )
+    problem = worst.problem[:1].lower() + worst.problem[1:]
+    return (
+        f"Group {worst.group} has had no start at the target for "
+        f"{seconds(now - worst.since)} on {worst.topic}[{worst.partition}]"
+        f"{more}, and would miss or repeat records after a failover: "
+        f"{problem}{others}"
+    )
+
+
+def _say_old(old: Sequence[OldStart], now: datetime) -> str:
+    worst = min(old, key=lambda o: (o.since, o.group))
+    again = (
+        "records"
+        if worst.repeated is None
+        else f"up to {counted(worst.repeated, 'record')}"
+    )
+    groups = len({o.group for o in old})
+    others = (
+        f"; same for {counted(groups - 1, 'more group')}" if groups > 1 else ""
+    )
+    return (
+        f"Group {worst.group} would read {again} again after a failover: its "
+        f"start at the target on {worst.topic}[{worst.partition}], offset "
+        f"{worst.offset}, has not moved for {seconds(now - worst.since)} "
+        f"while the group reads on{others}"
+    )
+
+
+def _say_ok(seen: FailoverObservation) -> str:
+    waiting = len({m.group for m in seen.missing})
+    found = (
+        f"{every(seen.groups, 'consumer group').capitalize()} "
+        f"{agree(seen.groups, 'have')} a start at the target"
+        if not waiting
+        else f"{counted(waiting, 'consumer group')} of {seen.groups:,} "
+        f"{agree(waiting, 'have')} no start at the target yet"
+    )
+    cost = (
+        f", with at most {counted(seen.repeated, 'record')} read again"
+        if seen.repeated
+        else ""
+    )
+    more = (
+        f"; {counted(seen.unasked, 'more group')} "
+        + agree(seen.unasked, "are not read")
+        if seen.unasked
+        else ""
+    )
+    return f"{found}{cost}{more}"
+
+
+def _say_off(seen: FailoverObservation) -> str:
+    if seen.denied:
+        return (
+            "Failover is not checked: mirrorwatch lacks DESCRIBE on "
+            f"{counted(seen.denied, 'consumer group')} at the source"
+        )
+    return (
+        "No consumer group that mirrorwatch may describe reads a replicated "
+        "topic at the source"
+    )
+
+
+def _evidence(seen: FailoverObservation, now: datetime) -> Evidence:
+    found: dict[str, str | int | float | bool | None] = {
+        "groups": seen.groups,
+        "groups_without_start": len({m.group for m in seen.missing}),
+        "groups_denied": seen.denied,
+        "groups_not_read": seen.unasked,
+        "records_read_again": seen.repeated,
+        "offsets_age_seconds": None
+        if seen.read_at is None
+        else round((now - seen.read_at).total_seconds()),
+    }
+    for n, each in enumerate(seen.missing[:SHOWN], start=1):
+        found[f"no_start_{n}"] = (
+            f"{each.group} on {each.topic}[{each.partition}]: {each.problem}"
+        )
+    return found

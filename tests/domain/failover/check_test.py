@@ -1,0 +1,266 @@
+"""Groups that could not go on at the target are found, and no others."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+import pytest
+
+from mirrorwatch.domain.failover.check import (
+    FailoverLimits,
+    FailoverObservation,
+    FailoverTracker,
+    MissingStart,
+    OldStart,
+    judge_failover,
+)
+from mirrorwatch.domain.failover.translation import (
+    CopiedPartition,
+    GroupOffset,
+    translate,
+)
+from mirrorwatch.domain.offsets import OffsetMap
+from mirrorwatch.domain.report import Health, Verdict
+from tests.support.builders import NOON
+
+MINUTE = timedelta(minutes=1)
+
+
+class Flow:
+    """A flow with groups on one partition, read each minute."""
+
+    def __init__(self) -> None:
+        self.now = NOON
+        self.copied = CopiedPartition(
+            copies=OffsetMap([(100, 90, 50)]), end=140
+        )
+        self.groups: dict[str, GroupOffset] = {}
+        self.excluded: set[str] = set()
+        self.kept: dict[str, datetime] = {}
+        self.tracker = FailoverTracker({})
+        self.seen: FailoverObservation | None = None
+
+    def put(
+        self,
+        group: str,
+        committed: int | None,
+        checkpoint: tuple[int, int] | None = None,
+    ) -> None:
+        upstream, downstream = checkpoint or (None, None)
+        self.groups[group] = GroupOffset(
+            topic="t",
+            partition=0,
+            committed=committed,
+            upstream=upstream,
+            downstream=downstream,
+        )
+
+    def restart(self) -> None:
+        self.tracker = FailoverTracker(self.kept)
+
+    def step(self, minutes: float = 1) -> Verdict:
+        self.now += minutes * MINUTE
+        starts = [
+            (group, translate(offset, self.copied))
+            for group, offset in self.groups.items()
+        ]
+        missing, old, changes = self.tracker.look(
+            starts, self.now, self.excluded.__contains__
+        )
+        for name in changes.ended:
+            del self.kept[name]
+        self.kept |= changes.began
+        self.seen = FailoverObservation(
+            flow="f",
+            at=self.now,
+            read_at=self.now,
+            groups=len(self.groups),
+            missing=missing,
+            old=old,
+        )
+        return self.verdict()
+
+    def verdict(self, limits: FailoverLimits | None = None) -> Verdict:
+        limits = limits or FailoverLimits()
+        return judge_failover("f", self.seen, limits, self.now)
+
+
+@pytest.fixture
+def flow() -> Flow:
+    return Flow()
+
+
+def run(
+    flow: Flow, minutes: int, each: Callable[[int], None] = lambda _: None
+) -> Verdict:
+    for minute in range(minutes):
+        each(minute)
+        flow.step()
+    return flow.verdict()
+
+
+def test_groups_with_a_start_are_ok(flow: Flow) -> None:
+    flow.put("reader", 120)
+    flow.put("idle", 150)
+    found = run(flow, 30)
+    assert found.health is Health.OK
+    assert found.reason == "All 2 consumer groups have a start at the target"
+
+
+def test_a_group_that_reads_on_without_a_start_is_critical(flow: Flow) -> None:
+    def read(minute: int) -> None:
+        flow.put("efd", 20 + minute)
+
+    assert run(flow, 11, read).health is Health.OK  # it may be a new one
+    found = run(flow, 1, lambda _: flow.put("efd", 40))
+    assert found.health is Health.CRITICAL
+    assert found.reason == (
+        "Group efd has had no start at the target for 11 min on t[0], and "
+        "would miss or repeat records after a failover: there is no "
+        "checkpoint, and offset 40 is before the first offset sync that is "
+        "known"
+    )
+    assert found.evidence["groups_without_start"] == 1
+    flow.put("efd", 100)
+    assert flow.step().health is Health.OK
+
+
+def test_a_group_that_rests_without_a_start_is_a_warning(flow: Flow) -> None:
+    flow.put("given-up", 20)
+    assert run(flow, 12).health is Health.WARNING
+
+
+def test_a_group_that_the_filter_excludes_is_a_warning(flow: Flow) -> None:
+    flow.excluded.add("connect-efd")
+    found = run(flow, 12, lambda m: flow.put("connect-efd", 20 + m))
+    assert found.health is Health.WARNING
+    assert "MirrorMaker's groups filter excludes it" in found.reason
+    # With a start all the same, by offset syncs, nothing is wrong.
+    flow.put("connect-efd", 110)
+    assert flow.step().health is Health.OK
+
+
+def test_an_offset_beyond_the_end_of_the_target_is_found(flow: Flow) -> None:
+    flow.copied = CopiedPartition(copies=None, end=10)
+    found = run(flow, 12, lambda m: flow.put("efd", 120 + m, (120, 110)))
+    assert found.health is Health.CRITICAL
+    assert "its offset is beyond the target's end (10)" in found.reason
+
+
+def test_the_first_of_many_groups_is_named_and_the_others_are_counted(
+    flow: Flow,
+) -> None:
+    flow.put("a", 20)
+    flow.step()
+    flow.put("b", 20)
+    found = run(flow, 12)
+    assert found.reason.startswith("Group a has had no start")
+    assert found.reason.endswith("; same for 1 more group")
+
+
+def test_a_restart_changes_nothing(flow: Flow) -> None:
+    run(flow, 12, lambda m: flow.put("efd", 20 + m))
+    assert flow.verdict().health is Health.CRITICAL
+    flow.restart()
+    assert flow.step().health is Health.CRITICAL
+
+
+def test_a_start_that_stays_while_the_group_reads_on_is_old(
+    flow: Flow,
+) -> None:
+    # Only the checkpoint is known, and it stays.
+    flow.copied = CopiedPartition(copies=None, end=5000)
+    found = run(flow, 12, lambda m: flow.put("efd", 120 + m, (120, 110)))
+    assert found.health is Health.WARNING
+    assert found.reason == (
+        "Group efd would read records again after a failover: its start at "
+        "the target on t[0], offset 110, has not moved for 11 min while the "
+        "group reads on"
+    )
+    flow.put("efd", 150, (149, 139))
+    assert flow.step().health is Health.OK
+
+
+def test_a_start_that_stays_while_the_group_rests_is_not_old(
+    flow: Flow,
+) -> None:
+    flow.copied = CopiedPartition(copies=None, end=5000)
+    flow.put("efd", 150, (120, 110))
+    assert run(flow, 30).health is Health.OK
+
+
+def test_a_start_that_is_a_few_records_early_is_not_old(flow: Flow) -> None:
+    # MirrorMaker writes a sync every hundred records.
+    flow.copied = CopiedPartition(copies=OffsetMap([(100, 90, 1)]), end=5000)
+    found = run(flow, 30, lambda m: flow.put("efd", 120 + m))
+    assert found.health is Health.OK
+    limits = FailoverLimits(repeated=20)
+    found = flow.verdict(limits)
+    assert found.health is Health.WARNING
+    assert "would read up to 48 records again" in found.reason
+
+
+def test_the_limit_is_the_recovery_point(flow: Flow) -> None:
+    run(flow, 3, lambda m: flow.put("efd", 20 + m))
+    limits = FailoverLimits(rpo=MINUTE)
+    assert flow.verdict(limits).health is Health.CRITICAL
+    assert flow.verdict().health is Health.OK
+
+
+def test_without_groups_the_check_is_off(flow: Flow) -> None:
+    found = flow.step()
+    assert found.health is Health.OFF
+    assert "reads a replicated topic" in found.reason
+    flow.seen = FailoverObservation(flow="f", at=NOON, denied=2)
+    flow.now = NOON
+    assert "lacks DESCRIBE on 2 consumer groups" in flow.verdict().reason
+
+
+def test_what_is_stale_or_unread_is_unknown_and_hides_nothing(
+    flow: Flow,
+) -> None:
+    assert flow.verdict().health is Health.UNKNOWN
+    flow.put("idle", 150)
+    flow.step()
+    flow.now += 6 * MINUTE
+    assert flow.verdict().health is Health.UNKNOWN
+    flow.seen = FailoverObservation(
+        flow="f", at=flow.now, groups=1, problems=("summit is lost",)
+    )
+    assert flow.verdict().reason == "summit is lost"
+    flow.put("efd", 20)
+    run(flow, 12)
+    flow.now += 6 * MINUTE
+    found = flow.verdict()
+    assert found.health is Health.WARNING
+    assert "was last judged 6 min ago" in str(found.evidence["also_1"])
+
+
+def test_what_is_found_is_what_the_table_of_verdicts_says() -> None:
+    missing = MissingStart(
+        group="g",
+        topic="t",
+        partition=1,
+        problem="Nothing is known",
+        since=NOON,
+        moved=True,
+        excluded=False,
+    )
+    old = OldStart(
+        group="g",
+        topic="t",
+        partition=0,
+        offset=3,
+        repeated=2000,
+        since=NOON,
+    )
+    seen = FailoverObservation(
+        flow="f",
+        at=NOON + 11 * MINUTE,
+        groups=2,
+        missing=(missing,),
+        old=(old,),
+    )
+    found = judge_failover("f", seen, FailoverLimits(), seen.at)
+    assert found.health is Health.CRITICAL
+    assert found.reason.endswith("(and 1 more, see the evidence)")
+    assert "2,000 records again" in str(found.evidence["also_1"])
