@@ -12,6 +12,7 @@ from mirrorwatch.domain.cluster_view import (
     TopicPartition,
 )
 from mirrorwatch.domain.failover.check import FailoverLimits, judge_failover
+from mirrorwatch.domain.failover.recovery import CopyFacts, RecoveryState
 from mirrorwatch.domain.failover.translation import (
     CopiedPartition,
     GroupOffset,
@@ -28,7 +29,7 @@ from mirrorwatch.sources.failover import FailoverSource
 from mirrorwatch.sources.groups import GroupReading, GroupsWorker
 from mirrorwatch.sources.mirror_state import MirrorState
 from mirrorwatch.state import Database
-from mirrorwatch.state.documents import FirstSeenStore
+from mirrorwatch.state.documents import DocumentStore, FirstSeenStore
 from mirrorwatch.state.failover import GroupStore
 from tests.support.builders import NOON
 
@@ -55,6 +56,10 @@ class Site:
             store=GroupStore(self.database, "f"),
             first_seen=FirstSeenStore(self.database, "f", "failover"),
             copied=lambda _: self.copied,
+            copy_facts=CopyFacts,
+            recovery=DocumentStore(
+                self.database, "f", "recovery", RecoveryState
+            ),
         )
         self.failover.take(
             FlowView(

@@ -14,6 +14,7 @@ from mirrorwatch.domain.checkpoints import (
     judge_checkpoints,
 )
 from mirrorwatch.domain.cluster_view import FlowView
+from mirrorwatch.domain.failover.recovery import CopyFacts, RecoveryState
 from mirrorwatch.domain.mirror_records import Checkpoint, Companion, Sync
 from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch.domain.topics import IdentityNaming
@@ -24,7 +25,7 @@ from mirrorwatch.sources.failover import FailoverSource
 from mirrorwatch.sources.groups import GroupReading, GroupsWorker
 from mirrorwatch.sources.mirror_state import MirrorState
 from mirrorwatch.state import Database
-from mirrorwatch.state.documents import FirstSeenStore
+from mirrorwatch.state.documents import DocumentStore, FirstSeenStore
 from mirrorwatch.state.failover import GroupStore
 from tests.support.builders import NOON
 
@@ -105,6 +106,8 @@ class Flow:
             store=self.store,
             first_seen=FirstSeenStore(database, name, "failover"),
             copied=lambda _: {},
+            copy_facts=CopyFacts,
+            recovery=DocumentStore(database, name, "recovery", RecoveryState),
         )
         self.failover.take(
             FlowView(

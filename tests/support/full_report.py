@@ -8,6 +8,8 @@ from mirrorwatch.domain.canary.model import (
     CanaryPartition,
     ProbeArrival,
 )
+from mirrorwatch.domain.failover.check import FailoverObservation
+from mirrorwatch.domain.failover.recovery import RecoveryPoint
 from mirrorwatch.domain.metrics import Histogram
 from mirrorwatch.domain.position.model import PositionObservation
 from mirrorwatch.domain.report import Flow, Health
@@ -73,6 +75,18 @@ def a_full_report(at: datetime = NOON) -> Report:
             some_compared_topics(at),
             some_configs(at),
             some_tasks(at),
+            FailoverObservation(
+                flow=FLOW.name,
+                at=at,
+                groups=4,
+                recovery=RecoveryPoint(
+                    at=at,
+                    records=17,
+                    complete_until=at - timedelta(seconds=4),
+                    topic="events",
+                    partition=3,
+                ),
+            ),
             a_mirror(at),
             an_audit(at),
         ],

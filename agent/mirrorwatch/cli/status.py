@@ -89,6 +89,9 @@ def _print_flow(
     canary = _canary(flow.get("canary"))
     if canary:
         console.print(Text(f"  {canary}"))
+    recovery = _recovery(flow, now)
+    if recovery:
+        console.print(Text(f"  {recovery}"))
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("  check", header_style="dim", no_wrap=True)
     table.add_column("health", header_style="dim", no_wrap=True)
@@ -110,6 +113,18 @@ def _print_flow(
         )
     console.print(table)
     console.print()
+
+
+def _recovery(flow: Mapping[str, Any], now: datetime) -> str:
+    """Return until when the target is complete, nothing if it is not known."""
+    until, rpo = flow.get("complete_until"), flow.get("rpo") or {}
+    if until is None:
+        return ""
+    at = datetime.fromisoformat(until)
+    age = _duration((now - at) / timedelta(seconds=1))
+    waiting = rpo.get("records")
+    more = "" if not waiting else f"; RPO {waiting} records"
+    return f"complete until {at:%Y-%m-%d %H:%M:%S} UTC, {age} ago{more}"
 
 
 def _canary(canary: Mapping[str, Any] | None) -> str:

@@ -16,6 +16,7 @@ from .canary import metrics as canary
 from .canary.check import CanaryLimits, judge_canary
 from .canary.model import CanaryObservation
 from .checkpoints import CheckpointsObservation, judge_checkpoints
+from .failover import metrics as failover
 from .failover.check import (
     FailoverLimits,
     FailoverObservation,
@@ -264,6 +265,8 @@ _ALL = (
         observation=FailoverObservation,
         judge=judge_failover,
         limits=FailoverLimits,
+        metrics=failover.METRICS,
+        samples=failover.samples,
         alarms=CheckAlarms(
             critical="consumer groups have no start at the target: after a "
             "failover they would miss or repeat records",

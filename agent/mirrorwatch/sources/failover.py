@@ -7,6 +7,11 @@ from datetime import datetime
 
 from ..domain.cluster_view import FlowView, TopicPartition
 from ..domain.failover.check import FailoverObservation, FailoverTracker
+from ..domain.failover.recovery import (
+    CopyFacts,
+    RecoveryState,
+    RecoveryTracker,
+)
 from ..domain.failover.translation import (
     CopiedPartition,
     GroupOffset,
@@ -14,7 +19,7 @@ from ..domain.failover.translation import (
     merge,
     translate,
 )
-from ..state.documents import FirstSeenStore
+from ..state.documents import DocumentStore, FirstSeenStore
 from ..state.failover import GroupStore
 from ..threads import Latest
 from .groups import GroupReading
@@ -47,6 +52,10 @@ class FailoverSource:
         Where it is kept since when groups have no start.
     copied
         Returns where copies are.
+    copy_facts
+        Returns what else is known of copies.
+    recovery
+        Where it is kept until when the flow was complete.
 
     Notes
     -----
@@ -61,6 +70,8 @@ class FailoverSource:
         store: GroupStore,
         first_seen: FirstSeenStore,
         copied: Copied,
+        copy_facts: Callable[[], CopyFacts],
+        recovery: DocumentStore[RecoveryState],
     ) -> None:
         self.name = f"failover {flow}"
         self._flow = flow
@@ -68,6 +79,9 @@ class FailoverSource:
         self._store = store
         self._first_seen = first_seen
         self._copied = copied
+        self._copy_facts = copy_facts
+        self._recovery_store = recovery
+        self._recovery = RecoveryTracker(recovery.load())
         self._tracker = FailoverTracker(first_seen.load())
         self._view = Latest[FlowView | None](None)
         self._names = Latest[Mapping[str, str]]({})
@@ -79,14 +93,29 @@ class FailoverSource:
     def take(self, view: FlowView) -> None:
         """Learn which topics the flow carries, and the target's ends."""
         self._view.set(view)
+        self._recovery.take(
+            view,
+            replace(self._copy_facts(), syncs=self._positions.all_syncs()),
+        )
         if view.names:
             self._names.set(view.names)
 
     def observe(self, now: datetime) -> Sequence[FailoverObservation]:
-        """Return what the last reading of the groups came to."""
-        del now
-        seen = self._seen.get()
-        return [] if seen is None else [seen]
+        """Return what the last reading of the groups came to, and what the
+        last survey says of the recovery point.
+        """
+        seen, point = self._seen.get(), self._recovery.point
+        if seen is None and point is None:
+            return []
+        if seen is None:
+            seen = FailoverObservation(
+                flow=self._flow,
+                at=now,
+                problems=(
+                    "Offsets of consumer groups have not been read yet",
+                ),
+            )
+        return [replace(seen, recovery=point)]
 
     def named(self) -> tuple[str, ...]:
         """Return none: of a group that is not listed, checkpoints suffice."""
@@ -101,6 +130,7 @@ class FailoverSource:
             Raised if it cannot be kept; it is with the next reading.
         """
         names = self._names.get()
+        self._recovery_store.save(self._recovery.to_state())
         if names:
             self._keep(reading, names)
         if names or reading.problem is not None:

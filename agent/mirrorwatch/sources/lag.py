@@ -10,7 +10,8 @@ from confluent_kafka import TopicCollection
 
 from ..domain.cluster_view import FlowView, TopicPartition
 from ..domain.lag.model import STALE, LagObservation
-from ..domain.lag.tracker import LagTracker
+from ..domain.lag.tracker import PROOF_FLUSHES, LagTracker
+from ..domain.mirror_records import FLUSH
 from ..exceptions import SourceDeniedError, SourceError
 from ..kafka.admin import Cluster
 from ..kafka.errors import TIMEOUT
@@ -222,6 +223,14 @@ class LagWorker:
         """
         with self._lock:
             return self._tracker.empty_until(foreign)
+
+    def patience(self) -> timedelta:
+        """Return how long a position that is estimated may take until it is
+        proved.
+        """
+        with self._lock:
+            seen = self._seen
+        return PROOF_FLUSHES * (FLUSH if seen is None else seen.flush)
 
     def stopped(self, now: datetime) -> timedelta | None:
         """Return how long the mirror has stood while records waited, if that

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from threading import Lock
 
 from ..domain.cluster_view import FlowView, TopicPartition
+from ..domain.failover.recovery import CopyFacts
 from ..domain.failover.translation import CopiedPartition
 from ..domain.mirror_records import Assignment
 from ..domain.offsets import OffsetRange
@@ -487,6 +488,7 @@ class SkipsWorker:
         self._view: FlowView | None = None
         self._lock = Lock()
         self._seen: SkipsObservation | None = None
+        self._copy_facts = CopyFacts()
 
     def take(self, view: FlowView) -> None:
         """Keep a survey."""
@@ -531,6 +533,11 @@ class SkipsWorker:
             for place in places
             if (state := tracker.states.get(place)) is not None
         }
+
+    def copy_facts(self) -> CopyFacts:
+        """Return what it knows of copies that are missing."""
+        with self._lock:
+            return self._copy_facts
 
     def foreign(self) -> frozenset[TopicPartition]:
         """Return the source partitions at whose copies others write, too:
@@ -673,9 +680,19 @@ class SkipsWorker:
             merged=len(view.names) - len(topics),
             problems=_problems(view),
         )
+        facts = CopyFacts(
+            accounted=tracker.unaccounted(),
+            missing=tracker.missing_records(),
+            dropped={
+                (each.topic, each.partition): (each.first, each.end)
+                for each in seen.suspicions
+                if each.filtered
+            },
+        )
         with self._lock:
             self._seen = seen
             self._foreign = tracker.noisy_partitions()
+            self._copy_facts = facts
 
 
 def _problems(view: FlowView) -> tuple[str, ...]:

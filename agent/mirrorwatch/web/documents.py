@@ -15,6 +15,8 @@ from ..domain.audit.flow_result import (
 )
 from ..domain.audit.result import AuditFinding, OffsetRanges
 from ..domain.canary.model import CanaryPartition, canaries
+from ..domain.failover.check import FailoverObservation
+from ..domain.failover.metrics import STALE
 from ..domain.lag.model import FirstLoss, TopicLag, first_loss
 from ..domain.parity.configs import ConfigDrift, ConfigsObservation
 from ..domain.parity.topics import TopicsObservation
@@ -184,6 +186,26 @@ def _agent(
     }
 
 
+def _recovery(report: Report, flow: str) -> dict[str, Any]:
+    """Return what would be lost with the source; `None` is not known."""
+    point = next(
+        (
+            seen.recovery
+            for seen in report.observations
+            if isinstance(seen, FailoverObservation) and seen.flow == flow
+        ),
+        None,
+    )
+    is_fresh = point is not None and report.at - point.at <= STALE
+    return {
+        "rpo": {
+            "records": point.records if point and is_fresh else None,
+            "seconds": point and point.seconds(report.at),
+        },
+        "complete_until": time_text(point.complete_until if point else None),
+    }
+
+
 def _flow(
     report: Report,
     flow: Flow,
@@ -199,6 +221,7 @@ def _flow(
         "source": flow.source,
         "target": flow.target,
         "health": health.label,
+        **_recovery(report, flow.name),
         "cause": _cause(report.cause_of(flow.name)),
         "verdicts": [
             _verdict(verdict, runbook)

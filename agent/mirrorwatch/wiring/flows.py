@@ -10,6 +10,7 @@ from ..config.mirror import JmxConfig
 from ..domain.bottleneck.model import ErrorCounters
 from ..domain.carriage import Carriage
 from ..domain.cluster_view import TopicPartition
+from ..domain.failover.recovery import CopyFacts, RecoveryState
 from ..domain.lag.tracker import LagTracker
 from ..domain.position.tracker import PositionTracker
 from ..domain.tasks.model import Restarts
@@ -408,7 +409,7 @@ def wire_heartbeats(parts: FlowParts, _: WiringContext) -> WiredParts:
 def wire_failover(parts: FlowParts, around: WiringContext) -> WiredParts:
     """Wire what keeps and judges the offsets of consumer groups.
 
-    Its skips must have been wired before: they know where copies are.
+    Its lag and skips must have been wired before: they know of copies.
 
     Raises
     ------
@@ -417,12 +418,30 @@ def wire_failover(parts: FlowParts, around: WiringContext) -> WiredParts:
     """
     flow = parts.config
     (skips,) = (r for r in parts.readers if isinstance(r, SkipsWorker))
+    (lag,) = (r for r in parts.readers if isinstance(r, LagWorker))
+    merged = cache(Selection(include=flow.topics.merged).matches)
+
+    def copy_facts() -> CopyFacts:
+        """Return what lag and skips know of copies."""
+        foreign = skips.foreign()
+        return replace(
+            skips.copy_facts(),
+            foreign=foreign,
+            merged=merged,
+            empty_until=lag.empty_until(foreign),
+            patience=lag.patience(),
+        )
+
     source = FailoverSource(
         flow=flow.name,
         positions=parts.positions,
         store=GroupStore(around.database, flow.name),
         first_seen=FirstSeenStore(around.database, flow.name, "failover"),
         copied=skips.copied,
+        copy_facts=copy_facts,
+        recovery=DocumentStore(
+            around.database, flow.name, "recovery", RecoveryState
+        ),
     )
     parts.readers.append(source)
     parts.group_readers.append(source)

@@ -1,6 +1,7 @@
 """Flow overview: is it arriving, how late, time to loss, what is wrong."""
 
 from mirrorwatch.domain.canary import metrics as canary
+from mirrorwatch.domain.failover import metrics as failover
 from mirrorwatch.domain.lag import metrics as lag
 from mirrorwatch.domain.parity import metrics as parity
 from mirrorwatch.domain.position import metrics as position
@@ -177,6 +178,42 @@ HISTORY = (
                 )
             ),
         ),
+    ),
+    Panel(
+        title="Recovery point (s)",
+        description=(
+            "Age of the oldest record that is not proved to be at the target,"
+            " at most: what a loss of the source would lose. It grows while"
+            " a side does not answer."
+        ),
+        picture=Picture.LINES,
+        unit=Unit.SECONDS,
+        check="failover",
+        queries=(Query(reading=Gauge(metric=failover.RPO_SECONDS)),),
+        width=8,
+    ),
+    Panel(
+        title="Recovery point (offsets)",
+        description=(
+            "Source offsets that are not proved to be at the target, with"
+            " those that were skipped."
+        ),
+        picture=Picture.LINES,
+        check="failover",
+        queries=(Query(reading=Gauge(metric=failover.RPO_RECORDS)),),
+        width=8,
+    ),
+    Panel(
+        title="Target complete until",
+        description=(
+            "Every replicated topic is complete at the target until then, as"
+            " proved. No data: not known."
+        ),
+        picture=Picture.NUMBER,
+        unit=Unit.MOMENT,
+        check="failover",
+        queries=(Query(reading=Age(metric=failover.COMPLETE_UNTIL)),),
+        width=8,
     ),
     Panel(
         title="Parity of both sides (topics, properties)",

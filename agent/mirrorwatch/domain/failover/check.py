@@ -16,6 +16,7 @@ from ..report import (
     every,
     seconds,
 )
+from .recovery import RecoveryPoint
 from .translation import Start
 
 __all__ = [
@@ -114,6 +115,9 @@ class FailoverObservation:
 
     old: tuple[OldStart, ...] = ()
     """Groups whose start does not move."""
+
+    recovery: RecoveryPoint | None = None
+    """What would be lost with the source; `None` if not known yet."""
 
     problems: tuple[str, ...] = ()
     """What keeps it from being known, in sentences."""

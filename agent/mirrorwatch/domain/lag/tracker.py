@@ -29,6 +29,7 @@ from .model import (
 )
 
 __all__ = [
+    "PROOF_FLUSHES",
     "EndHistory",
     "LagContext",
     "LagTracker",

@@ -285,6 +285,35 @@ class SkipTracker:
             and (soon or key in self._waiting or key in self._syncs.partitions)
         )
 
+    def unaccounted(self) -> dict[TopicPartition, int]:
+        """Return the next source offset that is not accounted for, of
+        partitions of which both sides are still to be read.
+        """
+        return {
+            key: state.upstream + 1
+            for key in self._waiting
+            if (state := self.states[key]).upstream is not None
+        }
+
+    def missing_records(self) -> dict[TopicPartition, tuple[int, int]]:
+        """Return the first skipped record that the source still holds, and
+        how many there are, where a transform drops none on purpose.
+        """
+        found = {}
+        for key, seen in self.surveyed.items():
+            skipped = self.states[key].skipped
+            if not len(skipped) or self.filtered.matches(key[0]):
+                continue
+            left = [
+                (max(first, seen.log_start), last)
+                for first, last in skipped
+                if last >= seen.log_start
+            ]
+            if left:
+                count = sum(last - first + 1 for first, last in left)
+                found[key] = min(left)[0], count
+        return found
+
     def noisy_partitions(self) -> frozenset[TopicPartition]:
         """Return the partitions where the target's end counts no copies.
 

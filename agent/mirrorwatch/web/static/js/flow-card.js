@@ -4,7 +4,7 @@ import { Checks } from "./checks.js";
 import { setText } from "./dom.js";
 import { Figures } from "./figures.js";
 import { FlowCharts } from "./flow-charts.js";
-import { since } from "./format.js";
+import { age, counted, moment, since } from "./format.js";
 import { severity, showBadge, worst } from "./health.js";
 import { FlowHistory } from "./history.js";
 import { headline } from "./loss.js";
@@ -12,6 +12,17 @@ import { Parts } from "./parts.js";
 import { showStrip } from "./strip.js";
 import { showHistoryTable, showLosses, showPartitions } from "./tables.js";
 import { Topics } from "./topics.js";
+
+/** Returns until when the target is complete, and what waits. */
+function recovery(flow, now) {
+  const { rpo, complete_until: until } = flow;
+  if (until === null && rpo.records === null) return "";
+  const complete = until === null ? `Not known to be complete at ${flow.target}`
+    : `Complete at ${flow.target} until ${moment(new Date(until), now)}`;
+  if (rpo.records === null || rpo.seconds === 0) return complete;
+  const old = rpo.seconds === null ? "" : `, up to ${age(rpo.seconds)} old,`;
+  return `${complete} · ${counted(rpo.records, "record")}${old} not proved to be there`;
+}
 
 export class FlowCard {
   constructor(flow, id) {
@@ -53,6 +64,7 @@ export class FlowCard {
     showBadge(this.find(".flow-health"), health);
     this.showCause(now, isLive);
     this.showLead(now, isLive);
+    setText(this.find(".lead-recovery"), recovery(flow, now));
     this.checks.show(flow.verdicts, now);
     this.figures.show(flow.canary, this.history, now);
     this.showTables();

@@ -1,0 +1,440 @@
+"""What a flow would lose with its source, and until when it is complete."""
+
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from ..cluster_view import FlowView, PartitionView, TopicPartition
+from ..lag.model import EstimateBounds
+from ..mirror_records import FLUSH, Committed, Sync
+
+__all__ = [
+    "CopyFacts",
+    "Hole",
+    "RecoveryPoint",
+    "RecoveryState",
+    "RecoveryTracker",
+]
+
+FRESH = timedelta(seconds=30)
+"""Age of a survey from which records may have been written unseen for longer
+than between two surveys."""
+
+HELD = 3
+"""Surveys until others know that a range is to be read, of a sync that shows
+that it is."""
+
+NOTHING = 1 << 63
+"""Above every offset."""
+
+ENDS_KEPT = 32
+"""Ends of the source that are remembered of one partition. When there are
+more, every other one goes: then less is proved, never more."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RecoveryPoint:
+    """What would be lost if the source were lost now."""
+
+    at: datetime
+    """When the ends of the source were last asked for."""
+
+    records: int
+    """Source records that are not proved to be at the target, by then."""
+
+    complete_until: datetime | None = None
+    """Every record that the source held at that time, and holds still, is at
+    the target; `None` if that is not known of any time."""
+
+    topic: str | None = None
+    """Source topic that is complete until then only; `None` if nothing
+    waits."""
+
+    partition: int | None = None
+    """Its partition."""
+
+    missing: int = 0
+    """Records that were skipped, and that the source still holds."""
+
+    unknown: int = 0
+    """Partitions of which the end or the position is not known."""
+
+    def seconds(self, now: datetime) -> float | None:
+        """Return the age of the oldest record that may be lost, at most; 0 if
+        none waits, `None` if it is not known.
+        """
+        if not self.records and not self.unknown and now - self.at <= FRESH:
+            return 0.0
+        if self.complete_until is None:
+            return None
+        return max(0.0, (now - self.complete_until).total_seconds())
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Hole:
+    """Copies of one partition that are gone: the target was recreated."""
+
+    topic: str
+    partition: int
+    end: int
+    """Source offset behind the last of them."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RecoveryState:
+    """What must outlive the agent."""
+
+    complete_until: datetime | None = None
+    """Until when the flow was complete, as last proved."""
+
+    holes: tuple[Hole, ...] = ()
+    """Where copies are gone."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CopyFacts:
+    """What other checks know of the copies, by source partition."""
+
+    foreign: Container[TopicPartition] = ()
+    """Where others write to the target, too: its end shows nothing."""
+
+    merged: Callable[[str], bool] = lambda _: False
+    """Returns whether several flows feed a topic, so that they do."""
+
+    syncs: Mapping[TopicPartition, Sync] = field(default_factory=dict)
+    """Newest syncs, read after the ends."""
+
+    patience: timedelta = 3 * FLUSH
+    """How long it may take until what an end shows is proved."""
+
+    empty_until: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """Up to where no data follows the position."""
+
+    accounted: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """Next source offset that is not accounted for, where both sides are
+    still to be read."""
+
+    missing: Mapping[TopicPartition, tuple[int, int]] = field(
+        default_factory=dict
+    )
+    """First skipped record that the source still holds, and how many there
+    are."""
+
+    dropped: Mapping[TopicPartition, tuple[int, int]] = field(
+        default_factory=dict
+    )
+    """First offset and end of what a transform seems to have dropped at the
+    end of a partition on purpose."""
+
+    def shared(self, place: TopicPartition) -> bool:
+        """Return whether others write to the copies of a partition, too."""
+        return place in self.foreign or self.merged(place[0])
+
+
+@dataclass(slots=True)
+class _SourceEnd:
+    """An end of the source."""
+
+    offset: int
+    at: datetime
+    """When it was last seen to be there."""
+
+
+@dataclass(slots=True)
+class _PartitionRecovery:
+    """What is known of one partition."""
+
+    source_id: str
+    floor: datetime | None
+    """It was complete until then, whatever is known of its ends."""
+
+    target_id: str | None = None
+
+    since: datetime | None = None
+    """When a topic was recreated: what was said before is of another."""
+
+    proved: int = 0
+    """Every record below was copied or skipped."""
+
+    believed: int = 0
+    """The same, counted back from the target's end."""
+
+    empty: int = 0
+    """Up to where no data follows that."""
+
+    distance: int | None = None
+    """Difference of the sync that it was counted by."""
+
+    bounds: EstimateBounds = field(default_factory=EstimateBounds)
+    """What of it must still be proved."""
+
+    held: int = NOTHING
+    """Position before syncs that show that something was left out."""
+
+    held_for: int = 0
+    """Surveys for which that holds."""
+
+    hole: int = 0
+    """Copies of records below are gone."""
+
+    ends: list[_SourceEnd] = field(default_factory=list)
+    complete: datetime | None = None
+    """Until when it is complete; `None` if that is not known."""
+
+    def __post_init__(self) -> None:
+        self.complete = self.floor
+
+    @property
+    def reached(self) -> int:
+        """Next source offset that may not be copied."""
+        return max(self.proved, self.believed, self.empty)
+
+    def see(self, end: int, at: datetime) -> None:
+        """Take an end of the source."""
+        ends = self.ends
+        if ends and end < ends[-1].offset:
+            # The log was truncated: what came after is another record.
+            self.floor = self.until(end)
+            ends.clear()
+        if ends and ends[-1].offset == end:
+            ends[-1].at = at
+            return
+        ends.append(_SourceEnd(end, at))
+        if len(ends) > ENDS_KEPT:
+            best = self._best(self.reached)
+            ends[:-1] = [
+                each
+                for n, each in enumerate(ends[:-1])
+                if n % 2 or each is best
+            ]
+
+    def until(self, position: int) -> datetime | None:
+        """Return until when it is complete, with a position."""
+        best = self._best(position)
+        return self.floor if best is None else best.at
+
+    def _best(self, position: int) -> _SourceEnd | None:
+        for each in reversed(self.ends):
+            if each.offset <= position:
+                return each
+        return None
+
+    def learn(
+        self,
+        place: TopicPartition,
+        seen: PartitionView,
+        facts: CopyFacts,
+        now: datetime,
+    ) -> None:
+        """Take how far the mirror is.
+
+        Notes
+        -----
+        The target's end shows at once what was copied. But a mirror that was
+        rewound adds copies there, too. Its first sync shows that: so what
+        the end shows is believed only if the newest sync, read after it, does
+        not contradict it, and only until a later one does.
+        """
+        before = self.reached
+        committed = seen.committed if self._is_new(seen.committed) else None
+        sync = seen.sync if self._is_new(seen.sync) else None
+        self.proved = max(self.proved, seen.log_start)
+        if committed is not None and committed.position is not None:
+            self.proved = max(self.proved, committed.position)
+        if sync is not None:
+            self.proved = max(self.proved, sync.position)
+        first, end = facts.dropped.get(place, (0, 0))
+        if first <= self.reached < end:
+            self.proved = end
+        distance = _distance(sync)
+        newest = _distance(facts.syncs.get(place, seen.sync))
+        estimate = 0
+        if distance is None or newest is None:
+            self.believed = 0
+        else:
+            known = distance if self.distance is None else self.distance
+            if distance > known:
+                # Something was left out: it is read whether these are records.
+                self.held, self.held_for = min(before, self.held), HELD
+            if min(distance, newest) < known:
+                self.believed = 0
+            estimate = _estimate(seen, distance)
+            if newest >= distance and not facts.shared(place):
+                self.believed = max(self.believed, estimate)
+        self.distance = distance
+        if not self.bounds.believe(
+            self.believed, self.proved, now, facts.patience
+        ):
+            self.believed = 0
+        # It was read at the estimate, or at what is proved.
+        is_read = estimate <= max(self.proved, self.believed)
+        self.empty = facts.empty_until.get(place, 0) if is_read else 0
+
+    def judge(
+        self, place: TopicPartition, seen: PartitionView, facts: CopyFacts
+    ) -> int:
+        """Work out until when it is complete; return how many of its records
+        are not proved to be copied.
+        """
+        position = min(self.reached, facts.accounted.get(place, self.reached))
+        if self.held_for:
+            self.held_for -= 1
+            position = min(position, self.held)
+        else:
+            self.held = NOTHING
+        if seen.uncopied or self.hole:
+            position = seen.log_start
+        first, _ = facts.missing.get(place, (position, 0))
+        self.complete = self.until(min(position, first))
+        return max(0, seen.source_end - position)
+
+    def lose(self, at: datetime) -> None:
+        """Take that the target was recreated: all copies are gone."""
+        self.hole, self.since = max(self.hole, self.reached), at
+        self.believed = self.empty = 0
+        self.distance = self.floor = None
+        self.ends.clear()
+
+    def _is_new(self, fact: Committed | Sync | None) -> bool:
+        return fact is not None and (
+            self.since is None or fact.written_at > self.since
+        )
+
+
+def _distance(sync: Sync | None) -> int | None:
+    return None if sync is None else sync.upstream - sync.downstream
+
+
+def _estimate(seen: PartitionView, distance: int) -> int:
+    """Return the next source offset by the target's end, 0 if that holds more
+    than there was to copy: others wrote there, or the mirror was rewound.
+    """
+    if seen.marked or seen.target_end is None:
+        return 0
+    found = seen.target_end + distance
+    return found if found <= seen.source_end else 0
+
+
+class RecoveryTracker:
+    """Follows the recovery point of one flow.
+
+    Parameters
+    ----------
+    kept
+        What is known from before a restart.
+
+    Notes
+    -----
+    A time is proved as follows: the source ended at some offset then, and
+    every record below is at the target now. So it needs no timestamps of
+    records, which may be of any clock.
+    """
+
+    def __init__(self, kept: RecoveryState) -> None:
+        self._partitions: dict[TopicPartition, _PartitionRecovery] = {}
+        self._kept = kept
+        self._holes = {(h.topic, h.partition): h.end for h in kept.holes}
+        self._at: datetime | None = None
+        self._topics: Mapping[str, int] = {}
+        """Partitions of all topics in the survey before."""
+
+        self.point: RecoveryPoint | None = None
+        """What is known; `None` before the first survey."""
+
+    def take(self, view: FlowView, facts: CopyFacts) -> None:
+        """Learn from a survey; one that lacks a side changes nothing."""
+        source = view.source
+        if source is None or view.target is None or not view.caught_up:
+            return
+        for gone in self._partitions.keys() - view.partitions.keys():
+            del self._partitions[gone]
+        records = unknown = 0
+        least: tuple[datetime | None, TopicPartition | None] = (
+            source.at,
+            None,
+        )
+        for place, seen in view.partitions.items():
+            source_id = source.topics[place[0]].id
+            part = self._follow(place, seen, source_id, source.at)
+            if seen is None:
+                unknown += 1
+            else:
+                part.learn(place, seen, facts, source.at)
+                if part.reached > seen.source_end:
+                    # What is written next would seem to be copied.
+                    unknown += 1
+                else:
+                    part.see(seen.source_end, source.at)
+                    records += part.judge(place, seen, facts)
+            until = part.complete
+            if least[0] is not None and (until is None or until < least[0]):
+                least = until, place
+        self._at = source.at
+        self._topics = {n: t.partitions for n, t in source.topics.items()}
+        missing = sum(
+            count
+            for place, (_, count) in facts.missing.items()
+            if place in view.partitions
+        )
+        topic, partition = least[1] or (None, None)
+        self.point = RecoveryPoint(
+            at=source.at,
+            records=records + missing,
+            complete_until=least[0],
+            topic=topic,
+            partition=partition,
+            missing=missing,
+            unknown=unknown,
+        )
+
+    def to_state(self) -> RecoveryState:
+        """Return what must be kept."""
+        if self.point is None:
+            return self._kept
+        return RecoveryState(
+            complete_until=self.point.complete_until,
+            holes=tuple(
+                Hole(topic=topic, partition=partition, end=part.hole)
+                for (topic, partition), part in self._partitions.items()
+                if part.hole
+            ),
+        )
+
+    def _follow(
+        self,
+        place: TopicPartition,
+        seen: PartitionView | None,
+        source_id: str,
+        at: datetime,
+    ) -> _PartitionRecovery:
+        part = self._partitions.get(place)
+        if part is None:
+            part = self._partitions[place] = _PartitionRecovery(
+                source_id, self._floor(place), hole=self._holes.get(place, 0)
+            )
+        elif part.source_id != source_id:
+            # Its records were written after the survey before.
+            part = self._partitions[place] = _PartitionRecovery(
+                source_id, self._at, since=at
+            )
+        if seen is None:
+            return part
+        if seen.target_id is not None:
+            if part.target_id not in {None, seen.target_id}:
+                part.lose(at)
+            part.target_id = seen.target_id
+        if part.hole <= seen.log_start:
+            part.hole = 0
+        return part
+
+    def _floor(self, place: TopicPartition) -> datetime | None:
+        """Return until when a partition that was not seen before is complete.
+
+        One that has just been made has no older record; one that the flow
+        has just begun to carry may have.
+        """
+        if self._at is None:
+            return self._kept.complete_until
+        topic, partition = place
+        is_made = self._topics.get(topic, 0) <= partition
+        return self._at if is_made else None

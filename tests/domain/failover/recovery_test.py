@@ -1,0 +1,395 @@
+"""What is said to be complete is complete, whatever happens."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from mirrorwatch.domain.cluster_view import (
+    ClusterView,
+    FlowView,
+    TopicFacts,
+    TopicPartition,
+)
+from mirrorwatch.domain.failover.check import FailoverObservation
+from mirrorwatch.domain.failover.metrics import samples
+from mirrorwatch.domain.failover.recovery import (
+    CopyFacts,
+    RecoveryPoint,
+    RecoveryState,
+    RecoveryTracker,
+)
+from mirrorwatch.domain.mirror_records import Committed, Sync
+from tests.support.builders import NOON
+
+TICK = timedelta(seconds=5)
+PLACE = ("t", 0)
+
+
+class Site:
+    """Topics of one partition each, and a mirror of them."""
+
+    def __init__(self) -> None:
+        self.now = NOON - TICK
+        self.written = {PLACE: 100}
+        self.copied = {PLACE: 100}
+        self.ids = {"t": ("s1", "d1")}
+        self.syncs: dict[TopicPartition, tuple[int, int]] = {PLACE: (99, 99)}
+        self.committed: dict[TopicPartition, int] = {}
+        self.facts = CopyFacts()
+        self.starts: dict[TopicPartition, int] = {}
+        self.target_up = self.caught_up = True
+        self.no_leader: set[TopicPartition] = set()
+        self.tracker = RecoveryTracker(RecoveryState())
+
+    def restart(self) -> None:
+        self.tracker = RecoveryTracker(self.tracker.to_state())
+
+    def add(self, topic: str, written: int, copied: int) -> None:
+        self.written[topic, 0], self.copied[topic, 0] = written, copied
+        self.ids[topic] = (f"s-{topic}", f"d-{topic}")
+
+    def tick(self, **live: tuple[int, int]) -> RecoveryPoint:
+        """Look once; syncs by topic are read after the ends."""
+        self.now += TICK
+        newest = self._syncs(self.syncs | {(t, 0): s for t, s in live.items()})
+        self.tracker.take(self._view(), replace(self.facts, syncs=newest))
+        assert self.tracker.point is not None
+        return self.tracker.point
+
+    def _syncs(
+        self, syncs: Mapping[TopicPartition, tuple[int, int]]
+    ) -> dict[TopicPartition, Sync]:
+        return {
+            (topic, p): Sync(
+                topic=topic,
+                partition=p,
+                upstream=up,
+                downstream=down,
+                written_at=self.now,
+            )
+            for (topic, p), (up, down) in syncs.items()
+        }
+
+    def _view(self) -> FlowView:
+        def side(alias: str, n: int, ends: Mapping[Any, int]) -> ClusterView:
+            return ClusterView(
+                alias=alias,
+                id=alias,
+                at=self.now,
+                topics={
+                    topic: TopicFacts(
+                        id=ids[n], partitions=1, replication_factor=1
+                    )
+                    for topic, ids in self.ids.items()
+                },
+                ends={
+                    k: v
+                    for k, v in ends.items()
+                    if n or k not in self.no_leader
+                },
+                starts=self.starts,
+            )
+
+        return FlowView(
+            flow="f",
+            at=self.now,
+            committed={
+                (topic, p): Committed(
+                    topic=topic,
+                    partition=p,
+                    position=offset,
+                    written_at=self.now,
+                )
+                for (topic, p), offset in self.committed.items()
+            },
+            syncs=self._syncs(self.syncs),
+            caught_up=self.caught_up,
+            target=side("ldf", 1, self.copied) if self.target_up else None,
+            source=side("summit", 0, self.written),
+            names={topic: topic for topic in self.ids},
+        )
+
+
+@pytest.fixture
+def site() -> Site:
+    return Site()
+
+
+def test_an_idle_flow_is_complete_until_now(site: Site) -> None:
+    for _ in range(3):
+        point = site.tick()
+        assert (point.records, point.complete_until) == (0, site.now)
+        assert point.seconds(site.now) == 0
+
+
+def test_a_record_that_waits_holds_the_time_before_it(site: Site) -> None:
+    whole = site.tick().at
+    site.written[PLACE] = 103
+    for _ in range(3):
+        point = site.tick()
+    assert (point.records, point.complete_until) == (3, whole)
+    assert (point.topic, point.partition) == PLACE
+    assert point.seconds(site.now) == 15
+    site.copied[PLACE] = 101  # the first of three
+    assert site.tick().complete_until == whole
+    site.copied[PLACE] = 103
+    assert site.tick().complete_until == site.now
+
+
+def test_the_worst_partition_decides(site: Site) -> None:
+    site.add("u", 50, 50)
+    site.syncs["u", 0] = (49, 49)
+    whole = site.tick().at
+    site.written["u", 0] = 60
+    site.written[PLACE] = site.copied[PLACE] = 200
+    point = site.tick()
+    assert (point.topic, point.records) == ("u", 10)
+    assert point.complete_until == whole
+
+
+def test_a_backlog_that_is_copied_moves_the_time_by_what_was_seen(
+    site: Site,
+) -> None:
+    seen = []
+    for written in range(100, 200, 10):
+        site.written[PLACE] = written
+        site.tick()
+        seen.append((written, site.now))
+    for written, at in seen:
+        site.copied[PLACE] = written
+        assert site.tick().complete_until in (at, site.now)
+
+
+def test_a_long_backlog_is_remembered_coarsely_and_never_too_late(
+    site: Site,
+) -> None:
+    seen: dict[int, datetime] = {}
+    for written in range(100, 1100):
+        site.written[PLACE] = written
+        site.tick()
+        seen[written] = site.now
+    for copied in range(100, 1099, 7):
+        site.copied[PLACE] = copied
+        site.syncs[PLACE] = (copied - 1, copied - 1)
+        until = site.tick().complete_until
+        assert until is not None
+        assert until <= seen[copied]
+    assert until is not None
+    assert until > NOON + 500 * TICK
+
+
+@pytest.mark.parametrize("fault", ["target", "internal topics"])
+def test_a_side_that_does_not_answer_stops_the_time(
+    site: Site, fault: str
+) -> None:
+    whole = site.tick().at
+    site.target_up, site.caught_up = fault != "target", fault == "target"
+    for _ in range(12):
+        point = site.tick()
+    assert point.complete_until == whole
+    # What was written meanwhile is not known: nothing waits, by an old look.
+    assert point.records == 0
+    assert point.seconds(site.now) == 60
+
+
+def test_a_partition_without_a_leader_stops_the_time(site: Site) -> None:
+    whole = site.tick().at
+    site.no_leader.add(PLACE)
+    point = site.tick()
+    assert (point.complete_until, point.unknown) == (whole, 1)
+    assert point.seconds(site.now) == 5
+    site.no_leader.clear()
+    assert site.tick().complete_until == site.now
+
+
+def test_without_any_proof_no_time_is_said(site: Site) -> None:
+    site.syncs.clear()
+    point = site.tick()
+    assert (point.complete_until, point.records) == (None, 100)
+    assert point.seconds(site.now) is None
+    site.committed[PLACE] = 100
+    assert site.tick().complete_until == site.now
+
+
+def test_a_rewind_is_no_progress(site: Site) -> None:
+    whole = site.tick().at
+    # 300 records wait; the mirror was killed, and copies 300 again.
+    site.written[PLACE] = 200
+    site.tick()
+    site.written[PLACE] = 400
+    site.tick()
+    site.copied[PLACE] = 240
+    # Its sync came after the view began.
+    assert site.tick(t=(50, 100)).complete_until == whole
+    site.syncs[PLACE] = (50, 100)
+    assert site.tick().complete_until == whole
+
+
+def test_a_rewind_that_was_believed_is_taken_back(site: Site) -> None:
+    whole = site.tick().at
+    site.written[PLACE] = 400
+    site.tick()
+    site.copied[PLACE] = 400
+    assert site.tick().complete_until == site.now
+    site.syncs[PLACE] = (50, 100)
+    assert site.tick().complete_until == whole
+
+
+def test_what_others_write_at_the_target_is_no_progress(site: Site) -> None:
+    whole = site.tick().at
+    site.facts = CopyFacts(foreign={PLACE})
+    site.written[PLACE] = 110
+    site.copied[PLACE] = 110
+    assert site.tick().complete_until == whole
+    site.facts = CopyFacts(merged=lambda topic: topic == "t")
+    assert site.tick().complete_until == whole
+    site.committed[PLACE] = 110
+    assert site.tick().complete_until == site.now
+
+
+def test_what_no_commit_proves_is_not_believed_for_long(site: Site) -> None:
+    whole = site.tick().at
+    site.written[PLACE] = 110
+    site.copied[PLACE] = 110  # of another producer, as it turns out
+    site.tick()
+    for _ in range(40):
+        point = site.tick()
+    assert point.complete_until == whole
+
+
+def test_a_skip_holds_the_time_until_it_is_copied_or_has_expired(
+    site: Site,
+) -> None:
+    whole = site.tick().at
+    # Five records are dropped, the sixth is copied.
+    site.written[PLACE], site.copied[PLACE] = 106, 101
+    site.syncs[PLACE] = (105, 100)
+    assert site.tick().complete_until == whole  # to be read
+    site.facts = CopyFacts(accounted={PLACE: 100})
+    for _ in range(5):
+        assert site.tick().complete_until == whole
+    site.facts = CopyFacts(missing={PLACE: (100, 5)})
+    point = site.tick()
+    assert (point.complete_until, point.missing) == (whole, 5)
+    assert point.records == 5
+    site.facts = CopyFacts()
+    assert site.tick().complete_until == site.now
+
+
+def test_markers_are_no_skip(site: Site) -> None:
+    site.tick()
+    site.written[PLACE], site.copied[PLACE] = 102, 101
+    site.syncs[PLACE] = (101, 100)
+    for _ in range(5):
+        point = site.tick()
+    assert point.complete_until == site.now
+
+
+def test_what_a_transform_drops_on_purpose_is_not_waited_for(
+    site: Site,
+) -> None:
+    whole = site.tick().at
+    site.written[PLACE] = 110
+    assert site.tick().complete_until == whole
+    site.facts = CopyFacts(dropped={PLACE: (100, 110)})
+    point = site.tick()
+    assert (point.complete_until, point.records) == (site.now, 0)
+    # Records behind it wait as any other.
+    site.written[PLACE] = 111
+    assert site.tick().records == 1
+
+
+def test_a_tail_of_markers_is_not_waited_for(site: Site) -> None:
+    site.tick()
+    site.written[PLACE] = 101
+    site.facts = CopyFacts(empty_until={PLACE: 101})
+    for _ in range(60):  # longer than an estimate is believed
+        point = site.tick()
+    assert (point.complete_until, point.records) == (site.now, 0)
+
+
+def test_a_restart_goes_on_with_what_was_proved(site: Site) -> None:
+    whole = site.tick().at
+    site.written[PLACE] = 110
+    site.tick()
+    site.restart()
+    point = site.tick()
+    assert (point.complete_until, point.records) == (whole, 10)
+
+
+def test_a_restart_before_the_first_look_forgets_nothing(site: Site) -> None:
+    whole = site.tick().at
+    site.restart()
+    site.restart()
+    assert site.tracker.to_state().complete_until == whole
+
+
+def test_a_new_topic_is_complete_until_it_was_made(site: Site) -> None:
+    whole = site.tick().at
+    site.add("u", 5, 0)
+    point = site.tick()
+    assert (point.complete_until, point.topic) == (whole, "u")
+
+
+def test_a_recreated_source_topic_is_proved_by_what_was_said_after(
+    site: Site,
+) -> None:
+    site.committed[PLACE] = 100
+    whole = site.tick().at
+    site.ids["t"] = ("s2", "d1")
+    site.written[PLACE] = 90
+    point = site.tick()
+    assert (point.complete_until, point.records) == (whole, 90)
+
+
+def test_a_recreated_target_topic_is_not_complete(site: Site) -> None:
+    site.tick()
+    site.ids["t"] = ("s1", "d2")
+    site.copied[PLACE] = 0
+    assert site.tick().complete_until is None
+    site.written[PLACE], site.copied[PLACE] = 105, 5
+    site.syncs[PLACE] = (104, 4)
+    assert site.tick().complete_until is None
+    site.restart()
+    assert site.tick().complete_until is None
+    site.starts[PLACE] = 100  # what had copies has expired at the source
+    assert site.tick().complete_until == site.now
+
+
+def test_a_truncated_source_proves_nothing(site: Site) -> None:
+    whole = site.tick().at
+    site.written[PLACE] = 90
+    point = site.tick()
+    assert (point.complete_until, point.unknown) == (whole, 1)
+
+
+def test_a_topic_that_is_not_carried_any_more_holds_nothing(
+    site: Site,
+) -> None:
+    site.add("u", 5, 0)
+    site.tick()
+    del site.ids["u"], site.written["u", 0], site.copied["u", 0]
+    assert site.tick().complete_until == site.now
+
+
+def test_metrics_are_absent_where_nothing_is_known(site: Site) -> None:
+    def of(point: RecoveryPoint | None, now: datetime) -> dict[str, Any]:
+        seen = FailoverObservation(flow="f", at=now, recovery=point)
+        return {s.metric.field: s.value for s in samples(seen, now)}
+
+    assert of(None, NOON) == {}
+    point = site.tick()
+    until = "complete_until_timestamp_seconds"
+    assert of(point, site.now) == {
+        "rpo_records": 0,
+        "rpo_seconds": 0,
+        until: site.now.timestamp(),
+    }
+    later = site.now + timedelta(minutes=3)
+    assert of(point, later) == {
+        "rpo_seconds": 180,
+        until: site.now.timestamp(),
+    }
