@@ -15,7 +15,7 @@ from tests.support.agent_process import AgentProcess
 from tests.support.watch import describe, wait_until
 from tests.support.webhook import Webhook, serve_webhook
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.long]
 
 TICK = "2s"
 """More often than usual, so that more is seen of each fault."""

@@ -22,7 +22,7 @@ from mirrorwatch.kafka.admin import Cluster, read_ends
 from mirrorwatch_lab import Lab, LabSettings
 from tests.support.watch import Watch, wait_until
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.long]
 
 RATES = {("efd.fast", 0): 120, ("efd.fast", 1): 40, ("efd.slow", 0): 1}
 """Records a second."""

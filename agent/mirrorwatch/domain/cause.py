@@ -105,7 +105,7 @@ class Sign(StrEnum):
 STOP = frozenset(
     {
         *("canary", "latency", "lag", "retention", "tasks", "heartbeats"),
-        *("checkpoints", "bottleneck"),
+        *("checkpoints", "failover", "bottleneck"),
     }
 )
 """Checks whose warnings follow from a stop. What the others find is a fault of
