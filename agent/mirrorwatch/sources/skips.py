@@ -7,12 +7,12 @@ from datetime import datetime, timedelta
 from threading import Lock
 
 from ..domain.cluster_view import FlowView, TopicPartition
-from ..domain.failover.recovery import CopyFacts
 from ..domain.failover.translation import CopiedPartition
 from ..domain.mirror_records import Assignment
 from ..domain.offsets import OffsetRange
 from ..domain.skips.model import (
     DroppedTailDetector,
+    MissingCopies,
     PendingReads,
     RangeRequest,
     SkipCounters,
@@ -488,7 +488,7 @@ class SkipsWorker:
         self._view: FlowView | None = None
         self._lock = Lock()
         self._seen: SkipsObservation | None = None
-        self._copy_facts = CopyFacts()
+        self._missing = MissingCopies()
 
     def take(self, view: FlowView) -> None:
         """Keep a survey."""
@@ -534,10 +534,10 @@ class SkipsWorker:
             if (state := tracker.states.get(place)) is not None
         }
 
-    def copy_facts(self) -> CopyFacts:
-        """Return what it knows of copies that are missing."""
+    def missing(self) -> MissingCopies:
+        """Return what is not at the target, as far as it was compared."""
         with self._lock:
-            return self._copy_facts
+            return self._missing
 
     def foreign(self) -> frozenset[TopicPartition]:
         """Return the source partitions at whose copies others write, too:
@@ -680,9 +680,9 @@ class SkipsWorker:
             merged=len(view.names) - len(topics),
             problems=_problems(view),
         )
-        facts = CopyFacts(
+        missing = MissingCopies(
             accounted=tracker.unaccounted(),
-            missing=tracker.missing_records(),
+            skipped=tracker.missing_records(),
             dropped={
                 (each.topic, each.partition): (each.first, each.end)
                 for each in seen.suspicions
@@ -692,7 +692,7 @@ class SkipsWorker:
         with self._lock:
             self._seen = seen
             self._foreign = tracker.noisy_partitions()
-            self._copy_facts = facts
+            self._missing = missing
 
 
 def _problems(view: FlowView) -> tuple[str, ...]:

@@ -424,8 +424,8 @@ def wire_failover(parts: FlowParts, around: WiringContext) -> WiredParts:
     def copy_facts() -> CopyFacts:
         """Return what lag and skips know of copies."""
         foreign = skips.foreign()
-        return replace(
-            skips.copy_facts(),
+        return CopyFacts(
+            missing=skips.missing(),
             foreign=foreign,
             merged=merged,
             empty_until=lag.empty_until(foreign),

@@ -22,6 +22,7 @@ from mirrorwatch.domain.failover.recovery import (
     RecoveryTracker,
 )
 from mirrorwatch.domain.mirror_records import Committed, Sync
+from mirrorwatch.domain.skips.model import MissingCopies
 from tests.support.builders import NOON
 
 TICK = timedelta(seconds=5)
@@ -268,10 +269,10 @@ def test_a_skip_holds_the_time_until_it_is_copied_or_has_expired(
     site.written[PLACE], site.copied[PLACE] = 106, 101
     site.syncs[PLACE] = (105, 100)
     assert site.tick().complete_until == whole  # to be read
-    site.facts = CopyFacts(accounted={PLACE: 100})
+    site.facts = CopyFacts(missing=MissingCopies(accounted={PLACE: 100}))
     for _ in range(5):
         assert site.tick().complete_until == whole
-    site.facts = CopyFacts(missing={PLACE: (100, 5)})
+    site.facts = CopyFacts(missing=MissingCopies(skipped={PLACE: (100, 5)}))
     point = site.tick()
     assert (point.complete_until, point.missing) == (whole, 5)
     assert point.records == 5
@@ -294,7 +295,7 @@ def test_what_a_transform_drops_on_purpose_is_not_waited_for(
     whole = site.tick().at
     site.written[PLACE] = 110
     assert site.tick().complete_until == whole
-    site.facts = CopyFacts(dropped={PLACE: (100, 110)})
+    site.facts = CopyFacts(missing=MissingCopies(dropped={PLACE: (100, 110)}))
     point = site.tick()
     assert (point.complete_until, point.records) == (site.now, 0)
     # Records behind it wait as any other.

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from ..cluster_view import FlowView, PartitionView, TopicPartition
 from ..lag.model import EstimateBounds
 from ..mirror_records import FLUSH, Committed, Sync
+from ..skips.model import MissingCopies
 
 __all__ = [
     "CopyFacts",
@@ -110,21 +111,8 @@ class CopyFacts:
     empty_until: Mapping[TopicPartition, int] = field(default_factory=dict)
     """Up to where no data follows the position."""
 
-    accounted: Mapping[TopicPartition, int] = field(default_factory=dict)
-    """Next source offset that is not accounted for, where both sides are
-    still to be read."""
-
-    missing: Mapping[TopicPartition, tuple[int, int]] = field(
-        default_factory=dict
-    )
-    """First skipped record that the source still holds, and how many there
-    are."""
-
-    dropped: Mapping[TopicPartition, tuple[int, int]] = field(
-        default_factory=dict
-    )
-    """First offset and end of what a transform seems to have dropped at the
-    end of a partition on purpose."""
+    missing: MissingCopies = field(default_factory=MissingCopies)
+    """What is not at the target, as far as both sides were compared."""
 
     def shared(self, place: TopicPartition) -> bool:
         """Return whether others write to the copies of a partition, too."""
@@ -243,7 +231,7 @@ class _PartitionRecovery:
             self.proved = max(self.proved, committed.position)
         if sync is not None:
             self.proved = max(self.proved, sync.position)
-        first, end = facts.dropped.get(place, (0, 0))
+        first, end = facts.missing.dropped.get(place, (0, 0))
         if first <= self.reached < end:
             self.proved = end
         distance = _distance(sync)
@@ -276,7 +264,9 @@ class _PartitionRecovery:
         """Work out until when it is complete; return how many of its records
         are not proved to be copied.
         """
-        position = min(self.reached, facts.accounted.get(place, self.reached))
+        position = min(
+            self.reached, facts.missing.accounted.get(place, self.reached)
+        )
         if self.held_for:
             self.held_for -= 1
             position = min(position, self.held)
@@ -284,7 +274,7 @@ class _PartitionRecovery:
             self.held = NOTHING
         if seen.uncopied or self.hole:
             position = seen.log_start
-        first, _ = facts.missing.get(place, (position, 0))
+        first, _ = facts.missing.skipped.get(place, (position, 0))
         self.complete = self.until(min(position, first))
         return max(0, seen.source_end - position)
 
@@ -373,7 +363,7 @@ class RecoveryTracker:
         self._topics = {n: t.partitions for n, t in source.topics.items()}
         missing = sum(
             count
-            for place, (_, count) in facts.missing.items()
+            for place, (_, count) in facts.missing.skipped.items()
             if place in view.partitions
         )
         topic, partition = least[1] or (None, None)

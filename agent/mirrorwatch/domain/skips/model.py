@@ -18,6 +18,7 @@ __all__ = [
     "FilterExcess",
     "FilterSample",
     "ForeignRecords",
+    "MissingCopies",
     "OffsetPair",
     "PendingReads",
     "RangeRequest",
@@ -193,6 +194,27 @@ class RangeRequest:
             for b in spans
         )
         return replace(self, source=source, sampled=True)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MissingCopies:
+    """What is not at the target, or not known to be, by source partition."""
+
+    accounted: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """Next source offset that is not accounted for, where both sides are
+    still to be read."""
+
+    skipped: Mapping[TopicPartition, tuple[int, int]] = field(
+        default_factory=dict
+    )
+    """First skipped record that the source still holds, and how many there
+    are."""
+
+    dropped: Mapping[TopicPartition, tuple[int, int]] = field(
+        default_factory=dict
+    )
+    """First offset and end of what a transform seems to have dropped at the
+    end of a partition on purpose."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
