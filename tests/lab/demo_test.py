@@ -62,9 +62,11 @@ def test_a_newcomer_sees_every_check_breaks_something_and_stops_it(
             answer = httpx.get(f"{url}/api/status", timeout=SECONDS).json()
             return next(iter(answer["flows"]), {"health": "", "verdicts": []})
 
-        # No group, no checkpoints; all others are on.
+        # No group, no checkpoints, none to fail over; all others are on.
         wait_until(
-            lambda: others(flow()) == {"checkpoints": "off"},
+            lambda: (
+                others(flow()) == {"checkpoints": "off", "failover": "off"}
+            ),
             within=SECONDS,
             what=flow,
         )
