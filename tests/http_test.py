@@ -6,6 +6,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from datetime import timedelta
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -15,7 +16,12 @@ import pytest
 
 import mirrorwatch
 import mirrorwatch_promotion
-from mirrorwatch.http import HttpAddress, bounded_client, open_client
+from mirrorwatch.http import (
+    HttpAddress,
+    bounded_client,
+    open_client,
+    read_retry_after,
+)
 
 OK = b"HTTP/1.1 200 OK\r\n"
 LIMIT = 10_000
@@ -210,6 +216,23 @@ def names(monkeypatch: pytest.MonkeyPatch) -> Iterator[NameService]:
 
 
 NO_CONTENT = OK + b"Content-Length: 0\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("date", "seconds"),
+    [
+        ({"Date": "Wed, 01 Jan 2020 10:00:00 GMT"}, 90),
+        ({"Date": "Wed, 01 Jan 2020 10:02:00 GMT"}, 0),
+        ({}, None),
+    ],
+)
+def test_a_date_to_wait_for_is_read_by_the_server_s_own_clock(
+    date: dict[str, str], seconds: float | None
+) -> None:
+    until = {"Retry-After": "Wed, 01 Jan 2020 10:01:30 GMT"}
+    answer = httpx.Response(503, headers=until | date)
+    asked = None if seconds is None else timedelta(seconds=seconds)
+    assert read_retry_after(answer) == asked
 
 
 def test_a_name_service_that_hangs_holds_no_request_and_one_thread(

@@ -22,7 +22,6 @@ from typing import Any
 import httpcore
 import httpx
 
-from .clock import utc_now
 from .exceptions import ConfigError
 
 __all__ = [
@@ -179,8 +178,9 @@ def read_retry_after(answer: httpx.Response) -> timedelta | None:
     try:
         if asked.isdecimal():
             return timedelta(seconds=int(asked))
-        until = parsedate_to_datetime(asked)
-        return max(until - utc_now(), timedelta())
+        # Both by the server's clock, which may not be this machine's.
+        said = parsedate_to_datetime(answer.headers.get("Date", ""))
+        return max(parsedate_to_datetime(asked) - said, timedelta())
     except (ValueError, TypeError, OverflowError):
         return None  # a word, a date without a zone, or beyond all bounds
 

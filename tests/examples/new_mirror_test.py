@@ -138,7 +138,9 @@ def flow(monkeypatch: pytest.MonkeyPatch) -> FlowConfig:
 class OneBroker(Cluster):
     """librdkafka's own broker, which describes no topic."""
 
-    def topic(self, name: str, *, right: str = "DESCRIBE") -> Topic | None:
+    def describe_topic(
+        self, name: str, *, right: str = "DESCRIBE"
+    ) -> Topic | None:
         del right
         return Topic(name=name, id="t1", leaders={0: 1})
 

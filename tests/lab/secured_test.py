@@ -89,7 +89,7 @@ def test_the_minimal_rights_are_enough_and_each_of_them_is_needed(
             cluster = Cluster(where.alias, where.client_properties())
             assert cluster.brokers().ids == {1}
             for right in (r for r in RIGHTS if r.side == side):
-                topic = cluster.topic(right.topic)
+                topic = cluster.describe_topic(right.topic)
                 assert topic is not None
                 assert topic.allowed is not None
                 assert right.operation in topic.allowed
@@ -106,7 +106,7 @@ def test_what_is_not_allowed_on_a_topic_is_known_before_it_is_tried(
     client = any_lab.source.client_properties()
     cluster = Cluster(any_lab.source.alias, client)
     with holding(any_lab, READ_SOURCE):
-        topic = cluster.topic(CANARY_TOPIC)
+        topic = cluster.describe_topic(CANARY_TOPIC)
         assert topic is not None
         assert topic.lacks("READ", "WRITE", "DESCRIBE") == ("WRITE",)
 

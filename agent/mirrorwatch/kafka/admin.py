@@ -135,7 +135,9 @@ class Cluster:
         )
         return self._listed
 
-    def topic(self, name: str, *, right: str = "DESCRIBE") -> Topic | None:
+    def describe_topic(
+        self, name: str, *, right: str = "DESCRIBE"
+    ) -> Topic | None:
         """Describe a topic, `None` if it does not exist.
 
         Parameters
@@ -488,7 +490,8 @@ class BestEffortQueries:
             some of it is needed only in trouble, when it must not be missing.
         """
         found = self.ask(
-            cluster, lambda c: c.topic(name, right=" and ".join(operations))
+            cluster,
+            lambda c: c.describe_topic(name, right=" and ".join(operations)),
         )
         if found is not None and (lacking := found.lacks(*operations)):
             right = f"{' and '.join(lacking)} on topic {name}"

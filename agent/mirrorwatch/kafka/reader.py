@@ -401,7 +401,7 @@ def read_all(
     SourceError
         Raised if it cannot be read to these ends.
     """
-    found = cluster.topic(topic, right="READ")
+    found = cluster.describe_topic(topic, right="READ")
     if found is None:
         return
     starts = cluster.starts(topic, found.leaders)

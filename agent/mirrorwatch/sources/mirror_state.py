@@ -439,7 +439,7 @@ class TailWorker:
     def _look(self) -> None:
         for name, routes in self._routes.items():
             try:
-                found = self._cluster.topic(name, right="READ")
+                found = self._cluster.describe_topic(name, right="READ")
             except SourceError as e:
                 self._fail(name, str(e))
                 continue

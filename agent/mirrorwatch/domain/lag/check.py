@@ -256,14 +256,13 @@ def judge_lag(
         What is known of its skips: records that seem to have been dropped
         wait for nothing, so a position that stands at them is not stuck.
     """
-    suspicions: tuple[SuspectedDrop, ...] = ()
-    left_behind: AbstractSet[TopicPartition] = frozenset()
+    if skips is not None and now - skips.at > STALE:
+        skips = None
+    left_behind = skips.left_behind if skips else frozenset()
+    suspicions = skips.suspicions if skips else ()
     evidence: Evidence = {}
     if seen is not None:
-        if skips is not None and now - skips.at <= STALE:
-            seen = split_by_task(seen, skips.left_behind)
-            suspicions = skips.suspicions
-            left_behind = skips.left_behind
+        seen = split_by_task(seen, left_behind)
         seen = split_by_patience(seen, left_behind, limits)
         evidence = show_lag(seen, _patience(seen, limits))
     return conclude(
