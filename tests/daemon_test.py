@@ -11,6 +11,7 @@ import pytest
 import structlog
 from structlog.testing import capture_logs
 
+from mirrorwatch import daemon
 from mirrorwatch.clock import Clock
 from mirrorwatch.daemon import Agent, Daemon, wait_for_signal
 from mirrorwatch.exceptions import MirrorwatchError, StateError
@@ -99,6 +100,31 @@ def test_the_same_failure_is_told_once() -> None:
     with capture_logs() as log:
         run(latest, worker, lambda: worker.steps > 2)
     assert [e["event"] for e in log].count("Work failed") == 1
+
+
+class Hanging(Toiler):
+    """A worker that hangs until it is let go, and then fails."""
+
+    def __init__(self) -> None:
+        super().__init__(StateError("closed"))
+        self.begun, self.let_go = threading.Event(), threading.Event()
+
+    def step(self) -> None:
+        self.begun.set()
+        self.let_go.wait(60)
+        super().step()
+
+
+def test_a_worker_that_hung_beyond_the_end_tells_no_failure(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(daemon, "STOP_WITHIN", 0.05)
+    worker = Hanging()
+    with capture_logs() as log:
+        run(LatestReport(), worker, worker.begun.is_set)
+        worker.let_go.set()
+        wait_until(lambda: worker.closed)
+    assert [e["event"] for e in log] == ["Starting", "Stopping", "Stopped"]
 
 
 def test_a_signal_ends_the_waiting() -> None:

@@ -72,6 +72,7 @@ class Daemon(AbstractContextManager["Daemon"]):
         self._agent = agent
         self._logger = logger
         self._stopping = Event()
+        self._stopped = Event()
         self._logged: dict[str, str] = {}
         # Not APScheduler: it waits for a time of the wall clock, so one that
         # is set back by an hour stops all ticks for an hour.
@@ -110,6 +111,7 @@ class Daemon(AbstractContextManager["Daemon"]):
         self._guard("sinks", self._agent.pipeline.close)
         if self._agent.server is not None:
             self._agent.server.stop()
+        self._stopped.set()
         self._agent.database.close()
         self._logger.info("Stopped")
 
@@ -148,8 +150,10 @@ class Daemon(AbstractContextManager["Daemon"]):
             # What it should have seen goes stale, and its checks are unknown.
             self._logged.pop(name, None)
         except MirrorwatchError as e:
-            # Each failure once, not once a second.
-            if self._logged.get(name) != str(e):
+            # Each failure once, not once a second. A worker that hung beyond
+            # the end finds everything closed: that is no failure.
+            told = self._stopped.is_set() or self._logged.get(name) == str(e)
+            if not told:
                 self._logged[name] = str(e)
                 context = e.to_logging_context()
                 self._logger.warning("Work failed", work=name, **context)
