@@ -16,7 +16,6 @@ from ..domain.audit.flow_result import (
 from ..domain.audit.result import AuditFinding, OffsetRanges
 from ..domain.canary.model import CanaryPartition, canaries
 from ..domain.failover.check import FailoverObservation
-from ..domain.failover.metrics import STALE
 from ..domain.lag.model import FirstLoss, TopicLag, first_loss
 from ..domain.parity.configs import ConfigDrift, ConfigsObservation
 from ..domain.parity.topics import TopicsObservation
@@ -196,10 +195,9 @@ def _recovery(report: Report, flow: str) -> dict[str, Any]:
         ),
         None,
     )
-    is_fresh = point is not None and report.at - point.at <= STALE
     return {
         "rpo": {
-            "records": point.records if point and is_fresh else None,
+            "records": point and point.known_records(report.at),
             "seconds": point and point.seconds(report.at),
         },
         "complete_until": time_text(point.complete_until if point else None),

@@ -1,16 +1,13 @@
 """Metrics of what a flow would lose with its source."""
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from ..metrics import Sample, gauge
 from .check import FailoverObservation
 
 __all__ = ["COMPLETE_UNTIL", "METRICS", "RPO_RECORDS", "RPO_SECONDS"]
-__all__ += ["STALE", "samples"]
-
-STALE = timedelta(minutes=2)
-"""Age of a survey from which its number of records says nothing."""
+__all__ += ["samples"]
 
 RPO_RECORDS = gauge(
     "rpo_records",
@@ -45,8 +42,9 @@ def samples(seen: FailoverObservation, now: datetime) -> Iterator[Sample]:
     if point is None:
         return
     labels = (seen.flow,)
-    if now - point.at <= STALE:
-        yield Sample(RPO_RECORDS, labels, point.records)
+    records = point.known_records(now)
+    if records is not None:
+        yield Sample(RPO_RECORDS, labels, records)
     seconds = point.seconds(now)
     if seconds is not None:
         yield Sample(RPO_SECONDS, labels, seconds)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from ..cluster_view import FlowView, PartitionView, TopicPartition
-from ..lag.model import EstimateBounds
+from ..lag.model import STALE, EstimateBounds
 from ..mirror_records import FLUSH, Committed, Sync
 from ..skips.model import MissingCopies
 
@@ -59,6 +59,10 @@ class RecoveryPoint:
 
     unknown: int = 0
     """Partitions of which the end or the position is not known."""
+
+    def known_records(self, now: datetime) -> int | None:
+        """Return `records`, `None` if nobody has asked for long."""
+        return self.records if now - self.at <= STALE else None
 
     def seconds(self, now: datetime) -> float | None:
         """Return the age of the oldest record that may be lost, at most; 0 if

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
 
+from ..lag.model import STALE
 from ..report import (
     CheckFinding,
     Evidence,
@@ -279,10 +280,6 @@ def _where(resets: Sequence[Reset]) -> str:
     more = sum(r.summed or 1 for r in resets) - len(parts)
     return ", ".join(parts) + (f" and {more} more" if more > 0 else "")
 
-
-STALE = timedelta(minutes=2)
-"""The survey asks every tick and waits seconds for each answer; older than
-this, it hangs."""
 
 MOVES = timedelta(minutes=2)
 """A mirror that copies anything commits it within the flush interval, 60 s by
