@@ -132,6 +132,7 @@ def test_every_fault_is_named_with_its_kind_and_offsets(
     assert "keys key" in page
 
 
+@pytest.mark.long
 def test_digests_of_both_sides_say_what_one_run_says(
     written: Written, whole: Ran
 ) -> None:
