@@ -95,7 +95,9 @@ def build_agent(
         clock=clock,
         logger=logger,
         headers=headers,
-        sampler=partial(samples, collect=isolation.collect),
+        sampler=partial(
+            samples, collect=isolation.collect, page=config.web.address
+        ),
     )
     wired = WiredParts.of(
         [

@@ -127,6 +127,7 @@ class Source(Protocol):
     """Reads one kind of fact from the outside world."""
 
     name: str
+    """What it reads, a space, and the flow or cluster of which."""
 
     def observe(self, now: datetime) -> Sequence[Observation]:
         """Return what is true now. It never waits: whatever takes time is

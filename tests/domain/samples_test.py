@@ -6,14 +6,17 @@ from datetime import datetime, timedelta
 import pytest
 from hypothesis import given
 
+import mirrorwatch
 from mirrorwatch.domain.canary import metrics as canary
 from mirrorwatch.domain.canary.model import CanaryPartition
 from mirrorwatch.domain.catalogue import CATALOGUE
 from mirrorwatch.domain.metrics import Histogram, Metric, MetricType
 from mirrorwatch.domain.report import Flow, Health
 from mirrorwatch.domain.samples import (
+    BUILD_INFO,
     CHECK_HEALTH,
     CLOCK_STEPS,
+    FLOW_INFO,
     HEALTH,
     LAST_TICK,
     MAINTENANCE,
@@ -168,6 +171,8 @@ def test_gauges_vanish_with_the_observation() -> None:
         LAST_TICK,
         CLOCK_STEPS,
         STATE_UP,
+        BUILD_INFO,
+        FLOW_INFO,
     }
 
 
@@ -184,14 +189,17 @@ def test_only_the_newest_observation_of_a_flow_counts() -> None:
 def test_the_agent_tells_about_itself() -> None:
     report = a_report(
         agent=AgentState(
-            sources_up={"cluster": False},
+            sources_up={"canary summit->ldf": False, "groups summit": True},
             sinks_up={"influxdb": True, "log": True},
             spooled_points={"influxdb": 7},
             lost_points={"influxdb": 2},
             last_tick=timedelta(milliseconds=250),
         )
     )
-    assert figures(report, SOURCE_UP) == {("cluster",): 0}
+    assert figures(report, SOURCE_UP) == {
+        ("summit->ldf", "canary"): 0,
+        ("summit", "groups"): 1,
+    }
     assert figures(report, SINK_UP) == {("influxdb",): 1, ("log",): 1}
     assert figures(report, SINK_SPOOLED) == {("influxdb",): 7}
     assert figures(report, SINK_LOST) == {
@@ -200,6 +208,17 @@ def test_the_agent_tells_about_itself() -> None:
     }
     assert figures(report, TICK_SECONDS) == {(): 0.25}
     assert figures(report, LAST_TICK) == {(): NOON.timestamp()}
+    assert figures(report, BUILD_INFO) == {(mirrorwatch.__version__,): 1}
+
+
+def test_a_flow_says_where_its_page_is() -> None:
+    found = samples(a_report(), page="https://mirrorwatch.example.org")
+    (info,) = (s for s in found if s.metric is FLOW_INFO)
+    assert info.labels == (
+        *(FLOW.name, FLOW.source, FLOW.target),
+        "https://mirrorwatch.example.org",
+    )
+    assert info.value == 1
 
 
 def test_the_first_tick_knows_no_tick_before_it() -> None:

@@ -96,7 +96,7 @@ def a_full_report(at: datetime = NOON) -> Report:
             a_verdict(Health.UNKNOWN, flow=ODD_FLOW.name),
         ],
         agent=AgentState(
-            sources_up={"cluster": True, "mirror": False},
+            sources_up={"canary summit->ldf": True, "jmx summit->ldf": False},
             sinks_up={"influxdb": False, "prometheus": True},
             spooled_points={"influxdb": 12},
             lost_points={"influxdb": 3},

@@ -26,7 +26,11 @@ LABELS = {
     "connector": "name of a MirrorMaker connector",
     "state": "task state of Kafka Connect, in lower case",
     "kind": "kind of audit finding, or `unverifiable`",
-    "source": "name of a data source of the agent",
+    "source": "name of a data source of the agent; of a flow, alias of its "
+    "source cluster",
+    "target": "alias of the flow's target cluster",
+    "page": "address of the agent's page",
+    "version": "version of mirrorwatch",
     "sink": "name of a sink of the agent",
     "part": "a source, check, worker or sink of the agent, or a table of its "
     "state file",

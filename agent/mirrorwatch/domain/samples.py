@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from functools import partial
 
+from .. import __version__
 from .checks import CHECKS
 from .metrics import Histogram, Sample, counter, gauge
 from .report import (
@@ -18,8 +19,10 @@ from .report import (
 
 __all__ = [
     "AGENT_METRICS",
+    "BUILD_INFO",
     "CHECK_HEALTH",
     "CLOCK_STEPS",
+    "FLOW_INFO",
     "HEALTH",
     "HEALTH_METRICS",
     "INTERNAL_ERRORS",
@@ -40,7 +43,7 @@ SOURCE_UP = gauge(
     "source_up",
     "0 or 1",
     "agent",
-    ("source",),
+    ("flow", "source"),
     "Whether data of the source is fresh",
 )
 SINK_UP = gauge(
@@ -91,6 +94,9 @@ INTERNAL_ERRORS = counter(
     ("part",),
     "Crashes of a part of mirrorwatch, and undecodable rows in its state file",
 )
+BUILD_INFO = gauge(
+    "build_info", "1", "agent", ("version",), "Version of mirrorwatch"
+)
 
 AGENT_METRICS = (
     SOURCE_UP,
@@ -102,13 +108,15 @@ AGENT_METRICS = (
     CLOCK_STEPS,
     STATE_UP,
     INTERNAL_ERRORS,
+    BUILD_INFO,
 )
 
 
 def _agent_samples(agent: AgentState, at: datetime) -> Iterator[Sample]:
     """Yield how the agent itself is doing."""
-    for source, up in sorted(agent.sources_up.items()):
-        yield Sample(SOURCE_UP, (source,), int(up))
+    for name, up in sorted(agent.sources_up.items()):
+        source, _, flow = name.partition(" ")
+        yield Sample(SOURCE_UP, (flow, source), int(up))
     for sink, up in sorted(agent.sinks_up.items()):
         yield Sample(SINK_UP, (sink,), int(up))
     for sink, points in sorted(agent.spooled_points.items()):
@@ -123,6 +131,7 @@ def _agent_samples(agent: AgentState, at: datetime) -> Iterator[Sample]:
     yield Sample(STATE_UP, (), int(not agent.problems))
     for part, errors in sorted(agent.internal_errors.items()):
         yield Sample(INTERNAL_ERRORS, (part,), errors)
+    yield Sample(BUILD_INFO, (__version__,), 1)
 
 
 _SCALE = ", ".join(f"{h.value} {h.label}" for h in Health)
@@ -146,15 +155,24 @@ MAINTENANCE = gauge(
     "1 while notifications of a flow are silenced for maintenance, else 0",
 )
 
-HEALTH_METRICS = (HEALTH, CHECK_HEALTH, MAINTENANCE)
+FLOW_INFO = gauge(
+    "flow_info",
+    "1",
+    "flow",
+    ("flow", "source", "target", "page"),
+    "What a flow is, and the address of the page that shows it",
+)
+
+HEALTH_METRICS = (HEALTH, CHECK_HEALTH, MAINTENANCE, FLOW_INFO)
 
 
 def _health_samples(
     flows: Iterable[Flow],
     verdicts: Iterable[Verdict],
     maintenance: Iterable[MaintenanceWindow],
+    page: str,
 ) -> Iterator[Sample]:
-    """Yield the health of every flow, and of each of its checks."""
+    """Yield what every flow is, its health, and that of its checks."""
     judged, named = list(verdicts), list(flows)
     for flow in named:
         own = [v for v in judged if v.flow == flow.name]
@@ -166,6 +184,8 @@ def _health_samples(
     held = {window.flow for window in maintenance}
     for flow in named:
         yield Sample(MAINTENANCE, (flow.name,), int(flow.name in held))
+        labels = (flow.name, flow.source, flow.target, page)
+        yield Sample(FLOW_INFO, labels, 1)
 
 
 def _writable(make: Callable[[], Iterable[Sample]]) -> Iterator[Sample]:
@@ -186,6 +206,7 @@ def samples(
     collect: Callable[
         [str, Callable[[], Iterable[Sample]]], Iterable[Sample]
     ] = lambda _, work: work(),
+    page: str = "",
 ) -> Iterator[Sample]:
     """Yield every sample of a report, each series once.
 
@@ -196,6 +217,8 @@ def samples(
     collect
         Returns the samples of each check, by its name: so that one may fail
         alone.
+    page
+        Address of the agent's page, for those who see metrics only.
 
     Notes
     -----
@@ -203,7 +226,7 @@ def samples(
     kept at what it was before. Counters are there from the start.
     """
     yield from _health_samples(
-        report.flows, report.verdicts, report.maintenance
+        report.flows, report.verdicts, report.maintenance, page
     )
     newest = {
         (seen.flow, type(seen)): seen

@@ -67,7 +67,9 @@ AGENT = (
         picture=Picture.STATES,
         unit=Unit.FLAG,
         limits=limits.NONE,
-        queries=(Query(reading=Gauge(metric=SOURCE_UP, by=("source",))),),
+        queries=(
+            Query(reading=Gauge(metric=SOURCE_UP, by=("flow", "source"))),
+        ),
         width=6,
     ),
     Panel(
