@@ -60,6 +60,7 @@ class SteppedAgent(AgentProcess):
                 "LD_PRELOAD": str(library),
                 "WALL_CLOCK_AHEAD": str(self._offset),
             },
+            log_level="debug",
         )
 
     def step(self, seconds: int) -> None:

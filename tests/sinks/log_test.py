@@ -30,7 +30,7 @@ def test_each_tick_is_one_line() -> None:
     assert logs == [
         {
             "event": "Tick finished",
-            "log_level": "info",
+            "log_level": "debug",
             "health": {FLOW.name: "ok"},
             "verdicts": {"ok": 1, "off": 1},
             "observations": 1,

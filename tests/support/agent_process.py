@@ -41,6 +41,8 @@ class AgentProcess(AbstractContextManager["AgentProcess"]):
     state
         The state file, by default one in the folder: an agent that takes over
         from one that was killed has its own folder, and the same state.
+    log_level
+        Least level that it logs: at debug, each tick.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class AgentProcess(AbstractContextManager["AgentProcess"]):
         environment: Mapping[str, str] | None = None,
         *,
         state: Path | None = None,
+        log_level: str = "info",
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.state = state or folder / "state.db"
@@ -59,11 +62,12 @@ class AgentProcess(AbstractContextManager["AgentProcess"]):
         kept = {"state": {"path": str(self.state)}}
         self._config.write_text(yaml.safe_dump(dict(config) | own | kept))
         self._environment = os.environ | dict(environment or {})
+        self._options = ["--config", self._config, "--log-level", log_level]
 
     def __enter__(self) -> Self:
         with self.log_file.open("ab") as log:
             self._process = subprocess.Popen(
-                [*dies_with_parent(), SCRIPT, "run", "--config", self._config],
+                [*dies_with_parent(), SCRIPT, "run", *self._options],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

@@ -31,7 +31,7 @@ class LogSink:
             self._log_change(verdict)
         self._before = {(v.flow, v.check): v.health for v in report.verdicts}
         health = {f.name: report.health_of(f.name).label for f in report.flows}
-        self._logger.info(
+        self._logger.debug(
             "Tick finished",
             health=health,
             verdicts=dict(Counter(v.health.label for v in report.verdicts)),
