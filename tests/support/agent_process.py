@@ -62,12 +62,15 @@ class AgentProcess(AbstractContextManager["AgentProcess"]):
         kept = {"state": {"path": str(self.state)}}
         self._config.write_text(yaml.safe_dump(dict(config) | own | kept))
         self._environment = os.environ | dict(environment or {})
-        self._options = ["--config", self._config, "--log-level", log_level]
+        self._command = [
+            *("run", "--config", str(self._config)),
+            *("--log-level", log_level),
+        ]
 
     def __enter__(self) -> Self:
         with self.log_file.open("ab") as log:
             self._process = subprocess.Popen(
-                [*dies_with_parent(), SCRIPT, "run", *self._options],
+                [*dies_with_parent(), SCRIPT, *self._command],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

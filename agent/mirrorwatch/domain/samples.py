@@ -184,8 +184,8 @@ def _health_samples(
     held = {window.flow for window in maintenance}
     for flow in named:
         yield Sample(MAINTENANCE, (flow.name,), int(flow.name in held))
-        labels = (flow.name, flow.source, flow.target, page)
-        yield Sample(FLOW_INFO, labels, 1)
+        what = (flow.name, flow.source, flow.target, page)
+        yield Sample(FLOW_INFO, what, 1)
 
 
 def _writable(make: Callable[[], Iterable[Sample]]) -> Iterator[Sample]:
