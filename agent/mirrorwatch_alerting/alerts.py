@@ -4,11 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
+from mirrorwatch.domain.cause import may_follow
 from mirrorwatch.domain.checks import CHECKS
 from mirrorwatch.domain.metrics import Metric
 from mirrorwatch.domain.notices.model import GAP, RECOVERY, Severity
 from mirrorwatch.domain.report import Health
 from mirrorwatch.domain.samples import (
+    FLOW_CAUSE,
     HEALTH,
     LAST_TICK,
     SINK_LOST,
@@ -24,6 +26,7 @@ __all__ = [
     "SERVICE",
     "Above",
     "Alert",
+    "AtFault",
     "Condition",
     "Grows",
     "Old",
@@ -56,6 +59,17 @@ class WhenHealth:
     or_worse: bool = False
     """Whether worse counts too, and `unknown` between, so that an alert goes
     on where a check goes to and fro between them."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AtFault:
+    """The agent named a part of a flow as the cause."""
+
+    metric: Metric
+    """What it is named by."""
+
+    health: Health
+    """How bad that is, or worse."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -99,7 +113,7 @@ class Grows:
     within: timedelta
 
 
-Condition = WhenHealth | Silent | Vanished | Old | Above | Grows
+Condition = WhenHealth | AtFault | Silent | Vanished | Old | Above | Grows
 """When an alert is raised."""
 
 
@@ -124,6 +138,14 @@ class Alert:
 
     section: str
     """Anchor of the section of docs/runbook.md that says what to do."""
+
+    @property
+    def is_symptom(self) -> bool:
+        """Whether it may follow from what the alert on the cause says."""
+        when = self.when
+        return isinstance(when, WhenHealth) and may_follow(
+            when.check, when.health
+        )
 
     @property
     def gap(self) -> timedelta:
@@ -225,6 +247,28 @@ AGENT_ALERTS = (
 """The dead-man alerts, then those of what it writes."""
 
 
+CAUSE_ALERTS = (
+    Alert(
+        name="MirrorwatchCauseCritical",
+        when=AtFault(metric=FLOW_CAUSE, health=Health.CRITICAL),
+        # No longer than its symptoms.
+        hold=timedelta(minutes=2),
+        severity=Severity.PAGE,
+        summary="nothing is replicated because of it",
+        section="cause",
+    ),
+    Alert(
+        name="MirrorwatchCauseWarning",
+        when=AtFault(metric=FLOW_CAUSE, health=Health.WARNING),
+        hold=timedelta(minutes=15),
+        severity=Severity.TICKET,
+        summary="checks of the flow are not ok because of it",
+        section="cause",
+    ),
+)
+"""The alerts on the part at fault, whose symptoms need no alert of theirs."""
+
+
 def check_alerts() -> Iterator[Alert]:
     """Yield the alerts of every check, the most severe first."""
     for name, check in CHECKS.items():
@@ -257,7 +301,7 @@ def check_alerts() -> Iterator[Alert]:
         )
 
 
-ALERTS = (*check_alerts(), *AGENT_ALERTS)
+ALERTS = (*CAUSE_ALERTS, *check_alerts(), *AGENT_ALERTS)
 """Every alert there is."""
 
 PAGE = "http://mirrorwatch:8080"
@@ -280,7 +324,7 @@ def runbook_of(alert: Alert, page: str) -> str:
 def subject_of(alert: Alert) -> str | None:
     """Return the label that says what an alert is about, if one does."""
     match alert.when:
-        case WhenHealth() | Vanished():
+        case WhenHealth() | AtFault() | Vanished():
             return "flow"
         case Above(metric=metric) | Grows(metric=metric):
             return next(iter(metric.labels), None)

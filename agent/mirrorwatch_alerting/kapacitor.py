@@ -15,6 +15,7 @@ from .alerts import (
     SERVICE,
     Above,
     Alert,
+    AtFault,
     Grows,
     Old,
     Silent,
@@ -345,6 +346,7 @@ $grouped    |derivative('$field')
 
 ABOUT = {
     "agent": "No agent reports, or one does not keep its state.",
+    "cause": "Which part of a flow is at fault: beside the alert of the flow.",
     "unwatched": "A flow is no longer monitored.",
     "sinks": "Metrics or notifications of the agent do not reach a sink.",
 }
@@ -378,6 +380,8 @@ def scripts(
                 own["agent"].append(_script(_DEADMAN, alert, alert.when))
             case Vanished():
                 own["unwatched"].append(_script(_UNWATCHED, alert, alert.when))
+            case AtFault():
+                own["cause"].append(_script(_HELD, alert, alert.when))
             case Above() | Grows():
                 template = _HELD if isinstance(alert.when, Above) else _GROWN
                 name = "sinks" if subject_of(alert) else "agent"
@@ -395,7 +399,9 @@ def scripts(
 
 
 def _script(
-    template: Template, alert: Alert, when: Silent | Vanished | Above | Grows
+    template: Template,
+    alert: Alert,
+    when: AtFault | Silent | Vanished | Above | Grows,
 ) -> str:
     label = subject_of(alert)
     tag = f'{{{{ index .Tags "{label}" }}}}'
@@ -421,6 +427,17 @@ def _script(
             # one is reported at the next reminder, if agents are back by then.
             values["hold"] = _duration(2 * alert.hold)
             values["reminder"] = _duration(REMINDER)
+        case AtFault(metric=metric, health=health):
+            tags = [f'{{{{ index .Tags "{x}" }}}}' for x in metric.labels]
+            labels = ", ".join(f"'{label}'" for label in metric.labels)
+            values["grouped"] = f"        .groupBy({labels})\n"
+            values["of"] = "".join(f"/{tag}" for tag in tags)
+            values["who"] = f"{': '.join(tags)} at fault: "
+            values["is_so"] = f">= {_value(health)}"
+            values["hold"] = _seconds(alert.hold)
+            # Who is woken by it is woken by the alert of the flow, which is
+            # held back in maintenance.
+            values["level"] = "info"
         case Above(bound=bound, below=below):
             values["is_so"] = f"{'<' if below else '>'} {bound:.1f}"
             values["hold"] = _seconds(alert.hold)

@@ -9,13 +9,19 @@ import yaml
 from mirrorwatch.domain.lag.metrics import TIME_TO_LOSS
 from mirrorwatch.domain.notices.model import GAP, Severity
 from mirrorwatch.domain.report import Health
-from mirrorwatch.domain.samples import CHECK_HEALTH, LAST_TICK, MAINTENANCE
+from mirrorwatch.domain.samples import (
+    CHECK_HEALTH,
+    FLOW_CAUSE,
+    LAST_TICK,
+    MAINTENANCE,
+)
 
 from .alerts import (
     PAGE,
     SERVICE,
     Above,
     Alert,
+    AtFault,
     Condition,
     Grows,
     Old,
@@ -37,6 +43,8 @@ somebody who was notified of it takes at most to look."""
 NOW = "mirrorwatch:check_health"
 HELD = "mirrorwatch:maintenance"
 LAST = "mirrorwatch:last_check_health"
+CAUSE = "mirrorwatch:flow_cause"
+LAST_CAUSE = "mirrorwatch:last_flow_cause"
 
 
 def rules(alerts: Iterable[Alert], *, page: str = PAGE) -> str:
@@ -69,15 +77,22 @@ def rules(alerts: Iterable[Alert], *, page: str = PAGE) -> str:
 
 def _recorded() -> Iterable[dict[str, str]]:
     checks, forget = CHECK_HEALTH.name, _duration(FORGET)
+    causes = FLOW_CAUSE.name
     # An agent that moves to another machine is another instance, not another
     # flow: alerts must not end and begin with it.
     yield {"record": NOW, "expr": f"max by (flow, check) ({checks})"}
+    yield {"record": CAUSE, "expr": f"max by (flow, cause) ({causes})"}
     held = f"last_over_time({MAINTENANCE.name}[{_duration(GAP)}])"
     yield {"record": HELD, "expr": f"max by (flow) ({held})"}
     yield {
         "record": LAST,
         "expr": f"{NOW}\n  or max by (flow, check) "
         f"(last_over_time({checks}[{forget}]))",
+    }
+    yield {
+        "record": LAST_CAUSE,
+        "expr": f"{CAUSE}\n  or max by (flow, cause) "
+        f"(last_over_time({causes}[{forget}]))",
     }
 
 
@@ -86,7 +101,11 @@ def _rule(alert: Alert, page: str) -> dict[str, Any]:
         "alert": alert.name,
         "expr": _expression(alert, alert.when),
         "for": _duration(alert.hold),
-        "labels": {"severity": alert.severity.value, "service": SERVICE},
+        "labels": {
+            "severity": alert.severity.value,
+            "service": SERVICE,
+            **({"symptom": "true"} if alert.is_symptom else {}),
+        },
         "annotations": _annotations(alert, page),
     }
 
@@ -94,15 +113,24 @@ def _rule(alert: Alert, page: str) -> dict[str, Any]:
 def _annotations(alert: Alert, page: str) -> dict[str, str]:
     subject = subject_of(alert)
     told = f"{{{{ $labels.{subject} }}}}: " if subject else ""
+    if isinstance(alert.when, AtFault):
+        told += "{{ $labels.cause }} at fault: "
     annotations = {
         "summary": told + alert.summary,
         "runbook_url": runbook_of(alert, page),
         "page": page_of(page),
     }
-    if alert.severity is Severity.PAGE and isinstance(alert.when, WhenHealth):
+    if alert.severity is Severity.PAGE and isinstance(
+        alert.when, WhenHealth | AtFault
+    ):
         annotations["time_to_loss"] = (
             f'{{{{ with printf "min({TIME_TO_LOSS.name}{{flow=%q}})" '
             "$labels.flow | query }}{{ . | first | value | humanizeDuration }}"
+            "{{ else }}not known{{ end }}"
+        )
+        annotations["cause"] = (
+            f'{{{{ with printf "{CAUSE}{{flow=%q}} > 0" $labels.flow | query '
+            '}}{{ . | first | label "cause" }}'
             "{{ else }}not known{{ end }}"
         )
     return annotations
@@ -111,8 +139,8 @@ def _annotations(alert: Alert, page: str) -> dict[str, str]:
 def _expression(alert: Alert, when: Condition) -> str:
     gap = _duration(alert.gap)
     match when:
-        case WhenHealth():
-            return _judged(alert, when)
+        case WhenHealth() | AtFault():
+            return _reported(alert, when)
         case Silent(metric=metric):
             return f"absent({metric.name})"
         case Vanished(metric=metric):
@@ -131,6 +159,13 @@ def _expression(alert: Alert, when: Condition) -> str:
             return f"last_over_time({metric.name}[{gap}]) {is_so}"
         case Grows(metric=metric, within=within):
             return f"increase({metric.name}[{_duration(within)}]) > 0"
+
+
+def _reported(alert: Alert, when: WhenHealth | AtFault) -> str:
+    """Return when the agent says so, in its verdicts or of a cause."""
+    if isinstance(when, AtFault):
+        return _at_fault(alert, when)
+    return _judged(alert, when)
 
 
 def _judged(alert: Alert, when: WhenHealth) -> str:
@@ -158,6 +193,18 @@ def _judged(alert: Alert, when: WhenHealth) -> str:
     return (
         f"({begins} unless on (flow) {HELD} == 1)\n"
         f"  or ({goes_on} and on (flow) {fires})"
+    )
+
+
+def _at_fault(alert: Alert, when: AtFault) -> str:
+    """Return when a part is at fault, or is not known to be well again."""
+    bad = when.health.value
+    now = f"last_over_time({CAUSE}[{_duration(alert.gap)}])"
+    worst = f"max_over_time({LAST_CAUSE}[{_duration(alert.recovery)}])"
+    fires = f'ALERTS{{alertname="{alert.name}", alertstate="firing"}}'
+    return (
+        f"({now} >= {bad} unless on (flow) {HELD} == 1)\n"
+        f"  or ({worst} >= {bad} and on (flow, cause) {fires})"
     )
 
 

@@ -47,6 +47,8 @@ def test_a_flow_of_which_nothing_is_known_is_one_page_and_silence_another(
             cannot = f"{FLOW}: mirrorwatch cannot verify"
             assert notes["summary"].startswith(cannot)
             assert notes["time_to_loss"] == "not known"
+            # Neither cluster answers: no part stands out.
+            assert notes["cause"] == "not known"
         known = scene.firing
         assert "MirrorwatchSkipsUnknown" in known
 

@@ -13,7 +13,7 @@ from mirrorwatch.domain.canary.check import CanaryLimits
 from mirrorwatch.domain.catalogue import CATALOGUE
 from mirrorwatch.domain.checks import CHECKS
 from mirrorwatch.domain.report import Health
-from mirrorwatch.domain.samples import AGENT_METRICS, SOURCE_UP
+from mirrorwatch.domain.samples import AGENT_METRICS, FLOW_CAUSE, SOURCE_UP
 from mirrorwatch_alerting.__main__ import files
 from mirrorwatch_alerting.alerts import ALERTS, Above, WhenHealth
 from mirrorwatch_alerting.kapacitor import FRESH
@@ -116,7 +116,8 @@ def test_prometheus_has_every_alert_with_its_texts() -> None:
     assert [rule["alert"] for rule in rules()] == [a.name for a in ALERTS]
     for rule, alert in zip(rules(), ALERTS, strict=True):
         annotations = rule["annotations"]
-        assert rule["labels"] == {
+        symptom = {"symptom": "true"} if alert.is_symptom else {}
+        assert rule["labels"] == symptom | {
             "severity": alert.severity,
             "service": "mirrorwatch",
         }
@@ -148,11 +149,15 @@ def test_every_field_and_tag_that_kapacitor_asks_for_is_written() -> None:
     written = {metric.measurement for metric in CATALOGUE}
     fields = {metric.field for metric in CATALOGUE}
     texts = [f.read_text("utf-8") for f in KEPT.glob("kapacitor/*.tick")]
-    assert len(texts) == 4
+    assert len(texts) == 5
     for text in texts:
         assert set(re.findall(r"measurement\('(\w+)'\)", text)) <= written
         asked = re.findall(r'isPresent\("(\w+)"\)', text)
         assert set(asked) <= fields | {"flow"}
+    cause = (KEPT / "kapacitor" / "mirrorwatch-cause.tick").read_text("utf-8")
+    assert f'"{FLOW_CAUSE.field}" >= 3.0' in cause
+    tags = ", ".join(f"'{label}'" for label in FLOW_CAUSE.labels)
+    assert cause.count(f".groupBy({tags})") == 2
     flow = (KEPT / "kapacitor" / "mirrorwatch-flow.tick").read_text("utf-8")
     assert set(re.findall(r'"(\w+)\.raised"', flow)) == CHECKS.keys()
     assert {"check_health", "maintenance"} <= fields
@@ -179,6 +184,26 @@ def test_amtool_accepts_the_example_for_alertmanager() -> None:
         check=False,
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    (inhibition,) = yaml.safe_load(example.read_text("utf-8"))["inhibit_rules"]
+    kept = yaml.safe_load(example.read_text("utf-8"))["inhibit_rules"]
+    tickets, symptoms = kept
     # A label that both lack counts as equal there.
-    assert 'flow=~".+"' in inhibition["source_matchers"]
+    assert 'flow=~".+"' in tickets["source_matchers"]
+    assert symptoms["equal"] == ["flow", "severity"]
+    documented = (ROOT / "docs" / "alerts.md").read_text("utf-8")
+    _, _, shown = documented.partition("\ninhibit_rules:")
+    shown, _, _ = shown.partition("\n```")
+    assert yaml.safe_load(shown) == kept
+
+
+def test_what_may_follow_from_a_cause_is_a_symptom_and_nothing_else() -> None:
+    own = {a.name for a in ALERTS if not a.is_symptom}
+    assert own == {
+        a.name for a in ALERTS if not isinstance(a.when, WhenHealth)
+    } | {
+        *("MirrorwatchSkipsCritical", "MirrorwatchSkipsWarning"),
+        *("MirrorwatchPositionCritical", "MirrorwatchPositionWarning"),
+        *("MirrorwatchTopicsCritical", "MirrorwatchTopicsWarning"),
+        *("MirrorwatchConfigsWarning", "MirrorwatchBottleneckCritical"),
+        *("MirrorwatchAuditCritical", "MirrorwatchAuditWarning"),
+        "MirrorwatchAuditUnknown",
+    }

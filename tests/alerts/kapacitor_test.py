@@ -10,7 +10,12 @@ from mirrorwatch.clock import utc_now
 from mirrorwatch.domain.notices.model import Severity
 from mirrorwatch.domain.report import Flow, Health
 from mirrorwatch.ports import AgentState, Report
-from mirrorwatch_alerting.alerts import ALERTS, Alert, WhenHealth
+from mirrorwatch_alerting.alerts import (
+    AGENT_ALERTS,
+    ALERTS,
+    Alert,
+    WhenHealth,
+)
 from mirrorwatch_alerting.kapacitor import scripts
 from tests.support.builders import a_report
 from tests.support.kapacitor import (
@@ -131,8 +136,7 @@ AGENT_PATIENCE = 120.0
 JUDGED = [alert for alert in ALERTS if isinstance(alert.when, WhenHealth)]
 OWN = [
     replace(alert, hold=max(alert.hold / 60, 3 * AGENT_TICK))
-    for alert in ALERTS
-    if alert not in JUDGED
+    for alert in AGENT_ALERTS
 ]
 """A minute is a second."""
 

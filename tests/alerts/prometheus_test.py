@@ -13,6 +13,7 @@ from mirrorwatch_alerting.alerts import (
     ALERTS,
     Above,
     Alert,
+    AtFault,
     Grows,
     Old,
     Silent,
@@ -23,6 +24,7 @@ from tests.support.alert_servers import (
     FLOW,
     OTHER,
     Story,
+    cause_of,
     check_stories,
     health_of,
 )
@@ -172,6 +174,12 @@ def own_fault(alert: Alert) -> Story:
                 fires=fires,
                 ever={alert.name},
             )
+        case AtFault(health=health):
+            flow, name = FLOW, cause_of("link")
+            values = (
+                f"0x{ONCE - 1} 3 0x{BEGIN - ONCE - 2} "
+                f"{health.value}x{bad} 0x{AFTER}"
+            )
         case Vanished(metric=metric):
             flow = FLOW
             name = f'{metric.name}{{flow="{FLOW}"}}'
@@ -208,6 +216,45 @@ def own_fault(alert: Alert) -> Story:
         },
         ever={alert.name},
     )
+
+
+def test_the_alert_on_a_cause_is_held_in_maintenance_and_stays_in_silence(
+    tmp_path: Path,
+) -> None:
+    name = "MirrorwatchCauseCritical"
+    steps, silent = 50, 40
+    stories = [
+        Story(
+            name="not in maintenance",
+            step=STEP,
+            steps=steps,
+            series={
+                MAINTENANCE: f"1x{silent - 1} 0x{steps - silent}",
+                cause_of("mirror"): f"0x{BEGIN - 1} 3x{steps - BEGIN}",
+            },
+            fires={silent - 1: set(), silent + 5: at({name})},
+            ever={name},
+        ),
+        Story(
+            name="its data stop",
+            step=STEP,
+            steps=steps,
+            series={cause_of("mirror"): f"0x{BEGIN - 1} 3x6 stale _x{steps}"},
+            fires={BEGIN + 5: at({name}), steps - 1: at({name})},
+            ever={name},
+        ),
+        Story(
+            name="named by turns, for a minute each",
+            step=STEP,
+            steps=steps,
+            series={
+                cause_of("mirror"): "3 0 " * (steps // 2),
+                cause_of("source or link"): "0 3 " * (steps // 2),
+            },
+            fires={},
+        ),
+    ]
+    check_stories(RULES, tmp_path, stories)
 
 
 def test_a_state_that_is_not_kept_makes_a_ticket_and_a_kept_one_none(

@@ -40,13 +40,13 @@ from mirrorwatch.domain.report import (
     Health,
     Observation,
 )
-from mirrorwatch.domain.tasks.model import MirrorTask, TasksObservation
 from tests.support.builders import (
     FLOW,
     NOON,
     a_canary,
     a_partition,
     a_verdict,
+    some_tasks,
 )
 from tests.support.page_scenes import healthy
 from tests.support.reports import a_lag, a_topic
@@ -133,20 +133,7 @@ class World:
             ),
             self.lag(),
             self.canary(),
-            TasksObservation(
-                flow=FLOW.name,
-                at=NOON,
-                tasks=tuple(
-                    MirrorTask(
-                        connector="MirrorSourceConnector",
-                        role="source",
-                        number=number,
-                        state=state,
-                        since=NOON - 60 * SECOND,
-                    )
-                    for number, state in enumerate(self.states)
-                ),
-            ),
+            some_tasks(NOON, self.states, since=NOON - 60 * SECOND),
         ]
         if self.beat is not None:
             at = NOON - self.beat * SECOND
@@ -245,169 +232,168 @@ FULL = replace(
 """The producer has no connection, and records wait for it."""
 
 
-@pytest.mark.parametrize(
-    ("world", "part"),
-    [
-        pytest.param(
-            World(source=silent("summit"), still=9, jmx=CUT, bad=BLIND),
-            FaultyPart.SOURCE_OR_LINK,
-            id="source broker stopped",
+FAULTS = [
+    pytest.param(
+        World(source=silent("summit"), still=9, jmx=CUT, bad=BLIND),
+        FaultyPart.SOURCE_OR_LINK,
+        id="source broker stopped",
+    ),
+    pytest.param(
+        World(source=silent("summit", 20), still=20, unanswered=12, bad=BLIND),
+        FaultyPart.SOURCE_OR_LINK,
+        id="source broker hangs",
+    ),
+    pytest.param(
+        World(
+            source=silent("summit"),
+            still=9,
+            has_jmx=False,
+            beat=None,
+            bad=BLIND,
         ),
-        pytest.param(
-            World(
-                source=silent("summit", 20), still=20, unanswered=12, bad=BLIND
-            ),
-            FaultyPart.SOURCE_OR_LINK,
-            id="source broker hangs",
+        FaultyPart.SOURCE_OR_LINK,
+        id="link cut for mirror and agent, and no JMX",
+    ),
+    pytest.param(
+        World(still=20, waits=15, jmx=CUT, bad=STOPS),
+        FaultyPart.LINK,
+        id="link cut for the mirror only",
+    ),
+    pytest.param(
+        World(still=20, waits=15, unanswered=12, bad=STOPS),
+        FaultyPart.LINK,
+        id="link stalled for the mirror only",
+    ),
+    pytest.param(
+        World(still=20, waits=15, has_jmx=False, bad=STOPS),
+        FaultyPart.MIRROR_OR_LINK,
+        id="link cut for the mirror only, and no JMX",
+    ),
+    pytest.param(
+        World(
+            source=answer("summit", took=0.35 * SECOND),
+            bad=SLOWS,
         ),
-        pytest.param(
-            World(
-                source=silent("summit"),
-                still=9,
-                has_jmx=False,
-                beat=None,
-                bad=BLIND,
-            ),
-            FaultyPart.SOURCE_OR_LINK,
-            id="link cut for mirror and agent, and no JMX",
-        ),
-        pytest.param(
-            World(still=20, waits=15, jmx=CUT, bad=STOPS),
-            FaultyPart.LINK,
-            id="link cut for the mirror only",
-        ),
-        pytest.param(
-            World(still=20, waits=15, unanswered=12, bad=STOPS),
-            FaultyPart.LINK,
-            id="link stalled for the mirror only",
-        ),
-        pytest.param(
-            World(still=20, waits=15, has_jmx=False, bad=STOPS),
-            FaultyPart.MIRROR_OR_LINK,
-            id="link cut for the mirror only, and no JMX",
-        ),
-        pytest.param(
-            World(
-                source=answer("summit", took=0.35 * SECOND),
-                bad=SLOWS,
-            ),
-            FaultyPart.SOURCE_OR_LINK,
-            id="link slow",
-        ),
-        pytest.param(
-            World(
-                jmx=replace(
-                    BUSY,
-                    consumer=ConsumerMetrics(
-                        fetches_per_second=0.3,
-                        fetch_latency_average_seconds=4.1,
-                    ),
+        FaultyPart.SOURCE_OR_LINK,
+        id="link slow",
+    ),
+    pytest.param(
+        World(
+            jmx=replace(
+                BUSY,
+                consumer=ConsumerMetrics(
+                    fetches_per_second=0.3,
+                    fetch_latency_average_seconds=4.1,
                 ),
-                bad={"bottleneck": WARNING},
             ),
-            FaultyPart.LINK,
-            id="link slow for the mirror only",
+            bad={"bottleneck": WARNING},
         ),
-        pytest.param(
-            World(still=30, waits=25, beat=25, jmx=None, bad=STOPS),
-            FaultyPart.MIRROR,
-            id="mirror frozen",
+        FaultyPart.LINK,
+        id="link slow for the mirror only",
+    ),
+    pytest.param(
+        World(still=30, waits=25, beat=25, jmx=None, bad=STOPS),
+        FaultyPart.MIRROR,
+        id="mirror frozen",
+    ),
+    pytest.param(
+        World(still=30, waits=25, beat=25, jmx=None, late=6, bad=STOPS),
+        FaultyPart.MIRROR,
+        id="mirror frozen beside an agent that is late, too",
+    ),
+    pytest.param(
+        World(still=30, waits=25, beat=25, has_jmx=False, bad=STOPS),
+        FaultyPart.MIRROR,
+        id="mirror frozen, and no JMX",
+    ),
+    pytest.param(
+        World(
+            states=("RUNNING", "FAILED"),
+            bad={"tasks": CRITICAL, "lag": CRITICAL},
         ),
-        pytest.param(
-            World(still=30, waits=25, beat=25, jmx=None, late=6, bad=STOPS),
-            FaultyPart.MIRROR,
-            id="mirror frozen beside an agent that is late, too",
+        FaultyPart.MIRROR,
+        id="one task failed",
+    ),
+    pytest.param(
+        World(
+            states=("PAUSED", "PAUSED"),
+            still=50,
+            waits=45,
+            bad={"tasks": CRITICAL},
+            began=30,
         ),
-        pytest.param(
-            World(still=30, waits=25, beat=25, has_jmx=False, bad=STOPS),
-            FaultyPart.MIRROR,
-            id="mirror frozen, and no JMX",
-        ),
-        pytest.param(
-            World(
-                states=("RUNNING", "FAILED"),
-                bad={"tasks": CRITICAL, "lag": CRITICAL},
-            ),
-            FaultyPart.MIRROR,
-            id="one task failed",
-        ),
-        pytest.param(
-            World(
-                states=("PAUSED", "PAUSED"),
-                still=50,
-                waits=45,
-                bad={"tasks": CRITICAL},
-                began=30,
-            ),
-            FaultyPart.MIRROR,
-            id="mirror paused",
-        ),
-        pytest.param(
-            World(target=silent("ldf"), still=9, jmx=FULL, bad=BLIND),
-            FaultyPart.TARGET,
-            id="target stopped",
-        ),
-        pytest.param(
-            World(target=silent("ldf"), still=9, has_jmx=False, bad=BLIND),
-            FaultyPart.TARGET,
-            id="target stopped, and no JMX",
-        ),
-        pytest.param(
-            World(still=20, waits=15, jmx=FULL, bad=STOPS),
-            FaultyPart.TARGET,
-            id="target takes no records",
-        ),
-        pytest.param(
-            World(target=answer("ldf", took=0.5 * SECOND), bad=SLOWS),
-            FaultyPart.TARGET,
-            id="target slow",
-        ),
-        pytest.param(
-            World(
-                jmx=replace(
-                    BUSY,
-                    producer=ProducerMetrics(
-                        sends_per_second=3.0,
-                        request_latency_average_seconds=1.7,
-                    ),
+        FaultyPart.MIRROR,
+        id="mirror paused",
+    ),
+    pytest.param(
+        World(target=silent("ldf"), still=9, jmx=FULL, bad=BLIND),
+        FaultyPart.TARGET,
+        id="target stopped",
+    ),
+    pytest.param(
+        World(target=silent("ldf"), still=9, has_jmx=False, bad=BLIND),
+        FaultyPart.TARGET,
+        id="target stopped, and no JMX",
+    ),
+    pytest.param(
+        World(still=20, waits=15, jmx=FULL, bad=STOPS),
+        FaultyPart.TARGET,
+        id="target takes no records",
+    ),
+    pytest.param(
+        World(target=answer("ldf", took=0.5 * SECOND), bad=SLOWS),
+        FaultyPart.TARGET,
+        id="target slow",
+    ),
+    pytest.param(
+        World(
+            jmx=replace(
+                BUSY,
+                producer=ProducerMetrics(
+                    sends_per_second=3.0,
+                    request_latency_average_seconds=1.7,
                 ),
-                bad={"latency": WARNING},
             ),
-            FaultyPart.TARGET,
-            id="target slow for the mirror",
+            bad={"latency": WARNING},
         ),
-        pytest.param(
-            World(
-                still=30,
-                unacked=25,
-                bad={"canary": UNKNOWN},
-            ),
-            FaultyPart.SOURCE,
-            id="source stores nothing",
+        FaultyPart.TARGET,
+        id="target slow for the mirror",
+    ),
+    pytest.param(
+        World(
+            still=30,
+            unacked=25,
+            bad={"canary": UNKNOWN},
         ),
-        pytest.param(
-            World(source=silent("summit", 18), compared=9, bad=BLIND),
-            FaultyPart.MONITOR,
-            id="the agent's own path cut",
+        FaultyPart.SOURCE,
+        id="source stores nothing",
+    ),
+    pytest.param(
+        World(source=silent("summit", 18), compared=9, bad=BLIND),
+        FaultyPart.MONITOR,
+        id="the agent's own path cut",
+    ),
+    pytest.param(
+        World(source=silent("summit", 18), still=18, bad=BLIND),
+        FaultyPart.MONITOR,
+        id="the agent's own path cut, and nothing to copy",
+    ),
+    pytest.param(
+        World(
+            late=6.5,
+            source=answer("summit", took=2 * SECOND),
+            target=answer("ldf", took=2 * SECOND),
+            last_late=5,
+            bad={"canary": WARNING, "latency": CRITICAL},
         ),
-        pytest.param(
-            World(source=silent("summit", 18), still=18, bad=BLIND),
-            FaultyPart.MONITOR,
-            id="the agent's own path cut, and nothing to copy",
-        ),
-        pytest.param(
-            World(
-                late=6.5,
-                source=answer("summit", took=2 * SECOND),
-                target=answer("ldf", took=2 * SECOND),
-                last_late=5,
-                bad={"canary": WARNING, "latency": CRITICAL},
-            ),
-            FaultyPart.MONITOR,
-            id="agent starved of CPU",
-        ),
-    ],
-)
+        FaultyPart.MONITOR,
+        id="agent starved of CPU",
+    ),
+]
+"""A fault for each row of the table, some of them seen in several ways."""
+
+
+@pytest.mark.parametrize(("world", "part"), FAULTS)
 def test_each_fault_is_named(world: World, part: FaultyPart) -> None:
     cause = world.cause()
     assert cause is not None
@@ -416,6 +402,25 @@ def test_each_fault_is_named(world: World, part: FaultyPart) -> None:
     assert cause.evidence
     stops = world.still > 0 or "tasks" in world.bad
     assert cause.stops == (stops and part is not FaultyPart.MONITOR)
+
+
+@pytest.mark.parametrize(("world", "part"), FAULTS)
+def test_a_fault_that_no_check_suffers_from_is_not_named(
+    world: World, part: FaultyPart
+) -> None:
+    del part
+    assert replace(world, bad={}).cause() is None
+    of_its_own = {"skips": CRITICAL, "configs": WARNING}
+    assert replace(world, bad=of_its_own).cause() is None
+
+
+def test_each_row_of_the_table_is_the_cause_of_a_fault() -> None:
+    causes = [case.values[0].cause() for case in FAULTS]  # type: ignore[union-attr]
+    named = {(cause.part, cause.reason) for cause in causes if cause}
+    names = {"source": FLOW.source, "target": FLOW.target}
+    assert named == {
+        (row.part.value, row.reason.format_map(names)) for row in ROWS
+    }
 
 
 A_LOSS = Loss(

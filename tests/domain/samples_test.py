@@ -10,12 +10,14 @@ import mirrorwatch
 from mirrorwatch.domain.canary import metrics as canary
 from mirrorwatch.domain.canary.model import CanaryPartition
 from mirrorwatch.domain.catalogue import CATALOGUE
+from mirrorwatch.domain.cause import FaultyPart
 from mirrorwatch.domain.metrics import Histogram, Metric, MetricType
 from mirrorwatch.domain.report import Flow, Health
 from mirrorwatch.domain.samples import (
     BUILD_INFO,
     CHECK_HEALTH,
     CLOCK_STEPS,
+    FLOW_CAUSE,
     FLOW_INFO,
     HEALTH,
     LAST_TICK,
@@ -33,6 +35,7 @@ from tests.support.builders import (
     FLOW,
     NOON,
     a_canary,
+    a_cause,
     a_partition,
     a_report,
     a_verdict,
@@ -70,6 +73,19 @@ def test_no_series_comes_twice(report: Report) -> None:
 def test_every_metric_of_the_catalogue_has_a_figure() -> None:
     seen = {s.metric.name for s in samples(a_full_report())}
     assert seen == {m.name for m in CATALOGUE}
+
+
+def test_the_part_at_fault_is_as_bad_as_it_is_and_all_others_are_well() -> (
+    None
+):
+    well = {(FLOW.name, part.value): 0 for part in FaultyPart}
+    assert figures(a_report(), FLOW_CAUSE) == well
+    link = (FLOW.name, "link")
+    stops = a_cause("link")
+    assert stops.stops
+    for cause, value in ((stops, 3), (replace(stops, stops=False), 2)):
+        seen = figures(a_report(causes=[cause]), FLOW_CAUSE)
+        assert seen == well | {link: value}
 
 
 def test_a_flow_is_as_healthy_as_its_worst_check() -> None:
@@ -168,6 +184,7 @@ def test_gauges_vanish_with_the_observation() -> None:
         HEALTH,
         CHECK_HEALTH,
         MAINTENANCE,
+        FLOW_CAUSE,
         LAST_TICK,
         CLOCK_STEPS,
         STATE_UP,

@@ -47,10 +47,14 @@ def test_a_mirror_that_stands_still_is_one_page_and_its_end_another(
         assert first["status"] == "firing"
         alerts = {a["labels"]["alertname"]: a for a in first["alerts"]}
         print(sorted(alerts), len(updates))
-        canary = alerts["MirrorwatchCanaryCritical"]
-        notes = canary["annotations"]
-        assert notes["summary"].startswith(f"{FLOW}: probes do not arrive")
-        assert notes["runbook_url"].endswith("/runbook#canary")
+        # What follows from the same fault is none of it.
+        cause = alerts["MirrorwatchCauseCritical"]
+        assert cause["labels"]["cause"] == "mirror"
+        notes = cause["annotations"]
+        assert notes["summary"].startswith(f"{FLOW}: mirror at fault")
+        assert notes["runbook_url"].endswith("/runbook#cause")
+        assert notes["cause"] == "mirror"
+        assert {a["labels"].get("symptom") for a in first["alerts"]} == {None}
         severities = {a["labels"]["severity"] for a in first["alerts"]}
         assert severities == {"critical"}
         # The same group to the end: whoever was paged sees it close.

@@ -20,8 +20,8 @@ def times_of(ticks: Iterable[int]) -> Times:
     times: Times = defaultdict(set)
     for tick in ticks:
         for point in to_points(report_of(tick)):
-            series, _, at = point.to_line_protocol().split(" ")
-            name, *pairs = series.split(",")
+            series, _, at = point.to_line_protocol().rsplit(" ", 2)
+            name, *pairs = series.replace("\\ ", " ").split(",")
             halves = (pair.partition("=") for pair in pairs)
             tags = tuple(sorted((key, value) for key, _, value in halves))
             assert int(at) not in times[name, tags]

@@ -14,6 +14,7 @@ import httpx
 import pytest
 import yaml
 
+from mirrorwatch.domain.cause import FaultyPart
 from mirrorwatch.domain.checks import CHECKS
 from mirrorwatch_lab.link import Ports
 
@@ -29,6 +30,7 @@ __all__ = [
     "PrometheusServer",
     "RulingPrometheus",
     "Story",
+    "cause_of",
     "check_stories",
     "health_of",
     "ruling",
@@ -248,6 +250,10 @@ def health_of(check: str, flow: str = FLOW) -> str:
     return f'mirrorwatch_check_health{{flow="{flow}", check="{check}"}}'
 
 
+def cause_of(part: str, flow: str = FLOW) -> str:
+    return f'mirrorwatch_flow_cause{{flow="{flow}", cause="{part}"}}'
+
+
 @dataclass(kw_only=True)
 class Story:
     """What happens to some series, and what is fired of it.
@@ -327,6 +333,7 @@ def _well(story: Story) -> dict[str, str]:
         series[f'mirrorwatch_health{{flow="{flow}"}}'] = f"0x{steps}"
         series[f'mirrorwatch_maintenance{{flow="{flow}"}}'] = f"0x{steps}"
         series |= {health_of(check, flow): f"0x{steps}" for check in CHECKS}
+        series |= {cause_of(part, flow): f"0x{steps}" for part in FaultyPart}
     return series
 
 

@@ -176,9 +176,13 @@ def a_cause(
     )
 
 
-def some_tasks(at: datetime) -> TasksObservation:
-    """Return a connector with one task that runs and one that failed."""
-    states = {None: "RUNNING", 0: "RUNNING", 1: "FAILED"}
+def some_tasks(
+    at: datetime,
+    states: Sequence[str] = ("RUNNING", "FAILED"),
+    *,
+    since: datetime | None = None,
+) -> TasksObservation:
+    """Return a connector that runs, and its tasks, one of each state."""
     return TasksObservation(
         flow=FLOW.name,
         at=at,
@@ -188,8 +192,8 @@ def some_tasks(at: datetime) -> TasksObservation:
                 role="source",
                 number=number,
                 state=state,
-                since=at,
+                since=since or at,
             )
-            for number, state in states.items()
+            for number, state in ((None, "RUNNING"), *enumerate(states))
         ),
     )

@@ -8,6 +8,7 @@ produces it, not before.
 import sys
 from collections.abc import Iterator
 
+from .cause import FaultyPart
 from .checks import CHECKS
 from .metrics import LATENCY_BUCKETS, Metric, MetricType
 from .report import Health
@@ -19,6 +20,7 @@ __all__ = ["CATALOGUE", "LABELS", "metrics_page"]
 LABELS = {
     "flow": "name of the flow, by default `source->target`",
     "check": "stable name of the check",
+    "cause": "part at fault: " + ", ".join(f"`{part}`" for part in FaultyPart),
     "partition": "partition number, the same on both clusters",
     "topic": "source topic",
     "class": "topic class as configured, or `other`",

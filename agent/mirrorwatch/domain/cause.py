@@ -4,7 +4,7 @@ Signs are read from what was observed, and `ROWS` says what they mean together.
 The first row that holds is the cause; where none holds, none is named.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -14,7 +14,7 @@ from .bottleneck.model import MirrorObservation
 from .canary.model import CanaryObservation
 from .cluster_view import ClusterAnswer
 from .heartbeats import HeartbeatsObservation
-from .lag.model import LagObservation
+from .lag.model import STALE, LagObservation
 from .report import (
     AgentState,
     Cause,
@@ -29,7 +29,7 @@ from .report import (
 from .tasks.model import TasksObservation
 
 __all__ = ["ROWS", "FaultyPart", "ReachabilityObservation", "Row", "Sign"]
-__all__ += ["find_cause"]
+__all__ += ["find_cause", "may_follow"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -352,7 +352,8 @@ def _to_cause(
     symptoms = [
         verdict
         for verdict in bad
-        if _follows(verdict, STOP - apart)
+        if may_follow(verdict.check, verdict.health)
+        and (verdict.health is Health.UNKNOWN or verdict.check not in apart)
         and (began is None or verdict.since >= began - BEFORE)
         and (not row.slow or _is_slow(verdict))
     ]
@@ -394,17 +395,17 @@ def _own_faults(facts: _Facts, *, slow: bool) -> frozenset[str]:
     return frozenset({"canary"} if own else ())
 
 
-def _follows(verdict: Verdict, checks: Collection[str]) -> bool:
-    """Return whether a verdict may follow from a fault that is elsewhere.
+def may_follow(check: str, health: Health) -> bool:
+    """Return whether a check may be so because of a fault that is elsewhere.
 
     Records that tasks dropped are a fault of their own, and an audit speaks
     of yesterday.
     """
-    if verdict.health is Health.UNKNOWN:
-        return verdict.check != "audit"
-    if verdict.check == "bottleneck":
-        return verdict.health is Health.WARNING
-    return verdict.check in checks
+    if health is Health.UNKNOWN:
+        return check != "audit"
+    if check == "bottleneck":
+        return health is Health.WARNING
+    return check in STOP
 
 
 def _is_slow(verdict: Verdict) -> bool:
@@ -422,9 +423,6 @@ def _signs(facts: _Facts) -> Iterator[tuple[Sign, Seen]]:
     if facts.mirror is not None and facts.mirror.answering:
         yield from _signs_of_clients(facts.mirror, facts)
 
-
-STALE = timedelta(minutes=2)
-"""Age from which a survey hangs: the same as for the check `lag`."""
 
 LATE = timedelta(seconds=5)
 """How late a tick may begin: a machine that is busy for a moment makes it

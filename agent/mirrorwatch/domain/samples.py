@@ -5,10 +5,12 @@ from datetime import datetime
 from functools import partial
 
 from .. import __version__
+from .cause import FaultyPart
 from .checks import CHECKS
 from .metrics import Histogram, Sample, counter, gauge
 from .report import (
     AgentState,
+    Cause,
     Flow,
     Health,
     MaintenanceWindow,
@@ -22,6 +24,7 @@ __all__ = [
     "BUILD_INFO",
     "CHECK_HEALTH",
     "CLOCK_STEPS",
+    "FLOW_CAUSE",
     "FLOW_INFO",
     "HEALTH",
     "HEALTH_METRICS",
@@ -163,16 +166,27 @@ FLOW_INFO = gauge(
     "What a flow is, and the address of the page that shows it",
 )
 
-HEALTH_METRICS = (HEALTH, CHECK_HEALTH, MAINTENANCE, FLOW_INFO)
+FLOW_CAUSE = gauge(
+    "flow_cause",
+    "health",
+    "cause",
+    ("flow", "cause"),
+    f"Part at fault: {Health.CRITICAL.value} while nothing is copied because "
+    f"of it, {Health.WARNING.value} if records are late or mirrorwatch is at "
+    f"fault, else {Health.OK.value}",
+)
+
+HEALTH_METRICS = (HEALTH, CHECK_HEALTH, MAINTENANCE, FLOW_INFO, FLOW_CAUSE)
 
 
 def _health_samples(
     flows: Iterable[Flow],
     verdicts: Iterable[Verdict],
     maintenance: Iterable[MaintenanceWindow],
+    causes: Iterable[Cause],
     page: str,
 ) -> Iterator[Sample]:
-    """Yield what every flow is, its health, and that of its checks."""
+    """Yield what every flow is, its health and its checks', and why."""
     judged, named = list(verdicts), list(flows)
     for flow in named:
         own = [v for v in judged if v.flow == flow.name]
@@ -186,6 +200,17 @@ def _health_samples(
         yield Sample(MAINTENANCE, (flow.name,), int(flow.name in held))
         what = (flow.name, flow.source, flow.target, page)
         yield Sample(FLOW_INFO, what, 1)
+    at_fault = {
+        (cause.flow, cause.part): Health.CRITICAL
+        if cause.stops
+        else Health.WARNING
+        for cause in causes
+    }
+    for flow in named:
+        for part in FaultyPart:
+            labels = (flow.name, part.value)
+            health = at_fault.get(labels, Health.OK)
+            yield Sample(FLOW_CAUSE, labels, health.value)
 
 
 def _writable(make: Callable[[], Iterable[Sample]]) -> Iterator[Sample]:
@@ -226,7 +251,11 @@ def samples(
     kept at what it was before. Counters are there from the start.
     """
     yield from _health_samples(
-        report.flows, report.verdicts, report.maintenance, page
+        report.flows,
+        report.verdicts,
+        report.maintenance,
+        report.causes,
+        page,
     )
     newest = {
         (seen.flow, type(seen)): seen

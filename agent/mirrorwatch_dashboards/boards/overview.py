@@ -5,7 +5,12 @@ from mirrorwatch.domain.failover import metrics as failover
 from mirrorwatch.domain.lag import metrics as lag
 from mirrorwatch.domain.parity import metrics as parity
 from mirrorwatch.domain.position import metrics as position
-from mirrorwatch.domain.samples import CHECK_HEALTH, HEALTH, MAINTENANCE
+from mirrorwatch.domain.samples import (
+    CHECK_HEALTH,
+    FLOW_CAUSE,
+    HEALTH,
+    MAINTENANCE,
+)
 from mirrorwatch.domain.skips import metrics as skips
 
 from .. import limits
@@ -41,6 +46,20 @@ HISTORY = (
         ),
         width=24,
         height=11,
+    ),
+    Panel(
+        title="Part at fault",
+        description=(
+            "Which part the checks that are not ok follow from, if one stands"
+            " out. Red: nothing is replicated because of it."
+        ),
+        picture=Picture.STATES,
+        unit=Unit.HEALTH,
+        queries=(
+            Query(reading=Gauge(metric=FLOW_CAUSE, by=("flow", "cause"))),
+        ),
+        width=24,
+        height=8,
     ),
     Panel(
         title="End-to-end latency of probes (s)",
