@@ -94,12 +94,15 @@ class Assembly:
             SOURCE, listeners, more=self._settings.source_properties
         )
 
-    def target(self) -> LabSite:
-        """Return the target; mirror and agent are beside it, without links."""
+    def target(self, links: Mapping[str, tuple[int, Link]]) -> LabSite:
+        """Return the target; who has no link to it is beside it."""
         listeners = {
             name: (port, port)
             for name in ("DIRECT", "MIRROR", "AGENT")
             for port in [self._ports.take()]
+        }
+        listeners |= {
+            name: (port, link.port) for name, (port, link) in links.items()
         }
         return self._site(
             TARGET, listeners, more=self._settings.target_properties
@@ -352,10 +355,13 @@ class Lab:
         )
         mirror, agent = self._assembly.link(), self._assembly.link()
         self.link_mirror, self.link_agent = mirror[1], agent[1]
+        wanted = ("MIRROR", "AGENT") if self.settings.target_links else ()
+        links = {name: self._assembly.link() for name in wanted}
+        self.links_target = tuple(link for _, link in links.values())
         # After the links, so that these are still there when parts stop.
         self._open.callback(self._stop_parts)
         self.source = self._assembly.source(mirror=mirror, agent=agent)
-        self.target = self._assembly.target()
+        self.target = self._assembly.target(links)
         self.mirror = self._assembly.mirror(self.source, self.target, "mirror")
         self.registries = self._assembly.registries()
         self.parts = {

@@ -75,6 +75,9 @@ class LabSettings:
     secured: bool = False
     """Whether the sites want TLS and SCRAM, and authorize."""
 
+    target_links: bool = False
+    """Whether mirror and agent reach the target by links, too."""
+
     registries: bool = False
     """Whether each site has a schema registry."""
 

@@ -1,21 +1,30 @@
-"""The part at fault is named on a real mirror, in one notification."""
+"""The part at fault is named on a real mirror, in one notification.
 
-from collections.abc import Callable, Mapping
+One test for each fault: it has an agent of its own, of which first nothing is
+asked but silence.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import httpx
 import pytest
 
-from mirrorwatch_lab import Lab
+from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
 from tests.support.agent_process import AgentProcess
-from tests.support.watch import describe, wait_until
+from tests.support.watch import describe_notifying, wait_until
 from tests.support.webhook import Webhook, serve_webhook
+from tests.support.writers import Writer
 
-pytestmark = [pytest.mark.lab, pytest.mark.long]
+pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.timeout(1800)]
+
+BULK = "lsst.sal.bulk"
 
 TICK = "2s"
 """More often than usual, so that more is seen of each fault."""
@@ -23,60 +32,214 @@ TICK = "2s"
 TWO_TICKS = timedelta(seconds=10)
 """How long symptoms may have no cause: two ticks of the usual interval."""
 
-LIMITS = {
-    "canary": {"warning_window": "5s"},
-    # Of a mirror that just starts, nothing is asked here.
-    "latency": {"warning": "5m", "critical": "10m"},
-}
+HOLD = timedelta(seconds=20)
+"""How long a flow is bad before that is notified. Longer than `TWO_TICKS`, as
+it is by default: the notification has the cause."""
+
+SILENCE = timedelta(seconds=20)
+"""How long nothing is broken, and nothing may be said. By then it is known how
+fast both clusters usually answer."""
 
 
-def config(lab: Lab) -> dict[str, Any]:
-    data = describe(lab, canary={"interval": "500ms", "deadline": "15s"})
-    data["flows"][0]["limits"] = LIMITS
-    jmx = {"format": "jolokia", "urls": [lab.mirror.jolokia_url]}
-    data["flows"][0]["mirror"]["jmx"] = jmx
-    receiver = {"name": "on-call", "kind": "webhook", "url": "${env:HOOK}"}
-    notify = {"hold": "5s", "recovery": "5s", "receivers": [receiver]}
-    sinks = {"notify": notify}
-    return data | {"interval": TICK, "sinks": sinks}
+REFRESH = {"refresh.topics.interval.seconds": "10"}
+"""The mirror finds its topic of heartbeats soon after its start, and restarts
+its tasks for it: not ten minutes later, amid a fault."""
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    settings = LabSettings(
+        topics={CANARY_TOPIC: 6, BULK: 1},
+        mirror_properties=REFRESH,
+        target_links=True,
+    )
+    with Lab(settings) as lab:
+        yield lab
+
+
+@contextmanager
+def source_stopped(lab: Lab, _: AgentProcess) -> Iterator[None]:
+    lab.source.kill()
+    try:
+        yield
+    finally:
+        lab.source.start()
+
+
+@contextmanager
+def target_stopped(lab: Lab, _: AgentProcess) -> Iterator[None]:
+    lab.target.kill()
+    try:
+        yield
+    finally:
+        lab.target.start()
+
+
+@contextmanager
+def mirror_frozen(lab: Lab, _: AgentProcess) -> Iterator[None]:
+    lab.mirror.freeze()
+    try:
+        yield
+    finally:
+        lab.mirror.thaw()
+
+
+@contextmanager
+def link_cut_for_mirror(lab: Lab, _: AgentProcess) -> Iterator[None]:
+    lab.link_mirror.cut()
+    try:
+        yield
+    finally:
+        lab.link_mirror.restore()
+
+
+@contextmanager
+def link_cut_for_both(lab: Lab, _: AgentProcess) -> Iterator[None]:
+    lab.link_mirror.cut()
+    lab.link_agent.cut()
+    try:
+        yield
+    finally:
+        lab.link_agent.restore()
+        lab.link_mirror.restore()
+
+
+@contextmanager
+def own_path_cut(lab: Lab, _: AgentProcess) -> Iterator[None]:
+    with Writer(lab, BULK):
+        lab.link_agent.cut()
+        try:
+            yield
+        finally:
+            lab.link_agent.restore()
+
+
+@contextmanager
+def own_path_cut_and_no_traffic(lab: Lab, _: AgentProcess) -> Iterator[None]:
+    lab.link_agent.cut()
+    try:
+        yield
+    finally:
+        lab.link_agent.restore()
+
+
+@contextmanager
+def link_slow(lab: Lab, _: AgentProcess) -> Iterator[None]:
+    """Half as much again is written as the link carries."""
+    links = (lab.link_mirror, lab.link_agent)
+    with Writer(lab, BULK, size=4_000):
+        for link in links:
+            link.shape(timedelta(milliseconds=300), 256_000)
+        try:
+            yield
+        finally:
+            for link in links:
+                link.shape()
+
+
+@contextmanager
+def target_slow(lab: Lab, _: AgentProcess) -> Iterator[None]:
+    for link in lab.links_target:
+        link.shape(timedelta(seconds=1))
+    try:
+        yield
+    finally:
+        for link in lab.links_target:
+            link.shape()
+
+
+STARVED = timedelta(seconds=10)
+"""How long the agent gets no CPU, between two moments in which it does."""
+
+
+@contextmanager
+def agent_starved(_: Lab, agent: AgentProcess) -> Iterator[None]:
+    """Let it go on for one report, again and again."""
+    ended = Event()
+
+    def run() -> None:
+        while not ended.is_set():
+            before = status(agent)["at"]
+            agent.freeze()
+            ended.wait(STARVED.total_seconds())
+            agent.thaw()
+            while status(agent)["at"] == before and not ended.wait(0.02):
+                pass
+
+    thread = Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def status(agent: AgentProcess) -> Mapping[str, Any]:
+    """Return what the agent says of its newest report."""
+    answer = httpx.get(f"{agent.url}/api/status", timeout=60)
+    found: Mapping[str, Any] = answer.json()
+    return found
 
 
 @dataclass(frozen=True)
 class Fault:
-    """What is broken and healed, and the part that has to be named."""
+    """What is broken, and what has to be named and notified."""
 
     part: str
-    inject: Callable[[Lab], object]
-    heal: Callable[[Lab], object]
+    inject: Callable[[Lab, AgentProcess], Any]
+    notice: tuple[str, str] = ("worse", "critical")
+    """Kind and health."""
 
-    notified: bool = True
-    """Whether it makes a check bad at once, so that its notification is
-    waited for; of what is only unknown, one is sent after two minutes."""
+    latency: str | None = None
+    """From when the latency of probes is a warning, if it is one."""
 
+    symptom: str = "canary"
+    """Check that is among its symptoms."""
+
+
+SLOW = ("worse", "warning")
 
 FAULTS = {
-    "mirror frozen": Fault(
-        "mirror",
-        lambda lab: lab.mirror.freeze(),
-        lambda lab: lab.mirror.thaw(),
+    "mirror frozen": Fault("mirror", mirror_frozen),
+    "link cut for the mirror only": Fault("link", link_cut_for_mirror),
+    "link cut for mirror and agent": Fault(
+        "source or link", link_cut_for_both
     ),
-    "link cut for the mirror only": Fault(
-        "link",
-        lambda lab: lab.link_mirror.cut(),
-        lambda lab: lab.link_mirror.restore(),
-    ),
-    "source stopped": Fault(
+    "link slow": Fault(
         "source or link",
-        lambda lab: lab.source.kill(),
-        lambda lab: lab.source.start(),
-        notified=False,
+        link_slow,
+        notice=SLOW,
+        latency="1500ms",
+        symptom="latency",
     ),
-    "target stopped": Fault(
+    "target slow": Fault(
         "target",
-        lambda lab: lab.target.kill(),
-        lambda lab: lab.target.start(),
+        target_slow,
+        notice=SLOW,
+        latency="900ms",
+        symptom="latency",
     ),
+    "the agent's own path cut": Fault(
+        "monitor", own_path_cut, notice=("unknown", "unknown")
+    ),
+    "the agent's own path cut, and nothing to copy": Fault(
+        "monitor",
+        own_path_cut_and_no_traffic,
+        notice=("unknown", "unknown"),
+    ),
+    "agent starved of CPU": Fault(
+        "monitor",
+        agent_starved,
+        notice=("unknown", "unknown"),
+    ),
+    "source stopped": Fault("source or link", source_stopped),
+    "target stopped": Fault("target", target_stopped),
 }
+
+
+WELL = {"ok", "off"}
+"""Of a check. That of a flow is unknown where its report is old, too."""
 
 
 class Timeline:
@@ -88,31 +251,44 @@ class Timeline:
 
     def look(self) -> Mapping[str, Any]:
         """Return the flow as the newest report has it."""
-        status = httpx.get(f"{self._agent.url}/api/status", timeout=60).json()
-        flows = status["flows"] or [
+        said = status(self._agent)
+        flows = said["flows"] or [
             {"health": "unknown", "cause": None, "verdicts": []}
         ]
-        if status["at"] is not None:
-            self.reports.setdefault(status["at"], flows[0])
+        if said["at"] is not None:
+            self.reports.setdefault(said["at"], flows[0])
         found: Mapping[str, Any] = flows[0]
         return found
 
-    def parts(self) -> list[str | None]:
-        """Return the part of each report."""
-        return [
-            None if flow["cause"] is None else flow["cause"]["part"]
-            for flow in self.reports.values()
-        ]
+    @property
+    def parts(self) -> set[str]:
+        """Every part that was named."""
+        named = [flow["cause"] for flow in self.reports.values()]
+        return {cause["part"] for cause in named if cause is not None}
 
     def named_after(self) -> timedelta:
         """Return how long there were symptoms, but no cause."""
         bad = [
             (datetime.fromisoformat(at), flow["cause"])
             for at, flow in self.reports.items()
-            if flow["health"] != "ok"
+            if any(v["health"] not in WELL for v in flow["verdicts"])
         ]
         named = next(at for at, cause in bad if cause is not None)
         return named - bad[0][0]
+
+    def is_silent(self, webhook: Webhook) -> bool:
+        """Return whether all was ok for long enough, and nothing was said of
+        it; begin again where it was not.
+        """
+        flow = self.look()
+        if flow["health"] != "ok" or flow["cause"] or not is_over(webhook):
+            self.reports.clear()
+        return self.lasts(SILENCE)
+
+    def lasts(self, time: timedelta) -> bool:
+        """Return whether it has lasted for some time."""
+        seen = [datetime.fromisoformat(at) for at in self.reports]
+        return bool(seen) and seen[-1] - seen[0] >= time
 
     def show(self) -> list[Any]:
         return [
@@ -122,28 +298,16 @@ class Timeline:
                 {
                     v["check"]: (v["health"], v["reason"][:60])
                     for v in flow["verdicts"]
-                    if v["health"] not in {"ok", "off"}
+                    if v["health"] not in WELL
                 },
             )
             for at, flow in self.reports.items()
         ]
 
 
-def is_over(timeline: Timeline, webhook: Webhook) -> bool:
-    """Return whether all is ok and notified as such, so that the next fault
-    is seen apart.
-    """
-    flow = timeline.look()
-    recovered = told(webhook)[-1:] == [("recovered", "ok", None)]
-    return (
-        flow["health"] == "ok"
-        and flow["cause"] is None
-        and (recovered or not webhook.bodies)
-    )
-
-
-def show(timeline: Timeline, webhook: Webhook) -> list[Any]:
-    return [told(webhook), *timeline.show()]
+def is_over(webhook: Webhook) -> bool:
+    """Return whether what was notified of the beginning is over."""
+    return told(webhook)[-1:] in ([], [("recovered", "ok", None)])
 
 
 def told(webhook: Webhook) -> list[Any]:
@@ -153,45 +317,62 @@ def told(webhook: Webhook) -> list[Any]:
     ]
 
 
+def show(timeline: Timeline, webhook: Webhook) -> list[Any]:
+    return [told(webhook), *timeline.show()]
+
+
+def config(lab: Lab, fault: Fault) -> dict[str, Any]:
+    limits = {} if fault.latency is None else {"warning": fault.latency}
+    data = describe_notifying(
+        lab,
+        interval=TICK,
+        hold=f"{HOLD.total_seconds():g}s",
+        deadline="15s",
+        limits={"latency": limits} if limits else {},
+    )
+    jmx = {"format": "jolokia", "urls": [lab.mirror.jolokia_url]}
+    data["flows"][0]["mirror"]["jmx"] = jmx
+    return data
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
 def test_each_fault_is_named_at_once_in_one_notification(
-    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fault: Fault, lab: Lab, tmp_path: Path
 ) -> None:
-    with serve_webhook() as webhook:
-        monkeypatch.setenv("HOOK", webhook.url)
-        start = (tmp_path, config(lab), {"HOOK": webhook.url})
-        with AgentProcess(*start) as agent:
-            for name, fault in FAULTS.items():
-                calm = Timeline(agent)
-                wait_until(
-                    partial(is_over, calm, webhook),
-                    what=partial(show, calm, webhook),
-                )
-                webhook.bodies.clear()
-                see(name, fault, lab, Timeline(agent), webhook)
-
-
-def see(
-    name: str, fault: Fault, lab: Lab, during: Timeline, webhook: Webhook
-) -> None:
-    """Inject a fault, wait for its name and notification, and heal it."""
-
-    def is_named() -> bool:
-        return during.look()["cause"] is not None and (
-            webhook.bodies != [] or not fault.notified
+    with ExitStack() as around:
+        webhook = around.enter_context(serve_webhook())
+        environment = {"HOOK": webhook.url}
+        agent = around.enter_context(
+            AgentProcess(tmp_path, config(lab, fault), environment)
         )
+        calm = Timeline(agent)
+        wait_until(
+            partial(calm.is_silent, webhook),
+            what=partial(show, calm, webhook),
+        )
+        webhook.bodies.clear()
+        during, after = Timeline(agent), Timeline(agent)
 
-    fault.inject(lab)
-    try:
-        wait_until(is_named, what=partial(show, during, webhook))
-    finally:
-        fault.heal(lab)
-    parts = {part for part in during.parts() if part is not None}
-    assert parts == {fault.part}, (name, during.show())
-    assert during.named_after() <= TWO_TICKS, (name, during.show())
-    if fault.notified:
-        assert told(webhook) == [("worse", "critical", fault.part)], name
-        symptoms = webhook.bodies[0]["cause"]["symptoms"]
-        assert "canary" in symptoms
-        assert set(symptoms) <= {
-            c["check"] for c in webhook.bodies[0]["checks"]
-        }
+        def is_notified() -> bool:
+            return during.look()["cause"] is not None and (
+                webhook.bodies != []
+            )
+
+        def is_notified_no_more() -> bool:
+            during.look()
+            after.look()
+            # A second notice would be due by then.
+            return after.lasts(2 * HOLD)
+
+        with fault.inject(lab, agent):
+            what = partial(show, during, webhook)
+            wait_until(is_notified, what=what)
+            wait_until(is_notified_no_more, what=what)
+
+    print(during.named_after(), *show(during, webhook), sep="\n")
+    assert during.parts == {fault.part}, during.show()
+    assert during.named_after() <= TWO_TICKS, during.show()
+    assert told(webhook) == [(*fault.notice, fault.part)], during.show()
+    symptoms = webhook.bodies[0]["cause"]["symptoms"]
+    assert fault.symptom in symptoms
+    assert set(symptoms) <= {c["check"] for c in webhook.bodies[0]["checks"]}

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -11,24 +10,10 @@ from click.testing import CliRunner
 from mirrorwatch.cli.root import main
 from mirrorwatch_lab import Lab
 from tests.support.agent_process import AgentProcess
-from tests.support.watch import FLOW, describe, wait_until
+from tests.support.watch import FLOW, describe_notifying, wait_until
 from tests.support.webhook import Webhook, serve_webhook
 
 pytestmark = pytest.mark.lab
-
-LIMITS = {
-    "canary": {"warning_window": "5s"},
-    # Of a mirror that just starts, nothing is asked here.
-    "latency": {"warning": "5m", "critical": "10m"},
-}
-
-
-def config(lab: Lab) -> dict[str, Any]:
-    data = describe(lab, canary={"interval": "500ms", "deadline": "10s"})
-    data["flows"][0]["limits"] = LIMITS
-    receiver = {"name": "on-call", "kind": "webhook", "url": "${env:HOOK}"}
-    notify = {"hold": "10s", "recovery": "10s", "receivers": [receiver]}
-    return data | {"interval": "1s", "sinks": {"notify": notify}}
 
 
 def told(webhook: Webhook) -> list[str]:
@@ -67,7 +52,10 @@ def test_each_fault_of_a_mirror_is_one_notice_and_one_recovery(
 ) -> None:
     with serve_webhook() as webhook:
         monkeypatch.setenv("HOOK", webhook.url)
-        start = (tmp_path, config(lab), {"HOOK": webhook.url})
+        config = describe_notifying(
+            lab, interval="1s", hold="10s", deadline="10s"
+        )
+        start = (tmp_path, config, {"HOOK": webhook.url})
         try:
             with AgentProcess(*start) as agent:
                 wait_for_health(agent, "ok")

@@ -24,7 +24,8 @@ from mirrorwatch.state.canary import CanaryStore
 from mirrorwatch_lab import Lab
 from mirrorwatch_lab.cli import describe_agent
 
-__all__ = ["FLOW", "PATIENT", "Watch", "describe", "wait_until"]
+__all__ = ["FLOW", "PATIENT", "Watch"]
+__all__ += ["describe", "describe_notifying", "wait_until"]
 
 FLOW = "summit->ldf"
 
@@ -64,6 +65,44 @@ def describe(
     (flow,) = data["flows"]
     flow["canary"].update(canary or {})
     return data
+
+
+LIMITS = {
+    "canary": {"warning_window": FORGET},
+    # Of a mirror that just starts, nothing is asked here.
+    "latency": {"warning": "5m", "critical": "10m"},
+}
+
+
+def describe_notifying(
+    lab: Lab,
+    *,
+    interval: str,
+    hold: str,
+    deadline: str,
+    limits: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return the same with a webhook, at what `HOOK` says.
+
+    Parameters
+    ----------
+    lab
+        What is watched.
+    interval
+        Time between ticks.
+    hold
+        How long a flow is worse, or ok again, before that is notified.
+    deadline
+        That of the canary.
+    limits
+        Limits of checks, over those of all these tests.
+    """
+    canary = {"interval": "500ms", "deadline": deadline}
+    data = describe(lab, canary=canary)
+    data["flows"][0]["limits"] = LIMITS | dict(limits or {})
+    receiver = {"name": "on-call", "kind": "webhook", "url": "${env:HOOK}"}
+    notify = {"hold": hold, "recovery": hold, "receivers": [receiver]}
+    return data | {"interval": interval, "sinks": {"notify": notify}}
 
 
 class Watch(AbstractContextManager["Watch"]):

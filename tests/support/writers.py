@@ -18,9 +18,9 @@ __all__ += ["write_transactions"]
 
 
 class Writer:
-    """Writes a record every ten milliseconds."""
+    """Writes a record every ten milliseconds, of some size at least."""
 
-    def __init__(self, lab: Lab, topic: str) -> None:
+    def __init__(self, lab: Lab, topic: str, *, size: int = 0) -> None:
         self._producer = Producer(
             {
                 "bootstrap.servers": lab.source.bootstrap,
@@ -29,6 +29,7 @@ class Writer:
             }
         )
         self._topic = topic
+        self._size = size
         self._stop = Event()
         self._thread = Thread(target=self._run, daemon=True)
         self.written = 0
@@ -49,7 +50,7 @@ class Writer:
 
     def _run(self) -> None:
         while not self._stop.wait(0.01):
-            value = f"w {self.written}".encode()
+            value = f"w {self.written}".ljust(self._size).encode()
             self._producer.produce(self._topic, value, partition=0)
             self._producer.poll(0)
             self.written += 1
