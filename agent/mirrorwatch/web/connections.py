@@ -171,7 +171,9 @@ class Newcomer:
         self._serve = serve
         self._said = b""
         self._loop = asyncio.get_running_loop()
-        self._loop.add_reader(connection, self._read)
+        # By its number: asyncio describes sockets, which takes longer.
+        self._file = connection.fileno()
+        self._loop.add_reader(self._file, self._read)
         self._deadline = self._loop.call_later(HEAD_SECONDS, self.abort)
         others.wait(self)
 
@@ -183,7 +185,7 @@ class Newcomer:
     def _leave(self) -> None:
         self._others.drop(self)
         self._deadline.cancel()
-        self._loop.remove_reader(self._socket)
+        self._loop.remove_reader(self._file)
 
     def _read(self) -> None:
         try:
