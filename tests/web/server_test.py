@@ -158,6 +158,10 @@ def test_a_flood_closes_no_connection_of_another_address() -> None:
     with serve_stage(Stage()) as server, ExitStack() as stack:
         (one,) = opened(server, 1, b"GET /metrics HTTP/1.1\r\nHost: ")
         stack.enter_context(one)
+        wait_until(
+            lambda: len(server.connections.waiting) == 1,
+            what=lambda: "it is not taken",
+        )
         for each in opened(server, SLOW, address="127.0.0.2"):
             stack.enter_context(each)
         assert code(f"{server.url}/metrics") == 200
@@ -223,7 +227,10 @@ def test_a_request_may_come_a_byte_at_a_time() -> None:
             assert one.recv(65536).startswith(b"HTTP/1.1 200 ")
 
 
-def test_connections_that_clients_close_are_forgotten() -> None:
+def test_connections_that_clients_close_are_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 600)
     with serve_stage(Stage()) as server:
         for one in opened(server, 20, b"GET"):
             one.close()
