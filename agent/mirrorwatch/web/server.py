@@ -155,8 +155,8 @@ class Server:
 class _CalmServer(uvicorn.Server):
     """uvicorn that wakes up less often, and stops at once when asked to.
 
-    It takes connections itself: for each, asyncio and uvicorn do ten times
-    the work before anything was asked.
+    It takes connections itself: for each, asyncio and uvicorn make a task, a
+    transport and a parser, though nothing was asked yet.
     """
 
     _loop: asyncio.AbstractEventLoop | None = None
