@@ -1,17 +1,17 @@
+import asyncio
+import resource
 from collections import Counter
 from contextlib import ExitStack, closing, suppress
-from datetime import timedelta
 from http.client import HTTPConnection
-from socket import create_connection, socket
+from socket import IPPROTO_TCP, TCP_NODELAY, create_connection, socket
 from threading import Event
 
 import httpx
 import pytest
 
-from mirrorwatch.clock import utc_now
 from mirrorwatch.exceptions import WebError
 from mirrorwatch.web import connections
-from mirrorwatch.web.app import create_app
+from mirrorwatch.web import server as web_server
 from mirrorwatch.web.headers import HEADERS
 from mirrorwatch.web.server import Server
 from tests.support.http import HTTP
@@ -60,10 +60,36 @@ SLOW = 1200
 """Connections of a flood: several times what is kept."""
 
 
-def opened(server: Server, count: int, said: bytes = b"") -> list[socket]:
+class HeldStage(Stage):
+    """Keeps the web server busy from one request for metrics on.
+
+    Parameters
+    ----------
+    at
+        Which request it is: 1 for the first.
+    """
+
+    def __init__(self, at: int) -> None:
+        super().__init__()
+        self._at = at
+        self.begun, self.goes_on = Event(), Event()
+
+    def exposition(self, accept: str | None) -> tuple[bytes, str]:
+        answer = super().exposition(accept)
+        if len(self.accepted) == self._at:
+            self.begun.set()
+            self.goes_on.wait(60)
+        return answer
+
+
+def opened(
+    server: Server, count: int, said: bytes = b"", address: str = "127.0.0.1"
+) -> list[socket]:
     sockets = []
     for _ in range(count):
-        one = create_connection(("127.0.0.1", server.port), timeout=30)
+        one = create_connection(
+            ("127.0.0.1", server.port), timeout=30, source_address=(address, 0)
+        )
         with suppress(OSError):  # the oldest are closed for the newest
             one.sendall(said)
         sockets.append(one)
@@ -100,6 +126,120 @@ def is_open(connection: socket) -> bool:
         return False
 
 
+@pytest.mark.parametrize(
+    "said",
+    [b"", b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX: "],
+    ids=["silent", "half a request"],
+)
+def test_a_connection_costs_little_before_its_request(
+    said: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """uvicorn's part of it is made for those who ask only."""
+    made = []
+
+    class Counted(connections.BoundedConnection):
+        def connection_made(  # type: ignore[override]
+            self, transport: asyncio.Transport
+        ) -> None:
+            made.append(self)
+            super().connection_made(transport)
+
+    monkeypatch.setattr(web_server, "BoundedConnection", Counted)
+    with serve_stage(Stage()) as server, ExitStack() as stack:
+        for one in opened(server, SLOW, said):
+            stack.enter_context(one)
+        # What comes behind all of the flood, whichever socket it comes to.
+        for _ in range(20):
+            assert code(f"{server.url}/metrics") == 200
+    assert len(made) == 20
+
+
+def test_a_flood_closes_no_connection_of_another_address() -> None:
+    with serve_stage(Stage()) as server, ExitStack() as stack:
+        (one,) = opened(server, 1, b"GET /metrics HTTP/1.1\r\nHost: ")
+        stack.enter_context(one)
+        wait_until(
+            lambda: len(server.connections.waiting) == 1,
+            what=lambda: "it is not taken",
+        )
+        for each in opened(server, SLOW, address="127.0.0.2"):
+            stack.enter_context(each)
+        assert code(f"{server.url}/metrics") == 200
+
+        one.sendall(b"127.0.0.1\r\n\r\n")
+
+        assert one.recv(65536).startswith(b"HTTP/1.1 200 ")
+
+
+def test_requests_that_wait_for_no_answer_come_last() -> None:
+    clients, requests, seen = 20, 20, 30
+    stage = HeldStage(seen)
+
+    def asked(accept: str) -> bytes:
+        return (
+            "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+            f"Accept: {accept}\r\n\r\n"
+        ).encode()
+
+    with serve_stage(stage) as server, ExitStack() as stack:
+        stack.callback(stage.goes_on.set)
+        for one in opened(server, clients, asked("many") * requests):
+            stack.enter_context(one)
+        assert stage.begun.wait(60)
+        (ours,) = opened(server, 1, asked("ours"))
+        stack.enter_context(ours)
+        stage.goes_on.set()
+        assert ours.recv(65536).startswith(b"HTTP/1.1 200 ")
+        wait_until(
+            lambda: len(stage.accepted) == clients * requests + 1,
+            what=lambda: f"{len(stage.accepted)} are answered",
+        )
+    assert stage.accepted.index("ours") < seen + clients
+
+
+def test_it_goes_on_when_no_more_files_may_be_opened(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with serve_stage(Stage()) as server, socket() as one:
+        one.settimeout(30)
+        # The next to be opened would have this number.
+        resource.setrlimit(resource.RLIMIT_NOFILE, (one.fileno() + 1, hard))
+        try:
+            one.connect(("127.0.0.1", server.port))
+            wait_until(
+                lambda: "No connection can be taken" in caplog.text,
+                what=lambda: caplog.text,
+            )
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        one.sendall(b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        assert one.recv(65536).startswith(b"HTTP/1.1 200 ")
+
+
+def test_a_request_may_come_a_byte_at_a_time() -> None:
+    with serve_stage(Stage()) as server:
+        (one,) = opened(server, 1)
+        with one:
+            one.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
+            for byte in b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n":
+                one.sendall(bytes([byte]))
+            assert one.recv(65536).startswith(b"HTTP/1.1 200 ")
+
+
+def test_connections_that_clients_close_are_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 600)
+    with serve_stage(Stage()) as server:
+        for one in opened(server, 20, b"GET"):
+            one.close()
+        wait_until(
+            lambda: not len(server.connections.waiting),
+            what=lambda: f"{len(server.connections.waiting)} are kept",
+        )
+
+
 def test_clients_that_do_not_read_hide_nothing() -> None:
     asked = b"GET /static/page.js HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 400
     with serve_stage(Stage()) as server, ExitStack() as stack:
@@ -116,25 +256,9 @@ def test_no_request_is_lost_in_a_flood_while_the_server_is_busy(
     kept: bool,
 ) -> None:
     """A busy machine: all of it has come before the server looks again."""
-    stage, begun, goes_on = Stage(), Event(), Event()
-
-    def answer_late(accept: str | None) -> tuple[bytes, str]:
-        begun.set()
-        goes_on.wait(60)
-        return stage.exposition(accept)
-
-    app = create_app(
-        stage.latest,
-        stage.history,
-        answer_late,
-        interval=timedelta(seconds=5),
-        clock=utc_now,
-    )
-    server = Server(app, "127.0.0.1", 0)
-    server.start()
-    with ExitStack() as stack:
-        stack.callback(server.stop)
-        stack.callback(goes_on.set)
+    stage = HeldStage(1)
+    with serve_stage(stage) as server, ExitStack() as stack:
+        stack.callback(stage.goes_on.set)
         ours = [
             stack.enter_context(closing(HTTPConnection("127.0.0.1", port)))
             for port in [server.port] * 300
@@ -144,11 +268,11 @@ def test_no_request_is_lost_in_a_flood_while_the_server_is_busy(
             one.getresponse().read()
         late, *others = ours
         late.request("GET", "/metrics")
-        assert begun.wait(60)
+        assert stage.begun.wait(60)
         for one in others:
             one.request("GET", "/healthz")
         flood = opened(server, SLOW)
-        goes_on.set()
+        stage.goes_on.set()
         answers = Counter(one.getresponse().status for one in ours)
         for silent in flood:
             silent.close()
@@ -179,8 +303,9 @@ def test_an_idle_browser_is_answered_again() -> None:
     [
         b"NONSENSE\r\n\r\n",
         b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: " + b"x" * 100_000,
+        b"\x16\x03\x01",
     ],
-    ids=["no request", "endless header"],
+    ids=["no request", "endless header", "TLS"],
 )
 def test_nonsense_is_refused_with_all_headers(said: bytes) -> None:
     with serve_stage(Stage()) as server:

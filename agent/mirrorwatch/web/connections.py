@@ -2,20 +2,26 @@
 
 Whoever opens connections and says nothing, says it a byte at a time, or does
 not read the answer, must not keep others from ``/healthz`` and ``/metrics``.
-So room is made by closing the oldest connection, not by refusing the newest.
+So room is made by closing the oldest connection of the address that has most,
+not by refusing the newest.
 """
 
 import asyncio
 import logging
+import re
+import socket
 import time
-from typing import Any
+from collections import deque
+from collections.abc import Callable, Iterator
+from itertools import chain
+from typing import Any, Protocol
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol as HttpConnection
 
 from .headers import HEADERS
 
-__all__ = ["BoundedConnection", "Connections", "RareLines"]
+__all__ = ["BoundedConnection", "Connections", "Newcomer", "RareLines"]
 
 MOST_WAITING = 512
 """Connections without a request. So many can come within a tenth of a second,
@@ -35,55 +41,200 @@ request."""
 ANSWER_SECONDS = 30.0
 """Longest time from a request to the last byte of its answer."""
 
+HEAD_BYTES = 16 * 1024
+"""Of a request, at most, before its body: h11 refuses more."""
+
+END_OF_HEAD = re.compile(rb"\n\r?\n")
+
+
+class Bounded(Protocol):
+    """A connection that may be closed to make room."""
+
+    address: str
+    """Of the client, without its port."""
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether more was answered than the client has read."""
+
+    def abort(self) -> None:
+        """Close it, whatever is still to be sent."""
+
+
+class Kept:
+    """So many connections.
+
+    Parameters
+    ----------
+    most
+        Of one more, the oldest of the address that has most is closed.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._count = 0
+        self._of: dict[str, dict[Bounded, None]] = {}
+
+    def __iter__(self) -> Iterator[Bounded]:
+        """Go through them, the oldest of each address first."""
+        return chain.from_iterable(self._of.values())
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, connection: Bounded) -> None:
+        self._of.setdefault(connection.address, {})[connection] = None
+        self._count += 1
+        if self._count > self._most:
+            most = max(self._of.values(), key=len)
+            next(iter(most)).abort()  # drops itself
+
+    def drop(self, connection: Bounded) -> None:
+        of = self._of.get(connection.address, {})
+        if connection in of:
+            del of[connection]
+            self._count -= 1
+            if not of:
+                del self._of[connection.address]
+
 
 class Connections:
-    """Those of one server, the oldest first."""
+    """Those of one server."""
 
     def __init__(self) -> None:
-        self.waiting: dict[BoundedConnection, None] = {}
-        self.busy: dict[BoundedConnection, None] = {}
+        self.waiting = Kept(MOST_WAITING)
+        self.busy = Kept(MOST_BUSY)
+        self._later: deque[Callable[[], None]] = deque()
 
-    def wait(self, connection: "BoundedConnection") -> None:
+    def wait(self, connection: Bounded) -> None:
         """Take one that has no request."""
-        self._move(connection, self.waiting, MOST_WAITING)
+        self.drop(connection)
+        self.waiting.add(connection)
 
-    def answer(self, connection: "BoundedConnection") -> None:
+    def answer(self, connection: Bounded) -> None:
         """Take one whose request is being answered."""
         unread = [each for each in self.busy if each.is_unread]
         for each in unread[: max(0, len(unread) - MOST_UNREAD)]:
             each.abort()
-        self._move(connection, self.busy, MOST_BUSY)
-
-    def drop(self, connection: "BoundedConnection") -> None:
-        """Forget one that is closed."""
-        self.waiting.pop(connection, None)
-        self.busy.pop(connection, None)
-
-    def _move(
-        self,
-        connection: "BoundedConnection",
-        to: "dict[BoundedConnection, None]",
-        most: int,
-    ) -> None:
         self.drop(connection)
-        to[connection] = None
-        while len(to) > most:
-            next(iter(to)).abort()
+        self.busy.add(connection)
+
+    def drop(self, connection: Bounded) -> None:
+        """Forget one that is closed."""
+        self.waiting.drop(connection)
+        self.busy.drop(connection)
+
+    def go_on_later(self, go_on: Callable[[], None]) -> None:
+        """Have the next request of a connection answered, one in each turn
+        of the event loop.
+        """
+        self._later.append(go_on)
+        if len(self._later) == 1:
+            asyncio.get_running_loop().call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        go_on = self._later.popleft()
+        if self._later:
+            asyncio.get_running_loop().call_soon(self._go_on)
+        go_on()
+
+
+class Newcomer:
+    """A connection until the head of its first request is whole.
+
+    Takes little: a flood is through before it keeps anybody waiting.
+
+    Parameters
+    ----------
+    connection
+        Socket that never blocks.
+    address
+        Of the client.
+    others
+        The server's connections.
+    serve
+        Takes the socket, and what was read from it.
+    """
+
+    is_unread = False
+
+    def __init__(
+        self,
+        connection: socket.socket,
+        address: str,
+        others: Connections,
+        serve: Callable[[socket.socket, bytes], None],
+    ) -> None:
+        self.address = address
+        self._socket = connection
+        self._others = others
+        self._serve = serve
+        self._said = b""
+        self._loop = asyncio.get_running_loop()
+        # By its number: asyncio describes sockets, which takes longer.
+        self._file = connection.fileno()
+        self._loop.add_reader(self._file, self._read)
+        self._deadline = self._loop.call_later(HEAD_SECONDS, self.abort)
+        others.wait(self)
+
+    def abort(self) -> None:
+        """Close it."""
+        self._leave()
+        self._socket.close()
+
+    def _leave(self) -> None:
+        self._others.drop(self)
+        self._deadline.cancel()
+        self._loop.remove_reader(self._file)
+
+    def _read(self) -> None:
+        try:
+            read = self._socket.recv(HEAD_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            read = b""
+        if not read:
+            self.abort()
+            return
+        looked = max(0, len(self._said) - 2)
+        self._said += read
+        if (
+            END_OF_HEAD.search(self._said, looked)
+            or len(self._said) > HEAD_BYTES
+            or self._said < b"!"  # TLS, for one: it is refused at once
+        ):
+            self._leave()
+            self._serve(self._socket, self._said)
 
 
 class BoundedConnection(HttpConnection):
-    """A connection that is closed when it takes too long."""
+    """A connection that is closed when it takes too long.
 
-    def __init__(self, *args: Any, others: Connections, **kwargs: Any) -> None:
+    Parameters
+    ----------
+    others
+        The server's connections.
+    said
+        What was read from it already.
+    """
+
+    def __init__(
+        self, *args: Any, others: Connections, said: bytes, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
+        self.address = ""
         self._others = others
+        self._said = said
         self._deadline: asyncio.TimerHandle | None = None
 
     def connection_made(  # type: ignore[override]
         self, transport: asyncio.Transport
     ) -> None:
         super().connection_made(transport)
+        self.address = self.client[0] if self.client else ""
         self._wait()
+        self.data_received(self._said)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._others.drop(self)
@@ -98,9 +249,11 @@ class BoundedConnection(HttpConnection):
             self._allow(ANSWER_SECONDS)
 
     def on_response_complete(self) -> None:
-        if not self.transport.is_closing():
-            self._wait()
-        super().on_response_complete()
+        # Requests that were sent without waiting for the answer come last.
+        if self.conn.trailing_data[0]:
+            self._others.go_on_later(self._go_on)
+        else:
+            self._go_on()
 
     def send_400_response(self, msg: str) -> None:
         answer = h11.Response(
@@ -127,6 +280,11 @@ class BoundedConnection(HttpConnection):
         self._others.drop(self)
         self._cancel()
         self.transport.abort()
+
+    def _go_on(self) -> None:
+        if not self.transport.is_closing():
+            self._wait()
+        super().on_response_complete()
 
     def _wait(self) -> None:
         self._others.wait(self)

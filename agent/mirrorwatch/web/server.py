@@ -7,15 +7,18 @@ import threading
 import time
 from contextlib import suppress
 from functools import partial
+from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from ..exceptions import WebError
-from .connections import BoundedConnection, Connections, RareLines
+from .connections import BoundedConnection, Connections, Newcomer, RareLines
 
 __all__ = ["Server"]
 
+
+LOG = logging.getLogger("uvicorn.error")
 
 START_SECONDS = 10.0
 STOP_SECONDS = 1.5
@@ -29,10 +32,13 @@ SOCKETS = 4 if hasattr(socket, "SO_REUSEPORT") else 1
 """How many sockets listen on the one address, each with a queue: a burst of
 thousands must not fill them before one turn of the event loop."""
 
-BACKLOG = 128 // SOCKETS
+BATCH = 128 // SOCKETS
 """Connections that are taken at a time from each socket. Of all sockets, a
-quarter of those that may wait for a request: it is read three turns of the
-event loop later, and a flood must not close its connection before."""
+quarter of those that may wait for a request: it is read one turn of the event
+loop later, and a flood must not close its connection before."""
+
+PAUSE_SECONDS = 0.1
+"""Until connections are taken again where no more files may be opened."""
 
 LOOK_SECONDS = 0.5
 """Between two updates of the time in answers. uvicorn makes ten a second,
@@ -61,19 +67,18 @@ class Server:
         self.connections = Connections()
         """Those that are open now."""
 
-        protocol = partial(BoundedConnection, others=self.connections)
         self._uvicorn = _CalmServer(
             uvicorn.Config(
                 app,
-                http=protocol,  # type: ignore[arg-type] # makes the class
+                http="h11",
                 access_log=False,
                 log_config=None,
                 lifespan="off",
                 ws="none",
                 server_header=False,
-                backlog=BACKLOG,
                 timeout_graceful_shutdown=1,
-            )
+            ),
+            self.connections,
         )
         self._thread = threading.Thread(
             target=self._run, name="web", daemon=True
@@ -102,16 +107,13 @@ class Server:
             Raised if the address cannot be listened on.
         """
         self._sockets = self._listen()
-        logging.getLogger("uvicorn.error").filters[:] = [RareLines()]
+        LOG.filters[:] = [RareLines()]
         self._thread.start()
         deadline = time.monotonic() + START_SECONDS
         while not self._uvicorn.started:
             if not self._thread.is_alive() or time.monotonic() > deadline:
                 raise WebError(f"The web server at {self.url} did not start")
             time.sleep(0.005)
-        # asyncio has one number for this and for `BACKLOG`.
-        for each in self._sockets:
-            each.listen(QUEUE)
 
     def stop(self) -> None:
         """Answer what is being asked, then stop listening."""
@@ -131,7 +133,10 @@ class Server:
                 address = (self._host, first.getsockname()[1])
             return [
                 socket.create_server(
-                    address, family=family, reuse_port=SOCKETS > 1
+                    address,
+                    family=family,
+                    backlog=QUEUE,
+                    reuse_port=SOCKETS > 1,
                 )
                 for _ in range(SOCKETS)
             ]
@@ -148,17 +153,44 @@ class Server:
 
 
 class _CalmServer(uvicorn.Server):
-    """uvicorn that wakes up less often, and stops at once when asked to."""
+    """uvicorn that wakes up less often, and stops at once when asked to.
+
+    It takes connections itself: for each, asyncio and uvicorn make a task, a
+    transport and a parser, though nothing was asked yet.
+    """
 
     _loop: asyncio.AbstractEventLoop | None = None
 
-    async def main_loop(self) -> None:
+    def __init__(
+        self, config: uvicorn.Config, connections: Connections
+    ) -> None:
+        super().__init__(config)
+        self._connections = connections
+
+    async def startup(
+        self, sockets: list[socket.socket] | None = None
+    ) -> None:
         self._asked = asyncio.Event()
         self._loop = asyncio.get_running_loop()
+        await super().startup([])
+        for each in sockets or []:
+            each.settimeout(0)
+            self._listen(each)
+
+    async def main_loop(self) -> None:
         # At 0 it also brings the time up to date that answers bear.
         while not await self.on_tick(0):
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._asked.wait(), LOOK_SECONDS)
+
+    async def shutdown(
+        self, sockets: list[socket.socket] | None = None
+    ) -> None:
+        for listening in sockets or []:
+            asyncio.get_running_loop().remove_reader(listening)
+        for waiting in list(self._connections.waiting):
+            waiting.abort()
+        await super().shutdown(sockets)
 
     def stop(self) -> None:
         """Stop at once; called from another thread."""
@@ -166,3 +198,42 @@ class _CalmServer(uvicorn.Server):
         if self._loop is not None:
             with suppress(RuntimeError):  # it has stopped by itself
                 self._loop.call_soon_threadsafe(self._asked.set)
+
+    def _listen(self, listening: socket.socket) -> None:
+        if not self.should_exit:
+            loop = asyncio.get_running_loop()
+            loop.add_reader(listening, self._take, listening)
+
+    def _take(self, listening: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        for _ in range(BATCH):
+            try:
+                taken, address = listening.accept()
+            except (BlockingIOError, ConnectionAbortedError):
+                return
+            except OSError as e:
+                LOG.warning("No connection can be taken: %s", e)
+                loop.remove_reader(listening)
+                loop.call_later(PAUSE_SECONDS, self._listen, listening)
+                return
+            taken.settimeout(0)
+            Newcomer(taken, address[0], self._connections, self._hand_over)
+
+    def _hand_over(self, connection: socket.socket, said: bytes) -> None:
+        """Have uvicorn serve a connection."""
+        loop = asyncio.get_running_loop()
+        protocol = partial(
+            BoundedConnection,
+            config=self.config,
+            server_state=self.server_state,
+            app_state=self.lifespan.state,
+            _loop=loop,
+            others=self._connections,
+            said=said,
+        )
+        task = loop.create_task(
+            loop.connect_accepted_socket(protocol, connection)
+        )
+        tasks: set[asyncio.Task[Any]] = self.server_state.tasks
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
