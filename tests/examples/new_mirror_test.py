@@ -200,8 +200,10 @@ def test_its_positions_are_followed(
     try:
         wait_until(lambda: positions() == {0: 9})
         wait_until(
-            lambda: positions() == {0: 9}
-            and not watched.positions.behind(utc_now())
+            lambda: (
+                positions() == {0: 9}
+                and not watched.positions.behind(utc_now())
+            )
         )
         commit("summit", 2, 4)
         wait_until(lambda: positions() == {0: 9, 2: 4})
