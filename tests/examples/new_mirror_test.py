@@ -12,7 +12,7 @@ import pytest
 import structlog
 from confluent_kafka import Producer
 
-from mirrorwatch.clock import Clock
+from mirrorwatch.clock import Clock, utc_now
 from mirrorwatch.config import Config, FlowConfig
 from mirrorwatch.domain.bottleneck.model import (
     ClassMetrics,
@@ -200,7 +200,10 @@ def test_its_positions_are_followed(
     try:
         wait_until(lambda: positions() == {0: 9})
         wait_until(
-            lambda: positions() == {0: 9} and not watched.positions.behind()
+            lambda: (
+                positions() == {0: 9}
+                and not watched.positions.behind(utc_now())
+            )
         )
         commit("summit", 2, 4)
         wait_until(lambda: positions() == {0: 9, 2: 4})

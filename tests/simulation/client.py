@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from random import Random
 from types import SimpleNamespace
 from typing import Any
@@ -33,6 +34,7 @@ from confluent_kafka.admin import (
 from mirrorwatch.kafka import admin as admin_module
 from mirrorwatch.kafka import offsets as offsets_module
 from mirrorwatch.kafka import reader as reader_module
+from mirrorwatch.sources import mirror_state
 from mirrorwatch.sources.canary.producer import CanaryProducer
 
 from .cluster import DEFAULTS, Log, Record, SimCluster, SimTopic
@@ -551,12 +553,17 @@ def installed(of: Network) -> Iterator[None]:
     defaults = CanaryProducer.__init__.__kwdefaults__
     assert defaults is not None
     clock = of.schedule.monotonic
+    # Whoever waits for longer is not late for that.
+    longer = timedelta(
+        seconds=mirror_state.POLL * (of.coarse.get("tail", 1.0) - 1)
+    )
     with pytest.MonkeyPatch.context() as place:
         place.setattr(admin_module, "AdminClient", SimAdmin)
         for module in (offsets_module, reader_module):
             place.setattr(module, "Consumer", SimConsumer)
         place.setitem(defaults, "make_producer", SimProducer)
         place.setitem(defaults, "clock", clock)
+        place.setattr(mirror_state, "PAUSED", mirror_state.PAUSED + longer)
         network = of
         try:
             yield

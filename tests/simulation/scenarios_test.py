@@ -803,6 +803,75 @@ def test_a_restart_of_the_agent_makes_no_lag(rate: float) -> None:
         assert health(world, "lag") is Health.OK, reason(world, "lag")
 
 
+@contextmanager
+def looking_each_second() -> Iterator[World]:
+    """A world as small as one on real brokers, in which all is well."""
+    fast = MirrorSettings(flush=5.0)
+    with World(1, mirror=fast, interval=1, coarse=1) as world:
+        world.source.create("a", 1)
+        world.traffic("a", per_second=2, every=1)
+        world.mirror.start()
+        world.agent.start()
+        world.run(2 * MINUTE)
+        yield world
+
+
+@pytest.mark.parametrize(
+    ("seconds", "cut"), [(40, None), (40, "source"), (40, "target"), (600, "")]
+)
+def test_an_agent_that_got_no_time_finds_nothing_stopped(
+    seconds: int, cut: str | None
+) -> None:
+    # Seen on real brokers: frozen, and its link cut on waking. Positions
+    # were as old as that, and the ends of the source were not.
+    with looking_each_second() as world:
+        since = world.schedule.elapsed
+        world.agent.frozen_until = since + seconds
+        world.run(seconds + 0.5)
+        if cut:
+            cluster = getattr(world, cut)
+            cluster.reachable = False
+            world.run(8)
+            cluster.reachable = True
+        world.run(20)
+        well = {Health.OK, Health.UNKNOWN}
+        for check in ("lag", "retention", "position", "skips"):
+            assert set(healths(world, check, since)) <= well, check
+            assert health(world, check) is Health.OK
+
+
+def test_a_mirror_that_stopped_while_the_agent_got_no_time_is_told() -> None:
+    with looking_each_second() as world:
+        world.agent.frozen_until = world.schedule.elapsed + 60
+        world.run(10)
+        world.mirror.frozen = True
+        world.run(55)
+        assert health(world, "lag") is Health.CRITICAL, reason(world, "lag")
+
+
+@pytest.mark.parametrize("seconds", [2, 9, 16, 23, 30])
+def test_what_expired_unread_is_not_said_to_be_unverifiable(
+    seconds: int,
+) -> None:
+    # Seen on real brokers: records copied since the last sync expired with
+    # those that follow, and the mirror was back before the new log start
+    # had been read, which is each half a minute.
+    with looking_each_second() as world:
+        world.run(2.5)  # copies that nothing but the target's end shows
+        world.mirror.kill()
+        world.run(26)
+        world.expire("a", 0, 0)
+        world.run(seconds)
+        world.mirror.start()
+        world.run(MINUTE)
+        lost = world.oracle.lost()
+        assert lost > 30
+        assert reason(world, "position").startswith(f"{lost:,} records exp")
+        evidence = world.agent.verdicts["skips"].evidence
+        assert evidence["unverifiable_offsets"] == 0, reason(world, "skips")
+        assert evidence["skipped_records"] == 0
+
+
 def test_a_killed_mirror_is_not_said_to_run() -> None:
     with running("a") as world:
         world.mirror.kill()

@@ -1,8 +1,9 @@
 """What the mirror's internal topics said, kept for others."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from mirrorwatch.domain.mirror_records import Committed, Sync
+from mirrorwatch.sources.heartbeats import HeartbeatsSource
 from mirrorwatch.sources.mirror_state import MirrorState
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -69,3 +70,22 @@ def test_a_topic_that_is_not_seen_for_a_while_says_what_it_said() -> None:
     board.move("offsets", None)
     board.move("offsets", "o2")
     assert board.all_committed() == {}
+
+
+def test_heartbeats_that_nobody_could_read_are_not_missed() -> None:
+    board, late = MirrorState(), NOON + timedelta(minutes=10)
+    for kind in ("carried", "beats"):
+        board.optional.miss(kind)
+    board.optional.catch_up("heartbeats", 0)
+    board.expect("tail ldf", NOON + timedelta(seconds=11))
+    source = HeartbeatsSource("f", board, ("summit", "ldf"))
+    assert source.observe(NOON)
+    assert (board.behind(NOON), board.behind(late)) == (0, 1)
+    assert source.observe(late) == []
+    board.optional.read_again("heartbeats")
+    board.expect("tail ldf", late + timedelta(seconds=11))
+    assert source.observe(late) == []
+    board.optional.catch_up("heartbeats", 1)
+    assert source.observe(late) == []
+    board.optional.catch_up("heartbeats", 0)
+    assert source.observe(late)

@@ -98,7 +98,11 @@ class CheckpointsSource:
         groups = self.named()
         # Their checkpoints were read after the groups were asked for.
         later = reading.problem is None and groups.isdisjoint(reading.asked)
-        if self._positions.behind() or not read or (groups and later):
+        if (
+            self._positions.behind(reading.at)
+            or not read
+            or (groups and later)
+        ):
             # One that has just come up says nothing against what was seen.
             still = replace(blank, problems=(STILL_READING,))
             return replace(self._seen.get() or still, at=reading.at)

@@ -58,7 +58,11 @@ class HeartbeatsSource:
             dict.fromkeys(t.problem for t in topics.values() if t.problem)
         )
         known = all(t.absent or t.readable for t in topics.values())
-        self._begun = self._begun or known
+        # After a time in which nobody read, the newest known one is old.
+        old = self._positions.is_late(now) or any(
+            t.again for t in topics.values()
+        )
+        self._begun = not old and (self._begun or known)
         if not self._begun and not problems:
             return []
         self._tracker.note(newest_heartbeats(self._positions), now)

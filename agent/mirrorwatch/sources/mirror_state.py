@@ -27,7 +27,7 @@ from ..domain.mirror_records import (
 )
 from ..exceptions import SourceError
 from ..kafka.admin import Cluster, Topic
-from ..kafka.errors import denial
+from ..kafka.errors import TIMEOUT, denial
 from ..kafka.reader import (
     OffsetConsumer,
     PartitionEnd,
@@ -52,6 +52,9 @@ class OptionalTopic:
 
     unread: int | None = None
     """Partitions not yet read to their end; `None` before the first look."""
+
+    again: bool = False
+    """Whether it is read again to its end, as nobody read it for a while."""
 
     @property
     def readable(self) -> bool:
@@ -86,7 +89,15 @@ class OptionalTopics:
         """Note how many partitions are not yet read to their end."""
         with self._lock:
             found = self._found.get(kind, OptionalTopic())
-            self._found[kind] = replace(found, unread=unread)
+            self._found[kind] = replace(
+                found, unread=unread, again=found.again and unread > 0
+            )
+
+    def read_again(self, kind: str) -> None:
+        """Note that what is known of a topic is old until it is read again."""
+        with self._lock:
+            if (found := self._found.get(kind)) is not None:
+                self._found[kind] = replace(found, again=True)
 
 
 HISTORY = 2000
@@ -120,6 +131,7 @@ class MirrorState:
         self._checkpoints: dict[tuple[str, str, int], Checkpoint] = {}
         self._problems: dict[str, str] = {}
         self._catching_up: dict[str, int] = {}
+        self._due: dict[str, datetime] = {}
 
     def note(self, fact: MirrorFact) -> None:
         """Take a fact that was read from an internal topic."""
@@ -322,13 +334,28 @@ class MirrorState:
         with self._lock:
             self._catching_up[topic] = partitions
 
-    def behind(self) -> int:
-        """Return the partitions of internal topics not yet read to their end.
+    def expect(self, reader: str, due: datetime) -> None:
+        """Note by when a reader of internal topics goes on at the latest."""
+        with self._lock:
+            self._due[reader] = due
 
-        Until it is 0, a fact that is missing may only be unread.
+    def is_late(self, now: datetime) -> bool:
+        """Return whether a reader of internal topics should have gone on.
+
+        The process got no time, so what is known is as old as that.
         """
         with self._lock:
-            return sum(self._catching_up.values())
+            return any(due < now for due in self._due.values())
+
+    def behind(self, now: datetime) -> int:
+        """Return the partitions of internal topics not yet read to their end.
+
+        Until it is 0, a fact that is missing may only be unread. Readers that
+        should have gone on count as one each.
+        """
+        with self._lock:
+            late = sum(due < now for due in self._due.values())
+            return sum(self._catching_up.values()) + late
 
 
 LOOK_AGAIN = timedelta(seconds=10)
@@ -340,6 +367,10 @@ BATCH = 500
 
 POLL = 1.0
 """Seconds to wait for records; positions are minutes old by nature."""
+
+PAUSED = timedelta(seconds=10)
+"""How much longer than it can take a step must take to show that the process
+got no time: it was frozen, or its machine was. A busy one is late by less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,13 +436,14 @@ class TailWorker:
         self._next: dict[str, tuple[str, dict[int, int]]] = {}
         self._unread: dict[str, set[int]] = {}
         self._look_at: datetime | None = None
+        self._due: datetime | None = None
         self._complained: set[str] = set()
         for name in self._routes:
             # Until it was looked for, it is not known to have been read.
             self._note_unread(name, {-1})
 
     def step(self) -> None:
-        now = self._clock()
+        now = self._go_on(POLL)
         if self._look_at is None or now >= self._look_at:
             self._look_at = now + LOOK_AGAIN
             self._look()
@@ -436,8 +468,38 @@ class TailWorker:
     def close(self) -> None:
         self._consumer.close()
 
+    def _go_on(self, seconds: float) -> datetime:
+        """Say by when the next step is due, and return the time.
+
+        After a time in which nobody could read, all is old until each topic
+        was read to its end once more.
+        """
+        now = self._clock()
+        if self._due is not None and now > self._due:
+            for name in self._following:
+                self._read_again(name)
+        self._due = now + timedelta(seconds=seconds) + PAUSED
+        for routes in self._routes.values():
+            for route in routes:
+                route.positions.expect(self.name, self._due)
+        return now
+
+    def _read_again(self, name: str) -> None:
+        """Read on in a topic as if anew, so that its end is seen again."""
+        id_, partitions = self._following[name]
+        self._consumer.drop((name, p) for p in partitions)
+        _, known = self._next.get(name, (id_, {}))
+        self._consumer.add(
+            {(name, p): known.get(p, OFFSET_BEGINNING) for p in partitions}
+        )
+        for route in self._routes[name]:
+            if route.topic.optional:
+                route.positions.optional.read_again(route.topic.kind)
+        self._note_unread(name, set(partitions))
+
     def _look(self) -> None:
         for name, routes in self._routes.items():
+            self._go_on(TIMEOUT)
             try:
                 found = self._cluster.describe_topic(name, right="READ")
             except SourceError as e:
@@ -452,6 +514,7 @@ class TailWorker:
                 # A grant shows here, even where no record comes after it.
                 self._fail(name, None)
             self._follow(name, found)
+        self._go_on(POLL)
 
     def _miss(self, routes: Iterable[Route]) -> None:
         for route in routes:

@@ -406,10 +406,10 @@ class _Said:
     syncs: Mapping[TopicPartition, Sync] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, positions: MirrorState) -> Self:
+    def of(cls, positions: MirrorState, now: datetime) -> Self:
         return cls(
             # Caught up first: what it covers was read before the positions.
-            positions.behind() == 0,
+            positions.behind(now) == 0,
             positions.all_committed(),
             positions.all_syncs(),
         )
@@ -472,7 +472,7 @@ class SurveyWorker:
 
     def step(self) -> None:
         at = self._clock()
-        mirrors = [_Said.of(flow.positions) for flow in self._flows]
+        mirrors = [_Said.of(flow.positions, at) for flow in self._flows]
         described, problems = self._describe()
         carried = self._carry(mirrors, described)
         reported = self._translate(mirrors, carried)

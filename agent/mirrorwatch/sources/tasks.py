@@ -147,7 +147,7 @@ class TaskFacts:
         topic = self._positions.optional.get("status")
         problems = self._rest_problems(now)
         if self._status is not None and topic.readable:
-            if self._positions.behind():
+            if self._positions.behind(now):
                 return KnownTasks(problems=(STILL_READING,))
             return KnownTasks(
                 states=self._positions.tasks(),

@@ -586,6 +586,36 @@ def test_a_mirror_that_drains_a_backlog_is_not_suspected() -> None:
     assert flow.go_on(900, copying=4) == set()
 
 
+def test_a_task_that_drains_one_partition_first_is_not_suspected() -> None:
+    # Seen on real brokers: after a restart it copied the newest records of
+    # one partition some seconds before the oldest of another.
+    flow = Flow(ONE_TASK)
+    flow.positions = flow.positions | {DROPPED: 30}
+    flow.go_on(60, copying=5)
+    flow.ends = flow.ends | {DROPPED: 60}
+    flow.go_on(600, copying=0)
+    assert flow.go_on(80, copying=2000) == set()
+    # If it goes on for long, nobody takes those any more.
+    assert flow.go_on(60, copying=5) == {DROPPED}
+
+
+def test_stalls_hide_no_drop_for_ever() -> None:
+    flow = Flow(ONE_TASK)
+    flow.go_on(10, copying=0)
+    found = []
+    for _ in range(6):
+        flow.go_on(300, copying=0)
+        found.append(flow.go_on(10, copying=2000))
+    assert found == [set()] * 3 + [{DROPPED}] * 3
+
+
+def test_a_task_that_was_idle_was_not_stalled() -> None:
+    flow = Flow(ONE_TASK)
+    flow.go_on(60, copying=5)
+    flow.at += timedelta(minutes=10)
+    assert flow.go_on(20, copying=5) == {DROPPED}
+
+
 def test_another_task_that_goes_on_says_nothing() -> None:
     assert Flow({DROPPED: 0, BUSY: 1}).go_on(3600, copying=5) == set()
 

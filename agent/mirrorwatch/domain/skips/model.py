@@ -3,6 +3,7 @@
 `sum_up` bounds the journal by adding up, not by forgetting.
 """
 
+from collections import deque
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -249,7 +250,8 @@ _MARKS_KEPT = 64
 go: then less is called suspected for a while."""
 
 _SOON = 4
-"""Part of the patience after which records are said to be left behind."""
+"""Part of the patience after which records are said to be left behind, and
+for which at most a time counts in which their task was stalled."""
 
 
 @dataclass(slots=True)
@@ -275,6 +277,44 @@ class _Waiting:
 
 
 @dataclass(slots=True)
+class _TaskProgress:
+    fresh: datetime
+    """Records that were written after this time were copied."""
+
+    stalled: bool = False
+    """Whether since then a partition went on that had stood for long."""
+
+    stalls: deque[tuple[datetime, datetime]] = field(
+        default_factory=lambda: deque(maxlen=_SOON)
+    )
+    """The last times in which it copied nothing new, and was not idle."""
+
+    def go_on(self, at: datetime) -> None:
+        """Note that records were copied that were written after a time."""
+        if self.stalled:
+            self.stalls.append((self.fresh, at))
+        self.fresh, self.stalled = max(self.fresh, at), False
+
+    def back(self, time: timedelta, most: timedelta) -> datetime:
+        """Return from when on it has copied what is new for so long.
+
+        Parameters
+        ----------
+        time
+            How long.
+        most
+            How much of it each stall counts for.
+        """
+        at = self.fresh
+        for began, ended in reversed(self.stalls):
+            time -= at - ended
+            if time <= (counts := min(most, ended - began)):
+                return ended - time
+            time, at = time - counts, began
+        return at - time
+
+
+@dataclass(slots=True)
 class DroppedTailDetector:
     """Finds partitions that wait while their task copies newer records.
 
@@ -294,8 +334,7 @@ class DroppedTailDetector:
     """How much newer the copied records must be."""
 
     waiting: dict[TopicPartition, _Waiting] = field(default_factory=dict)
-    fresh: dict[Hashable, datetime] = field(default_factory=dict)
-    """By task: records that were written after this time were copied."""
+    tasks: dict[Hashable, _TaskProgress] = field(default_factory=dict)
 
     left_behind: frozenset[TopicPartition] = frozenset()
     """Partitions that are under suspicion, or will soon be."""
@@ -326,34 +365,53 @@ class DroppedTailDetector:
         tasks
             Which task copies each partition; only those are judged.
         """
+        soon, went_on = self.patience / _SOON, set[Hashable]()
         for place, position in positions.items():
             before = self.ends.get(place)
             task = tasks.get(place)
             if task is None:
                 continue
-            if before is not None and self.at and position > before:
-                self.fresh[task] = max(self.fresh.get(task, self.at), self.at)
+            progress = self.tasks.setdefault(task, _TaskProgress(at))
+            if before is not None and position > before:
+                went_on.add(task)
             end, waits = ends.get(place, 0), self.waiting.get(place)
+            if waits is not None and self.at and position > waits.position:
+                stood = self.at - waits.since
+                progress.stalled = progress.stalled or stood > soon
             if end <= position:
                 self.waiting.pop(place, None)
             elif waits is None or waits.position != position:
                 self.waiting[place] = _Waiting(position, [(at, end)])
             else:
                 waits.note(at, end)
+        for task in went_on:
+            if self.at is not None:
+                self.tasks[task].go_on(self.at)
         for place in self.waiting.keys() - positions.keys():
             del self.waiting[place]
         self.ends, self.at = ends, at
-        self.left_behind = frozenset(
-            place
-            for place, waits in self.waiting.items()
-            if (fresh := self.fresh.get(tasks.get(place))) is not None
-            and fresh - waits.since >= self.patience / _SOON
-        )
+        self.left_behind = frozenset(self._beyond(soon, tasks))
         return {
-            place: OffsetRange(waits.position, waits.end_at(until))
-            for place in self.left_behind
-            if (until := self.fresh[tasks[place]] - self.patience)
-            >= (waits := self.waiting[place]).since
+            place: OffsetRange(
+                self.waiting[place].position,
+                self.waiting[place].end_at(until),
+            )
+            for place, until in self._beyond(self.patience, tasks).items()
+        }
+
+    def _beyond(
+        self, time: timedelta, tasks: Mapping[TopicPartition, Hashable]
+    ) -> dict[TopicPartition, datetime]:
+        """Return what waits for so long, and by when it had to be copied."""
+        by = {
+            task: progress.back(time, self.patience / _SOON)
+            for task, progress in self.tasks.items()
+        }
+        return {
+            place: until
+            for place, waits in self.waiting.items()
+            if (until := by.get(tasks.get(place))) is not None
+            and waits.since <= until
         }
 
     def since(self, place: TopicPartition) -> datetime:

@@ -62,6 +62,12 @@ class Trace:
     copied: list[int] = field(default_factory=list)
     """Source offsets, in the order of the target."""
 
+    copies: list[int] = field(default_factory=list)
+    """Target offset of each of these."""
+
+    strangers_end: int = 0
+    """Target offset behind the last stranger."""
+
     strangers: int = 0
     """Target records that are no copy of anything that was read."""
 
@@ -126,11 +132,13 @@ def trace(request: RangeRequest, reading: RangeContent) -> Trace:
                 after = _next(offsets, at, alike=False)
             if after is None:
                 found.strangers += 1
+                found.strangers_end = down + 1
                 found.unknown.append(at)
                 continue
             at = after
             is_sure = alike and len(places[look]) == 1
         found.copied.append(at)
+        found.copies.append(down)
         if is_sure:
             found.highest = max(found.highest, at)
             found.last = OffsetPair(at, down)
@@ -207,6 +215,7 @@ def settle(
     request: RangeRequest,
     reading: RangeContent,
     tally: SkipCounters,
+    stood: int = 0,
 ) -> list[SettledRange]:
     """Account for a range by what both sides hold.
 
@@ -220,6 +229,8 @@ def settle(
         What was read.
     tally
         Counters of the topic.
+    stood
+        Where the target ended when it last stood while records waited.
     """
     before = state.frontier
     path = trace(request, reading)
@@ -231,7 +242,9 @@ def settle(
     passed = -1 if request.passed is None else request.passed - 1
     state.frontier = max(before, passed, path.highest)
     found = list(
-        _pass_over(state, request, reading, _Passed(before, fresh, path))
+        _pass_over(
+            state, request, reading, _Passed(before, fresh, path, stood)
+        )
     )
     for each in found:
         _count(state, each, tally)
@@ -304,6 +317,7 @@ class _Passed:
     before: int
     fresh: set[int]
     path: Trace
+    stood: int
 
 
 def _replay(
@@ -363,7 +377,11 @@ def _pass_over(
     doubtful = _explained(present, unknown)
     # What is left is of records that the mirror read again.
     lacking -= min(lacking, len(unknown) - len(doubtful))
-    if lacking:
+    gone, most = _read_before_stand(reading, passed, present) or (
+        gone,
+        lacking,
+    )
+    if lacking := min(lacking, most):
         ranges = RangeSet([(gone.start, gone.stop - 1)])
         yield SettledRange(SkipKind.UNVERIFIABLE, ranges, lacking)
     proved = [offset for offset in present if offset not in doubtful]
@@ -480,6 +498,39 @@ def _is_reset(
         and not passed.path.strangers
         and not any(o < first for o in present)
     )
+
+
+def _read_before_stand(
+    reading: RangeContent, passed: _Passed, present: list[int]
+) -> tuple[range, int] | None:
+    """Return of what is gone what the mirror read before it stood.
+
+    Notes
+    -----
+    All that it copied since the target's end stood is still there, from the
+    first record on: it went on at the log start. So of what is gone all had
+    expired that lies behind what it had read before.
+
+    Returns
+    -------
+    tuple or None
+        The offsets up to the last one whose copy is known, and how many of
+        them may have no copy; `None` if it read on where it was.
+    """
+    path, start = passed.path, reading.source_start
+    pairs = list(zip(path.copied, path.copies, strict=True))
+    before = [down + 1 for up, down in pairs if up < start]
+    after = [(up, down) for up, down in pairs if up >= start]
+    if not after or any(offset < min(after)[0] for offset in present):
+        return None
+    ended = max([path.strangers_end, *before])
+    if not ended <= passed.stood <= min(down for _, down in after):
+        return None
+    first = passed.before + 1
+    copied = [offset for offset in passed.fresh if offset < start]
+    gone = range(first, max(copied, default=passed.before) + 1)
+    between = sum(at < gone.stop - 1 for at in path.unknown)
+    return gone, max(0, len(gone) - len(copied) - between)
 
 
 def _copied_beyond(

@@ -118,6 +118,12 @@ class SkipTracker:
     _unsynced: dict[TopicPartition, datetime] = field(default_factory=dict)
     """Since when a partition has copies and no sync."""
 
+    _ends: dict[TopicPartition, int] = field(default_factory=dict)
+    """End of the target in the survey before, where records waited."""
+
+    _stood: dict[TopicPartition, int] = field(default_factory=dict)
+    """Where the target ended when it last stood while records waited."""
+
     _commits: BelievedCommits = field(default_factory=BelievedCommits)
     _starts: PastLogStarts = field(default_factory=PastLogStarts)
 
@@ -199,7 +205,9 @@ class SkipTracker:
                 self.marked = state.noisy = True
             self._note_foreign(request, reading, now)
             _recognise(state, request, reading)
-            found = settle(state, request, reading, tally)
+            found = settle(
+                state, request, reading, tally, self._stood.get(key, 0)
+            )
         rule = self.filtered.rule(state.topic)
         for each in found:
             is_filtered = (
@@ -345,6 +353,7 @@ class SkipTracker:
             self.surveyed[key] = seen
             state = self._epoch(view, key, seen)
             self.blind += self._is_blind(view.at, key, seen)
+            self._note_stand(key, state, seen)
             if seen.log_start > state.start_before:
                 self._starts.note(key, seen.log_start)
             if (
@@ -353,6 +362,18 @@ class SkipTracker:
                 and state.copies.reaches(seen.source_end, seen.target_end)
             ):
                 self.changed.add(key)
+
+    def _note_stand(
+        self, key: TopicPartition, state: PartitionState, seen: PartitionView
+    ) -> None:
+        """Note where the target ends if it stands while records wait."""
+        position = position_of(state, seen)
+        if position is None or position >= seen.source_end:
+            self._ends.pop(key, None)
+            return
+        if self._ends.get(key) == seen.copies_end:
+            self._stood[key] = seen.copies_end
+        self._ends[key] = seen.copies_end
 
     def _is_blind(
         self, at: datetime, key: TopicPartition, seen: PartitionView
@@ -449,6 +470,8 @@ class SkipTracker:
         state.noisy = self.marked
         self.states[key] = state
         self.changed.add(key)
+        self._ends.pop(key, None)
+        self._stood.pop(key, None)
         return state
 
     def _queue(
