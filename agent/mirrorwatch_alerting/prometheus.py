@@ -12,6 +12,7 @@ from mirrorwatch.domain.report import Health
 from mirrorwatch.domain.samples import (
     CHECK_HEALTH,
     FLOW_CAUSE,
+    FLOW_INFO,
     LAST_TICK,
     MAINTENANCE,
 )
@@ -36,6 +37,14 @@ from .alerts import (
 __all__ = ["FORGET", "rules"]
 
 
+AGENT = ("job", "namespace", "cluster")
+"""Labels by which a central Prometheus keeps agents apart. Not `instance` or
+`pod`: an agent that moves to another machine is no other agent, and alerts
+must not end and begin with it."""
+
+BY_AGENT = ", ".join(AGENT)
+BY_FLOW = f"{BY_AGENT}, flow"
+
 FORGET = timedelta(days=1)
 """For how long what a flow was last known to be is remembered: as long as
 somebody who was notified of it takes at most to look."""
@@ -47,7 +56,7 @@ CAUSE = "mirrorwatch:flow_cause"
 LAST_CAUSE = "mirrorwatch:last_flow_cause"
 
 
-def rules(alerts: Iterable[Alert], *, page: str = PAGE) -> str:
+def rules(alerts: Iterable[Alert], *, page: str | None = None) -> str:
     """Return a file of rules.
 
     Parameters
@@ -55,7 +64,8 @@ def rules(alerts: Iterable[Alert], *, page: str = PAGE) -> str:
     alerts
         What to raise.
     page
-        Address of the agent's page, without a slash at its end.
+        Address of the agent's page, without a slash at its end; `None` for
+        the one that each agent says it has.
 
     Notes
     -----
@@ -78,25 +88,24 @@ def rules(alerts: Iterable[Alert], *, page: str = PAGE) -> str:
 def _recorded() -> Iterable[dict[str, str]]:
     checks, forget = CHECK_HEALTH.name, _duration(FORGET)
     causes = FLOW_CAUSE.name
-    # An agent that moves to another machine is another instance, not another
-    # flow: alerts must not end and begin with it.
-    yield {"record": NOW, "expr": f"max by (flow, check) ({checks})"}
-    yield {"record": CAUSE, "expr": f"max by (flow, cause) ({causes})"}
+    check, cause = f"{BY_FLOW}, check", f"{BY_FLOW}, cause"
+    yield {"record": NOW, "expr": f"max by ({check}) ({checks})"}
+    yield {"record": CAUSE, "expr": f"max by ({cause}) ({causes})"}
     held = f"last_over_time({MAINTENANCE.name}[{_duration(GAP)}])"
-    yield {"record": HELD, "expr": f"max by (flow) ({held})"}
+    yield {"record": HELD, "expr": f"max by ({BY_FLOW}) ({held})"}
     yield {
         "record": LAST,
-        "expr": f"{NOW}\n  or max by (flow, check) "
+        "expr": f"{NOW}\n  or max by ({check}) "
         f"(last_over_time({checks}[{forget}]))",
     }
     yield {
         "record": LAST_CAUSE,
-        "expr": f"{CAUSE}\n  or max by (flow, cause) "
+        "expr": f"{CAUSE}\n  or max by ({cause}) "
         f"(last_over_time({causes}[{forget}]))",
     }
 
 
-def _rule(alert: Alert, page: str) -> dict[str, Any]:
+def _rule(alert: Alert, page: str | None) -> dict[str, Any]:
     return {
         "alert": alert.name,
         "expr": _expression(alert, alert.when),
@@ -110,11 +119,18 @@ def _rule(alert: Alert, page: str) -> dict[str, Any]:
     }
 
 
-def _annotations(alert: Alert, page: str) -> dict[str, str]:
+def _annotations(alert: Alert, page: str | None) -> dict[str, str]:
     subject = subject_of(alert)
     told = f"{{{{ $labels.{subject} }}}}: " if subject else ""
     if isinstance(alert.when, AtFault):
         told += "{{ $labels.cause }} at fault: "
+    if page is None:
+        known = BY_FLOW if subject == "flow" else BY_AGENT
+        info = f"last_over_time({FLOW_INFO.name}{{}}[{_duration(FORGET)}])"
+        page = (
+            _ask(info, known) + '{{ . | first | label "page" }}'
+            f"{{{{ else }}}}{PAGE}{{{{ end }}}}"
+        )
     annotations = {
         "summary": told + alert.summary,
         "runbook_url": runbook_of(alert, page),
@@ -124,16 +140,32 @@ def _annotations(alert: Alert, page: str) -> dict[str, str]:
         alert.when, WhenHealth | AtFault
     ):
         annotations["time_to_loss"] = (
-            f'{{{{ with printf "min({TIME_TO_LOSS.name}{{flow=%q}})" '
-            "$labels.flow | query }}{{ . | first | value | humanizeDuration }}"
+            f"{_ask(f'min({TIME_TO_LOSS.name}{{}})', BY_FLOW)}"
+            "{{ . | first | value | humanizeDuration }}"
             "{{ else }}not known{{ end }}"
         )
         annotations["cause"] = (
-            f'{{{{ with printf "{CAUSE}{{flow=%q}} > 0" $labels.flow | query '
-            '}}{{ . | first | label "cause" }}'
-            "{{ else }}not known{{ end }}"
+            f"{_ask(f'{CAUSE}{{}} > 0', BY_FLOW)}"
+            '{{ . | first | label "cause" }}{{ else }}not known{{ end }}'
         )
     return annotations
+
+
+def _ask(expression: str, labels: str) -> str:
+    """Return the beginning of a template that asks Prometheus.
+
+    Parameters
+    ----------
+    expression
+        What is asked, with ``{}`` where the labels go.
+    labels
+        Labels of the alert that what is asked for has too.
+    """
+    names = labels.split(", ")
+    matchers = ",".join(f"{name}=%q" for name in names)
+    text = expression.replace("{}", f"{{{matchers}}}")
+    values = " ".join(f"$labels.{name}" for name in names)
+    return f'{{{{ with printf "{text}" {values} | query }}}}'
 
 
 def _expression(alert: Alert, when: Condition) -> str:
@@ -146,8 +178,8 @@ def _expression(alert: Alert, when: Condition) -> str:
         case Vanished(metric=metric):
             gone = f"last_over_time({metric.name}[{_duration(FORGET)}])"
             return (
-                f"group by (flow) ({gone})\n"
-                f"  unless on (flow) {metric.name}\n"
+                f"group by ({BY_FLOW}) ({gone})\n"
+                f"  unless on ({BY_FLOW}) {metric.name}\n"
                 # That of a dead agent is reported once, not for each flow.
                 f"  and on () group({LAST_TICK.name})"
             )
@@ -191,8 +223,8 @@ def _judged(alert: Alert, when: WhenHealth) -> str:
         goes_on = f"({worst} == {bad} or {LAST}{of} == {unknown})"
     fires = f'ALERTS{{alertname="{alert.name}", alertstate="firing"}}'
     return (
-        f"({begins} unless on (flow) {HELD} == 1)\n"
-        f"  or ({goes_on} and on (flow) {fires})"
+        f"({begins} unless on ({BY_FLOW}) {HELD} == 1)\n"
+        f"  or ({goes_on} and on ({BY_FLOW}) {fires})"
     )
 
 
@@ -203,8 +235,8 @@ def _at_fault(alert: Alert, when: AtFault) -> str:
     worst = f"max_over_time({LAST_CAUSE}[{_duration(alert.recovery)}])"
     fires = f'ALERTS{{alertname="{alert.name}", alertstate="firing"}}'
     return (
-        f"({now} >= {bad} unless on (flow) {HELD} == 1)\n"
-        f"  or ({worst} >= {bad} and on (flow, cause) {fires})"
+        f"({now} >= {bad} unless on ({BY_FLOW}) {HELD} == 1)\n"
+        f"  or ({worst} >= {bad} and on ({BY_FLOW}, cause) {fires})"
     )
 
 

@@ -17,6 +17,7 @@ from mirrorwatch.domain.samples import AGENT_METRICS, FLOW_CAUSE, SOURCE_UP
 from mirrorwatch_alerting.__main__ import files
 from mirrorwatch_alerting.alerts import ALERTS, Above, WhenHealth
 from mirrorwatch_alerting.kapacitor import FRESH
+from mirrorwatch_alerting.prometheus import rules as prometheus_rules
 from tests.support.programs import program
 
 ROOT = Path(__file__).parents[2]
@@ -122,8 +123,17 @@ def test_prometheus_has_every_alert_with_its_texts() -> None:
             "service": "mirrorwatch",
         }
         assert annotations["summary"].endswith(alert.summary)
-        link = f"http://mirrorwatch:8080/runbook#{alert.section}"
-        assert annotations["runbook_url"] == link
+        # The page of the agent, as it says itself; else what is shipped.
+        assert "mirrorwatch_flow_info{" in annotations["runbook_url"]
+        link = f"http://mirrorwatch:8080{{{{ end }}}}/runbook#{alert.section}"
+        assert annotations["runbook_url"].endswith(link)
+
+
+def test_a_page_that_is_given_is_that_of_every_alert() -> None:
+    given = yaml.safe_load(prometheus_rules(ALERTS, page="https://x"))
+    (group,) = given["groups"]
+    links = [r["annotations"]["page"] for r in group["rules"] if "alert" in r]
+    assert set(links) == {"https://x/"}
 
 
 def test_every_metric_that_prometheus_asks_for_is_exported() -> None:

@@ -27,6 +27,7 @@ from tests.support.alert_servers import (
     cause_of,
     check_stories,
     health_of,
+    play,
 )
 from tests.support.alerts import (
     AFTER,
@@ -47,6 +48,9 @@ RULES = bundled_folder("alerts") / "prometheus" / "mirrorwatch.yaml"
 MAINTENANCE = f'mirrorwatch_maintenance{{flow="{FLOW}"}}'
 LAST_TICK = "mirrorwatch_last_tick_timestamp_seconds"
 BAD = (Health.CRITICAL, Health.WARNING, Health.UNKNOWN)
+
+Series = dict[str, str]
+"""One of promtool's input."""
 
 FAULTS = [fault_of(check, health) for check in CHECKS for health in BAD]
 
@@ -441,6 +445,66 @@ def test_an_agent_that_dies_beside_another_is_told_by_its_flows(
         ever=unwatched,
     )
     check_stories(RULES, tmp_path, [story])
+
+
+@pytest.mark.parametrize("label", ["job", "namespace", "cluster"])
+def test_agents_of_one_prometheus_with_flows_of_one_name_are_kept_apart(
+    tmp_path: Path, label: str
+) -> None:
+    def own(metric: str, at: str, values: str, **labels: str) -> Series:
+        told = {"flow": FLOW, label: at} | labels
+        inside = ", ".join(f'{name}="{of}"' for name, of in told.items())
+        return {"series": f"{metric}{{{inside}}}", "values": values}
+
+    broken, well = "3x40", "0x40"
+    (alert,) = (a for a in ALERTS if a.name == "MirrorwatchLagCritical")
+    page = "https://a.example.org"
+    input_series = [
+        own("mirrorwatch_check_health", "a", broken, check="lag"),
+        own("mirrorwatch_check_health", "b", well, check="lag"),
+        own("mirrorwatch_maintenance", "a", "0x40"),
+        # What one agent is told to hold back is its own.
+        own("mirrorwatch_maintenance", "b", "1x40"),
+        own("mirrorwatch_flow_info", "a", "1x40", page=page),
+        own("mirrorwatch_flow_info", "b", "1x40", page="https://b"),
+        own("mirrorwatch_time_to_loss_seconds", "a", "7200x40"),
+        own("mirrorwatch_time_to_loss_seconds", "b", "60x40"),
+    ]
+    told = {
+        "exp_labels": {
+            "flow": FLOW,
+            "check": "lag",
+            label: "a",
+            "severity": "critical",
+            "service": "mirrorwatch",
+            "symptom": "true",
+        },
+        "exp_annotations": {
+            "summary": f"{FLOW}: {alert.summary}",
+            "runbook_url": f"{page}/runbook#lag",
+            "page": f"{page}/",
+            "time_to_loss": "2h 0m 0s",
+            "cause": "not known",
+        },
+    }
+    document = {
+        "rule_files": [str(RULES)],
+        "evaluation_interval": "15s",
+        "tests": [
+            {
+                "interval": "15s",
+                "input_series": input_series,
+                "alert_rule_test": [
+                    {
+                        "eval_time": "5m",
+                        "alertname": alert.name,
+                        "exp_alerts": [told],
+                    }
+                ],
+            }
+        ],
+    }
+    play(document, tmp_path)
 
 
 def test_an_agent_that_moves_takes_its_alerts_along(tmp_path: Path) -> None:

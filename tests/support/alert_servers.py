@@ -33,6 +33,7 @@ __all__ = [
     "cause_of",
     "check_stories",
     "health_of",
+    "play",
     "ruling",
 ]
 
@@ -277,7 +278,6 @@ class Story:
 
 def check_stories(rules: Path, folder: Path, stories: list[Story]) -> None:
     """Let promtool play the stories; fail with what it says."""
-    file = folder / "stories.yaml"
     document = {
         "rule_files": [str(rules)],
         # That of the longest step of all: it is one for the whole file.
@@ -285,6 +285,12 @@ def check_stories(rules: Path, folder: Path, stories: list[Story]) -> None:
         "tests": [_test(story) for story in stories],
     }
     assert {story.step for story in stories} == {stories[0].step}
+    play(document, folder)
+
+
+def play(document: Mapping[str, Any], folder: Path) -> None:
+    """Let promtool run what is a file of its tests."""
+    file = folder / "stories.yaml"
     file.write_text(yaml.safe_dump(document), encoding="utf-8")
     ran = subprocess.run(
         [program("promtool"), "test", "rules", file],
