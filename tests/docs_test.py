@@ -40,7 +40,7 @@ REASONS = (
     *(f"domain/{subject}/check.py" for subject in ("lag", "position")),
     *(f"domain/{subject}/check.py" for subject in ("skips", "tasks")),
     *("domain/canary", "domain/lag/retention.py", "domain/parity"),
-    "domain/failover/check.py",
+    *(f"domain/{subject}/check.py" for subject in ("failover", "readers")),
     *("domain/checkpoints.py", "domain/heartbeats.py", "domain/latency.py"),
     *("kafka", "sources", "state/database.py"),
 )

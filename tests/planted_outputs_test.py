@@ -160,6 +160,10 @@ def a_config(plants: Plants, *, old: bool) -> dict[str, Any]:
                     "filtered": [{"pattern": env("filtered") + ".*"}],
                 },
                 "classes": {"x": env("class")},
+                "readers": {
+                    "groups": [env("readers_group")],
+                    "connectors": [env("readers_connector")],
+                },
                 "mirror": {
                     "source_alias": env("source alias"),
                     "target_alias": env("target alias"),

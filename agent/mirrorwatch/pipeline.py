@@ -61,7 +61,7 @@ FEEDS = {
     "jmx": {"bottleneck"},
     "lag": {"lag", "retention"},
     "registrar": {"canary"},
-    "survey": MIRROR_STATE | {"topics"},
+    "survey": MIRROR_STATE | {"topics", "readers"},
     "surveyor": {"canary"},
     "tail": MIRROR_STATE,
 }

@@ -24,6 +24,7 @@ from mirrorwatch.domain.latency import LatencyObservation
 from mirrorwatch.domain.parity.configs import ConfigsObservation
 from mirrorwatch.domain.parity.topics import TopicsObservation
 from mirrorwatch.domain.position.model import PositionObservation
+from mirrorwatch.domain.readers.check import ReadersLimits
 from mirrorwatch.domain.report import Observation
 from mirrorwatch.domain.skips.model import SkipCounters, SkipsObservation
 from mirrorwatch.ports import Report
@@ -97,7 +98,10 @@ def _tick(at: datetime, number: int, noise: random.Random) -> Report:
     if number == REBALANCE + 4:
         latency = [20_000 * noise.random() for _ in latency]
     seen = list(_observe(at, number, [] if stopped else latency, stopped))
-    off = {"bottleneck": BottleneckLimits(enabled=False)}
+    off = {
+        "bottleneck": BottleneckLimits(enabled=False),
+        "readers": ReadersLimits(enabled=False),
+    }
     return a_report(
         at,
         observations=seen,

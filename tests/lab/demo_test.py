@@ -65,7 +65,8 @@ def test_a_newcomer_sees_every_check_breaks_something_and_stops_it(
         # No group, no checkpoints, none to fail over; all others are on.
         wait_until(
             lambda: (
-                others(flow()) == {"checkpoints": "off", "failover": "off"}
+                others(flow())
+                == dict.fromkeys(("checkpoints", "failover", "readers"), "off")
             ),
             within=SECONDS,
             what=flow,

@@ -37,6 +37,7 @@ from mirrorwatch.domain.position.model import (
     PositionObservation,
     Reset,
 )
+from mirrorwatch.domain.readers.model import ReadersObservation
 from mirrorwatch.domain.report import Health, Observation
 from mirrorwatch.domain.skips.model import (
     SkipCounters,
@@ -68,6 +69,7 @@ KINDS: Mapping[str, type[Observation]] = {
     "lag": LagObservation,
     "latency": LatencyObservation,
     "position": PositionObservation,
+    "readers": ReadersObservation,
     "skips": SkipsObservation,
     "tasks": TasksObservation,
     "topics": TopicsObservation,

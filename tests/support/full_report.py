@@ -32,6 +32,7 @@ from .reports import (
     a_mirror,
     some_compared_topics,
     some_configs,
+    some_readers,
     some_skips,
 )
 from .reports import some_topic_lags as some_lags
@@ -87,6 +88,7 @@ def a_full_report(at: datetime = NOON) -> Report:
                     partition=3,
                 ),
             ),
+            some_readers(at),
             a_mirror(at),
             an_audit(at),
         ],

@@ -1,4 +1,4 @@
-"""Consumer groups at a lab's source."""
+"""Consumer groups of a lab, at its source unless said otherwise."""
 
 from collections.abc import Sequence
 from threading import Event, Thread
@@ -19,12 +19,19 @@ GROUP = "efd-loader"
 class Group:
     """One that reads on and on, so that checkpoints go on as well."""
 
-    def __init__(self, lab: Lab, topics: Sequence[str]) -> None:
+    def __init__(
+        self,
+        lab: Lab,
+        topics: Sequence[str],
+        *,
+        name: str = "readers",
+        bootstrap: str | None = None,
+    ) -> None:
         self._topics = list(topics)
         self._consumer = Consumer(
             {
-                "bootstrap.servers": lab.source.bootstrap,
-                "group.id": "readers",
+                "bootstrap.servers": bootstrap or lab.source.bootstrap,
+                "group.id": name,
                 "auto.offset.reset": "earliest",
                 "auto.commit.interval.ms": 1000,
                 "log_level": 0,

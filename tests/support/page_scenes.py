@@ -21,6 +21,7 @@ from mirrorwatch.domain.latency import LatencyObservation
 from mirrorwatch.domain.parity.configs import ConfigsObservation
 from mirrorwatch.domain.parity.topics import TopicsObservation
 from mirrorwatch.domain.position.model import PositionObservation
+from mirrorwatch.domain.readers.check import ReadersLimits
 from mirrorwatch.domain.report import Flow, Health, Observation
 from mirrorwatch.domain.skips.model import SkipsObservation
 from mirrorwatch.domain.tasks.model import (
@@ -312,7 +313,10 @@ def _tick(
         FailoverObservation(flow=FLOW.name, at=at, groups=4),
         HeartbeatsObservation(flow=FLOW.name, at=at),
     ]
-    limits = {"bottleneck": BottleneckLimits(enabled=False)}
+    limits = {
+        "bottleneck": BottleneckLimits(enabled=False),
+        "readers": ReadersLimits(enabled=False),
+    }
     verdicts = judge({FLOW.name: limits}, [*quiet, *seen], at)
     return a_report(
         at,

@@ -37,6 +37,11 @@ from mirrorwatch.domain.parity.topics import (
     TopicsObservation,
 )
 from mirrorwatch.domain.position.model import PositionObservation
+from mirrorwatch.domain.readers.model import (
+    GroupFacts,
+    GroupLag,
+    ReadersObservation,
+)
 from mirrorwatch.domain.report import Flow, Health
 from mirrorwatch.domain.skips.model import (
     SkipCounters,
@@ -65,6 +70,7 @@ __all__ = [
     "reports",
     "some_compared_topics",
     "some_configs",
+    "some_readers",
     "some_resets",
     "some_skips",
     "some_topic_lags",
@@ -303,6 +309,34 @@ def a_lag(
 ) -> LagObservation:
     return LagObservation(
         flow=flow, at=at, topics=tuple(topics), configs_known=True
+    )
+
+
+def some_readers(at: datetime = NOON) -> ReadersObservation:
+    """Return groups at the target: one stopped, one that has read all."""
+    stopped = a_topic(
+        "events",
+        records=257,
+        seconds=400,
+        status=LagStatus.STOPPED,
+    )
+    return ReadersObservation(
+        flow=FLOW.name,
+        at=at,
+        groups=(
+            GroupLag(
+                group="connect-sink",
+                facts=GroupFacts(state="stable", members=2),
+                topics=(a_topic("events"),),
+            ),
+            GroupLag(
+                group="efd-loader",
+                facts=GroupFacts(state="empty", members=0),
+                topics=(stopped,),
+            ),
+            GroupLag(group="new", topics=()),
+        ),
+        missing=("connect-gone",),
     )
 
 

@@ -22,7 +22,11 @@ from tests.support.audit import (
 from tests.support.builders import FLOW, NOON, a_report, a_verdict, some_tasks
 from tests.support.http import HTTP
 from tests.support.page_scenes import a_full_report
-from tests.support.reports import some_compared_topics, some_configs
+from tests.support.reports import (
+    some_compared_topics,
+    some_configs,
+    some_readers,
+)
 from tests.support.stage import METRICS, SetClock, Stage, serve_stage
 
 SECOND = timedelta(seconds=1)
@@ -218,6 +222,7 @@ def a_tick() -> Any:
         tasks,
         some_compared_topics(NOON),
         some_configs(NOON),
+        some_readers(NOON),
         an_audit(),
     ]
     return a_report(flows=[FLOW, OTHER], observations=seen)
@@ -251,6 +256,7 @@ def test_one_flow_alone_can_be_asked_for(
             "tasks": None,
             "parity": None,
             "configs": None,
+            "readers": None,
             "audit": None,
         }
     ]

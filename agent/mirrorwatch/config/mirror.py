@@ -44,6 +44,7 @@ __all__ = [
     "MirrorTopicsConfig",
     "NamingConfig",
     "Pattern",
+    "ReadersConfig",
     "TopicsConfig",
 ]
 
@@ -326,3 +327,27 @@ class TopicsConfig(Model):
     """Source topics of which a transform drops records on purpose: what is
     missing is counted and no alarm. A list of regexes, or of blocks with
     `pattern` and `at_most`. See [Filtered topics](#filtered-topics)."""
+
+
+class ReadersConfig(Model):
+    """Consumer groups at the target whose lag is watched."""
+
+    groups: Patterns = Field((), title="Consumer groups")
+    """Regexes of the whole names of consumer groups. Up to 200 groups are
+    read at each target, every 15 seconds, with two requests for each: Kafka's
+    client library asks for one group at a time."""
+
+    connectors: tuple[str, ...] = Field((), title="Sink connectors")
+    """Names of sink connectors. The consumer group of each is
+    `connect-NAME`; list it under `groups` if the connector overrides
+    `group.id`."""
+
+    @property
+    def enabled(self) -> bool:
+        """Whether any group is configured."""
+        return bool(self.groups or self.connectors)
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """Groups of the connectors, which must be there."""
+        return tuple(f"connect-{name}" for name in self.connectors)

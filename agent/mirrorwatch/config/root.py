@@ -24,6 +24,7 @@ from ..domain.parity.configs import ConfigsLimits
 from ..domain.parity.topics import TopicsLimits
 from ..domain.patterns import LONGEST_NAME, NAME_CHARACTERS
 from ..domain.position.check import PositionLimits
+from ..domain.readers.check import ReadersLimits
 from ..domain.report import Flow
 from ..domain.skips.check import SkipsLimits
 from ..domain.tasks.check import TasksLimits
@@ -52,7 +53,13 @@ from .base import (
 )
 from .canary import CanaryConfig
 from .kafka import ClusterConfig
-from .mirror import MirrorConfig, NamingConfig, Pattern, TopicsConfig
+from .mirror import (
+    MirrorConfig,
+    NamingConfig,
+    Pattern,
+    ReadersConfig,
+    TopicsConfig,
+)
 from .overlap import CommonTopics, UndecidedError, rename
 from .sinks import SinksConfig, StateConfig, WebConfig
 
@@ -116,6 +123,11 @@ class LimitsConfig(Model):
         default_factory=FailoverLimits, title="Failover"
     )
     """Consumer groups that could not go on at the target."""
+
+    readers: Annotated[ReadersLimits, FROM_DATACLASS] = Field(
+        default_factory=ReadersLimits, title="Readers"
+    )
+    """Consumer groups that do not read what arrived at the target."""
 
     bottleneck: Annotated[BottleneckLimits, FROM_DATACLASS] = Field(
         default_factory=BottleneckLimits, title="Bottleneck"
@@ -189,6 +201,12 @@ class FlowConfig(Model):
 
     canary: CanaryConfig = Field(default_factory=CanaryConfig, title="Canary")
     """Probes that prove that records arrive."""
+
+    readers: ReadersConfig = Field(
+        default_factory=ReadersConfig, title="Readers"
+    )
+    """Consumer groups that read the replicated topics at the target. If none
+    is configured, the check `readers` is off."""
 
     limits: LimitsConfig = Field(default_factory=LimitsConfig, title="Limits")
     """When a check becomes a warning or critical. Every limit has a
@@ -460,6 +478,7 @@ class Config(Model):
             "bottleneck": replace(
                 limits.bottleneck, enabled=flow.mirror.jmx is not None
             ),
+            "readers": replace(limits.readers, enabled=flow.readers.enabled),
             "audit": AuditLimits(enabled=False)
             if self.audit is None
             else AuditLimits(timeout=self.audit.timeout),

@@ -26,6 +26,7 @@ LABELS = {
     "class": "topic class as configured, or `other`",
     "client": "MirrorMaker's `consumer` or `producer`",
     "connector": "name of a MirrorMaker connector",
+    "group": "name of a consumer group at the target",
     "state": "task state of Kafka Connect, in lower case",
     "kind": "kind of audit finding, or `unverifiable`",
     "source": "name of a data source of the agent; of a flow, alias of its "

@@ -40,6 +40,9 @@ from .parity.topics import TopicsObservation, judge_topics
 from .position import metrics as position
 from .position.check import PositionLimits, judge_position
 from .position.model import PositionObservation
+from .readers import metrics as readers
+from .readers.check import ReadersLimits, judge_readers
+from .readers.model import ReadersObservation
 from .report import Observation, Verdict
 from .skips import metrics as skips
 from .skips.check import SkipsLimits, judge_skips
@@ -273,6 +276,20 @@ _ALL = (
             warning="starts of consumer groups at the target are missing or "
             "old",
             unknown="whether consumer groups can fail over",
+        ),
+    ),
+    Check(
+        name="readers",
+        observation=ReadersObservation,
+        judge=judge_readers,
+        limits=ReadersLimits,
+        metrics=readers.METRICS,
+        samples=readers.samples,
+        alarms=CheckAlarms(
+            critical="a consumer group at the target has stopped reading "
+            "while records wait",
+            warning="the lag of a consumer group at the target is growing",
+            unknown="the lag of consumer groups at the target",
         ),
     ),
     Check(

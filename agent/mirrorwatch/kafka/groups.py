@@ -1,17 +1,22 @@
 """Offsets that consumer groups committed."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka.admin import AdminClient
 
 from ..domain.checkpoints import GroupPartition
-from ..exceptions import SourceDeniedError
-from .admin import Cluster
-from .errors import TIMEOUT
+from ..domain.readers.model import GroupFacts
+from ..exceptions import SourceDeniedError, SourceError
+from .admin import Cluster, concerns_all
+from .errors import TIMEOUT, batched
 
-__all__ = ["list_groups", "read_group_offsets"]
+__all__ = ["describe_groups", "list_groups", "read_group_offsets"]
+
+AT_ONCE = 50
+"""Groups that are asked for at once: the library sends a request for each."""
 
 
 def list_groups(cluster: Cluster) -> tuple[list[str], bool]:
@@ -57,25 +62,65 @@ def read_group_offsets(
     SourceError
         Raised if the cluster cannot be asked.
     """
-
-    def ask(admin: AdminClient) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for group in groups:
-            found |= admin.list_consumer_group_offsets(
-                [ConsumerGroupTopicPartitions(group)], request_timeout=TIMEOUT
-            )
-        return found
-
-    futures = cluster.call(ask, "DESCRIBE on consumer groups")
     found: dict[GroupPartition, int] = {}
     denied: set[str] = set()
-    for group, future in futures.items():
-        try:
-            answer = cluster.wait(future, f"DESCRIBE on group {group}")
-        except SourceDeniedError:
-            denied.add(group)
-            continue
-        for each in answer.topic_partitions:
-            if each.offset >= 0:
-                found[group, each.topic, each.partition] = each.offset
+    for batch in batched(list(groups), AT_ONCE):
+        futures = cluster.call(
+            partial(_ask_offsets, batch), "DESCRIBE on consumer groups"
+        )
+        for group, future in futures.items():
+            try:
+                answer = cluster.wait(future, f"DESCRIBE on group {group}")
+            except SourceDeniedError:
+                denied.add(group)
+                continue
+            for each in answer.topic_partitions:
+                if each.offset >= 0:
+                    found[group, each.topic, each.partition] = each.offset
     return found, denied
+
+
+def _ask_offsets(groups: Iterable[str], admin: AdminClient) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for group in groups:
+        found |= admin.list_consumer_group_offsets(
+            [ConsumerGroupTopicPartitions(group)], request_timeout=TIMEOUT
+        )
+    return found
+
+
+def describe_groups(
+    cluster: Cluster, groups: Iterable[str]
+) -> dict[str, GroupFacts]:
+    """Read state and members of some groups: one request for each.
+
+    Groups that cannot be described are left out.
+
+    Raises
+    ------
+    SourceError
+        Raised if the cluster cannot be asked.
+    """
+    found: dict[str, GroupFacts] = {}
+    for batch in batched(list(groups), AT_ONCE):
+        futures = cluster.call(
+            partial(_ask_facts, batch), "DESCRIBE on consumer groups"
+        )
+        for group, future in futures.items():
+            try:
+                answer = cluster.wait(future, f"DESCRIBE on group {group}")
+            except SourceError as e:
+                if concerns_all(e):
+                    raise
+                continue
+            found[group] = GroupFacts(
+                state=answer.state.name.lower().replace("_", " "),
+                members=len(answer.members),
+            )
+    return found
+
+
+def _ask_facts(groups: Sequence[str], admin: AdminClient) -> dict[str, Any]:
+    return admin.describe_consumer_groups(
+        list(groups), request_timeout=TIMEOUT
+    )

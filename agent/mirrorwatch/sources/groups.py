@@ -1,4 +1,4 @@
-"""Reads the consumer groups of a source once, for all that judge them."""
+"""Reads the consumer groups of a cluster once, for all that judge them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -7,14 +7,19 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from ..domain.checkpoints import GroupPartition
+from ..domain.readers.model import GroupFacts
 from ..exceptions import MirrorwatchError, SourceError
 from ..kafka.admin import Cluster
-from ..kafka.groups import list_groups, read_group_offsets
+from ..kafka.groups import describe_groups, list_groups, read_group_offsets
 
 __all__ = ["GroupReader", "GroupReading", "GroupsWorker"]
 
 MOST = 1000
 """Groups that are read in one round: each is a request."""
+
+MOST_CHOSEN = 200
+"""The same where they are described, too: each is two requests, and a series
+of each metric."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -23,6 +28,9 @@ class GroupReading:
 
     at: datetime
     """When it began."""
+
+    ended: datetime | None = None
+    """When all was read; `None` if nothing was."""
 
     listed: AbstractSet[str] = frozenset()
     """Groups that the agent may see."""
@@ -39,6 +47,9 @@ class GroupReading:
     offsets: Mapping[GroupPartition, int] = field(default_factory=dict)
     """Offsets that they committed."""
 
+    facts: Mapping[str, GroupFacts] = field(default_factory=dict)
+    """State and members of the groups, where that is asked for."""
+
     problem: str | None = None
     """Why nothing was read."""
 
@@ -49,7 +60,7 @@ class GroupReading:
 
 
 class GroupReader(Protocol):
-    """Takes every reading of the groups at the source of one flow."""
+    """Takes every reading of the groups at one side of one flow."""
 
     def named(self) -> Iterable[str]:
         """Return groups to ask for whether or not they are listed: what the
@@ -79,6 +90,9 @@ class GroupsWorker:
         Who learns from the readings, in this order.
     clock
         Gives the time.
+    chosen
+        Returns whether a group is read. `None` reads all of them, without
+        their state and members.
     """
 
     interval = timedelta(seconds=15)
@@ -89,8 +103,11 @@ class GroupsWorker:
         source: Cluster,
         readers: Sequence[GroupReader],
         clock: Callable[[], datetime],
+        chosen: Callable[[str], bool] | None = None,
     ) -> None:
-        self.name = f"groups {source.alias}"
+        kind = "groups" if chosen is None else "readers"
+        self.name = f"{kind} {source.alias}"
+        self._chosen = chosen
         self._source = source
         self._readers = readers
         self._clock = clock
@@ -124,13 +141,22 @@ class GroupsWorker:
     def _read(self, at: datetime) -> GroupReading:
         named = sorted({n for reader in self._readers for n in reader.named()})
         listed, is_whole = list_groups(self._source)
-        asked = list(dict.fromkeys([*named, *listed]))[:MOST]
+        most, facts = MOST, {}
+        if self._chosen is not None:
+            listed = [name for name in listed if self._chosen(name)]
+            most = MOST_CHOSEN
+        asked = list(dict.fromkeys([*named, *listed]))[:most]
         offsets, denied = read_group_offsets(self._source, asked)
+        if self._chosen is not None:
+            there = {group for group, _, _ in offsets}
+            facts = describe_groups(self._source, sorted(there))
         return GroupReading(
             at=at,
+            ended=self._clock(),
             listed=frozenset(listed),
             is_whole=is_whole,
             asked=frozenset(asked),
             denied=frozenset(denied),
             offsets=offsets,
+            facts=facts,
         )

@@ -19,6 +19,7 @@ from ..domain.failover.check import FailoverObservation
 from ..domain.lag.model import FirstLoss, TopicLag, first_loss
 from ..domain.parity.configs import ConfigDrift, ConfigsObservation
 from ..domain.parity.topics import TopicsObservation
+from ..domain.readers.model import GroupLag, ReadersObservation
 from ..domain.report import (
     Cause,
     Evidence,
@@ -586,6 +587,49 @@ def _task(
     }
 
 
+MOST_GROUPS = 50
+"""Groups listed; the metrics have all of them."""
+
+
+def readers_document(seen: ReadersObservation) -> dict[str, Any]:
+    """Return how far groups at the target have read, the slowest first.
+
+    Parameters
+    ----------
+    seen
+        What was read of them.
+    """
+    slowest = sorted(
+        seen.groups, key=lambda g: (-g.seconds, -g.records, g.group)
+    )
+    return {
+        "observed_at": time_text(seen.at),
+        "total": len(seen.groups),
+        "lag_records": sum(g.records for g in seen.groups),
+        "lag_seconds": max((g.seconds for g in seen.groups), default=0.0),
+        "groups": [_reader(group) for group in slowest[:MOST_GROUPS]],
+        "missing": list(seen.missing),
+        "problems": list(seen.problems),
+    }
+
+
+def _reader(group: GroupLag) -> dict[str, Any]:
+    worst, facts = group.worst, group.facts
+    return {
+        "group": group.group,
+        "state": None if facts is None else facts.state,
+        "members": None if facts is None else facts.members,
+        "lag_records": group.records,
+        "lag_seconds": group.seconds,
+        "at_least": any(topic.at_least for topic in group.topics),
+        "status": "even" if worst is None else str(worst.status),
+        "topic": None if worst is None else worst.topic,
+        "partition": None if worst is None else worst.partition,
+        "offset": None if worst is None else worst.position,
+        "stuck_seconds": None if worst is None else seconds(worst.stuck),
+    }
+
+
 def _of(
     kind: type[Any], render: Callable[[Any], dict[str, Any]]
 ) -> Callable[[Observation], dict[str, Any] | None]:
@@ -596,6 +640,7 @@ PARTS: Mapping[str, Callable[[Observation], dict[str, Any] | None]] = {
     "tasks": _of(TasksObservation, tasks_document),
     "parity": _of(TopicsObservation, parity_document),
     "configs": _of(ConfigsObservation, configs_document),
+    "readers": _of(ReadersObservation, readers_document),
     "audit": _of(AuditObservation, audit_document),
 }
 """Each renders one kind of observation, and nothing of the others."""

@@ -18,6 +18,7 @@ from ..sources.canary.source import Headers, no_headers
 from ..sources.groups import GroupReader
 from ..sources.mirror_state import MirrorState
 from ..sources.parity import FlowConfigs
+from ..sources.readers import ReadersSource
 from ..sources.survey import ViewReader
 from ..state import Database
 from ..state.history import History
@@ -89,6 +90,9 @@ class FlowParts:
 
     group_readers: list[GroupReader] = field(default_factory=list)
     """Who learns from the readings of the source's consumer groups."""
+
+    target_readers: list[ReadersSource] = field(default_factory=list)
+    """Who learns from the readings of the target's consumer groups."""
 
     @property
     def chosen(self) -> bool:

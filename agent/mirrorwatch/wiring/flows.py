@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import timedelta
-from functools import cache
+from functools import cache, partial
 
 from ..config import FlowConfig
 from ..config.mirror import JmxConfig
@@ -13,6 +13,7 @@ from ..domain.cluster_view import TopicPartition
 from ..domain.failover.recovery import CopyFacts, RecoveryState
 from ..domain.lag.tracker import LagTracker
 from ..domain.position.tracker import PositionTracker
+from ..domain.readers.model import ReadersState
 from ..domain.tasks.model import Restarts
 from ..domain.topics import Selection, compile_pattern
 from ..exceptions import ConfigError
@@ -53,6 +54,7 @@ from ..sources.mirror_state import MirrorState, Route, TailWorker
 from ..sources.parity import ConfigsWorker, ParitySource
 from ..sources.position import PositionWorker
 from ..sources.reachability import ReachabilitySource
+from ..sources.readers import ReadersSource
 from ..sources.registry import Registry, SchemaWorker
 from ..sources.skips import RangeExaminer, SkipsWorker
 from ..sources.survey import SurveyedFlow, SurveyWorker
@@ -448,27 +450,76 @@ def wire_failover(parts: FlowParts, around: WiringContext) -> WiredParts:
     return WiredParts(sources=(source,))
 
 
+def wire_readers(parts: FlowParts, around: WiringContext) -> WiredParts:
+    """Wire what judges the consumer groups at the target of a flow.
+
+    Raises
+    ------
+    StateError
+        Raised if the state file cannot be used.
+    """
+    flow = parts.config
+    if not flow.readers.enabled:
+        return WiredParts()
+    matches = Selection(include=flow.readers.groups).matches
+    required = flow.readers.named
+    source = ReadersSource(
+        flow=flow.name,
+        target=flow.target,
+        properties=around.properties[flow.target],
+        chosen=lambda group: group in required or matches(group),
+        required=required,
+        store=DocumentStore(
+            around.database, flow.name, "readers", ReadersState
+        ),
+    )
+    parts.readers.append(source)
+    parts.target_readers.append(source)
+    return WiredParts(sources=(source,))
+
+
 def wire_groups(
     flows: Iterable[FlowParts], around: WiringContext
 ) -> WiredParts:
-    """Wire what reads the consumer groups of all sources, each once.
+    """Wire what reads the consumer groups of all sources, each once, and the
+    chosen ones of all targets.
 
     The areas of the flows must have been wired before: their readers are
     taken now.
     """
     readers: dict[str, list[GroupReader]] = {}
+    chosen: dict[str, list[ReadersSource]] = {}
     for flow in flows:
         readers.setdefault(flow.config.source, []).extend(flow.group_readers)
-    return WiredParts(
-        workers=tuple(
-            GroupsWorker(
-                source=around.clusters[alias],
-                readers=of_cluster,
-                clock=around.clock,
+        if flow.target_readers:
+            chosen.setdefault(flow.config.target, []).extend(
+                flow.target_readers
             )
-            for alias, of_cluster in readers.items()
+    return WiredParts(
+        workers=(
+            *(
+                GroupsWorker(
+                    source=around.clusters[alias],
+                    readers=of_cluster,
+                    clock=around.clock,
+                )
+                for alias, of_cluster in readers.items()
+            ),
+            *(
+                GroupsWorker(
+                    source=around.clusters[alias],
+                    readers=of_cluster,
+                    clock=around.clock,
+                    chosen=partial(_is_chosen, of_cluster),
+                )
+                for alias, of_cluster in chosen.items()
+            ),
         )
     )
+
+
+def _is_chosen(readers: Iterable[ReadersSource], group: str) -> bool:
+    return any(reader.chooses(group) for reader in readers)
 
 
 def wire_skips(parts: FlowParts, around: WiringContext) -> WiredParts:
@@ -674,6 +725,7 @@ AREAS: tuple[Callable[[FlowParts, WiringContext], WiredParts], ...] = (
     wire_tasks,
     wire_heartbeats,
     wire_failover,
+    wire_readers,
     wire_reachability,
 )
 """Everything that watches one flow by itself."""

@@ -5,6 +5,7 @@ from mirrorwatch.domain.failover import metrics as failover
 from mirrorwatch.domain.lag import metrics as lag
 from mirrorwatch.domain.parity import metrics as parity
 from mirrorwatch.domain.position import metrics as position
+from mirrorwatch.domain.readers import metrics as readers
 from mirrorwatch.domain.samples import (
     CHECK_HEALTH,
     FLOW_CAUSE,
@@ -31,6 +32,8 @@ from ..panels import (
 
 __all__ = ["OVERVIEW"]
 
+
+BY_GROUP = ("flow", "group")
 
 HISTORY = (
     Panel(
@@ -232,6 +235,50 @@ HISTORY = (
         unit=Unit.MOMENT,
         check="failover",
         queries=(Query(reading=Age(metric=failover.COMPLETE_UNTIL)),),
+        width=8,
+    ),
+    Panel(
+        title="Consumer lag at the target (s)",
+        description=(
+            "Age of the oldest record that arrived and that a consumer group"
+            " has not read, by group. Groups are configured by `readers`."
+        ),
+        picture=Picture.LINES,
+        unit=Unit.SECONDS,
+        check="readers",
+        queries=(
+            Query(
+                reading=Gauge(metric=readers.READERS_LAG_SECONDS, by=BY_GROUP)
+            ),
+        ),
+        width=8,
+    ),
+    Panel(
+        title="Consumer lag at the target (offsets)",
+        description=(
+            "Offsets of replicated topics that a consumer group has not read,"
+            " by group."
+        ),
+        picture=Picture.LINES,
+        check="readers",
+        queries=(
+            Query(
+                reading=Gauge(metric=readers.READERS_LAG_RECORDS, by=BY_GROUP)
+            ),
+        ),
+        width=8,
+    ),
+    Panel(
+        title="Consumer groups at the target (members)",
+        description=(
+            "Members by group. A program that assigns partitions to itself is"
+            " none."
+        ),
+        picture=Picture.LINES,
+        check="readers",
+        queries=(
+            Query(reading=Gauge(metric=readers.READERS_MEMBERS, by=BY_GROUP)),
+        ),
         width=8,
     ),
     Panel(

@@ -2,6 +2,7 @@
 
 import { AuditPart } from "./audit-part.js";
 import { ParityPart } from "./parity-part.js";
+import { ReadersPart } from "./readers-part.js";
 import { TasksPart } from "./tasks-part.js";
 
 /** The part of the card in which a check's facts are listed. */
@@ -12,6 +13,7 @@ export const PART_OF = {
   topics: "parity",
   configs: "parity",
   tasks: "tasks",
+  readers: "readers",
   audit: "audit",
 };
 
@@ -19,15 +21,17 @@ export class Parts {
   constructor(card, flow) {
     this.tasks = new TasksPart(card);
     this.parity = new ParityPart(card, flow);
+    this.readers = new ReadersPart(card, flow);
     this.audit = new AuditPart(card, flow);
     card.querySelector(".parts").append(
-      ...[this.tasks, this.parity, this.audit].map(({ part }) => part.element));
+      ...[this.tasks, this.parity, this.readers, this.audit].map(({ part }) => part.element));
   }
 
   /** Shows what was last told; `seen` is undefined while nothing was. */
   show(seen, verdicts, now, staleAfter) {
     this.tasks.show(seen?.tasks, verdicts, now, staleAfter);
     this.parity.show(seen?.parity, seen?.configs, verdicts, now, staleAfter);
+    this.readers.show(seen?.readers, verdicts, now, staleAfter);
     this.audit.show(seen?.audit, verdicts, now);
   }
 }

@@ -1,0 +1,1 @@
+"""Consumer groups that read what the mirror copied."""

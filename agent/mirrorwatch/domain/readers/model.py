@@ -1,0 +1,131 @@
+"""Lag of consumer groups at the target: what arrived is not yet read."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from ..lag.model import LagStatus, TopicLag
+
+__all__ = [
+    "STALE",
+    "GroupFacts",
+    "GroupLag",
+    "ReadersObservation",
+    "ReadersState",
+    "StandingPartition",
+]
+
+
+STALE = timedelta(minutes=2)
+"""Oldest look at the groups that is still believed: there is one every 15 s,
+and each of two hundred groups may take a while to answer."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GroupFacts:
+    """A consumer group as its coordinator describes it."""
+
+    state: str
+    """Kafka's name of its state, for example ``stable`` or ``empty``."""
+
+    members: int
+    """Number of its members. A program that assigns partitions to itself is
+    none."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GroupLag:
+    """How far one group has read what one flow copies."""
+
+    group: str
+    """Name of the group."""
+
+    facts: GroupFacts | None = None
+    """Its state and members; `None` if they are not known."""
+
+    topics: tuple[TopicLag, ...] = ()
+    """Lag of each topic of the target for which it committed offsets."""
+
+    unknown_partitions: int = 0
+    """Partitions whose lag is not known: no leader, or a committed offset
+    beyond the end."""
+
+    @property
+    def records(self) -> int:
+        """Offsets that the group has not read."""
+        return sum(topic.records for topic in self.topics)
+
+    @property
+    def seconds(self) -> float:
+        """Age of the oldest record that the group has not read."""
+        return max((topic.seconds for topic in self.topics), default=0.0)
+
+    @property
+    def worst(self) -> TopicLag | None:
+        """The topic that has been stuck for longest; `None` without lag."""
+        waiting = [topic for topic in self.topics if topic.records]
+        return max(
+            waiting,
+            key=lambda t: (
+                t.status in {LagStatus.STOPPED, LagStatus.STALLED},
+                t.stuck,
+                t.seconds,
+            ),
+            default=None,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReadersObservation:
+    """Lag of the configured groups at the target of one flow."""
+
+    flow: str
+    """Name of the flow."""
+
+    at: datetime
+    """When the target's ends were read; the offsets were just before."""
+
+    groups: tuple[GroupLag, ...] = ()
+    """Groups with committed offsets in topics of the flow, by name."""
+
+    missing: tuple[str, ...] = ()
+    """Groups of configured connectors that committed no such offset."""
+
+    denied: tuple[str, ...] = ()
+    """Groups that mirrorwatch may not describe."""
+
+    unread: int = 0
+    """Groups that were not read, as there are too many."""
+
+    problems: tuple[str, ...] = ()
+    """What keeps lag from being known, in sentences."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StandingPartition:
+    """A committed offset that does not move while records wait."""
+
+    group: str
+    """Name of the group."""
+
+    topic: str
+    """Topic at the target."""
+
+    topic_id: str
+    """Its id."""
+
+    partition: int
+    """Partition."""
+
+    offset: int
+    """Offset that the group committed."""
+
+    since: datetime
+    """Since when it has not moved."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReadersState:
+    """What must outlive the agent."""
+
+    standing: tuple[StandingPartition, ...] = ()
+    """Committed offsets that do not move while records wait."""

@@ -1,0 +1,213 @@
+"""Lag of consumer groups at the target, from look to look."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+
+from ..checkpoints import GroupPartition
+from ..cluster_view import ClusterView, Position, PositionSource
+from ..lag.model import FirstRecord, ReadAt
+from ..lag.tracker import LagContext, LagTrend, PartitionLag, summarize
+from .model import GroupFacts, GroupLag, ReadersState, StandingPartition
+
+__all__ = ["ReadersTracker"]
+
+PAUSE = timedelta(minutes=1)
+"""Time without a look that does not count as time without progress: while
+the target does not answer, nobody can commit either. There is a look every
+15 s."""
+
+LOOK_TWICE = timedelta(seconds=10)
+"""How long an offset stands before that is kept: there is a look every 15 s,
+so it was seen twice."""
+
+
+class ReadersTracker:
+    """Follows how far groups have read, by the rules of the mirror's lag.
+
+    Parameters
+    ----------
+    state
+        What is remembered from before a restart.
+    """
+
+    def __init__(self, state: ReadersState) -> None:
+        self._restored = {
+            (s.group, s.topic, s.partition): s for s in state.standing
+        }
+        self._tracks: dict[GroupPartition, PartitionLag] = {}
+        self._trends: defaultdict[tuple[str, str], LagTrend] = defaultdict(
+            LagTrend
+        )
+        self._at: datetime | None = None
+
+    def look(
+        self,
+        offsets: Mapping[GroupPartition, int],
+        facts: Mapping[str, GroupFacts],
+        target: ClusterView,
+        topics: Collection[str],
+    ) -> tuple[GroupLag, ...]:
+        """Take what groups committed, and the ends that were read after it.
+
+        Parameters
+        ----------
+        offsets
+            Committed offsets.
+        facts
+            State and members of the groups, as far as known.
+        target
+            The target.
+        topics
+            Topics at the target that the flow copies.
+
+        Returns
+        -------
+        tuple
+            Lag of each group, by name.
+        """
+        now = target.at
+        gap = timedelta() if self._at is None else now - self._at
+        self._at = now
+        wanted = {
+            key: offset
+            for key, offset in sorted(offsets.items())
+            if key[1] in topics and key[1] in target.topics
+        }
+        for gone in self._tracks.keys() - wanted.keys():
+            del self._tracks[gone]
+        found: defaultdict[str, dict[str, dict[int, PartitionLag]]] = (
+            defaultdict(dict)
+        )
+        unknown: defaultdict[str, int] = defaultdict(int)
+        for key, offset in wanted.items():
+            group, topic, partition = key
+            end = target.ends.get((topic, partition))
+            own = found[group].setdefault(topic, {})
+            if end is None or offset > end:
+                unknown[group] += 1
+                self._tracks.pop(key, None)
+                continue
+            track = self._track(key, target.topics[topic].id, offset, now)
+            if gap > PAUSE:
+                track.moved_at = min(now, track.moved_at + gap)
+            track.move(Position(offset, PositionSource.COMMITTED), end, now)
+            own[partition] = track
+        self._restored = {}
+        read = {(group, topic) for group, topic, _ in wanted}
+        for old in self._trends.keys() - read:
+            del self._trends[old]
+        return tuple(
+            self._summarize(group, own, facts.get(group), unknown[group], now)
+            for group, own in found.items()
+        )
+
+    def wanted(self) -> Iterator[ReadAt]:
+        """Yield where a record should be read, the longest wait first.
+
+        It shows whether data waits at all, or only markers of transactions,
+        and since when. One for each partition: the next ones come after
+        this one was read.
+        """
+        waiting = sorted(
+            (track.moved_at, key)
+            for key, track in self._tracks.items()
+            if track.records
+            and track.read_for != track.next_offset
+            and (track.moved_at != self._at or track.waits_unseen)
+        )
+        asked = set()
+        for _, key in waiting:
+            place = key[1], key[2]
+            if place not in asked:
+                asked.add(place)
+                track = self._tracks[key]
+                yield ReadAt(place, track.next_offset, track.end)
+
+    def resolve(self, heads: Iterable[FirstRecord]) -> None:
+        """Take what was read, for every group that is at that offset."""
+        for head in heads:
+            for (_, *place), track in self._tracks.items():
+                if (*place,) != head.wanted.place:
+                    continue
+                if track.next_offset != head.wanted.position:
+                    continue
+                if head.offset is None:
+                    track.nothing_until = head.wanted.end
+                else:
+                    track.nothing_until = head.offset
+                    track.read_for = head.offset
+                if head.written_at is not None:
+                    track.head_at = head.written_at.timestamp()
+                track.ends.pass_(track.next_offset)
+
+    def to_state(self) -> ReadersState:
+        """Return what must outlive the agent."""
+        now = self._at
+        return ReadersState(
+            standing=tuple(
+                StandingPartition(
+                    group=group,
+                    topic=topic,
+                    topic_id=track.epoch[0],
+                    partition=partition,
+                    offset=track.position.offset,
+                    since=max(
+                        track.moved_at, datetime.fromtimestamp(since[0], UTC)
+                    ),
+                )
+                for (group, topic, partition), track in self._tracks.items()
+                if now is not None
+                and track.position is not None
+                and now - track.moved_at > LOOK_TWICE
+                and (since := track.waiting_since()) is not None
+            )
+        )
+
+    def _track(
+        self, key: GroupPartition, topic_id: str, offset: int, now: datetime
+    ) -> PartitionLag:
+        track = self._tracks.get(key)
+        if track is not None and track.epoch[0] == topic_id:
+            return track
+        track = PartitionLag(epoch=(topic_id, None), moved_at=now)
+        stood = self._restored.get(key)
+        if stood and (stood.topic_id, stood.offset) == (topic_id, offset):
+            track.moved_at = min(stood.since, now)
+            track.ends.see(offset + 1, track.moved_at.timestamp())
+        self._tracks[key] = track
+        return track
+
+    def _summarize(
+        self,
+        group: str,
+        own: Mapping[str, Mapping[int, PartitionLag]],
+        facts: GroupFacts | None,
+        unknown: int,
+        now: datetime,
+    ) -> GroupLag:
+        moved_at = max(
+            (t.moved_at for tracks in own.values() for t in tracks.values()),
+            default=None,
+        )
+        return GroupLag(
+            group=group,
+            facts=facts,
+            unknown_partitions=unknown,
+            topics=tuple(
+                summarize(
+                    topic,
+                    tracks,
+                    LagContext(
+                        now=now,
+                        topic_class="",
+                        configs=None,
+                        trend=self._trends[group, topic],
+                        starts={},
+                        flow_moved_at=moved_at,
+                    ),
+                )
+                for topic, tracks in own.items()
+                if tracks
+            ),
+        )

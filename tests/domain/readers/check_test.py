@@ -1,0 +1,299 @@
+"""Groups that no longer read at the target are found, and no others."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from mirrorwatch.domain.cluster_view import ClusterView, TopicFacts
+from mirrorwatch.domain.lag.model import FirstRecord, LagStatus
+from mirrorwatch.domain.readers.check import ReadersLimits, judge_readers
+from mirrorwatch.domain.readers.metrics import samples
+from mirrorwatch.domain.readers.model import (
+    GroupFacts,
+    ReadersObservation,
+    ReadersState,
+)
+from mirrorwatch.domain.readers.tracker import ReadersTracker
+from mirrorwatch.domain.report import Health, Verdict
+from mirrorwatch.state import Database
+from mirrorwatch.state.documents import DocumentStore
+from tests.support.builders import NOON
+
+LOOK = timedelta(seconds=15)
+G, H = ("g", "t", 0), ("h", "t", 0)
+
+
+class Target:
+    """A target with one topic of two partitions, and groups that read it."""
+
+    def __init__(self) -> None:
+        self.now = NOON
+        self.ends = {("t", 0): 100, ("t", 1): 100}
+        self.offsets = {G: 100}
+        self.facts = {"g": GroupFacts(state="stable", members=2)}
+        self.id = "first"
+        self.tracker = ReadersTracker(ReadersState())
+        self.seen = ReadersObservation(flow="f", at=NOON)
+
+    def look(self, after: timedelta = LOOK) -> Verdict:
+        self.now += after
+        view = ClusterView(
+            alias="ldf",
+            id="id",
+            at=self.now,
+            topics={
+                "t": TopicFacts(id=self.id, partitions=2, replication_factor=1)
+            },
+            ends=self.ends,
+        )
+        groups = self.tracker.look(self.offsets, self.facts, view, {"t"})
+        self.seen = ReadersObservation(flow="f", at=self.now, groups=groups)
+        return self.verdict()
+
+    def verdict(self) -> Verdict:
+        return judge_readers("f", self.seen, ReadersLimits(), self.now)
+
+    def run(
+        self, minutes: float, *, written: int = 0, read: int = 0
+    ) -> Verdict:
+        """Look for so long, with so many records written and read a look."""
+        for _ in range(int(minutes * 4)):
+            self.ends["t", 0] += written
+            self.offsets[G] = min(self.offsets[G] + read, self.ends["t", 0])
+            self.look()
+        return self.verdict()
+
+    def restart(self) -> None:
+        store = DocumentStore(Database(None), "f", "readers", ReadersState)
+        store.save(self.tracker.to_state())
+        self.tracker = ReadersTracker(store.load())
+
+
+@pytest.fixture
+def target() -> Target:
+    target = Target()
+    target.look()
+    return target
+
+
+def test_a_group_that_has_read_all_is_ok_however_long(target: Target) -> None:
+    found = target.run(120)
+    assert found.health is Health.OK
+    assert found.reason == (
+        "The one consumer group has read all that arrived at the target"
+    )
+
+
+def test_a_group_that_stopped_is_critical_after_its_limit(
+    target: Target,
+) -> None:
+    target.run(2, written=10, read=10)
+    assert target.run(5, written=10).health is Health.OK
+    found = target.run(0.5, written=10)
+    assert found.health is Health.CRITICAL
+    assert found.reason == (
+        "Consumer group g has stopped reading at the target: lag 220 records "
+        "on 1 topic, t[0] stuck at offset 180 for 5 min. It has 2 members, "
+        "and its state is stable"
+    )
+    assert target.run(0.25, read=1000).health is Health.OK
+
+
+def test_a_group_without_members_is_named_so(target: Target) -> None:
+    target.facts["g"] = GroupFacts(state="empty", members=0)
+    found = target.run(6, written=1)
+    assert found.health is Health.CRITICAL
+    assert "It has no members: check that its consumers run" in found.reason
+    assert found.evidence["groups_without_members"] == 1
+
+
+def test_a_group_without_members_that_commits_is_ok(target: Target) -> None:
+    target.facts["g"] = GroupFacts(state="empty", members=0)
+    assert target.run(30, written=5, read=5).health is Health.OK
+
+
+def test_an_idle_group_is_not_stopped_when_records_come(
+    target: Target,
+) -> None:
+    target.run(60)
+    found = target.run(0.25, written=3)
+    assert found.health is Health.OK
+    assert found.reason == (
+        "Lag 3 records of 1 consumer group at the target, oldest record 0 s "
+        "old"
+    )
+    assert target.run(4, written=0).health is Health.OK
+
+
+def test_markers_behind_the_last_record_stop_nobody(target: Target) -> None:
+    target.ends["t", 0] += 2
+    target.run(1)
+    (wanted,) = target.tracker.wanted()
+    assert (wanted.place, wanted.position, wanted.end) == (("t", 0), 100, 102)
+    target.tracker.resolve([FirstRecord(wanted, None)])
+    found = target.run(20)
+    assert found.health is Health.OK
+    assert target.seen.groups[0].records == 0
+
+
+def test_a_slow_group_is_falling_behind_and_not_stopped(
+    target: Target,
+) -> None:
+    found = target.run(20, written=100, read=10)
+    assert found.health is Health.WARNING
+    assert found.reason.startswith(
+        "Consumer group g is falling behind on t at the target: lag "
+    )
+    assert target.run(20, written=10, read=1000).health is Health.OK
+
+
+def test_one_partition_alone_that_is_not_read_is_critical(
+    target: Target,
+) -> None:
+    target.offsets["g", "t", 1] = 90
+    found = target.run(8, written=10, read=10)
+    assert found.health is Health.CRITICAL
+    assert found.reason.startswith(
+        "Consumer group g has stopped reading some partitions at the target "
+        "while it reads others: lag 10 records on 1 topic, t[1] stuck at "
+        "offset 90 for "
+    )
+    (group,) = target.seen.groups
+    assert group.topics[0].status is LagStatus.STALLED
+
+
+def test_lag_in_seconds_is_the_age_of_the_next_record(target: Target) -> None:
+    target.ends["t", 0] += 50
+    target.look()
+    target.run(1)
+    (group,) = target.seen.groups
+    assert (group.records, group.seconds) == (50, 60)
+    # The same by the record, where it is older than the first look.
+    late = Target()
+    late.offsets[G] = 40
+    late.look()
+    (group,) = late.seen.groups
+    assert group.topics[0].at_least
+    (wanted,) = late.tracker.wanted()
+    written = late.now - timedelta(minutes=3)
+    late.tracker.resolve([FirstRecord(wanted, 40, written)])
+    late.look()
+    (group,) = late.seen.groups
+    assert (group.seconds, group.topics[0].at_least) == (195, False)
+
+
+def test_two_groups_at_one_partition_are_read_one_after_the_other(
+    target: Target,
+) -> None:
+    target.offsets |= {G: 10, H: 20}
+    target.tracker = ReadersTracker(ReadersState())
+    target.look()
+    for position in (10, 20):
+        (wanted,) = target.tracker.wanted()
+        assert wanted.position == position
+        target.tracker.resolve([FirstRecord(wanted, position, NOON)])
+    assert not list(target.tracker.wanted())
+
+
+def test_a_restart_does_not_begin_the_wait_anew(target: Target) -> None:
+    assert target.run(4, written=1).health is Health.OK
+    target.restart()
+    found = target.run(2, written=1)
+    assert found.health is Health.CRITICAL
+    assert "stuck at offset 100 for 6 min" in found.reason
+
+
+def test_what_moved_during_a_restart_is_not_stopped(target: Target) -> None:
+    target.run(4, written=10)
+    target.restart()
+    target.offsets[G] += 5
+    assert target.run(4).health is Health.OK
+
+
+def test_a_recreated_topic_is_another_one_after_a_restart(
+    target: Target,
+) -> None:
+    target.run(4, written=10)
+    target.restart()
+    target.id = "second"
+    assert target.run(4).health is Health.OK
+
+
+def test_time_without_an_answer_of_the_target_does_not_count(
+    target: Target,
+) -> None:
+    assert target.run(3, written=1).health is Health.OK
+    assert target.look(timedelta(minutes=20)).health is Health.OK
+    assert target.run(1.5).health is Health.OK
+    assert target.run(1).health is Health.CRITICAL
+
+
+def test_an_offset_beyond_the_end_is_unknown(target: Target) -> None:
+    target.offsets["g", "t", 1] = 101
+    found = target.look()
+    assert found.health is Health.UNKNOWN
+    assert found.reason == (
+        "Lag of consumer group g is unknown on 1 partition at the target: no "
+        "leader, or its committed offset is beyond the log end offset"
+    )
+
+
+def test_offsets_of_other_topics_are_none_of_it(target: Target) -> None:
+    target.offsets["h", "other", 0] = 1
+    target.look()
+    assert [group.group for group in target.seen.groups] == ["g"]
+
+
+def test_what_is_not_there_is_unknown_and_not_configured_is_off() -> None:
+    def judge(
+        seen: ReadersObservation | None, *, enabled: bool = True
+    ) -> tuple[Health, str]:
+        limits = ReadersLimits(enabled=enabled)
+        found = judge_readers("f", seen, limits, NOON)
+        return found.health, found.reason
+
+    seen = ReadersObservation(flow="f", at=NOON)
+    assert judge(None, enabled=False)[0] is Health.OFF
+    assert judge(None)[0] is Health.UNKNOWN
+    health, reason = judge(seen)
+    assert health is Health.UNKNOWN
+    assert reason.startswith("No consumer group that flows[].readers names")
+    two = ("a", "b")
+    for found, words in (
+        (
+            replace(seen, missing=two),
+            "has committed no offset in a replicated topic",
+        ),
+        (
+            replace(seen, denied=two),
+            "Mirrorwatch lacks DESCRIBE on consumer group a (and 1",
+        ),
+        (replace(seen, problems=two), "a"),
+    ):
+        health, reason = judge(found)
+        assert (health, words in reason) == (Health.UNKNOWN, True)
+    old = replace(seen, at=NOON - timedelta(minutes=3))
+    assert "was last read 3 min ago" in judge(old)[1]
+
+
+def test_metrics_are_of_each_group_and_end_with_the_looks(
+    target: Target,
+) -> None:
+    target.offsets[H] = 80
+    target.look()
+    now = target.now
+
+    def values(after: timedelta) -> dict[tuple[str, str], float]:
+        return {
+            (s.metric.field, s.labels[1]): s.value
+            for s in samples(target.seen, now + after)
+            if isinstance(s.value, int | float)
+        }
+
+    found = values(timedelta())
+    assert found["lag_records", "g"] == 0
+    assert found["lag_records", "h"] == 20
+    assert found["members", "g"] == 2
+    assert ("members", "h") not in found
+    assert values(timedelta(minutes=3)) == {}
