@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -120,6 +120,39 @@ def test_a_failed_night_leaves_its_ranges_only_and_begins_again(
     )
     report = site.folder / "runs" / audit.result.id / "report.html"
     assert "1 record dropped" in report.read_text()
+
+
+STRANGE = {
+    "microseconds": 1_764_000_000_000_000,
+    "the last hour that is shown": 253_370_764_799_999,
+    "negative": -1_764_000_000_000_000,
+}
+"""Timestamps that producers wrote, and no calendar has."""
+
+
+def test_no_timestamp_stops_a_night_and_its_loss_is_found(
+    site: Site,
+) -> None:
+    odd = [
+        Record(value=word.encode(), timestamp=stamp)
+        for word, stamp in STRANGE.items()
+    ]
+    site.logs.write("source", [*odd, *odd, *records(0, 5)])
+    site.logs.write("target", [*odd, *records(0, 5)])
+    site.pairs = (make_pair((0, 15), (0, 10), position=15),)
+
+    result = site.night().result
+
+    (finding,) = result.findings
+    assert (finding.kind, finding.count) == ("dropped", len(STRANGE))
+    assert finding.end == datetime(9999, 1, 1, tzinfo=UTC)
+    assert latest_audit(site.folder) is not None
+
+
+def test_a_local_master_tries_a_task_as_often_as_a_cluster(
+    spark: SparkSession,
+) -> None:
+    assert spark.sparkContext.master == "local[2,4]"
 
 
 def test_what_expired_while_it_was_read_is_no_finding(site: Site) -> None:
