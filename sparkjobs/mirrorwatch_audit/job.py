@@ -1,25 +1,32 @@
 """Runs one after the other: freeze, read, compare, look again, keep."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 from itertools import count
 from typing import Protocol
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
 
 from mirrorwatch.domain.audit.plan import (
     AuditedEnds,
+    AuditSpan,
+    PartitionPair,
     Plan,
     Request,
     Side,
+    SourceRange,
+    Unverifiable,
     ends_after,
 )
 from mirrorwatch.domain.audit.result import FinishedAudit
 from mirrorwatch.exceptions import AuditError
 
 from .compare.audit import digest_side, judge
+from .digest.digest import PAIR
+from .digest.records import SIDES, Read, name, named, spanned
 from .report.report import report_page
 from .session import translated
 from .store.carry import usable_carry
@@ -28,6 +35,9 @@ from .tools import Tools
 
 __all__ = ["AuditJob", "Nights", "Runs"]
 
+
+ATTEMPTS = 3
+"""How often a digest or a comparison is tried."""
 
 _NIGHT = re.compile(r"nightly-(\d{4}-\d{2}-\d{2})")
 
@@ -98,36 +108,37 @@ class Nights:
             if run is None:
                 return
             yield run
-            if not run.plan.more:
+            kept = self._store.plan(run.plan.id) or run
+            if not kept.plan.more:
                 return
 
     def _kept(self, asked: Request) -> FrozenRun | None:
         """Return what the run began with, if no later run took its records."""
-        name = asked.run_id(self._today)
-        kept = self._store.plan(name)
-        if kept is None or self._store.is_finished(name):
+        run = asked.run_id(self._today)
+        kept = self._store.plan(run)
+        if kept is None or self._store.is_finished(run):
             return kept
         last = self._store.last_night()
         return kept if last is None or last.plan.at < kept.plan.at else None
 
     def _new(self, asked: Request) -> FrozenRun | None:
-        name = asked.run_id(self._today)
+        run = asked.run_id(self._today)
         last = self._store.last_night()
         if last is None:
             plan = self._freeze(asked, AuditedEnds())
-            return FrozenRun(plan=replace(plan, id=name), before=AuditedEnds())
+            return FrozenRun(plan=replace(plan, id=run), before=AuditedEnds())
         if self._is_past(asked, last):
             if asked.piece > 1:
                 return None
             raise AuditError(
-                f"{name} was never finished, or is not kept any more, and "
+                f"{run} was never finished, or is not kept any more, and "
                 f"{last.plan.id} went on without it: its records belong to "
                 "later runs. For another look at them use --from and --to"
             )
         before = ends_after(last.plan, last.before)
         plan = self._freeze(asked, before)
         return FrozenRun(
-            plan=replace(plan, id=name),
+            plan=replace(plan, id=run),
             before=before,
             carried_from=last.plan.id,
         )
@@ -207,15 +218,32 @@ class AuditJob:
             with translated("Cannot read what was left by the night before"):
                 carry, lost = usable_carry(carry, plan, run.before)
             plan = replace(plan, unverifiable=(*plan.unverifiable, *lost))
-        judged = judge(
-            self._tools,
-            plan,
-            self._digest(plan, "source"),
-            self._digest(plan, "target"),
-            began=began,
-            before=run.before,
-            carry=carry,
-        )
+        plan, source = self._digest(run, plan, "source")
+        plan, target = self._digest(run, plan, "target")
+        for attempt in count(1):
+            # A digest may hold pairs that turned out to be unreadable later.
+            only = sf.broadcast(named(source.sparkSession, plan.pairs))
+            sides = [
+                side.join(only, [*PAIR], "left_semi")
+                for side in (source, target)
+            ]
+            try:
+                judged = judge(
+                    self._tools,
+                    plan,
+                    *sides,
+                    began=began,
+                    before=run.before,
+                    carry=carry,
+                )
+                break
+            except AuditError as e:
+                # Without a cause it is not Spark that failed.
+                if attempt == ATTEMPTS or e.__cause__ is None:
+                    raise
+                # All that is retained is read then: not for a passing fault.
+                if attempt > 1:
+                    plan = self._without(run, plan, SIDES, _retained)
         with self._tools.progress.stage("Keeping what was found"):
             if plan.window is None:
                 store.save_carry(plan.id, judged.carry)
@@ -225,13 +253,161 @@ class AuditJob:
             store.save_result(audit)
         return audit
 
-    def _digest(self, plan: Plan, side: Side) -> DataFrame:
+    def _digest(
+        self, run: FrozenRun, plan: Plan, side: Side
+    ) -> tuple[Plan, DataFrame]:
+        """Return the digest of one side, and the plan without what could not
+        be read.
+        """
+        bucket = self._tools.settings.bucket
         doing = self._tools.progress.stage(f"Reading the {side}")
-        with doing, translated(f"Cannot sum up the {side}"):
-            digest = digest_side(
-                self._tools.read,
-                plan,
-                side,
-                bucket=self._tools.settings.bucket,
-            )
-            return self._store.save_digest(plan.id, side, digest)
+        with doing:
+            kept = self._kept(plan, side)
+            if kept is not None:
+                return plan, kept
+            for attempt in count(1):
+                try:
+                    with translated(f"Cannot sum up the {side}"):
+                        digest = digest_side(
+                            self._tools.read, plan, side, bucket=bucket
+                        )
+                    return plan, self._store.save_digest(plan.id, side, digest)
+                except AuditError as e:
+                    if attempt == ATTEMPTS or e.__cause__ is None:
+                        raise
+                    plan = self._without(run, plan, [side], lambda x: x.span)
+        raise AssertionError
+
+    def _kept(self, plan: Plan, side: Side) -> DataFrame | None:
+        """Return the digest of a night that was stopped after it was made."""
+        if plan.window is not None or self._store.is_finished(plan.id):
+            return None
+        bucket = self._tools.settings.bucket
+        return self._store.digest(plan.id, side, bucket)
+
+    def _without(
+        self,
+        run: FrozenRun,
+        plan: Plan,
+        sides: Sequence[Side],
+        span: Callable[[PartitionPair | SourceRange], AuditSpan],
+    ) -> Plan:
+        """Leave out what cannot be read, and keep the plan without it: the
+        next night begins where this one did.
+        """
+        found = tuple(unreadable(self._tools.read, plan.pairs, sides, span))
+        gone = {name(pair) for pair, _ in found}
+        if len(gone) == len(plan.pairs) and not any(
+            RECORD_FAILED in gap.reason for _, gap in found
+        ):
+            # A whole cluster, or Spark itself: nothing is known.
+            return plan
+        if not gone:
+            return plan
+        plan = replace(
+            plan,
+            pairs=tuple(p for p in plan.pairs if name(p) not in gone),
+            unverifiable=(*plan.unverifiable, *(gap for _, gap in found)),
+            # The next piece of this night would fail alike, without an end.
+            more=False,
+        )
+        self._store.save_plan(replace(run, plan=plan))
+        return plan
+
+
+def _retained(x: PartitionPair | SourceRange) -> AuditSpan:
+    return x.retained
+
+
+UNREADABLE = "{side} offsets {first} to {last} cannot be read: {error}"
+
+
+def unreadable(
+    read: Read,
+    pairs: Sequence[PartitionPair],
+    sides: Sequence[Side],
+    span: Callable[[PartitionPair | SourceRange], AuditSpan],
+) -> Iterator[tuple[PartitionPair, Unverifiable]]:
+    """Find the pairs that cannot be read, by halves.
+
+    Parameters
+    ----------
+    read
+        Reads records.
+    pairs
+        Pairs of which at least one cannot be read.
+    sides
+        The sides to read.
+    span
+        Chooses what is read of each.
+    """
+    failures = 0
+    for side in sides:
+        parts = [[spanned(pair, span) for pair in pairs]]
+        while parts:
+            part = parts.pop()
+            error = _failure(read, part, side)
+            if error is None:
+                continue
+            failures += 1
+            if len(part) > 1 and failures < MOST_FAILURES:
+                half = len(part) // 2
+                parts += [part[:half], part[half:]]
+                continue
+            if len(part) == 1 and RECORD_FAILED in error:
+                part = [_first_failing(read, part[0], side)]
+            yield from ((pair, _gap(pair, side, error)) for pair in part)
+
+
+def _gap(pair: PartitionPair, side: Side, error: str) -> Unverifiable:
+    at = pair.span if side == "target" else pair.sources[0].span
+    return Unverifiable(
+        flow=pair.flow,
+        topic=pair.topic,
+        partition=pair.partition,
+        reason=UNREADABLE.format(
+            side=side, first=at.start, last=at.end - 1, error=error
+        ),
+    )
+
+
+MOST_FAILURES = 64
+"""How many readings may fail before what is left is not looked into: each may
+wait for a broker that is gone."""
+
+RECORD_FAILED = "overflow"
+"""What Spark says of a timestamp that it cannot convert."""
+
+
+def _first_failing(
+    read: Read, pair: PartitionPair, side: Side
+) -> PartitionPair:
+    """Return the pair with the first record alone that cannot be read."""
+    if side == "source" and len(pair.sources) > 1:
+        return pair
+    at = pair.span if side == "target" else pair.sources[0].span
+    first, last = at.start, at.end
+    while last - first > 1:
+        middle = (first + last) // 2
+        half = AuditSpan(first, middle)
+        if _failure(read, [_only(pair, half)], side):
+            last = middle
+        else:
+            first = middle
+    return _only(pair, AuditSpan(first, last))
+
+
+def _only(pair: PartitionPair, span: AuditSpan) -> PartitionPair:
+    return spanned(pair, lambda _: span)
+
+
+def _failure(
+    read: Read, pairs: Sequence[PartitionPair], side: Side
+) -> str | None:
+    try:
+        with translated("Spark says"):
+            found = read(pairs, side)
+            found.agg(sf.max("offset"), sf.max("timestamp")).collect()
+    except AuditError as e:
+        return str(e).removeprefix("Spark says: ")
+    return None

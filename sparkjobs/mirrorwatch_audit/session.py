@@ -51,6 +51,10 @@ _COLLECTOR = "-XX:+UseParallelGC"
 """Nobody waits for a single answer, so pauses do not matter: it is as fast as
 Java's usual collector, with a quarter less memory."""
 
+_ALONE = re.compile(r"^local\[([^,\]]+)\]$")
+"""A local master that gives a task up when it first fails. A cluster tries it
+four times: so does this machine then."""
+
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -83,7 +87,7 @@ def make_session(
     settings = dict(_ALWAYS)
     if master is not None:
         settings |= {
-            "spark.master": master,
+            "spark.master": _ALONE.sub(r"local[\1,4]", master),
             "spark.driver.memory": memory,
             "spark.executor.memory": memory,
         }

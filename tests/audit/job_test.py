@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
 
 from mirrorwatch.domain.audit.plan import (
     AuditedEnds,
@@ -43,12 +44,20 @@ class Site:
         self.pairs: tuple[PartitionPair, ...] | None = ()
         self.gone: tuple[Unverifiable, ...] = ()
         self.broken: Side | None = None
+        self.deleted: str | None = None
+        self.reads: list[Side] = []
         self.days = 0
         self.folder = folder
         self.store = RunStore(spark, str(folder))
 
     def read(self, pairs: Sequence[PartitionPair], side: Side) -> DataFrame:
+        self.reads.append(side)
         read = self.logs(pairs, side)
+        # As Spark's source converts it.
+        when = sf.unix_millis(sf.timestamp_millis("timestamp"))
+        read = read.withColumn("timestamp", when)
+        if any(pair.target_topic == self.deleted for pair in pairs):
+            return read.withColumn("offset", sf.raise_error(sf.lit("gone")))
         # What Spark finds out when it reads.
         return (
             read.selectExpr("*", "1 / 0 AS broken").where("broken > 0")
@@ -120,6 +129,105 @@ def test_a_failed_night_leaves_its_ranges_only_and_begins_again(
     )
     report = site.folder / "runs" / audit.result.id / "report.html"
     assert "1 record dropped" in report.read_text()
+
+
+STRANGE = {
+    "microseconds": 1_764_000_000_000_000,
+    "the last hour that is shown": 253_370_764_799_999,
+    "negative": -1_764_000_000_000_000,
+}
+"""Timestamps that producers wrote, and no calendar has."""
+
+
+def test_no_timestamp_stops_a_night_and_its_loss_is_found(
+    site: Site,
+) -> None:
+    odd = [
+        Record(value=word.encode(), timestamp=stamp)
+        for word, stamp in STRANGE.items()
+    ]
+    site.logs.write("source", [*odd, *odd, *records(0, 5)])
+    site.logs.write("target", [*odd, *records(0, 5)])
+    site.pairs = (make_pair((0, 15), (0, 10), position=15),)
+
+    result = site.night().result
+
+    (finding,) = result.findings
+    assert (finding.kind, finding.count) == ("dropped", len(STRANGE))
+    assert finding.end == datetime(9999, 1, 1, tzinfo=UTC)
+    assert latest_audit(site.folder) is not None
+
+
+@pytest.mark.parametrize(
+    "timestamp",
+    [
+        1_764_000_000_000_000_000,
+        pytest.param(2**63 - 1, marks=pytest.mark.long),
+        pytest.param(-(2**63), marks=pytest.mark.long),
+    ],
+)
+def test_a_record_that_spark_cannot_convert_costs_its_partition_only(
+    site: Site, timestamp: int
+) -> None:
+    odd = Record(value=b"odd", timestamp=timestamp)
+    site.logs.write("source", [*records(0, 5), odd, *records(5, 9)])
+    site.logs.write("target", [*records(0, 5), odd, *records(5, 9)])
+    site.logs.write("source", records(0, 5), topic="b")
+    site.logs.write("target", records(0, 4), topic="b")
+    site.pairs = (
+        make_pair((0, 10), (0, 10), position=10),
+        make_pair((0, 5), (0, 4), topic="b", position=5),
+    )
+
+    audit = site.night()
+
+    (gap,) = audit.result.unverifiable
+    assert (gap.topic, gap.partition) == ("a", 0)
+    assert "offsets 5 to 5" in gap.reason
+    assert "overflow" in gap.reason
+    (finding,) = audit.result.findings
+    assert (finding.topic, finding.kind) == ("b", "dropped")
+    kept = site.store.plan(audit.result.id)
+    # So the next night begins there once more.
+    assert kept is not None
+    assert [pair.topic for pair in kept.plan.pairs] == ["b"]
+
+
+def test_a_topic_deleted_after_the_freeze_costs_its_ranges_only(
+    site: Site,
+) -> None:
+    for topic in ("a", "b"):
+        site.logs.write("source", records(0, 5), topic=topic)
+        site.logs.write("target", records(0, 4), topic=topic)
+    site.pairs = tuple(
+        make_pair((0, 5), (0, 4), topic=topic, position=5)
+        for topic in ("a", "b")
+    )
+    site.deleted = "a"
+
+    result = site.night().result
+
+    (gap,) = result.unverifiable
+    assert (gap.topic, gap.partition) == ("a", 0)
+    assert [f.topic for f in result.findings] == ["b"]
+
+
+def test_a_stopped_night_uses_its_finished_digest_again(site: Site) -> None:
+    site.logs.write("source", records(0, 5))
+    site.logs.write("target", records(0, 5))
+    site.pairs = (make_pair((0, 5), (0, 5), position=5),)
+    site.broken = "target"
+    with pytest.raises(AuditError):
+        site.night()
+    site.broken, site.reads = None, []
+    assert site.night().result.clean
+    assert site.reads == ["target"]
+
+
+def test_a_local_master_tries_a_task_as_often_as_a_cluster(
+    spark: SparkSession,
+) -> None:
+    assert spark.sparkContext.master == "local[2,4]"
 
 
 def test_what_expired_while_it_was_read_is_no_finding(site: Site) -> None:

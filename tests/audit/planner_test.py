@@ -1,17 +1,25 @@
 """What was read of both sides, joined."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 import pytest
 
+from mirrorwatch.audit import planner
 from mirrorwatch.audit.offsets import Offsets, freeze_offsets
 from mirrorwatch.audit.planner import AuditedTopics, join_offsets
+from mirrorwatch.config import Config
 from mirrorwatch.domain.audit.facts import Log, PairedLogs, SourceLog
 from mirrorwatch.domain.audit.plan import AuditedEnd, AuditSpan, Unverifiable
-from mirrorwatch.domain.cluster_view import TopicConfigs
+from mirrorwatch.domain.cluster_view import (
+    TopicConfigs,
+    TopicFacts,
+    TopicPartition,
+)
 from tests.support.builders import NOON
+from tests.support.logs import make_pair, make_plan
 
 PARTITION = ("t", 0)
 HERE, THERE = ("summit", PARTITION), ("ldf", PARTITION)
@@ -273,3 +281,62 @@ def test_a_transaction_that_stays_open_leaves_positions_unproved() -> None:
     )
     assert found.targets == {("ldf", PARTITION): 7}
     assert found.unsure == {("ldf", PARTITION)}
+
+
+@dataclass
+class LogsNow:
+    """A cluster after everything was read."""
+
+    start: int | None = 0
+    end: int | None = 10
+    id: str = ""
+
+    def starts(
+        self, partitions: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, int]:
+        return (
+            {} if self.start is None else dict.fromkeys(partitions, self.start)
+        )
+
+    def ends(
+        self, partitions: Iterable[TopicPartition], *, read_committed: bool
+    ) -> dict[TopicPartition, int]:
+        return {} if self.end is None else dict.fromkeys(partitions, self.end)
+
+    def describe(self) -> "LogsNow":
+        return self
+
+    @property
+    def topics(self) -> dict[str, TopicFacts]:
+        facts = TopicFacts(id=self.id, partitions=1, replication_factor=1)
+        return {"a": facts}
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+@pytest.mark.parametrize(
+    ("now", "reason"),
+    [
+        (LogsNow(), None),
+        (LogsNow(end=11), None),
+        (LogsNow(start=1), "expired"),
+        (LogsNow(end=9), "truncated"),
+        (LogsNow(start=None), "leader"),
+        (LogsNow(end=None), "leader"),
+        (LogsNow(id="another"), "deleted"),
+    ],
+)
+def test_what_is_no_longer_there_at_both_ends_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+    side: str,
+    now: LogsNow,
+    reason: str | None,
+) -> None:
+    there = {"summit": LogsNow(), "ldf": LogsNow()}
+    there["summit" if side == "source" else "ldf"] = now
+    monkeypatch.setattr(planner, "AuditedSites", lambda _: nullcontext(there))
+    plan = make_plan(make_pair((0, 10), (0, 10)))
+    gaps = planner.recheck(Config.model_construct(clusters={}, flows=()), plan)
+    assert [reason is not None and reason in gap.reason for gap in gaps] == (
+        [] if reason is None else [True]
+    )
+    assert all(side in gap.reason for gap in gaps)

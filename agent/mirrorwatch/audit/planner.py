@@ -549,6 +549,8 @@ EXPIRED = "expired at the {side} during the audit"
 
 DELETED = "the topic at the {side} was deleted during the audit"
 
+TRUNCATED = "the log at the {side} was truncated during the audit"
+
 LOST_LEADER = "a partition at the {side} lost its leader during the audit"
 
 
@@ -559,7 +561,8 @@ def recheck(config: Config, plan: Plan) -> tuple[Unverifiable, ...]:
     -------
     tuple of Unverifiable
         Pairs, by their flow, topic and partition, of which a log start moved
-        past the first offset to compare, or a topic was deleted or recreated:
+        past the first offset to compare, or its end before the last one (an
+        unclean leader truncates), or a topic was deleted or recreated:
         what was found of them is void. Their audited end moves all the same,
         for what expired cannot be audited by the next night either.
 
@@ -574,11 +577,14 @@ def recheck(config: Config, plan: Plan) -> tuple[Unverifiable, ...]:
             wanted.setdefault(log.cluster, set()).add(log.topic_partition)
     topics: dict[str, Mapping[str, TopicFacts]] = {}
     starts: dict[str, Mapping[TopicPartition, int]] = {}
+    ends: dict[str, Mapping[TopicPartition, int]] = {}
     with AuditedSites(config) as sites:
         for alias, partitions in sorted(wanted.items()):
             # Starts first: those of a recreated topic are then noticed.
-            starts[alias] = sites[alias].starts(partitions)
-            topics[alias] = sites[alias].describe().topics
+            site = sites[alias]
+            starts[alias] = site.starts(partitions)
+            ends[alias] = site.ends(partitions, read_committed=False)
+            topics[alias] = site.describe().topics
     return tuple(
         Unverifiable(
             flow=pair.flow,
@@ -587,7 +593,7 @@ def recheck(config: Config, plan: Plan) -> tuple[Unverifiable, ...]:
             reason=reason,
         )
         for pair in plan.pairs
-        if (reason := _find_reason(pair, topics, starts)) is not None
+        if (reason := _find_reason(pair, topics, starts, ends)) is not None
     )
 
 
@@ -616,6 +622,7 @@ def _find_reason(
     pair: PartitionPair,
     topics: Mapping[str, Mapping[str, TopicFacts]],
     starts: Mapping[str, Mapping[TopicPartition, int]],
+    ends: Mapping[str, Mapping[TopicPartition, int]],
 ) -> str | None:
     """Return why what was found of a pair is void."""
     for log in _logs_read(pair):
@@ -623,8 +630,11 @@ def _find_reason(
         if topic is None or topic.id != log.topic_id:
             return DELETED.format(side=log.side)
         start = starts[log.cluster].get(log.topic_partition)
-        if start is None:
+        end = ends[log.cluster].get(log.topic_partition)
+        if start is None or end is None:
             return LOST_LEADER.format(side=log.side)
+        if end < log.retained.end:
+            return TRUNCATED.format(side=log.side)
         if start > log.retained.start:
             return EXPIRED.format(side=log.side)
     return None

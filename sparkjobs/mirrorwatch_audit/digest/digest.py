@@ -24,6 +24,7 @@ __all__ = [
     "prepared",
     "reading_of",
     "to_millis",
+    "to_time",
 ]
 
 
@@ -282,6 +283,19 @@ def to_millis(when: datetime) -> int:
     return (when - _EPOCH) // timedelta(milliseconds=1)
 
 
+LATEST = datetime(9999, 1, 1, tzinfo=UTC)
+"""Latest time that is shown: producers write any number as a timestamp
+(microseconds, say), and calendars end. There is room for every time zone."""
+
+
+def to_time(milliseconds: int) -> datetime:
+    """Return a timestamp as it is shown: none is before 1970, or after
+    `LATEST`.
+    """
+    shown = min(max(milliseconds, 0), to_millis(LATEST))
+    return _EPOCH + timedelta(milliseconds=shown)
+
+
 _TOPIC = ("flow", "target_topic")
 _HOUR_MS = 3_600_000
 
@@ -309,7 +323,7 @@ def reading_of(digest: DataFrame) -> DigestSummary:
     return DigestSummary(
         records=int(records or 0),
         bytes=int(size or 0),
-        earliest=None if earliest is None else _time(earliest),
+        earliest=None if earliest is None else to_time(earliest),
     )
 
 
@@ -335,7 +349,8 @@ def hours_of(plan: Plan, source: DataFrame, target: DataFrame) -> Hours:
         differs.alias("differs"),
     )
     bucket = sf.col("bucket")
-    hour = sf.when(bucket > 0, bucket - bucket % _HOUR_MS)
+    timed = bucket.between(1, to_millis(LATEST))
+    hour = sf.when(timed, bucket - bucket % _HOUR_MS)
     hours = buckets.groupBy(*_TOPIC, hour.alias("hour")).agg(
         sf.sum("source").alias("source"),
         sf.sum("target").alias("target"),
@@ -346,7 +361,7 @@ def hours_of(plan: Plan, source: DataFrame, target: DataFrame) -> Hours:
         HourCount(
             flow=row["flow"],
             topic=names.get((row["flow"], row["target_topic"]), ""),
-            hour=None if row["hour"] is None else _time(row["hour"]),
+            hour=None if row["hour"] is None else to_time(row["hour"]),
             source_count=row["source"],
             target_count=row["target"],
             differs=row["differs"],
@@ -367,8 +382,3 @@ def _signed(digest: DataFrame, sign: int) -> DataFrame:
         (records * sign).alias("count"),
         *((sf.col(name) * sign).alias(name) for name in SUMS),
     )
-
-
-def _time(milliseconds: int) -> datetime:
-    since = datetime(1970, 1, 1, tzinfo=UTC)
-    return since + timedelta(milliseconds=milliseconds)

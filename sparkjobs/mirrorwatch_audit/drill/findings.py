@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import islice
 
 from pyspark.sql import DataFrame, Window
@@ -19,7 +19,7 @@ from mirrorwatch.domain.audit.plan import (
 )
 from mirrorwatch.domain.audit.result import AuditFinding, FindingKind
 
-from ..digest.digest import PAIR
+from ..digest.digest import PAIR, to_time
 from ..digest.records import (
     NAMES,
     SIDES,
@@ -103,9 +103,7 @@ def tallied(outcomes: DataFrame) -> list[OutcomeCounts]:
 
 
 def _time(milliseconds: int | None) -> datetime | None:
-    if milliseconds is None:
-        return None
-    return datetime.fromtimestamp(milliseconds / 1000, tz=UTC)
+    return None if milliseconds is None else to_time(milliseconds)
 
 
 OffsetRanges = tuple[tuple[int, int], ...]

@@ -148,7 +148,9 @@ def _chosen(
 def _cell(
     counts: Mapping[datetime, HourCount], at: datetime, step: timedelta
 ) -> HeatCell:
-    found = [c for hour, c in counts.items() if at <= hour < at + step]
+    found = [
+        c for hour, c in counts.items() if timedelta() <= hour - at < step
+    ]
     return HeatCell(
         at=at,
         source_count=sum(count.source_count for count in found),

@@ -15,9 +15,9 @@
 
 import fcntl
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from operator import attrgetter
 from pathlib import Path
@@ -136,6 +136,12 @@ class HadoopFolder:
             check_version(version, at, wanted=SCHEMA_VERSION)
         return table
 
+    def is_whole(self, name: str) -> bool:
+        """Return whether a table was written to its end."""
+        with translated(f"Cannot read {self._at(name)}"):
+            files, path = self._hadoop(f"{name}/_SUCCESS")
+            return bool(files.exists(path))
+
     def size_bytes(self, name: str) -> int:
         """Return the size of all files of a text or table."""
         with translated(f"Cannot read {self._at(name)}"):
@@ -237,6 +243,25 @@ class RunStore:
         )
         kept = self._folder.read_table(name)
         return digest if kept is None else kept
+
+    def digest(
+        self, run: str, side: Side, bucket: timedelta
+    ) -> DataFrame | None:
+        """Return the digest of one side if there is a whole one, made by this
+        version with buckets of this length.
+        """
+        name = f"runs/{run}/digests/{side}"
+        if not self._folder.is_whole(name):
+            return None
+        length = bucket // timedelta(milliseconds=1)
+        with suppress(AuditError):
+            kept = self._folder.read_table(name)
+            if kept is None:
+                return None
+            with translated(f"Cannot read the digest of {run}"):
+                same = kept.where(sf.col("bucket_ms") != length).isEmpty()
+            return kept if same else None
+        return None
 
     def save_carry(self, run: str, carry: DataFrame) -> None:
         """Keep what a run leaves to the next night."""
