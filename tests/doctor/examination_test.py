@@ -120,6 +120,10 @@ def test_what_does_not_answer_holds_nothing_else_up(
             longest=timedelta(seconds=0.5),
         )
     assert {f.check for f in found.findings} == {"deadline"}
+    # What waits for a cluster is no cause of its own.
+    assert {f.subject for f in found.findings} == {
+        *("cluster summit", "cluster ldf")
+    }
     assert "waiting for cluster summit" in lines[0]
 
 

@@ -1,7 +1,9 @@
 """Known traps of MirrorMaker 2: each row finds its own, and nothing else."""
 
+import re
 from datetime import UTC, datetime
 from json import dumps
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -154,6 +156,14 @@ CASES: dict[str, tuple[MirrorSetup, str]] = {
 
 def test_every_trap_has_a_case() -> None:
     assert list(CASES) == [trap.name for trap in TRAPS]
+
+
+def test_every_trap_is_in_the_docs() -> None:
+    docs = Path(__file__).parents[2] / "docs" / "installation.md"
+    rows = re.findall(
+        r"^\| `([a-z-]+)` \|", docs.read_text("utf-8"), re.MULTILINE
+    )
+    assert [row for row in rows if row in CASES] == list(CASES)
 
 
 def test_a_sound_mirror_is_in_no_trap() -> None:

@@ -7,6 +7,7 @@ a server that does not answer is one finding, and delays no other.
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import closing, suppress
@@ -133,16 +134,14 @@ def examine(
         progress(f"{done} of {len(parts)} checked; waiting for {open_[0]}")
         with suppress(FutureTimeoutError):
             parts[open_[0]].exception(min(left, 0.2))
-    findings: list[DoctorFinding] = []
-    for name, part in parts.items():
-        if part.done():
-            findings += part.result()
-        else:
-            findings.append(_late(name, longest))
-    findings = list(dict.fromkeys(findings))
+    late = {name for name, part in parts.items() if not part.done()}
+    findings = [
+        *examination.found(),
+        *(_late(name, longest) for name in examination.causes(late)),
+    ]
     findings.sort(key=lambda f: -f.severity)
     return Diagnosis(
-        findings=tuple(findings),
+        findings=tuple(dict.fromkeys(findings)),
         checked=tuple(parts),
         seconds=time.monotonic() - begin,
     )
@@ -223,13 +222,31 @@ class _Examination:
         self._connectors: dict[
             str, Future[Mapping[str, Mapping[str, str]] | None]
         ] = {flow.name: Future() for flow in config.flows}
+        self._findings: list[_Findings] = []
 
-    def start(self) -> dict[str, "Future[Sequence[DoctorFinding]]"]:
-        """Start to look at everything; return what will be found, by part."""
+    def start(self) -> dict[str, "Future[None]"]:
+        """Start to look at everything; return what is under way, by part."""
         return {
             subject: self._in_thread(partial(self._run, subject, work))
             for subject, work in self._parts()
         }
+
+    def found(self) -> Iterator[DoctorFinding]:
+        """Yield what was found so far."""
+        for findings in self._findings:
+            yield from list(findings.all)
+
+    def causes(self, late: AbstractSet[str]) -> list[str]:
+        """Return those late parts that wait for no other one."""
+        waits = {
+            f"flow {flow.name}": {
+                f"cluster {flow.source}",
+                f"cluster {flow.target}",
+                f"Connect {flow.name}",
+            }
+            for flow in self._config.flows
+        }
+        return sorted(one for one in late if not waits.get(one, set()) & late)
 
     def _in_thread(self, work: Callable[[], T]) -> "Future[T]":
         """Do it in a thread for which the end of the process does not wait."""
@@ -244,10 +261,9 @@ class _Examination:
         Thread(target=run, name="doctor", daemon=True).start()
         return future
 
-    def _run(
-        self, subject: str, work: Callable[[_Findings], None]
-    ) -> Sequence[DoctorFinding]:
+    def _run(self, subject: str, work: Callable[[_Findings], None]) -> None:
         findings = _Findings(subject)
+        self._findings.append(findings)
         try:
             self._isolation.run(subject, lambda: work(findings))
         except InternalError as e:
@@ -261,7 +277,6 @@ class _Examination:
                 self._reached[name].set_result(None)
             if kind == "Connect" and not self._connectors[name].done():
                 self._connectors[name].set_result(None)
-        return findings.all
 
     def _parts(
         self,
