@@ -237,17 +237,33 @@ def test_a_mirror_in_known_traps_is_told_them_all(trapped: Lab) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "check", "words"),
     [
-        ({"source_alias": "summitt"}, "there are summit->ldf"),
-        ({"syncs_location": "target"}, "mm2-offset-syncs"),
-        ({"topics": {"offsets": "mm2-offset.x"}}, "mm2-offset.x does not"),
+        (
+            {"source_alias": "summitt"},
+            "internal-topics",
+            "there are mm2-configs.summit.internal, mm2-offsets.summit",
+        ),
+        ({"target_alias": "ld"}, "internal-topics", "mm2-offset-syncs.ldf"),
+        (
+            {"syncs_location": "target"},
+            "syncs-location",
+            "Set mirror.syncs_location to source",
+        ),
+        (
+            {"topics": {"offsets": "mm2-offset.x"}},
+            "internal-topics",
+            "mm2-offset.x does not exist at ldf",
+        ),
+        ({"separator": "_"}, "separator", "Set mirror.separator to '.'"),
     ],
-    ids=["alias", "location", "offsets"],
+    ids=lambda case: next(iter(case)) if isinstance(case, dict) else "",
 )
 def test_a_name_that_is_wrong_is_named(
-    trapped: Lab, change: Data, words: str
+    trapped: Lab, change: Data, check: str, words: str
 ) -> None:
     data = describe(trapped)
     data["flows"][0]["mirror"] |= change
-    assert words in shown(diagnose(data))
+    found = diagnose(data)
+    assert words in shown(found)
+    assert check in {f.check for f in found.findings}

@@ -226,9 +226,13 @@ class _Examination:
 
     def start(self) -> dict[str, "Future[None]"]:
         """Start to look at everything; return what is under way, by part."""
+        parts = dict(self._parts())
+        self._findings = [_Findings(subject) for subject in parts]
         return {
-            subject: self._in_thread(partial(self._run, subject, work))
-            for subject, work in self._parts()
+            findings.subject: self._in_thread(
+                partial(self._run, findings, parts[findings.subject])
+            )
+            for findings in self._findings
         }
 
     def found(self) -> Iterator[DoctorFinding]:
@@ -261,9 +265,10 @@ class _Examination:
         Thread(target=run, name="doctor", daemon=True).start()
         return future
 
-    def _run(self, subject: str, work: Callable[[_Findings], None]) -> None:
-        findings = _Findings(subject)
-        self._findings.append(findings)
+    def _run(
+        self, findings: _Findings, work: Callable[[_Findings], None]
+    ) -> None:
+        subject = findings.subject
         try:
             self._isolation.run(subject, lambda: work(findings))
         except InternalError as e:
@@ -449,13 +454,7 @@ class _Examination:
                 "Correct bootstrap.servers of one of them",
             )
             return
-        topics = to_mirror(flow).internal_topics()
-        present: dict[tuple[str, str], str] = {}
-        for side, reached in sides.items():
-            if reached is not None:
-                own = [t for t in topics if t.side == side]
-                for one in self._internal(flow, own, reached, findings):
-                    present[one.side, one.name] = one.kind
+        present, absent = _ask_internal(flow, sides, findings)
         if source is not None and flow.canary.enabled:
             self._canary_source(flow, source, findings)
         connectors = self._read_connectors(flow, target, present, findings)
@@ -468,43 +467,16 @@ class _Examination:
         ):
             self._canary_target(flow, target, findings)
         findings.all += traps
+        located = any(t.check == "syncs-location" for t in traps)
+        _report_absent(
+            [one for one in absent if not (located and one.kind == "syncs")],
+            sides,
+            findings,
+        )
         if source is not None:
             self._visible(flow, source, findings)
         for reached in filter(None, (source, target)):
             self._clock(flow, reached, present, findings)
-
-    def _internal(
-        self,
-        flow: FlowConfig,
-        topics: Sequence[InternalTopic],
-        reached: _Reached,
-        findings: _Findings,
-    ) -> Iterator[InternalTopic]:
-        """Yield those internal topics that are there and may be read."""
-        absent: list[InternalTopic] = []
-        for one in topics:
-            found, denied = _ask_rights(
-                reached.cluster,
-                one.name,
-                ("READ",),
-                findings,
-                FindingSeverity.WARNING
-                if one.optional
-                else FindingSeverity.ERROR,
-            )
-            if found is not None and not denied:
-                yield one
-            elif found is None and not denied and not one.optional:
-                absent.append(one)
-        if absent:
-            alias = reached.cluster.alias
-            names = ", ".join(one.name for one in absent)
-            findings.add(
-                "internal-topics",
-                f"{names} {'does' if len(absent) == 1 else 'do'} not exist "
-                f"at {alias}",
-                _find_likely(absent, reached.topics),
-            )
 
     def _canary_source(
         self, flow: FlowConfig, reached: _Reached, findings: _Findings
@@ -884,6 +856,51 @@ def _carriage(flow: FlowConfig) -> ReplicatedTopics:
 
 def _own(flow: FlowConfig, topic: str) -> bool:
     return topic == flow.canary.topic or topic.endswith("heartbeats")
+
+
+def _ask_internal(
+    flow: FlowConfig,
+    sides: Mapping[str, _Reached | None],
+    findings: _Findings,
+) -> tuple[dict[tuple[str, str], str], list[InternalTopic]]:
+    """Return the kinds of the internal topics that may be read, by side and
+    name, and those that are not there.
+    """
+    present: dict[tuple[str, str], str] = {}
+    absent: list[InternalTopic] = []
+    for one in to_mirror(flow).internal_topics():
+        reached = sides[one.side]
+        if reached is None:
+            continue
+        found, denied = _ask_rights(
+            reached.cluster,
+            one.name,
+            ("READ",),
+            findings,
+            FindingSeverity.WARNING if one.optional else FindingSeverity.ERROR,
+        )
+        if found is not None and not denied:
+            present[one.side, one.name] = one.kind
+        elif not denied and not one.optional:
+            absent.append(one)
+    return present, absent
+
+
+def _report_absent(
+    absent: Sequence[InternalTopic],
+    sides: Mapping[str, _Reached | None],
+    findings: _Findings,
+) -> None:
+    for side, reached in sides.items():
+        missing = [one for one in absent if one.side == side]
+        if reached is not None and missing:
+            names = ", ".join(one.name for one in missing)
+            findings.add(
+                "internal-topics",
+                f"{names} {'does' if len(missing) == 1 else 'do'} not exist "
+                f"at {reached.cluster.alias}",
+                _find_likely(missing, reached.topics),
+            )
 
 
 def _find_likely(
