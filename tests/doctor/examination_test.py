@@ -296,3 +296,22 @@ def test_warnings_do_not_fail() -> None:
     found = Diagnosis(findings=(warning,), checked=("x",), seconds=0.1)
     assert not found.failed
     assert to_document(found)["ok"] is True
+
+
+def test_once_names_a_cluster_that_cannot_be_reached_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mirrorwatch.cli.once.wait_for_signal", lambda _: None)
+    file = tmp_path / "config.yaml"
+    file.write_text(yaml.safe_dump(describe()))
+    result = CliRunner().invoke(
+        main, ["once", "--config", str(file), "--for", "1s", "--json"]
+    )
+    assert result.exit_code == 3
+    json.loads(result.stdout)
+    for alias in ("summit", "ldf"):
+        start = f"cluster {alias}: cannot reach 127.0.0.1:"
+        (line,) = (
+            li for li in result.stderr.splitlines() if li.startswith(start)
+        )
+        assert ": connection refused. Check that it runs" in line

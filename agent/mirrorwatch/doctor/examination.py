@@ -78,6 +78,9 @@ ADVERTISED = 30
 COMPARED = 1000
 """Topics whose sizes are compared: more take longer than there is time."""
 
+CLUSTER = "cluster "
+"""What the subjects of clusters begin with."""
+
 T = TypeVar("T")
 
 
@@ -106,6 +109,7 @@ def examine(
     logger: FilteringBoundLogger,
     progress: Callable[[str], None] = lambda _: None,
     longest: timedelta = LONGEST,
+    clusters_only: bool = False,
 ) -> Diagnosis:
     """Look at everything that a configuration names.
 
@@ -121,10 +125,12 @@ def examine(
         Gets a line that says what is still looked at.
     longest
         When to stop waiting.
+    clusters_only
+        Whether to look at the clusters only.
     """
     begin = time.monotonic()
     examination = _Examination(config, Isolation(logger))
-    parts = examination.start()
+    parts = examination.start(clusters_only=clusters_only)
     while True:
         open_ = [name for name, part in parts.items() if not part.done()]
         left = begin + longest.total_seconds() - time.monotonic()
@@ -224,9 +230,11 @@ class _Examination:
         ] = {flow.name: Future() for flow in config.flows}
         self._findings: list[_Findings] = []
 
-    def start(self) -> dict[str, "Future[None]"]:
-        """Start to look at everything; return what is under way, by part."""
+    def start(self, *, clusters_only: bool) -> dict[str, "Future[None]"]:
+        """Start to look; return what is under way, by part."""
         parts = dict(self._parts())
+        if clusters_only:
+            parts = {s: w for s, w in parts.items() if s.startswith(CLUSTER)}
         self._findings = [_Findings(subject) for subject in parts]
         return {
             findings.subject: self._in_thread(
