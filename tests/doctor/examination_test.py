@@ -3,10 +3,13 @@
 import json
 import socket
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +22,9 @@ from mirrorwatch.cli.doctor import to_document
 from mirrorwatch.config import Config
 from mirrorwatch.doctor import Diagnosis, connection, examination, examine
 from mirrorwatch.domain.doctor import DoctorFinding, FindingSeverity
+from mirrorwatch.exceptions import SourceDeniedError, SourceError
+from mirrorwatch.kafka.admin import Topic
+from mirrorwatch.mirrors.mirrormaker2 import PACKAGE
 from tests.support.http import Answer, answering, handling
 from tests.support.tcp import black_hole, closed_port, frozen
 
@@ -315,3 +321,210 @@ def test_once_names_a_cluster_that_cannot_be_reached_in_one_line(
             li for li in result.stderr.splitlines() if li.startswith(start)
         )
         assert ": connection refused. Check that it runs" in line
+
+
+@dataclass
+class Site:
+    """What a cluster has, and which rights on it are missing."""
+
+    topics: set[str]
+    denied: dict[str, set[str]] = field(default_factory=dict)
+    id: str = ""
+
+
+SOUND = {
+    "summit": {
+        "mirrorwatch.canary",
+        "orders",
+        "mm2-offset-syncs.ldf.internal",
+    },
+    "ldf": {
+        *("mirrorwatch.canary", "mm2-offsets.summit.internal"),
+        "mm2-configs.summit.internal",
+    },
+}
+
+ALL = frozenset({"READ", "WRITE", "DESCRIBE", "DESCRIBE_CONFIGS"})
+
+SOURCE = {
+    "connector.class": f"{PACKAGE}MirrorSourceConnector",
+    "source.cluster.alias": "summit",
+    "target.cluster.alias": "ldf",
+    "replication.policy.class": f"{PACKAGE}IdentityReplicationPolicy",
+    "topics": ".*",
+}
+
+
+@pytest.fixture
+def sites(monkeypatch: pytest.MonkeyPatch) -> dict[str, Site]:
+    """Two clusters that answer from memory."""
+    sites = {
+        alias: Site(set(topics), id=f"id-of-{alias}")
+        for alias, topics in SOUND.items()
+    }
+
+    class Memory:
+        def __init__(self, alias: str, _: object) -> None:
+            self.alias, self.site = alias, sites[alias]
+
+        def metadata(self) -> Any:
+            topic = SimpleNamespace(partitions={0: None})
+            return SimpleNamespace(
+                cluster_id=self.site.id,
+                brokers={},
+                topics=dict.fromkeys(self.site.topics, topic),
+            )
+
+        def topic(self, name: str, *, right: str) -> Topic | None:
+            denied = self.site.denied.get(name, set())
+            if denied == ALL:
+                raise SourceDeniedError(
+                    "no", source="kafka", cluster=self.alias, right=right
+                )
+            if name not in self.site.topics:
+                return None
+            return Topic(
+                name=name, id="x", leaders={0: 1}, allowed=ALL - denied
+            )
+
+        def call(self, *_: object) -> Any:
+            raise SourceError("no", source="kafka", cluster=self.alias)
+
+    def read_all(*_: object) -> Iterator[Any]:
+        value = json.dumps({"properties": SOURCE}).encode()
+        yield SimpleNamespace(
+            key=lambda: b"connector-MirrorSourceConnector",
+            value=lambda: value,
+        )
+        yield SimpleNamespace(key=lambda: b"task-x-0", value=lambda: b"?")
+
+    monkeypatch.setattr(examination, "Cluster", Memory)
+    monkeypatch.setattr(examination, "check_broker", lambda *_: None)
+    monkeypatch.setattr(examination, "read_all", read_all)
+    return sites
+
+
+def said(data: Mapping[str, Any]) -> list[str]:
+    return [
+        f"{f.severity.label} {f.check}: {f.cause}. {f.remedy}"
+        for f in diagnose(data).findings
+    ]
+
+
+@pytest.mark.usefixtures("sites")
+def test_nothing_is_found_where_all_is_well() -> None:
+    assert said(describe()) == []
+
+
+@pytest.mark.parametrize(
+    ("alias", "topic", "denied", "right"),
+    [
+        ("summit", "mirrorwatch.canary", {"WRITE"}, "WRITE"),
+        ("summit", "mirrorwatch.canary", {"READ"}, "READ"),
+        ("summit", "mirrorwatch.canary", ALL, "WRITE and READ"),
+        ("summit", "mm2-offset-syncs.ldf.internal", ALL, "READ"),
+        ("ldf", "mirrorwatch.canary", ALL, "READ"),
+        ("ldf", "mm2-offsets.summit.internal", {"READ"}, "READ"),
+        ("ldf", "mm2-configs.summit.internal", ALL, "READ"),
+    ],
+)
+def test_a_right_that_is_missing_is_one_finding(
+    sites: dict[str, Site],
+    alias: str,
+    topic: str,
+    denied: AbstractSet[str],
+    right: str,
+) -> None:
+    sites[alias].denied[topic] = set(denied)
+    (one,) = said(describe())
+    start = f"error rights: mirrorwatch lacks {right} on topic {topic}"
+    assert one.startswith(f"{start} at {alias}. Grant it: kafka-acls.sh --add")
+
+
+def test_what_an_optional_topic_lacks_is_a_warning(
+    sites: dict[str, Site],
+) -> None:
+    sites["ldf"].denied["summit.checkpoints.internal"] = set(ALL)
+    (one,) = said(describe())
+    assert one.startswith("warning rights: mirrorwatch lacks READ on topic")
+
+
+def test_internal_topics_of_another_name_are_named(
+    sites: dict[str, Site],
+) -> None:
+    (one,) = said(describe({"source_alias": "s"}))
+    assert one.startswith(
+        "error internal-topics: mm2-offsets.s.internal, "
+        "mm2-configs.s.internal do not exist at ldf."
+    )
+    assert "mm2-configs.summit.internal, mm2-offsets.summit" in one
+    sites["summit"].topics.remove("mm2-offset-syncs.ldf.internal")
+    (one,) = said(describe())
+    assert "set mirror.syncs_location to target" in one
+
+
+@pytest.mark.usefixtures("sites")
+def test_another_location_of_the_syncs_is_one_cause() -> None:
+    (one,) = said(describe({"syncs_location": "target"}))
+    assert one.startswith("error syncs-location: MirrorSourceConnector keeps")
+
+
+def test_a_mirror_of_other_aliases_names_those_that_are_there(
+    sites: dict[str, Site],
+) -> None:
+    sites["summit"].topics.add("mm2-offset-syncs.l.internal")
+    (one,) = said(describe({"target_alias": "l"}))
+    assert one.startswith(
+        "error connectors: no MirrorSourceConnector replicates summit->l; "
+        "there are summit->ldf."
+    )
+
+
+def test_two_names_of_one_cluster_are_one_finding(
+    sites: dict[str, Site],
+) -> None:
+    sites["ldf"].id = sites["summit"].id
+    (one,) = said(describe())
+    assert "summit and ldf are one cluster (id-of-summit)" in one
+
+
+def test_a_cluster_of_another_id_and_a_flow_without_topics(
+    sites: dict[str, Site],
+) -> None:
+    data = describe()
+    data["clusters"]["summit"]["cluster_id"] = "other"
+    (one,) = said(data)
+    assert "summit has the cluster id id-of-summit, not other" in one
+    sites["summit"].topics.remove("orders")
+    (one,) = said(describe())
+    assert one.startswith("warning rights: mirrorwatch sees no topic of")
+
+
+def test_a_canary_topic_that_nobody_may_create(
+    sites: dict[str, Site],
+) -> None:
+    sites["summit"].topics.remove("mirrorwatch.canary")
+    data = describe()
+    data["flows"][0]["canary"] = {"create": False}
+    (one,) = said(data)
+    assert (
+        "the canary topic mirrorwatch.canary does not exist at summit" in one
+    )
+
+
+@pytest.mark.usefixtures("sites")
+def test_a_trap_of_the_mirror_is_found_by_its_configs_topic(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(SOURCE, "topics", "orders")
+    (one,) = said(describe())
+    assert one.startswith("error canary-filter: the topic filter of")
+
+
+@pytest.mark.usefixtures("sites")
+def test_a_trap_of_the_mirror_is_found_by_rest() -> None:
+    config = SOURCE | {"errors.tolerance": "all"}
+    body = json.dumps({"m": {"info": {"config": config}}}).encode()
+    with answering(Answer(status=200, body=body)) as server:
+        (one,) = said(describe({"connect": {"url": server.url}}))
+    assert one.startswith("warning errors-uncounted: m drops records")

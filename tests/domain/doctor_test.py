@@ -127,7 +127,7 @@ CASES: dict[str, tuple[MirrorSetup, str]] = {
         "consumer.override.fetch.max.bytes of MirrorSourceConnector has no",
     ),
     "target-size": (
-        setup(largest={"orders": (1_048_588, 100_000)}),
+        setup(largest={"orders": (1_048_588, 1_000_000)}),
         "max.message.bytes of orders at ldf is below what",
     ),
     "request-size": (
@@ -203,6 +203,7 @@ def test_a_mirror_in_one_trap_is_told_that_alone(name: str) -> None:
         ),
         # Only the worker knows what a reference stands for.
         setup(connector(replication__policy__class="${file:/x:y}")),
+        setup(connector(replication__policy__separator="${file:/x:y}")),
         setup(
             connector(name="a", topics=f"orders,{CANARY}"),
             connector(name="b", topics="others"),
