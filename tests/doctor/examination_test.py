@@ -375,7 +375,7 @@ def sites(monkeypatch: pytest.MonkeyPatch) -> dict[str, Site]:
                 topics=dict.fromkeys(self.site.topics, topic),
             )
 
-        def topic(self, name: str, *, right: str) -> Topic | None:
+        def describe_topic(self, name: str, *, right: str) -> Topic | None:
             denied = self.site.denied.get(name, set())
             if denied == ALL:
                 raise SourceDeniedError(

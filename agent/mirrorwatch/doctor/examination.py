@@ -783,7 +783,7 @@ def _ask_rights(
     """Describe a topic; return it, and whether a right on it is missing."""
     lacking: Iterable[str]
     try:
-        found = cluster.topic(name, right=" and ".join(operations))
+        found = cluster.describe_topic(name, right=" and ".join(operations))
         lacking = found.lacks(*operations) if found is not None else ()
     except SourceDeniedError:
         found, lacking = None, operations
