@@ -786,7 +786,13 @@ def _ask_rights(
         found = cluster.describe_topic(name, right=" and ".join(operations))
         lacking = found.lacks(*operations) if found is not None else ()
     except SourceDeniedError:
-        found, lacking = None, operations
+        # It is not even described; DESCRIBE_CONFIGS is a right of its own.
+        found = None
+        lacking = [
+            operation
+            for operation in operations
+            if operation != "DESCRIBE_CONFIGS" or _lacks_configs(cluster, name)
+        ]
     if lacking:
         rights = " and ".join(lacking)
         flags = " ".join(f"--operation {o.title()}" for o in lacking)
@@ -800,6 +806,14 @@ def _ask_rights(
             reference="docs/security.md",
         )
     return found, bool(lacking)
+
+
+def _lacks_configs(cluster: Cluster, name: str) -> bool:
+    try:
+        cluster.max_message_bytes(name)
+    except SourceDeniedError:
+        return True
+    return False
 
 
 def _try_to_create(cluster: Cluster, name: str) -> None:
