@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 import structlog
 import trustme
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from mirrorwatch.config import Config
 from mirrorwatch.doctor import Diagnosis, examine
 from mirrorwatch.domain.doctor import FindingSeverity
-from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
+from mirrorwatch_lab import Lab
 from mirrorwatch_lab.rights import Right
 from tests.support.rights import DENIED, RIGHTS, expect
 from tests.support.secured import secrets, secured, taken
@@ -162,6 +161,7 @@ def test_a_connection_that_fails_has_one_cause(
     assert not any(secret in shown(found) for secret in secrets(lab))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("right", RIGHTS, ids=lambda r: f"{r.side}: {r}")
 def test_each_right_that_is_missing_is_named_alone(
     lab: Lab, right: Right
@@ -177,93 +177,3 @@ def test_each_right_that_is_missing_is_named_alone(
     assert "kafka-acls.sh --add --topic " in one.remedy
     assert len(errors(found)) == (one.severity is FindingSeverity.ERROR)
     assert found.seconds < WITHIN
-
-
-HELD = {"lsst.held": 1, "ldf.orders": 1, "lsst.large": 1}
-"""Topics beside the canary's; ldf is the target's alias."""
-
-
-@pytest.fixture(scope="module")
-def trapped() -> Iterator[Lab]:
-    settings = LabSettings(
-        intervals="fast",
-        naming="default",
-        topics={CANARY_TOPIC: 1, **HELD},
-        mirror_properties={
-            "summit->ldf.topics": "lsst[.].*,ldf[.].*",
-            "summit->ldf.errors.tolerance": "all",
-            "summit->ldf.offset.flush.interval.ms": "2000",
-            "summit->ldf.emit.checkpoints.enabled": "false",
-            "consumer.auto.offset.reset": "latest",
-        },
-    )
-    with Lab(settings) as lab:
-        made = AdminClient(lab.target.client_properties()).create_topics(
-            [
-                NewTopic(
-                    "summit.lsst.large",
-                    1,
-                    1,
-                    config={"max.message.bytes": "100000"},
-                )
-            ]
-        )
-        for future in made.values():
-            # The mirror may have been first.
-            future.exception(60)
-        yield lab
-
-
-def test_a_mirror_in_known_traps_is_told_them_all(trapped: Lab) -> None:
-    data = describe(trapped)
-
-    def checks() -> set[str]:
-        return {f.check for f in diagnose(data).findings}
-
-    wanted = {
-        "canary-filter",
-        "hidden-topics",
-        "errors-uncounted",
-        "flush-interval",
-        "emission-off",
-        "offset-reset",
-    }
-    wait_until(lambda: wanted <= checks(), what=lambda: diagnose(data))
-    found = diagnose(data)
-    assert [
-        f.check for f in found.findings if f.severity == FindingSeverity.ERROR
-    ]
-    assert all(f.remedy and f.reference for f in found.findings)
-
-
-@pytest.mark.parametrize(
-    ("change", "check", "words"),
-    [
-        (
-            {"source_alias": "summitt"},
-            "internal-topics",
-            "there are mm2-configs.summit.internal, mm2-offsets.summit",
-        ),
-        ({"target_alias": "ld"}, "internal-topics", "mm2-offset-syncs.ldf"),
-        (
-            {"syncs_location": "target"},
-            "syncs-location",
-            "Set mirror.syncs_location to source",
-        ),
-        (
-            {"topics": {"offsets": "mm2-offset.x"}},
-            "internal-topics",
-            "mm2-offset.x does not exist at ldf",
-        ),
-        ({"separator": "_"}, "separator", "Set mirror.separator to '.'"),
-    ],
-    ids=lambda case: next(iter(case)) if isinstance(case, dict) else "",
-)
-def test_a_name_that_is_wrong_is_named(
-    trapped: Lab, change: Data, check: str, words: str
-) -> None:
-    data = describe(trapped)
-    data["flows"][0]["mirror"] |= change
-    found = diagnose(data)
-    assert words in shown(found)
-    assert check in {f.check for f in found.findings}
