@@ -33,6 +33,10 @@ ALLOWED = {
         *("config", "domain", "kafka", "mirrors", "ports", "sources"),
         *("state", "wiring"),
     },
+    "doctor": {
+        *("config", "domain", "kafka", "ports", "sinks", "sources", "state"),
+        "wiring",
+    },
     "influxdb_setup": {"config", "domain", "sinks", "state", "wiring"},
     "wiring": {
         *("config", "domain", "kafka", "mirrors", "ports", "sinks"),

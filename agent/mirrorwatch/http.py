@@ -32,6 +32,7 @@ __all__ = [
     "open_client",
     "read_beginning",
     "read_retry_after",
+    "resolve",
 ]
 
 
@@ -335,3 +336,21 @@ class _Lookups:
 
 
 _LOOKUPS = _Lookups()
+
+
+def resolve(host: str, port: int, seconds: float) -> list[str]:
+    """Return the addresses of a host.
+
+    Raises
+    ------
+    TimeoutError
+        Raised if the name service does not answer in time.
+    OSError
+        Raised if it does not know the name.
+    """
+    try:
+        return _LOOKUPS.addresses(host, port, seconds)
+    except httpcore.ConnectTimeout as e:
+        raise TimeoutError from e
+    except httpcore.ConnectError as e:
+        raise OSError(str(e)) from e

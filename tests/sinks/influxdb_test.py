@@ -197,3 +197,17 @@ def test_what_is_no_line_protocol_is_refused_for_good(
 ) -> None:
     with pytest.raises(SinkRejectedError):
         send(influx, "health,flow=a")
+
+
+def test_a_write_of_nothing_shows_login_and_bucket(
+    influx: InfluxServer,
+) -> None:
+    """So `mirrorwatch doctor` asks what a write needs."""
+    nothing, access = Batch(b"", 0), influx.access()
+    write(access, nothing)
+    secret = "nobody:wrong" if access.basic else "wrong"
+    with pytest.raises(SinkError, match="401"):
+        write(influx.access(secret=secret), nothing)
+    other = "other/" if access.basic else "other"
+    with pytest.raises(SinkError, match="404"):
+        write(replace(access, bucket=other), nothing)

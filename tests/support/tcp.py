@@ -5,7 +5,8 @@ import socket
 import socketserver
 import threading
 import time
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler
 from threading import Thread
 
@@ -18,6 +19,9 @@ __all__ = [
     "BreakingProxy",
     "Echo",
     "EchoServer",
+    "black_hole",
+    "closed_port",
+    "frozen",
     "noise",
     "nothing_comes",
     "pour",
@@ -91,6 +95,36 @@ def send_until_held(sock: socket.socket) -> int:
     except TimeoutError:
         return sent
     return sent
+
+
+def closed_port() -> int:
+    """Return a port on which nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+@contextmanager
+def frozen() -> Iterator[int]:
+    """Yield a port that accepts connections and never says anything."""
+    with socket.create_server(("127.0.0.1", 0), backlog=100) as server:
+        yield server.getsockname()[1]
+
+
+@contextmanager
+def black_hole() -> Iterator[int]:
+    """Yield a port whose packets go nowhere, as behind a firewall: a full
+    queue of connections drops those that want to join it.
+    """
+    with ExitStack() as stack:
+        server = stack.enter_context(socket.socket())
+        server.bind(("127.0.0.1", 0))
+        server.listen(0)
+        address = server.getsockname()
+        for _ in range(4):
+            waiting = stack.enter_context(socket.socket())
+            waiting.settimeout(0)
+            waiting.connect_ex(address)
+        yield address[1]
 
 
 WRITES = {"POST", "PUT", "PATCH", "DELETE"}

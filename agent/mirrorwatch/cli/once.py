@@ -6,15 +6,17 @@ from datetime import timedelta
 import click
 import structlog
 from rich.console import Console
+from rich.text import Text
 
 from ..clock import Clock
 from ..config import Config
 from ..config.notes import check_clients
 from ..daemon import Daemon, wait_for_signal
+from ..doctor import LONGEST, examine
 from ..domain.report import Health
 from ..factory import build_agent
 from ..log import configure_logging
-from ..secrets import hide_in
+from ..secrets import hide_in, hide_secrets
 from ..state import Database
 from ..web.documents import Freshness, status_document
 from ..web.runbook import Runbook
@@ -55,8 +57,9 @@ def command(
 ) -> None:
     """Observe for a while, print the verdicts and exit with the status.
 
-    It keeps its state in memory, so it can run beside a daemon. Exit status
-    0 if every flow is ok, 3 if not.
+    It keeps its state in memory, so it can run beside a daemon. Why a cluster
+    cannot be reached is said at once, on stderr. Exit status 0 if every flow
+    is ok, 3 if not.
     """
     check_clients(config)
     configure_logging(json=False, level="warning")
@@ -70,8 +73,21 @@ def command(
         serve=False,
         audits=False,
     )
+    stderr = Console(stderr=True, highlight=False)
     with Daemon(agent, logger=logger):
-        wait_for_signal(duration)
+        # A line on a terminal, and nothing anywhere else.
+        with stderr.status(f"Observing for {duration}"):
+            diagnosis = examine(
+                config,
+                logger=logger,
+                longest=min(duration, LONGEST),
+                clusters_only=True,
+            )
+            for finding in diagnosis.findings:
+                text = f"{finding.subject}: {finding.cause}. {finding.remedy}."
+                stderr.print(Text(hide_secrets(text)), soft_wrap=True)
+            left = duration - timedelta(seconds=diagnosis.seconds)
+            wait_for_signal(max(left, timedelta()))
         # Before it is closed: clients without a broker take a while to close.
         report, now = agent.latest.get(), clock.label()
     fresh = Freshness.of(report, now, config.interval)

@@ -79,7 +79,7 @@ from .context import (
     to_mirror_jmx,
 )
 
-__all__ = ["wire_flows", "wire_position"]
+__all__ = ["to_jmx_reader", "wire_flows", "wire_position"]
 
 
 def wire_canary(parts: FlowParts, around: WiringContext) -> WiredParts:
@@ -264,6 +264,20 @@ def _to_reader(jmx: JmxConfig, address: JmxAddress) -> JmxReader:
             return PrometheusReader(address)
         case "rmi":
             return RmiReader(address)
+
+
+def to_jmx_reader(
+    jmx: JmxConfig, url: str, cluster: str, patience: timedelta
+) -> JmxReader:
+    """Return what reads one process once, for `mirrorwatch doctor`.
+
+    Raises
+    ------
+    ConfigError
+        Raised if the certificate authority cannot be read.
+    """
+    address = _to_address(jmx, url, cluster, patience)
+    return _to_reader(jmx, replace(address, timeout=patience))
 
 
 def wire_lag(parts: FlowParts, around: WiringContext) -> WiredParts:

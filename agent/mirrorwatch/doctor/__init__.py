@@ -1,0 +1,5 @@
+"""What `mirrorwatch doctor` does: examines all that is configured."""
+
+from .examination import LONGEST, Diagnosis, examine
+
+__all__ = ["LONGEST", "Diagnosis", "examine"]

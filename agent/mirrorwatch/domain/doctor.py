@@ -1,0 +1,562 @@
+"""What `mirrorwatch doctor` finds, and the known traps of MirrorMaker 2.
+
+Each trap is a row of `TRAPS`: a rule that reads how a mirror is set up, with
+the reference that explains it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Literal
+
+from .mirror_records import Companion, Connector, ConnectorSettings
+from .report import counted
+from .topics import ReplicatedTopics
+
+__all__ = [
+    "TRAPS",
+    "DoctorFinding",
+    "FindingSeverity",
+    "MirrorSetup",
+    "SetupConnector",
+    "Trap",
+    "find_traps",
+]
+
+
+class FindingSeverity(IntEnum):
+    """How bad a finding is."""
+
+    WARNING = 1
+    """It works, and something may go wrong."""
+
+    ERROR = 2
+    """Something does not work until this is corrected."""
+
+    @property
+    def label(self) -> str:
+        """Name as it leaves the process."""
+        return self.name.lower()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DoctorFinding:
+    """One cause, and its remedy."""
+
+    severity: FindingSeverity
+    subject: str
+    """What it is about: ``cluster summit``, ``flow summit->ldf``."""
+
+    check: str
+    """What was checked, in a word: ``dns``, ``tcp``, ``tls``, ``rights``."""
+
+    cause: str
+    """What is wrong."""
+
+    remedy: str
+    """What to do about it."""
+
+    reference: str = ""
+    """Where more is said about it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SetupConnector:
+    """A connector of a flow's mirror as Connect has it."""
+
+    name: str
+    fact: Connector | Companion
+    """What it means."""
+
+    properties: Mapping[str, str]
+    """Its configuration. It may hold passwords: a rule quotes no value but
+    those that cannot be one."""
+
+    def get(self, name: str, default: str) -> str | None:
+        """Return a setting; `None` if it is a reference, which only the
+        worker resolves.
+        """
+        value = self.properties.get(name, default).strip()
+        return None if "${" in value else value
+
+
+@dataclass(frozen=True, kw_only=True)
+class MirrorSetup:
+    """How the mirror of one flow is set up, as far as it could be read."""
+
+    flow: str
+    source: str
+    """Our alias of the source."""
+
+    target: str
+    """Our alias of the target."""
+
+    topics: ReplicatedTopics
+    """What the flow carries, as we are configured."""
+
+    policy: Literal["identity", "default", "format"]
+    """Our `naming.policy`."""
+
+    separator: str = "."
+    """Our `mirror.separator`."""
+
+    syncs_location: Literal["source", "target"] = "source"
+    """Our `mirror.syncs_location`."""
+
+    canary: str | None = None
+    """Canary topic at the source; `None` if there is none."""
+
+    counts_errors: bool = False
+    """Whether somebody counts failed records: JMX is configured."""
+
+    connectors: tuple[SetupConnector, ...] = ()
+    """Connectors of this flow."""
+
+    source_topics: frozenset[str] = frozenset()
+    """Topics that the agent sees at the source."""
+
+    target_topics: frozenset[str] = frozenset()
+    """Topics that the agent sees at the target."""
+
+    brokers: Mapping[str, int] = field(default_factory=dict)
+    """Number of brokers by side."""
+
+    replication: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    """Replication factor of the mirror's internal topics, by side and
+    name."""
+
+    largest: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """``max.message.bytes`` at the source and at the target by source topic,
+    where both are known."""
+
+    @property
+    def copying(self) -> tuple[tuple[SetupConnector, Connector], ...]:
+        """Connectors that copy records, with what they do."""
+        return tuple(
+            (one, one.fact)
+            for one in self.connectors
+            if isinstance(one.fact, Connector)
+        )
+
+    def alias(self, side: str) -> str:
+        """Return our alias of a side."""
+        return self.source if side == "source" else self.target
+
+
+Found = Iterator[tuple[str, str]]
+"""Cause and remedy of each finding."""
+
+
+def _single_replica(setup: MirrorSetup) -> Found:
+    for side, brokers in setup.brokers.items():
+        names = sorted(
+            name
+            for (place, name), factor in setup.replication.items()
+            if place == side and factor == 1
+        )
+        if names and brokers > 1:
+            yield (
+                (
+                    f"{_list(names)} at {setup.alias(side)} "
+                    f"{'has' if len(names) == 1 else 'have'} one replica: "
+                    "MirrorMaker stops, or loses its positions, with that "
+                    "broker"
+                ),
+                (
+                    "Raise the replication factor "
+                    "(kafka-reassign-partitions), "
+                    "and set offset-syncs.topic.replication.factor and its "
+                    "like"
+                ),
+            )
+
+
+def _other_location(setup: MirrorSetup) -> Found:
+    for one in setup.connectors:
+        if isinstance(one.fact, Companion) and (
+            one.fact.role != "checkpoints"
+        ):
+            continue
+        location = one.get("offset-syncs.topic.location", "source")
+        if location and location.lower() != setup.syncs_location:
+            yield (
+                (
+                    f"{one.name} keeps its offset-syncs at the "
+                    f"{_quote(location)}, mirrorwatch looks at the "
+                    f"{setup.syncs_location}"
+                ),
+                (
+                    f"Set mirror.syncs_location to {_quote(location)}, or "
+                    "offset-syncs.topic.location of all connectors alike"
+                ),
+            )
+
+
+FLUSH = "offset.flush.interval.ms"
+
+
+def _ignored_flush(setup: MirrorSetup) -> Found:
+    for one, _ in setup.copying:
+        if f"target.cluster.{FLUSH}" in one.properties:
+            continue
+        here = FLUSH in one.properties
+        if here or f"source.cluster.{FLUSH}" in one.properties:
+            yield (
+                f"{FLUSH} of {one.name} has no effect: it is a setting of "
+                "the worker" + ("" if here else " of the target"),
+                (
+                    f"Dedicated: set TARGET.{FLUSH}, with the target's alias. "
+                    f"Connect: set {FLUSH} of the worker"
+                ),
+            )
+
+
+def _starts_at_end(setup: MirrorSetup) -> Found:
+    for one, fact in setup.copying:
+        if fact.starts_at_end:
+            yield (
+                (
+                    f"{one.name} has auto.offset.reset latest: what a new "
+                    "topic "
+                    "holds before MirrorMaker finds it is skipped, and so is "
+                    "what retention outruns"
+                ),
+                "Set consumer.auto.offset.reset to earliest",
+            )
+
+
+def _ignored_override(setup: MirrorSetup) -> Found:
+    for one, _ in setup.copying:
+        names = sorted(
+            name
+            for name in one.properties
+            if name.startswith("consumer.override.")
+        )
+        if names:
+            yield (
+                (
+                    f"{_list(names)} of {one.name} {_has(names)} no effect: "
+                    "MirrorMaker makes its consumer itself"
+                ),
+                "Use the prefix source.consumer. or consumer.",
+            )
+
+
+DEFAULT_REQUEST = 1_048_576
+"""Bytes of ``max.request.size`` of Kafka's producers."""
+
+BATCH_HEAD = 12
+"""Bytes by which the default of ``max.message.bytes`` is larger."""
+
+
+def _request_beyond_topic(setup: MirrorSetup) -> Found:
+    for one, fact in setup.copying:
+        size = fact.max_request_bytes or DEFAULT_REQUEST
+        fails = sorted(
+            topic
+            for topic, (source, target) in setup.largest.items()
+            if target < min(size, source)
+        )
+        if fails:
+            yield (
+                (
+                    f"max.message.bytes of {_list(fails)} at {setup.target} "
+                    "is "
+                    f"below what {one.name} may send ({size} bytes): a larger "
+                    "record fails its task"
+                ),
+                (
+                    "Raise max.message.bytes at the target to that of the "
+                    "source, or lower producer.override.max.request.size"
+                ),
+            )
+
+
+def _record_beyond_request(setup: MirrorSetup) -> Found:
+    for one, fact in setup.copying:
+        size = fact.max_request_bytes or DEFAULT_REQUEST
+        fails = sorted(
+            topic
+            for topic, (source, _) in setup.largest.items()
+            # The topic's own limit leaves room for the head of a batch.
+            if source > size + BATCH_HEAD
+        )
+        if fails:
+            yield (
+                (
+                    f"{_list(fails)} at {setup.source} may hold records that "
+                    "are "
+                    f"larger than max.request.size of {one.name} ({size} "
+                    "bytes): such a record fails its task"
+                ),
+                (
+                    "Raise producer.override.max.request.size (Connect), or "
+                    "TARGET.producer.max.request.size (dedicated)"
+                ),
+            )
+
+
+def _no_syncs(setup: MirrorSetup) -> Found:
+    for one, fact in setup.copying:
+        if not fact.emits_syncs:
+            yield (
+                (
+                    f"{one.name} writes no offset-syncs: skips are not found, "
+                    "and no consumer group can fail over"
+                ),
+                "Remove emit.offset-syncs.enabled=false",
+            )
+
+
+def _no_emission(setup: MirrorSetup) -> Found:
+    for one in setup.connectors:
+        fact = one.fact
+        if not isinstance(fact, Companion) or fact.interval is not None:
+            continue
+        if fact.role == "heartbeats":
+            yield (
+                (
+                    f"{one.name} writes no heartbeats: a stopped mirror "
+                    "without "
+                    "traffic is found by the canary only"
+                ),
+                "Remove emit.heartbeats.enabled=false",
+            )
+        if fact.role == "checkpoints":
+            yield (
+                (
+                    f"{one.name} writes no checkpoints: no consumer group can "
+                    "fail over"
+                ),
+                "Remove emit.checkpoints.enabled=false",
+            )
+
+
+def _overlap(setup: MirrorSetup) -> Found:
+    copying = setup.copying
+    for number, (one, fact) in enumerate(copying):
+        for other, also in copying[number + 1 :]:
+            both = sorted(
+                topic
+                for topic in setup.source_topics
+                if setup.topics.carries(topic)
+                and ConnectorSettings.of([fact]).selections
+                and ConnectorSettings.of([also]).selections
+                and fact.selection.matches(topic)
+                and also.selection.matches(topic)
+            )
+            if both:
+                yield (
+                    (
+                        f"{one.name} and {other.name} both copy "
+                        f"{_list(both)}: "
+                        "every record arrives twice"
+                    ),
+                    "Exclude the topics in one of them",
+                )
+
+
+def _hidden_topics(setup: MirrorSetup) -> Found:
+    hidden = sorted(
+        topic
+        for topic in setup.source_topics
+        if setup.topics.is_mistaken(topic, setup.target_topics)
+    )
+    if hidden:
+        yield (
+            (
+                f"{_list(hidden)} at {setup.source} {_is(hidden)} not copied: "
+                "the default policy takes a name with the target's alias in "
+                "it "
+                "for a copy from there"
+            ),
+            (
+                "Rename the topics or the alias, or use the "
+                "IdentityReplicationPolicy"
+            ),
+        )
+
+
+def _uncounted_errors(setup: MirrorSetup) -> Found:
+    for one, fact in setup.copying:
+        if fact.tolerates_errors and not setup.counts_errors:
+            yield (
+                (
+                    f"{one.name} drops records that fail (errors.tolerance "
+                    "all), "
+                    "and nobody counts them"
+                ),
+                (
+                    "Set errors.tolerance to none, or configure mirror.jmx: "
+                    "total-record-failures counts them"
+                ),
+            )
+
+
+DEFAULT_POLICY = "org.apache.kafka.connect.mirror.DefaultReplicationPolicy"
+
+POLICIES = {
+    "IdentityReplicationPolicy": "identity",
+    "DefaultReplicationPolicy": "default",
+}
+"""Our `naming.policy` for those of MirrorMaker 2."""
+
+
+def _other_policy(setup: MirrorSetup) -> Found:
+    for one, _ in setup.copying:
+        given = one.get("replication.policy.class", DEFAULT_POLICY)
+        policy = (given or "").rpartition(".")[2]
+        meant = POLICIES.get(policy)
+        if meant is None or setup.policy == "format":
+            continue
+        if meant != setup.policy:
+            yield (
+                (
+                    f"{one.name} uses the {policy}, mirrorwatch expects "
+                    "naming "
+                    f"{setup.policy}"
+                ),
+                f"Set naming to {meant}, or correct replication.policy.class",
+            )
+
+
+def _other_separator(setup: MirrorSetup) -> Found:
+    for one, _ in setup.copying:
+        given = one.get("replication.policy.separator", ".")
+        if given is not None and given != setup.separator:
+            yield (
+                (
+                    f"{one.name} uses the separator {_quote(given)}, "
+                    "mirrorwatch "
+                    f"expects {_quote(setup.separator)}"
+                ),
+                f"Set mirror.separator to {_quote(given)}",
+            )
+
+
+def _canary_filtered(setup: MirrorSetup) -> Found:
+    if setup.canary is None or not setup.copying:
+        return
+    known = ConnectorSettings.of(fact for _, fact in setup.copying)
+    if not known.wants(setup.canary):
+        names = [one.name for one, _ in setup.copying]
+        yield (
+            (
+                f"the topic filter of {_list(names)} leaves out the canary "
+                "topic "
+                f"{setup.canary}: no probe can arrive"
+            ),
+            (
+                f"Add {setup.canary.replace('.', '[.]')} to topics "
+                "(topicsPattern with Strimzi)"
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Trap:
+    """A known trap."""
+
+    name: str
+    severity: FindingSeverity
+    rule: Callable[[MirrorSetup], Found]
+    reference: str
+
+
+_KAFKA = "https://kafka.apache.org/documentation/"
+
+TRAPS = (
+    Trap("canary-filter", FindingSeverity.ERROR, _canary_filtered, "KIP-382"),
+    Trap(
+        "policy", FindingSeverity.ERROR, _other_policy, "KIP-382, KAFKA-9726"
+    ),
+    Trap("separator", FindingSeverity.ERROR, _other_separator, "KIP-690"),
+    Trap("syncs-location", FindingSeverity.ERROR, _other_location, "KIP-716"),
+    Trap("overlap", FindingSeverity.ERROR, _overlap, "KIP-382"),
+    Trap(
+        "hidden-topics", FindingSeverity.WARNING, _hidden_topics, "KAFKA-9914"
+    ),
+    Trap(
+        "single-replica", FindingSeverity.WARNING, _single_replica, "KIP-382"
+    ),
+    Trap(
+        "flush-interval",
+        FindingSeverity.WARNING,
+        _ignored_flush,
+        f"{_KAFKA}#georeplication",
+    ),
+    Trap(
+        "offset-reset", FindingSeverity.WARNING, _starts_at_end, "KAFKA-13988"
+    ),
+    Trap(
+        "consumer-override",
+        FindingSeverity.WARNING,
+        _ignored_override,
+        f"{_KAFKA}#georeplication",
+    ),
+    Trap(
+        "target-size",
+        FindingSeverity.WARNING,
+        _request_beyond_topic,
+        "KAFKA-8350, strimzi-kafka-operator#5933",
+    ),
+    Trap(
+        "request-size",
+        FindingSeverity.WARNING,
+        _record_beyond_request,
+        "strimzi-kafka-operator#8710",
+    ),
+    Trap(
+        "syncs-off",
+        FindingSeverity.WARNING,
+        _no_syncs,
+        "KIP-1031, KAFKA-16254",
+    ),
+    Trap("emission-off", FindingSeverity.WARNING, _no_emission, "KIP-382"),
+    Trap(
+        "errors-uncounted",
+        FindingSeverity.WARNING,
+        _uncounted_errors,
+        "KIP-298",
+    ),
+)
+"""All of them, those that make the agent blind first."""
+
+
+def find_traps(setup: MirrorSetup) -> list[DoctorFinding]:
+    """Return the traps that a mirror is in."""
+    return [
+        DoctorFinding(
+            severity=trap.severity,
+            subject=f"flow {setup.flow}",
+            check=trap.name,
+            cause=cause,
+            remedy=remedy,
+            reference=trap.reference,
+        )
+        for trap in TRAPS
+        for cause, remedy in trap.rule(setup)
+    ]
+
+
+SHOWN = 3
+"""Names that a sentence lists."""
+
+
+def _list(names: Iterable[str]) -> str:
+    names = list(names)
+    more = len(names) - SHOWN
+    shown = ", ".join(names[:SHOWN])
+    return f"{shown} and {counted(more, 'other')}" if more > 0 else shown
+
+
+def _has(names: list[str]) -> str:
+    return "has" if len(names) == 1 else "have"
+
+
+def _is(names: list[str]) -> str:
+    return "is" if len(names) == 1 else "are"
+
+
+def _quote(value: str) -> str:
+    return value if value.isalnum() else f"'{value}'"

@@ -1,0 +1,530 @@
+"""`mirrorwatch doctor` without Kafka: servers that are wrong in one way."""
+
+import json
+import socket
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import structlog
+import yaml
+from click.testing import CliRunner
+
+from mirrorwatch.cli import main
+from mirrorwatch.cli.doctor import to_document
+from mirrorwatch.config import Config
+from mirrorwatch.doctor import Diagnosis, connection, examination, examine
+from mirrorwatch.domain.doctor import DoctorFinding, FindingSeverity
+from mirrorwatch.exceptions import SourceDeniedError, SourceError
+from mirrorwatch.kafka.admin import Topic
+from mirrorwatch.mirrors.mirrormaker2 import PACKAGE
+from tests.support.http import Answer, answering, handling
+from tests.support.tcp import black_hole, closed_port, frozen
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "PATIENCE", 0.5)
+
+
+def describe(
+    mirror: Mapping[str, Any] | None = None,
+    *,
+    registry: Mapping[str, Any] | None = None,
+    sinks: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return a configuration whose clusters do not answer."""
+    summit: dict[str, Any] = {
+        "kafka": {"bootstrap.servers": f"127.0.0.1:{closed_port()}"}
+    }
+    if registry is not None:
+        summit["schema_registry"] = dict(registry)
+    return {
+        "clusters": {
+            "summit": summit,
+            "ldf": {
+                "kafka": {"bootstrap.servers": f"127.0.0.1:{closed_port()}"}
+            },
+        },
+        "flows": [
+            {
+                "source": "summit",
+                "target": "ldf",
+                "naming": "identity",
+                "mirror": dict(mirror or {}),
+            }
+        ],
+        "sinks": dict(sinks or {}),
+    }
+
+
+def diagnose(data: Mapping[str, Any]) -> Diagnosis:
+    config = Config.from_mapping(data)
+    return examine(config, logger=structlog.get_logger("mirrorwatch"))
+
+
+def others(data: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Return what is found beside the two clusters."""
+    return [
+        (f.subject, f.cause, f.remedy)
+        for f in diagnose(data).findings
+        if not f.subject.startswith("cluster ")
+    ]
+
+
+def test_a_cluster_that_cannot_be_reached_is_one_finding() -> None:
+    found = diagnose(describe())
+    assert [f.subject for f in found.findings] == [
+        "cluster summit",
+        "cluster ldf",
+    ]
+    assert all("connection refused" in f.cause for f in found.findings)
+    assert found.failed
+    assert found.seconds < 5
+
+
+def test_a_dead_one_of_several_bootstrap_servers_is_no_second_cause() -> None:
+    data = describe()
+    one, two = closed_port(), closed_port()
+    kafka = data["clusters"]["summit"]["kafka"]
+    kafka["bootstrap.servers"] = f"127.0.0.1:{one},127.0.0.1:{two}"
+    found = diagnose(data)
+    (summit, _) = found.findings
+    for port in (one, two):
+        assert f"127.0.0.1:{port}" in summit.cause
+    assert "likewise" in summit.cause
+
+
+def test_what_does_not_answer_holds_nothing_else_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with black_hole() as hole, frozen() as ice:
+        data = describe(sinks=receiver(f"http://127.0.0.1:{hole}/x"))
+        for alias, port in (("summit", hole), ("ldf", ice)):
+            kafka = data["clusters"][alias]["kafka"]
+            kafka["bootstrap.servers"] = f"127.0.0.1:{port}"
+        found = diagnose(data)
+    assert {f.check for f in found.findings} == {"tcp", "kafka"}
+    assert len(found.findings) == 3
+    assert found.seconds < 3
+    # Even what has no deadline of its own is waited for no longer.
+    monkeypatch.setattr(examination, "check_broker", lambda *_: wait_for(ice))
+    config = Config.from_mapping(describe())
+    lines: list[str] = []
+    with frozen() as ice:
+        found = examine(
+            config,
+            logger=structlog.get_logger("mirrorwatch"),
+            progress=lines.append,
+            longest=timedelta(seconds=0.5),
+        )
+    assert {f.check for f in found.findings} == {"deadline"}
+    # What waits for a cluster is no cause of its own.
+    assert {f.subject for f in found.findings} == {
+        *("cluster summit", "cluster ldf")
+    }
+    assert "waiting for cluster summit" in lines[0]
+
+
+def wait_for(port: int) -> None:
+    connected = socket.create_connection(("127.0.0.1", port))
+    with connected:
+        connected.recv(1)
+
+
+def receiver(url: str) -> dict[str, Any]:
+    one = {"name": "hook", "kind": "webhook", "url": url}
+    return {"notify": {"receivers": [one]}}
+
+
+def test_a_registry_that_refuses_or_is_none() -> None:
+    with answering(Answer(status=401)) as server:
+        (found,) = others(describe(registry={"url": server.url}))
+    assert found[0] == "schema registry summit"
+    assert "rejects mirrorwatch (status 401)" in found[1]
+    assert "username and password of clusters.summit" in found[2]
+    with answering(Answer(status=404, body=b"<html>")) as server:
+        (found,) = others(describe(registry={"url": server.url}))
+    assert "leads to another server" in found[1]
+    assert "/apis/ccompat/v7" in found[2]
+    none = b'{"error_code": 40403, "message": "Schema not found"}'
+    with answering(Answer(status=404, body=none)) as server:
+        assert others(describe(registry={"url": server.url})) == []
+
+
+def test_a_connect_that_refuses_is_one_finding() -> None:
+    with answering(Answer(status=401)) as server:
+        (found,) = others(describe({"connect": {"url": server.url}}))
+    assert found[0] == "Connect summit->ldf"
+    assert "username and password under mirror.connect" in found[2]
+
+
+INFLUXDB_2 = {"org": "o", "bucket": "b", "token": "hunter2hunter2"}
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "cause", "remedy"),
+    [
+        (401, "unauthorized", "answered 401", "Correct token of"),
+        (403, "forbidden", "answered 403", "Grant it write permission on"),
+        (404, "not found", "answered 404", "Create 'b', or correct"),
+    ],
+)
+def test_influxdb_is_asked_as_a_write_is(
+    status: int, code: str, cause: str, remedy: str
+) -> None:
+    body = json.dumps({"code": code, "message": "no"}).encode()
+    with answering(Answer(status=status, body=body)) as server:
+        sinks = {"influxdb": {"url": server.url, **INFLUXDB_2}}
+        (found,) = others(describe(sinks=sinks))
+        assert server.asked[0].startswith("/api/v2/write?")
+    assert cause in found[1]
+    assert found[2].startswith(remedy)
+    assert "hunter" not in str(found)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer(status=204),
+        Answer(status=400, body=b'{"code": "invalid", "message": "empty"}'),
+    ],
+    ids=["takes nothing", "wants a point"],
+)
+def test_influxdb_that_lets_us_in_is_no_finding(answer: Answer) -> None:
+    with answering(answer) as server:
+        sinks = {"influxdb": {"url": server.url, **INFLUXDB_2}}
+        assert others(describe(sinks=sinks)) == []
+
+
+@contextmanager
+def jolokia(path: str) -> Iterator[str]:
+    """Serve Jolokia's answers under one path only; yield the server."""
+
+    def handle(request: BaseHTTPRequestHandler) -> None:
+        size = int(request.headers.get("Content-Length", 0))
+        asked = json.loads(request.rfile.read(size))
+        found = request.path == path
+        request.send_response(200 if found else 404)
+        body = json.dumps([{"status": 404} for _ in asked]).encode()
+        request.send_header("Content-Length", str(len(body)))
+        request.end_headers()
+        request.wfile.write(body)
+
+    with handling(handle) as url:
+        yield url
+
+
+@pytest.mark.parametrize(
+    ("served", "configured", "word"),
+    [("/jolokia/", "/jolokia", "with"), ("/jolokia", "/jolokia/", "without")],
+)
+def test_jolokia_is_tried_with_and_without_the_slash(
+    served: str, configured: str, word: str
+) -> None:
+    with jolokia(served) as url:
+        jmx = {"format": "jolokia", "urls": [url + configured]}
+        (found,) = others(describe({"jmx": jmx}))
+    assert found[0] == "JMX summit->ldf"
+    assert found[1].endswith(f"{url}{served} is")
+    assert found[2].startswith(f"Write it {word} the slash")
+
+
+def test_jolokia_of_another_process_has_no_mbean_of_the_mirror() -> None:
+    with jolokia("/jolokia") as url:
+        jmx = {"format": "jolokia", "urls": [f"{url}/jolokia"]}
+        (found,) = others(describe({"jmx": jmx}))
+    assert "has no MBean of MirrorMaker" in found[1]
+
+
+def test_a_web_hook_is_not_sent_to_and_its_address_not_shown() -> None:
+    with answering(Answer()) as server:
+        hook = f"{server.url}/services/hunter2hunter2"
+        assert others(describe(sinks=receiver(hook))) == []
+        assert server.asked == []
+    port = closed_port()
+    (found,) = others(
+        describe(sinks=receiver(f"http://127.0.0.1:{port}/hunter2"))
+    )
+    assert found[0] == "receiver hook"
+    assert found[1] == "cannot reach its address: connection refused"
+    assert "hunter" not in str(found)
+    assert str(port) not in str(found)
+
+
+def test_a_crash_of_one_part_is_a_finding(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def crash(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(examination, "check_broker", crash)
+    found = diagnose(describe())
+    assert {f.check for f in found.findings} == {"internal"}
+    assert "ZeroDivisionError" in found.findings[0].cause
+
+
+def test_the_command_prints_findings_and_fails(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(yaml.safe_dump(describe()))
+    result = CliRunner().invoke(main, ["doctor", "--config", str(file)])
+    assert result.exit_code == 1
+    assert "error  cluster summit (tcp)" in result.stdout
+    assert "3 parts checked" in result.stdout
+    assert "2 errors, 0 warnings" in result.stdout
+    result = CliRunner().invoke(
+        main, ["doctor", "--config", str(file), "--json"]
+    )
+    assert result.exit_code == 1
+    document = json.loads(result.stdout)
+    assert document["ok"] is False
+    (first, _) = document["findings"]
+    assert set(first) == {
+        *("severity", "subject", "check", "cause", "remedy", "reference")
+    }
+
+
+def test_warnings_do_not_fail() -> None:
+    warning = DoctorFinding(
+        severity=FindingSeverity.WARNING,
+        subject="x",
+        check="y",
+        cause="z",
+        remedy="",
+    )
+    found = Diagnosis(findings=(warning,), checked=("x",), seconds=0.1)
+    assert not found.failed
+    assert to_document(found)["ok"] is True
+
+
+def test_once_names_a_cluster_that_cannot_be_reached_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mirrorwatch.cli.once.wait_for_signal", lambda _: None)
+    file = tmp_path / "config.yaml"
+    file.write_text(yaml.safe_dump(describe()))
+    result = CliRunner().invoke(
+        main, ["once", "--config", str(file), "--for", "1s", "--json"]
+    )
+    assert result.exit_code == 3
+    json.loads(result.stdout)
+    for alias in ("summit", "ldf"):
+        start = f"cluster {alias}: cannot reach 127.0.0.1:"
+        (line,) = (
+            li for li in result.stderr.splitlines() if li.startswith(start)
+        )
+        assert ": connection refused. Check that it runs" in line
+
+
+@dataclass
+class Site:
+    """What a cluster has, and which rights on it are missing."""
+
+    topics: set[str]
+    denied: dict[str, set[str]] = field(default_factory=dict)
+    id: str = ""
+
+
+SOUND = {
+    "summit": {
+        "mirrorwatch.canary",
+        "orders",
+        "mm2-offset-syncs.ldf.internal",
+    },
+    "ldf": {
+        *("mirrorwatch.canary", "mm2-offsets.summit.internal"),
+        "mm2-configs.summit.internal",
+    },
+}
+
+ALL = frozenset({"READ", "WRITE", "DESCRIBE", "DESCRIBE_CONFIGS"})
+
+SOURCE = {
+    "connector.class": f"{PACKAGE}MirrorSourceConnector",
+    "source.cluster.alias": "summit",
+    "target.cluster.alias": "ldf",
+    "replication.policy.class": f"{PACKAGE}IdentityReplicationPolicy",
+    "topics": ".*",
+}
+
+
+@pytest.fixture
+def sites(monkeypatch: pytest.MonkeyPatch) -> dict[str, Site]:
+    """Two clusters that answer from memory."""
+    sites = {
+        alias: Site(set(topics), id=f"id-of-{alias}")
+        for alias, topics in SOUND.items()
+    }
+
+    class Memory:
+        def __init__(self, alias: str, _: object) -> None:
+            self.alias, self.site = alias, sites[alias]
+
+        def metadata(self) -> Any:
+            topic = SimpleNamespace(partitions={0: None})
+            return SimpleNamespace(
+                cluster_id=self.site.id,
+                brokers={},
+                topics=dict.fromkeys(self.site.topics, topic),
+            )
+
+        def describe_topic(self, name: str, *, right: str) -> Topic | None:
+            denied = self.site.denied.get(name, set())
+            if denied == ALL:
+                raise SourceDeniedError(
+                    "no", source="kafka", cluster=self.alias, right=right
+                )
+            if name not in self.site.topics:
+                return None
+            return Topic(
+                name=name, id="x", leaders={0: 1}, allowed=ALL - denied
+            )
+
+        def call(self, *_: object) -> Any:
+            raise SourceError("no", source="kafka", cluster=self.alias)
+
+    def read_all(*_: object) -> Iterator[Any]:
+        value = json.dumps({"properties": SOURCE}).encode()
+        yield SimpleNamespace(
+            key=lambda: b"connector-MirrorSourceConnector",
+            value=lambda: value,
+        )
+        yield SimpleNamespace(key=lambda: b"task-x-0", value=lambda: b"?")
+
+    monkeypatch.setattr(examination, "Cluster", Memory)
+    monkeypatch.setattr(examination, "check_broker", lambda *_: None)
+    monkeypatch.setattr(examination, "read_all", read_all)
+    return sites
+
+
+def said(data: Mapping[str, Any]) -> list[str]:
+    return [
+        f"{f.severity.label} {f.check}: {f.cause}. {f.remedy}"
+        for f in diagnose(data).findings
+    ]
+
+
+@pytest.mark.usefixtures("sites")
+def test_nothing_is_found_where_all_is_well() -> None:
+    assert said(describe()) == []
+
+
+@pytest.mark.parametrize(
+    ("alias", "topic", "denied", "right"),
+    [
+        ("summit", "mirrorwatch.canary", {"WRITE"}, "WRITE"),
+        ("summit", "mirrorwatch.canary", {"READ"}, "READ"),
+        ("summit", "mirrorwatch.canary", ALL, "WRITE and READ"),
+        ("summit", "mm2-offset-syncs.ldf.internal", ALL, "READ"),
+        ("ldf", "mirrorwatch.canary", ALL, "READ"),
+        ("ldf", "mm2-offsets.summit.internal", {"READ"}, "READ"),
+        ("ldf", "mm2-configs.summit.internal", ALL, "READ"),
+    ],
+)
+def test_a_right_that_is_missing_is_one_finding(
+    sites: dict[str, Site],
+    alias: str,
+    topic: str,
+    denied: AbstractSet[str],
+    right: str,
+) -> None:
+    sites[alias].denied[topic] = set(denied)
+    (one,) = said(describe())
+    start = f"error rights: mirrorwatch lacks {right} on topic {topic}"
+    assert one.startswith(f"{start} at {alias}. Grant it: kafka-acls.sh --add")
+
+
+def test_what_an_optional_topic_lacks_is_a_warning(
+    sites: dict[str, Site],
+) -> None:
+    sites["ldf"].denied["summit.checkpoints.internal"] = set(ALL)
+    (one,) = said(describe())
+    assert one.startswith("warning rights: mirrorwatch lacks READ on topic")
+
+
+def test_internal_topics_of_another_name_are_named(
+    sites: dict[str, Site],
+) -> None:
+    (one,) = said(describe({"source_alias": "s"}))
+    assert one.startswith(
+        "error internal-topics: mm2-offsets.s.internal, "
+        "mm2-configs.s.internal do not exist at ldf."
+    )
+    assert "mm2-configs.summit.internal, mm2-offsets.summit" in one
+    sites["summit"].topics.remove("mm2-offset-syncs.ldf.internal")
+    (one,) = said(describe())
+    assert "set mirror.syncs_location to target" in one
+
+
+@pytest.mark.usefixtures("sites")
+def test_another_location_of_the_syncs_is_one_cause() -> None:
+    (one,) = said(describe({"syncs_location": "target"}))
+    assert one.startswith("error syncs-location: MirrorSourceConnector keeps")
+
+
+def test_a_mirror_of_other_aliases_names_those_that_are_there(
+    sites: dict[str, Site],
+) -> None:
+    sites["summit"].topics.add("mm2-offset-syncs.l.internal")
+    (one,) = said(describe({"target_alias": "l"}))
+    assert one.startswith(
+        "error connectors: no MirrorSourceConnector replicates summit->l; "
+        "there are summit->ldf."
+    )
+
+
+def test_two_names_of_one_cluster_are_one_finding(
+    sites: dict[str, Site],
+) -> None:
+    sites["ldf"].id = sites["summit"].id
+    (one,) = said(describe())
+    assert "summit and ldf are one cluster (id-of-summit)" in one
+
+
+def test_a_cluster_of_another_id_and_a_flow_without_topics(
+    sites: dict[str, Site],
+) -> None:
+    data = describe()
+    data["clusters"]["summit"]["cluster_id"] = "other"
+    (one,) = said(data)
+    assert "summit has the cluster id id-of-summit, not other" in one
+    sites["summit"].topics.remove("orders")
+    (one,) = said(describe())
+    assert one.startswith("warning rights: mirrorwatch sees no topic of")
+
+
+def test_a_canary_topic_that_nobody_may_create(
+    sites: dict[str, Site],
+) -> None:
+    sites["summit"].topics.remove("mirrorwatch.canary")
+    data = describe()
+    data["flows"][0]["canary"] = {"create": False}
+    (one,) = said(data)
+    assert (
+        "the canary topic mirrorwatch.canary does not exist at summit" in one
+    )
+
+
+@pytest.mark.usefixtures("sites")
+def test_a_trap_of_the_mirror_is_found_by_its_configs_topic(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(SOURCE, "topics", "orders")
+    (one,) = said(describe())
+    assert one.startswith("error canary-filter: the topic filter of")
+
+
+@pytest.mark.usefixtures("sites")
+def test_a_trap_of_the_mirror_is_found_by_rest() -> None:
+    config = SOURCE | {"errors.tolerance": "all"}
+    body = json.dumps({"m": {"info": {"config": config}}}).encode()
+    with answering(Answer(status=200, body=body)) as server:
+        (one,) = said(describe({"connect": {"url": server.url}}))
+    assert one.startswith("warning errors-uncounted: m drops records")
