@@ -395,6 +395,7 @@ COMMANDS: Mapping[tuple[str, ...], list[list[str]]] = {
     ("maintenance",): [[], ["--flow", "no", "--for", "1h"]],
     ("notify",): [["--test"]],
     ("offsets",): [["--all-groups"], ["--all-groups", "--json"]],
+    ("acls",): [[], ["--format", "strimzi"]],
     ("once",): [["--for", "2s"], ["--for", "2s", "--json"]],
     ("run",): [],
     ("status",): [[], ["--json"]],

@@ -21,10 +21,11 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
+from mirrorwatch.domain.acls import Right
+
 from .exceptions import LabError
 from .link import LOOPBACK
 from .process import write_private
-from .rights import Right
 
 __all__ = ["AGENT_USER", "Grants", "SiteSecurity", "secure"]
 

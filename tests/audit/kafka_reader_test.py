@@ -8,10 +8,10 @@ import pytest
 from confluent_kafka import Producer
 from pyspark.sql import Row
 
+from mirrorwatch.domain.acls import Right
 from mirrorwatch.domain.audit.plan import AuditSpan, PartitionPair, SourceRange
 from mirrorwatch_audit.digest.reader import KafkaReader
 from mirrorwatch_lab import Lab, LabSettings
-from mirrorwatch_lab.rights import Right
 from tests.support.audit_spark import SPARK, small_spark
 
 pytestmark = [*SPARK, pytest.mark.lab]

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from mirrorwatch.clock import utc_now
+from mirrorwatch.domain.acls import Right
 from mirrorwatch.domain.offsets import OffsetRange
 from mirrorwatch.domain.report import Health
 from mirrorwatch.kafka.admin import Cluster
 from mirrorwatch.kafka.reader import read_range
 from mirrorwatch.sources.canary.consumer import CanaryConsumer
 from mirrorwatch_lab import CANARY_TOPIC, Lab
-from mirrorwatch_lab.rights import Right
 from tests.support.rights import (
     CONFIGS,
     DENIED,

@@ -14,11 +14,11 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient
 
+from mirrorwatch.domain.acls import Right
 from mirrorwatch.exceptions import SourceError
 from mirrorwatch.kafka.admin import Cluster
 from mirrorwatch_lab.lab import Lab
 from mirrorwatch_lab.process import KAFKA_VERSIONS
-from mirrorwatch_lab.rights import Right
 from mirrorwatch_lab.settings import CANARY_TOPIC
 from tests.support.deeds import follow, reader
 from tests.support.lab import FLUSH_SECONDS

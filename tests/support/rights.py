@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 
+from mirrorwatch.domain.acls import Right, minimal_rights
 from mirrorwatch_lab.lab import Lab
-from mirrorwatch_lab.rights import Right, minimal_rights
 from mirrorwatch_lab.settings import CANARY_TOPIC
 from mirrorwatch_lab.site import LabSite
 from mirrorwatch_lab.waiting import wait_until

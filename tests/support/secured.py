@@ -10,9 +10,9 @@ from typing import Any
 import yaml
 
 from mirrorwatch.config import Config
+from mirrorwatch.domain.acls import Right
 from mirrorwatch.domain.report import Health
 from mirrorwatch_lab import Lab, LabSettings
-from mirrorwatch_lab.rights import Right
 from tests.support.rights import site
 from tests.support.watch import Watch, describe, wait_until
 

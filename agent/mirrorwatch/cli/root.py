@@ -23,6 +23,7 @@ class _Command(NamedTuple):
 
 
 COMMANDS = {
+    "acls": _Command("mirrorwatch.cli.acls"),
     "alerts": _Command(
         "mirrorwatch_promotion.cli", "alerts_command", "mirrorwatch-promotion"
     ),

@@ -1,0 +1,160 @@
+"""`mirrorwatch acls`: the rights that the agent needs on each cluster."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+
+import click
+import yaml
+
+from ..config import Config, FlowConfig
+from ..domain.acls import Right, minimal_rights, topic_rights
+from ..secrets import hide_secrets
+from ..wiring.context import to_mirror
+from .options import config_option
+
+__all__ = ["command", "find_rights"]
+
+OPERATIONS = {
+    "READ": "Read",
+    "WRITE": "Write",
+    "CREATE": "Create",
+    "DESCRIBE": "Describe",
+    "DESCRIBE_CONFIGS": "DescribeConfigs",
+}
+"""Operations as `kafka-acls.sh` and Strimzi write them."""
+
+TOOL = (
+    'kafka-acls.sh --bootstrap-server "$BOOTSTRAP" '
+    "--command-config admin.properties"
+)
+"""Kafka's own tool, as an administrator."""
+
+
+def find_rights(config: Config) -> dict[str, list[Right]]:
+    """Return the rights that a configuration needs, by cluster."""
+    found: dict[str, dict[tuple[object, ...], Right]] = {
+        alias: {} for alias in config.clusters
+    }
+    for flow in config.flows:
+        for right in _of_flow(flow, audit=config.audit is not None):
+            alias = flow.source if right.side == "source" else flow.target
+            key = (right.kind, right.topic, right.prefixed, right.operation)
+            found[alias].setdefault(key, right)
+    return {alias: list(rights.values()) for alias, rights in found.items()}
+
+
+def _of_flow(flow: FlowConfig, *, audit: bool) -> list[Right]:
+    topics = {t.kind: t for t in to_mirror(flow).internal_topics()}
+    status = topics.get("status")
+    canary, naming = flow.canary, flow.topic_naming
+    return [
+        *minimal_rights(
+            canary=canary.topic if canary.enabled else None,
+            remote_canary=naming.remote(canary.topic),
+            syncs=topics["syncs"].name,
+            offsets=topics["offsets"].name,
+            configs=topics["configs"].name,
+            status=None if status is None else status.name,
+            checkpoints=topics["checkpoints"].name,
+            carried_heartbeats=topics["carried"].name,
+            syncs_side=topics["syncs"].side,
+            create=canary.create,
+        ),
+        *topic_rights(flow.topics.include, naming.remote, audit=audit),
+    ]
+
+
+def to_commands(rights: Mapping[str, Sequence[Right]], user: str) -> str:
+    """Return a `kafka-acls.sh` command for each right."""
+    lines = []
+    for number, (alias, wanted) in enumerate(rights.items()):
+        lines += [""] * bool(number)
+        lines += [
+            f"# {hide_secrets(alias)}: set BOOTSTRAP to its brokers, and",
+            "# admin.properties to how an administrator connects",
+        ]
+        for right in wanted:
+            words = [
+                *("--add", "--allow-principal", f"User:{user}"),
+                *(f"--{right.kind}", hide_secrets(right.topic)),
+                *(["--resource-pattern-type", "prefixed"] * right.prefixed),
+                *("--operation", OPERATIONS[right.operation]),
+            ]
+            lines += [
+                f"# {right.check}: {right.purpose}",
+                f"{TOOL} {shlex.join(words)}",
+            ]
+    return "\n".join(lines)
+
+
+def to_users(rights: Mapping[str, Sequence[Right]], user: str) -> str:
+    """Return a Strimzi `KafkaUser` for each cluster."""
+    documents = []
+    for alias, wanted in rights.items():
+        cluster = hide_secrets(alias)
+        text = yaml.safe_dump(
+            {
+                "apiVersion": "kafka.strimzi.io/v1beta2",
+                "kind": "KafkaUser",
+                "metadata": {
+                    "name": user,
+                    "labels": {"strimzi.io/cluster": cluster},
+                },
+                "spec": {
+                    "authentication": {"type": "scram-sha-512"},
+                    "authorization": {
+                        "type": "simple",
+                        "acls": [_to_acl(right) for right in wanted],
+                    },
+                },
+            },
+            sort_keys=False,
+        )
+        reasons = [f"#   {r}: {r.purpose}" for r in wanted]
+        documents.append(
+            f"# For {cluster}. Set strimzi.io/cluster to the name of the\n"
+            "# Kafka resource, and authentication as its listener wants it.\n"
+            + hide_secrets("\n".join(reasons))
+            + f"\n{text}"
+        )
+    return "---\n".join(documents).rstrip()
+
+
+def _to_acl(right: Right) -> dict[str, object]:
+    return {
+        "resource": {
+            "type": right.kind,
+            "name": hide_secrets(right.topic),
+            "patternType": "prefix" if right.prefixed else "literal",
+        },
+        "operations": [OPERATIONS[right.operation]],
+    }
+
+
+@click.command(
+    "acls",
+    epilog="Example: mirrorwatch acls --config mirrorwatch.yaml",
+)
+@config_option
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["kafka-acls", "strimzi"]),
+    default="kafka-acls",
+    show_default=True,
+    help="Commands of Kafka's own tool, or KafkaUser resources.",
+)
+@click.option(
+    "--user",
+    default="mirrorwatch",
+    show_default=True,
+    metavar="NAME",
+    help="The agent's user on each cluster.",
+)
+def command(config: Config, *, form: str, user: str) -> None:
+    """Print the rights that the agent needs on each cluster.
+
+    Nothing is connected to. The reason stands beside each right.
+    """
+    write = to_commands if form == "kafka-acls" else to_users
+    click.echo(write(find_rights(config), user))

@@ -1,0 +1,225 @@
+"""What the agent must be allowed to do on each cluster."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["Right", "minimal_rights", "topic_rights"]
+
+
+HEARTBEATS = "heartbeats"
+"""Topic that MirrorMaker 2 writes heartbeats to, at every cluster."""
+
+Side = Literal["source", "target"]
+"""Cluster of the flow."""
+
+Operation = Literal["READ", "WRITE", "CREATE", "DESCRIBE", "DESCRIBE_CONFIGS"]
+"""Kafka's own word. READ and WRITE imply DESCRIBE."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Right:
+    """One operation on one resource of one cluster, as Kafka's ACLs say."""
+
+    side: Side
+    """Cluster of the flow."""
+
+    operation: Operation
+    """Operation, in Kafka's own word. READ and WRITE imply DESCRIBE."""
+
+    topic: str
+    """Name of the topic, or of the consumer group; ``*`` for all."""
+
+    purpose: str
+    """What cannot be done without it."""
+
+    check: str = "canary"
+    """Check that is unknown without it; no other one suffers, unless it is
+    the canary's, whose topics all of them need."""
+
+    kind: Literal["topic", "group"] = "topic"
+    """Kind of the resource."""
+
+    prefixed: bool = False
+    """Whether the name is the beginning of names."""
+
+    def __str__(self) -> str:
+        return f"{self.operation} on {self.kind} {self.topic}"
+
+
+def minimal_rights(
+    *,
+    canary: str | None,
+    remote_canary: str,
+    syncs: str,
+    offsets: str,
+    configs: str,
+    status: str | None,
+    checkpoints: str,
+    carried_heartbeats: str,
+    syncs_side: Side = "source",
+    create: bool = False,
+) -> tuple[Right, ...]:
+    """Return the smallest set of rights with which one flow is watched.
+
+    Parameters
+    ----------
+    canary
+        Canary topic at the source; `None` if no probes are sent.
+    remote_canary
+        Its name at the target.
+    syncs, offsets, configs, status, checkpoints
+        The mirror's internal topics; no ``status`` if its name is unknown.
+    carried_heartbeats
+        Name at the target of the source's heartbeats topic.
+    syncs_side
+        Where the mirror keeps its offset syncs.
+    create
+        Whether the agent shall create the canary topic.
+    """
+    rights = [
+        Right(
+            side=syncs_side,
+            operation="READ",
+            topic=syncs,
+            purpose="positions and skips are known at once",
+        ),
+        Right(
+            side="target",
+            operation="READ",
+            topic=offsets,
+            purpose="a loss is proved by the committed position",
+        ),
+        Right(
+            side="target",
+            operation="READ",
+            topic=configs,
+            purpose="it is known whether the mirror wants the canary topic",
+        ),
+        _read(
+            "target", checkpoints, "checkpoints", "stale checkpoints are known"
+        ),
+        _read("source", HEARTBEATS, "heartbeats", "late copies are known"),
+        _read("target", HEARTBEATS, "heartbeats", "a dead worker is missed"),
+        _read(
+            "target", carried_heartbeats, "heartbeats", "copies are followed"
+        ),
+    ]
+    if status is not None:
+        rights.append(
+            _read("target", status, "tasks", "failed tasks are known")
+        )
+    if canary is not None:
+        rights += [
+            Right(
+                side="source",
+                operation="WRITE",
+                topic=canary,
+                purpose="probes are written",
+            ),
+            Right(
+                side="source",
+                operation="READ",
+                topic=canary,
+                purpose="a send of unknown outcome is settled by reading",
+            ),
+            Right(
+                side="source",
+                operation="DESCRIBE_CONFIGS",
+                topic=canary,
+                purpose="no probe is larger than the topic takes",
+            ),
+            Right(
+                side="target",
+                operation="READ",
+                topic=remote_canary,
+                purpose="probes are seen to arrive",
+            ),
+            Right(
+                side="target",
+                operation="DESCRIBE_CONFIGS",
+                topic=remote_canary,
+                purpose="no probe is larger than the topic takes",
+            ),
+        ]
+    if canary is not None and create:
+        rights.append(
+            Right(
+                side="source",
+                operation="CREATE",
+                topic=canary,
+                purpose="the canary topic is created where it is missing",
+            )
+        )
+    return tuple(rights)
+
+
+def _read(side: Side, topic: str, check: str, purpose: str) -> Right:
+    return Right(
+        side=side, operation="READ", topic=topic, purpose=purpose, check=check
+    )
+
+
+def topic_rights(
+    include: Sequence[str],
+    remote: Callable[[str], str],
+    *,
+    audit: bool = False,
+) -> Iterator[Right]:
+    """Yield the rights on what a flow carries, and on consumer groups.
+
+    Parameters
+    ----------
+    include
+        Regexes of the flow's topics.
+    remote
+        Names a source topic at the target.
+    audit
+        Whether records are read and compared.
+    """
+    sides: tuple[Side, ...] = ("source", "target")
+    for name, prefixed in dict.fromkeys(map(_to_resource, include)):
+        for side in sides:
+            there = remote(name) if side == "target" else name
+            if name == "*":
+                there = "*"
+            wanted: list[tuple[Operation, str, str]] = [
+                ("DESCRIBE_CONFIGS", "configs", "configs are compared"),
+                ("READ", "audit", "records are compared")
+                if audit
+                else ("DESCRIBE", "lag", "lag, skips and parity are known"),
+            ]
+            for operation, check, purpose in wanted:
+                yield Right(
+                    side=side,
+                    operation=operation,
+                    topic=there,
+                    purpose=purpose,
+                    check=check,
+                    prefixed=prefixed,
+                )
+    yield Right(
+        side="source",
+        operation="DESCRIBE",
+        topic="*",
+        purpose="stale checkpoints and failover are judged by groups",
+        check="failover",
+        kind="group",
+    )
+
+
+def _to_resource(pattern: str) -> tuple[str, bool]:
+    """Return the narrowest resource that covers a regex, and whether it is
+    the beginning of names: ACLs know no regexes.
+    """
+    plain = re.sub(r"\[\.\]|\\\.", "\0", pattern)
+    found = re.match(r"[\w\0-]*", plain)
+    start = found[0] if found else ""
+    rest = plain[len(start) :]
+    if rest[:1] in {"?", "*", "{"}:
+        start = start[:-1]
+    start = start.replace("\0", ".")
+    if "|" in plain or not start:
+        return "*", False
+    return start, bool(rest)

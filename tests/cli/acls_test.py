@@ -1,0 +1,131 @@
+"""The rights that `mirrorwatch acls` prints."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from mirrorwatch.cli import main
+
+DOCS = Path(__file__).parents[2] / "docs" / "security.md"
+
+CONNECT = {
+    "mode": "connect",
+    "topics": {k: f"c-{k}" for k in ("offsets", "configs", "status")},
+}
+
+
+def users(
+    folder: Path, top: dict[str, Any], **flow: Any
+) -> dict[str, set[str]]:
+    """Return what each cluster's `KafkaUser` may, as words."""
+    output = run(folder, top, flow, "--format", "strimzi")
+    return {
+        user["metadata"]["labels"]["strimzi.io/cluster"]: {
+            f"{operation} {acl['resource']['name']}"
+            + "*" * (acl["resource"]["patternType"] == "prefix")
+            for acl in user["spec"]["authorization"]["acls"]
+            for operation in acl["operations"]
+        }
+        for user in yaml.safe_load_all(output)
+    }
+
+
+def run(
+    folder: Path, top: dict[str, Any], flow: dict[str, Any], *options: str
+) -> str:
+    path = folder / "config.yaml"
+    clusters = {
+        alias: {"kafka": {"bootstrap.servers": f"{alias}.example:9092"}}
+        for alias in ("summit", "ldf")
+    }
+    flows = [{"source": "summit", "target": "ldf", **flow}]
+    path.write_text(
+        yaml.safe_dump({"clusters": clusters, "flows": flows, **top})
+    )
+    result = CliRunner().invoke(
+        main, ["acls", "--config", str(path), *options]
+    )
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_the_documented_rights_are_the_printed_ones(tmp_path: Path) -> None:
+    printed = users(tmp_path, {}, naming="identity", canary={"create": False})
+    commands = re.findall(
+        r'^acl "\$(\w+)" --topic (\S+) (.*)$', DOCS.read_text(), re.MULTILINE
+    )
+    documented: dict[str, set[str]] = {"summit": set(), "ldf": set()}
+    for cluster, topic, rest in commands:
+        for operation in re.findall(r"--operation (\w+)", rest):
+            documented[cluster.lower()].add(f"{operation} {topic}")
+    # Beside the minimum: what the flow carries, and groups.
+    optional = {"DescribeConfigs *", "Describe *"}
+    assert {a: r - optional for a, r in printed.items()} == documented
+    assert printed["summit"] - documented["summit"] == optional
+
+
+def test_default_naming_on_connect_has_names_of_its_own(
+    tmp_path: Path,
+) -> None:
+    printed = users(
+        tmp_path,
+        {},
+        mirror=CONNECT,
+        topics={"include": ["lsst[.]sal[.].*", r"mirrorwatch\.canary"]},
+    )
+    assert {"Create mirrorwatch.canary", "Describe lsst.sal.*"} <= printed[
+        "summit"
+    ]
+    assert {
+        *("Read c-offsets", "Read c-configs", "Read c-status"),
+        *("Read summit.mirrorwatch.canary", "Describe summit.lsst.sal.*"),
+    } <= printed["ldf"]
+    assert "Describe *" not in printed["ldf"]
+
+
+@pytest.mark.parametrize("include", ["a|b", "(a).*", ".*"])
+def test_a_filter_without_one_beginning_covers_all(
+    tmp_path: Path, include: str
+) -> None:
+    printed = users(tmp_path, {}, topics={"include": [include]})
+    assert "Describe *" in printed["ldf"]
+
+
+@pytest.mark.parametrize(
+    ("include", "covered"), [("ab?c", "a*"), ("ab*", "a*"), ("ab", "ab")]
+)
+def test_a_repeated_letter_is_no_part_of_the_beginning(
+    tmp_path: Path, include: str, covered: str
+) -> None:
+    printed = users(tmp_path, {}, topics={"include": [include]})
+    assert f"Describe {covered}" in printed["summit"]
+
+
+def test_an_audit_reads_what_the_flow_carries(tmp_path: Path) -> None:
+    top = {"audit": {"schedule": "0 3 * * *"}}
+    printed = users(tmp_path, top, topics={"include": ["orders"]})
+    assert "Read orders" in printed["summit"]
+    assert "Read summit.orders" in printed["ldf"]
+
+
+def test_no_probes_need_no_rights_on_their_topic(tmp_path: Path) -> None:
+    printed = users(tmp_path, {}, canary={"enabled": False})
+    assert not [r for s in printed.values() for r in s if "canary" in r]
+
+
+def test_syncs_at_the_target_are_read_there(tmp_path: Path) -> None:
+    printed = users(tmp_path, {}, mirror={"syncs_location": "target"})
+    assert "Read mm2-offset-syncs.summit.internal" in printed["ldf"]
+
+
+def test_each_command_has_its_reason_before_it(tmp_path: Path) -> None:
+    lines = run(tmp_path, {}, {}, "--user", "watcher").splitlines()
+    commands = [n for n, li in enumerate(lines) if li.startswith("kafka-acls")]
+    assert commands
+    for number in commands:
+        assert lines[number - 1].startswith("# ")
+        assert "--allow-principal User:watcher " in lines[number]
