@@ -390,6 +390,7 @@ COMMANDS: Mapping[tuple[str, ...], list[list[str]]] = {
     ("audit", "report"): [[], ["no-such-run"]],
     ("audit", "run"): [[], ["--flow", "no"]],
     ("check-config",): [[], ["--json"]],
+    ("failback",): [[], ["--json"]],
     ("influx", "setup"): [["--dry-run"], []],
     ("maintenance",): [[], ["--flow", "no", "--for", "1h"]],
     ("notify",): [["--test"]],

@@ -34,6 +34,7 @@ COMMANDS = {
         "mirrorwatch-promotion",
     ),
     "demo": _Command("mirrorwatch_lab.cli", "demo_command", "mirrorwatch-lab"),
+    "failback": _Command("mirrorwatch.cli.failback"),
     "influx": _Command("mirrorwatch.cli.influx"),
     "lab": _Command("mirrorwatch_lab.cli", "lab_command", "mirrorwatch-lab"),
     "maintenance": _Command("mirrorwatch.cli.maintenance"),
