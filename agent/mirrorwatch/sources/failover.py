@@ -6,7 +6,12 @@ from dataclasses import replace
 from datetime import datetime
 
 from ..domain.cluster_view import ClusterView, FlowView, TopicPartition
-from ..domain.failover.check import FailoverObservation, FailoverTracker
+from ..domain.failover.check import (
+    FailoverObservation,
+    FailoverTracker,
+    GroupStart,
+    select_starts,
+)
 from ..domain.failover.recovery import (
     CopyFacts,
     RecoveryState,
@@ -217,6 +222,17 @@ class FailoverSource:
                 missing=missing,
                 old=old,
                 repeated=max(costs, default=0),
+                starts=select_starts(
+                    [
+                        GroupStart(
+                            group=group,
+                            remote=names[start.place.topic],
+                            start=start,
+                        )
+                        for group, start in starts
+                    ]
+                ),
+                starts_total=len(starts),
             )
         elif self._seen.get() is None and not seen.problems:
             return  # nothing was judged yet
