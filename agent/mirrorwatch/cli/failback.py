@@ -234,7 +234,9 @@ def _to_log(
         end=logs.ends.get(place, kept.ends.ends[place]),
         grown=logs.at is None,
         start=logs.starts.get(place, state.start_before),
-        position=0 if position is None else position.proved,
+        position=max(
+            state.frontier + 1, 0 if position is None else position.proved
+        ),
         upstream=state.upstream,
         downstream=state.downstream,
         copies=state.copies,

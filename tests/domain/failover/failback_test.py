@@ -3,9 +3,13 @@
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
 
 from mirrorwatch.domain.failover.failback import ReplicatedLog, list_uncopied
 from mirrorwatch.domain.offsets import OffsetMap, RangeSet
+from tests.domain.skips.oracle_test import COPYING, ONE, histories
+from tests.domain.skips.world import KEY, MARK, TOPIC, World
+from tests.support.examples import examples
 
 DROPPED = ReplicatedLog(
     topic="t",
@@ -54,7 +58,7 @@ def test_a_partition_without_a_copy_lacks_everything() -> None:
 
 
 def test_copies_that_were_lost_count_as_not_copied() -> None:
-    log = replace(DROPPED, skipped=RangeSet(), hole=40)
+    log = replace(DROPPED, hole=40)
     assert ranges(log) == [(0, 99)]
     assert "recreated" in str(doubts(log))
     # The source has deleted what was copied to the former topic.
@@ -101,3 +105,41 @@ def test_what_cannot_be_recognised_is_listed_with_its_doubt() -> None:
     log = replace(DROPPED, doubtful=RangeSet([(20, 22)]))
     assert ranges(log) == [(10, 16), (20, 22), (61, 99)]
     assert "cannot be recognised" in str(doubts(log)[1])
+
+
+@given(histories(*COPYING, *ONE, "mark"))
+@examples(200)
+def test_nothing_that_is_missing_is_left_out(actions: list[str]) -> None:
+    world = World().do("look", *actions, "look", "look", "look", "look")
+    state = world.store.load().states[KEY]
+    copied = set(world.target)
+    missing = {
+        offset
+        for offset, look in enumerate(world.source)
+        if look != MARK and offset not in copied
+    }
+    found = list(
+        list_uncopied(
+            ReplicatedLog(
+                topic=TOPIC,
+                partition=0,
+                end=len(world.source),
+                position=max(state.frontier + 1, world.committed or 0),
+                upstream=state.upstream,
+                downstream=state.downstream,
+                copies=state.copies,
+                skipped=state.skipped,
+                doubtful=state.doubtful,
+                target_end=len(world.target),
+            )
+        )
+    )
+    listed = {n for each in found for n in range(each.first, each.last + 1)}
+    assert missing <= listed
+    sure = {
+        n
+        for each in found
+        if each.doubt is None
+        for n in range(each.first, each.last + 1)
+    }
+    assert all(n in missing or world.source[n] == MARK for n in sure)
