@@ -4,19 +4,25 @@ answers.
 
 import json
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import yaml
 from click.testing import CliRunner, Result
 
 from mirrorwatch.cli.root import main
-from mirrorwatch.domain.offsets import OffsetMap, RangeSet
+from mirrorwatch.domain.cluster_view import TopicPartition
+from mirrorwatch.domain.offsets import OffsetMap, OffsetRange, RangeSet
 from mirrorwatch.domain.position.model import PartitionPosition, PositionState
 from mirrorwatch.domain.skips.partition import PartitionState
 from mirrorwatch.domain.skips.tracker import SkipTracker
+from mirrorwatch.kafka.admin import Cluster
+from mirrorwatch.kafka.reader import RangeReader
 from mirrorwatch.state import Database
 from mirrorwatch.state.failover import SourceEndStore
 from mirrorwatch.state.position import PositionStore
@@ -129,3 +135,67 @@ def test_an_agent_that_read_nothing_yet_lists_nothing(config: Path) -> None:
     (flow,) = json.loads(result.stdout)["flows"]
     assert flow["source_ends_at"] is None
     assert "has not read the ends" in flow["problems"][-1]
+
+
+def answer(
+    monkeypatch: pytest.MonkeyPatch,
+    sides: Mapping[str, Mapping[TopicPartition, tuple[int, int]]],
+    empty: Iterable[TopicPartition] = (),
+) -> None:
+    """Let both sides answer with log starts and ends."""
+
+    def list_topics(cluster: Cluster) -> Any:
+        partitions = {topic: p + 1 for topic, p in sides[cluster.alias]}
+        return SimpleNamespace(partitions=partitions)
+
+    def read(
+        number: int, cluster: Cluster, places: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, int]:
+        logs = sides[cluster.alias]
+        return {place: logs[place][number] for place in places}
+
+    def find_empty(
+        _: RangeReader, wanted: Iterable[tuple[TopicPartition, OffsetRange]]
+    ) -> set[TopicPartition]:
+        return {place for place, span in wanted if len(span)} & set(empty)
+
+    module = "mirrorwatch.cli.failback"
+    monkeypatch.setattr(f"{module}.list_topics", list_topics)
+    monkeypatch.setattr(f"{module}.read_starts", partial(read, 0))
+    monkeypatch.setattr(f"{module}.read_ends", partial(read, 1))
+    monkeypatch.setattr(RangeReader, "find_empty", find_empty)
+
+
+def test_a_source_that_answers_is_taken_as_it_is_now(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep(config, {("t", 0): 100, ("new", 0): 2, ("gone", 0): 5})
+    answer(
+        monkeypatch,
+        {
+            "summit": {("t", 0): (12, 120), ("new", 0): (0, 3)},
+            "ldf": {("summit.t", 0): (0, 60)},
+        },
+    )
+    result = run(config, "--json")
+    assert result.exit_code == 3, result.output
+    (flow,) = json.loads(result.stdout)["flows"]
+    assert flow["problems"] == []
+    assert flow["exact"]
+    assert [tuple(each.values())[:4] for each in flow["ranges"]] == [
+        ("new", 0, 0, 2),
+        ("t", 0, 12, 16),
+        ("t", 0, 67, 119),
+    ]
+
+
+def test_markers_at_the_end_are_no_records_to_copy(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep(config, {("t", 0): 100})
+    logs = {"summit": {("t", 0): (17, 100)}, "ldf": {("summit.t", 0): (0, 92)}}
+    answer(monkeypatch, logs)
+    assert run(config).exit_code == 3
+    answer(monkeypatch, logs, empty=[("t", 0)])
+    result = run(config)
+    assert result.exit_code == 0, result.output

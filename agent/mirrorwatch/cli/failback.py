@@ -20,7 +20,7 @@ from ..domain.failover.failback import (
     list_uncopied,
 )
 from ..domain.failover.recovery import RecoveryState
-from ..domain.offsets import RangeSet
+from ..domain.offsets import OffsetRange, RangeSet
 from ..domain.position.model import PositionState
 from ..domain.report import counted, seconds
 from ..domain.skips.partition import PartitionState
@@ -28,6 +28,7 @@ from ..domain.skips.tracker import SkipTracker
 from ..domain.topics import FilteredTopics, Selection
 from ..exceptions import SourceError
 from ..kafka.admin import Cluster, list_topics, read_ends, read_starts
+from ..kafka.reader import RangeReader
 from ..state import Database
 from ..state.documents import DocumentStore
 from ..state.failover import SourceEnds, SourceEndStore
@@ -195,19 +196,42 @@ def _list(config: Config, flow: FlowConfig, kept: _Kept) -> _Flow:
             "mirrorwatch has not read the ends of the source yet: nothing "
             "can be listed"
         )
+    ranges = [
+        found
+        for place in sorted(kept.ends.ends)
+        if logs.at is None or place in logs.ends
+        for found in list_uncopied(_to_log(place, topics, kept, logs))
+    ]
+    if logs.at is not None:
+        try:
+            ranges = _leave_out_empty(config, flow, ranges)
+        except SourceError as e:
+            problems.append(f"{e}. Some ranges may hold no record")
     return _Flow(
         name=flow.name,
         source=flow.source,
         target=flow.target,
         ends_at=logs.at or kept.ends.at,
-        ranges=[
-            found
-            for place in sorted(kept.ends.ends)
-            if logs.at is None or place in logs.ends
-            for found in list_uncopied(_to_log(place, topics, kept, logs))
-        ],
+        ranges=ranges,
         problems=problems,
     )
+
+
+def _leave_out_empty(
+    config: Config, flow: FlowConfig, ranges: Sequence[UncopiedRange]
+) -> list[UncopiedRange]:
+    """Leave out the last range of a partition if it holds no record."""
+    tails = {(r.topic, r.partition): r for r in ranges}
+    reader = RangeReader(dict(config.clusters[flow.source].kafka), flow.source)
+    empty = reader.find_empty(
+        (place, OffsetRange(r.first, r.last + 1)) for place, r in tails.items()
+    )
+    return [
+        r
+        for r in ranges
+        if (place := (r.topic, r.partition)) not in empty
+        or r is not tails[place]
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)
