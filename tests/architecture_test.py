@@ -96,6 +96,7 @@ BESIDE_ROLES = {
     "audit/ranges": "which offsets are compared",
     "audit/result": "the document that the job writes",
     "audit/window": "the stretch of time that one audit compares",
+    "failover/failback": "what the target lacks, for a failback",
     "failover/recovery": "what is lost with the source, beside the groups",
     "failover/translation": "where a group starts, for the check and the CLI",
     "lag/retention": "a check of its own, on the facts of lag",

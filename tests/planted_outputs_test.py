@@ -391,6 +391,7 @@ COMMANDS: Mapping[tuple[str, ...], list[list[str]]] = {
     ("audit", "run"): [[], ["--flow", "no"]],
     ("check-config",): [[], ["--json"]],
     ("doctor",): [[], ["--json"]],
+    ("failback",): [[], ["--json"]],
     ("influx", "setup"): [["--dry-run"], []],
     ("maintenance",): [[], ["--flow", "no", "--for", "1h"]],
     ("notify",): [["--test"]],

@@ -198,7 +198,9 @@ def test_amtool_accepts_the_example_for_alertmanager() -> None:
     tickets, symptoms = kept
     # A label that both lack counts as equal there.
     assert 'flow=~".+"' in tickets["source_matchers"]
-    assert symptoms["equal"] == ["flow", "severity"]
+    agent = ["job", "namespace", "cluster"]
+    assert tickets["equal"] == [*agent, "flow"]
+    assert symptoms["equal"] == [*agent, "flow", "severity"]
     documented = (ROOT / "docs" / "alerts.md").read_text("utf-8")
     _, _, shown = documented.partition("\ninhibit_rules:")
     shown, _, _ = shown.partition("\n```")
@@ -216,4 +218,6 @@ def test_what_may_follow_from_a_cause_is_a_symptom_and_nothing_else() -> None:
         *("MirrorwatchConfigsWarning", "MirrorwatchBottleneckCritical"),
         *("MirrorwatchAuditCritical", "MirrorwatchAuditWarning"),
         "MirrorwatchAuditUnknown",
+        # Who reads the target is not stopped by what is before it.
+        *("MirrorwatchReadersCritical", "MirrorwatchReadersWarning"),
     }

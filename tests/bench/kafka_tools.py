@@ -1,9 +1,10 @@
-"""Kafka's own measuring programs: what a plain client makes of a topic."""
+"""Kafka's own programs: what a plain client makes of a topic, and groups."""
 
 import csv
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from mirrorwatch.maven import Artifact, cache_folder, fetch
 from mirrorwatch_lab.process import JvmSettings
@@ -19,7 +20,7 @@ _TOOLS = Artifact(
 
 
 class KafkaTools:
-    """Kafka's programs for performance, by the lab's Java and jars.
+    """Kafka's programs, by the lab's Java and jars.
 
     Parameters
     ----------
@@ -54,6 +55,14 @@ class KafkaTools:
         (row,) = csv.DictReader(out.splitlines(), skipinitialspace=True)
         assert int(row["data.consumed.in.nMsg"]) >= records, row
         return float(row["fetch.nMsg.sec"])
+
+    def reset(self, groups: Iterable[str], file: Path) -> str:
+        """Set the offsets of groups by a file of ``--from-file``."""
+        return self._run(
+            "consumer.group.ConsumerGroupCommand",
+            *(word for name in groups for word in ("--group", name)),
+            *("--reset-offsets", "--from-file", str(file), "--execute"),
+        )
 
     def _run(self, program: str, *arguments: Sequence[str] | str) -> str:
         jars = os.pathsep.join(map(str, (*self._jars, *self._runtime.jars)))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,10 +18,12 @@ from mirrorwatch.cli.root import main
 from mirrorwatch.clock import utc_now
 from mirrorwatch.domain.failover.translation import GroupOffset
 from mirrorwatch.domain.offsets import OffsetMap
+from mirrorwatch.domain.position.model import PartitionPosition, PositionState
 from mirrorwatch.domain.skips.partition import PartitionState
 from mirrorwatch.domain.skips.tracker import SkipTracker
 from mirrorwatch.state import Database
 from mirrorwatch.state.failover import GroupStore
+from mirrorwatch.state.position import PositionStore
 from mirrorwatch.state.skips import SkipsStore
 
 FLOW = "summit->ldf"
@@ -152,3 +155,42 @@ def test_without_an_agent_there_is_nothing_to_read(config: Path) -> None:
     result = run(config, "--all-groups")
     assert result.exit_code == 1
     assert "does not exist" in result.output
+
+
+@pytest.mark.parametrize("is_empty", [True, False])
+def test_markers_at_the_end_are_not_left_to_copy(
+    config: Path, monkeypatch: pytest.MonkeyPatch, is_empty: bool
+) -> None:
+    """The group has read everything, and a marker follows."""
+    database = Database(config.parent / "state.db")
+    state = PartitionState(
+        topic="t", partition=0, source_id="s", copies=OffsetMap([(0, 0, 10)])
+    )
+    tracker = SkipTracker(states={("t", 0): state}, changed={("t", 0)})
+    SkipsStore(database, FLOW).save(tracker)
+    place = PartitionPosition(reached=50)
+    positions = PositionState(places={("t", 0): place})
+    PositionStore(database, FLOW).save(positions, [("t", 0)])
+    offset = GroupOffset(topic="t", partition=0, committed=51)
+    GroupStore(database, FLOW).save({"a": (offset,)}, [], utc_now())
+    database.close()
+    ends = {"summit": {("t", 0): 51}, "ldf": {("summit.t", 0): 50}}
+    module = "mirrorwatch.cli.offsets"
+    monkeypatch.setattr(
+        f"{module}.list_topics",
+        lambda _: SimpleNamespace(partitions={"t": 1, "summit.t": 1}),
+    )
+    monkeypatch.setattr(
+        f"{module}.read_ends", lambda cluster, _: ends[cluster.alias]
+    )
+    monkeypatch.setattr(
+        f"{module}.RangeReader.find_empty",
+        lambda _, wanted: {p for p, span in wanted if is_empty and len(span)},
+    )
+    result = run(config, "--group", "a", "--planned", "--json")
+    (group,) = json.loads(result.stdout)["groups"]
+    (found,) = group["partitions"]
+    assert (found["drained"], found["left"]) == (is_empty, 1 - is_empty)
+    assert (found["offset"], found["repeated"], found["exact"]) == (
+        (50, 0, True) if is_empty else (10, 40, False)
+    )

@@ -11,9 +11,9 @@ import trustme
 
 from mirrorwatch.config import Config
 from mirrorwatch.doctor import Diagnosis, examine
+from mirrorwatch.domain.acls import Right
 from mirrorwatch.domain.doctor import FindingSeverity
 from mirrorwatch_lab import Lab
-from mirrorwatch_lab.rights import Right
 from tests.support.rights import DENIED, RIGHTS, expect
 from tests.support.secured import secrets, secured, taken
 from tests.support.tcp import black_hole, closed_port, frozen

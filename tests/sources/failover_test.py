@@ -9,6 +9,7 @@ import pytest
 from mirrorwatch.domain.cluster_view import (
     ClusterView,
     FlowView,
+    TopicFacts,
     TopicPartition,
 )
 from mirrorwatch.domain.failover.check import FailoverLimits, judge_failover
@@ -30,7 +31,7 @@ from mirrorwatch.sources.groups import GroupReading, GroupsWorker
 from mirrorwatch.sources.mirror_state import MirrorState
 from mirrorwatch.state import Database
 from mirrorwatch.state.documents import DocumentStore, FirstSeenStore
-from mirrorwatch.state.failover import GroupStore
+from mirrorwatch.state.failover import GroupStore, SourceEnds, SourceEndStore
 from tests.support.builders import NOON
 
 
@@ -60,6 +61,7 @@ class Site:
             recovery=DocumentStore(
                 self.database, "f", "recovery", RecoveryState
             ),
+            source_ends=SourceEndStore(self.database, "f"),
         )
         self.failover.take(
             FlowView(
@@ -274,3 +276,35 @@ def test_groups_that_the_mirror_excludes_are_known(
     site.worker.step()
     (seen,) = site.failover.observe(NOON)
     assert [m.excluded for m in seen.missing] == [groups == ("efd",)]
+
+
+def test_the_ends_of_the_source_are_kept_until_it_is_back(
+    site: Site,
+) -> None:
+    def see(
+        ends: dict[TopicPartition, int], at: datetime, partitions: int = 2
+    ) -> SourceEnds:
+        facts = TopicFacts(id="s", partitions=partitions, replication_factor=1)
+        source = ClusterView(
+            alias="summit",
+            id="",
+            at=at,
+            topics={"t": facts, "other": facts},
+            ends=ends,
+        )
+        site.failover.take(replace(view(9), source=source))
+        site.worker.step()
+        return SourceEndStore(site.database, "f").load()
+
+    later = NOON + timedelta(minutes=1)
+    first = {("t", 0): 5, ("t", 1): 7}
+    assert see(first | {("other", 0): 1}, NOON) == SourceEnds(
+        at=NOON, ends=first
+    )
+    # One partition has lost its leader, the other one has grown.
+    assert see({("t", 0): 6}, later).ends == {("t", 0): 6, ("t", 1): 7}
+    site.worker = site.start()
+    site.lists = False
+    site.worker.step()
+    assert SourceEndStore(site.database, "f").load().at == later
+    assert see({}, later, partitions=1).ends == {("t", 0): 6}

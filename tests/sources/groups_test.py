@@ -26,7 +26,7 @@ from mirrorwatch.sources.groups import GroupReading, GroupsWorker
 from mirrorwatch.sources.mirror_state import MirrorState
 from mirrorwatch.state import Database
 from mirrorwatch.state.documents import DocumentStore, FirstSeenStore
-from mirrorwatch.state.failover import GroupStore
+from mirrorwatch.state.failover import GroupStore, SourceEndStore
 from tests.support.builders import NOON
 
 
@@ -108,6 +108,7 @@ class Flow:
             copied=lambda _: {},
             copy_facts=CopyFacts,
             recovery=DocumentStore(database, name, "recovery", RecoveryState),
+            source_ends=SourceEndStore(database, name),
         )
         self.failover.take(
             FlowView(

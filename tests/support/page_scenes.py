@@ -14,7 +14,6 @@ from mirrorwatch.domain.bottleneck.check import BottleneckLimits
 from mirrorwatch.domain.canary.model import CanaryCounts, Loss
 from mirrorwatch.domain.checkpoints import CheckpointsObservation
 from mirrorwatch.domain.checks import judge
-from mirrorwatch.domain.failover.check import FailoverObservation
 from mirrorwatch.domain.heartbeats import HeartbeatsObservation
 from mirrorwatch.domain.lag.model import LagStatus, StalledPartition
 from mirrorwatch.domain.latency import LatencyObservation
@@ -52,6 +51,7 @@ from .reports import (
     many_topics,
     some_compared_topics,
     some_configs,
+    some_starts,
     some_topic_skips,
 )
 
@@ -232,6 +232,7 @@ def healthy(at: datetime) -> Report:
                 sync=timedelta(minutes=10),
             ),
             tasks_in(at, ["RUNNING", "RUNNING", "RUNNING"]),
+            replace(some_starts(at), missing=(), starts=(), starts_total=0),
             a_clean_night(at),
         ],
         AGENT,
@@ -272,6 +273,7 @@ def broken(at: datetime) -> Report:
             positions(at),
             some_compared_topics(at),
             replace(some_configs(at), problems=()),
+            some_starts(at),
             replace(
                 copying,
                 stopped=(
@@ -310,7 +312,6 @@ def _tick(
 ) -> Report:
     quiet: list[Observation] = [
         CheckpointsObservation(flow=FLOW.name, at=at, groups=4),
-        FailoverObservation(flow=FLOW.name, at=at, groups=4),
         HeartbeatsObservation(flow=FLOW.name, at=at),
     ]
     limits = {

@@ -23,6 +23,17 @@ from mirrorwatch.domain.canary.model import (
     CanaryObservation,
     CanaryPartition,
 )
+from mirrorwatch.domain.failover.check import (
+    FailoverObservation,
+    GroupStart,
+    MissingStart,
+    select_starts,
+)
+from mirrorwatch.domain.failover.translation import (
+    CopiedPartition,
+    GroupOffset,
+    translate,
+)
 from mirrorwatch.domain.lag.model import (
     Headroom,
     LagObservation,
@@ -30,6 +41,7 @@ from mirrorwatch.domain.lag.model import (
     TopicLag,
 )
 from mirrorwatch.domain.metrics import Histogram
+from mirrorwatch.domain.offsets import OffsetMap
 from mirrorwatch.domain.parity.configs import ConfigDrift, ConfigsObservation
 from mirrorwatch.domain.parity.topics import (
     MissingTopic,
@@ -73,6 +85,7 @@ __all__ = [
     "some_readers",
     "some_resets",
     "some_skips",
+    "some_starts",
     "some_topic_lags",
     "some_topic_skips",
     "wait_until_copied",
@@ -207,6 +220,63 @@ def some_compared_topics(at: datetime) -> TopicsObservation:
             PartitionMismatch(topic=topic, source=3, target=2, since=at - LONG)
             for topic in ("c", "d", "e")
         ),
+    )
+
+
+def some_starts(at: datetime) -> FailoverObservation:
+    """Return two groups with a start, one of them by its checkpoint, one
+    without any, and one that the mirror's filter leaves out.
+    """
+    runs = CopiedPartition(copies=OffsetMap([(0, 0, 9), (15, 10, 90)]), end=99)
+    starts = [
+        GroupStart(group=group, remote=remote, start=translate(place, copied))
+        for group, remote, place, copied in (
+            (
+                "archiver",
+                "summit.events",
+                GroupOffset(topic="events", partition=0, committed=40),
+                runs,
+            ),
+            (
+                "efd-loader",
+                "summit.events",
+                GroupOffset(topic="events", partition=0, committed=12),
+                runs,
+            ),
+            (
+                "viewer",
+                "summit.commands",
+                GroupOffset(topic="commands", partition=1, committed=7),
+                CopiedPartition(),
+            ),
+            (
+                "scratch",
+                "summit.commands",
+                GroupOffset(topic="commands", partition=1, committed=1207),
+                CopiedPartition(),
+            ),
+        )
+    ]
+    missing = [each for each in starts if each.start.chosen is None]
+    return FailoverObservation(
+        flow=FLOW.name,
+        at=at,
+        read_at=at,
+        groups=4,
+        missing=tuple(
+            MissingStart(
+                group=each.group,
+                topic=each.start.place.topic,
+                partition=each.start.place.partition,
+                problem=each.start.problem or "",
+                since=at,
+                moved=False,
+                excluded=each.group == "scratch",
+            )
+            for each in missing
+        ),
+        starts=select_starts(starts),
+        starts_total=len(starts),
     )
 
 

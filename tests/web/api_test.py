@@ -26,6 +26,7 @@ from tests.support.reports import (
     some_compared_topics,
     some_configs,
     some_readers,
+    some_starts,
 )
 from tests.support.stage import METRICS, SetClock, Stage, serve_stage
 
@@ -222,6 +223,7 @@ def a_tick() -> Any:
         tasks,
         some_compared_topics(NOON),
         some_configs(NOON),
+        some_starts(NOON),
         some_readers(NOON),
         an_audit(),
     ]
@@ -256,6 +258,7 @@ def test_one_flow_alone_can_be_asked_for(
             "tasks": None,
             "parity": None,
             "configs": None,
+            "failover": None,
             "readers": None,
             "audit": None,
         }

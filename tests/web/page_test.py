@@ -339,6 +339,13 @@ def test_each_part_says_in_a_line_how_it_is_and_opens_by_keyboard(
             "4 configs differ",
         )
         assert "17 missing" in text(browser, part("audit"))
+        wait_for(
+            browser,
+            part("failover"),
+            "4 consumer groups · 2 without a start at the target",
+        )
+        assert text(browser, f"{part('failover')} .part-health") == ""
+        open_part(browser, "failover")
         for name in ("tasks", "parity", "audit"):
             assert text(browser, f"{part(name)} .part-health") == "critical"
             assert text(browser, f"{part(name)} .part-body") == ""
@@ -354,6 +361,14 @@ def test_each_part_says_in_a_line_how_it_is_and_opens_by_keyboard(
         assert "a\ta\t1 h\toverdue" in parity
         assert "c\t3\t2\t1 h\toverdue" in parity
         assert "a\tretention.ms\t2\t1\t1 h\toverdue" in parity
+        starts = text(browser, f"{part('failover')} .part-body")
+        assert "archiver\tsummit.events[0]\t40\t35\tsync\t0" in starts
+        assert "efd-loader\tsummit.events[0]\t12\t9\tsync\t≤ 1" in starts
+        assert "viewer\tsummit.commands[1]\t7\t" in starts
+        assert "There is no checkpoint" in starts
+        assert "groups filter excludes it" in text(
+            browser, f"{part('failover')} tbody tr:first-child"
+        )
         audit = text(browser, f"{part('audit')} .part-body")
         assert "events\t3\tmissing\t17\t42 to 57, 99" in audit
         assert "expired at the source" in audit
@@ -391,6 +406,7 @@ def test_what_is_well_is_said_without_a_sign_and_what_is_not_known_with_one(
         )
         come_back(browser)
 
+        wait_for(browser, part("failover"), "not read yet")
         wait_for(browser, part("tasks"), "not read yet")
         wait_for(browser, part("parity"), "topics not compared yet")
         assert text(browser, f"{part('tasks')} .part-health") == "critical"

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -24,11 +25,13 @@ from ..domain.failover.translation import (
     StartOffset,
     translate,
 )
+from ..domain.offsets import OffsetRange
 from ..domain.report import seconds
 from ..domain.topics import Selection
 from ..exceptions import MirrorwatchError, SourceError
 from ..kafka.admin import Cluster, list_topics, read_ends
 from ..kafka.offsets import read_first_since
+from ..kafka.reader import RangeReader
 from ..state import Database
 from ..state.failover import GroupStore
 from ..state.position import PositionStore
@@ -229,7 +232,14 @@ def _translate(
 ) -> _Flow:
     places = {(o.topic, o.partition) for g in kept.groups for o in g.offsets}
     remote = {t: flow.topic_naming.remote(t) for t, _ in places}
-    asked = _Ends.ask(config, flow, remote, places, at, planned=planned)
+    asked = _Ends.ask(
+        config,
+        flow,
+        remote,
+        {place: kept.positions.get(place, 0) for place in places},
+        at,
+        planned=planned,
+    )
     merged = Selection(include=flow.topics.merged).matches
     copied: dict[TopicPartition, CopiedPartition] = {}
     left: dict[TopicPartition, int | None] = {}
@@ -241,6 +251,8 @@ def _translate(
         if copies is not None and end is not None and source_end is not None:
             if not known.noisy:
                 copies.reaches(source_end, end)
+                if place in asked.empty:
+                    copies.reaches(position, end)
             last = copies.last
             position = max(position, last.last_upstream + 1 if last else 0)
         copied[place] = CopiedPartition(
@@ -251,7 +263,11 @@ def _translate(
             at_time=asked.at_time.get(place),
         )
         left[place] = (
-            None if source_end is None else max(0, source_end - position)
+            None
+            if source_end is None
+            else 0
+            if place in asked.empty
+            else max(0, source_end - position)
         )
     return _Flow(
         name=flow.name,
@@ -281,6 +297,10 @@ class _Ends:
     source: Mapping[TopicPartition, int] = field(default_factory=dict)
     target: Mapping[TopicPartition, int] = field(default_factory=dict)
     at_time: Mapping[TopicPartition, int] = field(default_factory=dict)
+    empty: AbstractSet[TopicPartition] = frozenset()
+    """Source partitions where no record follows the position: only markers of
+    transactions, or what was compacted."""
+
     problems: Sequence[str] = ()
 
     @classmethod
@@ -289,17 +309,18 @@ class _Ends:
         config: Config,
         flow: FlowConfig,
         remote: Mapping[str, str],
-        places: Iterable[TopicPartition],
+        positions: Mapping[TopicPartition, int],
         at: datetime | None,
         *,
         planned: bool,
     ) -> "_Ends":
         """Ask the target, then the source: see `FlowView`."""
-        copies = {(remote[topic], p): (topic, p) for topic, p in places}
+        copies = {(remote[topic], p): (topic, p) for topic, p in positions}
         problems: list[str] = []
         target: dict[TopicPartition, int] = {}
         times: dict[TopicPartition, int] = {}
         source: dict[TopicPartition, int] = {}
+        empty: set[TopicPartition] = set()
         try:
             cluster = _cluster(config, flow.target)
             there = _existing(cluster, copies)
@@ -321,10 +342,21 @@ class _Ends:
                 source = read_ends(
                     cluster, _existing(cluster, copies.values())
                 )
+                reader = RangeReader(
+                    dict(config.clusters[flow.source].kafka), flow.source
+                )
+                empty = reader.find_empty(
+                    (place, OffsetRange(positions[place], end))
+                    for place, end in source.items()
+                )
             except SourceError as e:
                 problems.append(f"{e}. It is not known what is left to copy")
         return cls(
-            source=source, target=target, at_time=times, problems=problems
+            source=source,
+            target=target,
+            at_time=times,
+            empty=empty,
+            problems=problems,
         )
 
 

@@ -36,6 +36,7 @@ COMMANDS = {
     ),
     "demo": _Command("mirrorwatch_lab.cli", "demo_command", "mirrorwatch-lab"),
     "doctor": _Command("mirrorwatch.cli.doctor"),
+    "failback": _Command("mirrorwatch.cli.failback"),
     "influx": _Command("mirrorwatch.cli.influx"),
     "lab": _Command("mirrorwatch_lab.cli", "lab_command", "mirrorwatch-lab"),
     "maintenance": _Command("mirrorwatch.cli.maintenance"),

@@ -558,6 +558,10 @@ class RecordFingerprint:
         )
 
 
+_MARKERS = 1000
+"""Offsets up to which a range is read, as it may hold no record."""
+
+
 class RangeReader:
     """Reads ranges of many partitions of one cluster.
 
@@ -572,6 +576,23 @@ class RangeReader:
     def __init__(self, properties: Mapping[str, str], cluster: str) -> None:
         self._properties = properties
         self._cluster = cluster
+
+    def find_empty(
+        self, wanted: Iterable[tuple[TopicPartition, OffsetRange]]
+    ) -> set[TopicPartition]:
+        """Return the partitions of which a range holds no record: only
+        markers of transactions, or what was compacted.
+
+        Long ranges are not read: they hold some.
+
+        Raises
+        ------
+        SourceError
+            Raised if a cluster does not answer, or refuses.
+        """
+        spans = [(p, span) for p, span in wanted if 0 < len(span) <= _MARKERS]
+        found = self.read(spans, committed=False)
+        return {place for place, records in found.items() if records == {}}
 
     def read(
         self,

@@ -5,8 +5,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from ..domain.cluster_view import FlowView, TopicPartition
-from ..domain.failover.check import FailoverObservation, FailoverTracker
+from ..domain.cluster_view import ClusterView, FlowView, TopicPartition
+from ..domain.failover.check import (
+    FailoverObservation,
+    FailoverTracker,
+    GroupStart,
+    select_starts,
+)
 from ..domain.failover.recovery import (
     CopyFacts,
     RecoveryState,
@@ -20,7 +25,7 @@ from ..domain.failover.translation import (
     translate,
 )
 from ..state.documents import DocumentStore, FirstSeenStore
-from ..state.failover import GroupStore
+from ..state.failover import GroupStore, SourceEndStore
 from ..threads import Latest
 from .groups import GroupReading
 from .mirror_state import MirrorState
@@ -56,6 +61,8 @@ class FailoverSource:
         Returns what else is known of copies.
     recovery
         Where it is kept until when the flow was complete.
+    source_ends
+        Where the ends of the source are kept.
 
     Notes
     -----
@@ -72,6 +79,7 @@ class FailoverSource:
         copied: Copied,
         copy_facts: Callable[[], CopyFacts],
         recovery: DocumentStore[RecoveryState],
+        source_ends: SourceEndStore,
     ) -> None:
         self.name = f"failover {flow}"
         self._flow = flow
@@ -82,6 +90,9 @@ class FailoverSource:
         self._copy_facts = copy_facts
         self._recovery_store = recovery
         self._recovery = RecoveryTracker(recovery.load())
+        self._source_ends = source_ends
+        self._ends = dict(source_ends.load().ends)
+        self._source = Latest[ClusterView | None](None)
         self._tracker = FailoverTracker(first_seen.load())
         self._view = Latest[FlowView | None](None)
         self._names = Latest[Mapping[str, str]]({})
@@ -99,6 +110,8 @@ class FailoverSource:
         )
         if view.names:
             self._names.set(view.names)
+        if view.source is not None:
+            self._source.set(view.source)
 
     def observe(self, now: datetime) -> Sequence[FailoverObservation]:
         """Return what the last reading of the groups came to, and what the
@@ -131,10 +144,33 @@ class FailoverSource:
         """
         names = self._names.get()
         self._recovery_store.save(self._recovery.to_state())
+        self._keep_ends(names)
         if names:
             self._keep(reading, names)
         if names or reading.problem is not None:
             self._judge(reading, names)
+
+    def _keep_ends(self, names: Mapping[str, str]) -> None:
+        """Save where the source ends: what never came to the target is asked
+        for when the source is lost.
+        """
+        source = self._source.get()
+        if source is None or not names:
+            return
+        # What has no leader now has the end that it had.
+        kept = {
+            (topic, partition): end
+            for (topic, partition), end in {
+                **self._ends,
+                **source.ends,
+            }.items()
+            if topic in names
+            and topic in source.topics
+            and partition < source.topics[topic].partitions
+        }
+        changed = {p: e for p, e in kept.items() if self._ends.get(p) != e}
+        self._source_ends.save(changed, self._ends.keys() - kept, source.at)
+        self._ends = kept
 
     def _keep(self, reading: GroupReading, names: Mapping[str, str]) -> None:
         if reading.problem is None:
@@ -186,6 +222,17 @@ class FailoverSource:
                 missing=missing,
                 old=old,
                 repeated=max(costs, default=0),
+                starts=select_starts(
+                    [
+                        GroupStart(
+                            group=group,
+                            remote=names[start.place.topic],
+                            start=start,
+                        )
+                        for group, start in starts
+                    ]
+                ),
+                starts_total=len(starts),
             )
         elif self._seen.get() is None and not seen.problems:
             return  # nothing was judged yet

@@ -1,20 +1,23 @@
-"""Where consumer groups are, so that it is known when the source is not."""
+"""Where consumer groups are and the source ends, so that it is known when the
+source is not.
+"""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
+from ..domain.cluster_view import TopicPartition
 from ..domain.failover.translation import GroupOffset, GroupState
 from .database import Database
 from .documents import DocumentStore, FlowTable
 
-__all__ = ["GroupStore"]
+__all__ = ["GroupStore", "SourceEndStore", "SourceEnds"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Reading:
     at: datetime | None = None
-    """When offsets were last read at the source."""
+    """When the source was last asked."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -80,3 +83,78 @@ class GroupStore:
                 | {(name,): None for name in gone}
             )
             self._reading.save(_Reading(at=read_at))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SourceEnds:
+    """Where the logs of a source ended."""
+
+    at: datetime | None = None
+    """When they were asked for; `None` for never."""
+
+    ends: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """Ends by partition."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _End:
+    offset: int
+
+
+class SourceEndStore:
+    """Keeps the ends of the source of one flow.
+
+    Parameters
+    ----------
+    database
+        The state file.
+    flow
+        Name of the flow.
+
+    Raises
+    ------
+    StateError
+        Raised by every method if the file cannot be used.
+    """
+
+    def __init__(self, database: Database, flow: str) -> None:
+        self._database = database
+        self._reading = DocumentStore(database, flow, "source_end", _Reading)
+        self._ends: FlowTable[TopicPartition, _End] = FlowTable(
+            database,
+            flow,
+            "source_end",
+            {"topic": "TEXT", "partition": "INTEGER"},
+            _End,
+        )
+
+    def load(self) -> SourceEnds:
+        """Read all ends."""
+        # The time first: ends may be newer than it, and never older.
+        at = self._reading.load().at
+        ends = {key: each.offset for key, each in self._ends.load().items()}
+        return SourceEnds(at=at, ends=ends)
+
+    def save(
+        self,
+        ends: Mapping[TopicPartition, int],
+        gone: Iterable[TopicPartition],
+        at: datetime,
+    ) -> None:
+        """Write ends that changed, and forget those that are no more.
+
+        Parameters
+        ----------
+        ends
+            Ends that changed.
+        gone
+            Partitions to forget.
+        at
+            When they were asked for.
+        """
+        with self._database.transaction():
+            self._ends.save(
+                {key: _End(offset=end) for key, end in ends.items()}
+                | dict.fromkeys(gone)
+            )
+            self._reading.save(_Reading(at=at))

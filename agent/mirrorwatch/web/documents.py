@@ -1,7 +1,7 @@
 """What ``/api/status`` says."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Self
@@ -15,7 +15,7 @@ from ..domain.audit.flow_result import (
 )
 from ..domain.audit.result import AuditFinding, OffsetRanges
 from ..domain.canary.model import CanaryPartition, canaries
-from ..domain.failover.check import FailoverObservation
+from ..domain.failover.check import FailoverObservation, GroupStart
 from ..domain.lag.model import FirstLoss, TopicLag, first_loss
 from ..domain.parity.configs import ConfigDrift, ConfigsObservation
 from ..domain.parity.topics import TopicsObservation
@@ -630,6 +630,43 @@ def _reader(group: GroupLag) -> dict[str, Any]:
     }
 
 
+def failover_document(seen: FailoverObservation) -> dict[str, Any]:
+    """Return where consumer groups would start, the worst first.
+
+    Parameters
+    ----------
+    seen
+        What is known of them.
+    """
+    excluded = {m.group for m in seen.missing if m.excluded}
+    return {
+        "observed_at": time_text(seen.at),
+        "read_at": time_text(seen.read_at),
+        "groups": seen.groups,
+        "groups_without_start": len({m.group for m in seen.missing}),
+        "starts_total": seen.starts_total,
+        "starts": [_start(each, excluded) for each in seen.starts],
+        "problems": list(seen.problems),
+    }
+
+
+def _start(each: GroupStart, excluded: Container[str]) -> dict[str, Any]:
+    place, chosen = each.start.place, each.start.chosen
+    return {
+        "group": each.group,
+        "topic": place.topic,
+        "remote_topic": each.remote,
+        "partition": place.partition,
+        "committed": place.committed,
+        "offset": None if chosen is None else chosen.offset,
+        "by": None if chosen is None else str(chosen.by),
+        "repeated": None if chosen is None else chosen.repeated,
+        "exact": None if chosen is None else chosen.exact,
+        "problem": each.start.problem,
+        "excluded": chosen is None and each.group in excluded,
+    }
+
+
 def _of(
     kind: type[Any], render: Callable[[Any], dict[str, Any]]
 ) -> Callable[[Observation], dict[str, Any] | None]:
@@ -640,6 +677,7 @@ PARTS: Mapping[str, Callable[[Observation], dict[str, Any] | None]] = {
     "tasks": _of(TasksObservation, tasks_document),
     "parity": _of(TopicsObservation, parity_document),
     "configs": _of(ConfigsObservation, configs_document),
+    "failover": _of(FailoverObservation, failover_document),
     "readers": _of(ReadersObservation, readers_document),
     "audit": _of(AuditObservation, audit_document),
 }

@@ -66,7 +66,7 @@ from ..sources.tasks import (
 )
 from ..state.canary import CanaryStore
 from ..state.documents import DocumentStore, FirstSeenStore
-from ..state.failover import GroupStore
+from ..state.failover import GroupStore, SourceEndStore
 from ..state.position import PositionStore
 from ..state.skips import SkipsStore
 from ..threads import Latest
@@ -458,6 +458,7 @@ def wire_failover(parts: FlowParts, around: WiringContext) -> WiredParts:
         recovery=DocumentStore(
             around.database, flow.name, "recovery", RecoveryState
         ),
+        source_ends=SourceEndStore(around.database, flow.name),
     )
     parts.readers.append(source)
     parts.group_readers.append(source)

@@ -9,9 +9,11 @@ from mirrorwatch.domain.failover.check import (
     FailoverLimits,
     FailoverObservation,
     FailoverTracker,
+    GroupStart,
     MissingStart,
     OldStart,
     judge_failover,
+    select_starts,
 )
 from mirrorwatch.domain.failover.translation import (
     CopiedPartition,
@@ -264,3 +266,26 @@ def test_what_is_found_is_what_the_table_of_verdicts_says() -> None:
     assert found.health is Health.CRITICAL
     assert found.reason.endswith("(and 1 more, see the evidence)")
     assert "2,000 records again" in str(found.evidence["also_1"])
+
+
+def a_start(group: str, partition: int, copied: CopiedPartition) -> GroupStart:
+    place = GroupOffset(topic="t", partition=partition, committed=10)
+    return GroupStart(group=group, remote="t", start=translate(place, copied))
+
+
+def test_the_worst_start_of_each_group_is_listed_before_any_other() -> None:
+    none = CopiedPartition()
+    early = CopiedPartition(copies=OffsetMap([(0, 0, 4), (90, 80, 1)]))
+    exact = CopiedPartition(copies=OffsetMap([(0, 0, 50)]))
+    starts = [
+        *(a_start("large", n, early) for n in range(300)),
+        a_start("small", 0, exact),
+        *(a_start("lost", n, none if n else early) for n in range(2)),
+    ]
+    listed = select_starts(starts)
+    assert len(listed) == 200
+    order = [(s.group, s.start.place.partition) for s in listed]
+    assert order[:2] == [("lost", 1), ("large", 0)]
+    assert order[-1] == ("small", 0)
+    many = [a_start(f"g{n}", 0, exact) for n in range(999)]
+    assert len(select_starts(many)) == 200

@@ -15,6 +15,7 @@ from mirrorwatch.domain.skips.model import (
 )
 from mirrorwatch.domain.skips.settle import RangeContent
 from mirrorwatch.domain.skips.tracker import SkipTracker
+from mirrorwatch.domain.topics import FilteredRule, FilteredTopics
 from tests.domain.skips.world import (
     KEY,
     TOPIC,
@@ -663,3 +664,52 @@ def test_of_many_ends_some_are_remembered() -> None:
         flow.go_on(10, copying=5)
     assert 500 < flow.spans[DROPPED].end <= flow.ends[DROPPED] - 12
     assert len(flow.suspicions.waiting[DROPPED].ends) <= 64
+
+
+def test_what_is_still_to_be_read_is_not_accounted_for() -> None:
+    world = watched("write 5", "copy 5", "write 10", "drop 10")
+    world.do("write", "copy", "see")
+    assert world.books.unaccounted() == {}
+    # The sync behind the drop counts from the next survey on.
+    world.books.follow(world.view())
+    assert world.books.unaccounted() == {KEY: 25}
+    (request,) = world.books.requests()
+    # Neither side says more while it cannot be read.
+    world.books.follow(world.view())
+    assert world.books.unaccounted() == {KEY: 25}
+    world.books.answer(request, world.read(request), world.now)
+    assert world.books.unaccounted() == {}
+
+
+def test_a_partition_without_a_first_pair_is_not_called_unaccounted() -> None:
+    books = SkipTracker()
+    assert books.unaccounted() == {}
+    world = watched("look")
+    assert world.books.unaccounted() == {}
+
+
+def test_missing_records_are_those_that_the_source_still_holds() -> None:
+    world = watched("write 6", "drop 3", "copy 2", "drop", "write", "copy")
+    world.do("look", "look")
+    assert world.skipped == {20, 21, 22, 25}
+    assert world.books.missing_records() == {KEY: (20, 4)}
+    world.do("expire 21", "look")
+    assert world.books.missing_records() == {KEY: (21, 3)}
+    world.do("expire 5", "look")
+    assert world.books.missing_records() == {}
+
+
+def test_records_that_a_transform_may_drop_are_not_missing() -> None:
+    world = watched("write 6", "drop 3", "copy 3", "look", "look")
+    assert world.books.missing_records() == {KEY: (20, 3)}
+    rule = FilteredRule(pattern=TOPIC)
+    world.books.filtered = FilteredTopics(rules=(rule,))
+    assert world.books.missing_records() == {}
+
+
+def test_missing_records_that_are_copied_later_are_missing_no_more() -> None:
+    world = watched("write 30", "copy 10", "drop 3", "copy 17", "look", "look")
+    assert world.books.missing_records() == {KEY: (30, 3)}
+    world.do("crash", "copy 30", "write", "copy", "flush", "look", "look")
+    world.do("look")
+    assert world.books.missing_records() == {}

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from heapq import nsmallest
 
 from ..parity.tracker import FirstSeen, FirstSeenChanges
 from ..report import (
@@ -23,9 +24,11 @@ __all__ = [
     "FailoverLimits",
     "FailoverObservation",
     "FailoverTracker",
+    "GroupStart",
     "MissingStart",
     "OldStart",
     "judge_failover",
+    "select_starts",
 ]
 
 STALE = timedelta(minutes=5)
@@ -34,6 +37,9 @@ and each of a thousand groups may take a while to answer."""
 
 SHOWN = 20
 """Starts that the evidence names."""
+
+MOST_STARTS = 200
+"""Starts that are listed: `mirrorwatch offsets` prints all."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -86,6 +92,53 @@ class OldStart:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class GroupStart:
+    """Where a group would start in one partition."""
+
+    group: str
+    """Name of the group."""
+
+    remote: str
+    """Name of the topic at the target."""
+
+    start: Start
+    """Its start, or why it has none."""
+
+
+def select_starts(starts: Sequence[GroupStart]) -> tuple[GroupStart, ...]:
+    """Return the starts to list: the worst of each group, and then the worst
+    of all; those without a start first.
+    """
+    worst: dict[str, GroupStart] = {}
+    for each in starts:
+        known = worst.get(each.group)
+        if known is None or _rank(each) < _rank(known):
+            worst[each.group] = each
+    chosen = {
+        _rank(each): each
+        for each in (
+            *nsmallest(MOST_STARTS, worst.values(), key=_rank),
+            *nsmallest(MOST_STARTS, starts, key=_rank),
+        )
+    }
+    listed = list(chosen.values())[:MOST_STARTS]
+    return tuple(sorted(listed, key=_rank))
+
+
+def _rank(each: GroupStart) -> tuple[bool, bool, int, str, str, int]:
+    chosen, place = each.start.chosen, each.start.place
+    repeated = chosen.repeated if chosen else None
+    return (
+        chosen is not None,
+        repeated is not None,
+        -(repeated or 0),
+        each.group,
+        place.topic,
+        place.partition,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class FailoverObservation:
     """Where the groups of one flow would start."""
 
@@ -115,6 +168,12 @@ class FailoverObservation:
 
     old: tuple[OldStart, ...] = ()
     """Groups whose start does not move."""
+
+    starts: tuple[GroupStart, ...] = ()
+    """Where groups would start, the worst of them: see `select_starts`."""
+
+    starts_total: int = 0
+    """Starts of all groups in all partitions."""
 
     recovery: RecoveryPoint | None = None
     """What would be lost with the source; `None` if not known yet."""

@@ -114,6 +114,11 @@ class PartitionState:
         return OffsetPair(self.upstream, self.downstream)
 
     @property
+    def is_full(self) -> bool:
+        """Whether no more skipped ranges could be kept."""
+        return sum(1 for _ in self.skipped) >= _RANGES_KEPT
+
+    @property
     def awaits_head(self) -> bool:
         """Whether it appeared without a leader, and has had none since."""
         return self.is_head and self.upstream is None

@@ -1,6 +1,7 @@
 // What stands behind the verdicts that compare and list.
 
 import { AuditPart } from "./audit-part.js";
+import { FailoverPart } from "./failover-part.js";
 import { ParityPart } from "./parity-part.js";
 import { ReadersPart } from "./readers-part.js";
 import { TasksPart } from "./tasks-part.js";
@@ -15,22 +16,25 @@ export const PART_OF = {
   tasks: "tasks",
   readers: "readers",
   audit: "audit",
+  failover: "failover",
 };
 
 export class Parts {
   constructor(card, flow) {
     this.tasks = new TasksPart(card);
     this.parity = new ParityPart(card, flow);
+    this.failover = new FailoverPart(card, flow);
     this.readers = new ReadersPart(card, flow);
     this.audit = new AuditPart(card, flow);
-    card.querySelector(".parts").append(
-      ...[this.tasks, this.parity, this.readers, this.audit].map(({ part }) => part.element));
+    const parts = [this.tasks, this.parity, this.failover, this.readers, this.audit];
+    card.querySelector(".parts").append(...parts.map(({ part }) => part.element));
   }
 
   /** Shows what was last told; `seen` is undefined while nothing was. */
   show(seen, verdicts, now, staleAfter) {
     this.tasks.show(seen?.tasks, verdicts, now, staleAfter);
     this.parity.show(seen?.parity, seen?.configs, verdicts, now, staleAfter);
+    this.failover.show(seen?.failover, verdicts, now, staleAfter);
     this.readers.show(seen?.readers, verdicts, now, staleAfter);
     this.audit.show(seen?.audit, verdicts, now);
   }

@@ -1,0 +1,360 @@
+"""`mirrorwatch failback`: source records that never came to the target."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ..clock import utc_now
+from ..config import Config, FlowConfig
+from ..domain.cluster_view import TopicPartition
+from ..domain.failover.failback import (
+    ReplicatedLog,
+    UncopiedRange,
+    list_uncopied,
+)
+from ..domain.failover.recovery import RecoveryState
+from ..domain.offsets import OffsetRange, RangeSet
+from ..domain.position.model import PositionState
+from ..domain.report import counted, seconds
+from ..domain.skips.partition import PartitionState
+from ..domain.skips.tracker import SkipTracker
+from ..domain.topics import FilteredTopics, Selection
+from ..exceptions import SourceError
+from ..kafka.admin import Cluster, list_topics, read_ends, read_starts
+from ..kafka.reader import RangeReader
+from ..state import Database
+from ..state.documents import DocumentStore
+from ..state.failover import SourceEnds, SourceEndStore
+from ..state.position import PositionStore
+from ..state.skips import SkipsStore
+from .options import choose_flows, config_option, flows_option
+from .status import plain
+
+__all__ = ["command"]
+
+EXIT_UNCOPIED = 3
+"""It ran, and there are records to copy."""
+
+
+@click.command(
+    "failback",
+    short_help="List source records that never came to the target.",
+    epilog="Examples: mirrorwatch failback; mirrorwatch failback --json",
+)
+@config_option
+@flows_option
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    config: Config,
+    names: tuple[str, ...],
+    *,
+    as_json: bool,
+) -> None:
+    """List source records that never came to the target.
+
+    Ranges of source offsets by partition: what was skipped, and what the
+    mirror did not come to. The state file of the agent is enough, so the
+    source may be lost; if it answers, its logs are taken as they are now.
+    Exit status 3 if anything is listed.
+    """
+    flows = choose_flows(config, names)
+    database = Database(config.state.path, beside=True)
+    try:
+        kept = [_Kept.load(database, flow.name) for flow in flows]
+    finally:
+        database.close()
+    found = [
+        _list(config, flow, each)
+        for flow, each in zip(flows, kept, strict=True)
+    ]
+    if as_json:
+        click.echo(json.dumps(_document(found), indent=2))
+    else:
+        console = Console(highlight=False)
+        for flow in found:
+            _print(flow, console)
+    if any(flow.ranges for flow in found):
+        ctx.exit(EXIT_UNCOPIED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Kept:
+    """What the state file says of one flow."""
+
+    ends: SourceEnds
+    tracker: SkipTracker
+    positions: PositionState
+    recovery: RecoveryState
+
+    @classmethod
+    def load(cls, database: Database, flow: str) -> "_Kept":
+        # The ends first: what they leave out was not copied either.
+        ends = SourceEndStore(database, flow).load()
+        return cls(
+            ends=ends,
+            tracker=SkipsStore(database, flow).load(),
+            positions=PositionStore(database, flow).load(),
+            recovery=DocumentStore(
+                database, flow, "recovery", RecoveryState
+            ).load(),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Flow:
+    name: str
+    source: str
+    target: str
+    ends_at: datetime | None
+    """When the ends of the source were read; `None` for never."""
+
+    ranges: Sequence[UncopiedRange]
+    problems: Sequence[str]
+
+
+@dataclass(kw_only=True)
+class _Logs:
+    """What the clusters answered, by source partition."""
+
+    at: datetime | None = None
+    """When the source answered; `None` if it did not."""
+
+    starts: Mapping[TopicPartition, int] = field(default_factory=dict)
+    ends: Mapping[TopicPartition, int] = field(default_factory=dict)
+    copies: Mapping[TopicPartition, int] | None = None
+    """Ends of the target, 0 without a partition; `None` without an answer."""
+
+    problems: list[str] = field(default_factory=list)
+
+    @classmethod
+    def ask(
+        cls, config: Config, flow: FlowConfig, kept: SourceEnds
+    ) -> "_Logs":
+        """Ask the target, then the source: see `FlowView`."""
+        found = cls()
+        places = {
+            (flow.topic_naming.remote(topic), p): (topic, p)
+            for topic, p in kept.ends
+        }
+        try:
+            cluster = _cluster(config, flow.target)
+            there = list_topics(cluster).partitions
+            ends = read_ends(
+                cluster, [(t, p) for t, p in places if p < there.get(t, 0)]
+            )
+            found.copies = {
+                place: ends[key] if key[1] < there.get(key[0], 0) else 0
+                for key, place in places.items()
+                if key in ends or key[1] >= there.get(key[0], 0)
+            }
+        except SourceError as e:
+            found.problems.append(
+                f"{e}. What MirrorMaker copied last is not known"
+            )
+        try:
+            cluster, at = _cluster(config, flow.source), utc_now()
+            there = list_topics(cluster).partitions
+            left = [(t, p) for t, p in kept.ends if p < there.get(t, 0)]
+            found.starts = read_starts(cluster, left)
+            found.ends = read_ends(cluster, left)
+            found.at = at
+        except SourceError as e:
+            since = (
+                "since mirrorwatch began"
+                if kept.at is None
+                else f"since {kept.at:%Y-%m-%d %H:%M:%S} UTC, "
+                f"{seconds(utc_now() - kept.at)} ago,"
+            )
+            found.problems.append(
+                f"{e}. What was written there {since} is not listed"
+            )
+        return found
+
+
+def _cluster(config: Config, alias: str) -> Cluster:
+    return Cluster(alias, dict(config.clusters[alias].kafka))
+
+
+def _list(config: Config, flow: FlowConfig, kept: _Kept) -> _Flow:
+    logs = _Logs.ask(config, flow, kept.ends)
+    topics = _Topics(
+        filtered=flow.filtered,
+        merged=Selection(include=flow.topics.merged),
+    )
+    problems = list(logs.problems)
+    if kept.ends.at is None:
+        problems.append(
+            "mirrorwatch has not read the ends of the source yet: nothing "
+            "can be listed"
+        )
+    ranges = [
+        found
+        for place in sorted(kept.ends.ends)
+        if logs.at is None or place in logs.ends
+        for found in list_uncopied(_to_log(place, topics, kept, logs))
+    ]
+    if logs.at is not None:
+        try:
+            ranges = _leave_out_empty(config, flow, ranges)
+        except SourceError as e:
+            problems.append(f"{e}. Some ranges may hold no record")
+    return _Flow(
+        name=flow.name,
+        source=flow.source,
+        target=flow.target,
+        ends_at=logs.at or kept.ends.at,
+        ranges=ranges,
+        problems=problems,
+    )
+
+
+def _leave_out_empty(
+    config: Config, flow: FlowConfig, ranges: Sequence[UncopiedRange]
+) -> list[UncopiedRange]:
+    """Leave out the last range of a partition if it holds no record."""
+    tails = {(r.topic, r.partition): r for r in ranges}
+    reader = RangeReader(dict(config.clusters[flow.source].kafka), flow.source)
+    empty = reader.find_empty(
+        (place, OffsetRange(r.first, r.last + 1)) for place, r in tails.items()
+    )
+    return [
+        r
+        for r in ranges
+        if (place := (r.topic, r.partition)) not in empty
+        or r is not tails[place]
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Topics:
+    """Topics of one flow that are not copied one to one."""
+
+    filtered: FilteredTopics
+    merged: Selection
+
+
+def _to_log(
+    place: TopicPartition, topics: _Topics, kept: _Kept, logs: _Logs
+) -> ReplicatedLog:
+    topic, partition = place
+    state = kept.tracker.states.get(place) or PartitionState(
+        topic=topic, partition=partition, source_id=""
+    )
+    position = kept.positions.places.get(place)
+    is_filtered = topics.filtered.matches(topic)
+    holes = {(h.topic, h.partition): h.end for h in kept.recovery.holes}
+    return ReplicatedLog(
+        topic=topic,
+        partition=partition,
+        end=logs.ends.get(place, kept.ends.ends[place]),
+        grown=logs.at is None,
+        start=logs.starts.get(place, state.start_before),
+        position=max(
+            state.frontier + 1, 0 if position is None else position.proved
+        ),
+        upstream=state.upstream,
+        downstream=state.downstream,
+        copies=state.copies,
+        skipped=RangeSet() if is_filtered else state.skipped,
+        doubtful=state.doubtful,
+        forgotten=state.is_full and not is_filtered,
+        hole=holes.get(place, 0),
+        target_end=None if logs.copies is None else logs.copies.get(place),
+        uncounted=_why_uncounted(topics, state, marked=kept.tracker.marked),
+    )
+
+
+def _why_uncounted(
+    topics: _Topics, state: PartitionState, *, marked: bool
+) -> str | None:
+    """Return why the target's end does not show what was copied."""
+    if topics.merged.matches(state.topic):
+        return "Several flows feed the topic"
+    if marked:
+        return "MirrorMaker writes in transactions"
+    if state.noisy or state.heads:
+        return "Others write to the target, too"
+    if topics.filtered.matches(state.topic):
+        return "A transform drops records of the topic"
+    return None
+
+
+def _document(flows: Sequence[_Flow]) -> dict[str, Any]:
+    return {
+        "at": utc_now().isoformat(),
+        "flows": [
+            {
+                "flow": flow.name,
+                "source": flow.source,
+                "target": flow.target,
+                "source_ends_at": flow.ends_at and flow.ends_at.isoformat(),
+                "count": sum(r.count for r in flow.ranges),
+                "exact": all(r.doubt is None for r in flow.ranges),
+                "ranges": [
+                    {
+                        "topic": each.topic,
+                        "partition": each.partition,
+                        "first": each.first,
+                        "last": each.last,
+                        "count": each.count,
+                        "exact": each.doubt is None,
+                        "why": each.doubt,
+                    }
+                    for each in flow.ranges
+                ],
+                "problems": list(flow.problems),
+            }
+            for flow in flows
+        ],
+    }
+
+
+def _print(flow: _Flow, console: Console) -> None:
+    console.print(
+        Text.assemble(
+            (plain(f"{flow.source} → {flow.target}"), "bold"),
+            plain(f"  {_sum_up(flow)}"),
+        )
+    )
+    for problem in flow.problems:
+        console.print(Text(f"! {plain(problem)}", style="bold yellow"))
+    if flow.ranges:
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        for title in ("  topic", "first", "last", "offsets"):
+            table.add_column(title, header_style="dim", no_wrap=True)
+        table.add_column("why not exact", header_style="dim", overflow="fold")
+        for each in flow.ranges:
+            table.add_row(
+                Text(plain(f"  {each.topic}[{each.partition}]")),
+                Text(str(each.first)),
+                Text(str(each.last)),
+                Text(f"{'≤ ' if each.doubt else ''}{each.count}"),
+                Text(plain(each.doubt or ""), style="dim"),
+            )
+        console.print(table)
+    console.print()
+
+
+def _sum_up(flow: _Flow) -> str:
+    if flow.ends_at is None:
+        return "nothing is known"
+    until = f"{flow.ends_at:%Y-%m-%d %H:%M:%S} UTC"
+    if not flow.ranges:
+        return f"all that {flow.source} held at {until} came to {flow.target}"
+    count = sum(each.count for each in flow.ranges)
+    most = "" if all(r.doubt is None for r in flow.ranges) else "at most "
+    partitions = len({(r.topic, r.partition) for r in flow.ranges})
+    return (
+        f"{most}{counted(count, 'source offset')} of "
+        f"{counted(partitions, 'partition')} never came to {flow.target}, as "
+        f"of {until}"
+    )

@@ -1,0 +1,201 @@
+"""What never came to the target, from the state file alone: no cluster
+answers.
+"""
+
+import json
+import socket
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from mirrorwatch.cli.root import main
+from mirrorwatch.domain.cluster_view import TopicPartition
+from mirrorwatch.domain.offsets import OffsetMap, OffsetRange, RangeSet
+from mirrorwatch.domain.position.model import PartitionPosition, PositionState
+from mirrorwatch.domain.skips.partition import PartitionState
+from mirrorwatch.domain.skips.tracker import SkipTracker
+from mirrorwatch.kafka.admin import Cluster
+from mirrorwatch.kafka.reader import RangeReader
+from mirrorwatch.state import Database
+from mirrorwatch.state.failover import SourceEndStore
+from mirrorwatch.state.position import PositionStore
+from mirrorwatch.state.skips import SkipsStore
+from tests.support.builders import NOON
+
+FLOW = "summit->ldf"
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Two sites that do not answer."""
+    monkeypatch.setattr("mirrorwatch.kafka.admin.TIMEOUT", 0.2)
+    path = tmp_path / "own.yaml"
+    with closing(socket.socket()) as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        host, port = nobody.getsockname()
+        kafka = {"bootstrap.servers": f"{host}:{port}"}
+        flow = {
+            "source": "summit",
+            "target": "ldf",
+            "topics": {"merged": ["merged"], "filtered": ["filtered"]},
+        }
+        data = {
+            "clusters": {"summit": {"kafka": kafka}, "ldf": {"kafka": kafka}},
+            "flows": [flow],
+            "state": {"path": str(tmp_path / "state.db")},
+        }
+        path.write_text(yaml.safe_dump(data))
+        yield path
+
+
+def keep(config: Path, ends: dict[tuple[str, int], int]) -> None:
+    database = Database(config.parent / "state.db")
+    tracker = SkipTracker(
+        states={
+            (topic, 0): PartitionState(
+                topic=topic,
+                partition=0,
+                source_id="s",
+                upstream=50,
+                downstream=43,
+                frontier=50,
+                copies=OffsetMap([(0, 0, 10), (17, 10, 34)]),
+                skipped=RangeSet([(10, 16)]),
+            )
+            for topic in ("t", "filtered")
+        }
+    )
+    tracker.changed |= set(tracker.states)
+    SkipsStore(database, FLOW).save(tracker)
+    places = {
+        ("t", 0): PartitionPosition(reached=58),
+        ("merged", 0): PartitionPosition(reached=3),
+    }
+    PositionStore(database, FLOW).save(PositionState(places=places), places)
+    if ends:
+        SourceEndStore(database, FLOW).save(ends, [], NOON)
+    database.close()
+
+
+def run(config: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(
+        main, ["failback", "--config", str(config), *arguments]
+    )
+
+
+def test_ranges_are_known_with_both_sides_lost(config: Path) -> None:
+    keep(
+        config,
+        {("t", 0): 100, ("merged", 0): 9, ("filtered", 0): 60, ("new", 0): 2},
+    )
+    result = run(config, "--json")
+    assert result.exit_code == 3, result.output
+    (flow,) = json.loads(result.stdout)["flows"]
+    drops = "A transform drops records of the topic"
+    unseen = "No offset sync shows how far MirrorMaker came"
+    silent = "The target does not say how far MirrorMaker came"
+    assert [tuple(each.values()) for each in flow["ranges"]] == [
+        ("filtered", 0, 51, 59, 9, False, drops),
+        ("merged", 0, 3, 8, 6, False, "Several flows feed the topic"),
+        ("new", 0, 0, 1, 2, False, unseen),
+        ("t", 0, 10, 16, 7, True, None),
+        ("t", 0, 58, 99, 42, False, silent),
+    ]
+    assert (flow["count"], flow["exact"]) == (66, False)
+    assert flow["source_ends_at"] == NOON.isoformat()
+    there, here = flow["problems"]
+    assert "What MirrorMaker copied last is not known" in there
+    assert f"What was written there since {NOON:%Y-%m-%d %H:%M}" in here
+
+    text = " ".join(run(config).output.split())
+    assert "at most 66 source offsets of 4 partitions never came" in text
+    assert "t[0] 10 16 7" in text
+    assert "t[0] 58 99 ≤ 42" in text
+
+
+def test_nothing_to_copy_is_said_of_a_time(config: Path) -> None:
+    keep(config, {("merged", 0): 3})
+    result = run(config)
+    assert result.exit_code == 0, result.output
+    text = " ".join(result.output.split())
+    assert f"all that summit held at {NOON:%Y-%m-%d %H:%M:%S} UTC" in text
+
+
+def test_an_agent_that_read_nothing_yet_lists_nothing(config: Path) -> None:
+    keep(config, {})
+    result = run(config, "--json")
+    assert result.exit_code == 0, result.output
+    (flow,) = json.loads(result.stdout)["flows"]
+    assert flow["source_ends_at"] is None
+    assert "has not read the ends" in flow["problems"][-1]
+
+
+def answer(
+    monkeypatch: pytest.MonkeyPatch,
+    sides: Mapping[str, Mapping[TopicPartition, tuple[int, int]]],
+    empty: Iterable[TopicPartition] = (),
+) -> None:
+    """Let both sides answer with log starts and ends."""
+
+    def list_topics(cluster: Cluster) -> Any:
+        partitions = {topic: p + 1 for topic, p in sides[cluster.alias]}
+        return SimpleNamespace(partitions=partitions)
+
+    def read(
+        number: int, cluster: Cluster, places: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, int]:
+        logs = sides[cluster.alias]
+        return {place: logs[place][number] for place in places}
+
+    def find_empty(
+        _: RangeReader, wanted: Iterable[tuple[TopicPartition, OffsetRange]]
+    ) -> set[TopicPartition]:
+        return {place for place, span in wanted if len(span)} & set(empty)
+
+    module = "mirrorwatch.cli.failback"
+    monkeypatch.setattr(f"{module}.list_topics", list_topics)
+    monkeypatch.setattr(f"{module}.read_starts", partial(read, 0))
+    monkeypatch.setattr(f"{module}.read_ends", partial(read, 1))
+    monkeypatch.setattr(RangeReader, "find_empty", find_empty)
+
+
+def test_a_source_that_answers_is_taken_as_it_is_now(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep(config, {("t", 0): 100, ("new", 0): 2, ("gone", 0): 5})
+    answer(
+        monkeypatch,
+        {
+            "summit": {("t", 0): (12, 120), ("new", 0): (0, 3)},
+            "ldf": {("summit.t", 0): (0, 60)},
+        },
+    )
+    result = run(config, "--json")
+    assert result.exit_code == 3, result.output
+    (flow,) = json.loads(result.stdout)["flows"]
+    assert flow["problems"] == []
+    assert flow["exact"]
+    assert [tuple(each.values())[:4] for each in flow["ranges"]] == [
+        ("new", 0, 0, 2),
+        ("t", 0, 12, 16),
+        ("t", 0, 67, 119),
+    ]
+
+
+def test_markers_at_the_end_are_no_records_to_copy(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep(config, {("t", 0): 100})
+    logs = {"summit": {("t", 0): (17, 100)}, "ldf": {("summit.t", 0): (0, 92)}}
+    answer(monkeypatch, logs)
+    assert run(config).exit_code == 3
+    answer(monkeypatch, logs, empty=[("t", 0)])
+    result = run(config)
+    assert result.exit_code == 0, result.output
