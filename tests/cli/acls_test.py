@@ -117,6 +117,29 @@ def test_no_probes_need_no_rights_on_their_topic(tmp_path: Path) -> None:
     assert not [r for s in printed.values() for r in s if "canary" in r]
 
 
+def test_large_probes_need_to_know_what_their_topic_takes(
+    tmp_path: Path,
+) -> None:
+    sized = {"sized": {"bytes": 100_000}}
+    printed = users(tmp_path, {}, naming="identity", canary=sized)
+    for rights in printed.values():
+        assert "DescribeConfigs mirrorwatch.canary" in rights
+
+
+def test_readers_are_described_and_their_topics_read(tmp_path: Path) -> None:
+    printed = users(
+        tmp_path,
+        {},
+        topics={"include": ["orders"]},
+        readers={"groups": ["billing-.*"], "connectors": ["a.sink"]},
+    )
+    assert {
+        *("Describe billing-*", "Describe connect-a.sink"),
+        "Read summit.orders",
+    } <= printed["ldf"]
+    assert "Describe orders" in printed["summit"]
+
+
 def test_syncs_at_the_target_are_read_there(tmp_path: Path) -> None:
     printed = users(tmp_path, {}, mirror={"syncs_location": "target"})
     assert "Read mm2-offset-syncs.summit.internal" in printed["ldf"]

@@ -4,7 +4,6 @@ import socketserver
 import ssl
 import struct
 import threading
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -117,10 +116,8 @@ def secured(
 def failure(
     port: int, properties: Mapping[str, str], host: str = LOOPBACK
 ) -> tuple[str, str, str]:
-    begin = time.monotonic()
     with pytest.raises(LayerError) as raised:
         check_broker("summit", host, port, properties)
-    assert time.monotonic() - begin < 3
     error = raised.value
     return error.layer, str(error), error.remedy
 

@@ -25,6 +25,7 @@ RIGHTS = minimal_rights(
     status="mm2-status.summit.internal",
     checkpoints="summit.checkpoints.internal",
     carried_heartbeats="summit.heartbeats",
+    sized=True,
 )
 
 

@@ -6,22 +6,13 @@ from collections.abc import Mapping, Sequence
 import click
 import yaml
 
-from ..config import Config, FlowConfig
-from ..domain.acls import Right, minimal_rights, topic_rights
+from ..config import Config
+from ..domain.acls import ACL_WORDS, Right
 from ..secrets import hide_secrets
-from ..wiring.context import to_mirror
+from ..wiring.context import rights_of
 from .options import config_option
 
 __all__ = ["command", "find_rights"]
-
-OPERATIONS = {
-    "READ": "Read",
-    "WRITE": "Write",
-    "CREATE": "Create",
-    "DESCRIBE": "Describe",
-    "DESCRIBE_CONFIGS": "DescribeConfigs",
-}
-"""Operations as `kafka-acls.sh` and Strimzi write them."""
 
 TOOL = (
     'kafka-acls.sh --bootstrap-server "$BOOTSTRAP" '
@@ -36,32 +27,11 @@ def find_rights(config: Config) -> dict[str, list[Right]]:
         alias: {} for alias in config.clusters
     }
     for flow in config.flows:
-        for right in _of_flow(flow, audit=config.audit is not None):
+        for right in rights_of(flow, audit=config.audit is not None):
             alias = flow.source if right.side == "source" else flow.target
             key = (right.kind, right.topic, right.prefixed, right.operation)
             found[alias].setdefault(key, right)
     return {alias: list(rights.values()) for alias, rights in found.items()}
-
-
-def _of_flow(flow: FlowConfig, *, audit: bool) -> list[Right]:
-    topics = {t.kind: t for t in to_mirror(flow).internal_topics()}
-    status = topics.get("status")
-    canary, naming = flow.canary, flow.topic_naming
-    return [
-        *minimal_rights(
-            canary=canary.topic if canary.enabled else None,
-            remote_canary=naming.remote(canary.topic),
-            syncs=topics["syncs"].name,
-            offsets=topics["offsets"].name,
-            configs=topics["configs"].name,
-            status=None if status is None else status.name,
-            checkpoints=topics["checkpoints"].name,
-            carried_heartbeats=topics["carried"].name,
-            syncs_side=topics["syncs"].side,
-            create=canary.create,
-        ),
-        *topic_rights(flow.topics.include, naming.remote, audit=audit),
-    ]
 
 
 def to_commands(rights: Mapping[str, Sequence[Right]], user: str) -> str:
@@ -78,7 +48,7 @@ def to_commands(rights: Mapping[str, Sequence[Right]], user: str) -> str:
                 *("--add", "--allow-principal", f"User:{user}"),
                 *(f"--{right.kind}", hide_secrets(right.topic)),
                 *(["--resource-pattern-type", "prefixed"] * right.prefixed),
-                *("--operation", OPERATIONS[right.operation]),
+                *("--operation", ACL_WORDS[right.operation]),
             ]
             lines += [
                 f"# {right.check}: {right.purpose}",
@@ -127,7 +97,7 @@ def _to_acl(right: Right) -> dict[str, object]:
             "name": hide_secrets(right.topic),
             "patternType": "prefix" if right.prefixed else "literal",
         },
-        "operations": [OPERATIONS[right.operation]],
+        "operations": [ACL_WORDS[right.operation]],
     }
 
 

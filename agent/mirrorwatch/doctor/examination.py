@@ -6,7 +6,7 @@ a server that does not answer is one finding, and delays no other.
 
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
@@ -26,6 +26,7 @@ from structlog.typing import FilteringBoundLogger
 
 from ..clock import utc_now
 from ..config import Config, FlowConfig, JmxConfig, ReceiverConfig
+from ..domain.acls import ACL_WORDS, Operation, Side
 from ..domain.doctor import (
     DoctorFinding,
     FindingSeverity,
@@ -57,7 +58,12 @@ from ..ports import InternalTopic
 from ..sources.connect import ConnectApi
 from ..sources.registry import Registry
 from ..state.queue import Batch
-from ..wiring.context import to_address, to_mirror, to_mirror_jmx
+from ..wiring.context import (
+    rights_of,
+    to_address,
+    to_mirror,
+    to_mirror_jmx,
+)
 from ..wiring.flows import to_jmx_reader
 from .connection import LayerError, TlsSettings, check_broker, check_tcp
 
@@ -490,9 +496,7 @@ class _Examination:
         self, flow: FlowConfig, reached: _Reached, findings: _Findings
     ) -> None:
         name = flow.canary.topic
-        wanted = ["WRITE", "READ"]
-        if flow.canary.sized is not None:
-            wanted.append("DESCRIBE_CONFIGS")
+        wanted = _wanted(flow, "source", name)
         found, denied = _ask_rights(reached.cluster, name, wanted, findings)
         if found is not None or denied:
             return
@@ -518,10 +522,8 @@ class _Examination:
     def _canary_target(
         self, flow: FlowConfig, reached: _Reached, findings: _Findings
     ) -> None:
-        wanted = ["READ"]
-        if flow.canary.sized is not None:
-            wanted.append("DESCRIBE_CONFIGS")
         name = flow.topic_naming.remote(flow.canary.topic)
+        wanted = _wanted(flow, "target", name)
         # Where it is not there yet, the mirror makes it at its next refresh.
         _ask_rights(reached.cluster, name, wanted, findings)
 
@@ -773,6 +775,16 @@ def _check_address(
         findings.add(e.layer, cause, remedy)
 
 
+def _wanted(flow: FlowConfig, side: Side, topic: str) -> list[Operation]:
+    """Return the operations on a topic, without its creation."""
+    return [
+        right.operation
+        for right in rights_of(flow)
+        if (right.side, right.kind, right.topic) == (side, "topic", topic)
+        and right.operation != "CREATE"
+    ]
+
+
 def _ask_rights(
     cluster: Cluster,
     name: str,
@@ -781,7 +793,7 @@ def _ask_rights(
     severity: FindingSeverity = FindingSeverity.ERROR,
 ) -> tuple[Topic | None, bool]:
     """Describe a topic; return it, and whether a right on it is missing."""
-    lacking: Iterable[str]
+    lacking: Sequence[str]
     try:
         found = cluster.describe_topic(name, right=" and ".join(operations))
         lacking = found.lacks(*operations) if found is not None else ()
@@ -795,13 +807,12 @@ def _ask_rights(
         ]
     if lacking:
         rights = " and ".join(lacking)
-        flags = " ".join(f"--operation {o.title()}" for o in lacking)
+        flags = " ".join(f"--operation {ACL_WORDS[o]}" for o in lacking)
         findings.add(
             "rights",
             f"mirrorwatch lacks {rights} on topic {name} at {cluster.alias}",
-            f"Grant it: kafka-acls.sh --add --topic {name} "
-            f"{flags.replace('Describe_Configs', 'DescribeConfigs')} "
-            "--allow-principal User:NAME",
+            f"Grant it: kafka-acls.sh --add --topic {name} {flags} "
+            "--allow-principal User:NAME (mirrorwatch acls prints all rights)",
             severity=severity,
             reference="docs/security.md",
         )
@@ -897,7 +908,7 @@ def _ask_internal(
         found, denied = _ask_rights(
             reached.cluster,
             one.name,
-            ("READ",),
+            _wanted(flow, one.side, one.name),
             findings,
             FindingSeverity.WARNING if one.optional else FindingSeverity.ERROR,
         )

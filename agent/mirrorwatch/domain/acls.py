@@ -1,11 +1,18 @@
 """What the agent must be allowed to do on each cluster."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Right", "minimal_rights", "topic_rights"]
+__all__ = [
+    "ACL_WORDS",
+    "Operation",
+    "Right",
+    "Side",
+    "minimal_rights",
+    "topic_rights",
+]
 
 
 HEARTBEATS = "heartbeats"
@@ -16,6 +23,15 @@ Side = Literal["source", "target"]
 
 Operation = Literal["READ", "WRITE", "CREATE", "DESCRIBE", "DESCRIBE_CONFIGS"]
 """Kafka's own word. READ and WRITE imply DESCRIBE."""
+
+ACL_WORDS: Mapping[str, str] = {
+    "READ": "Read",
+    "WRITE": "Write",
+    "CREATE": "Create",
+    "DESCRIBE": "Describe",
+    "DESCRIBE_CONFIGS": "DescribeConfigs",
+}
+"""Operations as `kafka-acls.sh` and Strimzi write them."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,6 +76,7 @@ def minimal_rights(
     carried_heartbeats: str,
     syncs_side: Side = "source",
     create: bool = False,
+    sized: bool = False,
 ) -> tuple[Right, ...]:
     """Return the smallest set of rights with which one flow is watched.
 
@@ -77,6 +94,8 @@ def minimal_rights(
         Where the mirror keeps its offset syncs.
     create
         Whether the agent shall create the canary topic.
+    sized
+        Whether large probes are sent.
     """
     rights = [
         Right(
@@ -125,23 +144,25 @@ def minimal_rights(
                 purpose="a send of unknown outcome is settled by reading",
             ),
             Right(
-                side="source",
-                operation="DESCRIBE_CONFIGS",
-                topic=canary,
-                purpose="no probe is larger than the topic takes",
-            ),
-            Right(
                 side="target",
                 operation="READ",
                 topic=remote_canary,
                 purpose="probes are seen to arrive",
             ),
+        ]
+    if canary is not None and sized:
+        sides: tuple[tuple[Side, str], ...] = (
+            ("source", canary),
+            ("target", remote_canary),
+        )
+        rights += [
             Right(
-                side="target",
+                side=side,
                 operation="DESCRIBE_CONFIGS",
-                topic=remote_canary,
+                topic=topic,
                 purpose="no probe is larger than the topic takes",
-            ),
+            )
+            for side, topic in sides
         ]
     if canary is not None and create:
         rights.append(
@@ -166,6 +187,7 @@ def topic_rights(
     remote: Callable[[str], str],
     *,
     audit: bool = False,
+    readers: Sequence[str] = (),
 ) -> Iterator[Right]:
     """Yield the rights on what a flow carries, and on consumer groups.
 
@@ -177,6 +199,8 @@ def topic_rights(
         Names a source topic at the target.
     audit
         Whether records are read and compared.
+    readers
+        Regexes of the consumer groups that are watched at the target.
     """
     sides: tuple[Side, ...] = ("source", "target")
     for name, prefixed in dict.fromkeys(map(_to_resource, include)):
@@ -188,6 +212,8 @@ def topic_rights(
                 ("DESCRIBE_CONFIGS", "configs", "configs are compared"),
                 ("READ", "audit", "records are compared")
                 if audit
+                else ("READ", "readers", "the age of what waits is known")
+                if readers and side == "target"
                 else ("DESCRIBE", "lag", "lag, skips and parity are known"),
             ]
             for operation, check, purpose in wanted:
@@ -207,6 +233,16 @@ def topic_rights(
         check="failover",
         kind="group",
     )
+    for name, prefixed in dict.fromkeys(map(_to_resource, readers)):
+        yield Right(
+            side="target",
+            operation="DESCRIBE",
+            topic=name,
+            purpose="the lag of readers is known",
+            check="readers",
+            kind="group",
+            prefixed=prefixed,
+        )
 
 
 def _to_resource(pattern: str) -> tuple[str, bool]:

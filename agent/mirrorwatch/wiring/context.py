@@ -8,6 +8,7 @@ from structlog.typing import FilteringBoundLogger
 
 from ..clock import Clock
 from ..config import FlowConfig, HttpServer, SchemaRegistryConfig
+from ..domain.acls import Right, minimal_rights, topic_rights
 from ..domain.samples import Sampler, samples
 from ..domain.topics import ReplicatedTopics, compile_pattern
 from ..http import HttpAddress
@@ -29,6 +30,7 @@ __all__ = [
     "FlowParts",
     "WiredParts",
     "WiringContext",
+    "rights_of",
     "to_address",
     "to_mirror",
     "to_mirror_jmx",
@@ -167,3 +169,42 @@ def _to_settings(flow: FlowConfig) -> MirrorSettings:
             for name, pattern in flow.classes.items()
         },
     )
+
+
+def rights_of(flow: FlowConfig, *, audit: bool = False) -> list[Right]:
+    """Return what the agent must be allowed to do for one flow.
+
+    Parameters
+    ----------
+    flow
+        The flow.
+    audit
+        Whether its records are read and compared.
+    """
+    topics = {t.kind: t for t in to_mirror(flow).internal_topics()}
+    status = topics.get("status")
+    canary, naming = flow.canary, flow.topic_naming
+    return [
+        *minimal_rights(
+            canary=canary.topic if canary.enabled else None,
+            remote_canary=naming.remote(canary.topic),
+            syncs=topics["syncs"].name,
+            offsets=topics["offsets"].name,
+            configs=topics["configs"].name,
+            status=None if status is None else status.name,
+            checkpoints=topics["checkpoints"].name,
+            carried_heartbeats=topics["carried"].name,
+            syncs_side=topics["syncs"].side,
+            create=canary.create,
+            sized=canary.sized is not None,
+        ),
+        *topic_rights(
+            flow.topics.include,
+            naming.remote,
+            audit=audit,
+            readers=(
+                *flow.readers.groups,
+                *(g.replace(".", "[.]") for g in flow.readers.named),
+            ),
+        ),
+    ]
