@@ -20,7 +20,13 @@ from click.testing import CliRunner
 from mirrorwatch.cli import main
 from mirrorwatch.cli.doctor import to_document
 from mirrorwatch.config import Config
-from mirrorwatch.doctor import Diagnosis, connection, examination, examine
+from mirrorwatch.doctor import (
+    Diagnosis,
+    connection,
+    examination,
+    examine,
+    flows,
+)
 from mirrorwatch.domain.doctor import DoctorFinding, FindingSeverity
 from mirrorwatch.exceptions import SourceDeniedError, SourceError
 from mirrorwatch.kafka.admin import Topic
@@ -400,7 +406,7 @@ def sites(monkeypatch: pytest.MonkeyPatch) -> dict[str, Site]:
 
     monkeypatch.setattr(examination, "Cluster", Memory)
     monkeypatch.setattr(examination, "check_broker", lambda *_: None)
-    monkeypatch.setattr(examination, "read_all", read_all)
+    monkeypatch.setattr(flows, "read_all", read_all)
     return sites
 
 

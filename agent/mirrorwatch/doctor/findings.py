@@ -1,0 +1,71 @@
+"""What doctor finds about one subject, and the clusters that it reached."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..domain.doctor import DoctorFinding, FindingSeverity
+from ..kafka.admin import Cluster
+
+__all__ = ["Findings", "ReachedCluster", "to_texts"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReachedCluster:
+    """A cluster that answers."""
+
+    cluster: Cluster
+    topics: Mapping[str, int]
+    """Number of partitions by topic, as far as they are shown."""
+
+    brokers: int
+    id: str
+
+
+class Findings:
+    """Findings about one subject."""
+
+    def __init__(self, subject: str) -> None:
+        self.subject = subject
+        self.all: list[DoctorFinding] = []
+
+    def add(
+        self,
+        check: str,
+        cause: str,
+        remedy: str = "",
+        *,
+        severity: FindingSeverity = FindingSeverity.ERROR,
+        reference: str = "",
+    ) -> None:
+        self.all.append(
+            DoctorFinding(
+                severity=severity,
+                subject=self.subject,
+                check=check,
+                cause=cause,
+                remedy=remedy,
+                reference=reference,
+            )
+        )
+
+    def add_error(
+        self,
+        check: str,
+        error: Exception,
+        severity: FindingSeverity = FindingSeverity.ERROR,
+    ) -> None:
+        """Take the words of an error, which end in the remedy."""
+        cause, _, remedy = str(error).rpartition(". ")
+        self.add(
+            check, cause or remedy, remedy if cause else "", severity=severity
+        )
+
+
+def to_texts(properties: Mapping[str, Any]) -> dict[str, str]:
+    """Return the properties of a connector as texts."""
+    return {
+        str(name): str(value)
+        for name, value in properties.items()
+        if value is not None
+    }

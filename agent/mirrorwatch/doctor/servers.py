@@ -1,0 +1,182 @@
+"""What doctor asks of the servers beside Kafka; nothing is written or sent."""
+
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+
+from ..config import (
+    FlowConfig,
+    HttpServer,
+    InfluxDBConfig,
+    JmxConfig,
+    ReceiverConfig,
+    SchemaRegistryConfig,
+)
+from ..domain.doctor import FindingSeverity
+from ..exceptions import MirrorwatchError, SinkRejectedError, SourceError
+from ..sources.connect import ConnectApi
+from ..sources.registry import Registry
+from ..state.queue import Batch
+from ..wiring.context import to_address, to_mirror_jmx
+from ..wiring.flows import to_jmx_reader
+from .connection import LayerError, TlsSettings, check_tcp
+from .findings import Findings, to_texts
+
+__all__ = [
+    "examine_connect",
+    "examine_influxdb",
+    "examine_jmx",
+    "examine_receiver",
+    "examine_registry",
+]
+
+PATIENCE = timedelta(seconds=3)
+"""How long a server may take that is asked by HTTP."""
+
+_RMI = re.compile(r"rmi://(?P<host>[^:/]+):(?P<port>\d+)/")
+"""Where a JMX port is: ``service:jmx:rmi:///jndi/rmi://host:port/jmxrmi``."""
+
+
+def examine_registry(
+    alias: str, config: SchemaRegistryConfig, findings: Findings
+) -> None:
+    """Ask a schema registry for a schema."""
+    with closing(Registry(alias, to_address(config))) as registry:
+        try:
+            # Any id: what counts is that a registry answers.
+            registry.schema(1)
+        except SourceError as e:
+            findings.add_error("registry", e)
+
+
+def examine_connect(
+    flow: FlowConfig, config: HttpServer, findings: Findings
+) -> Mapping[str, Mapping[str, str]] | None:
+    """Return the properties of the connectors; `None` if nobody tells."""
+    api = ConnectApi(flow.name, flow.target, to_address(config))
+    with closing(api):
+        try:
+            found = api.connectors()
+        except SourceError as e:
+            findings.add_error("connect", e)
+            return None
+    with suppress(KeyError, TypeError, AttributeError):
+        return {
+            name: to_texts(said["info"]["config"])
+            for name, said in found.items()
+        }
+    return None
+
+
+def examine_influxdb(config: InfluxDBConfig, findings: Findings) -> None:
+    """Write nothing to InfluxDB, with all that a write needs."""
+    # Its library costs 20 MB of memory and half a second.
+    from ..sinks.influxdb import InfluxDbClient  # noqa: PLC0415
+    from ..wiring.influxdb import to_access  # noqa: PLC0415
+
+    with closing(InfluxDbClient(to_access(config))) as client:
+        try:
+            # No point, but all that a write needs: login and bucket.
+            client.write(Batch(b"", 0), PATIENCE)
+        except SinkRejectedError:
+            return  # it was let in: there is nothing to write
+        except MirrorwatchError as e:
+            text = str(e)
+            advice = re.search(r" \((.+?)\)", text)
+            findings.add(
+                "influxdb",
+                text.replace(advice[0], "", 1) if advice else text,
+                (advice[1][:1].upper() + advice[1][1:])
+                if advice
+                else "Check url of sinks.influxdb, and that it runs",
+            )
+
+
+def examine_receiver(receiver: ReceiverConfig, findings: Findings) -> None:
+    """Connect to a web hook; nothing is sent."""
+    parts = urlsplit(receiver.url.get_secret_value())
+    secure = parts.scheme == "https"
+    host = parts.hostname or ""
+    tls = TlsSettings(key="ca", ca=receiver.ca) if secure else None
+    _check_address(
+        host,
+        parts.port or (443 if secure else 80),
+        tls,
+        findings,
+        f"url of the receiver {receiver.name}",
+        hidden=True,
+    )
+
+
+def _check_address(
+    host: str,
+    port: int,
+    tls: TlsSettings | None,
+    findings: Findings,
+    key: str,
+    *,
+    hidden: bool = False,
+) -> None:
+    try:
+        check_tcp(host, port, tls, key=key)
+    except LayerError as e:
+        cause, remedy = str(e), e.remedy
+        if hidden:
+            # Who knows the address of a web hook may post there.
+            cause = cause.replace(f"{host}:{port}", "its address")
+            cause = cause.replace(host, "its host")
+        findings.add(e.layer, cause, remedy)
+
+
+def _read_jmx(flow: FlowConfig, jmx: JmxConfig, url: str) -> Sequence[Any]:
+    reader = to_jmx_reader(jmx, url, flow.target, PATIENCE)
+    with closing(reader):
+        return reader.read(to_mirror_jmx(flow).wanted)
+
+
+def examine_jmx(
+    flow: FlowConfig, jmx: JmxConfig, url: str, findings: Findings
+) -> None:
+    """Ask one process of MirrorMaker for its metrics."""
+    if jmx.format == "rmi":
+        place = _RMI.search(url)
+        if place is not None:
+            _check_address(
+                place["host"],
+                int(place["port"]),
+                None,
+                findings,
+                "mirror.jmx.urls",
+            )
+        return
+    try:
+        found = _read_jmx(flow, jmx, url)
+    except SourceError as e:
+        causes = (httpx.ConnectError, httpx.TimeoutException)
+        other = url.rstrip("/") if url.endswith("/") else f"{url}/"
+        if jmx.format == "jolokia" and not isinstance(e.__cause__, causes):
+            with suppress(SourceError):
+                _read_jmx(flow, jmx, other)
+                slash = "without" if url.endswith("/") else "with"
+                findings.add(
+                    "jmx",
+                    f"{url} is not answered, {other} is",
+                    f"Write it {slash} the slash at the end in "
+                    "mirror.jmx.urls",
+                )
+                return
+        findings.add_error("jmx", e)
+        return
+    if not found:
+        findings.add(
+            "jmx",
+            f"{url} answers, but has no MBean of MirrorMaker",
+            "Check that this is the address of MirrorMaker's process, "
+            "and the exporter's rules",
+            severity=FindingSeverity.WARNING,
+        )
