@@ -1,4 +1,4 @@
-"""What doctor finds of one flow: rights, internal topics, traps of a mirror."""
+"""What doctor finds of a flow: rights, internal topics, traps of a mirror."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
