@@ -57,6 +57,14 @@ NOTHING_OF_THE_LAB = {
         "no audit is configured there",
     ),
     "Checkpoint latency (s)": "no consumer group is there",
+    **dict.fromkeys(
+        [
+            "Consumer lag at the target (s)",
+            "Consumer lag at the target (offsets)",
+            "Consumer groups at the target (members)",
+        ],
+        "no reader is configured there",
+    ),
 }
 """Panels that are empty for the real flow, and why."""
 
