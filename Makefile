@@ -24,10 +24,10 @@ setup: .venv/.ready
 demo: setup  ## two sites, a mirror, traffic and the agent; prints the page's address
 	$(BIN)/mirrorwatch demo $(if $(MINUTES),--minutes $(MINUTES))
 
-# Five at a time, a file each: a lab mostly waits, and needs 1.5 GiB. What the
+# Four at a time, a file each: a lab mostly waits, and needs 1.5 GiB. What the
 # marker `long` has is left to `proof`.
 test: lint  ## the whole of it, the real lab included: half an hour
-	$(BIN)/pytest -n 5 --dist loadfile --no-loadscope-reorder -m 'not long'
+	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder -m 'not long'
 
 proof: setup  ## what `test` leaves out: ten clean minutes, older brokers, more faults: half an hour
 	MIRRORWATCH_CLEAN_RUN_SECONDS=600 $(BIN)/pytest tests/lab/clean_run_test.py
