@@ -64,9 +64,13 @@ class Scene:
         found = self.prometheus.query('ALERTS{alertstate="firing"}')
         return {series["metric"]["alertname"] for series in found}
 
-    def paged(self, **labels: str) -> list[dict[str, Any]]:
-        """Return the pages of one group."""
-        return [b for b in self.pages.bodies if b["groupLabels"] == labels]
+    def paged(self, flow: str) -> list[dict[str, Any]]:
+        """Return the pages of one flow; it has one agent."""
+        return [
+            body
+            for body in self.pages.bodies
+            if body["groupLabels"].get("flow") == flow
+        ]
 
 
 @contextmanager
