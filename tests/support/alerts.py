@@ -64,8 +64,8 @@ class Scene:
         found = self.prometheus.query('ALERTS{alertstate="firing"}')
         return {series["metric"]["alertname"] for series in found}
 
-    def paged(self, flow: str) -> list[dict[str, Any]]:
-        """Return the pages of one flow; it has one agent."""
+    def paged(self, flow: str | None = None) -> list[dict[str, Any]]:
+        """Return the pages of one flow, or of the agent itself."""
         return [
             body
             for body in self.pages.bodies
