@@ -433,8 +433,17 @@ def test_a_topic_without_a_leader_at_first_keeps_its_head() -> None:
             assert health(world, "skips") is Health.CRITICAL, world.describe()
 
 
-STEPS = [timedelta(hours=-1), timedelta(seconds=-37), timedelta(days=1)]
-STEPPED = pytest.mark.parametrize("step", STEPS, ids=["-1h", "-37s", "+1d"])
+LONG = pytest.mark.long
+STEPPED = pytest.mark.parametrize(
+    "step",
+    [
+        pytest.param(timedelta(hours=-1), id="-1h"),
+        pytest.param(
+            timedelta(seconds=-37), id="-37s", marks=pytest.mark.long
+        ),
+        pytest.param(timedelta(days=1), id="+1d", marks=pytest.mark.long),
+    ],
+)
 
 
 @STEPPED

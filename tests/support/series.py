@@ -3,6 +3,7 @@
 Both become ``{(metric, labels): figure}``, so that they can be compared whole.
 """
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -24,11 +25,16 @@ LAST_TICK = "mirrorwatch_last_tick_timestamp_seconds"
 def prometheus_series(exposition: str) -> Series:
     """Return every figure of ours in an exposition."""
     return {
-        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        (sample.name, _labels(sample.labels)): sample.value
         for family in text_string_to_metric_families(exposition)
         for sample in family.samples
         if sample.name.startswith("mirrorwatch_")
     }
+
+
+def _labels(labels: Mapping[str, str]) -> Tags:
+    """Return labels with a value: Prometheus takes an empty one for none."""
+    return tuple(sorted(item for item in labels.items() if item[1]))
 
 
 def influx_series(rows: Rows, tick: datetime) -> Series:
