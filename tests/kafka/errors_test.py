@@ -2,6 +2,7 @@
 
 import ctypes
 import weakref
+from collections.abc import Iterable
 from concurrent.futures import Future
 from typing import Any
 
@@ -9,7 +10,66 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import TopicDescription
 
+from mirrorwatch.exceptions import SourceError
+from mirrorwatch.kafka.admin import Cluster
 from mirrorwatch.kafka.errors import answer_of, free_leaked_id
+
+
+class Disconnected(Cluster):
+    """A cluster that answers nobody, and says why some time later.
+
+    Parameters
+    ----------
+    events
+        Seconds after the disconnect, and the code of the error.
+    """
+
+    def __init__(self, events: Iterable[tuple[float, int]]) -> None:
+        self.alias = "summit"
+        self._error = None
+        self._admin: Any = self
+        self._events = list(events)
+
+    def poll(self, seconds: float) -> None:
+        due = [e for e in self._events if e[0] <= seconds]
+        self._events = [e for e in self._events if e[0] > seconds]
+        for _, code in due:
+            self._note_error(KafkaError(code))
+
+    def reason(self) -> str:
+        def ask(_: object) -> None:
+            raise KafkaException(KafkaError(DOWN))
+
+        with pytest.raises(SourceError) as raised:
+            self.call(ask, "DESCRIBE")
+        return str(raised.value)
+
+
+DOWN = KafkaError.BROKER_NOT_AVAILABLE
+REFUSED_LOGIN = KafkaError.SASL_AUTHENTICATION_FAILED
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [(0.0, REFUSED_LOGIN)],
+        [(0.1, REFUSED_LOGIN)],
+        [(0.0, REFUSED_LOGIN), (0.0, DOWN)],
+        [(0.1, REFUSED_LOGIN), (0.1, DOWN)],
+    ],
+)
+def test_who_is_refused_is_told_so_whatever_comes_first(
+    events: list[tuple[float, int]],
+) -> None:
+    told = Disconnected(events).reason()
+    assert "rejects mirrorwatch's credentials" in told
+
+
+@pytest.mark.parametrize("events", [[], [(0.0, DOWN)]])
+def test_who_is_not_refused_is_not_told_so(
+    events: list[tuple[float, int]],
+) -> None:
+    assert "does not answer" in Disconnected(events).reason()
 
 
 class Id:

@@ -28,7 +28,15 @@ from confluent_kafka.admin import (
 from ..domain.cluster_view import TopicFacts, TopicPartition
 from ..domain.report import Problem
 from ..exceptions import SourceError, SourceUnavailableError
-from .errors import QUIET, TIMEOUT, answer_of, denial, to_source_error
+from .errors import (
+    QUIET,
+    REFUSED,
+    TIMEOUT,
+    UNREACHABLE,
+    answer_of,
+    denial,
+    to_source_error,
+)
 
 __all__ = [
     "BestEffortQueries",
@@ -49,6 +57,10 @@ T = TypeVar("T")
 
 
 ABSENT = KafkaError.UNKNOWN_TOPIC_OR_PART
+
+REASON_SECONDS = 0.5
+"""How long to wait for the reason why no broker answers: it comes apart from
+the answer, within milliseconds on an idle machine."""
 
 NO_LEADER = KafkaError._NOENT  # noqa: SLF001 - how the library names it
 """Offsets are asked of leaders, and the library knows none: it says so of a
@@ -133,6 +145,7 @@ class Cluster:
             lambda admin: admin.list_topics(timeout=TIMEOUT),
             "DESCRIBE on its topics",
         )
+        self._error = None
         return self._listed
 
     def describe_topic(
@@ -261,12 +274,17 @@ class Cluster:
 
     def _translate(self, error: KafkaException, right: str) -> SourceError:
         self._admin.poll(0)
+        if self._error is None and error.args[0].code() in UNREACHABLE:
+            # The answer may be ahead of the event that says why.
+            self._admin.poll(REASON_SECONDS)
         return to_source_error(
             error, cluster=self.alias, right=right, last=self._error
         )
 
     def _note_error(self, error: KafkaError) -> None:
-        self._error = error
+        # Who is refused is disconnected next, and that is no reason.
+        if self._error is None or self._error.code() not in REFUSED:
+            self._error = error
 
 
 def _code(error: SourceError) -> int | None:

@@ -14,7 +14,9 @@ from ..exceptions import SourceDeniedError, SourceError, SourceUnavailableError
 __all__ = [
     "DENIED",
     "QUIET",
+    "REFUSED",
     "TIMEOUT",
+    "UNREACHABLE",
     "answer_of",
     "batched",
     "consumer_properties",
