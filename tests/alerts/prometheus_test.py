@@ -248,7 +248,7 @@ def test_the_alert_on_a_cause_is_held_in_maintenance_and_stays_in_silence(
             ever={name},
         ),
         Story(
-            name="named by turns, for a minute each",
+            name="flapping, a minute at fault and a minute not",
             step=STEP,
             steps=steps,
             series={
@@ -463,7 +463,7 @@ def test_agents_of_one_prometheus_with_flows_of_one_name_are_kept_apart(
         own("mirrorwatch_check_health", "a", broken, check="lag"),
         own("mirrorwatch_check_health", "b", well, check="lag"),
         own("mirrorwatch_maintenance", "a", "0x40"),
-        # What one agent is told to hold back is its own.
+        # A silence is that of one agent.
         own("mirrorwatch_maintenance", "b", "1x40"),
         own("mirrorwatch_flow_info", "a", "1x40", page=page),
         own("mirrorwatch_flow_info", "b", "1x40", page="https://b"),

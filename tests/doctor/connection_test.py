@@ -220,7 +220,7 @@ def test_a_certificate_for_another_name_says_which(tmp_path: Path) -> None:
             f"the certificate of 127.0.0.1:{port} is for kafka.ldf.example, "
             "not for 127.0.0.1"
         )
-        # As librdkafka does where it is told not to look.
+        # As librdkafka does with verification off.
         off = {"ssl.endpoint.identification.algorithm": "none"}
         assert check_broker("s", LOOPBACK, port, properties | off) is None
 

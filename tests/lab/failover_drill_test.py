@@ -99,7 +99,7 @@ def fill(lab: Lab) -> None:
 
 
 class Worker:
-    """Does something again and again until it is told to end."""
+    """Does something again and again until it is left."""
 
     def __init__(self) -> None:
         self.ended = Event()

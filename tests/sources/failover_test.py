@@ -77,7 +77,7 @@ class Site:
         )
         return GroupsWorker(
             source=Cluster("summit", {"bootstrap.servers": "127.0.0.1:1"}),
-            readers=[self.failover],
+            listeners=[self.failover],
             clock=lambda: self.now,
         )
 

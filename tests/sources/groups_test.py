@@ -148,7 +148,7 @@ class World:
         self.now = NOON
         self.worker = GroupsWorker(
             source=self.source,
-            readers=[
+            listeners=[
                 reader
                 for flow in self.flows
                 for reader in (flow.checkpoints, flow.failover)

@@ -63,7 +63,7 @@ class World:
         )
         self.worker = GroupsWorker(
             source=self.target,
-            readers=[self.source],
+            listeners=[self.source],
             clock=lambda: self.now,
             chosen=self.source.chooses,
         )

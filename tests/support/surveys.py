@@ -152,7 +152,7 @@ class World:
                 )
             ),
             positions=self.positions[target],
-            readers=self.learners[target],
+            listeners=self.learners[target],
         )
 
     def look(self, after: timedelta = timedelta()) -> list[str]:

@@ -63,7 +63,7 @@ class Agent:
             cluster_ids={a: i for a, i in ids.items() if i is not None},
         )
         (self.source,) = wire_position(parts, around).sources
-        (self.reader,) = parts.readers
+        (self.reader,) = parts.listeners
         self.positions.move("offsets", "o1")
         self.say(99, 99)
         self.commit(100)

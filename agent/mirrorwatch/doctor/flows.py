@@ -61,7 +61,7 @@ def examine_flow(
         Its clusters, as far as they were reached.
     connectors
         Waits for the connectors that Connect's REST API knows, with their
-        properties; `None` where nobody can tell.
+        properties; `None` if unknown.
     properties
         librdkafka properties of the target.
     findings

@@ -12,7 +12,7 @@ from ..exceptions import MirrorwatchError, SourceError
 from ..kafka.admin import Cluster
 from ..kafka.groups import describe_groups, list_groups, read_group_offsets
 
-__all__ = ["GroupReader", "GroupReading", "GroupsWorker"]
+__all__ = ["GroupListener", "GroupReading", "GroupsWorker"]
 
 MOST = 1000
 """Groups that are read in one round: each is a request."""
@@ -59,7 +59,7 @@ class GroupReading:
         return len(self.asked) >= MOST
 
 
-class GroupReader(Protocol):
+class GroupListener(Protocol):
     """Takes every reading of the groups at one side of one flow."""
 
     def named(self) -> Iterable[str]:
@@ -86,7 +86,7 @@ class GroupsWorker:
     ----------
     source
         The cluster.
-    readers
+    listeners
         Who learns from the readings, in this order.
     clock
         Gives the time.
@@ -101,7 +101,7 @@ class GroupsWorker:
         self,
         *,
         source: Cluster,
-        readers: Sequence[GroupReader],
+        listeners: Sequence[GroupListener],
         clock: Callable[[], datetime],
         chosen: Callable[[str], bool] | None = None,
     ) -> None:
@@ -109,7 +109,7 @@ class GroupsWorker:
         self.name = f"{kind} {source.alias}"
         self._chosen = chosen
         self._source = source
-        self._readers = readers
+        self._listeners = listeners
         self._clock = clock
 
     def step(self) -> None:
@@ -118,7 +118,7 @@ class GroupsWorker:
         Raises
         ------
         MirrorwatchError
-            Raised if a reader could not keep it; it can with the next one.
+            Raised if a listener could not keep it; it can with the next one.
         """
         at = self._clock()
         try:
@@ -126,9 +126,9 @@ class GroupsWorker:
         except SourceError as e:
             reading = GroupReading(at=at, problem=str(e))
         failed: MirrorwatchError | None = None
-        for reader in self._readers:
+        for listener in self._listeners:
             try:
-                reader.take_groups(reading)
+                listener.take_groups(reading)
             except MirrorwatchError as e:
                 # The others must learn all the same.
                 failed = failed or e
@@ -139,7 +139,7 @@ class GroupsWorker:
         """Do nothing: the cluster's connections end with the process."""
 
     def _read(self, at: datetime) -> GroupReading:
-        named = sorted({n for reader in self._readers for n in reader.named()})
+        named = sorted({n for each in self._listeners for n in each.named()})
         listed, is_whole = list_groups(self._source)
         most, facts = MOST, {}
         if self._chosen is not None:

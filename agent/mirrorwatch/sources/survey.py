@@ -31,7 +31,7 @@ __all__ = [
     "STARTS_EVERY",
     "SurveyWorker",
     "SurveyedFlow",
-    "ViewReader",
+    "ViewListener",
 ]
 
 
@@ -365,7 +365,7 @@ def _moved(
     )
 
 
-class ViewReader(Protocol):
+class ViewListener(Protocol):
     """Takes every view of one flow, in order."""
 
     def take(self, view: FlowView) -> None:
@@ -386,7 +386,7 @@ class SurveyedFlow:
     flow: Flow
     carriage: Carriage
     positions: MirrorState
-    readers: Sequence[ViewReader]
+    listeners: Sequence[ViewListener]
     """Who learns from the views, in this order."""
 
     exactly_once: bool | None = None
@@ -517,9 +517,9 @@ class SurveyWorker:
             )
             if view.source is not None and view.target is not None:
                 self._known[n] = said
-            for reader in flow.readers:
+            for listener in flow.listeners:
                 try:
-                    reader.take(view)
+                    listener.take(view)
                 except MirrorwatchError as e:
                     # The others must learn all the same.
                     failed = failed or e

@@ -16,11 +16,11 @@ from ..kafka.admin import Cluster
 from ..mirrors import MIRRORS
 from ..ports import Mirror, MirrorJmx, MirrorSettings, Source, Worker
 from ..sources.canary.source import Headers, no_headers
-from ..sources.groups import GroupReader
+from ..sources.groups import GroupListener
 from ..sources.mirror_state import MirrorState
 from ..sources.parity import FlowConfigs
 from ..sources.readers import ReadersSource
-from ..sources.survey import ViewReader
+from ..sources.survey import ViewListener
 from ..state import Database
 from ..state.history import History
 from ..threads import Latest
@@ -87,13 +87,13 @@ class FlowParts:
     )
     """How the topics are configured on both sides."""
 
-    readers: list[ViewReader] = field(default_factory=list)
+    listeners: list[ViewListener] = field(default_factory=list)
     """Who learns from the surveys of both sides; each area adds its own."""
 
-    group_readers: list[GroupReader] = field(default_factory=list)
+    group_listeners: list[GroupListener] = field(default_factory=list)
     """Who learns from the readings of the source's consumer groups."""
 
-    target_readers: list[ReadersSource] = field(default_factory=list)
+    target_group_listeners: list[ReadersSource] = field(default_factory=list)
     """Who learns from the readings of the target's consumer groups."""
 
     @property

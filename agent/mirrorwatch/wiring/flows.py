@@ -39,7 +39,7 @@ from ..sources.connect import (
 )
 from ..sources.failed_tasks import FailedTaskWorker
 from ..sources.failover import FailoverSource
-from ..sources.groups import GroupReader, GroupsWorker
+from ..sources.groups import GroupListener, GroupsWorker
 from ..sources.heartbeats import HeartbeatsSource
 from ..sources.jmx.readers import (
     JmxAddress,
@@ -296,7 +296,7 @@ def wire_lag(parts: FlowParts, around: WiringContext) -> WiredParts:
         carries=parts.carriage.carries,
         clock=around.clock,
     )
-    parts.readers.append(watch)
+    parts.listeners.append(watch)
     return WiredParts(workers=(watch,), sources=(watch,))
 
 
@@ -332,7 +332,7 @@ def wire_parity(parts: FlowParts, around: WiringContext) -> WiredParts:
         chosen=parts.chosen,
         interval=around.interval,
     )
-    parts.readers.append(parity)
+    parts.listeners.append(parity)
     reader = ConfigsWorker(
         flow=flow.flow,
         source=around.clusters[flow.source],
@@ -363,15 +363,15 @@ def wire_position(parts: FlowParts, around: WiringContext) -> WiredParts:
     flow = parts.config
     store = PositionStore(around.database, flow.name)
     limits = flow.limits.position
-    lags = [r for r in parts.readers if isinstance(r, LagWorker)]
+    lags = [r for r in parts.listeners if isinstance(r, LagWorker)]
 
     def foreign() -> set[TopicPartition]:
         """Return where others write to the target, as the skips found."""
         return {
             partition
-            for reader in parts.readers
-            if isinstance(reader, SkipsWorker)
-            for partition in reader.foreign()
+            for watch in parts.listeners
+            if isinstance(watch, SkipsWorker)
+            for partition in watch.foreign()
         }
 
     def empty_until() -> Mapping[TopicPartition, int]:
@@ -403,7 +403,7 @@ def wire_position(parts: FlowParts, around: WiringContext) -> WiredParts:
         empty_until=empty_until,
         foreign=foreign,
     )
-    parts.readers.append(reader)
+    parts.listeners.append(reader)
     return WiredParts(sources=(reader,))
 
 
@@ -418,7 +418,7 @@ def wire_heartbeats(parts: FlowParts, _: WiringContext) -> WiredParts:
         naming=flow.topic_naming,
         positions=parts.positions,
     )
-    parts.group_readers.append(checkpoints)
+    parts.group_listeners.append(checkpoints)
     return WiredParts(sources=(heartbeats, checkpoints))
 
 
@@ -433,8 +433,8 @@ def wire_failover(parts: FlowParts, around: WiringContext) -> WiredParts:
         Raised if the state file cannot be used.
     """
     flow = parts.config
-    (skips,) = (r for r in parts.readers if isinstance(r, SkipsWorker))
-    (lag,) = (r for r in parts.readers if isinstance(r, LagWorker))
+    (skips,) = (r for r in parts.listeners if isinstance(r, SkipsWorker))
+    (lag,) = (r for r in parts.listeners if isinstance(r, LagWorker))
     merged = cache(Selection(include=flow.topics.merged).matches)
 
     def copy_facts() -> CopyFacts:
@@ -460,8 +460,8 @@ def wire_failover(parts: FlowParts, around: WiringContext) -> WiredParts:
         ),
         source_ends=SourceEndStore(around.database, flow.name),
     )
-    parts.readers.append(source)
-    parts.group_readers.append(source)
+    parts.listeners.append(source)
+    parts.group_listeners.append(source)
     return WiredParts(sources=(source,))
 
 
@@ -488,8 +488,8 @@ def wire_readers(parts: FlowParts, around: WiringContext) -> WiredParts:
             around.database, flow.name, "readers", ReadersState
         ),
     )
-    parts.readers.append(source)
-    parts.target_readers.append(source)
+    parts.listeners.append(source)
+    parts.target_group_listeners.append(source)
     return WiredParts(sources=(source,))
 
 
@@ -499,31 +499,33 @@ def wire_groups(
     """Wire what reads the consumer groups of all sources, each once, and the
     chosen ones of all targets.
 
-    The areas of the flows must have been wired before: their readers are
-    taken now.
+    The areas of the flows must have been wired before: their listeners
+    are taken now.
     """
-    readers: dict[str, list[GroupReader]] = {}
+    listeners: dict[str, list[GroupListener]] = {}
     chosen: dict[str, list[ReadersSource]] = {}
     for flow in flows:
-        readers.setdefault(flow.config.source, []).extend(flow.group_readers)
-        if flow.target_readers:
+        listeners.setdefault(flow.config.source, []).extend(
+            flow.group_listeners
+        )
+        if flow.target_group_listeners:
             chosen.setdefault(flow.config.target, []).extend(
-                flow.target_readers
+                flow.target_group_listeners
             )
     return WiredParts(
         workers=(
             *(
                 GroupsWorker(
                     source=around.clusters[alias],
-                    readers=of_cluster,
+                    listeners=of_cluster,
                     clock=around.clock,
                 )
-                for alias, of_cluster in readers.items()
+                for alias, of_cluster in listeners.items()
             ),
             *(
                 GroupsWorker(
                     source=around.clusters[alias],
-                    readers=of_cluster,
+                    listeners=of_cluster,
                     clock=around.clock,
                     chosen=partial(_is_chosen, of_cluster),
                 )
@@ -565,7 +567,7 @@ def wire_skips(parts: FlowParts, around: WiringContext) -> WiredParts:
         window=limits.lost_window,
         clock=around.clock,
     )
-    parts.readers.append(watch)
+    parts.listeners.append(watch)
     return WiredParts(workers=(watch,), sources=(watch,))
 
 
@@ -576,14 +578,14 @@ def wire_reachability(parts: FlowParts, _around: WiringContext) -> WiredParts:
     target.
     """
     flow = parts.config
-    watches = [r for r in parts.readers if isinstance(r, SkipsWorker)]
+    watches = [r for r in parts.listeners if isinstance(r, SkipsWorker)]
     source = ReachabilitySource(
         flow=flow.name,
         canary=flow.canary.topic if flow.canary.enabled else None,
         merged=Selection(include=flow.topics.merged).matches,
         foreign=lambda: {p for watch in watches for p in watch.foreign()},
     )
-    parts.readers.append(source)
+    parts.listeners.append(source)
     return WiredParts(sources=(source,))
 
 
@@ -592,8 +594,8 @@ def wire_survey(
 ) -> WiredParts:
     """Wire what asks the clusters how far every topic is.
 
-    The areas of the flows must have been wired before: their readers are
-    taken now.
+    The areas of the flows must have been wired before: their listeners
+    are taken now.
     """
     survey = SurveyWorker(
         flows=[
@@ -601,11 +603,11 @@ def wire_survey(
                 flow=flow.config.flow,
                 carriage=Carriage(flow.carriage, chosen=flow.chosen),
                 positions=flow.positions,
-                readers=tuple(flow.readers),
+                listeners=tuple(flow.listeners),
                 exactly_once=flow.config.mirror.exactly_once,
             )
             for flow in flows
-            if flow.readers
+            if flow.listeners
         ],
         clusters=around.clusters,
         ends={
@@ -670,7 +672,7 @@ def wire_tasks(parts: FlowParts, around: WiringContext) -> WiredParts:
         cluster=flow.target,
         has_rest=flow.mirror.connect is not None,
     )
-    parts.readers.append(UnassignedPartitions(positions, state))
+    parts.listeners.append(UnassignedPartitions(positions, state))
     inspector = FailedTaskWorker(
         flow=flow.name,
         source=around.clusters[flow.source],
@@ -682,7 +684,7 @@ def wire_tasks(parts: FlowParts, around: WiringContext) -> WiredParts:
         state=state,
         clock=around.clock,
     )
-    lags = [r.stopped for r in parts.readers if isinstance(r, LagWorker)]
+    lags = [r.stopped for r in parts.listeners if isinstance(r, LagWorker)]
     source = TasksSource(
         flow=flow.name,
         positions=positions,

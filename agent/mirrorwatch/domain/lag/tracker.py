@@ -164,6 +164,33 @@ class PartitionLag:
         self.ends.see(end, now.timestamp())
         self.ends.pass_(self.next_offset)
 
+    def wants_head(self, at: datetime | None) -> bool:
+        """Whether the record that is next should be read.
+
+        Parameters
+        ----------
+        at
+            When the position was last asked for.
+        """
+        return (
+            self.records > 0
+            and self.read_for != self.next_offset
+            and (self.moved_at != at or self.waits_unseen)
+        )
+
+    def take_head(self, head: FirstRecord) -> None:
+        """Take what was read; it is void if the position moved meanwhile."""
+        if self.next_offset != head.wanted.position:
+            return
+        if head.offset is None:
+            self.nothing_until = head.wanted.end
+        else:
+            self.nothing_until = head.offset
+            self.read_for = head.offset
+        if head.written_at is not None:
+            self.head_at = head.written_at.timestamp()
+        self.ends.pass_(self.next_offset)
+
     @property
     def next_offset(self) -> int:
         """Next source offset to copy, beyond what needs no copy."""
@@ -676,9 +703,7 @@ class LagTracker:
         places = [
             (track.moved_at, place, track)
             for place, track in self._tracks.items()
-            if track.records
-            and track.read_for != track.next_offset
-            and (track.moved_at != self._at or track.waits_unseen)
+            if track.wants_head(self._at)
         ]
         for _, place, track in sorted(places, key=lambda p: p[:2]):
             yield ReadAt(place, track.next_offset, track.end)
@@ -687,16 +712,8 @@ class LagTracker:
         """Take what was read; it is void if the mirror moved meanwhile."""
         for head in heads:
             track = self._tracks.get(head.wanted.place)
-            if track is None or track.next_offset != head.wanted.position:
-                continue
-            if head.offset is None:
-                track.nothing_until = head.wanted.end
-            else:
-                track.nothing_until = head.offset
-                track.read_for = head.offset
-            if head.written_at is not None:
-                track.head_at = head.written_at.timestamp()
-            track.ends.pass_(track.next_offset)
+            if track is not None:
+                track.take_head(head)
 
     def empty_until(
         self, foreign: Container[TopicPartition] = ()

@@ -112,9 +112,7 @@ class ReadersTracker:
         waiting = sorted(
             (track.moved_at, key)
             for key, track in self._tracks.items()
-            if track.records
-            and track.read_for != track.next_offset
-            and (track.moved_at != self._at or track.waits_unseen)
+            if track.wants_head(self._at)
         )
         asked = set()
         for _, key in waiting:
@@ -128,18 +126,8 @@ class ReadersTracker:
         """Take what was read, for every group that is at that offset."""
         for head in heads:
             for (_, *place), track in self._tracks.items():
-                if (*place,) != head.wanted.place:
-                    continue
-                if track.next_offset != head.wanted.position:
-                    continue
-                if head.offset is None:
-                    track.nothing_until = head.wanted.end
-                else:
-                    track.nothing_until = head.offset
-                    track.read_for = head.offset
-                if head.written_at is not None:
-                    track.head_at = head.written_at.timestamp()
-                track.ends.pass_(track.next_offset)
+                if (*place,) == head.wanted.place:
+                    track.take_head(head)
 
     def to_state(self) -> ReadersState:
         """Return what must outlive the agent."""
