@@ -95,6 +95,26 @@ def test_a_mirror_that_stopped_while_nobody_looked_has_stood_since() -> None:
     assert only(seen).stuck == timedelta(seconds=540)
 
 
+def test_a_topic_that_was_hidden_is_not_running_until_its_record_is_read() -> (
+    None
+):
+    tracker = a_tracker()
+    before = a_view(0, end=100, committed=100)
+    tracker.take(before)
+    for seconds in (30, 330, 630):
+        at = NOON + timedelta(seconds=seconds)
+        tracker.take(replace(before, at=at, names={}))
+    stopped = a_view(660, end=400, committed=200, written=90)
+    seen = tracker.take(stopped)
+    assert "t[0] have waited is not known yet" in seen.problems[0]
+    (wanted,) = tracker.wanted()
+    tracker.resolve([FirstRecord(wanted, 200, NOON + timedelta(seconds=95))])
+    seen = tracker.take(replace(stopped, at=NOON + timedelta(seconds=665)))
+    assert seen.problems == ()
+    assert only(seen).status is LagStatus.STOPPED
+    assert only(seen).stuck == timedelta(seconds=570)
+
+
 def test_records_that_nobody_saw_come_are_not_called_new_until_read() -> None:
     tracker = a_tracker()
     tracker.take(a_view(0, end=100, committed=100))

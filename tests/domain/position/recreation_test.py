@@ -179,6 +179,19 @@ def test_what_the_mirror_had_not_copied_of_the_old_one_is_told() -> None:
     )
 
 
+def test_what_was_written_over_what_was_copied_is_of_it() -> None:
+    world = World.settled()
+    world.source["t"].ends[0] = world.target["t"].ends[0] = 120
+    world.tick()
+    world.source["t"].ends[0] = 110  # truncated by another leader
+    world.tick()
+    world.source["t"].ends[0] = 140
+    world.tick()
+    world.source["t"] = Log("s2", {0: 30})
+    world.tick()
+    assert world.reset().gone == 40
+
+
 @pytest.mark.parametrize("hidden", ["topic", "source"])
 def test_it_is_told_too_if_the_topic_was_away_for_some_surveys(
     hidden: str,

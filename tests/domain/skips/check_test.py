@@ -86,27 +86,28 @@ def test_more_skips_are_counted_behind_the_last_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "says", "name"),
+    ("kind", "minutes", "says", "name"),
     [
         (
             SkipKind.REPEATED,
+            10,
             "were duplicated; none was lost",
             "repeat_1",
         ),
-        (SkipKind.UNVERIFIABLE, "cannot be verified", "unverifiable_1"),
+        (SkipKind.UNVERIFIABLE, 60, "cannot be verified", "unverifiable_1"),
     ],
 )
-def test_repeats_and_doubts_warn_for_ten_minutes(
-    kind: SkipKind, says: str, name: str
+def test_repeats_warn_for_ten_minutes_and_what_may_be_lost_for_an_hour(
+    kind: SkipKind, minutes: int, says: str, name: str
 ) -> None:
-    young = replace(SKIP, kind=kind, at=NOW - timedelta(minutes=9))
+    young = replace(SKIP, kind=kind, at=NOW - timedelta(minutes=minutes - 1))
     verdict = judged(happened((young, 10)))
     assert verdict.health is Health.WARNING
     assert says in verdict.reason
     assert verdict.evidence[name] == (
         "10 of t partition 3 (source offsets 30 to 39)"
     )
-    old = replace(SKIP, kind=kind, at=NOW - timedelta(minutes=11))
+    old = replace(SKIP, kind=kind, at=NOW - timedelta(minutes=minutes + 1))
     assert judged(happened((old, 10))).health is Health.OK
     assert name not in judged(happened((old, 10))).evidence
 

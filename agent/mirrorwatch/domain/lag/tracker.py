@@ -640,7 +640,8 @@ class LagTracker:
         """Whether a survey since then did not see all."""
 
         self._unread: dict[TopicPartition, PartitionLag] = {}
-        """Partitions whose next record came while nobody could look."""
+        """Partitions whose next record may have come while nobody could
+        look, or before the agent did."""
 
     def take(
         self,
@@ -768,7 +769,7 @@ class LagTracker:
             topic, partition = min(self._unread)
             yield (
                 f"How long records of {topic}[{partition}] have waited is not "
-                "known yet: they came while not both clusters answered"
+                "known yet: they were there before mirrorwatch could look"
             )
 
     def _move(
@@ -794,6 +795,7 @@ class LagTracker:
                     epoch=(seen.source_id, target_id),
                     moved_at=min(told or view.at, view.at),
                 )
+                self._unread[key] = track
             elif track.epoch[1] != target_id:
                 # Its records wait as before, whatever became of the copies.
                 track.epoch = (seen.source_id, target_id)

@@ -264,6 +264,7 @@ class OutOfRangePositions:
             if seen is None:
                 continue
             start, end = seen.log_start, seen.source_end
+            self._shrunk(key, place, end)
             place.source_end, place.target_end = end, seen.target_end
             inside = place.reached is not None and (
                 start <= place.reached <= end
@@ -290,6 +291,20 @@ class OutOfRangePositions:
             else:
                 self._over(key, place, end, view.at)
             self.fresh.discard(key)
+
+    def _shrunk(
+        self, key: TopicPartition, place: PartitionPosition, end: int
+    ) -> None:
+        """Do not count back from the target's end any more, until the next
+        sync, where the log was truncated below what was copied: other records
+        may be at these offsets now.
+        """
+        if end >= (place.source_end or 0):
+            return
+        reached = place.estimate(place.target_end)
+        if reached is not None and end < reached:
+            place.downstream = None
+            self.state.touched.add(key)
 
     def _beyond(
         self,

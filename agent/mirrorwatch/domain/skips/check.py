@@ -31,7 +31,9 @@ _RANGES_SHOWN = 3
 _EVENTS_SHOWN = 10
 
 
-def show_skips(seen: SkipsObservation | None, since: datetime) -> Evidence:
+def show_skips(
+    seen: SkipsObservation | None, since: datetime, lost_since: datetime
+) -> Evidence:
     """Return the counters of all topics, and the newest places.
 
     Parameters
@@ -39,7 +41,9 @@ def show_skips(seen: SkipsObservation | None, since: datetime) -> Evidence:
     seen
         What was counted.
     since
-        From when on repeats, and what cannot be verified, are named.
+        From when on repeats are named.
+    lost_since
+        From when on ranges that cannot be verified are named.
     """
     if seen is None:
         return {}
@@ -50,9 +54,13 @@ def show_skips(seen: SkipsObservation | None, since: datetime) -> Evidence:
         if x.kind in LOSSES and n and not x.filtered
     ]
     filtered = [f"{n:,} of {topic}" for topic, n in _filtered(seen).items()]
-    recent = [(x, x.count) for x, _ in seen.events if x.at >= since]
-    repeats = [(x, n) for x, n in recent if x.kind is SkipKind.REPEATED]
-    doubts = [(x, n) for x, n in recent if x.kind is SkipKind.UNVERIFIABLE]
+    repeats, doubts = (
+        [(x, x.count) for x, _ in seen.events if x.kind is kind and x.at >= at]
+        for kind, at in (
+            (SkipKind.REPEATED, since),
+            (SkipKind.UNVERIFIABLE, lost_since),
+        )
+    )
     dropped = sum(t.filtered for t in tallies)
     suspected = [
         f"{s.count} of "
@@ -133,15 +141,16 @@ class SkipsLimits:
         default=timedelta(hours=1),
         metadata={"title": "Critical after a skip for", "gt": timedelta()},
     )
-    """How long skipped records keep the check critical. The default is that of
+    """How long skipped records keep the check critical, and ranges that cannot
+    be verified keep it at warning: they may be lost. The default is that of
     lost probes. `mirrorwatch_skipped_records_total` keeps the total."""
 
     warning_window: timedelta = field(
         default=timedelta(minutes=10),
         metadata={"title": "Warning for", "gt": timedelta()},
     )
-    """How long duplicates, and ranges that cannot be verified, keep the check
-    at warning. The default is that of late probes."""
+    """How long duplicates keep the check at warning. The default is that of
+    late probes."""
 
     suspect_after: timedelta = field(
         default=timedelta(minutes=2),
@@ -186,7 +195,9 @@ def judge_skips(
         check="skips",
         now=now,
         evidence={
-            **show_skips(seen, now - limits.warning_window),
+            **show_skips(
+                seen, now - limits.warning_window, now - limits.lost_window
+            ),
             **_show_foreign(seen, now - limits.lost_window),
         },
     )
@@ -316,18 +327,26 @@ def _find_doubts(
             "records of other partitions: suspected to be dropped"
             + _same_for(others, "more partition"),
         )
-    recent = [x for x, _ in seen.events if now - x.at <= limits.warning_window]
-    for kind, what in (
+    for kind, window, what in (
         (
             SkipKind.UNVERIFIABLE,
+            limits.lost_window,
             (
                 "cannot be verified: the records or their copies are gone "
                 "or were changed"
             ),
         ),
-        (SkipKind.REPEATED, "were duplicated; none was lost"),
+        (
+            SkipKind.REPEATED,
+            limits.warning_window,
+            "were duplicated; none was lost",
+        ),
     ):
-        those = [x for x in recent if x.kind is kind]
+        those = [
+            x
+            for x, _ in seen.events
+            if x.kind is kind and now - x.at <= window
+        ]
         if those:
             last_one = those[-1]
             rest = sum(x.count for x in those) - last_one.count

@@ -96,7 +96,9 @@ def trace(request: RangeRequest, reading: RangeContent) -> Trace:
     same: such copies do not show how far it came.
 
     A mirror that alters what it copies has nothing that looks alike: known
-    syncs decide. Then its records are taken in the order of the source.
+    syncs decide. Then its records are taken in the order of the source. Of
+    more copies before a sync than the source still has records, the first are
+    of records that have expired since.
 
     A pair is not believed where the target has a copy of another record: it
     speaks of another topic, to which a transform sent that one.
@@ -114,6 +116,7 @@ def trace(request: RangeRequest, reading: RangeContent) -> Trace:
         or reading.target[p.downstream] == reading.source[p.upstream]
     }
     offsets = sorted(reading.source)
+    expired = set[int]() if alike else _find_expired(reading, known)
     at = request.start.upstream
     for down in range(request.target.first, request.target.end):
         is_sure = down in known
@@ -129,7 +132,8 @@ def trace(request: RangeRequest, reading: RangeContent) -> Trace:
             look = reading.target[down]
             after = _next(places.get(look, ()), at, alike=alike)
             if after is None and not alike:
-                after = _next(offsets, at, alike=False)
+                is_gone = at + 1 < reading.source_start and down in expired
+                after = at + 1 if is_gone else _next(offsets, at, alike=False)
             if after is None:
                 found.strangers += 1
                 found.strangers_end = down + 1
@@ -143,6 +147,18 @@ def trace(request: RangeRequest, reading: RangeContent) -> Trace:
             found.highest = max(found.highest, at)
             found.last = OffsetPair(at, down)
     return found
+
+
+def _find_expired(reading: RangeContent, known: Mapping[int, int]) -> set[int]:
+    """Return the target offsets before the first known sync that are more
+    than the source has records before it.
+    """
+    if not known:
+        return set()
+    sync = min(known)
+    before = [down for down in sorted(reading.target) if down < sync]
+    room = sum(offset < known[sync] for offset in reading.source)
+    return set(before[: max(0, len(before) - room)])
 
 
 def has_marks(request: RangeRequest, reading: RangeContent) -> bool:
