@@ -1,7 +1,7 @@
 """Everything that mirrorwatch raises on purpose."""
 
 from datetime import timedelta
-from typing import Any
+from typing import Any, Literal
 
 from .secrets import hide_secrets
 
@@ -9,6 +9,8 @@ __all__ = [
     "AuditError",
     "ConfigError",
     "InternalError",
+    "Layer",
+    "LayerError",
     "MavenError",
     "MirrorwatchError",
     "SinkError",
@@ -86,6 +88,29 @@ class WebError(MirrorwatchError):
 
 class MavenError(MirrorwatchError):
     """A jar cannot be fetched, or is not the one that was expected."""
+
+
+Layer = Literal["dns", "tcp", "tls", "kafka", "sasl"]
+"""Where a connection failed."""
+
+
+class LayerError(MirrorwatchError):
+    """A connection failed, and this is why.
+
+    Parameters
+    ----------
+    layer
+        Where.
+    cause
+        What went wrong.
+    remedy
+        What to do.
+    """
+
+    def __init__(self, layer: Layer, cause: str, remedy: str) -> None:
+        super().__init__(cause)
+        self.layer = layer
+        self.remedy = hide_secrets(remedy)
 
 
 class SourceError(MirrorwatchError):

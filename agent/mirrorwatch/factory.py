@@ -13,7 +13,7 @@ from .isolation import Isolation
 from .kafka.admin import Cluster
 from .pipeline import Pipeline
 from .sinks.prometheus import PrometheusSink
-from .sources.canary.source import Headers, no_headers
+from .sources.canary.settings import Headers, no_headers
 from .state import Database
 from .state.audits import local_path
 from .state.documents import VerdictStore

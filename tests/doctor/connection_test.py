@@ -15,11 +15,11 @@ import trustme
 from mirrorwatch.clock import utc_now
 from mirrorwatch.doctor import connection
 from mirrorwatch.doctor.connection import (
-    LayerError,
     TlsSettings,
     check_broker,
     check_tcp,
 )
+from mirrorwatch.exceptions import LayerError
 from tests.support.http import Answer, answering
 from tests.support.tcp import (
     Echo,

@@ -13,7 +13,7 @@ from mirrorwatch.domain.canary.model import IndeterminateProbe, ProbeMessage
 from mirrorwatch.domain.report import Flow, Health
 from mirrorwatch.kafka.admin import Cluster
 from mirrorwatch.sources.canary.encoding import Avro
-from mirrorwatch.sources.canary.source import CanarySettings
+from mirrorwatch.sources.canary.settings import CanarySettings
 from mirrorwatch.sources.canary.surveyor import ProbeSettler
 from mirrorwatch_lab import CANARY_TOPIC, SOURCE, TARGET, Lab, LabSettings
 from tests.support.lab import FLUSH_SECONDS

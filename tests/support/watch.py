@@ -18,7 +18,7 @@ from mirrorwatch.domain.canary.model import CanaryObservation, canaries
 from mirrorwatch.domain.canary.tracker import Ledger
 from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch.factory import build_agent
-from mirrorwatch.sources.canary.source import Headers, no_headers
+from mirrorwatch.sources.canary.settings import Headers, no_headers
 from mirrorwatch.state import Database
 from mirrorwatch.state.canary import CanaryStore
 from mirrorwatch_lab import Lab

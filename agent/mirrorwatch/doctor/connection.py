@@ -13,17 +13,13 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Literal, Self
+from typing import Self
 
 from ..clock import utc_now
-from ..exceptions import MirrorwatchError
+from ..exceptions import LayerError
 from ..http import resolve
-from ..secrets import hide_secrets
 
-__all__ = ["Layer", "LayerError", "TlsSettings", "check_broker", "check_tcp"]
-
-Layer = Literal["dns", "tcp", "tls", "kafka", "sasl"]
-"""Where a connection failed."""
+__all__ = ["TlsSettings", "check_broker", "check_tcp"]
 
 PATIENCE = 3.0
 """Seconds that each step may take: with four of them before librdkafka is
@@ -40,25 +36,6 @@ UNKNOWN_AUTHORITY = {2, 18, 19, 20, 21}
 
 SOON = timedelta(days=14)
 """A certificate that expires sooner is worth a remark."""
-
-
-class LayerError(MirrorwatchError):
-    """A connection failed, and this is why.
-
-    Parameters
-    ----------
-    layer
-        Where.
-    cause
-        What went wrong.
-    remedy
-        What to do.
-    """
-
-    def __init__(self, layer: Layer, cause: str, remedy: str) -> None:
-        super().__init__(cause)
-        self.layer = layer
-        self.remedy = hide_secrets(remedy)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)

@@ -26,6 +26,7 @@ from ..domain.doctor import (
 from ..domain.report import counted
 from ..exceptions import (
     InternalError,
+    LayerError,
     MirrorwatchError,
     SourceDeniedError,
     SourceError,
@@ -34,7 +35,7 @@ from ..isolation import Isolation
 from ..kafka.admin import (
     Cluster,
 )
-from .connection import LayerError, check_broker, check_tcp
+from .connection import check_broker, check_tcp
 from .findings import Findings, ReachedCluster
 from .flows import Connectors, examine_flow
 from .servers import (

@@ -8,6 +8,7 @@ from json import dumps
 
 from confluent_kafka import TopicPartition as Requested
 from confluent_kafka.admin import NewTopic, OffsetSpec
+from pydantic_core import from_json
 
 from ..clock import utc_now
 from ..config import FlowConfig
@@ -18,7 +19,6 @@ from ..domain.doctor import (
     SetupConnector,
     find_traps,
 )
-from ..domain.foreign import load_json
 from ..domain.mirror_records import Companion, Connector
 from ..domain.topics import ReplicatedTopics
 from ..exceptions import SourceDeniedError, SourceError
@@ -231,7 +231,7 @@ def _read_configs(
         found.pop(name, None)
         with suppress(ValueError, KeyError, TypeError, AttributeError):
             if value is not None:
-                found[name] = to_texts(load_json(value)["properties"])
+                found[name] = to_texts(from_json(value)["properties"])
     return found
 
 

@@ -18,13 +18,18 @@ from ..config import (
     SchemaRegistryConfig,
 )
 from ..domain.doctor import FindingSeverity
-from ..exceptions import MirrorwatchError, SinkRejectedError, SourceError
+from ..exceptions import (
+    LayerError,
+    MirrorwatchError,
+    SinkRejectedError,
+    SourceError,
+)
 from ..sources.connect import ConnectApi
 from ..sources.registry import Registry
 from ..state.queue import Batch
 from ..wiring.context import to_address, to_mirror_jmx
 from ..wiring.flows import to_jmx_reader
-from .connection import LayerError, TlsSettings, check_tcp
+from .connection import TlsSettings, check_tcp
 from .findings import Findings, to_texts
 
 __all__ = [

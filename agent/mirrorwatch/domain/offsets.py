@@ -1,14 +1,18 @@
-"""Ranges of offsets, and which target offsets hold which source offsets.
+"""Offsets: what a number may be, ranges of them, and which target offsets hold
+which source offsets.
 
-Both cost as much as they have gaps.
+Ranges cost as much as they have gaps.
 """
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 __all__ = [
+    "LARGEST",
+    "LARGEST_INT",
     "OffsetMap",
     "OffsetRange",
     "OffsetRun",
@@ -16,9 +20,34 @@ __all__ = [
     "SafeStart",
     "discard",
     "newest",
+    "to_number",
     "to_ranges",
     "unite",
 ]
+
+LARGEST = 2**63 - 1
+"""Largest offset: a ``long`` of Java, and an integer of SQLite."""
+
+LARGEST_INT = 2**31 - 1
+"""Largest number of a partition, or of anything else that is an ``int``."""
+
+
+def to_number(value: Any, most: int = LARGEST) -> int:
+    """Return a whole number from 0 on, given as such or as text.
+
+    Raises
+    ------
+    TypeError
+        Raised if it is neither.
+    ValueError
+        Raised if it is no such number, or a larger one.
+    """
+    if not isinstance(value, int | str):
+        raise TypeError(f"{type(value).__name__} where a number belongs")
+    number = int(value)
+    if not 0 <= number <= most:
+        raise ValueError(f"a number that is not from 0 to {most}")
+    return number
 
 
 class RangeSet:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
-from ..domain.foreign import LARGEST, LARGEST_INT, load_json, to_number
+from pydantic_core import from_json
+
 from ..domain.mirror_records import (
     REFRESH,
     Assignment,
@@ -22,6 +23,7 @@ from ..domain.mirror_records import (
     TaskState,
     is_readable,
 )
+from ..domain.offsets import LARGEST, LARGEST_INT, to_number
 from ..domain.topics import MM2_EXCLUDED, Selection, split_patterns
 from ..exceptions import ConfigError
 from ..ports import InternalTopic, MirrorSettings
@@ -135,7 +137,7 @@ def to_state(
     else:
         # Topics that connectors use, and what later versions may add.
         return None
-    said = load_json(value) if value else {}
+    said = from_json(value) if value else {}
     return TaskState(
         connector=connector,
         task=task,
@@ -161,8 +163,8 @@ def to_offset(
     The value is the last offset that was copied (``MirrorUtils``); a
     tombstone means that somebody reset it.
     """
-    connector, partition = load_json(key or b"")
-    last = None if value is None else load_json(value)
+    connector, partition = from_json(key or b"")
+    last = None if value is None else from_json(value)
     if not isinstance(partition, dict):
         raise TypeError("a source partition is an object")
     position = None if last is None else _offset(last["offset"]) + 1
@@ -636,12 +638,12 @@ class MirrorMaker2:
         if kind == "connector":
             if value is None:
                 return Companion(name=name, role="removed")
-            return self.to_fact(name, load_json(value)["properties"])
+            return self.to_fact(name, from_json(value)["properties"])
         if kind == "task" and value is not None:
-            properties = load_json(value).get("properties")
+            properties = from_json(value).get("properties")
             return self.to_assignment(name, properties or {}, written_at)
         if kind == "commit" and value is not None:
-            return to_task_count(name, load_json(value))
+            return to_task_count(name, from_json(value))
         return None
 
     def to_fact(self, name: str, properties: Mapping[str, Any]) -> MirrorFact:

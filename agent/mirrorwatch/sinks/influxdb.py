@@ -14,10 +14,10 @@ from urllib.parse import urlsplit, urlunsplit
 
 import httpx
 from influxdb_client.client.write.point import Point
+from pydantic_core import from_json
 
 from ..domain.canary.metrics import LATENCY, PRODUCE, REPLICATION
 from ..domain.canary.model import ProbeArrival, canaries
-from ..domain.foreign import load_json
 from ..domain.metrics import Histogram
 from ..domain.samples import Sampler, samples
 from ..exceptions import ConfigError, SinkError, SinkRejectedError
@@ -222,7 +222,7 @@ class InfluxDbClient:
         """Return the JSON object that a server answers."""
         text = self._send(method, path, {200, 201, 204}, request)
         try:
-            body = load_json(text)
+            body = from_json(text)
         except ValueError:
             body = None
         if not isinstance(body, dict):
@@ -291,7 +291,7 @@ class InfluxDbClient:
 def _read_error(text: str) -> tuple[str, bool]:
     """Return the server's own words, and whether InfluxDB wrote them."""
     try:
-        body = load_json(text)
+        body = from_json(text)
     except ValueError:
         return text, False
     match body:

@@ -7,9 +7,9 @@ from typing import Any, Protocol, runtime_checkable
 from urllib.parse import quote
 
 import httpx
+from pydantic_core import from_json
 from structlog.typing import FilteringBoundLogger
 
-from ..domain.foreign import LARGEST, LARGEST_INT, load_json, to_number
 from ..domain.mirror_records import (
     Assignment,
     Committed,
@@ -19,6 +19,7 @@ from ..domain.mirror_records import (
     TaskCount,
     TaskState,
 )
+from ..domain.offsets import LARGEST, LARGEST_INT, to_number
 from ..domain.tasks.model import Restart, RestartRules, Restarts, may_restart
 from ..exceptions import SourceDeniedError, SourceError, SourceUnavailableError
 from ..http import HttpAddress, describe_failure, open_client
@@ -213,7 +214,7 @@ class ConnectApi:
         if not answer.content:
             return None
         try:
-            return load_json(answer.content)
+            return from_json(answer.content)
         except ValueError as e:
             raise self._strange() from e
 

@@ -7,8 +7,8 @@ from typing import Any
 from urllib.parse import quote
 
 import httpx
+from pydantic_core import from_json
 
-from ..domain.foreign import load_json
 from ..domain.report import Health, Problem
 from ..exceptions import (
     SourceDeniedError,
@@ -187,7 +187,7 @@ def _quote(subject: str) -> str:
 
 def _read_object(answer: httpx.Response) -> dict[str, Any]:
     try:
-        body = load_json(answer.content)
+        body = from_json(answer.content)
     except ValueError:
         return {}
     return body if isinstance(body, dict) else {}

@@ -15,7 +15,7 @@ from ..http import HttpAddress
 from ..kafka.admin import Cluster
 from ..mirrors import MIRRORS
 from ..ports import Mirror, MirrorJmx, MirrorSettings, Source, Worker
-from ..sources.canary.source import Headers, no_headers
+from ..sources.canary.settings import Headers, no_headers
 from ..sources.groups import GroupListener
 from ..sources.mirror_state import MirrorState
 from ..sources.parity import FlowConfigs

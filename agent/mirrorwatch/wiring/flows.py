@@ -21,15 +21,9 @@ from ..kafka.offsets import EndOffsets
 from ..ports import Worker
 from ..secrets import hide_secrets
 from ..sources.canary.encoding import Avro
-from ..sources.canary.source import (
-    CanarySettings,
-    CanarySource,
-    CanaryState,
-    LatencySource,
-    SizedProbes,
-)
+from ..sources.canary.settings import CanarySettings, SizedProbes
 from ..sources.canary.surveyor import CanarySurveyWorker, ProbeSettler
-from ..sources.canary.worker import CanaryWorker
+from ..sources.canary.worker import CanarySource, CanaryState, CanaryWorker
 from ..sources.checkpoints import CheckpointsSource
 from ..sources.connect import (
     ConnectApi,
@@ -50,6 +44,7 @@ from ..sources.jmx.readers import (
 from ..sources.jmx.rmi import RmiReader
 from ..sources.jmx.source import JmxReading, JmxSource, JmxWorker
 from ..sources.lag import LagWorker
+from ..sources.latency import LatencySource
 from ..sources.mirror_state import MirrorState, Route, TailWorker
 from ..sources.parity import ConfigsWorker, ParitySource
 from ..sources.position import PositionWorker

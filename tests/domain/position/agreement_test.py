@@ -21,7 +21,7 @@ from mirrorwatch.domain.mirror_records import MirrorFact
 from mirrorwatch.domain.position.model import PositionState
 from mirrorwatch.domain.position.tracker import PositionInputs, PositionTracker
 from mirrorwatch.domain.report import Flow
-from mirrorwatch.sources.canary.source import CanarySettings
+from mirrorwatch.sources.canary.settings import CanarySettings
 from mirrorwatch.sources.canary.surveyor import CanarySurveyWorker
 from mirrorwatch.sources.mirror_state import MirrorState
 from tests.domain.skips.world import KEY, TOPIC, World

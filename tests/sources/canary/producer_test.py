@@ -15,7 +15,7 @@ from mirrorwatch.sources.canary.producer import (
     CanaryProducer,
     SendResult,
 )
-from mirrorwatch.sources.canary.source import CanarySettings
+from mirrorwatch.sources.canary.settings import CanarySettings
 
 DENIED = "Mirrorwatch lacks WRITE on topic canary at summit. Grant it"
 

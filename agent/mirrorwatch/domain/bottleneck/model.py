@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 from typing import Any
 
-from ..foreign import LARGEST
+from ..offsets import LARGEST
 
 __all__ = [
     "ClassMetrics",

@@ -5,8 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 
-from ..foreign import LARGEST_INT, load_json, to_number
+from pydantic_core import from_json
+
 from ..metrics import Histogram
+from ..offsets import LARGEST_INT, to_number
 from ..report import Observation, Problem
 
 __all__ = [
@@ -94,7 +96,7 @@ class ProbeMessage:
     def decode(cls, value: bytes | None) -> "ProbeMessage | None":
         """Read a record value, `None` if it is not a probe."""
         try:
-            body = load_json(value or b"")
+            body = from_json(value or b"")
             return cls(
                 run=str(body["run"]),
                 flow=str(body["flow"]),

@@ -12,7 +12,7 @@ from io import BytesIO
 from typing import Any, Protocol
 
 from ...domain.canary.model import ProbeMessage
-from ...domain.foreign import LARGEST_INT, to_number
+from ...domain.offsets import LARGEST_INT, to_number
 
 __all__ = ["SCHEMA", "Avro", "Encoding", "Json", "decode", "is_same_schema"]
 

@@ -14,7 +14,7 @@ from confluent_kafka import Message as KafkaMessage
 
 from ...domain.canary.model import PROBE_BYTES, ProbeMessage
 from ...kafka.errors import DENIED, QUIET, denial
-from .source import CanarySettings
+from .settings import CanarySettings
 
 __all__ = ["CanaryProducer", "SendResult", "send_timeout"]
 

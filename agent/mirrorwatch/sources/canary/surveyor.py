@@ -23,7 +23,8 @@ from ...kafka.reader import read_range
 from ..mirror_state import MirrorState
 from .encoding import decode
 from .producer import send_timeout
-from .source import CanarySettings, CanaryState
+from .settings import CanarySettings
+from .worker import CanaryState
 
 __all__ = ["CanarySurveyWorker", "ProbeSettler"]
 

@@ -1,11 +1,17 @@
-"""The canary's own thread: sends, and reads what arrives."""
+"""The canary's own thread sends, and reads what arrives; the tick sees what it
+left, and never waits.
+"""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from ...domain.canary.model import (
     PROBE_BYTES,
+    CanaryObservation,
+    CanaryPartition,
     CanarySurvey,
+    IndeterminateProbe,
     Loss,
     OffsetGap,
     ProbeArrival,
@@ -16,12 +22,72 @@ from ...domain.report import Health, Problem
 from ...exceptions import StateError
 from ...kafka.reader import PartitionEnd
 from ...state.canary import CanaryStore
+from ...threads import Latest, Mailbox
 from .consumer import CanaryConsumer, ReadProbe, Unreadable
 from .encoding import decode
 from .producer import CanaryProducer, SendResult
-from .source import CanarySettings, CanarySnapshot, CanaryState
+from .settings import CanarySettings
 
-__all__ = ["CanaryWorker"]
+__all__ = ["CanarySnapshot", "CanarySource", "CanaryState", "CanaryWorker"]
+
+
+ARRIVALS_KEPT = 20_000
+"""Arrivals kept for a tick that does not come: an hour of six partitions."""
+
+GAPS_KEPT = 20
+"""Gaps that wait to be looked into. One shows a circle as well as many."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CanarySnapshot:
+    """What the canary knew when it last saved its ledgers."""
+
+    at: datetime
+    partitions: tuple[CanaryPartition, ...]
+    doubts: tuple[IndeterminateProbe, ...]
+    problems: tuple[Problem, ...]
+    blind: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CanaryState:
+    """What passes between the threads of one flow's canary."""
+
+    snapshot: Latest[CanarySnapshot | None] = field(
+        default_factory=lambda: Latest(None)
+    )
+    """From the worker, as everything that it saves."""
+
+    arrivals: Mailbox[ProbeArrival] = field(
+        default_factory=lambda: Mailbox(limit=ARRIVALS_KEPT)
+    )
+    """Live arrivals, from the worker to the tick."""
+
+    losses: Mailbox[Loss] = field(default_factory=Mailbox)
+    """Proved losses, from the worker to the tick."""
+
+    gaps: Mailbox[OffsetGap] = field(
+        default_factory=lambda: Mailbox(limit=GAPS_KEPT)
+    )
+    """Source offsets that the canary did not write, for the surveyor."""
+
+    send_problem: Latest[Problem | None] = field(
+        default_factory=lambda: Latest(None)
+    )
+    """Why the last send failed, `None` if it did not."""
+
+    surveys: Mailbox[CanarySurvey] = field(default_factory=Mailbox)
+    """From the surveyor to the worker."""
+
+    survey: Latest[CanarySurvey | None] = field(
+        default_factory=lambda: Latest(None)
+    )
+    """The last of them."""
+
+    schema_problems: Latest[tuple[Problem, ...]] = field(
+        default_factory=lambda: Latest(())
+    )
+    """What is wrong with the probe's schema, from the registrar."""
 
 
 class LedgerKeeper:
@@ -403,3 +469,67 @@ def _to_problem(
     health = Health.WARNING if outcome.refused else Health.UNKNOWN
     where = f"{settings.topic} at {settings.flow.source}"
     return Problem(health, f"Probes cannot be produced to {where}: {error}")
+
+
+class CanarySource:
+    """Reports the state of one flow's canary.
+
+    Parameters
+    ----------
+    settings
+        Settings of the canary.
+    state
+        What the canary and the surveyor left there.
+    losses
+        Those of earlier runs.
+    lost_window
+        How long losses are reported by name.
+    """
+
+    def __init__(
+        self,
+        *,
+        settings: CanarySettings,
+        state: CanaryState,
+        losses: Iterable[Loss],
+        lost_window: timedelta,
+    ) -> None:
+        self.name = f"canary {settings.flow.name}"
+        self._settings = settings
+        self._state = state
+        self._losses = list(losses)
+        self._lost_window = lost_window
+
+    def observe(self, now: datetime) -> Sequence[CanaryObservation]:
+        seen, survey = self._state.snapshot.get(), self._state.survey.get()
+        if seen is None:
+            return []
+        problems = [
+            *self._state.schema_problems.get(),
+            *seen.problems,
+            *(survey.problems if survey else ()),
+        ]
+        if survey is None:
+            problems.append(Problem.unknown("Clusters have not been read yet"))
+        send_problem = self._state.send_problem.get()
+        if send_problem is not None:
+            problems.append(send_problem)
+        since = now - self._lost_window
+        self._losses = [
+            loss
+            for loss in (*self._losses, *self._state.losses.take_all())
+            if loss.proved_at >= since
+        ]
+        return [
+            CanaryObservation(
+                flow=self._settings.flow.name,
+                at=seen.at,
+                topic=self._settings.topic,
+                remote_topic=self._settings.remote_topic,
+                partitions=seen.partitions,
+                arrivals=self._state.arrivals.take_all(),
+                losses=tuple(self._losses),
+                problems=tuple(dict.fromkeys(problems)),
+                blind=seen.blind,
+            )
+        ]

@@ -10,9 +10,9 @@ from typing import Any, Protocol
 
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
+from pydantic_core import from_json
 
 from ...domain.bottleneck.model import MBean, MBeanQuery, parse_name, unquote
-from ...domain.foreign import load_json
 from ...exceptions import SourceUnavailableError
 from ...http import HttpAddress, open_client
 
@@ -324,7 +324,7 @@ class JolokiaReader:
         try:
             answer = self._http.post(self._address.url, json=asked)
             answer.raise_for_status()
-            parts = load_json(answer.content)
+            parts = from_json(answer.content)
         except httpx.HTTPError as e:
             raise explain(self._address, e) from e
         except ValueError as e:
