@@ -3,16 +3,13 @@ answers.
 """
 
 import json
-import socket
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import yaml
 from click.testing import CliRunner, Result
 
 from mirrorwatch.cli.root import main
@@ -28,6 +25,7 @@ from mirrorwatch.state.failover import SourceEndStore
 from mirrorwatch.state.position import PositionStore
 from mirrorwatch.state.skips import SkipsStore
 from tests.support.builders import NOON
+from tests.support.dead_sites import two_dead_sites
 
 FLOW = "summit->ldf"
 
@@ -35,23 +33,10 @@ FLOW = "summit->ldf"
 @pytest.fixture
 def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Two sites that do not answer."""
-    monkeypatch.setattr("mirrorwatch.kafka.admin.TIMEOUT", 0.2)
-    path = tmp_path / "own.yaml"
-    with closing(socket.socket()) as nobody:
-        nobody.bind(("127.0.0.1", 0))
-        host, port = nobody.getsockname()
-        kafka = {"bootstrap.servers": f"{host}:{port}"}
-        flow = {
-            "source": "summit",
-            "target": "ldf",
-            "topics": {"merged": ["merged"], "filtered": ["filtered"]},
-        }
-        data = {
-            "clusters": {"summit": {"kafka": kafka}, "ldf": {"kafka": kafka}},
-            "flows": [flow],
-            "state": {"path": str(tmp_path / "state.db")},
-        }
-        path.write_text(yaml.safe_dump(data))
+    flow = {
+        "topics": {"merged": ["merged"], "filtered": ["filtered"]},
+    }
+    with two_dead_sites(tmp_path, monkeypatch, flow) as path:
         yield path
 
 

@@ -2,16 +2,13 @@
 
 import csv
 import json
-import socket
 from collections.abc import Iterator
-from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import yaml
 from click.testing import CliRunner, Result
 
 from mirrorwatch.cli.root import main
@@ -25,6 +22,7 @@ from mirrorwatch.state import Database
 from mirrorwatch.state.failover import GroupStore
 from mirrorwatch.state.position import PositionStore
 from mirrorwatch.state.skips import SkipsStore
+from tests.support.dead_sites import two_dead_sites
 
 FLOW = "summit->ldf"
 
@@ -32,19 +30,8 @@ FLOW = "summit->ldf"
 @pytest.fixture
 def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Two sites that do not answer, and what an agent knew of them."""
-    monkeypatch.setattr("mirrorwatch.kafka.admin.TIMEOUT", 0.2)
-    path = tmp_path / "own.yaml"
-    with closing(socket.socket()) as nobody:
-        nobody.bind(("127.0.0.1", 0))
-        host, port = nobody.getsockname()
-        kafka = {"bootstrap.servers": f"{host}:{port}"}
-        flow = {"source": "summit", "target": "ldf", "naming": "default"}
-        data = {
-            "clusters": {"summit": {"kafka": kafka}, "ldf": {"kafka": kafka}},
-            "flows": [flow],
-            "state": {"path": str(tmp_path / "state.db")},
-        }
-        path.write_text(yaml.safe_dump(data))
+    flow = {"naming": "default"}
+    with two_dead_sites(tmp_path, monkeypatch, flow) as path:
         yield path
 
 

@@ -4,8 +4,8 @@ One test for each fault: it has an agent of its own, of which first nothing is
 asked but silence.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -17,6 +17,7 @@ import httpx
 import pytest
 
 from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
+from mirrorwatch_lab.link import Link
 from tests.support.agent_process import AgentProcess
 from tests.support.watch import describe_notifying, wait_until
 from tests.support.webhook import Webhook, serve_webhook
@@ -58,94 +59,83 @@ def lab() -> Iterator[Lab]:
 
 
 @contextmanager
-def source_stopped(lab: Lab, _: AgentProcess) -> Iterator[None]:
-    lab.source.kill()
+def between(
+    begin: Callable[[], object], end: Callable[[], object]
+) -> Iterator[None]:
+    """Begin a fault, and end it whatever happens meanwhile."""
+    begin()
     try:
         yield
     finally:
-        lab.source.start()
+        end()
 
 
 @contextmanager
-def target_stopped(lab: Lab, _: AgentProcess) -> Iterator[None]:
-    lab.target.kill()
-    try:
+def cut(*links: Link) -> Iterator[None]:
+    with ExitStack() as faults:
+        for link in links:
+            faults.enter_context(between(link.cut, link.restore))
         yield
-    finally:
-        lab.target.start()
 
 
 @contextmanager
-def mirror_frozen(lab: Lab, _: AgentProcess) -> Iterator[None]:
-    lab.mirror.freeze()
-    try:
+def shaped(
+    links: Iterable[Link], delay: timedelta, rate: int | None = None
+) -> Iterator[None]:
+    with ExitStack() as faults:
+        for link in links:
+            begin = partial(link.shape, delay, rate)
+            faults.enter_context(between(begin, link.shape))
         yield
-    finally:
-        lab.mirror.thaw()
 
 
-@contextmanager
-def link_cut_for_mirror(lab: Lab, _: AgentProcess) -> Iterator[None]:
-    lab.link_mirror.cut()
-    try:
-        yield
-    finally:
-        lab.link_mirror.restore()
+def source_stopped(lab: Lab, _: AgentProcess) -> AbstractContextManager[None]:
+    return between(lab.source.kill, lab.source.start)
 
 
-@contextmanager
-def link_cut_for_both(lab: Lab, _: AgentProcess) -> Iterator[None]:
-    lab.link_mirror.cut()
-    lab.link_agent.cut()
-    try:
-        yield
-    finally:
-        lab.link_agent.restore()
-        lab.link_mirror.restore()
+def target_stopped(lab: Lab, _: AgentProcess) -> AbstractContextManager[None]:
+    return between(lab.target.kill, lab.target.start)
+
+
+def mirror_frozen(lab: Lab, _: AgentProcess) -> AbstractContextManager[None]:
+    return between(lab.mirror.freeze, lab.mirror.thaw)
+
+
+def link_cut_for_mirror(
+    lab: Lab, _: AgentProcess
+) -> AbstractContextManager[None]:
+    return cut(lab.link_mirror)
+
+
+def link_cut_for_both(
+    lab: Lab, _: AgentProcess
+) -> AbstractContextManager[None]:
+    return cut(lab.link_mirror, lab.link_agent)
 
 
 @contextmanager
 def own_path_cut(lab: Lab, _: AgentProcess) -> Iterator[None]:
-    with Writer(lab, BULK):
-        lab.link_agent.cut()
-        try:
-            yield
-        finally:
-            lab.link_agent.restore()
-
-
-@contextmanager
-def own_path_cut_and_no_traffic(lab: Lab, _: AgentProcess) -> Iterator[None]:
-    lab.link_agent.cut()
-    try:
+    with Writer(lab, BULK), cut(lab.link_agent):
         yield
-    finally:
-        lab.link_agent.restore()
+
+
+def own_path_cut_and_no_traffic(
+    lab: Lab, _: AgentProcess
+) -> AbstractContextManager[None]:
+    return cut(lab.link_agent)
 
 
 @contextmanager
 def link_slow(lab: Lab, _: AgentProcess) -> Iterator[None]:
     """Half as much again is written as the link carries."""
     links = (lab.link_mirror, lab.link_agent)
-    with Writer(lab, BULK, size=4_000):
-        for link in links:
-            link.shape(timedelta(milliseconds=300), 256_000)
-        try:
-            yield
-        finally:
-            for link in links:
-                link.shape()
-
-
-@contextmanager
-def target_slow(lab: Lab, _: AgentProcess) -> Iterator[None]:
-    for link in lab.links_target:
-        link.shape(timedelta(seconds=1))
-    try:
+    delay = timedelta(milliseconds=300)
+    with Writer(lab, BULK, size=4_000), shaped(links, delay, 256_000):
         yield
-    finally:
-        for link in lab.links_target:
-            link.shape()
+
+
+def target_slow(lab: Lab, _: AgentProcess) -> AbstractContextManager[None]:
+    return shaped(lab.links_target, timedelta(seconds=1))
 
 
 STARVED = timedelta(seconds=10)

@@ -153,7 +153,7 @@ def test_checkpoints_that_do_not_follow_a_group_are_stale(lab: Lab) -> None:
         hurry(watch)
         produce(lab, GROUPED, [f"record {n}" for n in range(300)])
         copied(lab, GROUPED, ["record 299"])
-        commit(lab, GROUPED, 300)
+        commit(lab.source.bootstrap, GROUP, {(GROUPED, 0): 300})
         wait_for(watch, Health.OK, of="checkpoints", saying="of 1 group")
         resume = "/connectors/mirror-checkpoints/resume"
         stack.callback(order, lab, "PUT", resume)
@@ -167,7 +167,7 @@ def test_checkpoints_that_do_not_follow_a_group_are_stale(lab: Lab) -> None:
         def is_stale() -> bool:
             # The group goes on, and is followed no more.
             produce(lab, GROUPED, ["one more"])
-            commit(lab, GROUPED, next(moved))
+            commit(lab.source.bootstrap, GROUP, {(GROUPED, 0): next(moved)})
             watch.let_pass(2)
             verdict = watch.verdict("checkpoints")
             return (

@@ -24,17 +24,17 @@ from mirrorwatch.domain.report import Health
 from mirrorwatch.state import Database
 from mirrorwatch.state.failover import SourceEndStore
 from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
-from mirrorwatch_lab.faults import MARK, drop_marked
+from mirrorwatch_lab.faults import drop_marked
 from tests.bench.kafka_tools import KafkaTools
-from tests.lab.failover_test import (
+from tests.support.failover import (
     OFTEN,
     Log,
-    commit,
+    fill_with_gaps,
     is_as_announced,
-    numbered,
     read_on,
 )
-from tests.support.lab import FLUSH_SECONDS, carry, copied, produce
+from tests.support.group import commit
+from tests.support.lab import FLUSH_SECONDS, carry, numbered, produce
 from tests.support.skips import settled
 from tests.support.watch import FLOW, Watch, describe, wait_until
 
@@ -81,21 +81,7 @@ def lab() -> Iterator[Lab]:
 
 def fill(lab: Lab) -> None:
     carry(lab, "idle", numbered("i", 0, 25))
-    carry(lab, "dropped", numbered("d", 0, 120))
-    produce(lab, "dropped", numbered("x", 0, 7), headers={MARK: b""})
-    carry(lab, "dropped", numbered("d", 120, 210))
-    produce(lab, "dropped", numbered("y", 0, 5), headers={MARK: b""})
-    carry(lab, "dropped", numbered("d", 210, 240))
-    producer = Producer(
-        {"bootstrap.servers": lab.source.bootstrap, "transactional.id": "t"}
-    )
-    producer.init_transactions(FLUSH_SECONDS)
-    for first in (0, 40, 80):
-        producer.begin_transaction()
-        for value in numbered("m", first, first + 40):
-            producer.produce("marked", value, partition=0)
-        producer.commit_transaction(FLUSH_SECONDS)
-    copied(lab, "marked", ["m 119"])
+    fill_with_gaps(lab)
 
 
 class Worker:

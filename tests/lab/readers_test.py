@@ -1,11 +1,9 @@
 """Lag of groups at the target, held to Kafka's own tool."""
 
 import subprocess
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from mirrorwatch.clock import utc_now
 from mirrorwatch.domain.readers.model import ReadersObservation
@@ -13,8 +11,8 @@ from mirrorwatch.domain.report import Health
 from mirrorwatch.maven import cache_folder, fetch, parse_artifacts
 from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
 from mirrorwatch_lab.process import JvmSettings
-from tests.support.group import Group
-from tests.support.lab import copied, produce
+from tests.support.group import Group, commit
+from tests.support.lab import copied, numbered, produce
 from tests.support.watch import Watch, wait_until
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
@@ -30,34 +28,6 @@ TOOLS = {
 PATTERN = "stopped|idle"
 STOPPED = {("steady", 0): 237, ("steady", 1): 3}
 SINK = {("steady", 0): 10}
-
-
-def numbered(name: str, number: int, first: int = 0) -> list[str]:
-    return [f"{name} {n}" for n in range(first, first + number)]
-
-
-def commit(
-    lab: Lab, group: str, offsets: Mapping[tuple[str, int], int]
-) -> None:
-    consumer = Consumer(
-        {
-            "bootstrap.servers": lab.target.bootstrap,
-            "group.id": group,
-            "enable.auto.commit": False,
-            "log_level": 0,
-        }
-    )
-    places = [TopicPartition(t, p, o) for (t, p), o in offsets.items()]
-
-    def is_taken() -> bool:
-        try:
-            consumer.commit(offsets=places, asynchronous=False)
-        except KafkaException:
-            return False  # its coordinator is being looked for
-        return True
-
-    wait_until(is_taken)
-    consumer.close()
 
 
 def described_by_kafka(
@@ -119,13 +89,13 @@ def test_lag_is_what_kafka_says_and_only_who_stopped_is_stopped(
         Lab(settings) as lab,
         Watch(lab, flow={"readers": readers, "limits": limits}) as watch,
     ):
-        produce(lab, "steady", numbered("b", 60), partition=1)
-        produce(lab, "steady", numbered("a", 437))
+        produce(lab, "steady", numbered("b", 0, 60), partition=1)
+        produce(lab, "steady", numbered("a", 0, 437))
         written = utc_now()
         copied(lab, "steady", ["a 436", "b 59"])
-        commit(lab, "stopped", STOPPED)
-        commit(lab, "connect-sink", SINK)
-        commit(lab, "another", STOPPED)
+        commit(lab.target.bootstrap, "stopped", STOPPED)
+        commit(lab.target.bootstrap, "connect-sink", SINK)
+        commit(lab.target.bootstrap, "another", STOPPED)
         bootstrap = lab.target.bootstrap
         with Group(lab, ["steady"], name="idle", bootstrap=bootstrap):
             expected = {"stopped": 257, "connect-sink": 427, "idle": 0}
@@ -162,16 +132,16 @@ def test_lag_is_what_kafka_says_and_only_who_stopped_is_stopped(
             verdict = watch.verdict("readers")
             assert "idle has" not in str(verdict)
             # Records that an idle group reads are no stop, either.
-            produce(lab, "steady", numbered("a", 5, 437))
+            produce(lab, "steady", numbered("a", 437, 442))
             copied(lab, "steady", ["a 441"])
             expected = {"stopped": 262, "connect-sink": 432, "idle": 0}
             wait_until(
                 lambda: lags(watch) == expected, what=lambda: lags(watch)
             )
             ends = {("steady", 0): 442, ("steady", 1): 60}
-            commit(lab, "stopped", ends)
-            commit(lab, "connect-sink", {("steady", 0): 442})
-            commit(lab, "connect-gone", ends)
+            commit(lab.target.bootstrap, "stopped", ends)
+            commit(lab.target.bootstrap, "connect-sink", {("steady", 0): 442})
+            commit(lab.target.bootstrap, "connect-gone", ends)
             watch.wait_for(
                 Health.OK,
                 "All 4 consumer groups have read all that arrived",

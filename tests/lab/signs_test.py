@@ -7,7 +7,7 @@ import pytest
 from mirrorwatch.config import Config
 from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch_lab import Lab, LabSettings
-from tests.support.group import commit
+from tests.support.group import GROUP, commit
 from tests.support.lab import copied, produce
 from tests.support.watch import Watch, describe, wait_until
 
@@ -77,7 +77,7 @@ def test_checkpoints_of_groups_that_rest_and_move_are_followed(
     with watching(lab) as watch:
         produce(lab, TOPIC, [f"record {n}" for n in range(300)])
         copied(lab, TOPIC, ["record 299"])
-        commit(lab, TOPIC, 200)
+        commit(lab.source.bootstrap, GROUP, {(TOPIC, 0): 200})
         wait_until(
             lambda: (
                 wait_for(watch, "checkpoints", Health.OK).evidence["groups"]
@@ -85,7 +85,7 @@ def test_checkpoints_of_groups_that_rest_and_move_are_followed(
             ),
             what=lambda: watch.verdict("checkpoints"),
         )
-        commit(lab, TOPIC, 300)
+        commit(lab.source.bootstrap, GROUP, {(TOPIC, 0): 300})
         watch.let_pass(25)
         wait_for(watch, "checkpoints", Health.OK)
 

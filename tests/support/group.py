@@ -1,6 +1,6 @@
 """Consumer groups of a lab, at its source unless said otherwise."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from threading import Event, Thread
 from typing import Self
 
@@ -10,10 +10,10 @@ from mirrorwatch_lab import Lab
 
 from .watch import wait_until
 
-__all__ = ["GROUP", "Group", "commit"]
+__all__ = ["GROUP", "Group", "commit", "open_group"]
 
 GROUP = "efd-loader"
-"""The group that `commit` commits for."""
+"""A group that tests commit for."""
 
 
 class Group:
@@ -55,21 +55,30 @@ class Group:
             self._consumer.consume(100, timeout=0.5)
 
 
-def commit(lab: Lab, topic: str, offset: int) -> None:
-    """Let a group be this far on the only partition of a topic."""
-    consumer = Consumer(
+def open_group(bootstrap: str, name: str) -> Consumer:
+    """Return a consumer of a group; nothing is committed by itself."""
+    return Consumer(
         {
-            "bootstrap.servers": lab.source.bootstrap,
-            "group.id": GROUP,
+            "bootstrap.servers": bootstrap,
+            "group.id": name,
             "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "auto.offset.reset": "error",
             "log_level": 0,
         }
     )
-    place = TopicPartition(topic, 0, offset)
+
+
+def commit(
+    bootstrap: str, group: str, offsets: Mapping[tuple[str, int], int]
+) -> None:
+    """Let a group be this far, by topic and partition."""
+    consumer = open_group(bootstrap, group)
+    places = [TopicPartition(t, p, o) for (t, p), o in offsets.items()]
 
     def is_taken() -> bool:
         try:
-            consumer.commit(offsets=[place], asynchronous=False)
+            consumer.commit(offsets=places, asynchronous=False)
         except KafkaException as e:
             # The broker may be about to find out that it coordinates.
             print(f"Not committed: {e}")

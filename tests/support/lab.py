@@ -99,6 +99,11 @@ def produce(
     assert refused == []
 
 
+def numbered(name: str, first: int, end: int) -> list[str]:
+    """Return values of records that can be told apart."""
+    return [f"{name} {n}" for n in range(first, end)]
+
+
 def values(lab: Lab, side: str, topic: str) -> list[str]:
     """Return the values of all records, in the order of each partition."""
     site = lab.source if side == "source" else lab.target
