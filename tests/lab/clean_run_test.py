@@ -16,8 +16,9 @@ from typing import Literal
 import pytest
 
 from mirrorwatch.bundled_files import bundled_folder
-from mirrorwatch.domain.canary.model import CanaryCounts, ProbeMessage
+from mirrorwatch.domain.canary.model import CanaryCounts
 from mirrorwatch.domain.checks import CHECKS
+from mirrorwatch.sources.canary.encoding import decode
 from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
 from tests.support.alerts import check_alerts, told_by_kapacitor
 from tests.support.clean_run import (
@@ -87,7 +88,7 @@ def probes(
 ) -> Counter[tuple[int, int]]:
     """Return how often a plain reader finds each probe of an agent."""
     name = CANARY_TOPIC if side == "source" else lab.target_name(CANARY_TOPIC)
-    found = (ProbeMessage.decode(r.value()) for r in lab.read(side, name))
+    found = (decode(r.value()) for r in lab.read(side, name))
     return Counter(
         (p.partition, p.sequence) for p in found if p and p.run == run
     )

@@ -303,7 +303,8 @@ def test_a_batch_on_which_the_server_fails_is_skipped_and_counted() -> None:
         for _ in range(40):
             bench.publish()
             bench.step()
-            bench.step()
+            if bench.sink.spooled_points:  # or it would wait for more
+                bench.step()
     bench.drain()
     assert sorted(outlet.sent) == [f"{n:04}" for n in range(40) if n != 1]
     assert (bench.sink.spooled_points, bench.sink.lost_points) == (0, 1)

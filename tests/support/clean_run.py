@@ -24,6 +24,7 @@ from confluent_kafka import (
 from mirrorwatch.clock import utc_now
 from mirrorwatch.domain.canary.model import ProbeMessage
 from mirrorwatch.domain.canary.tracker import Ledger
+from mirrorwatch.sources.canary.encoding import decode
 from mirrorwatch.state import Database
 from mirrorwatch.state.canary import CanaryStore
 from mirrorwatch_lab import CANARY_TOPIC, Lab
@@ -124,7 +125,7 @@ class Onlooker(AbstractContextManager["Onlooker"]):
             now = utc_now()
             if message is None or message.error() is not None:
                 continue
-            probe = ProbeMessage.decode(message.value())
+            probe = decode(message.value())
             if probe is not None:
                 self.seen.append(Timed(probe, now))
 

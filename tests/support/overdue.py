@@ -2,8 +2,8 @@
 
 from datetime import datetime, timedelta
 
-from mirrorwatch.domain.canary.model import ProbeMessage
 from mirrorwatch.domain.report import Health, Verdict
+from mirrorwatch.sources.canary.encoding import decode
 from mirrorwatch_lab import CANARY_TOPIC, Lab
 
 from .watch import Watch, wait_until
@@ -53,7 +53,7 @@ def _oldest_not_copied(watch: Watch, lab: Lab) -> datetime:
     """Return when the oldest probe was sent that is at the source only."""
     copied = {r.value() for r in lab.read("target", CANARY_TOPIC)}
     waiting = (
-        ProbeMessage.decode(record.value())
+        decode(record.value())
         for record in lab.read("source", CANARY_TOPIC)
         if record.value() not in copied
     )

@@ -8,6 +8,7 @@ from typing import Any
 import fastavro
 
 from mirrorwatch.domain.canary.model import ProbeMessage
+from mirrorwatch.sources.canary.encoding import decode
 from mirrorwatch_lab.registry import SchemaRegistry
 from tests.support.http import HTTP
 
@@ -52,7 +53,7 @@ class PlainReader:
         assert value is not None
         if not value.startswith(b"\x00"):
             self.json_read += 1
-            return ProbeMessage.decode(value)
+            return decode(value)
         self.avro_read += 1
         (schema_id,) = struct.unpack(">I", value[1:5])
         body: Any = fastavro.schemaless_reader(

@@ -6,6 +6,7 @@ from typing import Any
 
 from mirrorwatch.domain.canary.model import ProbeMessage
 from mirrorwatch.domain.canary.tracker import Ledger
+from mirrorwatch.sources.canary.encoding import decode
 from mirrorwatch_lab import CANARY_TOPIC, Lab
 
 from .watch import Watch, wait_until
@@ -23,9 +24,7 @@ class Truth:
         self,
         lab: Lab,
         topic: str = CANARY_TOPIC,
-        decode: Callable[
-            [bytes | None], ProbeMessage | None
-        ] = ProbeMessage.decode,
+        decode: Callable[[bytes | None], ProbeMessage | None] = decode,
     ) -> None:
         self._lab = lab
         self._topic = topic

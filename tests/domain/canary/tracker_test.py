@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from mirrorwatch.domain.canary.model import (
     CanarySurvey,
     MirrorPosition,
-    ProbeMessage,
     SettledProbe,
     TopicState,
     uncovered,
@@ -463,17 +462,6 @@ def test_the_ledger_ends_with_the_truth(actions: list[str]) -> None:
     )
     assert ledger.counts.late == world.expected_late
     assert ledger.counts.negative == 0
-
-
-def test_a_message_survives_the_wire() -> None:
-    message = ProbeMessage(
-        run="r", flow="a->b", partition=3, sequence=9, sent_at=START
-    )
-    assert len(message.encode()) == 256
-    assert ProbeMessage.decode(message.encode()) == message
-    assert ProbeMessage.decode(None) is None
-    assert ProbeMessage.decode(b'{"run": 1}') is None
-    assert ProbeMessage.decode(b"\xff\x00") is None
 
 
 def test_probes_of_a_partition_that_is_gone_are_unverifiable() -> None:

@@ -1,14 +1,10 @@
 """The canary of one flow: its probes, what surrounds it, what is reported."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from datetime import UTC, datetime, timedelta
-
-from pydantic_core import from_json
+from datetime import datetime, timedelta
 
 from ..metrics import Histogram
-from ..offsets import LARGEST_INT, to_number
 from ..report import Observation, Problem
 
 __all__ = [
@@ -52,9 +48,6 @@ UNKNOWN_REQUEST_BYTES = 512 * 1024
 is not known: half of the default of 1 MiB, which leaves room for headers and
 overhead. A record that it cannot send kills its task."""
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ProbeMessage:
@@ -80,32 +73,6 @@ class ProbeMessage:
     def key(self) -> bytes:
         """Record key. Unique, so that a compacted topic keeps every probe."""
         return f"{self.flow}/{self.partition}/{self.sequence}".encode()
-
-    def encode(self, size: int = PROBE_BYTES) -> bytes:
-        """Return the record value: JSON, padded to a size in bytes."""
-        body = {
-            "run": self.run,
-            "flow": self.flow,
-            "partition": self.partition,
-            "sequence": self.sequence,
-            "sent_us": (self.sent_at - _EPOCH) // _MICROSECOND,
-        }
-        return json.dumps(body, separators=(",", ":")).encode().ljust(size)
-
-    @classmethod
-    def decode(cls, value: bytes | None) -> "ProbeMessage | None":
-        """Read a record value, `None` if it is not a probe."""
-        try:
-            body = from_json(value or b"")
-            return cls(
-                run=str(body["run"]),
-                flow=str(body["flow"]),
-                partition=to_number(body["partition"], LARGEST_INT),
-                sequence=to_number(body["sequence"]),
-                sent_at=_EPOCH + int(body["sent_us"]) * _MICROSECOND,
-            )
-        except (ValueError, KeyError, TypeError, OverflowError):
-            return None
 
 
 @dataclass(kw_only=True, slots=True)

@@ -1,4 +1,4 @@
-"""Probes as Avro, beside JSON."""
+"""How probes are written: as JSON, or as Avro."""
 
 import json
 import struct
@@ -118,6 +118,12 @@ def test_what_is_cut_off_or_empty_is_no_probe() -> None:
     value = avro(1).encode(message, PROBE_BYTES)
     assert decode(None) is decode(b"") is decode(b"\x00") is None
     assert {decode(value[:end]) for end in range(PROBE_BYTES)} == {None}
+    value = Json().encode(message, PROBE_BYTES)
+    assert len(value) == PROBE_BYTES
+    assert decode(b'{"run": 1}') is decode(b"\xff\x00") is None
+    for wrong in ("-1", "1e3", "null", "[]", '"x"', str(2**63)):
+        body = value.replace(b'"sequence":1', b'"sequence":' + wrong.encode())
+        assert decode(body) is None
 
 
 def test_a_schema_is_the_same_however_a_registry_writes_it() -> None:
