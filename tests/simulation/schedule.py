@@ -1,16 +1,15 @@
 """Virtual time: who runs next, and what the clocks say.
 
-Everything runs in one process, one at a time, in an order that the seed alone
-decides. The agent's workers block inside client calls, so each step of one
-needs a thread; one that waits in a step hands the baton to whatever is due
-next. A thread that has ended a step goes on with the next one itself: passing
-the baton on costs more than most steps.
+Everything runs in one thread, one at a time, in an order that the seed alone
+decides. The agent's workers block inside client calls, so each step of one is
+a greenlet: one that waits in a step lets whatever is due next run.
 """
 
 import heapq
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from threading import Lock, Thread
+
+from greenlet import getcurrent, greenlet
 
 __all__ = ["Killed", "Schedule", "Task"]
 
@@ -39,29 +38,8 @@ class Task:
         self.step = step
         self.killed = False
         self.done = False
-        self.runner: _Runner | None = None
-        """The thread in which it waits, within a step."""
-
-
-class _Runner:
-    """A thread that runs only when it has the baton."""
-
-    def __init__(self, schedule: "Schedule") -> None:
-        self.baton = Lock()
-        self.baton.acquire()
-        self.task: Task | None = None
-        """What to begin with."""
-
-        self._schedule = schedule
-        Thread(target=self._run, daemon=True).start()
-
-    def _run(self) -> None:
-        while True:
-            self.baton.acquire()
-            if self._schedule.closed:
-                return
-            task, self.task = self.task, None
-            self._schedule.drive(self, task)
+        self.waiting: greenlet | None = None
+        """Where it waits, within a step."""
 
 
 class Schedule:
@@ -81,15 +59,11 @@ class Schedule:
         self.elapsed = 0.0
         self.step = timedelta()
         self.current: Task | None = None
-        self.failure: BaseException | None = None
-        self.closed = False
         self._heap: list[tuple[float, int, Callable[[], None] | Task]] = []
         self._number = 0
         self._until = 0.0
         self._tasks: list[Task] = []
-        self._idle: list[_Runner] = []
-        self._driver = Lock()
-        self._driver.acquire()
+        self._driver = getcurrent()
 
     def now(self) -> datetime:
         """Return the true time, by which brokers stamp records."""
@@ -151,13 +125,9 @@ class Schedule:
             self.elapsed = wake
             return
         self.at(wake, task)
-        runner = task.runner
-        assert runner is not None
-        following = self._next()
-        if following is not task:
-            self._hand_to(following)
-            runner.baton.acquire()
-        self.current = task
+        task.waiting = getcurrent()
+        self._driver.switch()
+        task.waiting = None
         if task.killed:
             raise Killed
 
@@ -170,15 +140,17 @@ class Schedule:
             Raised as a step or an event raised it.
         """
         self._until = time
-        following = self._next()
-        if following is not None:
-            self._hand_to(following)
-            self._driver.acquire()
-        self.current = None
+        self._driver = getcurrent()
+        while self._heap and self._heap[0][0] <= time:
+            due, _, what = heapq.heappop(self._heap)
+            self.elapsed = max(self.elapsed, due)
+            if not isinstance(what, Task):
+                what()
+            elif not what.done:
+                self.current = what
+                (what.waiting or greenlet(self._step)).switch(what)
+                self.current = None
         self.elapsed = max(self.elapsed, time)
-        if self.failure is not None:
-            failure, self.failure = self.failure, None
-            raise failure
 
     def kill(self, task: Task) -> None:
         """End a task, within a step or between two."""
@@ -187,70 +159,22 @@ class Schedule:
         task.killed = True
         self._heap = [entry for entry in self._heap if entry[2] is not task]
         heapq.heapify(self._heap)
-        if task.runner is None:
+        if task.waiting is None and task is not self.current:
             task.done = True
         elif task is not self.current:
             self.at(self.elapsed, task)
 
     def close(self) -> None:
-        """End all tasks, and the threads."""
+        """End all tasks."""
         for task in self._tasks:
             self.kill(task)
-        self.failure = None
         self.run_until(self.elapsed)
-        self.closed = True
-        for runner in self._idle:
-            runner.baton.release()
 
-    def drive(self, runner: _Runner, task: Task | None) -> None:
-        """Run one step after the other in one thread, until it is the turn of
-        another one.
-        """
-        while task is not None and task.runner is None:
-            self._step(runner, task)
-            task = self._next()
-        self._idle.append(runner)
-        self._hand_to(task)
-
-    def _step(self, runner: _Runner, task: Task) -> None:
-        task.runner, self.current = runner, task
+    def _step(self, task: Task) -> None:
         try:
             pause = task.step()
         except Killed:
             pause = None
-        except BaseException as e:  # noqa: BLE001 - raised by the driver
-            self.failure, pause = e, None
-        task.runner = None
         task.done = pause is None or task.killed
         if pause is not None and not task.killed:
             self.at(self.elapsed + pause, task)
-
-    def _hand_to(self, task: Task | None) -> None:
-        """Hand the baton to whoever goes on; to the driver without a task."""
-        if task is None:
-            self._driver.release()
-        elif task.runner is not None:
-            task.runner.baton.release()
-        else:
-            runner = self._idle.pop() if self._idle else _Runner(self)
-            runner.task = task
-            runner.baton.release()
-
-    def _next(self) -> Task | None:
-        """Run what events are due; return the task that is due then."""
-        self.current = None
-        while self.failure is None and self._heap:
-            time, _, what = self._heap[0]
-            if time > self._until:
-                break
-            heapq.heappop(self._heap)
-            self.elapsed = max(self.elapsed, time)
-            if isinstance(what, Task):
-                if not what.done:
-                    return what
-                continue
-            try:
-                what()
-            except BaseException as e:  # noqa: BLE001 - raised by the driver
-                self.failure = e
-        return None
