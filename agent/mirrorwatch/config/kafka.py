@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pydantic import Field, GetCoreSchemaHandler
+from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from ..secrets import HIDDEN, hide_secrets, looks_secret
@@ -159,6 +159,13 @@ class KafkaProperties(Mapping[str, str]):
                 cls.to_display
             ),
         )
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        scalar = {"type": ["string", "number", "boolean"]}
+        return {"type": "object", "additionalProperties": scalar}
 
     @classmethod
     def _validate(cls, value: Any) -> "KafkaProperties":

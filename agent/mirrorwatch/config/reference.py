@@ -46,7 +46,9 @@ mirrorwatch is configured by one YAML file, given by `--config FILE` or
 `MIRRORWATCH_CONFIG`. See `agent/config.example.yaml` for an example. Only
 `clusters` and `flows` are required. `mirrorwatch check-config` validates a
 file without connecting to anything: it lists all errors, or shows the
-effective configuration.
+effective configuration. Editors complete and check keys by the JSON Schema
+`docs/configuration.schema.json`: with `yaml-language-server`, put
+`# yaml-language-server: $schema=PATH` in the first line.
 
 **Durations** require a unit: `250ms`, `5s`, `15m`, `2h`, `1d`. **Keys without
 a value** are treated as absent. **Unknown or duplicate keys** are errors.

@@ -11,6 +11,7 @@ from pydantic import (
     BeforeValidator,
     Field,
     GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
     SecretStr,
     StringConstraints,
     model_validator,
@@ -143,6 +144,12 @@ class Share(float):
         return core_schema.no_info_plain_validator_function(
             cls._parse, serialization=core_schema.to_string_ser_schema()
         )
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return {"type": "string", "pattern": f"^{PERCENT.pattern}$"}
 
     @classmethod
     def _parse(cls, value: Any) -> Self:
