@@ -151,7 +151,7 @@ class SchemasWorker:
                 target=flow.target,
                 bad=self._tracker.bad(),
                 late=self._tracker.late(now - DELAYS_KEPT),
-                carriers=len({topic for topic, _ in self._tracker.carriers}),
+                carriers=self._tracker.topics(),
                 known=False,
             )
         )
@@ -217,7 +217,7 @@ class SchemasWorker:
                 target=self._flow.target,
                 topics=len(view.names),
                 unsampled=self._count_unsampled(view, now),
-                carriers=len({topic for topic, _ in tracker.carriers}),
+                carriers=tracker.topics(),
                 resolved=tracker.resolved(),
                 unresolved=tracker.unresolved(),
                 incomparable=tracker.incomparable(),

@@ -119,7 +119,8 @@ def _find(
             f"{agree(seen.resolved, 'are')} the same schema at "
             f"{seen.source} and {seen.target}"
             if seen.resolved
-            else "No schema id in the newest records has been resolved",
+            else "The schema ids in the newest records are known only to the "
+            f"schema registry of {seen.target}",
         )
     elif seen.known:
         yield CheckFinding(

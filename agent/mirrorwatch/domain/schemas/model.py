@@ -83,10 +83,6 @@ _ID = struct.Struct(">xI")
 _LONG_ID = struct.Struct(">xQ")
 _NUMBER_BYTES = 8
 
-_LONGEST_ID = 2**40
-"""Apicurio counts its ids from 1: eight bytes with more than that are not
-one."""
-
 _GUID_MAGIC = 1
 _GUID_BYTES = 17
 
@@ -142,9 +138,7 @@ def _of_payload(payload: bytes) -> SchemaId | None:
     if len(payload) < _LONG_ID.size:
         return None
     (number,) = _LONG_ID.unpack_from(payload)
-    if not 0 < number < _LONGEST_ID:
-        return None
-    return SchemaId(IdKind.GLOBAL_ID, str(number))
+    return SchemaId(IdKind.GLOBAL_ID, str(number)) if number else None
 
 
 class Resolution(StrEnum):

@@ -27,10 +27,6 @@ RECHECK = timedelta(minutes=10)
 deleted for good to change; one that is found missing has all others asked for
 again."""
 
-IN_USE = timedelta(hours=1)
-"""How long a schema id counts as in use after its newest sample, if readers
-can resolve it. What they cannot resolve counts until its records expire."""
-
 MOST_USES = 20
 """Schema ids of one part of a topic that are known at a time; a topic has few
 versions of its schema. Those that readers cannot resolve go last."""
@@ -114,7 +110,6 @@ class SchemaTracker:
             if use.topic not in view.names
             or source.topics[use.topic].id != facts.topic_id
             or _has_expired(use, facts, view)
-            or (facts.bad_as is None and view.at - facts.newest > IN_USE)
         ]
         for use in gone:
             del self._uses[use]
@@ -217,6 +212,16 @@ class SchemaTracker:
     def carriers(self) -> AbstractSet[tuple[str, str]]:
         """Topic and part whose records carry schema ids."""
         return self._carriers
+
+    def topics(self) -> int:
+        """Return of how many topics a record with a schema id is known."""
+        return len(
+            {
+                use.topic
+                for use in self._uses
+                if (use.topic, use.part) in self._carriers
+            }
+        )
 
     def unresolved(self) -> int:
         """Return of how many schema ids nothing is known yet."""
