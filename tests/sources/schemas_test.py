@@ -63,7 +63,8 @@ class FakeReader:
             raise SourceUnavailableError(
                 "No broker answers", source="kafka", cluster=self.cluster
             )
-        found, left = [], {}
+        found: list[Any] = []
+        left: dict[TopicPartition, SourceError | None] = {}
         for place, span in wanted.items():
             topic, partition = place
             self.asked.append((self.cluster, place, span.first, span.end))

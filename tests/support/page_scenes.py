@@ -22,6 +22,7 @@ from mirrorwatch.domain.parity.topics import TopicsObservation
 from mirrorwatch.domain.position.model import PositionObservation
 from mirrorwatch.domain.readers.check import ReadersLimits
 from mirrorwatch.domain.report import Flow, Health, Observation
+from mirrorwatch.domain.schemas.check import SchemasLimits
 from mirrorwatch.domain.skips.model import SkipsObservation
 from mirrorwatch.domain.tasks.model import (
     MirrorTask,
@@ -317,6 +318,7 @@ def _tick(
     limits = {
         "bottleneck": BottleneckLimits(enabled=False),
         "readers": ReadersLimits(enabled=False),
+        "schemas": SchemasLimits(enabled=False),
     }
     verdicts = judge({FLOW.name: limits}, [*quiet, *seen], at)
     return a_report(

@@ -470,6 +470,13 @@ class Config(Model):
         given = self.audit.out if self.audit else None
         return given or str(self.state.path.with_name("audit"))
 
+    def compares_schemas(self, flow: FlowConfig) -> bool:
+        """Return whether both clusters of a flow have a schema registry."""
+        return all(
+            self.clusters[alias].schema_registry is not None
+            for alias in (flow.source, flow.target)
+        )
+
     def to_limits(self, flow: FlowConfig) -> FlowLimits:
         """Return the limits of a flow's checks.
 
@@ -486,11 +493,7 @@ class Config(Model):
             ),
             "readers": replace(limits.readers, enabled=flow.readers.enabled),
             "schemas": replace(
-                limits.schemas,
-                enabled=all(
-                    self.clusters[alias].schema_registry is not None
-                    for alias in (flow.source, flow.target)
-                ),
+                limits.schemas, enabled=self.compares_schemas(flow)
             ),
             "audit": AuditLimits(enabled=False)
             if self.audit is None

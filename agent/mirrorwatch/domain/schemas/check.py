@@ -134,21 +134,40 @@ def _find_bad(
     seen: SchemasObservation, limits: SchemasLimits, now: datetime
 ) -> Iterator[CheckFinding]:
     missing = _only(seen.bad, Resolution.MISSING)
-    overdue = [p for p in missing if now - p.since > limits.patience]
+    arrived = sorted(
+        (p.unreadable_since, p.use, p)
+        for p in missing
+        if p.unreadable_since is not None
+    )
+    overdue = [p for at, _, p in arrived if now - at > limits.patience]
     if overdue:
         yield CheckFinding(
             Health.CRITICAL,
             f"Records of {_which(overdue)} cannot be decoded at "
             f"{seen.target}: {overdue[0].use.schema} is unknown in its schema "
-            f"registry for {seconds(now - overdue[0].since)}. {_remedy(seen)}",
+            f"registry for {seconds(now - arrived[0][0])}. {_remedy(seen)}",
         )
-    fresh = [p for p in missing if now - p.since <= limits.patience]
+    fresh = [(at, p) for at, _, p in arrived if p not in overdue]
     if fresh:
+        at, first = fresh[0]
         yield CheckFinding(
             Health.WARNING,
-            f"Records of {_which(fresh)} cannot be decoded at {seen.target} "
-            f"yet: {fresh[0].use.schema} is unknown in its schema registry "
-            f"for {seconds(now - fresh[0].since)}",
+            f"Records of {_which([p for _, p in fresh])} cannot be decoded "
+            f"at {seen.target} yet: {first.use.schema} is unknown in its "
+            f"schema registry for {seconds(now - at)}",
+        )
+    coming = [
+        p
+        for p in missing
+        if p.arrived is None and now - p.since > limits.patience
+    ]
+    if coming:
+        yield CheckFinding(
+            Health.WARNING,
+            f"Records of {_which(coming)} at {seen.source}, not copied yet, "
+            f"will not be decoded at {seen.target}: "
+            f"{coming[0].use.schema} is unknown in its schema registry for "
+            f"{seconds(now - coming[0].since)}. {_remedy(seen)}",
         )
     different = _only(seen.bad, Resolution.DIFFERENT)
     if different:

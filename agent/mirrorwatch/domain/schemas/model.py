@@ -200,6 +200,13 @@ class SchemaProblem:
     at: tuple[str, int, int]
     """Side, partition and offset of the newest record that was sampled."""
 
+    @property
+    def unreadable_since(self) -> datetime | None:
+        """Since when records at the target cannot be decoded; `None` as long
+        as none was sampled there.
+        """
+        return None if self.arrived is None else max(self.since, self.arrived)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LateSchema:
