@@ -117,8 +117,11 @@ class World:
             store=self.store,
             interval=timedelta(seconds=5),
             clock=lambda: self.now,
-            monotonic=lambda: (self.now - NOON).total_seconds(),
+            monotonic=self.monotonic,
         )
+
+    def monotonic(self) -> float:
+        return (self.now - NOON).total_seconds()
 
     def write(self, topic: str, *values: bytes, copied: bool = True) -> None:
         if topic not in self.topics:
