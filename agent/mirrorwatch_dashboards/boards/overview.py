@@ -283,30 +283,6 @@ HISTORY = (
         width=8,
     ),
     Panel(
-        title="Parity of both sides (topics, properties)",
-        description=(
-            "Topics that are missing or have another number of partitions,"
-            " and properties that differ, for longer than the mirror's"
-            " refresh."
-        ),
-        picture=Picture.LINES,
-        check="topics",
-        queries=(
-            Query(
-                label="missing",
-                reading=Gauge(metric=parity.MISSING_TOPICS),
-            ),
-            Query(
-                label="partitions differ",
-                reading=Gauge(metric=parity.PARTITION_MISMATCHES),
-            ),
-            Query(
-                label="properties differ",
-                reading=Gauge(metric=parity.CONFIG_DRIFTS),
-            ),
-        ),
-    ),
-    Panel(
         title="Schemas at the target (schemas, subjects)",
         description=(
             "Schema ids in records that the target's registry does not know,"
@@ -353,6 +329,30 @@ HISTORY = (
         check="schemas",
         queries=(Query(reading=Gauge(metric=schemas.SCHEMA_DELAY)),),
         width=8,
+    ),
+    Panel(
+        title="Parity of both sides (topics, properties)",
+        description=(
+            "Topics that are missing or have another number of partitions,"
+            " and properties that differ, for longer than the mirror's"
+            " refresh."
+        ),
+        picture=Picture.LINES,
+        check="topics",
+        queries=(
+            Query(
+                label="missing",
+                reading=Gauge(metric=parity.MISSING_TOPICS),
+            ),
+            Query(
+                label="partitions differ",
+                reading=Gauge(metric=parity.PARTITION_MISMATCHES),
+            ),
+            Query(
+                label="properties differ",
+                reading=Gauge(metric=parity.CONFIG_DRIFTS),
+            ),
+        ),
     ),
     Panel(
         title="Maintenance",
