@@ -52,6 +52,7 @@ from .reports import (
     many_topics,
     some_compared_topics,
     some_configs,
+    some_schemas,
     some_starts,
     some_topic_skips,
 )
@@ -274,6 +275,7 @@ def broken(at: datetime) -> Report:
             positions(at),
             some_compared_topics(at),
             replace(some_configs(at), problems=()),
+            some_schemas(at),
             some_starts(at),
             replace(
                 copying,
