@@ -302,7 +302,10 @@ class SchemasWorker:
     ) -> None:
         topic = names[record.topic() or ""]
         assert view.source is not None  # noqa: S101 - both sides answered
-        headers: Any = record.headers() or ()
+        try:
+            headers: Any = record.headers() or ()
+        except UnicodeDecodeError:
+            headers = ()  # names that no serializer writes
         self._tracker.note(
             topic,
             view.source.topics[topic].id,

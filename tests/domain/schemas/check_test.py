@@ -276,6 +276,7 @@ def test_what_no_registry_knows_is_a_schema_only_among_others(
     for schema in range(200, 300):
         site.write(schema, "u")
     assert site.tracker.wanted(site.now) == []
+    assert len(site.tracker.wanted(site.now + timedelta(hours=1))) == 4
     site.write(100, "t")
     verdict = site.look()
     assert verdict.health is Health.CRITICAL
@@ -283,6 +284,34 @@ def test_what_no_registry_knows_is_a_schema_only_among_others(
         "Records of t cannot be decoded: schema id 100 is unknown in the "
         "schema registries of summit and ldf"
     ) in verdict.reason
+
+
+def test_a_topic_that_carries_schemas_only_now_is_found(site: Site) -> None:
+    for schema in range(100, 103):
+        site.write(schema, "u")
+    site.look()
+    site.write(2, "u")
+    assert site.look().health is Health.OK
+    site.now += timedelta(minutes=10)
+    site.write(2, "u")
+    assert site.look(SECOND * 40).health is Health.CRITICAL
+
+
+def test_an_id_that_is_registered_later_is_found_at_once() -> None:
+    """Other bytes of another topic looked like it before."""
+    site = Site()
+    site.write(5, "u")
+    assert site.look().health is Health.OFF
+    site.registries[5] = Resolution.MISSING
+    site.write(5, "t")
+    assert site.look().health is Health.WARNING
+    assert site.look(SECOND * 40).health is Health.CRITICAL
+    # It may be registered after its first records, too.
+    other = Site()
+    other.write(5)
+    assert other.look().health is Health.OFF
+    other.registries[5] = Resolution.MISSING
+    assert other.look(SECOND * 60).health is Health.CRITICAL
 
 
 def test_numbers_are_schemas_only_with_a_subject_of_the_topic() -> None:

@@ -1,6 +1,5 @@
 """Which schema ids are in use, and since when readers cannot resolve them."""
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -27,21 +26,27 @@ RECHECK = timedelta(minutes=10)
 deleted for good to change; one that is found missing has all others asked for
 again."""
 
+AGAIN = timedelta(minutes=1)
+"""How long an id that the source's registry does not know counts as such: it
+may be registered at any time. Of a record of another topic it is asked for
+again at once."""
+
 MOST_USES = 20
 """Schema ids of one part of a topic that are known at a time; a topic has few
 versions of its schema. Those that readers cannot resolve go last."""
 
 ENOUGH = 3
 """Ids that no registry knows, after which a part of a topic's records is held
-to carry none: bytes of another format look like one by chance."""
+to carry none: bytes of another format look like one by chance. Others are
+tried every `RECHECK`, as it may carry schemas from then on."""
 
 MOST_LATE = 1000
 """Late schemas that are kept; the longest delays go last."""
 
-AT_SOURCE = frozenset(Resolution) - {
-    Resolution.NEITHER,
-    Resolution.TARGET_ONLY,
-}
+_UNREGISTERED = {Resolution.NEITHER, Resolution.TARGET_ONLY}
+"""With these, the source's registry has no such schema."""
+
+AT_SOURCE = frozenset(Resolution) - _UNREGISTERED
 """With these, the source's registry has the schema: its id is one."""
 
 _ABSENT = {Resolution.MISSING, Resolution.NEITHER}
@@ -144,7 +149,7 @@ class SchemaTracker:
             use = SchemaUse(topic, sampled.part, sampled.schema)
             facts = self._uses.get(use)
             if facts is None:
-                if not self._has_room(topic, sampled.part):
+                if not self._has_room(topic, sampled.part, at):
                     continue
                 facts = self._uses[use] = _Facts(
                     topic_id=topic_id,
@@ -155,6 +160,8 @@ class SchemaTracker:
                     newest=at,
                     at=place,
                 )
+                if self._resolution(use.schema) in _UNREGISTERED:
+                    self._resolved.pop(use.schema)
                 self._judge(use, facts, at)
             facts.newest, facts.at = at, place
             if place[0] == "target" and facts.arrived is None:
@@ -296,16 +303,23 @@ class SchemaTracker:
         distrusted = self._distrusted is not None and (
             found[1] < self._distrusted
         )
-        return distrusted or now - found[1] >= RECHECK
+        pause = AGAIN if found[0] in _UNREGISTERED else RECHECK
+        return distrusted or now - found[1] >= pause
 
-    def _has_room(self, topic: str, part: RecordPart) -> bool:
+    def _has_room(self, topic: str, part: RecordPart, now: datetime) -> bool:
         """Tell whether one more id of a topic is taken; make room for it."""
         own = [u for u in self._uses if (u.topic, u.part) == (topic, part)]
-        unknown = Counter(self._resolution(use.schema) for use in own)
-        if (topic, part) not in self._carriers and (
-            unknown[Resolution.NEITHER] >= ENOUGH
-        ):
-            return False
+        unknown = [
+            use
+            for use in own
+            if self._resolution(use.schema) is Resolution.NEITHER
+        ]
+        if (topic, part) not in self._carriers and len(unknown) >= ENOUGH:
+            oldest = min(unknown, key=lambda use: self._uses[use].first)
+            if now - self._uses[oldest].first < RECHECK:
+                return False
+            del self._uses[oldest]
+            return True
         if len(own) < MOST_USES:
             return True
         fine = [use for use in own if self._uses[use].bad_as is None]
