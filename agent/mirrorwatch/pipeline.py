@@ -61,7 +61,7 @@ FEEDS = {
     "jmx": {"bottleneck"},
     "lag": {"lag", "retention"},
     "registrar": {"canary"},
-    "survey": MIRROR_STATE | {"topics", "readers"},
+    "survey": MIRROR_STATE | {"topics", "readers", "schemas"},
     "surveyor": {"canary"},
     "tail": MIRROR_STATE,
 }

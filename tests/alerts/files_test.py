@@ -216,6 +216,7 @@ def test_what_may_follow_from_a_cause_is_a_symptom_and_nothing_else() -> None:
         *("MirrorwatchPositionCritical", "MirrorwatchPositionWarning"),
         *("MirrorwatchTopicsCritical", "MirrorwatchTopicsWarning"),
         *("MirrorwatchConfigsWarning", "MirrorwatchBottleneckCritical"),
+        *("MirrorwatchSchemasCritical", "MirrorwatchSchemasWarning"),
         *("MirrorwatchAuditCritical", "MirrorwatchAuditWarning"),
         "MirrorwatchAuditUnknown",
         # Who reads the target is not stopped by what is before it.

@@ -26,6 +26,7 @@ from mirrorwatch.domain.parity.topics import TopicsObservation
 from mirrorwatch.domain.position.model import PositionObservation
 from mirrorwatch.domain.readers.check import ReadersLimits
 from mirrorwatch.domain.report import Observation
+from mirrorwatch.domain.schemas.check import SchemasLimits
 from mirrorwatch.domain.skips.model import SkipCounters, SkipsObservation
 from mirrorwatch.ports import Report
 from tests.support.builders import (
@@ -101,6 +102,7 @@ def _tick(at: datetime, number: int, noise: random.Random) -> Report:
     off = {
         "bottleneck": BottleneckLimits(enabled=False),
         "readers": ReadersLimits(enabled=False),
+        "schemas": SchemasLimits(enabled=False),
     }
     return a_report(
         at,

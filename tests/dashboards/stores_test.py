@@ -65,6 +65,14 @@ NOTHING_OF_THE_LAB = {
         ],
         "no reader is configured there",
     ),
+    **dict.fromkeys(
+        [
+            "Schemas at the target (schemas, subjects)",
+            "Schemas resolved (schemas)",
+            "Schemas after their records (s)",
+        ],
+        "no registry is configured there",
+    ),
 }
 """Panels that are empty for the real flow, and why."""
 

@@ -9,6 +9,7 @@ import logging
 import math
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache, partial
@@ -34,6 +35,7 @@ from mirrorwatch.domain.mirror_records import (
     MirrorFact,
     TaskState,
 )
+from mirrorwatch.domain.schemas.model import IdKind, SchemaId
 from mirrorwatch.domain.tasks.model import (
     RestartRules,
     Restarts,
@@ -56,7 +58,11 @@ from mirrorwatch.sinks.influxdb import (
     token_access,
 )
 from mirrorwatch.sinks.prometheus import PrometheusSink
-from mirrorwatch.sources.canary.encoding import decode, is_same_schema
+from mirrorwatch.sources.canary.encoding import (
+    SCHEMA,
+    decode,
+    is_same_schema,
+)
 from mirrorwatch.sources.connect import (
     ConnectApi,
     ConnectWorker,
@@ -71,7 +77,8 @@ from mirrorwatch.sources.jmx.readers import (
 )
 from mirrorwatch.sources.jmx.source import JmxReading, JmxSource
 from mirrorwatch.sources.mirror_state import MirrorState
-from mirrorwatch.sources.registry import Registry
+from mirrorwatch.sources.registry import RegisteredSchema, Registry
+from mirrorwatch.sources.schemas import compare_schemas
 from mirrorwatch.sources.tasks import TaskFacts, TasksState
 from mirrorwatch.state import Database
 from mirrorwatch.state.documents import DocumentStore
@@ -321,6 +328,15 @@ def _ask_registry(data: bytes) -> None:
     head, body = parts_of(data, 2)
     registry = _registry()
     _answer_by(registry, lambda _: _answer(head, body))
+    for ask in (registry.subjects, registry.mode):
+        with suppress(SourceError):
+            ask()
+    for kind in IdKind:
+        with suppress(SourceError):
+            found_schema = registry.look_up(SchemaId(kind, "1"))
+            probes = RegisteredSchema(SCHEMA)
+            compare_schemas(found_schema, probes)
+            compare_schemas(probes, found_schema)
     schema = registry.schema(1)
     if schema is not None:
         is_same_schema(schema)

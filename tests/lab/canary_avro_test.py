@@ -51,7 +51,8 @@ def test_probes_wait_for_the_registry_and_readers_for_the_schema(
     target = schema_lab.registries[TARGET]
     reader = PlainReader(source)
     source.stop()
-    with Watch(schema_lab, canary=AVRO) as watch:
+    limits = {"schemas": {"patience": "2s", "late_window": "5s"}}
+    with Watch(schema_lab, canary=AVRO, flow={"limits": limits}) as watch:
         away = "The schema registry of summit cannot be reached"
         until = f"until the registry has the schema {SUBJECT}"
         watch.wait_for(Health.UNKNOWN, away, until)
@@ -68,9 +69,20 @@ def test_probes_wait_for_the_registry_and_readers_for_the_schema(
         assert json.loads(schema)["name"] == "Probe"
         unknown = f"schema id {schema_id} is unknown in its schema registry"
         watch.wait_for(Health.WARNING, unread, unknown)
+        watch.wait_for(
+            Health.CRITICAL,
+            f"Records of {CANARY_TOPIC} cannot be decoded at ldf: schema id "
+            f"{schema_id} is unknown in its schema registry for ",
+            check="schemas",
+        )
 
         assert register(target, SUBJECT, schema) == schema_id
         watch.wait_for(Health.OK)
+        watch.wait_for(
+            Health.OK,
+            "The one schema id in records of 1 topic is the same schema",
+            check="schemas",
+        )
         delivered = watch.counts["delivered"]
         watch.wait_for_count("delivered", delivered + 60)
         drain(watch)

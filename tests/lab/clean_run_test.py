@@ -38,8 +38,9 @@ SECONDS = float(os.environ.get("MIRRORWATCH_CLEAN_RUN_SECONDS", "240"))
 
 RULES = bundled_folder("alerts") / "prometheus" / "mirrorwatch.yaml"
 PARTITIONS = 6
-OFF = {"checkpoints", "failover", "readers", "bottleneck", "audit"}
-"""No group, no way to the mirror's figures and no audit is configured."""
+OFF = {"checkpoints", "failover", "readers", "schemas", "bottleneck", "audit"}
+"""No group, no registry, no way to the mirror's figures and no audit is
+configured."""
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(SECONDS + 1500)]
 

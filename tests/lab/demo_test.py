@@ -66,7 +66,9 @@ def test_a_newcomer_sees_every_check_breaks_something_and_stops_it(
         wait_until(
             lambda: (
                 others(flow())
-                == dict.fromkeys(("checkpoints", "failover", "readers"), "off")
+                == dict.fromkeys(
+                    ("checkpoints", "failover", "readers", "schemas"), "off"
+                )
             ),
             within=SECONDS,
             what=flow,

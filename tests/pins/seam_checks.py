@@ -10,7 +10,7 @@ from .seam_values import CODEC, Json, to_observation
 
 __all__ = ["Judge"]
 
-NEWER = {"failover", "readers"}
+NEWER = {"failover", "readers", "schemas"}
 """Checks that there were not when the run was recorded."""
 
 

@@ -39,6 +39,7 @@ from mirrorwatch.domain.position.model import (
 )
 from mirrorwatch.domain.readers.model import ReadersObservation
 from mirrorwatch.domain.report import Health, Observation
+from mirrorwatch.domain.schemas.model import SchemasObservation
 from mirrorwatch.domain.skips.model import (
     SkipCounters,
     SkipEvent,
@@ -70,6 +71,7 @@ KINDS: Mapping[str, type[Observation]] = {
     "latency": LatencyObservation,
     "position": PositionObservation,
     "readers": ReadersObservation,
+    "schemas": SchemasObservation,
     "skips": SkipsObservation,
     "tasks": TasksObservation,
     "topics": TopicsObservation,

@@ -33,6 +33,7 @@ from .reports import (
     some_compared_topics,
     some_configs,
     some_readers,
+    some_schemas,
     some_skips,
 )
 from .reports import some_topic_lags as some_lags
@@ -89,6 +90,7 @@ def a_full_report(at: datetime = NOON) -> Report:
                 ),
             ),
             some_readers(at),
+            some_schemas(at),
             a_mirror(at),
             an_audit(at),
         ],

@@ -22,6 +22,7 @@ from mirrorwatch.domain.parity.topics import TopicsObservation
 from mirrorwatch.domain.position.model import PositionObservation
 from mirrorwatch.domain.readers.check import ReadersLimits
 from mirrorwatch.domain.report import Flow, Health, Observation
+from mirrorwatch.domain.schemas.check import SchemasLimits
 from mirrorwatch.domain.skips.model import SkipsObservation
 from mirrorwatch.domain.tasks.model import (
     MirrorTask,
@@ -51,6 +52,7 @@ from .reports import (
     many_topics,
     some_compared_topics,
     some_configs,
+    some_schemas,
     some_starts,
     some_topic_skips,
 )
@@ -273,6 +275,7 @@ def broken(at: datetime) -> Report:
             positions(at),
             some_compared_topics(at),
             replace(some_configs(at), problems=()),
+            some_schemas(at),
             some_starts(at),
             replace(
                 copying,
@@ -317,6 +320,7 @@ def _tick(
     limits = {
         "bottleneck": BottleneckLimits(enabled=False),
         "readers": ReadersLimits(enabled=False),
+        "schemas": SchemasLimits(enabled=False),
     }
     verdicts = judge({FLOW.name: limits}, [*quiet, *seen], at)
     return a_report(

@@ -55,6 +55,15 @@ from mirrorwatch.domain.readers.model import (
     ReadersObservation,
 )
 from mirrorwatch.domain.report import Flow, Health
+from mirrorwatch.domain.schemas.model import (
+    IdKind,
+    LateSchema,
+    Resolution,
+    SchemaId,
+    SchemaProblem,
+    SchemasObservation,
+    SchemaUse,
+)
 from mirrorwatch.domain.skips.model import (
     SkipCounters,
     SkipsObservation,
@@ -84,6 +93,7 @@ __all__ = [
     "some_configs",
     "some_readers",
     "some_resets",
+    "some_schemas",
     "some_skips",
     "some_starts",
     "some_topic_lags",
@@ -379,6 +389,48 @@ def a_lag(
 ) -> LagObservation:
     return LagObservation(
         flow=flow, at=at, topics=tuple(topics), configs_known=True
+    )
+
+
+def some_schemas(at: datetime = NOON) -> SchemasObservation:
+    """Return schemas at the target: one missing, one other, one late."""
+
+    def use(topic: str, number: int) -> SchemaUse:
+        return SchemaUse(topic, "value", SchemaId(IdKind.ID, str(number)))
+
+    missing = SchemaProblem(
+        use=use("events", 7),
+        resolution=Resolution.MISSING,
+        since=at - timedelta(minutes=4),
+        arrived=at - timedelta(minutes=4),
+        topic_id="id",
+        at=("target", 0, 42),
+    )
+    return SchemasObservation(
+        flow=FLOW.name,
+        at=at,
+        source=FLOW.source,
+        target=FLOW.target,
+        topics=9,
+        carriers=5,
+        resolved=4,
+        bad=(
+            missing,
+            replace(
+                missing,
+                use=use("commands", 3),
+                resolution=Resolution.DIFFERENT,
+            ),
+        ),
+        late=(
+            LateSchema(
+                use=use("telemetry", 5),
+                delay=timedelta(seconds=75),
+                readable_at=at - timedelta(minutes=9),
+            ),
+        ),
+        missing_subjects=("summit.events-value",),
+        modes={FLOW.source: "READWRITE", FLOW.target: "READONLY"},
     )
 
 

@@ -1,18 +1,25 @@
-"""A schema registry as any other client sees it, and a reader that asks it."""
+"""Schema registries as other clients see them, and one of a few lines."""
 
 import json
 import struct
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler
 from io import BytesIO
 from typing import Any
+from urllib.parse import unquote
 
 import fastavro
 
 from mirrorwatch.domain.canary.model import ProbeMessage
 from mirrorwatch.sources.canary.encoding import decode
 from mirrorwatch_lab.registry import SchemaRegistry
-from tests.support.http import HTTP
+from tests.support.http import HTTP, handling
 
-__all__ = ["PlainReader", "find_schema", "register", "subjects"]
+__all__ = ["PlainReader", "StandInRegistry", "avro", "find_schema"]
+__all__ += ["framed", "register", "standing_in", "subjects"]
 
 SECONDS = 60.0
 """Longest wait for an answer, on a machine that does other things."""
@@ -39,6 +46,93 @@ def register(registry: SchemaRegistry, subject: str, schema: str) -> int:
     answer.raise_for_status()
     found: int = answer.json()["id"]
     return found
+
+
+def avro(name: str, *fields: str, **also: Any) -> str:
+    """Return an Avro record of strings, with more attributes."""
+    return json.dumps(
+        {
+            "type": "record",
+            "name": name,
+            "fields": [{"name": f, "type": "string"} for f in fields],
+            **also,
+        }
+    )
+
+
+def framed(schema_id: int, payload: bytes = b"payload") -> bytes:
+    """Return a payload in Confluent's wire format."""
+    return struct.pack(">xI", schema_id) + payload
+
+
+@dataclass
+class StandInRegistry:
+    """A registry that has what a test puts into it, by Confluent's API."""
+
+    schemas: dict[int, str] = field(default_factory=dict)
+    """Schemas by their ids."""
+
+    kinds: dict[int, str] = field(default_factory=dict)
+    """Their types, where that is not Avro."""
+
+    contents: dict[str, str] = field(default_factory=dict)
+    """Schemas by the end of their path in Apicurio's own API."""
+
+    names: list[str] = field(default_factory=list)
+    """Subjects."""
+
+    mode: str | None = "READWRITE"
+    down: bool = False
+    path: str = ""
+    """Begins all paths of Confluent's API."""
+
+    url: str = ""
+    asked: Counter[str] = field(default_factory=Counter)
+    """Requests by the first part of their path."""
+
+    def answer(self, path: str) -> tuple[int, Any]:
+        """Return status and body."""
+        if self.down:
+            return 503, {"message": "down"}
+        inner = path.removeprefix(self.path).lstrip("/")
+        self.asked[inner.partition("/")[0]] += 1
+        found: Any = None
+        lacking: dict[str, Any] = {"error_code": 40403, "message": "none"}
+        match inner.split("/"):
+            case ["apis", "registry", "v2", "ids", *rest]:
+                content = self.contents.get("/".join(rest))
+                lacking = {"name": "ContentNotFoundException"}
+                found = None if content is None else json.loads(content)
+            case ["schemas", "ids", number] if int(number) in self.schemas:
+                kind = self.kinds.get(int(number))
+                found = {"schema": self.schemas[int(number)]}
+                found |= {"schemaType": kind} if kind else {}
+            case ["subjects"]:
+                found = self.names
+            case ["subjects", name, *_] if unquote(name) in self.names:
+                found = {"id": 1}
+            case ["mode"] if self.mode is not None:
+                found = {"mode": self.mode}
+            case _:
+                pass
+        return (404, lacking) if found is None else (200, found)
+
+
+@contextmanager
+def standing_in(registry: StandInRegistry) -> Iterator[StandInRegistry]:
+    """Serve a registry on a free port of loopback."""
+
+    def handle(request: BaseHTTPRequestHandler) -> None:
+        status, body = registry.answer(request.path)
+        data = json.dumps(body).encode()
+        request.send_response(status)
+        request.send_header("Content-Length", str(len(data)))
+        request.end_headers()
+        request.wfile.write(data)
+
+    with handling(handle) as url:
+        registry.url = f"{url}{registry.path}"
+        yield registry
 
 
 class PlainReader:

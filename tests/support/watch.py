@@ -116,6 +116,7 @@ class Watch(AbstractContextManager["Watch"]):
         headers: Headers = no_headers,
         canary: Mapping[str, Any] | None = None,
         flow: Mapping[str, Any] | None = None,
+        registries: Mapping[str, str] | None = None,
         interval: str = "1s",
         sized_interval: timedelta | None = None,
     ) -> None:
@@ -124,6 +125,8 @@ class Watch(AbstractContextManager["Watch"]):
             canary={"interval": "500ms", "deadline": "10s", **(canary or {})},
         )
         data["flows"][0].update(_forgetful(flow or {}))
+        for alias, url in (registries or {}).items():
+            data["clusters"][alias]["schema_registry"] = {"url": url}
         data["interval"] = interval
         self.config = Config.from_mapping(data)
         if sized_interval is not None:

@@ -26,6 +26,7 @@ from tests.support.reports import (
     some_compared_topics,
     some_configs,
     some_readers,
+    some_schemas,
     some_starts,
 )
 from tests.support.stage import METRICS, SetClock, Stage, serve_stage
@@ -225,6 +226,7 @@ def a_tick() -> Any:
         some_configs(NOON),
         some_starts(NOON),
         some_readers(NOON),
+        some_schemas(NOON),
         an_audit(),
     ]
     return a_report(flows=[FLOW, OTHER], observations=seen)
@@ -260,6 +262,7 @@ def test_one_flow_alone_can_be_asked_for(
             "configs": None,
             "failover": None,
             "readers": None,
+            "schemas": None,
             "audit": None,
         }
     ]

@@ -336,7 +336,7 @@ def test_each_part_says_in_a_line_how_it_is_and_opens_by_keyboard(
             browser,
             part("parity"),
             "9 topics · 2 missing · 3 with different partitions · "
-            "4 configs differ",
+            "4 configs differ · 2 schemas cannot be resolved",
         )
         assert "17 missing" in text(browser, part("audit"))
         wait_for(
@@ -361,6 +361,8 @@ def test_each_part_says_in_a_line_how_it_is_and_opens_by_keyboard(
         assert "a\ta\t1 h\toverdue" in parity
         assert "c\t3\t2\t1 h\toverdue" in parity
         assert "a\tretention.ms\t2\t1\t1 h\toverdue" in parity
+        assert "events\tvalue\tschema id 7\t4 min\tmissing at the" in parity
+        assert "summit.events-value" in parity
         starts = text(browser, f"{part('failover')} .part-body")
         assert "archiver\tsummit.events[0]\t40\t35\tsync\t0" in starts
         assert "efd-loader\tsummit.events[0]\t12\t9\tsync\t≤ 1" in starts
@@ -453,8 +455,8 @@ def test_every_verdict_links_to_a_place_in_the_runbook_that_is_there(
         )
         book = HTTP.get(urljoin(browser.current_url, "runbook")).text
         anchors = set(re.findall(r' id="([^"]+)"', book))
-        # Fifteen checks, and the one that leads.
-        assert len(links) == 16
+        # Sixteen checks, and the one that leads.
+        assert len(links) == 17
         for link in links:
             address, _, anchor = link.partition("#")
             assert (address, anchor in anchors) == ("runbook", True), link

@@ -27,7 +27,11 @@ def find_rights(config: Config) -> dict[str, list[Right]]:
         alias: {} for alias in config.clusters
     }
     for flow in config.flows:
-        for right in rights_of(flow, audit=config.audit is not None):
+        for right in rights_of(
+            flow,
+            audit=config.audit is not None,
+            schemas=config.compares_schemas(flow),
+        ):
             alias = flow.source if right.side == "source" else flow.target
             key = (right.kind, right.topic, right.prefixed, right.operation)
             found[alias].setdefault(key, right)

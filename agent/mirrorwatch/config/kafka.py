@@ -249,6 +249,12 @@ class SchemaRegistryConfig(HttpServer):
     """URL of the registry, including its path (`/apis/ccompat/v7` for
     Apicurio)."""
 
+    topic: str | None = Field(None, title="Topic", min_length=1)
+    """Topic of this cluster in which the registry keeps its schemas
+    (`kafkastore.topic`, by default `_schemas`). If set for the target, the
+    check `schemas` warns where the flow does not copy the source's registry
+    topic to it."""
+
 
 class ClusterConfig(Model):
     """One Kafka cluster."""
@@ -268,5 +274,5 @@ class ClusterConfig(Model):
         None, title="Schema registry"
     )
     """Schema registry of this cluster. `canary.format: avro` requires it for
-    the source; if the target has one, the agent verifies that its schemas can
-    be resolved there."""
+    the source. If source and target of a flow have one, the check `schemas`
+    verifies that the schemas of the records can be resolved at the target."""

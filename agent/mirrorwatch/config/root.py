@@ -26,6 +26,7 @@ from ..domain.patterns import LONGEST_NAME, NAME_CHARACTERS
 from ..domain.position.check import PositionLimits
 from ..domain.readers.check import ReadersLimits
 from ..domain.report import Flow
+from ..domain.schemas.check import SchemasLimits
 from ..domain.skips.check import SkipsLimits
 from ..domain.tasks.check import TasksLimits
 from ..domain.topics import (
@@ -108,6 +109,11 @@ class LimitsConfig(Model):
         default_factory=ConfigsLimits, title="Topic configs"
     )
     """Topic configs that differ."""
+
+    schemas: Annotated[SchemasLimits, FROM_DATACLASS] = Field(
+        default_factory=SchemasLimits, title="Schemas"
+    )
+    """Schemas that consumers at the target cannot resolve."""
 
     tasks: Annotated[TasksLimits, FROM_DATACLASS] = Field(
         default_factory=TasksLimits, title="Tasks"
@@ -464,6 +470,13 @@ class Config(Model):
         given = self.audit.out if self.audit else None
         return given or str(self.state.path.with_name("audit"))
 
+    def compares_schemas(self, flow: FlowConfig) -> bool:
+        """Return whether both clusters of a flow have a schema registry."""
+        return all(
+            self.clusters[alias].schema_registry is not None
+            for alias in (flow.source, flow.target)
+        )
+
     def to_limits(self, flow: FlowConfig) -> FlowLimits:
         """Return the limits of a flow's checks.
 
@@ -479,6 +492,9 @@ class Config(Model):
                 limits.bottleneck, enabled=flow.mirror.jmx is not None
             ),
             "readers": replace(limits.readers, enabled=flow.readers.enabled),
+            "schemas": replace(
+                limits.schemas, enabled=self.compares_schemas(flow)
+            ),
             "audit": AuditLimits(enabled=False)
             if self.audit is None
             else AuditLimits(timeout=self.audit.timeout),

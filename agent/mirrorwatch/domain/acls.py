@@ -187,6 +187,7 @@ def topic_rights(
     remote: Callable[[str], str],
     *,
     audit: bool = False,
+    schemas: bool = False,
     readers: Sequence[str] = (),
 ) -> Iterator[Right]:
     """Yield the rights on what a flow carries, and on consumer groups.
@@ -199,6 +200,8 @@ def topic_rights(
         Names a source topic at the target.
     audit
         Whether records are read and compared.
+    schemas
+        Whether the schemas of records are compared.
     readers
         Regexes of the consumer groups that are watched at the target.
     """
@@ -212,6 +215,8 @@ def topic_rights(
                 ("DESCRIBE_CONFIGS", "configs", "configs are compared"),
                 ("READ", "audit", "records are compared")
                 if audit
+                else ("READ", "schemas", "schemas of records are compared")
+                if schemas
                 else ("READ", "readers", "the age of what waits is known")
                 if readers and side == "target"
                 else ("DESCRIBE", "lag", "lag, skips and parity are known"),

@@ -44,6 +44,9 @@ from .readers import metrics as readers
 from .readers.check import ReadersLimits, judge_readers
 from .readers.model import ReadersObservation
 from .report import Observation, Verdict
+from .schemas import metrics as schemas
+from .schemas.check import SchemasLimits, judge_schemas
+from .schemas.model import SchemasObservation
 from .skips import metrics as skips
 from .skips.check import SkipsLimits, judge_skips
 from .skips.model import SkipsObservation
@@ -227,6 +230,21 @@ _ALL = (
         alarms=CheckAlarms(
             warning="topic configs differ between source and target",
             unknown="whether topic configs match",
+        ),
+    ),
+    Check(
+        name="schemas",
+        observation=SchemasObservation,
+        judge=judge_schemas,
+        limits=SchemasLimits,
+        metrics=schemas.METRICS,
+        samples=schemas.samples,
+        alarms=CheckAlarms(
+            critical="records cannot be decoded at the target: their schema "
+            "is missing there, or is another one",
+            warning="schemas arrive late at the target, or its schema "
+            "registry lacks subjects",
+            unknown="whether records can be decoded at the target",
         ),
     ),
     Check(

@@ -26,12 +26,18 @@ from ..domain.lag.model import FirstRecord, ReadAt
 from ..domain.offsets import OffsetRange
 from ..exceptions import SourceError, SourceUnavailableError
 from .admin import Cluster
-from .errors import TIMEOUT, consumer_properties, to_source_error
+from .errors import (
+    TIMEOUT,
+    UNREACHABLE,
+    consumer_properties,
+    to_source_error,
+)
 
 __all__ = [
     "EPOCH",
     "EXACTLY",
     "OUT_OF_RANGE",
+    "NewestReader",
     "OffsetConsumer",
     "PartitionEnd",
     "RangeReader",
@@ -487,6 +493,122 @@ def read_first_records(
                 )
                 del left[asked.place]
     return found
+
+
+class NewestReader:
+    """Samples the newest records of many partitions.
+
+    Parameters
+    ----------
+    properties
+        librdkafka properties of the cluster.
+    cluster
+        Our alias of it.
+
+    Notes
+    -----
+    Records are fetched from all partitions of a broker at once, so requests
+    grow with brokers. The consumer is kept, and reads nothing in between.
+    """
+
+    def __init__(self, properties: Mapping[str, str], cluster: str) -> None:
+        self._properties = properties
+        self._cluster = cluster
+        self._consumer: OffsetConsumer | None = None
+
+    def read(
+        self, wanted: Mapping[TopicPartition, OffsetRange], patience: float
+    ) -> tuple[list[Message], dict[TopicPartition, SourceError | None]]:
+        """Read what comes in time of so many ranges.
+
+        Parameters
+        ----------
+        wanted
+            Offsets by partition; their ends are at most those of the logs.
+        patience
+            Seconds without a record after which it stops.
+
+        Returns
+        -------
+        tuple
+            Records, and the partitions that did not give theirs, with the
+            reason where one is known.
+
+        Raises
+        ------
+        SourceError
+            Raised if the cluster cannot be read at all.
+        """
+        if self._consumer is None:
+            self._consumer = OffsetConsumer(
+                self._properties,
+                cluster=self._cluster,
+                read_committed=False,
+                # The newest records are wanted, not what comes after them.
+                own=EXACTLY
+                | {
+                    "fetch.message.max.bytes": 16_384,
+                    "queued.min.messages": 1,
+                },
+            )
+        consumer = self._consumer
+        left: dict[TopicPartition, SourceError | None] = dict.fromkeys(wanted)
+        found: list[Message] = []
+        idle, open_ = 0.0, set(wanted)
+        try:
+            consumer.assign({p: w.first for p, w in wanted.items()})
+            while open_ and idle < patience:
+                idle += POLL
+                done = set[TopicPartition]()
+                for event in consumer.follow(BATCH, POLL):
+                    idle = 0.0
+                    place = self._sort(event, wanted, found, left)
+                    if place in open_:
+                        done.add(place)
+                open_ -= done
+                if open_:
+                    consumer.drop(done)
+            consumer.unassign()
+        except SourceError:
+            self.close()
+            raise
+        return found, left
+
+    def _sort(
+        self,
+        event: Message | PartitionEnd | ReadFailure,
+        wanted: Mapping[TopicPartition, OffsetRange],
+        found: list[Message],
+        left: dict[TopicPartition, SourceError | None],
+    ) -> TopicPartition | None:
+        """Keep one event; return its partition if no other one is awaited."""
+        if isinstance(event, ReadFailure):
+            assert self._consumer is not None  # noqa: S101 - it said this
+            error = self._consumer.to_error(event.error, event.topic)
+            if event.topic is None or event.error.code() in UNREACHABLE:
+                raise error
+            place = event.topic, event.partition or 0
+            if place in left and event.error.code() not in OUT_OF_RANGE:
+                left[place] = error
+            return place
+        if isinstance(event, PartitionEnd):
+            place = event.topic, event.partition
+        else:
+            place = _partition_of(event)
+            if place not in wanted:
+                return None
+            if _offset(event) < wanted[place].end:
+                found.append(event)
+            if _offset(event) + 1 < wanted[place].end:
+                return None
+        left.pop(place, None)
+        return place
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        if self._consumer is not None:
+            self._consumer.close()
+            self._consumer = None
 
 
 EPOCH = datetime.fromtimestamp(0, UTC)

@@ -1,7 +1,9 @@
 """Schema registries: their API, and the schema of probes there."""
 
+import re
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 from urllib.parse import quote
@@ -10,6 +12,7 @@ import httpx
 from pydantic_core import from_json
 
 from ..domain.report import Health, Problem
+from ..domain.schemas.model import IdKind, SchemaId
 from ..exceptions import (
     SourceDeniedError,
     SourceError,
@@ -19,7 +22,7 @@ from ..http import HttpAddress, describe_failure, open_client
 from ..threads import Latest
 from .canary.encoding import SCHEMA, Avro, is_same_schema
 
-__all__ = ["Registry", "SchemaWorker"]
+__all__ = ["RegisteredSchema", "Registry", "SchemaWorker"]
 
 PATIENCE_SECONDS = 3.0
 """A registry answers from memory; one that needs longer is in trouble, and
@@ -32,7 +35,32 @@ not of a registry. No set: a code may be a list, which none takes."""
 SHOWN = 200
 """Characters of a registry's own words that are shown."""
 
+MODELESS = (
+    httpx.codes.FORBIDDEN,
+    httpx.codes.NOT_FOUND,
+    httpx.codes.METHOD_NOT_ALLOWED,
+)
+"""Answers of a registry that has no mode, or keeps it to itself."""
+
+_CCOMPAT = re.compile("/apis/ccompat/v[0-9]+/?$")
+"""End of the address of Apicurio's Confluent-compatible API."""
+
 _MEDIA = "application/vnd.schemaregistry.v1+json"
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredSchema:
+    """A schema as a registry holds it."""
+
+    text: str
+    """The schema itself."""
+
+    kind: str | None = "AVRO"
+    """``AVRO``, ``JSON`` or ``PROTOBUF``; `None` if the registry does not
+    say."""
+
+    references: tuple[str, ...] = ()
+    """Names of the schemas that it refers to, in their order."""
 
 
 class Registry:
@@ -97,13 +125,76 @@ class Registry:
         SourceError
             Raised if the registry does not answer that.
         """
-        answer = self._ask("GET", f"schemas/ids/{schema_id}")
-        if answer is None:
-            return None
-        schema = answer.get("schema")
-        if not isinstance(schema, str):
-            raise self._strange("no schema in its answer")
-        return schema
+        found = self.look_up(SchemaId(IdKind.ID, str(schema_id)))
+        return None if found is None else found.text
+
+    def look_up(self, schema: SchemaId) -> RegisteredSchema | None:
+        """Return a schema by what records name it by, `None` if there is none.
+
+        Raises
+        ------
+        SourceError
+            Raised if the registry does not answer that.
+
+        Notes
+        -----
+        The ids of Apicurio's own format are known to its own API only: its
+        Confluent-compatible one takes every number for a content id. Apicurio
+        3 has version 2 of that API, too.
+        """
+        core = _CCOMPAT.sub("", self._url)
+        if schema.kind is IdKind.GUID:
+            path = f"schemas/guids/{schema.value}"
+        elif schema.kind is IdKind.ID or core == self._url:
+            path = f"schemas/ids/{schema.value}"
+        else:
+            path = f"ids/{schema.kind}s/{schema.value}"
+            return self._look_up_content(f"{core}/apis/registry/v2/{path}")
+        answer = self._ask("GET", path)
+        return None if answer is None else self._read_schema(answer)
+
+    def subjects(self) -> frozenset[str]:
+        """Return the names of all subjects; Apicurio lists the first 1,000.
+
+        Raises
+        ------
+        SourceError
+            Raised if the registry does not answer that.
+        """
+        answer = self._send("GET", f"{self._url}/subjects")
+        if not answer.is_success:
+            raise self._refusal(answer.status_code, _read_object(answer))
+        found = _read(answer)
+        if not isinstance(found, list):
+            raise self._strange("no list of subjects in its answer")
+        return frozenset(name for name in found if isinstance(name, str))
+
+    def has_subject(self, subject: str) -> bool:
+        """Return whether a subject has any version.
+
+        Raises
+        ------
+        SourceError
+            Raised if the registry does not answer that.
+        """
+        path = f"subjects/{_quote(subject)}/versions/latest"
+        return self._ask("GET", path) is not None
+
+    def mode(self) -> str | None:
+        """Return its mode, for example ``READWRITE``; `None` if it has none
+        (Apicurio).
+
+        Raises
+        ------
+        SourceError
+            Raised if the registry does not answer.
+        """
+        answer = self._send("GET", f"{self._url}/mode")
+        body = _read_object(answer)
+        if not answer.is_success and answer.status_code not in MODELESS:
+            raise self._refusal(answer.status_code, body)
+        found = body.get("mode")
+        return found[:SHOWN] if isinstance(found, str) else None
 
     def close(self) -> None:
         """Let go of the connection."""
@@ -113,17 +204,7 @@ class Registry:
         self, method: str, path: str, schema: str | None = None
     ) -> dict[str, Any] | None:
         """Ask; `None` if what is asked for is not there."""
-        try:
-            answer = self._http.request(
-                method,
-                f"{self._url}/{path}",
-                json=None if schema is None else {"schema": schema},
-                headers={} if schema is None else {"Content-Type": _MEDIA},
-            )
-        except httpx.TransportError as e:
-            raise self._unreachable(e) from e
-        except httpx.HTTPError as e:
-            raise self._strange(type(e).__name__) from e
+        answer = self._send(method, f"{self._url}/{path}", schema)
         body = _read_object(answer)
         if answer.status_code == httpx.codes.NOT_FOUND:
             if body.get("error_code") in UNKNOWN:
@@ -134,6 +215,56 @@ class Registry:
         if not answer.is_success:
             raise self._refusal(answer.status_code, body)
         return body
+
+    def _send(
+        self, method: str, url: str, schema: str | None = None
+    ) -> httpx.Response:
+        try:
+            return self._http.request(
+                method,
+                url,
+                json=None if schema is None else {"schema": schema},
+                headers={} if schema is None else {"Content-Type": _MEDIA},
+            )
+        except httpx.TransportError as e:
+            raise self._unreachable(e) from e
+        except httpx.HTTPError as e:
+            raise self._strange(type(e).__name__) from e
+
+    def _look_up_content(self, url: str) -> RegisteredSchema | None:
+        """Ask Apicurio's own API, which answers with the schema alone."""
+        answer = self._send("GET", url)
+        if answer.is_success:
+            kind = answer.headers.get("X-Registry-ArtifactType")
+            return RegisteredSchema(answer.text, kind)
+        body = _read_object(answer)
+        if answer.status_code == httpx.codes.NOT_FOUND:
+            # Without a word in front, the address is what it does not know.
+            name = str(body.get("name") or "")
+            if name.removesuffix("NotFoundException") not in {name, ""}:
+                return None
+            raise self._strange(
+                "status 404 without a schema registry's error code"
+            )
+        raise self._refusal(answer.status_code, body)
+
+    def _read_schema(self, answer: dict[str, Any]) -> RegisteredSchema:
+        text = answer.get("schema")
+        if not isinstance(text, str):
+            raise self._strange("no schema in its answer")
+        references = answer.get("references")
+        return RegisteredSchema(
+            text,
+            # Absent for Avro, in Confluent's answers.
+            str(answer.get("schemaType") or "AVRO"),
+            tuple(
+                str(each.get("name"))
+                for each in references
+                if isinstance(each, dict)
+            )
+            if isinstance(references, list)
+            else (),
+        )
 
     def _read_id(self, answer: dict[str, Any]) -> int:
         found = answer.get("id")
@@ -185,11 +316,15 @@ def _quote(subject: str) -> str:
     return quote(subject, safe="")
 
 
-def _read_object(answer: httpx.Response) -> dict[str, Any]:
+def _read(answer: httpx.Response) -> Any:
     try:
-        body = from_json(answer.content)
+        return from_json(answer.content)
     except ValueError:
-        return {}
+        return None
+
+
+def _read_object(answer: httpx.Response) -> dict[str, Any]:
+    body = _read(answer)
     return body if isinstance(body, dict) else {}
 
 

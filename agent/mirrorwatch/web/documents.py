@@ -28,6 +28,7 @@ from ..domain.report import (
     Observation,
     Verdict,
 )
+from ..domain.schemas.model import SchemasObservation
 from ..domain.tasks.model import (
     MirrorTask,
     Stopped,
@@ -667,6 +668,51 @@ def _start(each: GroupStart, excluded: Container[str]) -> dict[str, Any]:
     }
 
 
+MOST_SCHEMAS = 100
+"""Schemas and subjects listed, the oldest problems first."""
+
+
+def schemas_document(seen: SchemasObservation) -> dict[str, Any]:
+    """Return which schemas readers at the target do not get.
+
+    Parameters
+    ----------
+    seen
+        What was learned of the schemas.
+    """
+    return {
+        "observed_at": time_text(seen.at),
+        "known": seen.known,
+        "topics": seen.topics,
+        "topics_with_schemas": seen.carriers,
+        "resolved": seen.resolved,
+        "schemas_total": len(seen.bad),
+        "schemas": [
+            {
+                "topic": problem.use.topic,
+                "part": problem.use.part,
+                "schema": str(problem.use.schema),
+                "state": str(problem.resolution),
+                "since": time_text(problem.since),
+            }
+            for problem in seen.bad[:MOST_SCHEMAS]
+        ],
+        "late": [
+            {
+                "topic": late.use.topic,
+                "part": late.use.part,
+                "schema": str(late.use.schema),
+                "delay_seconds": seconds(late.delay),
+                "readable_at": time_text(late.readable_at),
+            }
+            for late in seen.late[:MOST_SCHEMAS]
+        ],
+        "missing_subjects": _topic_names(seen.missing_subjects),
+        "modes": dict(seen.modes),
+        "problems": list(seen.problems),
+    }
+
+
 def _of(
     kind: type[Any], render: Callable[[Any], dict[str, Any]]
 ) -> Callable[[Observation], dict[str, Any] | None]:
@@ -679,6 +725,7 @@ PARTS: Mapping[str, Callable[[Observation], dict[str, Any] | None]] = {
     "configs": _of(ConfigsObservation, configs_document),
     "failover": _of(FailoverObservation, failover_document),
     "readers": _of(ReadersObservation, readers_document),
+    "schemas": _of(SchemasObservation, schemas_document),
     "audit": _of(AuditObservation, audit_document),
 }
 """Each renders one kind of observation, and nothing of the others."""

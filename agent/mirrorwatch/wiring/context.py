@@ -171,7 +171,9 @@ def _to_settings(flow: FlowConfig) -> MirrorSettings:
     )
 
 
-def rights_of(flow: FlowConfig, *, audit: bool = False) -> list[Right]:
+def rights_of(
+    flow: FlowConfig, *, audit: bool = False, schemas: bool = False
+) -> list[Right]:
     """Return what the agent must be allowed to do for one flow.
 
     Parameters
@@ -180,6 +182,8 @@ def rights_of(flow: FlowConfig, *, audit: bool = False) -> list[Right]:
         The flow.
     audit
         Whether its records are read and compared.
+    schemas
+        Whether the schemas of its records are compared.
     """
     topics = {t.kind: t for t in to_mirror(flow).internal_topics()}
     status = topics.get("status")
@@ -202,6 +206,7 @@ def rights_of(flow: FlowConfig, *, audit: bool = False) -> list[Right]:
             flow.topics.include,
             naming.remote,
             audit=audit,
+            schemas=schemas,
             readers=(
                 *flow.readers.groups,
                 *(g.replace(".", "[.]") for g in flow.readers.named),

@@ -14,6 +14,7 @@ from ..domain.failover.recovery import CopyFacts, RecoveryState
 from ..domain.lag.tracker import LagTracker
 from ..domain.position.tracker import PositionTracker
 from ..domain.readers.model import ReadersState
+from ..domain.schemas.model import SchemasState
 from ..domain.tasks.model import Restarts
 from ..domain.topics import Selection, compile_pattern
 from ..exceptions import ConfigError
@@ -51,6 +52,7 @@ from ..sources.position import PositionWorker
 from ..sources.reachability import ReachabilitySource
 from ..sources.readers import ReadersSource
 from ..sources.registry import Registry, SchemaWorker
+from ..sources.schemas import SchemasWorker
 from ..sources.skips import RangeExaminer, SkipsWorker
 from ..sources.survey import SurveyedFlow, SurveyWorker
 from ..sources.tasks import (
@@ -488,6 +490,44 @@ def wire_readers(parts: FlowParts, around: WiringContext) -> WiredParts:
     return WiredParts(sources=(source,))
 
 
+def wire_schemas(parts: FlowParts, around: WiringContext) -> WiredParts:
+    """Wire what compares the schemas of a flow's records.
+
+    Raises
+    ------
+    ConfigError
+        Raised if the certificate authority of a registry cannot be read.
+    StateError
+        Raised if the state file cannot be used.
+    """
+    flow = parts.config
+    configured = {
+        alias: around.registries[alias]
+        for alias in (flow.source, flow.target)
+        if alias in around.registries
+    }
+    if configured.keys() != {flow.source, flow.target}:
+        return WiredParts()
+    worker = SchemasWorker(
+        flow=flow.flow,
+        properties=around.properties,
+        registries={
+            alias: Registry(alias, to_address(registry))
+            for alias, registry in configured.items()
+        },
+        topics={
+            alias: registry.topic for alias, registry in configured.items()
+        },
+        store=DocumentStore(
+            around.database, flow.name, "schemas", SchemasState
+        ),
+        interval=around.interval,
+        clock=around.clock,
+    )
+    parts.listeners.append(worker)
+    return WiredParts(workers=(worker,), sources=(worker,))
+
+
 def wire_groups(
     flows: Iterable[FlowParts], around: WiringContext
 ) -> WiredParts:
@@ -738,6 +778,7 @@ AREAS: tuple[Callable[[FlowParts, WiringContext], WiredParts], ...] = (
     wire_heartbeats,
     wire_failover,
     wire_readers,
+    wire_schemas,
     wire_reachability,
 )
 """Everything that watches one flow by itself."""

@@ -12,6 +12,7 @@ from mirrorwatch.domain.samples import (
     HEALTH,
     MAINTENANCE,
 )
+from mirrorwatch.domain.schemas import metrics as schemas
 from mirrorwatch.domain.skips import metrics as skips
 
 from .. import limits
@@ -279,6 +280,54 @@ HISTORY = (
         queries=(
             Query(reading=Gauge(metric=readers.READERS_MEMBERS, by=BY_GROUP)),
         ),
+        width=8,
+    ),
+    Panel(
+        title="Schemas at the target (schemas, subjects)",
+        description=(
+            "Schema ids in records that the target's registry does not know,"
+            " or has for another schema; and subjects that it lacks. No data:"
+            " not known, or no registries are configured."
+        ),
+        picture=Picture.LINES,
+        check="schemas",
+        queries=(
+            Query(
+                label="missing",
+                reading=Gauge(metric=schemas.MISSING_SCHEMAS),
+            ),
+            Query(
+                label="other schema",
+                reading=Gauge(metric=schemas.SCHEMA_COLLISIONS),
+            ),
+            Query(
+                label="missing subjects",
+                reading=Gauge(metric=schemas.MISSING_SUBJECTS),
+            ),
+        ),
+        width=8,
+    ),
+    Panel(
+        title="Schemas resolved (schemas)",
+        description=(
+            "Schema ids in records that are the same schema at source and"
+            " target."
+        ),
+        picture=Picture.LINES,
+        check="schemas",
+        queries=(Query(reading=Gauge(metric=schemas.SCHEMA_IDS)),),
+        width=8,
+    ),
+    Panel(
+        title="Schemas after their records (s)",
+        description=(
+            "Longest time from a topic's first record at the target until its"
+            " schema was readable there, of the last day."
+        ),
+        picture=Picture.LINES,
+        unit=Unit.SECONDS,
+        check="schemas",
+        queries=(Query(reading=Gauge(metric=schemas.SCHEMA_DELAY)),),
         width=8,
     ),
     Panel(

@@ -10,6 +10,7 @@ const LISTS = [
   ["came_round", "Replication loops"],
   ["replication", "Different replication factor"],
   ["only_at_target", "Only at the target"],
+  ["missing_subjects", "Subjects missing in the target's schema registry"],
 ];
 
 export class ParityPart {
@@ -39,6 +40,13 @@ export class ParityPart {
         lasting,
         ["State", (t) => (t.by_default ? "broker default" : state(t)), "text"],
       ], (t) => `${t.topic} ${t.property}`),
+      this.block("schemas", "Schemas that consumers at the target cannot resolve", [
+        ["Topic", (t) => t.topic, "name"],
+        ["Part", (t) => t.part, "text"],
+        ["Schema", (t) => t.schema, "text"],
+        lasting,
+        ["State", (t) => SCHEMA[t.state] ?? t.state, "text"],
+      ], (t) => `${t.topic} ${t.part} ${t.schema}`),
       this.block("told", "Other different configs", [
         ["Topic", (t) => t.topic, "name"],
         ["Property", (t) => t.property, "text"],
@@ -64,11 +72,13 @@ export class ParityPart {
     return { name, table, rest, block };
   }
 
-  show(parity, configs, verdicts, now, staleAfter) {
+  show(facts, verdicts, now, staleAfter) {
     this.now = now;
-    const judged = verdicts.filter((v) => ["topics", "configs"].includes(v.check));
-    this.part.tell(words(parity, configs, now, staleAfter), judged);
-    const seen = { ...parity, ...configs };
+    const { parity, configs, schemas } = facts ?? {};
+    const judged = verdicts.filter((v) => ["topics", "configs", "schemas"].includes(v.check));
+    const told = [words(parity, configs, now, staleAfter), schemaWords(schemas)];
+    this.part.tell(told.filter(Boolean).join(" · "), judged);
+    const seen = { ...parity, ...configs, ...schemas };
     for (const { name, table, rest, block } of this.blocks) {
       const items = seen[name] ?? [];
       table.show(items);
@@ -76,11 +86,11 @@ export class ParityPart {
       showBlock(block, items.length > 0);
     }
     for (const { name, names, block } of this.lists) {
-      const { total, topics } = parity?.[name] ?? { total: 0, topics: [] };
+      const { total, topics } = parity?.[name] ?? schemas?.[name] ?? { total: 0, topics: [] };
       setText(names, [topics.join(", "), more(total, topics)].filter(Boolean).join(" "));
       showBlock(block, total > 0);
     }
-    setText(this.note, note(parity, configs));
+    setText(this.note, note(parity, configs, schemas));
   }
 }
 
@@ -108,13 +118,28 @@ function words(parity, configs, now, staleAfter) {
   return told.filter(Boolean).join(" · ");
 }
 
-function note(parity, configs) {
+const SCHEMA = {
+  missing: "missing at the target",
+  different: "another schema at the target",
+  neither: "in neither registry",
+};
+
+function schemaWords(schemas) {
+  if (!schemas) return "";
+  if (!schemas.known) return "schemas not read yet";
+  if (schemas.schemas_total) return `${counted(schemas.schemas_total, "schema")} cannot be resolved`;
+  if (!schemas.topics_with_schemas) return "no schemas in records";
+  return `${counted(schemas.resolved, "schema")} resolved`;
+}
+
+function note(parity, configs, schemas) {
   const told = [];
   if (parity) {
     told.push(`MirrorMaker refreshes topics every ${age(parity.refresh_seconds)}.`);
   }
   if (configs) told.push(`Configs of ${counted(configs.compared, "topic")} compared.`);
-  for (const problem of [...(parity?.problems ?? []), ...(configs?.problems ?? [])]) {
+  const problems = [parity, configs, schemas].flatMap((facts) => facts?.problems ?? []);
+  for (const problem of problems) {
     told.push(`${problem}.`);
   }
   return told.join(" ");

@@ -13,6 +13,7 @@ export const PART_OF = {
   retention: "topics",
   topics: "parity",
   configs: "parity",
+  schemas: "parity",
   tasks: "tasks",
   readers: "readers",
   audit: "audit",
@@ -33,7 +34,7 @@ export class Parts {
   /** Shows what was last told; `seen` is undefined while nothing was. */
   show(seen, verdicts, now, staleAfter) {
     this.tasks.show(seen?.tasks, verdicts, now, staleAfter);
-    this.parity.show(seen?.parity, seen?.configs, verdicts, now, staleAfter);
+    this.parity.show(seen, verdicts, now, staleAfter);
     this.failover.show(seen?.failover, verdicts, now, staleAfter);
     this.readers.show(seen?.readers, verdicts, now, staleAfter);
     this.audit.show(seen?.audit, verdicts, now);

@@ -1,0 +1,1 @@
+"""Schemas of the records: whether readers at the target can resolve them."""

@@ -1,0 +1,371 @@
+"""The check ``schemas``: whether readers at the target can decode records."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from ..report import (
+    CheckFinding,
+    Evidence,
+    Health,
+    Verdict,
+    agree,
+    conclude,
+    counted,
+    every,
+    seconds,
+)
+from .model import (
+    STALE,
+    Resolution,
+    SchemaProblem,
+    SchemasObservation,
+    SchemaUse,
+)
+
+__all__ = ["SchemasLimits", "judge_schemas"]
+
+SHOWN = 20
+"""Schema ids, late schemas and subjects that the evidence names, of each."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SchemasLimits:
+    """Limits of the check `schemas`."""
+
+    enabled: bool = True
+    """Whether both clusters have a schema registry."""
+
+    patience: timedelta = field(
+        default=timedelta(seconds=30),
+        metadata={"title": "Missing after", "ge": timedelta()},
+    )
+    """How long a schema may be missing at the target while records use it
+    before that is critical; until then it is a warning. A schema is replicated
+    beside its first records and often arrives seconds after them, and
+    registries read their topic within a second."""
+
+    late_window: timedelta = field(
+        default=timedelta(hours=1),
+        metadata={"title": "Late schemas are shown for", "ge": timedelta()},
+    )
+    """How long a schema that was missing for longer than `patience` stays a
+    warning after it has arrived: consumers failed meanwhile, and some stop for
+    good."""
+
+    subjects: bool = field(
+        default=True, metadata={"title": "Compare subjects"}
+    )
+    """Whether a subject that the target lacks is a warning: the subject
+    `TOPIC-value` or `TOPIC-key` of the source, under the name that the topic
+    has at the target. Consumers resolve ids without it; producers, sink
+    connectors and SQL engines look it up after a failover."""
+
+
+def judge_schemas(
+    flow: str,
+    seen: SchemasObservation | None,
+    limits: SchemasLimits,
+    now: datetime,
+) -> Verdict:
+    """Judge whether readers at the target can decode what a flow copies.
+
+    Parameters
+    ----------
+    flow
+        Name of the flow.
+    seen
+        What was learned of the schemas.
+    limits
+        Limits of the check.
+    now
+        The time.
+    """
+    return conclude(
+        _find(seen, limits, now),
+        flow=flow,
+        check="schemas",
+        now=now,
+        evidence={}
+        if seen is None or not limits.enabled
+        else _evidence(seen, now),
+    )
+
+
+def _find(
+    seen: SchemasObservation | None, limits: SchemasLimits, now: datetime
+) -> Iterator[CheckFinding]:
+    if not limits.enabled:
+        yield CheckFinding(
+            Health.OFF,
+            "Schemas are compared only where source and target have a schema "
+            "registry each (clusters.*.schema_registry)",
+        )
+        return
+    if seen is None:
+        yield CheckFinding(
+            Health.UNKNOWN, "Schemas of the records have not been read yet"
+        )
+        return
+    yield from _find_bad(seen, limits, now)
+    yield from _find_unknown(seen, now)
+    yield from _find_late(seen, limits, now)
+    yield from _find_setup(seen, limits)
+    if seen.carriers:
+        yield CheckFinding(
+            Health.OK,
+            f"{every(seen.resolved, 'schema id').capitalize()} in records of "
+            f"{counted(seen.carriers, 'topic')} "
+            f"{agree(seen.resolved, 'are')} the same schema at "
+            f"{seen.source} and {seen.target}"
+            if seen.resolved
+            else "The schema ids in the newest records are known only to the "
+            f"schema registry of {seen.target}",
+        )
+    elif seen.known:
+        yield CheckFinding(
+            Health.OFF,
+            "No record that was sampled carries a schema id "
+            f"({counted(seen.topics, 'topic')})",
+        )
+
+
+def _find_bad(
+    seen: SchemasObservation, limits: SchemasLimits, now: datetime
+) -> Iterator[CheckFinding]:
+    missing = _only(seen.bad, Resolution.MISSING)
+    arrived = sorted(
+        (p.unreadable_since, p.use, p)
+        for p in missing
+        if p.unreadable_since is not None
+    )
+    overdue = [p for at, _, p in arrived if now - at > limits.patience]
+    if overdue:
+        yield CheckFinding(
+            Health.CRITICAL,
+            f"Records of {_which(overdue)} cannot be decoded at "
+            f"{seen.target}: {overdue[0].use.schema} is unknown in its schema "
+            f"registry for {seconds(now - arrived[0][0])}. {_remedy(seen)}",
+        )
+    fresh = [(at, p) for at, _, p in arrived if p not in overdue]
+    if fresh:
+        at, first = fresh[0]
+        yield CheckFinding(
+            Health.WARNING,
+            f"Records of {_which([p for _, p in fresh])} cannot be decoded "
+            f"at {seen.target} yet: {first.use.schema} is unknown in its "
+            f"schema registry for {seconds(now - at)}",
+        )
+    coming = [
+        p
+        for p in missing
+        if p.arrived is None and now - p.since > limits.patience
+    ]
+    if coming:
+        yield CheckFinding(
+            Health.WARNING,
+            f"Records of {_which(coming)} at {seen.source}, not copied yet, "
+            f"will not be decoded at {seen.target}: "
+            f"{coming[0].use.schema} is unknown in its schema registry for "
+            f"{seconds(now - coming[0].since)}. {_remedy(seen)}",
+        )
+    different = _only(seen.bad, Resolution.DIFFERENT)
+    if different:
+        yield CheckFinding(
+            Health.CRITICAL,
+            f"Records of {_which(different)} are decoded by a wrong schema "
+            f"at {seen.target}: {different[0].use.schema} is another schema "
+            f"there than at {seen.source}, for "
+            f"{seconds(now - different[0].since)}. Let one registry assign "
+            f"ids, and import the schemas of {seen.source} with theirs",
+        )
+    neither = _only(seen.bad, Resolution.NEITHER)
+    if neither:
+        yield CheckFinding(
+            Health.CRITICAL,
+            f"Records of {_which(neither)} cannot be decoded: "
+            f"{neither[0].use.schema} is unknown in the schema registries of "
+            f"{seen.source} and {seen.target} for "
+            f"{seconds(now - neither[0].since)}. Restore the schema, or check "
+            "where its producer registers schemas",
+        )
+
+
+def _only(
+    bad: Sequence[SchemaProblem], resolution: Resolution
+) -> list[SchemaProblem]:
+    return [p for p in bad if p.resolution is resolution]
+
+
+def _which(problems: Sequence[SchemaProblem]) -> str:
+    topics = {p.use.topic for p in problems}
+    more = len(topics) - 1
+    others = f" and {counted(more, 'more topic')}" if more else ""
+    return f"{problems[0].use.topic}{others}"
+
+
+def _remedy(seen: SchemasObservation) -> str:
+    """Return what to do about a schema that the target lacks, by how the
+    registry's own topic is replicated.
+    """
+    topic, target = seen.registry_topic, seen.target
+    mode = seen.modes.get(target)
+    said = f" (its mode is {mode})" if mode else ""
+    if topic.remote is not None and topic.remote in {
+        topic.wanted,
+        topic.source,
+    }:
+        return (
+            f"Check the lag of {topic.source}, and that the registry of "
+            f"{target} reads {topic.remote}{said}"
+        )
+    if topic.remote is not None and topic.wanted is None:
+        return (
+            f"The flow copies {topic.source} as {topic.remote}: check that "
+            f"the registry of {target} reads that{said}"
+        )
+    return f"Copy the schemas of {seen.source} there with their ids{said}" + (
+        f"; the flow does not copy {topic.source}"
+        if topic.exists and topic.remote is None
+        else ""
+    )
+
+
+def _find_unknown(
+    seen: SchemasObservation, now: datetime
+) -> Iterator[CheckFinding]:
+    for problem in seen.problems:
+        yield CheckFinding(Health.UNKNOWN, problem)
+    if not seen.known:
+        yield CheckFinding(
+            Health.UNKNOWN,
+            "Schemas of the records have not been read since mirrorwatch "
+            "started",
+        )
+        return
+    if now - seen.at > STALE and not seen.problems:
+        yield CheckFinding(
+            Health.UNKNOWN,
+            "Schemas of the records were last read "
+            f"{seconds(now - seen.at)} ago: mirrorwatch hangs",
+        )
+    if seen.unsampled:
+        yield CheckFinding(
+            Health.UNKNOWN,
+            f"Records of {seen.unsampled:,} of "
+            f"{counted(seen.topics, 'topic')} have not been sampled yet",
+        )
+    if seen.unresolved and not seen.problems:
+        yield CheckFinding(
+            Health.UNKNOWN,
+            f"{counted(seen.unresolved, 'schema id')} "
+            f"{agree(seen.unresolved, 'have')} not been looked up yet",
+        )
+    if seen.incomparable:
+        use = seen.incomparable[0]
+        yield CheckFinding(
+            Health.UNKNOWN,
+            f"Whether {use.schema} of {use.topic} is the same schema at "
+            f"{seen.source} and {seen.target} is unknown: the texts differ, "
+            "and only Avro and JSON can be compared",
+        )
+
+
+def _find_late(
+    seen: SchemasObservation, limits: SchemasLimits, now: datetime
+) -> Iterator[CheckFinding]:
+    late = [
+        one
+        for one in seen.late
+        if one.delay > limits.patience
+        and now - one.readable_at <= limits.late_window
+    ]
+    if late:
+        worst = max(late, key=lambda one: one.delay)
+        more = f" (and {len(late) - 1:,} more)" if len(late) > 1 else ""
+        at_most = "at most " if worst.at_most else ""
+        yield CheckFinding(
+            Health.WARNING,
+            f"{_capital(worst.use.schema)} of {worst.use.topic}{more} "
+            f"arrived at {seen.target} {at_most}{seconds(worst.delay)} after "
+            f"its first record, {seconds(now - worst.readable_at)} ago. Check "
+            "that its consumers have recovered",
+        )
+
+
+def _capital(of: object) -> str:
+    text = str(of)
+    return text[:1].upper() + text[1:]
+
+
+def _find_setup(
+    seen: SchemasObservation, limits: SchemasLimits
+) -> Iterator[CheckFinding]:
+    topic = seen.registry_topic
+    if topic.misses:
+        copied = (
+            f"copies {topic.source} as {topic.remote}"
+            if topic.remote is not None
+            else f"does not copy {topic.source}"
+        )
+        yield CheckFinding(
+            Health.WARNING,
+            f"The schema registry of {seen.target} reads {topic.wanted} "
+            "(clusters.*.schema_registry.topic), but the flow "
+            f"{copied}: new schemas will not arrive",
+        )
+    if seen.modes.get(seen.source) == "IMPORT":
+        yield CheckFinding(
+            Health.WARNING,
+            f"Producers at {seen.source} cannot register schemas: its schema "
+            "registry is in mode IMPORT. Set the mode READWRITE",
+        )
+    if limits.subjects and seen.missing_subjects:
+        more = len(seen.missing_subjects) - 1
+        others = f" (and {more:,} more)" if more else ""
+        yield CheckFinding(
+            Health.WARNING,
+            f"The schema registry of {seen.target} lacks subject "
+            f"{seen.missing_subjects[0]}{others}: after a failover, clients "
+            "that look schemas up by topic fail. Copy the subjects of "
+            f"{seen.source} under the names of the topics at {seen.target}",
+        )
+
+
+def _evidence(seen: SchemasObservation, now: datetime) -> Evidence:
+    topic = seen.registry_topic
+    found: dict[str, str | int | float | bool | None] = {
+        "topics": seen.topics,
+        "topics_with_schemas": seen.carriers,
+        "topics_not_sampled": seen.unsampled,
+        "schema_ids_resolved": seen.resolved,
+        "schema_ids_bad": len({p.use.schema for p in seen.bad}),
+        "subjects_missing": len(seen.missing_subjects),
+    }
+    for alias in sorted(seen.modes):
+        found[f"registry_mode_{alias}"] = seen.modes[alias]
+    if topic.exists:
+        found["registry_topic"] = (
+            f"{topic.source}, not copied"
+            if topic.remote is None
+            else f"{topic.source}, copied as {topic.remote}"
+        )
+    for n, problem in enumerate(seen.bad[:SHOWN], start=1):
+        side, partition, offset = problem.at
+        found[f"schema_{n}"] = (
+            f"{_say(problem.use)}: {problem.resolution}, "
+            f"for {seconds(now - problem.since)}, newest at offset {offset} "
+            f"of partition {partition} at the {side}"
+        )
+    for n, late in enumerate(seen.late[:SHOWN], start=1):
+        found[f"late_{n}"] = (
+            f"{_say(late.use)}: {late.delay.total_seconds():.0f} s after its "
+            "first record"
+        )
+    for n, subject in enumerate(seen.missing_subjects[:SHOWN], start=1):
+        found[f"missing_subject_{n}"] = subject
+    return found
+
+
+def _say(use: SchemaUse) -> str:
+    return f"{use.topic} {use.part} {use.schema}"
