@@ -202,3 +202,61 @@ def test_filtered_topics_are_shown_and_noted_if_they_are_none(
         in result.output
     )
     assert "filtered[0] matches" not in result.output
+
+
+SECRETS = """
+clusters:
+  summit:
+    kafka:
+      bootstrap.servers: "a:1"
+      security.protocol: SASL_SSL
+      sasl.mechanism: SCRAM-SHA-512
+      sasl.username: watch
+      sasl.password: ${file:/nowhere/password}
+  ldf: {kafka: {bootstrap.servers: "b:1"}}
+flows:
+- {source: summit, target: ldf}
+sinks:
+  influxdb:
+    url: "http://c:1"
+    database: d
+    username: u
+    password: ${env:NOT_SET}
+"""
+
+
+def test_a_pipeline_without_secrets_checks_all_else(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(SECRETS)
+    assert check(path).exit_code == 2
+    result = check(path, "--without-secrets")
+    assert result.exit_code == 0, result.output
+    for text in (
+        "has no error. Not checked (references):",
+        "clusters.summit.kafka",
+        "sasl.password",
+        "sinks.influxdb.password",
+        "Flow summit->ldf",
+    ):
+        assert text in result.output
+    summary = json.loads(check(path, "--without-secrets", "--json").output)
+    assert len(summary["not_followed"]) == 2
+    path.write_text(SECRETS + "interval: 5\n")
+    result = check(path, "--without-secrets")
+    assert result.exit_code == 2
+    assert "interval: a duration needs a unit" in result.output
+    assert "password" not in result.output
+
+
+def test_without_secrets_what_needs_a_value_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INTERVAL", "nonsense")
+    path = tmp_path / "config.yaml"
+    path.write_text(SECRETS + "interval: ${env:INTERVAL}\n")
+    assert check(path, "--without-secrets").exit_code == 0
+    named = '{name: "${env:N}", source'
+    path.write_text(SECRETS.replace("{source", named))
+    result = check(path, "--without-secrets")
+    assert result.exit_code == 2
+    assert "flows[0].name: is shown by page" in result.output

@@ -1,7 +1,8 @@
 """`mirrorwatch check-config`: checks and explains a configuration."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -12,12 +13,13 @@ from rich.table import Table
 from rich.text import Text
 
 from ..config import CanaryConfig, Config, FlowConfig
+from ..config.base import YamlPath, format_path
 from ..config.canary import estimate_cost
 from ..config.display import to_display
 from ..config.notes import check_clients, find_notes
 from ..config.overlap import UndecidedError, find_common_topic
 from ..secrets import HIDDEN, hide_secrets
-from .options import config_option
+from .options import config_path_option
 
 __all__ = ["command", "print_page", "summarize"]
 
@@ -45,8 +47,17 @@ def print_page(summary: Mapping[str, Any], console: Console) -> None:
     console
         Where to print it.
     """
-    config = summary["config"]
-    console.print(Text(f"{summary['file']} can be used.", style="bold green"))
+    config, left = summary["config"], summary.get("not_followed", ())
+    if left:
+        text = f"{summary['file']} has no error. Not checked (references):"
+        console.print(Text(text, style="bold green"))
+        for key in left:
+            console.print(Text(f"  {key}"))
+    else:
+        text = f"{summary['file']} can be used."
+        console.print(Text(text, style="bold green"))
+    if config is None:
+        return
     _print(console, "Clusters", _describe_clusters(config["clusters"]))
     for flow, block in zip(summary["flows"], config["flows"], strict=True):
         _print(console, f"Flow {flow['name']}", _describe_flow(flow, block))
@@ -245,21 +256,43 @@ def _rename(flow: FlowConfig, topic: str) -> str:
     return HIDDEN if hidden else hide_secrets(flow.topic_naming.remote(topic))
 
 
+def _show_unfollowed(unfollowed: Sequence[YamlPath]) -> list[str]:
+    return [format_path(path) for path in unfollowed]
+
+
 @click.command(
     "check-config",
     epilog="Example: mirrorwatch check-config --config mirrorwatch.yaml",
 )
-@config_option
+@config_path_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(config: Config, *, as_json: bool) -> None:
+@click.option(
+    "--without-secrets",
+    is_flag=True,
+    help="Follow no reference to the environment or to files: for a pipeline "
+    "that has no secrets. Their values are not checked.",
+)
+def command(path: Path, *, as_json: bool, without_secrets: bool) -> None:
     """Check the configuration and explain it.
 
     Nothing is connected to. References to the environment and to files are
-    followed, so run it as the agent's user. Exit status 2 if the
-    configuration cannot be used.
+    followed, so run it as the agent's user, or with --without-secrets. Exit
+    status 2 if the configuration cannot be used.
     """
-    check_clients(config)
-    summary = summarize(config)
+    config: Config | None
+    unfollowed: tuple[YamlPath, ...] = ()
+    if without_secrets:
+        config, unfollowed = Config.from_file_unfollowed(path)
+    else:
+        config = Config.from_file(path)
+    summary: dict[str, Any]
+    if config is None:
+        summary = {"file": str(path), "flows": [], "notes": [], "config": None}
+    else:
+        check_clients(config, unfollowed)
+        summary = summarize(config)
+    if without_secrets:
+        summary["not_followed"] = _show_unfollowed(unfollowed)
     if as_json:
         click.echo(json.dumps(summary, indent=2))
     else:

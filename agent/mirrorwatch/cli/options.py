@@ -1,6 +1,6 @@
 """Options that several commands share."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ __all__ = [
     "TIME",
     "choose_flows",
     "config_option",
+    "config_path_option",
     "flows_option",
 ]
 
@@ -78,16 +79,23 @@ class _Time(click.ParamType[datetime]):
 TIME = _Time()
 """``--from 2026-11-21T00:00Z``: the command gets a `datetime`."""
 
+_CONFIG: Mapping[str, Any] = {
+    "type": click.Path(path_type=Path),
+    "envvar": "MIRRORWATCH_CONFIG",
+    "show_envvar": True,
+    "required": True,
+    "metavar": "FILE",
+    "help": "Configuration file (YAML).",
+}
+
+config_path_option = click.option("--config", "path", **_CONFIG)
+"""``--config FILE``: the command gets its ``path``, and reads it itself."""
+
 config_option = click.option(
     "--config",
     "config",
-    type=click.Path(path_type=Path),
-    envvar="MIRRORWATCH_CONFIG",
-    show_envvar=True,
-    required=True,
-    metavar="FILE",
     callback=lambda _, __, path: Config.from_file(path),
-    help="Configuration file (YAML).",
+    **_CONFIG,
 )
 """``--config FILE``: the command gets the loaded `Config` as ``config``; its
 ``file`` says where it came from. A bad file is a `ConfigError`."""

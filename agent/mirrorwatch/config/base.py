@@ -71,6 +71,7 @@ __all__ = [
     "format_duration",
     "format_path",
     "load",
+    "load_unfollowed",
     "parse_duration",
     "read_document",
     "resolve",
@@ -952,24 +953,82 @@ def load(
     ConfigError
         Raised with all problems.
     """
+    problems = list(document.problems)
+    data = _resolve_all(_content(document), (), problems)
+    unresolved = {p.path for p in problems}
+    loaded, found = _validate(model, data, check_parts)
+    problems += [p for p in found if p.path not in unresolved]
+    if problems or loaded is None:
+        raise document.to_error(problems) from None
+    _hide(data, loaded)
+    return loaded
+
+
+def load_unfollowed(
+    model: type[M],
+    document: Document,
+    check_parts: Callable[[Any], Sequence[ConfigProblem]],
+) -> tuple[M | None, tuple[YamlPath, ...]]:
+    """Validate what stands in a document, and follow no reference.
+
+    Parameters
+    ----------
+    model, document, check_parts
+        As for `load`.
+
+    Returns
+    -------
+    tuple
+        The model with references as they stand, `None` where it
+        cannot be made so; and the paths of these references.
+
+    Raises
+    ------
+    ConfigError
+        Raised with all problems of the rest.
+    """
+    left: list[ConfigProblem] = []
+    data = _resolve_all(_content(document), (), left, _leave)
+    unfollowed = tuple(p.path for p in left)
+    loaded, found = _validate(model, data, check_parts)
+    problems = [
+        *document.problems,
+        *(
+            p
+            for p in found
+            if p.message == SHOWN_TO_ALL or not _is_below(p.path, unfollowed)
+        ),
+    ]
+    if problems:
+        raise document.to_error(problems)
+    return loaded, unfollowed
+
+
+def _is_below(path: YamlPath, others: Iterable[YamlPath]) -> bool:
+    """Return whether a path is one of others, or below one of them."""
+    return any(path[: len(other)] == other for other in others)
+
+
+def _content(document: Document) -> Any:
     if document.data is None:
         raise document.to_error(
             [ConfigProblem((), "is empty; needed are clusters and flows")]
         )
-    problems = list(document.problems)
-    data = _resolve_all(document.data, (), problems)
-    unresolved = {p.path for p in problems}
+    return document.data
+
+
+def _validate(
+    model: type[M],
+    data: Any,
+    check_parts: Callable[[Any], Sequence[ConfigProblem]],
+) -> tuple[M | None, list[ConfigProblem]]:
     try:
-        loaded = model.model_validate(data)
+        return model.model_validate(data), []
     except ValidationError as e:
+        # It is not kept: pydantic's error may quote values.
         found = translate(e, data, model)
         found += [show_value(p, data) for p in check_parts(data)]
-        problems += [p for p in found if p.path not in unresolved]
-    if problems:
-        # Not `from e`: pydantic's error may quote values.
-        raise document.to_error(problems) from None
-    _hide(data, loaded)
-    return loaded
+        return None, found
 
 
 def _hide(data: Any, loaded: Model) -> None:
@@ -1023,26 +1082,37 @@ def _find_secrets(value: Any) -> Iterator[str]:
             pass
 
 
+def _leave(text: str) -> str:
+    """Leave a reference as it is."""
+    if any(not match["escaped"] for match in REFERENCE.finditer(text)):
+        raise ReferenceFailedError(text)
+    return resolve(text, {})
+
+
 def _resolve_all(
-    value: Any, path: YamlPath, problems: list[ConfigProblem]
+    value: Any,
+    path: YamlPath,
+    problems: list[ConfigProblem],
+    resolve_one: Callable[[str], str] = resolve,
 ) -> Any:
     """Put the values in the place of all references."""
     match value:
         case dict():
             return {
-                k: _resolve_all(v, (*path, k), problems)
+                k: _resolve_all(v, (*path, k), problems, resolve_one)
                 for k, v in value.items()
             }
         case list() | tuple():
             return [
-                _resolve_all(v, (*path, i), problems)
+                _resolve_all(v, (*path, i), problems, resolve_one)
                 for i, v in enumerate(value)
             ]
         case str():
             try:
-                return resolve(value)
+                return resolve_one(value)
             except ReferenceFailedError as e:
                 problems.append(ConfigProblem(path, str(e)))
-                return Referenced()
+                # No empty text, which may be no value at all.
+                return Referenced(value)
         case _:
             return value

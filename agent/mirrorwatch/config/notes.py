@@ -5,7 +5,7 @@ yet worth a remark is noted, where somebody asks: `mirrorwatch check-config`.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from ipaddress import ip_address
@@ -65,8 +65,18 @@ OIDC = ("sasl.oauthbearer.client.id", "sasl.oauthbearer.token.endpoint.url")
 """What `sasl.oauthbearer.method: oidc` needs in any case."""
 
 
-def check_clients(config: Config) -> None:
+def check_clients(
+    config: Config, unfollowed: Collection[YamlPath] = ()
+) -> None:
     """Check the Kafka properties of every cluster.
+
+    Parameters
+    ----------
+    config
+        The configuration.
+    unfollowed
+        References that stand for themselves: clusters that have one are left
+        out, as librdkafka looks at properties together.
 
     Raises
     ------
@@ -76,6 +86,7 @@ def check_clients(config: Config) -> None:
     problems = [
         replace(p, path=("clusters", alias, "kafka", *p.path))
         for alias, cluster in config.clusters.items()
+        if not any(path[:2] == ("clusters", alias) for path in unfollowed)
         for p in find_client_faults(cluster.kafka)
     ]
     if problems:

@@ -46,7 +46,8 @@ mirrorwatch is configured by one YAML file, given by `--config FILE` or
 `MIRRORWATCH_CONFIG`. See `agent/config.example.yaml` for an example. Only
 `clusters` and `flows` are required. `mirrorwatch check-config` validates a
 file without connecting to anything: it lists all errors, or shows the
-effective configuration. Editors complete and check keys by the JSON Schema
+effective configuration. In a pipeline that has no secrets,
+`check-config --without-secrets` checks all that stands in the file. Editors complete and check keys by the JSON Schema
 `docs/configuration.schema.json`: with `yaml-language-server`, put
 `# yaml-language-server: $schema=PATH` in the first line.
 

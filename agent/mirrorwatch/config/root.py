@@ -50,6 +50,7 @@ from .base import (
     Referenced,
     YamlPath,
     load,
+    load_unfollowed,
     read_document,
 )
 from .canary import CanaryConfig
@@ -430,9 +431,36 @@ class Config(Model):
         """
         document = read_document(path)
         config = load(cls, document, _check_parts)
-        config._file = path  # noqa: SLF001
-        config._document = replace(document, data=None)  # noqa: SLF001
+        config._keep(path, document)  # noqa: SLF001
         return config
+
+    @classmethod
+    def from_file_unfollowed(
+        cls, path: Path
+    ) -> tuple[Self | None, tuple[YamlPath, ...]]:
+        """Check what stands in a YAML file, and follow no reference.
+
+        Returns
+        -------
+        tuple
+            The configuration with references as they stand, `None` where it
+            cannot be made so; and the paths of these references.
+
+        Raises
+        ------
+        ConfigError
+            Raised if something that stands in the file is wrong.
+        """
+        document = read_document(path)
+        config, unfollowed = load_unfollowed(cls, document, _check_parts)
+        if config is not None:
+            config._keep(path, document)  # noqa: SLF001
+        return config, unfollowed
+
+    def _keep(self, path: Path, document: Document) -> None:
+        """Remember which file it was read from."""
+        self._file = path
+        self._document = replace(document, data=None)
 
     @classmethod
     def from_mapping(
