@@ -195,6 +195,8 @@ def test_amtool_accepts_the_example_for_alertmanager() -> None:
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
     kept = yaml.safe_load(example.read_text("utf-8"))["inhibit_rules"]
+    composed = (ROOT / "compose" / "alertmanager.yaml").read_text("utf-8")
+    assert yaml.safe_load(composed)["inhibit_rules"] == kept
     tickets, symptoms = kept
     # A label that both lack counts as equal there.
     assert 'flow=~".+"' in tickets["source_matchers"]
