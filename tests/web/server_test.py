@@ -194,7 +194,9 @@ def test_requests_that_wait_for_no_answer_come_last() -> None:
             lambda: len(stage.accepted) == clients * requests + 1,
             what=lambda: f"{len(stage.accepted)} are answered",
         )
-    assert stage.accepted.index("ours") < seen + clients
+    # Each client has at most one turn before ours, and the kernel may hand
+    # ours over only after a turn or two: in order it would be the last of 401.
+    assert stage.accepted.index("ours") < seen + 3 * clients
 
 
 def test_it_goes_on_when_no_more_files_may_be_opened(
