@@ -1,4 +1,4 @@
-"""`mirrorwatch init`: writes a first configuration of what a mirror is told."""
+"""`mirrorwatch init`: a first configuration, of what a mirror is told."""
 
 import os
 import sys
@@ -108,6 +108,7 @@ POLICIES = {
 )
 @click.option("--force", is_flag=True, help="Overwrite the file.")
 def command(
+    *,
     strimzi: tuple[str, ...],
     more: tuple[str, ...],
     properties: Path | None,
@@ -117,7 +118,6 @@ def command(
     user: str,
     secrets: str,
     output: Path | None,
-    *,
     force: bool,
 ) -> None:
     """Write a first configuration of what the mirror is told.
@@ -187,13 +187,18 @@ def _ask_connect(
         password = os.environ.get("CONNECT_PASSWORD") or click.prompt(
             f"Password of {username}", hide_input=True, err=True
         )
-    address = HttpAddress(url, username, password, ca)
+    address = HttpAddress(url=url, username=username, password=password, ca=ca)
     return find_connector_mirrors(address, None if ca is None else str(ca))
+
+
+def is_terminal() -> bool:
+    """Return whether somebody can be asked."""
+    return sys.stdin.isatty()
 
 
 def _ask_people() -> FoundMirror:
     """Ask on a terminal what is needed."""
-    if not sys.stdin.isatty():
+    if not is_terminal():
         raise click.UsageError(
             "Give --from-strimzi, --from-properties or --from-connect; "
             "questions need a terminal."
@@ -206,7 +211,7 @@ def _ask_people() -> FoundMirror:
             f"MirrorMaker's alias of the {side} cluster", err=True
         )
         found[f"{prefix}bootstrap.servers"] = click.prompt(
-            f"Its brokers (host:port,...)", err=True
+            "Its brokers (host:port,...)", err=True
         )
         protocol = click.prompt(
             "How clients connect to it",
@@ -281,13 +286,13 @@ def describe_rest(
     yield f"{output or 'stdout'}: {counted(number, 'flow')}, {names}"
     if draft.secrets:
         yield f"Put into {secrets}, readable for the agent only:"
-    for file in draft.secrets.values():
-        command = f": {file.command}" if file.command else ""
-        yield f"  {file.name}: {file.purpose}{command}"
+    for each in draft.secrets.values():
+        command = f": {each.command}" if each.command else ""
+        yield f"  {each.name}: {each.purpose}{command}"
     for name in dict.fromkeys(draft.variables):
         yield f"Set in the environment: {name}"
-    for each in draft.unknown:
-        yield f"Not known: {format_path(each.path)}: {each.text}"
+    for gap in draft.unknown:
+        yield f"Not known: {format_path(gap.path)}: {gap.text}"
     if draft.filters:
         yield "Add the canary topic to the mirror's filter:"
     else:

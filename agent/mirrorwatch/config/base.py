@@ -507,8 +507,6 @@ def read_text(path: Path, most_bytes: int = MOST_BYTES) -> str:
             data = file.read(most_bytes + 1)
     except OSError as e:
         raise ValueError(f"cannot read the file: {e.strerror}") from e
-    except ValueError as e:
-        raise ValueError("cannot read the file: its name is unusable") from e
     if len(data) > most_bytes:
         raise ValueError(
             f"too large: must have at most {most_bytes // 1024} KiB; regexes "

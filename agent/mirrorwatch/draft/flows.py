@@ -66,7 +66,13 @@ SEPARATOR_SINCE = (3, 1)
 POLICY = "replication.policy."
 """Prefix of the settings of naming."""
 
-FILTER = "org.apache.kafka.connect.mirror.DefaultTopicFilter"
+POLICIES = {
+    "DefaultReplicationPolicy": "default",
+    "IdentityReplicationPolicy": "identity",
+}
+"""MirrorMaker 2's own, and Strimzi's of before Kafka 3.0."""
+
+FILTER = "DefaultTopicFilter"
 """``topic.filter.class`` that regexes configure."""
 
 
@@ -169,8 +175,9 @@ class _Clusters:
         alias = own["alias"].value if "alias" in own else ""
         key = (alias, servers.value)
         if key not in self._known:
-            free = self._find_free(side if FOREIGN.search(alias) else alias
-                                   or side)
+            free = self._find_free(
+                side if FOREIGN.search(alias) else alias or side
+            )
             self._known[key] = free
             self._write(free, own, found)
         return self._known[key]
@@ -324,7 +331,7 @@ class _Clusters:
                 alias, "user.crt", f"certificate of {self._user}, PEM", found
             )
             kafka["ssl.key.location"] = self._need(
-                alias, "user.key", f"its private key, PEM", found
+                alias, "user.key", "its private key, PEM", found
             )
         identification = own.get("ssl.endpoint.identification.algorithm")
         if identification is not None and not identification.value.strip():
@@ -425,26 +432,16 @@ class _Flow:
             self.data["canary"] = block
         self._find_transforms()
 
-    def merge(self, canary: str) -> None:
-        """Take all topics as written by others, too, but for the canary's."""
+    def merge(self) -> None:
+        """Take all topics as written by other flows, too."""
         topics = self.data["topics"]
-        quoted = _quote(canary)
-        topics["merged"] = [
-            f"(?!{quoted}$)(?:{pattern})"
-            for pattern in topics["include"]
-            if pattern != quoted
-        ]
+        topics["merged"] = [*topics["include"]]
         self._draft.ask(
             (*self._path, "topics", "merged"),
             "which topics other flows write, too: all may be, as the filters "
-            "overlap and names are kept. List only those that are: counts of "
+            "overlap and names are kept. List only those that are: offsets of "
             "the others are then compared again",
         )
-
-    @property
-    def canary(self) -> str:
-        """The canary topic."""
-        return str(self.data.get("canary", {}).get("topic", CANARY))
 
     def _take(self, key: str, path: YamlPath) -> str | None:
         what = str(path[-1])
@@ -465,11 +462,9 @@ class _Flow:
         place = self._mirror.settings.get(f"{POLICY}class")
         if place is not None:
             self._draft.places[*self._path, "naming"] = place.place
-        match given.rpartition(".")[2]:
-            case "DefaultReplicationPolicy":
-                return _Naming("default", separator)
-            case "IdentityReplicationPolicy":
-                return _Naming("identity", separator)
+        policy = POLICIES.get(given.rpartition(".")[2])
+        if policy is not None:
+            return _Naming(policy, separator)
         name = _variable(
             self.data["source"], self.data["target"], "topic format"
         )
@@ -548,23 +543,27 @@ class _Flow:
         before = ",".join(include)
         include.append(_quote(canary))
         line, *more = self._describe_filter(f"{before},{_quote(canary)}")
-        self._draft.filters += [line, *more]
+        if line not in self._draft.filters:
+            self._draft.filters += [line, *more]
         self._draft.comment(
-            path, "Its last item is the canary topic, to be added there:", line
+            path,
+            "Its last item is the canary topic, to be added there:",
+            f"  {line}",
         )
 
     def _describe_filter(self, value: str) -> Iterator[str]:
         """Yield what to write in the mirror's own configuration."""
         where = self._mirror.filter
+        file, line, key = where.place
+        at = f"{file}:{line}" if line else file
         if where.kind == "property":
-            yield f"{where.place}: {where.key} = {escape_value(value)}"
+            yield f"{at}: {where.key} = {escape_value(value)}"
         elif where.kind == "connector":
-            line = f"{json.dumps(where.key)}: {json.dumps(value)}"
-            yield f"{where.place}: {line}"
+            yield f"{at}: {key}: {json.dumps(where.key)}: {json.dumps(value)}"
             yield "  and the same in its MirrorCheckpointConnector, if any"
         else:
             quoted = yaml.safe_dump(value, width=10**6).splitlines()[0]
-            yield f"{where.place}: {where.key}: {quoted}"
+            yield f"{at}: {key}: {quoted}"
             patch = {
                 "op": "replace",
                 "path": "/" + "/".join(where.patch),
@@ -575,7 +574,7 @@ class _Flow:
 
     def _check_filter_class(self) -> None:
         given = self._get("topic.filter.class")
-        if given is not None and given not in (FILTER, FILTER.split(".")[-1]):
+        if given is not None and given.rpartition(".")[2] != FILTER:
             self._draft.ask(
                 (*self._path, "topics"),
                 f"what {_short(given)} lets through: it is a class of its "
@@ -746,8 +745,7 @@ def _check(draft: Draft, flows: Sequence[_Flow]) -> None:
     problems = _find_problems(draft)
     if problems and all(p.path[2:] == ("topics", "merged") for p in problems):
         for index in {p.path[1] for p in problems}:
-            flow = flows[int(index)]
-            flow.merge(flow.canary)
+            flows[int(index)].merge()
         problems = _find_problems(draft)
     if problems:
         lines = [f"{_place(draft, p.path)}: {p.message}" for p in problems]

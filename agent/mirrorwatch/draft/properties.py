@@ -202,19 +202,15 @@ def _to_mirror(
         merged.setdefault(f"{side}.cluster.alias", Setting(alias, place))
     own = _below(properties, f"{source}->{target}.")
     merged |= own
-    topics = merged.get("topics")
+    key = f"{source}->{target}.topics"
+    # A line at the top of the file goes for all flows; one of them has it.
+    topics = merged.get("topics", Setting("", place))
     stated = properties.get(f"{source}->{target}.enabled")
     return FoundMirror(
         place=place if stated is None else stated.place,
         settings=merged,
         dedicated=True,
-        filter=SourceFilter(
-            place=place if topics is None else topics.place,
-            kind="property",
-            key=f"{source}->{target}.topics"
-            if topics is None
-            else topics.place.key,
-        ),
+        filter=SourceFilter(place=topics.place, kind="property", key=key),
         topics={
             kind: found.value
             for kind, key in STORAGE.items()

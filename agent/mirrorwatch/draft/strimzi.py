@@ -67,9 +67,7 @@ class _Node:
     def place(self) -> Place:
         """Where it is."""
         lines, path = self.document.lines, self.path
-        length = next(
-            n for n in range(len(path), -1, -1) if path[:n] in lines
-        )
+        length = next(n for n in range(len(path), -1, -1) if path[:n] in lines)
         own = path[len(self.base) :]
         name = self.document.name
         return Place(name, lines[path[:length]], format_path(own))
@@ -149,16 +147,18 @@ def find_strimzi_mirrors(
         mirror
         for each in kinds.get("KafkaMirrorMaker2", ())
         for mirror in _to_mirrors(
-            each, _Others(kinds.get("Kafka", []), kinds.get("KafkaUser", []))
-            , user
+            each,
+            _Others(kinds.get("Kafka", []), kinds.get("KafkaUser", [])),
+            user,
         )
     ]
     if not mirrors:
         names = ", ".join(name for name, _ in files)
         found = ", ".join(sorted(kinds)) or "nothing"
         raise ConfigError(
-            f"{names}: no KafkaMirrorMaker2 with a mirror in it, only {found}: "
-            "kubectl get kafkamirrormaker2,kafka,kafkauser -o yaml prints it"
+            f"{names}: no KafkaMirrorMaker2 with a mirror in it, only "
+            f"{found}: kubectl get kafkamirrormaker2,kafka,kafkauser -o yaml "
+            "prints it"
         )
     return mirrors
 
@@ -199,7 +199,7 @@ class _Others:
         """Say what is known of one of the mirror's clusters."""
         servers = cluster["bootstrapServers"].needed()
         kafka = next((k for k in self.kafkas if _has(k, servers)), None)
-        name = kafka and kafka["metadata"]["name"].text()
+        name = kafka["metadata"]["name"].text() if kafka else None
         own = next((u for u in self.users if _is_user(u, user, name)), None)
         commands: dict[str, str] = {}
         for number, trusted in enumerate(
@@ -220,7 +220,7 @@ class _Others:
         hosts = [s.strip().rpartition(":")[0] for s in servers.split(",")]
         inside = [host for host in hosts if host and "." not in host]
         return FoundCluster(
-            cluster_id=kafka and kafka["status"]["clusterId"].text(),
+            cluster_id=kafka["status"]["clusterId"].text() if kafka else None,
             secret_commands=commands,
             authentication=authentication,
             remark=f"{inside[0]} is a name inside the namespace "

@@ -1,12 +1,13 @@
 """Writes a draft as YAML, with what is known of it as comments."""
 
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import yaml
 
-from ..config.base import YamlPath
+from ..config.base import YamlPath, read_documents
 from .model import Draft
 
 __all__ = ["to_yaml"]
@@ -15,6 +16,9 @@ WIDTH = 78
 """Of comments; lines to copy are not broken."""
 
 INDENT = "  "
+
+BREAKS = re.compile("[\r\n\x85\u2028\u2029]+")
+"""What ends a line, and a comment, for YAML."""
 
 
 def to_yaml(draft: Draft, head: Sequence[str]) -> str:
@@ -26,11 +30,21 @@ def to_yaml(draft: Draft, head: Sequence[str]) -> str:
         What to write.
     head
         Lines above everything else, as comments.
+
+    Raises
+    ------
+    ConfigError
+        Raised if what was read holds what no configuration may.
     """
     lines = [f"# {line}".rstrip() for line in head]
     lines += [""]
     lines += _write_mapping(draft, draft.data, (), "")
-    return "\n".join(lines) + "\n"
+    text = "\n".join(lines) + "\n"
+    (document,) = read_documents(text, "the configuration made of it")
+    if document.problems:
+        raise document.to_error(document.problems)
+    assert document.data == draft.data  # noqa: S101 - a comment that ends
+    return text
 
 
 def _write_mapping(
@@ -52,7 +66,7 @@ def _write_entry(
             # A block of comments only is one without a value.
             yield f"{indent}{name}:"
             yield from _write_mapping(draft, value, path, inner)
-            yield from (f"{inner}# {line}" for line in hints)
+            yield from (f"{inner}# {BREAKS.sub(' ', h)}" for h in hints)
         case list() if value:
             yield f"{indent}{name}:"
             for number, item in enumerate(value):
@@ -81,21 +95,24 @@ def _write_item(
 def _write_comments(
     draft: Draft, path: YamlPath, indent: str
 ) -> Iterator[str]:
-    for line in draft.comments.get(path, ()):
-        yield from (
-            f"{indent}# {part}"
-            for part in textwrap.wrap(
-                line,
-                WIDTH,
-                break_long_words=False,
-                break_on_hyphens=False,
+    for text in draft.comments.get(path, ()):
+        line = BREAKS.sub(" ", text)
+        parts = [line]
+        if not line.startswith(" "):
+            parts = textwrap.wrap(
+                line, WIDTH, break_long_words=False, break_on_hyphens=False
             )
-        )
+        yield from (f"{indent}# {part}" for part in parts)
 
 
 def _scalar(value: Any) -> str:
     """Return a value in one line."""
+    plain = not isinstance(value, str) or value.isprintable()
     text: str = yaml.safe_dump(
-        value, default_flow_style=True, width=10**9, allow_unicode=True
+        value,
+        default_flow_style=True,
+        default_style=None if plain else '"',
+        width=10**9,
+        allow_unicode=plain,
     )
     return text.removesuffix("\n").removesuffix("\n...")
