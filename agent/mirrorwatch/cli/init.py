@@ -1,4 +1,4 @@
-"""`mirrorwatch init`: a first configuration, of what a mirror is told."""
+"""`mirrorwatch init`: a first configuration, from that of a mirror."""
 
 import os
 import sys
@@ -50,8 +50,9 @@ POLICIES = {
 @click.command(
     "init",
     short_help="Write a first configuration.",
-    epilog="Example: kubectl get kafkamirrormaker2,kafka,kafkauser -o yaml | "
-    "mirrorwatch init --from-strimzi - --output mirrorwatch.yaml",
+    epilog="Examples: mirrorwatch init --from-strimzi mm2.yaml --output "
+    "mirrorwatch.yaml; kubectl get kafkamirrormaker2,kafka,kafkauser -o yaml "
+    "| mirrorwatch init --from-strimzi - > mirrorwatch.yaml",
 )
 @click.option(
     "--from-strimzi",
@@ -120,11 +121,11 @@ def command(
     output: Path | None,
     force: bool,
 ) -> None:
-    """Write a first configuration of what the mirror is told.
+    """Write a first configuration, made from that of the mirror.
 
-    It asks a few questions if no --from option says where to read. What it
-    cannot know is said on stderr and in comments, with the change of the
-    mirror's filter for the canary. No secret is read into the file.
+    Without a --from option it asks a few questions. What it cannot know, and
+    the change of the mirror's filter for the canary, is reported on stderr
+    and in comments. No secret is written to the file.
     """
     if more and not strimzi:
         raise click.UsageError(f"What is {more[0]!r} for? See --help.")

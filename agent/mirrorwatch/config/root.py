@@ -524,7 +524,7 @@ def load_mapping(document: Document) -> Config:
     Parameters
     ----------
     document
-        Its data, and how its problems are told.
+        Its data, and how its problems are reported.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Drafts a configuration from what a mirror is told."""
+"""Drafts a configuration from that of a mirror."""
 
 from .connectors import find_connector_mirrors
 from .flows import draft_configuration

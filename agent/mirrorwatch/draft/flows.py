@@ -617,7 +617,7 @@ class _Flow:
             return
         self._draft.ask(
             (*self._path, "mirror"),
-            "Connect's own topics, which the REST API does not tell: with "
+            "Connect's own topics, which the REST API does not report: with "
             "them more is checked; topics: {offsets: the worker's "
             "offset.storage.topic, configs: config.storage.topic, status: "
             "status.storage.topic}",
@@ -705,7 +705,7 @@ class _RefusedError(ConfigError):
 
 
 class _Drafted(Document):
-    """What was drafted: its problems are told by the input's places."""
+    """What was drafted: its problems are reported by the input's places."""
 
     def to_error(self, problems: Sequence[ConfigProblem]) -> ConfigError:
         return _RefusedError(problems)

@@ -1,4 +1,4 @@
-"""A first configuration, made of what a mirror is told: before it is YAML."""
+"""A first configuration, made from that of a mirror: before it is YAML."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
