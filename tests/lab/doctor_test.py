@@ -1,7 +1,6 @@
 """`mirrorwatch doctor` on labs that are broken in one way each."""
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -198,7 +197,6 @@ def run(*words: object) -> Result:
 def test_a_newcomer_edits_nothing_but_puts_the_secrets(
     lab: Lab, tmp_path: Path, form: str
 ) -> None:
-    start = time.monotonic()
     config, folder = tmp_path / "mirrorwatch.yaml", tmp_path / "secrets"
     given = find_properties(lab)
     if form == "strimzi":
@@ -231,7 +229,6 @@ def test_a_newcomer_edits_nothing_but_puts_the_secrets(
             output = run(*once).stdout
             (flow,) = json.loads(output)["flows"]
             checks = {c["check"]: c for c in flow["verdicts"]}
-            print(round(time.monotonic() - start), checks["canary"])
             return bool(checks["canary"]["health"] == "ok")
 
         wait_until(is_true)
