@@ -25,6 +25,7 @@ ALLOWED = {
     "pipeline": {"domain", "ports", "state"},
     # Speaks the domain's words for topics and names, and nothing else.
     "config": {"domain"},
+    "draft": {"config", "domain", "mirrors", "sources"},
     "maven": set[str](),
     "gc_tuning": set[str](),
     "log": set[str](),

@@ -1,5 +1,6 @@
 """`mirrorwatch doctor` on labs that are broken in one way each."""
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -8,12 +9,21 @@ from typing import Any
 import pytest
 import structlog
 import trustme
+from click.testing import CliRunner, Result
 
+from mirrorwatch.cli import main
+from mirrorwatch.cli.acls import find_rights
 from mirrorwatch.config import Config
 from mirrorwatch.doctor import Diagnosis, examine
 from mirrorwatch.domain.acls import Right
 from mirrorwatch.domain.doctor import FindingSeverity
 from mirrorwatch_lab import Lab
+from tests.support.newcomer import (
+    describe_strimzi,
+    find_properties,
+    put_secrets,
+    without,
+)
 from tests.support.rights import DENIED, RIGHTS, expect
 from tests.support.secured import secrets, secured, taken
 from tests.support.tcp import black_hole, closed_port, frozen
@@ -177,3 +187,49 @@ def test_each_right_that_is_missing_is_named_alone(
     assert "kafka-acls.sh --add --topic " in one.remedy
     assert len(errors(found)) == (one.severity is FindingSeverity.ERROR)
     assert found.seconds < WITHIN
+
+
+def run(*words: object) -> Result:
+    return CliRunner().invoke(main, [*map(str, words)])
+
+
+@pytest.mark.parametrize("form", ["strimzi", "properties"])
+def test_a_newcomer_edits_nothing_but_puts_the_secrets(
+    lab: Lab, tmp_path: Path, form: str
+) -> None:
+    config, folder = tmp_path / "mirrorwatch.yaml", tmp_path / "secrets"
+    given = find_properties(lab)
+    if form == "strimzi":
+        given = describe_strimzi(lab, tmp_path)
+    places = ("--secrets", folder, "--output", config)
+    made = run("init", f"--from-{form}", given, *places)
+    assert made.exit_code == 0, made.output
+    assert "carries the canary topic as it is" in made.stderr
+    assert "Not known" not in made.stderr
+    wanted = {"summit-password", "summit-ca.crt", "ldf-password", "ldf-ca.crt"}
+    put_secrets(lab, folder)  # the one edit
+    assert {file.name for file in folder.iterdir()} == wanted
+    checked = run("check-config", "--config", config)
+    assert checked.exit_code == 0, checked.output
+    rights = [
+        right
+        for found in find_rights(Config.from_file(config)).values()
+        for right in found
+    ]
+    said = made.output + config.read_text()
+    with without(lab, *rights):
+        # Brokers learn of rights a moment after they were granted.
+        wait_until(
+            lambda: run("doctor", "--config", config).exit_code == 0,
+            what=lambda: run("doctor", "--config", config).output,
+        )
+        once = ("once", "--config", config, "--for", "20s", "--json")
+
+        def is_true() -> bool:
+            output = run(*once).stdout
+            (flow,) = json.loads(output)["flows"]
+            checks = {c["check"]: c for c in flow["verdicts"]}
+            return bool(checks["canary"]["health"] == "ok")
+
+        wait_until(is_true)
+    assert not any(secret in said for secret in secrets(lab))

@@ -38,6 +38,7 @@ COMMANDS = {
     "doctor": _Command("mirrorwatch.cli.doctor"),
     "failback": _Command("mirrorwatch.cli.failback"),
     "influx": _Command("mirrorwatch.cli.influx"),
+    "init": _Command("mirrorwatch.cli.init"),
     "lab": _Command("mirrorwatch_lab.cli", "lab_command", "mirrorwatch-lab"),
     "maintenance": _Command("mirrorwatch.cli.maintenance"),
     "notify": _Command("mirrorwatch.cli.notify"),

@@ -10,6 +10,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, is_dataclass, replace
 from datetime import timedelta
 from functools import cache
@@ -74,6 +75,8 @@ __all__ = [
     "load_unfollowed",
     "parse_duration",
     "read_document",
+    "read_documents",
+    "read_text",
     "resolve",
     "to_model",
 ]
@@ -481,8 +484,15 @@ MOST_VALUES = 100_000
 """Values of a file, those of aliases each time that they are used."""
 
 
-def read_text(path: Path) -> str:
+def read_text(path: Path, most_bytes: int = MOST_BYTES) -> str:
     """Read a file of text, and nothing that could have no end.
+
+    Parameters
+    ----------
+    path
+        The file.
+    most_bytes
+        Size above which it is refused.
 
     Raises
     ------
@@ -495,12 +505,12 @@ def read_text(path: Path) -> str:
         with os.fdopen(number, "rb", closefd=True) as file:
             if not stat.S_ISREG(os.fstat(number).st_mode):
                 raise ValueError("not a regular file; copy it to one")
-            data = file.read(MOST_BYTES + 1)
+            data = file.read(most_bytes + 1)
     except OSError as e:
         raise ValueError(f"cannot read the file: {e.strerror}") from e
-    if len(data) > MOST_BYTES:
+    if len(data) > most_bytes:
         raise ValueError(
-            f"too large: must have at most {MOST_BYTES // 1024} KiB; regexes "
+            f"too large: must have at most {most_bytes // 1024} KiB; regexes "
             "are shorter than lists of topics"
         )
     try:
@@ -521,19 +531,45 @@ def read_document(path: Path) -> Document:
         text = read_text(path)
     except ValueError as e:
         raise ConfigError(f"{path}: {e}") from e
-    try:
+    with _said_by_yaml(str(path), text):
         return _Reader(text).read(str(path))
+
+
+def read_documents(text: str, name: str) -> Iterator[Document]:
+    """Yield the documents of a YAML file, without those that are empty.
+
+    Parameters
+    ----------
+    text
+        The file.
+    name
+        Its name, for messages.
+
+    Raises
+    ------
+    ConfigError
+        Raised if it is not YAML.
+    """
+    with _said_by_yaml(name, text):
+        yield from _Reader(text).read_all(name)
+
+
+@contextmanager
+def _said_by_yaml(name: str, text: str) -> Iterator[None]:
+    """Say what PyYAML finds with the line, and without what the file holds."""
+    try:
+        yield
     except yaml.MarkedYAMLError as e:
         line = f":{e.problem_mark.line + 1}" if e.problem_mark else ""
         reason = QUOTED.sub("...", e.problem or "cannot be parsed")
-        raise ConfigError(f"{path}{line}: not YAML: {reason}") from e
+        raise ConfigError(f"{name}{line}: not YAML: {reason}") from e
     except yaml.reader.ReaderError as e:
         number = text.count("\n", 0, e.position) + 1
         raise ConfigError(
-            f"{path}:{number}: not YAML: forbidden characters; remove them"
+            f"{name}:{number}: not YAML: forbidden characters; remove them"
         ) from e
     except RecursionError as e:
-        raise ConfigError(f"{path}:1: not YAML: nested too deeply") from e
+        raise ConfigError(f"{name}:1: not YAML: nested too deeply") from e
 
 
 UNUSABLE = re.compile("[\ud800-\udfff\0-\x08\x0b\x0c\x0e-\x1f\x7f]")
@@ -576,6 +612,23 @@ class _Reader:
         return Document(
             name=name, data=data, lines=self._lines, problems=self._problems
         )
+
+    def read_all(self, name: str) -> Iterator[Document]:
+        try:
+            while self._loader.check_node():
+                node = self._loader.get_node()
+                self._lines = {(): node.start_mark.line + 1}
+                self._problems, self._merged = [], {}
+                data = self._build(node, (), ())
+                if data is not None or self._problems:
+                    yield Document(
+                        name=name,
+                        data=data,
+                        lines=self._lines,
+                        problems=self._problems,
+                    )
+        finally:
+            self._loader.dispose()
 
     def _complain(self, path: YamlPath, message: str) -> None:
         self._problems.append(ConfigProblem(path, message))

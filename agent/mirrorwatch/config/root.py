@@ -65,7 +65,8 @@ from .mirror import (
 from .overlap import CommonTopics, UndecidedError, rename
 from .sinks import SinksConfig, StateConfig, WebConfig
 
-__all__ = ["Config", "FlowConfig", "LimitsConfig", "find_undecided"]
+__all__ = ["Config", "FlowConfig", "LimitsConfig"]
+__all__ += ["find_undecided", "load_mapping"]
 
 
 class LimitsConfig(Model):
@@ -543,6 +544,22 @@ class Config(Model):
         if problems:
             raise ProblemsError(problems)
         return self
+
+
+def load_mapping(document: Document) -> Config:
+    """Make the configuration of a document that no file holds.
+
+    Parameters
+    ----------
+    document
+        Its data, and how its problems are reported.
+
+    Raises
+    ------
+    ConfigError
+        Raised if it cannot be used.
+    """
+    return load(Config, document, _check_parts)
 
 
 def _find_same_clusters(

@@ -1,0 +1,105 @@
+"""Reads a mirror's connectors from the REST API of Kafka Connect."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..exceptions import ConfigError, SourceError
+from ..http import HttpAddress
+from ..mirrors.mirrormaker2 import copies_records
+from ..sources.connect import ConnectApi
+from .model import FoundMirror, Place, Setting, SourceFilter
+
+__all__ = ["find_connector_mirrors"]
+
+
+def find_connector_mirrors(
+    address: HttpAddress, ca: str | None = None
+) -> Sequence[FoundMirror]:
+    """Return the flows of the mirrors on a Connect cluster.
+
+    Parameters
+    ----------
+    address
+        Where any of its workers is.
+    ca
+        File with the CA, as it shall stand in the configuration.
+
+    Raises
+    ------
+    ConfigError
+        Raised if no connector there copies records for MirrorMaker 2.
+    SourceError
+        Raised if the REST API does not answer as it should.
+
+    Notes
+    -----
+    Other connectors' settings are not looked at, and no value is quoted: they
+    hold passwords.
+    """
+    api = ConnectApi("init", "Connect", address)
+    try:
+        connectors = api.connectors()
+        version = api.version()
+    finally:
+        api.close()
+    found = []
+    for name, each in sorted(connectors.items()):
+        settings = _read_settings(each, name, address.url)
+        if copies_records({k: s.value for k, s in settings.items()}):
+            found.append(
+                _to_mirror(name, settings, address, ca, _to_version(version))
+            )
+    if not found:
+        raise ConfigError(
+            f"{address.url}: none of its {len(connectors)} connectors is a "
+            "MirrorSourceConnector; give the address of the Connect cluster "
+            "that runs MirrorMaker 2"
+        )
+    return found
+
+
+def _read_settings(each: Any, name: str, url: str) -> dict[str, Setting]:
+    try:
+        config: Mapping[str, Any] = each["info"]["config"]
+        return {
+            str(key): Setting(str(value), Place(url, 0, f"{name}: {key}"))
+            for key, value in config.items()
+            if value is not None
+        }
+    except (KeyError, TypeError, AttributeError) as e:
+        raise SourceError(
+            f"{url}: an answer that is none of Connect's REST API; check the "
+            "address",
+            source="connect",
+            cluster="Connect",
+        ) from e
+
+
+def _to_version(version: str | None) -> tuple[int, ...] | None:
+    parts = (version or "").split(".")[:2]
+    if len(parts) < 2 or not all(p.isdecimal() for p in parts):
+        return None
+    return tuple(map(int, parts))
+
+
+def _to_mirror(
+    name: str,
+    settings: dict[str, Setting],
+    address: HttpAddress,
+    ca: str | None,
+    version: tuple[int, ...] | None,
+) -> FoundMirror:
+    place = Place(address.url, 0, name)
+    return FoundMirror(
+        place=place,
+        settings=settings,
+        dedicated=False,
+        filter=SourceFilter(
+            place=place, kind="connector", key="topics", resource=name
+        ),
+        name=name,
+        version=version,
+        connect=address.url,
+        login=address.username,
+        ca=ca,
+    )

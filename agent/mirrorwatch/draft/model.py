@@ -1,0 +1,204 @@
+"""A first configuration, made from that of a mirror: before it is YAML."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from ..config.base import YamlPath
+
+__all__ = [
+    "CANARY",
+    "Draft",
+    "FoundCluster",
+    "FoundMirror",
+    "Place",
+    "SecretFile",
+    "Setting",
+    "Settings",
+    "SourceFilter",
+    "Unknown",
+]
+
+CANARY = "mirrorwatch.canary"
+"""The canary topic, by the configuration's own default."""
+
+
+class Place(NamedTuple):
+    """Where something stands in what was read."""
+
+    file: str
+    """Name of the file, or address of the REST API."""
+
+    line: int
+    """Line, counted from 1; 0 where there are none."""
+
+    key: str
+    """The key there."""
+
+    def __str__(self) -> str:
+        where = f"{self.file}:{self.line}" if self.line else self.file
+        return f"{where}: {self.key}"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting of a mirror."""
+
+    value: str
+    """As the mirror takes it."""
+
+    place: Place
+    """Where it was read."""
+
+
+Settings = Mapping[str, Setting]
+"""Settings of a connector by the names of `MirrorSourceConnector`, those of
+its clusters behind ``source.cluster.`` and ``target.cluster.``."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SecretFile:
+    """A file that somebody has to put there before the agent starts."""
+
+    name: str
+    """Name of the file in the folder of secrets."""
+
+    purpose: str
+    """What it holds."""
+
+    command: str = ""
+    """What writes it to stdout, if that is known."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FoundCluster:
+    """What is known of a cluster beyond the mirror's settings for it."""
+
+    cluster_id: str | None = None
+    """Its id, if that is written somewhere."""
+
+    secret_commands: Mapping[str, str] = field(default_factory=dict)
+    """What prints its ``ca.crt``, ``user.crt``, ``user.key`` and
+    ``password``."""
+
+    authentication: str | None = None
+    """How the agent's own user logs in, as a `KafkaUser` says it."""
+
+    remark: str = ""
+    """What to know about its addresses."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SourceFilter:
+    """Where a mirror's filter is changed for the canary."""
+
+    place: Place
+    """Where it stands today."""
+
+    kind: Literal["strimzi", "property", "connector"]
+    """How a line of it is written."""
+
+    key: str
+    """The last part of its key."""
+
+    patch: tuple[str, ...] = ()
+    """Path in the custom resource, for `kubectl patch`."""
+
+    resource: str = ""
+    """``RESOURCE NAME``, with its namespace, for `kubectl patch`, or the name
+    of the connector."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FoundMirror:
+    """One flow of a mirror."""
+
+    place: Place
+    """Where it was read."""
+
+    settings: Settings
+    """All settings of its source connector."""
+
+    dedicated: bool
+    """Whether it runs without a Connect cluster."""
+
+    filter: SourceFilter
+    """Where its topics are chosen."""
+
+    name: str = ""
+    """Name of the source connector on a Connect cluster."""
+
+    version: tuple[int, ...] | None = None
+    """Version of Kafka that it runs with, if that is written."""
+
+    topics: Mapping[str, str] = field(default_factory=dict)
+    """Internal topics whose names are known: offsets, configs, status."""
+
+    connect: str | None = None
+    """Address of the REST API, where the agent may ask it."""
+
+    login: str | None = None
+    """User of the REST API, if it wants one."""
+
+    ca: str | None = None
+    """File with the CA of the REST API."""
+
+    hints: Sequence[str] = ()
+    """Lines of YAML for the block `mirror` that may be of use, as comments."""
+
+    source: FoundCluster = FoundCluster()
+    """What else is known of the source."""
+
+    target: FoundCluster = FoundCluster()
+    """What else is known of the target."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Something that nobody can know from what was read."""
+
+    path: YamlPath
+    """The key of the configuration that it is about."""
+
+    text: str
+    """What is not known, and what to do."""
+
+
+@dataclass(kw_only=True, slots=True)
+class Draft:
+    """A configuration that is being made."""
+
+    data: dict[str, Any] = field(
+        default_factory=lambda: {"clusters": {}, "flows": []}
+    )
+    """What the YAML will hold."""
+
+    comments: dict[YamlPath, list[str]] = field(default_factory=dict)
+    """Comments above a key."""
+
+    hints: dict[YamlPath, list[str]] = field(default_factory=dict)
+    """Lines of YAML below a block, as comments."""
+
+    unknown: list[Unknown] = field(default_factory=list)
+    """What could not be known."""
+
+    places: dict[YamlPath, Place] = field(default_factory=dict)
+    """Where what a key holds was read."""
+
+    secrets: dict[str, SecretFile] = field(default_factory=dict)
+    """Files to put there, by their names."""
+
+    variables: list[str] = field(default_factory=list)
+    """Environment variables to set."""
+
+    filters: list[str] = field(default_factory=list)
+    """What to change in the mirror's filter for the canary, in lines."""
+
+    def comment(self, path: YamlPath, *lines: str) -> None:
+        """Put lines above a key."""
+        self.comments.setdefault(path, []).extend(lines)
+
+    def ask(self, path: YamlPath, text: str) -> None:
+        """Say what is not known about a key."""
+        self.unknown.append(Unknown(path, text))
+        self.comment(path, f"Not known: {text}")

@@ -1,0 +1,520 @@
+"""First configurations of `mirrorwatch init`, for each input."""
+
+import json
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+import yaml
+from click.testing import CliRunner, Result
+
+from mirrorwatch.cli import main
+from mirrorwatch.config import Config
+from mirrorwatch.draft.properties import escape_value, parse_properties
+from tests.support.http import serving
+
+EXAMPLES = Path(__file__).parents[1] / "data" / "init"
+
+SECRETS = (
+    "hunter2",
+    "aHVudGVyMi1zZWNyZXQ",
+    "truststore.password",
+    "jaas",
+)
+"""Parts of the secrets in the examples."""
+
+STRIMZI = """
+apiVersion: kafka.strimzi.io/v1beta2
+kind: KafkaMirrorMaker2
+metadata: {name: mm2}
+spec:
+  clusters:
+  - {alias: summit, bootstrapServers: "summit.example:9092"}
+  - {alias: ldf, bootstrapServers: "ldf.example:9092"}
+  mirrors:
+  - sourceCluster: summit
+    targetCluster: ldf
+    sourceConnector: {}
+"""
+
+DEDICATED = """
+clusters = summit, ldf
+summit.bootstrap.servers = summit.example:9092
+ldf.bootstrap.servers = ldf.example:9092
+summit->ldf.enabled = true
+"""
+
+
+IDENTITY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
+
+ACTIVE_ACTIVE = f"""{DEDICATED}
+ldf->summit.enabled = true
+replication.policy.class = {IDENTITY}
+"""
+
+
+def init(*options: str, text: str | None = None) -> Result:
+    return CliRunner().invoke(main, ["init", *options], input=text)
+
+
+def put_secrets(data: Mapping[str, Any], folder: Path) -> None:
+    """Put a password or a certificate wherever one is asked for."""
+    ca = trustme.CA()
+    own = ca.issue_cert("mirrorwatch")
+    pem = {
+        "ca.crt": ca.cert_pem.bytes(),
+        "user.crt": own.cert_chain_pems[0].bytes(),
+        "user.key": own.private_key_pem.bytes(),
+    }
+    for cluster in data["clusters"].values():
+        for value in map(str, cluster["kafka"].values()):
+            path = Path(value.removeprefix("${file:").removesuffix("}"))
+            if path.parent == folder:
+                kind = path.name.rpartition("-")[2]
+                path.write_bytes(pem.get(kind, b"a-password\n"))
+
+
+def made(
+    folder: Path, *options: str, text: str | None = None
+) -> tuple[dict[str, Any], Result]:
+    """Return what was made, which the real `check-config` takes."""
+    secrets = folder / "secrets"
+    secrets.mkdir()
+    config = folder / "mirrorwatch.yaml"
+    result = init(
+        *options, "--secrets", str(secrets), "--output", str(config), text=text
+    )
+    assert result.exit_code == 0, result.output
+    written = config.read_text()
+    assert not [s for s in SECRETS if s in written + result.output]
+    data: dict[str, Any] = yaml.safe_load(written)
+    put_secrets(data, secrets)
+    checked = CliRunner().invoke(
+        main, ["check-config", "--config", str(config)]
+    )
+    assert checked.exit_code == 0, checked.output
+    return data, result
+
+
+def made_of(folder: Path, text: str) -> tuple[dict[str, Any], Result]:
+    option = "--from-strimzi" if "apiVersion" in text else "--from-properties"
+    file = folder / "input"
+    file.write_text(text)
+    return made(folder, option, str(file))
+
+
+def refused(folder: Path, text: str) -> str:
+    """Return why an input is refused; nothing is written then."""
+    option = "--from-strimzi" if "kind" in text else "--from-properties"
+    file = folder / "input"
+    file.write_text(text)
+    result = init(option, str(file), "--output", str(folder / "out.yaml"))
+    assert result.exit_code == 2, result.output
+    assert not (folder / "out.yaml").exists()
+    return result.output.replace(str(file), "FILE")
+
+
+def test_a_strimzi_site_needs_nothing_but_its_secrets(tmp_path: Path) -> None:
+    file = EXAMPLES / "strimzi-v1beta2.yaml"
+    data, result = made(tmp_path, "--from-strimzi", str(file))
+    secrets = tmp_path / "secrets"
+    common = {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "SCRAM-SHA-512",
+        "sasl.username": "mirrorwatch",
+    }
+    assert data == {
+        "clusters": {
+            "summit": {
+                "kafka": {
+                    "bootstrap.servers": "sasquatch-summit-kafka-bootstrap"
+                    ".lsst.codes:9094",
+                    **common,
+                    "sasl.password": f"${{file:{secrets}/summit-password}}",
+                    "ssl.ca.location": f"{secrets}/summit-ca.crt",
+                }
+            },
+            "ldf": {
+                "kafka": {
+                    "bootstrap.servers": "sasquatch-kafka-bootstrap:9093",
+                    **common,
+                    "sasl.password": f"${{file:{secrets}/ldf-password}}",
+                    "ssl.ca.location": f"{secrets}/ldf-ca.crt",
+                },
+                "cluster_id": "yN8zgSN7TQ6Xqg8zS2hHdw",
+            },
+        },
+        "flows": [
+            {
+                "source": "summit",
+                "target": "ldf",
+                "naming": "default",
+                "topics": {
+                    "include": [
+                        "lsst[.]sal[.].*",
+                        "registry-schemas",
+                        "mirrorwatch[.]canary",
+                    ],
+                    "exclude": [".*[-.]internal"],
+                },
+                "mirror": {
+                    "mode": "connect",
+                    "topics": {
+                        kind: f"mirrormaker2-cluster-{kind}"
+                        for kind in ("offsets", "configs", "status")
+                    },
+                    "syncs_location": "target",
+                },
+                "canary": {"warmup": "1230s"},
+            }
+        ],
+    }
+    assert (
+        "kubectl -n efd get secret mirrorwatch "
+        "-o jsonpath='{.data.password}' | base64 -d" in result.stderr
+    )
+    assert "Not known" not in result.stderr
+    line = next(
+        x for x in result.stderr.splitlines() if "kubectl -n efd p" in x
+    )
+    *_, patch = shlex.split(line)
+    assert json.loads(patch) == [
+        {
+            "op": "replace",
+            "path": "/spec/mirrors/0/topicsPattern",
+            "value": "lsst[.]sal[.].*,registry-schemas,mirrorwatch[.]canary",
+        }
+    ]
+    assert f"{file}:81: spec.mirrors[0].topicsPattern: lsst" in result.stderr
+
+
+def test_strimzi_v1_names_its_topics_and_each_flow_has_its_canary(
+    tmp_path: Path,
+) -> None:
+    file = EXAMPLES / "strimzi-v1.yaml"
+    data, result = made(tmp_path, "--from-strimzi", str(file))
+    secrets = tmp_path / "secrets"
+    assert data["clusters"]["central"]["kafka"] == {
+        "bootstrap.servers": "central-kafka-bootstrap.kafka.svc:9093",
+        "security.protocol": "SSL",
+        "ssl.ca.location": f"{secrets}/central-ca.crt",
+        "ssl.certificate.location": f"{secrets}/central-user.crt",
+        "ssl.key.location": f"{secrets}/central-user.key",
+    }
+    north = data["clusters"]["north"]["kafka"]
+    assert north["sasl.mechanism"] == "SCRAM-SHA-256"
+    # An empty list of certificates stands for the public CAs.
+    assert "ssl.ca.location" not in north
+    assert data["clusters"]["south"]["kafka"] == {
+        "bootstrap.servers": "south.example:9092"
+    }
+    first, second = data["flows"]
+    assert first["mirror"]["topics"]["offsets"] == "sites-mm2-offsets"
+    assert first["naming"] == second["naming"] == "identity"
+    assert first["canary"]["topic"] == "mirrorwatch.canary-north-central"
+    assert second["canary"]["topic"] == "mirrorwatch.canary-south-central"
+    assert '"/spec/mirrors/0/sourceConnector/config/topics"' in result.stderr
+    assert '"/spec/mirrors/1/topicsPattern"' in result.stderr
+
+
+def test_a_dedicated_mirror_is_read_as_it_reads_itself(tmp_path: Path) -> None:
+    file = EXAMPLES / "active-active.properties"
+    data, result = made(tmp_path, "--from-properties", str(file))
+    secrets = tmp_path / "secrets"
+    assert data["clusters"]["summit"]["kafka"] == {
+        "bootstrap.servers": "summit1:9094, summit2:9094",
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "SCRAM-SHA-512",
+        "sasl.username": "mirrorwatch",
+        "sasl.password": f"${{file:{secrets}/summit-password}}",
+        "ssl.ca.location": f"{secrets}/summit-ca.crt",
+    }
+    assert data["clusters"]["ldf"]["kafka"] == {
+        "bootstrap.servers": "ldf1:9094"
+    }
+    there, back = data["flows"]
+    assert (there["source"], back["source"]) == ("summit", "ldf")
+    assert there["topics"]["include"] == [
+        r"lsst\.sal\..*",
+        "lsst.obsenv.[a-z]+",
+        "mirrorwatch[.]canary",
+    ]
+    assert there["mirror"] == {
+        "separator": "_",
+        "topics": {
+            "offsets": "mm2-own-offsets",
+            "syncs": "mm2-offset-syncs.summit.internal",
+            "checkpoints": "summit.checkpoints.internal",
+        },
+        "syncs_location": "target",
+    }
+    added = r"ldf\\..*,mirrorwatch[.]canary"
+    assert f"{file}:20: ldf->summit.topics = {added}" in result.stderr
+
+
+def test_connectors_without_alias_are_read_and_no_other_is_looked_at(
+    tmp_path: Path,
+) -> None:
+    answer = (EXAMPLES / "empty-alias.connect.json").read_bytes()
+    with serving(answer) as url:
+        data, result = made(tmp_path, "--from-connect", url)
+    assert data["clusters"]["source"]["kafka"] == {
+        "bootstrap.servers": "summit.example:9094",
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": "mirrorwatch",
+        "sasl.password": f"${{file:{tmp_path}/secrets/source-password}}",
+        "ssl.endpoint.identification.algorithm": "none",
+    }
+    (flow,) = data["flows"]
+    assert flow["mirror"] == {
+        "mode": "connect",
+        "source_alias": "",
+        "separator": "",
+        "connect": {"url": url},
+    }
+    assert flow["topics"]["exclude"] == [r"lsst\.sal\.Test\..*"]
+    assert r'efd-source: "topics": "lsst\\.sal\\..*,mirror' in result.stderr
+    unknown = [x for x in result.stderr.splitlines() if "Not known" in x]
+    assert [x.split(": ")[1] for x in unknown] == [
+        "flows[0].mirror",
+        "flows[0].topics",
+    ]
+    config = Config.from_file(tmp_path / "mirrorwatch.yaml")
+    assert config.flows[0].topic_naming.keeps_names
+
+
+@pytest.mark.parametrize(
+    ("lines", "keys"),
+    [
+        ("replication.policy.separator = -", {"mirror": {"separator": "-"}}),
+        (
+            f"summit->ldf.replication.policy.class = {IDENTITY}",
+            {"naming": "identity"},
+        ),
+        (
+            "summit->ldf.offset-syncs.topic.location = target",
+            {"mirror": {"syncs_location": "target"}},
+        ),
+        ("status.storage.topic = s", {"mirror": {"topics": {"status": "s"}}}),
+        (
+            "topics = a.*\nsummit->ldf.topics = b.*",
+            {"topics": {"include": ["b.*", "mirrorwatch[.]canary"]}},
+        ),
+        (
+            "topics.blacklist = b.*",
+            {"topics": {"include": [".*"], "exclude": ["b.*"]}},
+        ),
+        ("ldf->summit.enabled = false", {"source": "summit"}),
+    ],
+)
+def test_what_the_mirror_is_told_decides(
+    lines: str, keys: dict[str, Any], tmp_path: Path
+) -> None:
+    data, _ = made_of(tmp_path, f"{DEDICATED}\n{lines}\n")
+    (flow,) = data["flows"]
+    assert {key: flow[key] for key in keys} == keys
+
+
+def test_the_filter_that_has_the_canary_stays_as_it_is(tmp_path: Path) -> None:
+    data, result = made_of(tmp_path, STRIMZI)
+    assert data["flows"][0]["topics"]["include"] == [".*"]
+    assert "carries the canary topic as it is" in result.stderr
+
+
+def test_a_filter_that_excludes_the_canary_is_told(tmp_path: Path) -> None:
+    _, result = made_of(tmp_path, f"{DEDICATED}\ntopics.exclude = mirror.*")
+    assert "flows[0].topics.exclude: how the canary gets" in result.stderr
+
+
+def test_sources_that_keep_names_are_merged_and_their_canaries_not(
+    tmp_path: Path,
+) -> None:
+    text = (
+        "clusters = a, b, c\nreplication.policy.class = "
+        "org.apache.kafka.connect.mirror.IdentityReplicationPolicy\n"
+    )
+    text += "".join(f"{x}.bootstrap.servers = {x}:9092\n" for x in "abc")
+    text += "a->c.enabled = true\nb->c.enabled = true\n"
+    data, result = made_of(tmp_path, text)
+    canaries = [flow["canary"]["topic"] for flow in data["flows"]]
+    assert len({*canaries}) == 2
+    config = Config.from_file(tmp_path / "mirrorwatch.yaml")
+    for flow, canary in zip(config.flows, canaries, strict=True):
+        assert flow.topics.merged
+        assert flow.canary.topic == canary
+    assert "flows[1].topics.merged: which topics other" in result.stderr
+
+
+def test_what_only_the_worker_knows_is_asked_of_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SUMMIT_BROKERS", "real.example:9092")
+    monkeypatch.setenv("SUMMIT_LDF_INCLUDE", "lsst.*")
+    monkeypatch.setenv("SUMMIT_LDF_TOPIC_FORMAT", "x-${topic}")
+    text = DEDICATED.replace("summit.example:9092", "${file:/a:brokers}")
+    text += "topics = ${env:TOPICS}\nreplication.policy.class = com.Own\n"
+    data, result = made_of(tmp_path, text)
+    kafka = data["clusters"]["summit"]["kafka"]
+    assert kafka["bootstrap.servers"] == "${env:SUMMIT_BROKERS}"
+    (flow,) = data["flows"]
+    assert flow["topics"]["include"] == "${env:SUMMIT_LDF_INCLUDE}"
+    assert flow["naming"] == {"format": "${env:SUMMIT_LDF_TOPIC_FORMAT}"}
+    assert result.stderr.count("Set in the environment") == 3
+    assert result.stderr.count("Not known") == 3
+
+
+def test_a_mechanism_that_the_agent_lacks_is_told(tmp_path: Path) -> None:
+    text = f"{DEDICATED}\nsummit.security.protocol = SASL_PLAINTEXT\n"
+    data, result = made_of(tmp_path, text)
+    kafka = data["clusters"]["summit"]["kafka"]
+    assert kafka["sasl.mechanism"] == "SCRAM-SHA-512"
+    assert "the mirror's mechanism is GSSAPI" in result.stderr
+
+
+def test_an_old_kafka_has_its_own_defaults(tmp_path: Path) -> None:
+    text = STRIMZI.replace("spec:", "spec:\n  version: 3.0.1").replace(
+        "sourceConnector: {}",
+        "sourceConnector: {config: {replication.policy.separator: _}}",
+    )
+    data, _ = made_of(tmp_path, text)
+    (flow,) = data["flows"]
+    assert flow["topics"]["exclude"][0] == r".*[\-\.]internal"
+    topics = flow["mirror"]["topics"]
+    assert topics["syncs"] == "mm2-offset-syncs.ldf.internal"
+    assert topics["checkpoints"] == "summit.checkpoints.internal"
+
+
+def test_stdin_is_read_and_stdout_written() -> None:
+    result = init("--from-strimzi", "-", text=STRIMZI)
+    assert result.exit_code == 0, result.output
+    assert yaml.safe_load(result.stdout)["flows"][0]["target"] == "ldf"
+
+
+def test_a_file_is_overwritten_only_by_force(tmp_path: Path) -> None:
+    file = tmp_path / "mirrorwatch.yaml"
+    file.write_text("mine")
+    options = ("--from-strimzi", "-", "--output", str(file))
+    result = init(*options, text=STRIMZI)
+    assert result.exit_code == 2
+    assert f"{file}: exists; --force overwrites it" in result.output
+    assert file.read_text() == "mine"
+    assert init(*options, "--force", text=STRIMZI).exit_code == 0
+    assert "clusters" in file.read_text()
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("kafka.strimzi.io/v1beta2", "kafka.strimzi.io/v9"), "FILE:2: apiV"),
+        (("kind: KafkaMirrorMaker2", "kind: Kafka"), "FILE: no KafkaMirrorM"),
+        (("sourceCluster: summit", "sourceCluster: x"), "FILE:10: spec.mirr"),
+        (("  mirrors:\n  -", "  mirrors:\n   "), "FILE:9: spec.mirrors: mu"),
+        ((', bootstrapServers: "summit.example:9092"', ""), "FILE:7: spec"),
+        (("summit.example:9092", "http://u:hunter2@h"), "FILE:7: spec.clust"),
+        (
+            (
+                "sourceConnector: {}",
+                "sourceConnector: {}\n    topicsPattern: '['",
+            ),
+            "FILE:13: spec.mirrors[0].topicsPattern (flows[0].topics.include",
+        ),
+        (
+            (
+                "sourceConnector: {}",
+                'topicsPattern: "\\x07"\n    sourceConnector: {}',
+            ),
+            "FILE:12: spec.mirrors[0].topicsPattern: holds control",
+        ),
+        (("apiVersion", "apiVersion: [\napiVersion"), "FILE:4: not YAML"),
+        (("summit.example", "!!python/name:os.system summit"), "FILE:"),
+    ],
+)
+def test_a_resource_that_cannot_be_used_is_named_by_its_line(
+    change: tuple[str, str], said: str, tmp_path: Path
+) -> None:
+    text = STRIMZI.replace(*change, 1)
+    assert text != STRIMZI
+    output = refused(tmp_path, text)
+    assert f"Error: {said}" in output
+    assert "hunter2" not in output
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "clusters is missing"),
+        ("clusters = a, b", "FILE:1: clusters: no flow is enabled; "),
+        (f"{DEDICATED}x = \\u12", "FILE:6: a \\u needs four hexadecimal"),
+        (
+            f"{DEDICATED}summit->ldf.topics = a[",
+            "FILE:6: summit->ldf.topics (flows[0].topics.include",
+        ),
+        (
+            ACTIVE_ACTIVE,
+            "replicates in a loop",
+        ),
+    ],
+)
+def test_properties_that_cannot_be_used_are_named_by_their_line(
+    text: str, said: str, tmp_path: Path
+) -> None:
+    assert said in refused(tmp_path, text)
+
+
+def test_no_address_of_a_rest_api_holds_a_password() -> None:
+    result = init("--from-connect", "http://u:hunter2@h:8083")
+    assert result.exit_code == 2
+    assert "hunter2" not in result.output
+
+
+def test_another_server_is_no_rest_api() -> None:
+    with serving(b'{"x": {"info": 3}}') as url:
+        result = init("--from-connect", url)
+    assert result.exit_code == 1
+    assert "none of Connect's REST API" in result.output
+
+
+def test_without_a_terminal_nothing_is_asked() -> None:
+    result = init()
+    assert result.exit_code == 2
+    assert "--from-strimzi" in result.output
+
+
+def test_questions_on_a_terminal_make_one_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mirrorwatch.cli.init.is_terminal", lambda: True)
+    said = "summit\ns:9092\n\nldf\nl:9094\nSASL_SSL\n\ny\nidentity\nlsst.*\n"
+    data, _ = made(tmp_path, text=said)
+    (flow,) = data["flows"]
+    assert flow["naming"] == "identity"
+    assert data["clusters"]["ldf"]["kafka"]["sasl.mechanism"] == (
+        "SCRAM-SHA-512"
+    )
+
+
+def test_properties_are_read_as_java_does() -> None:
+    text = (
+        "# no\n ! no\n\na=1\nb : 2\nc 3\n d\\ e = f\\tg\\u0041 \n"
+        "h = x, \\\n   # y\ni\nj=\\\\\nk = a=b:c\n"
+    )
+    found = parse_properties(text, "f")
+    assert {k: s.value for k, s in found.items()} == {
+        "a": "1",
+        "b": "2",
+        "c": "3",
+        "d e": "f\tgA ",
+        "h": "x, # y",
+        "i": "",
+        "j": "\\",
+        "k": "a=b:c",
+    }
+    assert found["i"].place.line == 10
+    pattern = r"a\.b"
+    again = parse_properties(f"x = {escape_value(pattern)}", "f")
+    assert again["x"].value == pattern
