@@ -29,7 +29,7 @@ from .digest.digest import PAIR
 from .digest.records import SIDES, Read, name, named, spanned
 from .report.report import report_page
 from .session import translated
-from .store.carry import usable_carry
+from .store.carry import begun, usable_carry
 from .store.store import FrozenRun, RunStore
 from .tools import Tools
 
@@ -218,6 +218,7 @@ class AuditJob:
             with translated("Cannot read what was left by the night before"):
                 carry, lost = usable_carry(carry, plan, run.before)
             plan = replace(plan, unverifiable=(*plan.unverifiable, *lost))
+        plan = begun(plan, run.before)
         plan, source = self._digest(run, plan, "source")
         plan, target = self._digest(run, plan, "target")
         for attempt in count(1):

@@ -20,6 +20,7 @@ from mirrorwatch.domain.audit.plan import (
 from mirrorwatch.domain.audit.result import FinishedAudit
 from mirrorwatch.exceptions import AuditError
 from mirrorwatch.state.audits import latest_audit
+from mirrorwatch_audit.digest.records import Times
 from mirrorwatch_audit.job import AuditJob
 from mirrorwatch_audit.store.store import RunStore
 from mirrorwatch_audit.tools import Quiet, Settings, Tools
@@ -50,7 +51,9 @@ class Site:
         self.folder = folder
         self.store = RunStore(spark, str(folder))
 
-    def read(self, pairs: Sequence[PartitionPair], side: Side) -> DataFrame:
+    def __call__(
+        self, pairs: Sequence[PartitionPair], side: Side
+    ) -> DataFrame:
         self.reads.append(side)
         read = self.logs(pairs, side)
         # As Spark's source converts it.
@@ -64,6 +67,11 @@ class Site:
             if side == self.broken
             else read
         )
+
+    def since(
+        self, pairs: Sequence[PartitionPair], side: Side, times: Times
+    ) -> list[PartitionPair]:
+        return self.logs.since(pairs, side, times)
 
     def freeze(self, request: Request, before: AuditedEnds) -> Plan:
         at = AT + timedelta(days=self.days)
@@ -81,7 +89,7 @@ class Site:
 
     def night(self) -> FinishedAudit:
         tools = Tools(
-            read=self.read,
+            read=self,
             planner=self,
             settings=Settings(bucket=timedelta(minutes=10), timezone=UTC),
             progress=Quiet(),

@@ -15,7 +15,13 @@ from mirrorwatch.domain.audit.plan import (
     SourceRange,
     TimeWindow,
 )
-from mirrorwatch_audit.digest.records import RECORDS
+from mirrorwatch_audit.digest.records import (
+    RECORDS,
+    Times,
+    after_first,
+    name,
+    spanned,
+)
 
 __all__ = [
     "AT",
@@ -62,6 +68,7 @@ class Logs:
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session
+        self.rows_read = 0
         self._logs: dict[tuple[str, str, str, int], dict[int, Record]]
         self._logs = defaultdict(dict)
 
@@ -120,7 +127,29 @@ class Logs:
             if span.start <= offset < span.end
             and not (committed and record.aborted)
         ]
+        self.rows_read += len(rows)
         return self._session.createDataFrame(rows, RECORDS)
+
+    def since(
+        self, pairs: Sequence[PartitionPair], side: Side, times: Times
+    ) -> list[PartitionPair]:
+        return [
+            self._since(pair, side, times[name(pair)])
+            if name(pair) in times
+            else pair
+            for pair in pairs
+        ]
+
+    def _since(
+        self, pair: PartitionPair, side: Side, time: int
+    ) -> PartitionPair:
+        def later(x: PartitionPair | SourceRange) -> AuditSpan:
+            topic = x.topic if isinstance(x, SourceRange) else x.target_topic
+            log = self._logs[side, x.flow, topic, x.partition]
+            young = (n for n, r in log.items() if r.timestamp >= time)
+            return after_first(x.span, min(young, default=None))
+
+        return spanned(pair, later)
 
 
 def _spans(
@@ -145,6 +174,7 @@ def make_pair(
     compacted: bool = False,
     read_committed: bool | None = False,
     decided: int | None = None,
+    exact_start: bool = False,
 ) -> PartitionPair:
     """Return a pair of one topic; what is retained is what is compared.
 
@@ -175,6 +205,7 @@ def make_pair(
         retained=AuditSpan(*kept[1]),
         timestamps=timestamps,
         compacted=compacted,
+        exact_start=exact_start,
     )
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
 from itertools import groupby
@@ -11,10 +12,25 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from mirrorwatch.domain.audit.plan import AuditSpan, PartitionPair, Side
-from mirrorwatch.exceptions import ConfigError
+from mirrorwatch.domain.audit.plan import (
+    AuditSpan,
+    PartitionPair,
+    Side,
+    SourceRange,
+)
+from mirrorwatch.exceptions import ConfigError, SourceError
+from mirrorwatch.kafka.admin import Cluster
+from mirrorwatch.kafka.offsets import read_first_since
 
-from .records import RECORDS, renamed, small_table
+from .digest import to_time
+from .records import (
+    RECORDS,
+    Times,
+    after_first,
+    renamed,
+    small_table,
+    spanned,
+)
 
 __all__ = ["KafkaReader", "to_spark_options"]
 
@@ -205,6 +221,10 @@ class _Stretch:
     span: AuditSpan
 
 
+_Log = tuple[str, str, int]
+"""Cluster, topic and partition."""
+
+
 class KafkaReader:
     """Reads the records of pairs from their clusters.
 
@@ -233,6 +253,7 @@ class KafkaReader:
         clusters: Mapping[str, Mapping[str, str]],
     ) -> None:
         self._session = session
+        self._clusters = clusters
         self._options = {
             alias: to_spark_options(properties)
             for alias, properties in clusters.items()
@@ -248,6 +269,36 @@ class KafkaReader:
         empty = small_table(self._session, [], RECORDS)
         parts = [self._read(list(s)) for _, s in groupby(wanted, group)]
         return reduce(DataFrame.unionByName, parts) if parts else empty
+
+    def since(
+        self, pairs: Sequence[PartitionPair], side: Side, times: Times
+    ) -> list[PartitionPair]:
+        asked = {
+            (s.cluster, s.topic, s.partition): times[key]
+            for s in _stretches(pairs, side)
+            if len(s.span)
+            and (key := (s.flow, s.target_topic, s.partition)) in times
+        }
+        firsts: dict[_Log, int | None] = {}
+        for alias in {cluster for cluster, _, _ in asked}:
+            wanted = {
+                (topic, partition): to_time(milliseconds)
+                for (cluster, topic, partition), milliseconds in asked.items()
+                if cluster == alias
+            }
+            # Where it cannot be asked all is read, and reading says why.
+            with suppress(SourceError):
+                found = read_first_since(
+                    Cluster(alias, self._clusters[alias]), wanted
+                )
+                firsts |= {(alias, *p): at.offset for p, at in found.items()}
+
+        def later(x: PartitionPair | SourceRange) -> AuditSpan:
+            topic = x.topic if isinstance(x, SourceRange) else x.target_topic
+            first = firsts.get((x.cluster, topic, x.partition), x.span.start)
+            return x.span if not len(x.span) else after_first(x.span, first)
+
+        return [spanned(pair, later) for pair in pairs]
 
     def _read(self, stretches: Sequence[_Stretch]) -> DataFrame:
         first = stretches[0]

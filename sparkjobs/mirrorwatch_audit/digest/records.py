@@ -24,8 +24,11 @@ __all__ = [
     "Group",
     "PairName",
     "Read",
+    "Times",
     "after",
+    "after_first",
     "before",
+    "first_records",
     "groups",
     "name",
     "named",
@@ -51,6 +54,13 @@ that copies it (`origin`: the pair's but for merged topics), where it was read
 is compared."""
 
 
+PairName = tuple[str, str, int]
+"""Flow, target topic and partition."""
+
+Times = Mapping[PairName, int]
+"""Milliseconds since 1970, by pair."""
+
+
 class Read(Protocol):
     """Reads records; `KafkaReader` from Kafka, tests from memory."""
 
@@ -72,6 +82,23 @@ class Read(Protocol):
         -------
         DataFrame
             Columns as in `RECORDS`; empty for no pairs.
+        """
+        ...
+
+    def since(
+        self, pairs: Sequence[PartitionPair], side: Side, times: Times
+    ) -> list[PartitionPair]:
+        """Return the pairs with spans of one side that begin no earlier than
+        the first record that is not older than a time.
+
+        Parameters
+        ----------
+        pairs
+            The pairs.
+        side
+            Which side.
+        times
+            Milliseconds since 1970, by pair. The others stay as they are.
         """
         ...
 
@@ -172,9 +199,6 @@ def small_table(
     return one.select(sf.inline(parsed))
 
 
-PairName = tuple[str, str, int]
-"""Flow, target topic and partition."""
-
 NAMES = "flow string, target_topic string, partition int"
 
 
@@ -239,6 +263,12 @@ def span_table(
     return small_table(session, rows, f"{NAMES}, {columns}")
 
 
+def after_first(span: AuditSpan, first: int | None) -> AuditSpan:
+    """Return what of a span is not before an offset; nothing for none."""
+    start = span.end if first is None else max(span.start, first)
+    return AuditSpan(min(start, span.end), span.end)
+
+
 def spanned(
     pair: PartitionPair,
     span: Callable[[PartitionPair | SourceRange], AuditSpan],
@@ -281,6 +311,23 @@ def _within(span: AuditSpan, stretch: AuditSpan | None) -> AuditSpan:
 def after(pair: PartitionPair) -> PartitionPair:
     """Return the pair with what comes after its spans."""
     return spanned(pair, lambda x: AuditSpan(x.span.end, x.retained.end))
+
+
+_FIRST = 1000
+"""Offsets of a log that show from when its oldest records are: more than one,
+as a marker of a transaction is no record."""
+
+
+def first_records(pair: PartitionPair) -> PartitionPair:
+    """Return the pair with the oldest of what is still there from before its
+    spans.
+    """
+    return spanned(
+        before(pair),
+        lambda x: AuditSpan(
+            x.span.start, min(x.span.start + _FIRST, x.span.end)
+        ),
+    )
 
 
 def before(pair: PartitionPair) -> PartitionPair:

@@ -1,6 +1,7 @@
 """Records that one night leaves to the next."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import timedelta
 
 from pyspark.sql import DataFrame, SparkSession
@@ -21,6 +22,7 @@ from ..digest.records import name, named, small_table
 __all__ = [
     "CARRY",
     "WAITING",
+    "begun",
     "carried",
     "carry_out",
     "no_carry",
@@ -165,6 +167,26 @@ def usable_carry(
         for flow, target_topic, partition, records in sums
     )
     return carry.join(names, [*PAIR], "left_anti"), gaps
+
+
+def begun(plan: Plan, before: AuditedEnds) -> Plan:
+    """Return the plan with the pairs marked that begin exactly.
+
+    Parameters
+    ----------
+    plan
+        What this night compares.
+    before
+        Up to where partitions were audited.
+    """
+    known = before.by_partition()
+    return replace(
+        plan,
+        pairs=tuple(
+            replace(pair, exact_start=_goes_on(pair, known))
+            for pair in plan.pairs
+        ),
+    )
 
 
 def _goes_on(

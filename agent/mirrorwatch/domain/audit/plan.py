@@ -153,6 +153,11 @@ class PartitionPair:
     cut_at: datetime | None = None
     """Time at which a nightly range was cut."""
 
+    exact_start: bool = False
+    """Whether the spans of both sides begin at the same record, with what the
+    audit before left: then no copy of a record lies before them. An audit
+    sets it when it begins."""
+
     @property
     def topic(self) -> str:
         """What the pair is called in results: the source topic if it is one,
