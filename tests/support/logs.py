@@ -53,6 +53,9 @@ class Record:
     key: bytes | None = None
     headers: tuple[tuple[str, bytes | None], ...] | None = None
     timestamp: int = 0
+    appended: bool = field(default=False, compare=False)
+    """Whether the broker put its timestamp on it."""
+
     aborted: bool = field(default=False, compare=False)
     """Whether readers of committed records do not see it; a copy is alike."""
 
@@ -118,13 +121,15 @@ class Logs:
                 record.key,
                 record.value,
                 None if record.headers is None else list(record.headers),
+                record.appended,
             )
             for pair in pairs
-            for origin, topic, span, committed in _spans(pair, side)
+            for origin, topic, span, committed, skipped in _spans(pair, side)
             for offset, record in self._logs[
                 side, origin, topic, pair.partition
             ].items()
             if span.start <= offset < span.end
+            and offset not in skipped
             and not (committed and record.aborted)
         ]
         self.rows_read += len(rows)
@@ -154,11 +159,12 @@ class Logs:
 
 def _spans(
     pair: PartitionPair, side: Side
-) -> Iterable[tuple[str, str, AuditSpan, bool]]:
+) -> Iterable[tuple[str, str, AuditSpan, bool, tuple[int, ...]]]:
     if side == "target":
-        return [(pair.flow, pair.target_topic, pair.span, False)]
+        return [(pair.flow, pair.target_topic, pair.span, False, pair.skipped)]
     return [
-        (s.flow, s.topic, s.span, bool(s.read_committed)) for s in pair.sources
+        (s.flow, s.topic, s.span, bool(s.read_committed), s.skipped)
+        for s in pair.sources
     ]
 
 

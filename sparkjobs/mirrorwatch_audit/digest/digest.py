@@ -23,6 +23,7 @@ __all__ = [
     "in_buckets",
     "prepared",
     "reading_of",
+    "stamped",
     "to_millis",
     "to_time",
 ]
@@ -41,10 +42,12 @@ SUMS = ("s1", "s2", "s3", "s4")
 DIGEST: tuple[str, ...] = (*PAIR, "origin", "topic", "bucket")
 DIGEST += ("records", "records_read")
 DIGEST += ("bytes", *SUMS, "first_offset", "last_offset")
-DIGEST += ("first_timestamp", "last_timestamp", "bucket_ms", "schema_version")
+DIGEST += ("first_timestamp", "last_timestamp", "appended")
+DIGEST += ("bucket_ms", "schema_version")
 """Columns of a digest: pair, where the records were read, begin of the bucket
 (milliseconds since 1970; -1 for records without a timestamp, 0 where
-timestamps do not count), what is in it, and where."""
+timestamps do not count), what is in it, and where; how many timestamps are
+the broker's (`appended`)."""
 
 _ORDER = (*PAIR, "origin", "topic")
 
@@ -109,6 +112,8 @@ def digest(
     length of buckets, of each record.
     """
     counted = records.withColumn("records_read", sf.lit(1).cast("long"))
+    if "appended" not in records.columns:
+        counted = counted.withColumn("appended", sf.expr("false"))
     log = [name for name in _ORDER if name not in known]
     if compacted:
         counted = _newest(counted, log)
@@ -128,6 +133,7 @@ def digest(
                 sf.when(sf.col("timestamp") >= 0, sf.col("timestamp"))
             ).alias("first_timestamp"),
             sf.max("timestamp").alias("last_timestamp"),
+            sf.count_if("appended").alias("appended"),
             sf.max("bucket_ms").alias("bucket_ms"),
         )
         .withColumns({**known, "schema_version": sf.lit(SCHEMA_VERSION)})
@@ -184,7 +190,8 @@ def hashed(records: DataFrame, *, timestamps: bool) -> DataFrame:
     Returns
     -------
     DataFrame
-        Columns as in `HASHED`, and whether it is a `tombstone`.
+        Columns as in `HASHED`, whether it is a `tombstone`, and whether its
+        timestamp is the broker's (`appended`).
 
     Notes
     -----
@@ -227,6 +234,7 @@ def hashed(records: DataFrame, *, timestamps: bool) -> DataFrame:
         sf.xxhash64(first, *key).alias("k1"),
         sf.xxhash64(second, key_crc, *key).alias("k2"),
         sf.isnull("value").alias("tombstone"),
+        "appended",
     )
 
 
@@ -338,6 +346,18 @@ def reading_of(digest: DataFrame) -> DigestSummary:
         bytes=int(size or 0),
         earliest=None if earliest is None else to_time(earliest),
     )
+
+
+def stamped(digest: DataFrame) -> set[tuple[str, str, int]]:
+    """Return the pairs of which records have a timestamp of the broker's.
+
+    Parameters
+    ----------
+    digest
+        Digest of the target.
+    """
+    found = digest.where("appended > 0").select(*PAIR).distinct()
+    return {(row[0], row[1], row[2]) for row in found.collect()}
 
 
 def hours_of(plan: Plan, source: DataFrame, target: DataFrame) -> Hours:

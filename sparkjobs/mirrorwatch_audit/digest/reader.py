@@ -30,6 +30,7 @@ from .records import (
     renamed,
     small_table,
     spanned,
+    without,
 )
 
 __all__ = ["KafkaReader", "to_spark_options"]
@@ -207,6 +208,10 @@ _TASK_RECORDS = 1_000_000
 partition is read by all cores."""
 
 
+_APPENDED = 1
+"""Spark's number for `LogAppendTime`."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Stretch:
     """Offsets of one partition, and the pair that they are part of."""
@@ -219,6 +224,9 @@ class _Stretch:
     partition: int
     target_topic: str
     span: AuditSpan
+    number: int = 0
+    """Spark reads one range of a partition at once: the ranges between
+    skipped offsets, counted from 0."""
 
 
 _Log = tuple[str, str, int]
@@ -262,7 +270,9 @@ class KafkaReader:
     def __call__(
         self, pairs: Sequence[PartitionPair], side: Side
     ) -> DataFrame:
-        group = attrgetter("cluster", "read_committed", "flow", "origin")
+        group = attrgetter(
+            "cluster", "read_committed", "flow", "origin", "number"
+        )
         wanted = sorted(
             (s for s in _stretches(pairs, side) if len(s.span)), key=group
         )
@@ -336,6 +346,7 @@ class KafkaReader:
             "key",
             "value",
             "headers",
+            (sf.col("timestampType") == _APPENDED).alias("appended"),
         )
 
     def _name_targets(
@@ -355,29 +366,22 @@ def _stretches(
     pairs: Sequence[PartitionPair], side: Side
 ) -> Iterator[_Stretch]:
     for pair in pairs:
-        if side == "target":
-            yield _Stretch(
-                cluster=pair.cluster,
-                read_committed=True,
-                flow=pair.flow,
-                origin=pair.flow,
-                topic=pair.target_topic,
-                partition=pair.partition,
-                target_topic=pair.target_topic,
-                span=pair.span,
-            )
-            continue
-        for source in pair.sources:
-            yield _Stretch(
-                cluster=source.cluster,
-                read_committed=bool(source.read_committed),
-                flow=pair.flow,
-                origin=source.flow,
-                topic=source.topic,
-                partition=source.partition,
-                target_topic=pair.target_topic,
-                span=source.span,
-            )
+        for log in [pair] if side == "target" else pair.sources:
+            at_source = isinstance(log, SourceRange)
+            for number, span in enumerate(without(log.span, log.skipped)):
+                yield _Stretch(
+                    cluster=log.cluster,
+                    read_committed=bool(log.read_committed)
+                    if isinstance(log, SourceRange)
+                    else True,
+                    flow=pair.flow,
+                    origin=log.flow,
+                    topic=log.topic if at_source else pair.target_topic,
+                    partition=log.partition,
+                    target_topic=pair.target_topic,
+                    span=span,
+                    number=number,
+                )
 
 
 def _by_topic(

@@ -38,6 +38,7 @@ __all__ = [
     "span_table",
     "spanned",
     "streams",
+    "without",
 ]
 
 
@@ -46,12 +47,13 @@ SIDES: tuple[Side, Side] = ("source", "target")
 RECORDS = (
     "flow string, target_topic string, partition int, origin string, "
     "topic string, offset bigint, timestamp bigint, key binary, "
-    "value binary, headers array<struct<key: string, value: binary>>"
+    "value binary, headers array<struct<key: string, value: binary>>, "
+    "appended boolean"
 )
 """What a record is: its pair (`flow`, `target_topic`, `partition`), the flow
 that copies it (`origin`: the pair's but for merged topics), where it was read
-(`topic`, `offset`), milliseconds since 1970 (-1 where it has none), and what
-is compared."""
+(`topic`, `offset`), milliseconds since 1970 (-1 where it has none), what
+is compared, and whether the timestamp is the broker's (`LogAppendTime`)."""
 
 
 PairName = tuple[str, str, int]
@@ -267,6 +269,16 @@ def after_first(span: AuditSpan, first: int | None) -> AuditSpan:
     """Return what of a span is not before an offset; nothing for none."""
     start = span.end if first is None else max(span.start, first)
     return AuditSpan(min(start, span.end), span.end)
+
+
+def without(span: AuditSpan, offsets: Iterable[int]) -> list[AuditSpan]:
+    """Return what is left of a span without some offsets."""
+    ends = sorted(o for o in offsets if span.start <= o < span.end)
+    starts = [span.start, *(offset + 1 for offset in ends)]
+    return [
+        AuditSpan(first, last)
+        for first, last in zip(starts, [*ends, span.end], strict=True)
+    ]
 
 
 def spanned(

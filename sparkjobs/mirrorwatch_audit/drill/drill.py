@@ -124,9 +124,7 @@ def drill(read: Read, case: SuspectBuckets) -> DataFrame:
         _side(matches, "target").unionByName(later[1]),
     ).localCheckpoint()
     counts = copies_outside(outside_span, limits).localCheckpoint()
-    missing = explained_missing(
-        matches, counts, limits, timestamps=case.timestamps
-    )
+    missing = explained_missing(matches, counts, limits)
     oldest = [first_records(pair) for pair in unmatched.with_surplus]
     surplus = explained_surplus(
         matches, counts, reach(read(oldest, "target"), unmatched.with_surplus)

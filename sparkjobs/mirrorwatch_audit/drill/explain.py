@@ -252,8 +252,6 @@ def explained_missing(
     matches: DataFrame,
     counts: DataFrame,
     bounds: DataFrame,
-    *,
-    timestamps: bool,
 ) -> DataFrame:
     """Return what became of source records without a copy.
 
@@ -265,8 +263,6 @@ def explained_missing(
         Copies around the spans.
     bounds
         From which offset on a record may be in flight.
-    timestamps
-        Whether timestamps count.
 
     Returns
     -------
@@ -279,9 +275,8 @@ def explained_missing(
     source records after the span that must have been copied: else a record
     that is written again and again would excuse every loss of it. Copies
     before the span exist where a cut by time did not fall on the same record
-    on both sides; without timestamps cuts are exact. Where the span begins at
-    the end of an audit, that one counted what lies before: a copy there was
-    one too many, and excuses nothing.
+    on both sides. Where the spans begin exactly, as at the end of an audit, a
+    copy there was one too many, and excuses nothing.
 
     Where it is not known whether the mirror leaves out aborted records, one
     that is missing is no loss: who reads committed never saw it. But whether
@@ -294,11 +289,10 @@ def explained_missing(
     late = sf.col("after_target") - sf.col("after_due")
     early = sf.col("before_target") - sf.col("before_source")
     exact = sf.coalesce("exact_start", sf.expr("false"))
-    blurred_start = sf.lit(timestamps) & ~exact
     kind = (
         sf.when(~sf.col("s_aborted") & _blurred(), "undecided")
         .when(sf.col("from_last") <= late, "carried")
-        .when(blurred_start & (sf.col("from_first") <= early), "settled")
+        .when(~exact & (sf.col("from_first") <= early), "settled")
         .when(sf.isnull("bound"), "unknown")
         .when(sf.col("s_offset") >= sf.col("bound"), "in_flight")
         .when(sf.col("s_aborted"), _left_out())
