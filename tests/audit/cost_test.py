@@ -52,7 +52,8 @@ def test_of_a_key_of_many_versions_what_differs_is_kept_only(
 ) -> None:
     """Nothing of the other keys is kept, nor are versions put into a list."""
     kept: list[int] = []
-    checkpoint = DataFrame.localCheckpoint
+    own = type(spark.range(1))
+    checkpoint = own.localCheckpoint
 
     def counted(table: DataFrame, *args: bool) -> DataFrame:
         done = checkpoint(table, *args)
@@ -60,7 +61,7 @@ def test_of_a_key_of_many_versions_what_differs_is_kept_only(
             kept.append(done.count())
         return done
 
-    monkeypatch.setattr(type(spark.range(1)), "localCheckpoint", counted)
+    monkeypatch.setattr(own, "localCheckpoint", counted)
     log = [
         Record(key=b"%d" % (n % 50), value=b"%d" % n, timestamp=n)
         for n in range(1000)

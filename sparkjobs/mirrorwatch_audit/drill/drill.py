@@ -42,6 +42,7 @@ from .explain import (
     no_outcomes,
     positions,
     reach,
+    remembers_all,
 )
 
 __all__ = [
@@ -125,7 +126,11 @@ def drill(read: Read, case: SuspectBuckets) -> DataFrame:
     ).localCheckpoint()
     counts = copies_outside(outside_span, limits).localCheckpoint()
     missing = explained_missing(matches, counts, limits)
-    oldest = [first_records(pair) for pair in unmatched.with_surplus]
+    oldest = [
+        first_records(pair)
+        for pair in unmatched.with_surplus
+        if not remembers_all(pair)
+    ]
     surplus = explained_surplus(
         matches, counts, reach(read(oldest, "target"), unmatched.with_surplus)
     )

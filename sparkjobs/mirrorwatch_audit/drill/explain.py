@@ -22,6 +22,7 @@ __all__ = [
     "no_outcomes",
     "positions",
     "reach",
+    "remembers_all",
 ]
 
 
@@ -217,11 +218,7 @@ def reach(oldest: DataFrame, pairs: Sequence[PartitionPair]) -> DataFrame:
     timestamps of its own on records, all but equal ones say when copying
     began: that a record was written before says that its copy is no late one.
     """
-    whole = [
-        (*name(pair), -1)
-        for pair in pairs
-        if pair.timestamps and not pair.retained.start
-    ]
+    whole = [(*name(pair), -1) for pair in pairs if remembers_all(pair)]
     everything = small_table(
         oldest.sparkSession, whole, f"{NAMES}, timestamp bigint"
     )
@@ -232,6 +229,11 @@ def reach(oldest: DataFrame, pairs: Sequence[PartitionPair]) -> DataFrame:
         .groupBy(*PAIR)
         .agg(sf.min("timestamp").alias("reach"))
     )
+
+
+def remembers_all(pair: PartitionPair) -> bool:
+    """Return whether no copy of a record can have expired."""
+    return pair.timestamps and not pair.retained.start
 
 
 OUTCOME = (
