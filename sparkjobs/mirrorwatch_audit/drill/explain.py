@@ -288,6 +288,13 @@ def explained_missing(
     found = missing.withColumns(
         {"origin": sf.col("s_origin"), "topic": sf.col("s_topic")}
     ).join(sf.broadcast(bounds), [*SOURCE], "left")
+    waits = sf.coalesce(
+        sf.col("s_offset") >= sf.col("bound"), sf.expr("false")
+    )
+    found = found.withColumn("waits", waits)
+    # A copy after the span is hardly of a record that is still to be copied.
+    due = Window.partitionBy(*HASH, "waits").orderBy(sf.desc("copy"))
+    found = found.withColumn("from_last", sf.row_number().over(due))
     late = sf.col("after_target") - sf.col("after_due")
     early = sf.col("before_target") - sf.col("before_source")
     exact = sf.coalesce("exact_start", sf.expr("false"))
