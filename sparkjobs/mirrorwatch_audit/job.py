@@ -1,9 +1,10 @@
 """Runs one after the other: freeze, read, compare, look again, keep."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
+from functools import reduce
 from itertools import count
 from typing import Protocol
 
@@ -25,11 +26,12 @@ from mirrorwatch.domain.audit.result import FinishedAudit
 from mirrorwatch.exceptions import AuditError
 
 from .compare.audit import digest_side, judge
-from .digest.digest import PAIR
+from .compare.digests import UNTIMED
+from .digest.digest import PAIR, stamped
 from .digest.records import SIDES, Read, name, named, spanned
 from .report.report import report_page
 from .session import translated
-from .store.carry import usable_carry
+from .store.carry import begun, hashed_again, usable_carry
 from .store.store import FrozenRun, RunStore
 from .tools import Tools
 
@@ -217,9 +219,14 @@ class AuditJob:
         if carry is not None:
             with translated("Cannot read what was left by the night before"):
                 carry, lost = usable_carry(carry, plan, run.before)
-            plan = replace(plan, unverifiable=(*plan.unverifiable, *lost))
-        plan, source = self._digest(run, plan, "source")
+            plan = _with_gaps(plan, lost)
+        plan = begun(plan, run.before)
+        # First, because its records say whether timestamps count.
         plan, target = self._digest(run, plan, "target")
+        plan, target = self._without_timestamps(run, plan, target)
+        plan, source = self._digest(run, plan, "source")
+        if carry is not None:
+            plan, carry = self._hashed_alike(run, plan, carry)
         for attempt in count(1):
             # A digest may hold pairs that turned out to be unreadable later.
             only = sf.broadcast(named(source.sparkSession, plan.pairs))
@@ -278,6 +285,74 @@ class AuditJob:
                     plan = self._without(run, plan, [side], lambda x: x.span)
         raise AssertionError
 
+    def _without_timestamps(
+        self, run: FrozenRun, plan: Plan, target: DataFrame
+    ) -> tuple[Plan, DataFrame]:
+        """Leave timestamps out where records say that the target puts its own
+        on them: its configuration may have been another when they came.
+        """
+        with translated("Cannot read the digest of the target"):
+            own = stamped(target)
+        chosen = [p for p in plan.pairs if p.timestamps and name(p) in own]
+        if not chosen:
+            return plan, target
+        names = {name(pair) for pair in chosen}
+        rest = tuple(p for p in plan.pairs if name(p) not in names)
+        if plan.window is not None:
+            gaps = [_gap_of(pair, UNTIMED) for pair in chosen]
+            return _with_gaps(replace(plan, pairs=rest), gaps), target
+        untimed = [replace(pair, timestamps=False) for pair in chosen]
+        bucket = self._tools.settings.bucket
+        part = replace(plan, pairs=tuple(untimed))
+        only = sf.broadcast(named(target.sparkSession, untimed))
+        with (
+            self._tools.progress.stage("Reading the target"),
+            translated("Cannot sum up the target"),
+        ):
+            digest = digest_side(
+                self._tools.read, part, "target", bucket=bucket
+            )
+            others = target.join(only, [*PAIR], "left_anti")
+            # It takes the place of what it is made of.
+            both = others.unionByName(digest).localCheckpoint()
+        target = self._store.save_digest(plan.id, "target", both)
+        plan = replace(plan, pairs=(*rest, *untimed))
+        self._store.save_plan(replace(run, plan=plan))
+        return plan, target
+
+    def _hashed_alike(
+        self, run: FrozenRun, plan: Plan, carry: DataFrame
+    ) -> tuple[Plan, DataFrame]:
+        """Make checksums as this night's of what was left with others."""
+        last = None
+        if run.carried_from is not None:
+            last = self._store.plan(run.carried_from)
+        kept = {} if last is None else {name(p): p for p in last.plan.pairs}
+        outdated = self._store.is_outdated(run.carried_from)
+        other = [
+            pair
+            for pair in plan.pairs
+            if outdated
+            or kept.get(name(pair), pair).timestamps is not pair.timestamps
+        ]
+        if not other:
+            return plan, carry
+        with translated("Cannot read what was left by the night before"):
+            carry, lost = hashed_again(
+                self._tools.read,
+                carry,
+                other,
+                "an older version" if outdated else "timestamps",
+            )
+        gone = {(gap.topic, gap.partition) for gap in lost}
+        pairs = tuple(
+            replace(pair, exact_start=False)
+            if (pair.topic, pair.partition) in gone
+            else pair
+            for pair in plan.pairs
+        )
+        return _with_gaps(replace(plan, pairs=pairs), lost), carry
+
     def _kept(self, plan: Plan, side: Side) -> DataFrame | None:
         """Return the digest of a night that was stopped after it was made."""
         if plan.window is not None or self._store.is_finished(plan.id):
@@ -296,23 +371,34 @@ class AuditJob:
         next night begins where this one did.
         """
         found = tuple(unreadable(self._tools.read, plan.pairs, sides, span))
-        gone = {name(pair) for pair, _ in found}
+        gone = {name(f.pair) for f in found if not f.offsets}
         if len(gone) == len(plan.pairs) and not any(
-            RECORD_FAILED in gap.reason for _, gap in found
+            RECORD_FAILED in f.error for f in found
         ):
             # A whole cluster, or Spark itself: nothing is known.
             return plan
-        if not gone:
+        if not found:
             return plan
+        pairs = []
+        for pair in plan.pairs:
+            if name(pair) in gone:
+                continue
+            own = [f for f in found if name(f.pair) == name(pair)]
+            pairs.append(reduce(lambda p, f: f.skipped(p), own, pair))
         plan = replace(
-            plan,
-            pairs=tuple(p for p in plan.pairs if name(p) not in gone),
-            unverifiable=(*plan.unverifiable, *(gap for _, gap in found)),
+            _with_gaps(plan, (gap for f in found for gap in f.gaps(plan))),
+            pairs=tuple(pairs),
             # The next piece of this night would fail alike, without an end.
-            more=False,
+            more=plan.more and not gone,
         )
         self._store.save_plan(replace(run, plan=plan))
         return plan
+
+
+def _with_gaps(plan: Plan, gaps: Iterable[Unverifiable]) -> Plan:
+    """Return the plan with what cannot be verified, each told once."""
+    told = dict.fromkeys((*plan.unverifiable, *gaps))
+    return replace(plan, unverifiable=tuple(told))
 
 
 def _retained(x: PartitionPair | SourceRange) -> AuditSpan:
@@ -321,14 +407,75 @@ def _retained(x: PartitionPair | SourceRange) -> AuditSpan:
 
 UNREADABLE = "{side} offsets {first} to {last} cannot be read: {error}"
 
+MOST_FAILURES = 64
+"""How many readings may fail before what is left is not looked into: each may
+wait for a broker that is gone."""
+
+RECORD_FAILED = "overflow"
+"""What Spark says of a timestamp that it cannot convert."""
+
+MOST_SKIPPED = 16
+"""Most such records of a log that are left out one by one: each is found by
+reading the rest about twice, and costs a range of its own."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class UnreadLog:
+    """What cannot be read of one side of a pair."""
+
+    pair: PartitionPair
+    """The pair, with the spans that were tried."""
+
+    side: Side
+    """Which side."""
+
+    error: str
+    """Why."""
+
+    offsets: tuple[int, ...] = ()
+    """Records that alone cannot be read; none where nothing can be."""
+
+    def skipped(self, pair: PartitionPair) -> PartitionPair:
+        """Return a pair without the records."""
+        if self.side == "target":
+            both = {*pair.skipped, *self.offsets}
+            return replace(pair, skipped=tuple(sorted(both)))
+        (source,) = pair.sources
+        both = {*source.skipped, *self.offsets}
+        source = replace(source, skipped=tuple(sorted(both)))
+        return replace(pair, sources=(source,))
+
+    def gaps(self, plan: Plan) -> Iterator[Unverifiable]:
+        """Yield what cannot be verified of a plan for it."""
+        (pair,) = (p for p in plan.pairs if name(p) == name(self.pair))
+        compared, tried = (
+            (p.span if self.side == "target" else p.sources[0].span)
+            for p in (pair, self.pair)
+        )
+        spans = [
+            AuditSpan(offset, offset + 1)
+            for offset in self.offsets
+            if compared.start <= offset < compared.end
+        ]
+        for span in spans if self.offsets else [tried]:
+            reason = UNREADABLE.format(
+                side=self.side,
+                first=span.start,
+                last=span.end - 1,
+                error=self.error,
+            )
+            # Its copy is told too, and is no other record.
+            alone = bool(self.offsets) and self.side == "source"
+            yield _gap_of(self.pair, reason, 1 if alone else None)
+
 
 def unreadable(
     read: Read,
     pairs: Sequence[PartitionPair],
     sides: Sequence[Side],
     span: Callable[[PartitionPair | SourceRange], AuditSpan],
-) -> Iterator[tuple[PartitionPair, Unverifiable]]:
-    """Find the pairs that cannot be read, by halves.
+) -> Iterator[UnreadLog]:
+    """Find what cannot be read, by halves.
 
     Parameters
     ----------
@@ -354,47 +501,51 @@ def unreadable(
                 half = len(part) // 2
                 parts += [part[:half], part[half:]]
                 continue
+            offsets: tuple[int, ...] = ()
             if len(part) == 1 and RECORD_FAILED in error:
-                part = [_first_failing(read, part[0], side)]
-            yield from ((pair, _gap(pair, side, error)) for pair in part)
+                offsets = _failing_offsets(read, part[0], side)
+            for pair in part:
+                yield UnreadLog(
+                    pair=pair, side=side, error=error, offsets=offsets
+                )
 
 
-def _gap(pair: PartitionPair, side: Side, error: str) -> Unverifiable:
-    at = pair.span if side == "target" else pair.sources[0].span
+def _gap_of(
+    pair: PartitionPair, reason: str, records: int | None = None
+) -> Unverifiable:
     return Unverifiable(
         flow=pair.flow,
         topic=pair.topic,
         partition=pair.partition,
-        reason=UNREADABLE.format(
-            side=side, first=at.start, last=at.end - 1, error=error
-        ),
+        reason=reason,
+        records=records,
     )
 
 
-MOST_FAILURES = 64
-"""How many readings may fail before what is left is not looked into: each may
-wait for a broker that is gone."""
-
-RECORD_FAILED = "overflow"
-"""What Spark says of a timestamp that it cannot convert."""
-
-
-def _first_failing(
+def _failing_offsets(
     read: Read, pair: PartitionPair, side: Side
-) -> PartitionPair:
-    """Return the pair with the first record alone that cannot be read."""
-    if side == "source" and len(pair.sources) > 1:
-        return pair
+) -> tuple[int, ...]:
+    """Return the records of a pair that alone cannot be read; none if there
+    are too many, or if the other side could not leave their copies out too.
+    """
+    if len(pair.sources) > 1 or not pair.timestamps:
+        return ()
     at = pair.span if side == "target" else pair.sources[0].span
-    first, last = at.start, at.end
-    while last - first > 1:
-        middle = (first + last) // 2
-        half = AuditSpan(first, middle)
-        if _failure(read, [_only(pair, half)], side):
-            last = middle
-        else:
-            first = middle
-    return _only(pair, AuditSpan(first, last))
+    found: list[int] = []
+    rest = at
+    while len(rest) and _failure(read, [_only(pair, rest)], side):
+        if len(found) == MOST_SKIPPED:
+            return ()
+        first, last = rest.start, rest.end
+        while last - first > 1:
+            middle = (first + last) // 2
+            if _failure(read, [_only(pair, AuditSpan(first, middle))], side):
+                last = middle
+            else:
+                first = middle
+        found.append(first)
+        rest = AuditSpan(last, at.end)
+    return tuple(found)
 
 
 def _only(pair: PartitionPair, span: AuditSpan) -> PartitionPair:

@@ -10,8 +10,8 @@ from mirrorwatch.exceptions import AuditError
 from mirrorwatch.state.audits import from_versioned, to_versioned
 
 from .compare.audit import JudgedAudit, digest_side, judge
-from .compare.digests import comparable
-from .digest.digest import reading_of
+from .compare.digests import bucket_length, comparable
+from .digest.digest import reading_of, stamped
 from .session import translated
 from .store.store import HadoopFolder
 from .tools import Tools
@@ -105,10 +105,17 @@ class Split:
             )
         with tools.progress.stage("Freezing the ranges"):
             plan = tools.planner.freeze(asked, AuditedEnds())
+        tables = [_table(folder) for folder in folders]
+        bucket_length(*tables)
         judged = judge(
             tools,
-            comparable(plan, digested[0].plan, digested[1].plan),
-            *(_table(folder) for folder in folders),
+            comparable(
+                plan,
+                digested[0].plan,
+                digested[1].plan,
+                stamped(tables[1]),
+            ),
+            *tables,
             began=began,
         )
         crossings = tuple(map(self._crossing, folders, sides))
@@ -141,7 +148,8 @@ class Split:
 
 
 def _table(folder: HadoopFolder) -> DataFrame:
-    digest = folder.read_table("digest")
+    # That an older one is of no use is told by what compares them.
+    digest = folder.read_table("digest", oldest=1)
     if digest is None:
         raise AuditError(f"{folder.url} is not whole: its digest is missing")
     return digest

@@ -217,6 +217,84 @@ def test_a_dropped_record_that_came_after_all_is_no_repeat(
     assert second.counts(LATE) == (2, 2)
 
 
+X = Record(value=b"0", timestamp=millis(0))
+TOLD = CASES.add(
+    "told",
+    [*records(0, 3), X, *records(4, 6), X, *records(7, 9)],
+    [*records(0, 3), X, X, *records(4, 6), *records(7, 9)],
+    {"source": (0, 6), "target": (0, 7), "retained": ((0, 6), (0, 7))},
+    {
+        "source": (6, 9),
+        "target": (7, 9),
+        "retained": ((0, 9), (0, 9)),
+        "exact_start": True,
+    },
+)
+
+
+def test_a_duplicate_that_was_told_excuses_no_later_loss(
+    nights: list[Audited],
+) -> None:
+    first, second = nights
+    assert first.found(TOLD) == [("duplicated", 1, ((3, 3),), ((4, 4),))]
+    assert second.found(TOLD) == [("dropped", 1, ((6, 6),), ())]
+
+
+STAMPED = [replace(r, timestamp=r.timestamp + 7) for r in TEN]
+LATE_STAMPED = CASES.add(
+    "late stamped",
+    TEN,
+    [*STAMPED[:3], *STAMPED[4:], STAMPED[3]],
+    *(
+        {**night, "timestamps": False, "exact_start": True}
+        for night in (
+            {
+                "source": (0, 8),
+                "target": (0, 7),
+                "retained": ((0, 10), (0, 9)),
+            },
+            {
+                "source": (8, 10),
+                "target": (7, 10),
+                "retained": ((0, 10), (0, 10)),
+            },
+        )
+    ),
+)
+
+
+def test_neither_is_one_whose_copy_has_a_timestamp_of_the_target(
+    nights: list[Audited],
+) -> None:
+    first, second = nights
+    assert first.found(LATE_STAMPED) == [("dropped", 1, ((3, 3),), ())]
+    assert clean(second, LATE_STAMPED)
+    assert second.counts(LATE_STAMPED) == (2, 2)
+
+
+# Written before the target had its first copy: the mirror began behind it.
+SKIPPED = Record(value=b"0", timestamp=TEN[0].timestamp - 1000)
+DOUBLED = CASES.add(
+    "doubled",
+    [SKIPPED, *TEN, replace(SKIPPED, timestamp=millis(0))],
+    [*STAMPED, *[replace(SKIPPED, timestamp=millis(0))] * 2],
+    {
+        "source": (11, 12),
+        "target": (10, 12),
+        "retained": ((0, 12), (0, 12)),
+        "timestamps": False,
+        "exact_start": True,
+    },
+)
+
+
+def test_a_record_that_was_never_to_be_copied_excuses_no_duplicate(
+    nights: list[Audited],
+) -> None:
+    ((kind, count, _, at),) = nights[0].found(DOUBLED)
+    assert (kind, count, at) == ("duplicated", 1, ((11, 11),))
+
+
 BEFORE = ends_after(a_plan(a_pair(source=(0, 10))), AuditedEnds())
 
 GOES_ON = a_pair(source=(10, 20))

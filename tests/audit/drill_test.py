@@ -138,6 +138,17 @@ def test_of_a_torn_stretch_the_altered_record_is_told_by_its_time(
 
 
 FOREIGN = Record(value=b"foreign", timestamp=millis(9995))
+MANY = CASES.add("many", records(0, 2100), records(0, 2100)[::2])
+
+
+def test_of_many_ranges_the_first_thousand_are_named_and_all_counted(
+    night: Audited,
+) -> None:
+    ((kind, count, source, _),) = night.found(MANY)
+    assert (kind, count) == ("dropped", 1050)
+    assert source == tuple((n, n) for n in range(1, 2000, 2))
+
+
 EXTRA = CASES.add(
     "extra",
     without({8}, 10),

@@ -1,5 +1,6 @@
 """Runs from freezing to the stored result, on logs in memory."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -20,6 +21,8 @@ from mirrorwatch.domain.audit.plan import (
 from mirrorwatch.domain.audit.result import FinishedAudit
 from mirrorwatch.exceptions import AuditError
 from mirrorwatch.state.audits import latest_audit
+from mirrorwatch_audit import job
+from mirrorwatch_audit.digest.records import Times
 from mirrorwatch_audit.job import AuditJob
 from mirrorwatch_audit.store.store import RunStore
 from mirrorwatch_audit.tools import Quiet, Settings, Tools
@@ -50,7 +53,9 @@ class Site:
         self.folder = folder
         self.store = RunStore(spark, str(folder))
 
-    def read(self, pairs: Sequence[PartitionPair], side: Side) -> DataFrame:
+    def __call__(
+        self, pairs: Sequence[PartitionPair], side: Side
+    ) -> DataFrame:
         self.reads.append(side)
         read = self.logs(pairs, side)
         # As Spark's source converts it.
@@ -64,6 +69,11 @@ class Site:
             if side == self.broken
             else read
         )
+
+    def since(
+        self, pairs: Sequence[PartitionPair], side: Side, times: Times
+    ) -> list[PartitionPair]:
+        return self.logs.since(pairs, side, times)
 
     def freeze(self, request: Request, before: AuditedEnds) -> Plan:
         at = AT + timedelta(days=self.days)
@@ -81,7 +91,7 @@ class Site:
 
     def night(self) -> FinishedAudit:
         tools = Tools(
-            read=self.read,
+            read=self,
             planner=self,
             settings=Settings(bucket=timedelta(minutes=10), timezone=UTC),
             progress=Quiet(),
@@ -166,31 +176,87 @@ def test_no_timestamp_stops_a_night_and_its_loss_is_found(
         pytest.param(-(2**63), marks=pytest.mark.long),
     ],
 )
-def test_a_record_that_spark_cannot_convert_costs_its_partition_only(
+def test_a_record_that_spark_cannot_convert_costs_itself_only(
     site: Site, timestamp: int
 ) -> None:
     odd = Record(value=b"odd", timestamp=timestamp)
-    site.logs.write("source", [*records(0, 5), odd, *records(5, 9)])
-    site.logs.write("target", [*records(0, 5), odd, *records(5, 9)])
+    site.logs.write("source", [*records(0, 5), odd, *records(5, 9), odd])
+    site.logs.write("target", [*records(0, 4), odd, *records(5, 9), odd])
+    site.pairs = (make_pair((0, 11), (0, 10), position=11),)
+
+    audit = site.night()
+
+    gaps = audit.result.unverifiable
+    assert {(gap.topic, gap.partition) for gap in gaps} == {("a", 0)}
+    assert [re.split(" cannot", gap.reason)[0] for gap in gaps] == [
+        "target offsets 4 to 4",
+        "target offsets 9 to 9",
+        "source offsets 5 to 5",
+        "source offsets 10 to 10",
+    ]
+    assert all("overflow" in gap.reason for gap in gaps)
+    (finding,) = audit.result.findings
+    assert (finding.kind, finding.source_offsets) == ("dropped", ((4, 4),))
+    kept = site.store.plan(audit.result.id)
+    # So the next night goes on behind them.
+    assert kept is not None
+    assert [pair.span.end for pair in kept.plan.pairs] == [10]
+
+
+def test_a_partition_full_of_them_is_left_out_whole(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job, "MOST_SKIPPED", 1)
+    odd = [Record(timestamp=10**18 * n) for n in (2, 3)]
+    site.logs.write("source", odd)
+    site.logs.write("target", odd)
     site.logs.write("source", records(0, 5), topic="b")
     site.logs.write("target", records(0, 4), topic="b")
     site.pairs = (
-        make_pair((0, 10), (0, 10), position=10),
+        make_pair((0, 2), (0, 2), position=2),
         make_pair((0, 5), (0, 4), topic="b", position=5),
     )
 
     audit = site.night()
 
     (gap,) = audit.result.unverifiable
-    assert (gap.topic, gap.partition) == ("a", 0)
-    assert "offsets 5 to 5" in gap.reason
-    assert "overflow" in gap.reason
+    assert "target offsets 0 to 1" in gap.reason
     (finding,) = audit.result.findings
     assert (finding.topic, finding.kind) == ("b", "dropped")
     kept = site.store.plan(audit.result.id)
     # So the next night begins there once more.
     assert kept is not None
     assert [pair.topic for pair in kept.plan.pairs] == ["b"]
+
+
+def stamped(records: list[Record]) -> list[Record]:
+    """Return copies with timestamps of the target's."""
+    return [
+        replace(r, timestamp=r.timestamp + 7, appended=True) for r in records
+    ]
+
+
+def test_timestamps_of_the_broker_do_not_count_whatever_is_configured(
+    site: Site,
+) -> None:
+    """The topic was set back to CreateTime before the audit."""
+    site.logs.write("source", records(0, 10))
+    site.logs.write("target", stamped([*records(0, 4), *records(5, 10)]))
+    site.logs.write("source", records(0, 3), topic="b")
+    site.logs.write("target", records(0, 3), topic="b")
+    site.pairs = (
+        make_pair((0, 10), (0, 9), position=10),
+        make_pair((0, 3), (0, 3), topic="b", position=3),
+    )
+
+    result = site.night().result
+
+    (finding,) = result.findings
+    assert (finding.kind, finding.source_offsets) == ("dropped", ((4, 4),))
+    assert [(t.source_count, t.target_count) for t in result.topics] == [
+        (10, 9),
+        (3, 3),
+    ]
 
 
 def test_a_topic_deleted_after_the_freeze_costs_its_ranges_only(
@@ -216,12 +282,12 @@ def test_a_stopped_night_uses_its_finished_digest_again(site: Site) -> None:
     site.logs.write("source", records(0, 5))
     site.logs.write("target", records(0, 5))
     site.pairs = (make_pair((0, 5), (0, 5), position=5),)
-    site.broken = "target"
+    site.broken = "source"
     with pytest.raises(AuditError):
         site.night()
     site.broken, site.reads = None, []
     assert site.night().result.clean
-    assert site.reads == ["target"]
+    assert site.reads == ["source"]
 
 
 def test_a_local_master_tries_a_task_as_often_as_a_cluster(
@@ -265,6 +331,56 @@ def test_what_a_night_left_is_matched_by_the_next_unless_ranges_broke(
     assert [(t.source_count, t.target_count) for t in second.topics] == [
         (2, 2)
     ]
+
+
+@pytest.mark.parametrize("change", ["timestamps", "version"])
+def test_what_was_left_with_other_checksums_is_read_again(
+    site: Site, spark: SparkSession, change: str
+) -> None:
+    own = change == "timestamps"
+    copies = records(8, 10)
+    site.logs.write("source", records(0, 10))
+    site.logs.write("target", records(0, 8))
+    site.logs.write("target", stamped(copies) if own else copies)
+    retained = ((0, 10), (0, 8))
+    site.pairs = (make_pair((0, 10), (0, 8), position=8, retained=retained),)
+    first = site.night().result
+    assert [(s.kind, s.count) for s in first.stated] == [("in_flight", 2)]
+    if not own:
+        left = f"{site.folder}/runs/{first.id}/carry"
+        old = spark.read.parquet(left).withColumns(
+            {"h2": sf.lit(0).cast("long"), "schema_version": sf.lit(1)}
+        )
+        old.localCheckpoint().write.mode("overwrite").parquet(left)
+
+    site.days = 1
+    site.pairs = (make_pair((10, 10), (8, 10), position=10),)
+    second = site.night().result
+
+    assert second.clean
+    assert [(t.source_count, t.target_count) for t in second.topics] == [
+        (2, 2)
+    ]
+
+
+def test_what_was_left_and_cannot_be_read_again_is_unverifiable(
+    site: Site,
+) -> None:
+    site.logs.write("source", records(0, 10))
+    site.logs.write("target", records(0, 8))
+    retained = ((0, 10), (0, 8))
+    site.pairs = (make_pair((0, 10), (0, 8), position=8, retained=retained),)
+    site.night()
+
+    site.days = 1
+    site.logs.remove("source", [8, 9])
+    site.pairs = (make_pair((10, 10), (8, 8), position=10, timestamps=False),)
+    result = site.night().result
+
+    assert result.findings == ()
+    (gap,) = result.unverifiable
+    assert (gap.topic, gap.records) == ("a", 2)
+    assert "timestamps" in gap.reason
 
 
 def test_what_was_left_for_ranges_that_broke_is_unverifiable(

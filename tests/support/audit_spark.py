@@ -43,6 +43,7 @@ from mirrorwatch.domain.audit.ranges import PlanningOutcome
 from mirrorwatch.domain.audit.result import AuditFinding, TopicCount
 from mirrorwatch_audit.compare.audit import audit
 from mirrorwatch_audit.compare.digests import DigestComparison
+from mirrorwatch_audit.digest.records import SIDES
 from mirrorwatch_audit.session import make_session
 from mirrorwatch_lab import Lab
 from mirrorwatch_lab.link import LOOPBACK, Ports
@@ -619,6 +620,7 @@ class Cases:
     def __init__(self) -> None:
         self._logs: dict[str, tuple[Sequence[Record], Sequence[Record]]] = {}
         self._pairs: dict[str, list[PartitionPair]] = {}
+        self._removed: dict[str, Mapping[str, Collection[int]]] = {}
 
     def add(
         self,
@@ -626,10 +628,12 @@ class Cases:
         source: Sequence[Record],
         target: Sequence[Record],
         *nights: dict[str, Any],
+        removed: Mapping[str, Collection[int]] | None = None,
     ) -> str:
         """Add a topic; both logs begin at 0.
 
-        Without nights everything is compared, and was copied.
+        Without nights everything is compared, and was copied. What is
+        `removed` of a side is by compaction.
         """
         whole = {
             "source": (0, len(source)),
@@ -637,6 +641,7 @@ class Cases:
             "position": len(source),
         }
         self._logs[topic] = (source, target)
+        self._removed[topic] = removed or {}
         self._pairs[topic] = [
             make_pair(**{**whole, **night}, topic=topic)
             for night in (nights or ({},))
@@ -649,6 +654,10 @@ class Cases:
         for topic, (source, target) in self._logs.items():
             logs.write("source", source, topic=topic)
             logs.write("target", target, topic=topic)
+            for side in SIDES:
+                logs.remove(
+                    side, self._removed[topic].get(side, ()), topic=topic
+                )
         nights: list[Audited] = []
         carry: DataFrame | None = None
         for night in range(max(map(len, self._pairs.values()))):

@@ -15,7 +15,13 @@ from mirrorwatch.domain.audit.plan import (
     SourceRange,
     TimeWindow,
 )
-from mirrorwatch_audit.digest.records import RECORDS
+from mirrorwatch_audit.digest.records import (
+    RECORDS,
+    Times,
+    after_first,
+    name,
+    spanned,
+)
 
 __all__ = [
     "AT",
@@ -47,6 +53,9 @@ class Record:
     key: bytes | None = None
     headers: tuple[tuple[str, bytes | None], ...] | None = None
     timestamp: int = 0
+    appended: bool = field(default=False, compare=False)
+    """Whether the broker put its timestamp on it."""
+
     aborted: bool = field(default=False, compare=False)
     """Whether readers of committed records do not see it; a copy is alike."""
 
@@ -62,6 +71,7 @@ class Logs:
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session
+        self.rows_read = 0
         self._logs: dict[tuple[str, str, str, int], dict[int, Record]]
         self._logs = defaultdict(dict)
 
@@ -111,25 +121,50 @@ class Logs:
                 record.key,
                 record.value,
                 None if record.headers is None else list(record.headers),
+                record.appended,
             )
             for pair in pairs
-            for origin, topic, span, committed in _spans(pair, side)
+            for origin, topic, span, committed, skipped in _spans(pair, side)
             for offset, record in self._logs[
                 side, origin, topic, pair.partition
             ].items()
             if span.start <= offset < span.end
+            and offset not in skipped
             and not (committed and record.aborted)
         ]
+        self.rows_read += len(rows)
         return self._session.createDataFrame(rows, RECORDS)
+
+    def since(
+        self, pairs: Sequence[PartitionPair], side: Side, times: Times
+    ) -> list[PartitionPair]:
+        return [
+            self._since(pair, side, times[name(pair)])
+            if name(pair) in times
+            else pair
+            for pair in pairs
+        ]
+
+    def _since(
+        self, pair: PartitionPair, side: Side, time: int
+    ) -> PartitionPair:
+        def later(x: PartitionPair | SourceRange) -> AuditSpan:
+            topic = x.topic if isinstance(x, SourceRange) else x.target_topic
+            log = self._logs[side, x.flow, topic, x.partition]
+            young = (n for n, r in log.items() if r.timestamp >= time)
+            return after_first(x.span, min(young, default=None))
+
+        return spanned(pair, later)
 
 
 def _spans(
     pair: PartitionPair, side: Side
-) -> Iterable[tuple[str, str, AuditSpan, bool]]:
+) -> Iterable[tuple[str, str, AuditSpan, bool, tuple[int, ...]]]:
     if side == "target":
-        return [(pair.flow, pair.target_topic, pair.span, False)]
+        return [(pair.flow, pair.target_topic, pair.span, False, pair.skipped)]
     return [
-        (s.flow, s.topic, s.span, bool(s.read_committed)) for s in pair.sources
+        (s.flow, s.topic, s.span, bool(s.read_committed), s.skipped)
+        for s in pair.sources
     ]
 
 
@@ -145,6 +180,7 @@ def make_pair(
     compacted: bool = False,
     read_committed: bool | None = False,
     decided: int | None = None,
+    exact_start: bool = False,
 ) -> PartitionPair:
     """Return a pair of one topic; what is retained is what is compared.
 
@@ -175,6 +211,7 @@ def make_pair(
         retained=AuditSpan(*kept[1]),
         timestamps=timestamps,
         compacted=compacted,
+        exact_start=exact_start,
     )
 
 

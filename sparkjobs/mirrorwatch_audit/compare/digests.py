@@ -1,5 +1,6 @@
 """Which buckets differ."""
 
+from collections.abc import Container
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -14,6 +15,7 @@ from ..digest.digest import PAIR, SCHEMA_VERSION, SUMS
 from ..digest.records import name
 
 __all__ = [
+    "UNTIMED",
     "DigestComparison",
     "bucket_length",
     "comparable",
@@ -155,12 +157,17 @@ OTHERWISE = (
 )
 
 UNTIMED = (
-    "the target puts timestamps of its own on records: what digests of a "
-    "window hold does not belong together. Use mirrorwatch audit run"
+    "the target puts timestamps of its own on records: what was read of a "
+    "window does not belong together. Use a nightly mirrorwatch audit run"
 )
 
 
-def comparable(plan: Plan, source: Plan, target: Plan) -> Plan:
+def comparable(
+    plan: Plan,
+    source: Plan,
+    target: Plan,
+    stamped: Container[tuple[str, str, int]] = (),
+) -> Plan:
     """Leave out the pairs that are not in both digests.
 
     Parameters
@@ -171,6 +178,8 @@ def comparable(plan: Plan, source: Plan, target: Plan) -> Plan:
         What was digested of the source.
     target
         What was digested of the target.
+    stamped
+        Names of pairs with timestamps that the target put on records.
 
     Returns
     -------
@@ -193,7 +202,8 @@ def comparable(plan: Plan, source: Plan, target: Plan) -> Plan:
             sources.get((name(pair), s.topic_id)) is bool(s.read_committed)
             for s in pair.sources
         )
-        if pair.timestamps and here and there and alike:
+        timed = pair.timestamps and name(pair) not in stamped
+        if timed and here and there and alike:
             pairs.append(pair)
             continue
         missing = NOT_DIGESTED.format(side="target" if here else "source")
@@ -207,7 +217,7 @@ def comparable(plan: Plan, source: Plan, target: Plan) -> Plan:
                 flow=pair.flow,
                 topic=pair.topic,
                 partition=pair.partition,
-                reason=missing if pair.timestamps else UNTIMED,
+                reason=missing if timed else UNTIMED,
             )
         )
     unverifiable = (*plan.unverifiable, *gaps)

@@ -23,13 +23,15 @@ __all__ = [
     "in_buckets",
     "prepared",
     "reading_of",
+    "stamped",
     "to_millis",
     "to_time",
 ]
 
 
-SCHEMA_VERSION = 1
-"""Of stored digests; what two sites digested apart must agree in it."""
+SCHEMA_VERSION = 2
+"""Of stored digests and carries; what two sites digested apart must agree in
+it. 2: the second half of a checksum has CRCs of its fields."""
 
 PAIR = ("flow", "target_topic", "partition")
 """What a pair is called in every table."""
@@ -40,10 +42,12 @@ SUMS = ("s1", "s2", "s3", "s4")
 DIGEST: tuple[str, ...] = (*PAIR, "origin", "topic", "bucket")
 DIGEST += ("records", "records_read")
 DIGEST += ("bytes", *SUMS, "first_offset", "last_offset")
-DIGEST += ("first_timestamp", "last_timestamp", "bucket_ms", "schema_version")
+DIGEST += ("first_timestamp", "last_timestamp", "appended")
+DIGEST += ("bucket_ms", "schema_version")
 """Columns of a digest: pair, where the records were read, begin of the bucket
 (milliseconds since 1970; -1 for records without a timestamp, 0 where
-timestamps do not count), what is in it, and where."""
+timestamps do not count), what is in it, and where; how many timestamps are
+the broker's (`appended`)."""
 
 _ORDER = (*PAIR, "origin", "topic")
 
@@ -108,6 +112,8 @@ def digest(
     length of buckets, of each record.
     """
     counted = records.withColumn("records_read", sf.lit(1).cast("long"))
+    if "appended" not in records.columns:
+        counted = counted.withColumn("appended", sf.expr("false"))
     log = [name for name in _ORDER if name not in known]
     if compacted:
         counted = _newest(counted, log)
@@ -127,6 +133,7 @@ def digest(
                 sf.when(sf.col("timestamp") >= 0, sf.col("timestamp"))
             ).alias("first_timestamp"),
             sf.max("timestamp").alias("last_timestamp"),
+            sf.count_if("appended").alias("appended"),
             sf.max("bucket_ms").alias("bucket_ms"),
         )
         .withColumns({**known, "schema_version": sf.lit(SCHEMA_VERSION)})
@@ -167,8 +174,7 @@ HASHED += ("topic", "offset", "timestamp", "bytes", "h1", "h2", "k1", "k2")
 headers), its checksum `h1`, `h2`, and that of its key alone, `k1`, `k2`."""
 
 _SEEDS = ("mirrorwatch 1", "mirrorwatch 2")
-"""What the two halves of a checksum begin with, so that records which agree
-in one half by chance do not in the other."""
+"""What the two halves of a checksum begin with."""
 
 
 def hashed(records: DataFrame, *, timestamps: bool) -> DataFrame:
@@ -184,7 +190,8 @@ def hashed(records: DataFrame, *, timestamps: bool) -> DataFrame:
     Returns
     -------
     DataFrame
-        Columns as in `HASHED`, and whether it is a `tombstone`.
+        Columns as in `HASHED`, whether it is a `tombstone`, and whether its
+        timestamp is the broker's (`appended`).
 
     Notes
     -----
@@ -195,6 +202,13 @@ def hashed(records: DataFrame, *, timestamps: bool) -> DataFrame:
     JSON, which writes bytes as Base64, leaves out nulls, and keeps the order.
     A lambda over them would do the same, but keep Spark from compiling the
     rest, which costs half as much again for every record without headers.
+
+    Two seeds alone do not make two checksums of it: from 64 bytes on, the top
+    bit of one word and a multiple of 2^30 in the word a stripe later cancel
+    under every second pair of seeds. So the second half begins with CRCs of
+    key, value and headers. A CRC is linear over bits, what cancels here is a
+    difference of numbers: of such pairs one in 2^32 agrees. That is against
+    faults; who chooses records so that they agree is not kept from it.
     """
     fields = [_length("key"), sf.col("key"), _length("value"), sf.col("value")]
     key = fields[:2]
@@ -206,14 +220,21 @@ def hashed(records: DataFrame, *, timestamps: bool) -> DataFrame:
     if timestamps:
         fields.append(sf.col("timestamp"))
     first, second = (sf.lit(seed) for seed in _SEEDS)
+    key_crc = sf.crc32("key")
+    crcs = [
+        key_crc,
+        sf.crc32("value"),
+        sf.when(_has_headers(), sf.crc32(headers.cast("binary"))),
+    ]
     return records.select(
         *HASHED[:7],
         _bytes().alias("bytes"),
         sf.xxhash64(first, *fields).alias("h1"),
-        sf.xxhash64(second, *fields).alias("h2"),
+        sf.xxhash64(second, *crcs, *fields).alias("h2"),
         sf.xxhash64(first, *key).alias("k1"),
-        sf.xxhash64(second, *key).alias("k2"),
+        sf.xxhash64(second, key_crc, *key).alias("k2"),
         sf.isnull("value").alias("tombstone"),
+        "appended",
     )
 
 
@@ -325,6 +346,18 @@ def reading_of(digest: DataFrame) -> DigestSummary:
         bytes=int(size or 0),
         earliest=None if earliest is None else to_time(earliest),
     )
+
+
+def stamped(digest: DataFrame) -> set[tuple[str, str, int]]:
+    """Return the pairs of which records have a timestamp of the broker's.
+
+    Parameters
+    ----------
+    digest
+        Digest of the target.
+    """
+    found = digest.where("appended > 0").select(*PAIR).distinct()
+    return {(row[0], row[1], row[2]) for row in found.collect()}
 
 
 def hours_of(plan: Plan, source: DataFrame, target: DataFrame) -> Hours:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
 from itertools import groupby
@@ -11,10 +12,26 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from mirrorwatch.domain.audit.plan import AuditSpan, PartitionPair, Side
-from mirrorwatch.exceptions import ConfigError
+from mirrorwatch.domain.audit.plan import (
+    AuditSpan,
+    PartitionPair,
+    Side,
+    SourceRange,
+)
+from mirrorwatch.exceptions import ConfigError, SourceError
+from mirrorwatch.kafka.admin import Cluster
+from mirrorwatch.kafka.offsets import read_first_since
 
-from .records import RECORDS, renamed, small_table
+from .digest import to_time
+from .records import (
+    RECORDS,
+    Times,
+    after_first,
+    renamed,
+    small_table,
+    spanned,
+    without,
+)
 
 __all__ = ["KafkaReader", "to_spark_options"]
 
@@ -191,6 +208,10 @@ _TASK_RECORDS = 1_000_000
 partition is read by all cores."""
 
 
+_APPENDED = 1
+"""Spark's number for `LogAppendTime`."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Stretch:
     """Offsets of one partition, and the pair that they are part of."""
@@ -203,6 +224,13 @@ class _Stretch:
     partition: int
     target_topic: str
     span: AuditSpan
+    number: int = 0
+    """Spark reads one range of a partition at once: the ranges between
+    skipped offsets, counted from 0."""
+
+
+_Log = tuple[str, str, int]
+"""Cluster, topic and partition."""
 
 
 class KafkaReader:
@@ -233,6 +261,7 @@ class KafkaReader:
         clusters: Mapping[str, Mapping[str, str]],
     ) -> None:
         self._session = session
+        self._clusters = clusters
         self._options = {
             alias: to_spark_options(properties)
             for alias, properties in clusters.items()
@@ -241,13 +270,45 @@ class KafkaReader:
     def __call__(
         self, pairs: Sequence[PartitionPair], side: Side
     ) -> DataFrame:
-        group = attrgetter("cluster", "read_committed", "flow", "origin")
+        group = attrgetter(
+            "cluster", "read_committed", "flow", "origin", "number"
+        )
         wanted = sorted(
             (s for s in _stretches(pairs, side) if len(s.span)), key=group
         )
         empty = small_table(self._session, [], RECORDS)
         parts = [self._read(list(s)) for _, s in groupby(wanted, group)]
         return reduce(DataFrame.unionByName, parts) if parts else empty
+
+    def since(
+        self, pairs: Sequence[PartitionPair], side: Side, times: Times
+    ) -> list[PartitionPair]:
+        asked = {
+            (s.cluster, s.topic, s.partition): times[key]
+            for s in _stretches(pairs, side)
+            if len(s.span)
+            and (key := (s.flow, s.target_topic, s.partition)) in times
+        }
+        firsts: dict[_Log, int | None] = {}
+        for alias in {cluster for cluster, _, _ in asked}:
+            wanted = {
+                (topic, partition): to_time(milliseconds)
+                for (cluster, topic, partition), milliseconds in asked.items()
+                if cluster == alias
+            }
+            # Where it cannot be asked all is read, and reading says why.
+            with suppress(SourceError):
+                found = read_first_since(
+                    Cluster(alias, self._clusters[alias]), wanted
+                )
+                firsts |= {(alias, *p): at.offset for p, at in found.items()}
+
+        def later(x: PartitionPair | SourceRange) -> AuditSpan:
+            topic = x.topic if isinstance(x, SourceRange) else x.target_topic
+            first = firsts.get((x.cluster, topic, x.partition), x.span.start)
+            return x.span if not len(x.span) else after_first(x.span, first)
+
+        return [spanned(pair, later) for pair in pairs]
 
     def _read(self, stretches: Sequence[_Stretch]) -> DataFrame:
         first = stretches[0]
@@ -285,6 +346,7 @@ class KafkaReader:
             "key",
             "value",
             "headers",
+            (sf.col("timestampType") == _APPENDED).alias("appended"),
         )
 
     def _name_targets(
@@ -304,29 +366,22 @@ def _stretches(
     pairs: Sequence[PartitionPair], side: Side
 ) -> Iterator[_Stretch]:
     for pair in pairs:
-        if side == "target":
-            yield _Stretch(
-                cluster=pair.cluster,
-                read_committed=True,
-                flow=pair.flow,
-                origin=pair.flow,
-                topic=pair.target_topic,
-                partition=pair.partition,
-                target_topic=pair.target_topic,
-                span=pair.span,
-            )
-            continue
-        for source in pair.sources:
-            yield _Stretch(
-                cluster=source.cluster,
-                read_committed=bool(source.read_committed),
-                flow=pair.flow,
-                origin=source.flow,
-                topic=source.topic,
-                partition=source.partition,
-                target_topic=pair.target_topic,
-                span=source.span,
-            )
+        for log in [pair] if side == "target" else pair.sources:
+            at_source = isinstance(log, SourceRange)
+            for number, span in enumerate(without(log.span, log.skipped)):
+                yield _Stretch(
+                    cluster=log.cluster,
+                    read_committed=bool(log.read_committed)
+                    if isinstance(log, SourceRange)
+                    else True,
+                    flow=pair.flow,
+                    origin=log.flow,
+                    topic=log.topic if at_source else pair.target_topic,
+                    partition=log.partition,
+                    target_topic=pair.target_topic,
+                    span=span,
+                    number=number,
+                )
 
 
 def _by_topic(

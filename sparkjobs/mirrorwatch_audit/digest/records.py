@@ -24,8 +24,11 @@ __all__ = [
     "Group",
     "PairName",
     "Read",
+    "Times",
     "after",
+    "after_first",
     "before",
+    "first_records",
     "groups",
     "name",
     "named",
@@ -35,6 +38,7 @@ __all__ = [
     "span_table",
     "spanned",
     "streams",
+    "without",
 ]
 
 
@@ -43,12 +47,20 @@ SIDES: tuple[Side, Side] = ("source", "target")
 RECORDS = (
     "flow string, target_topic string, partition int, origin string, "
     "topic string, offset bigint, timestamp bigint, key binary, "
-    "value binary, headers array<struct<key: string, value: binary>>"
+    "value binary, headers array<struct<key: string, value: binary>>, "
+    "appended boolean"
 )
 """What a record is: its pair (`flow`, `target_topic`, `partition`), the flow
 that copies it (`origin`: the pair's but for merged topics), where it was read
-(`topic`, `offset`), milliseconds since 1970 (-1 where it has none), and what
-is compared."""
+(`topic`, `offset`), milliseconds since 1970 (-1 where it has none), what
+is compared, and whether the timestamp is the broker's (`LogAppendTime`)."""
+
+
+PairName = tuple[str, str, int]
+"""Flow, target topic and partition."""
+
+Times = Mapping[PairName, int]
+"""Milliseconds since 1970, by pair."""
 
 
 class Read(Protocol):
@@ -72,6 +84,23 @@ class Read(Protocol):
         -------
         DataFrame
             Columns as in `RECORDS`; empty for no pairs.
+        """
+        ...
+
+    def since(
+        self, pairs: Sequence[PartitionPair], side: Side, times: Times
+    ) -> list[PartitionPair]:
+        """Return the pairs with spans of one side that begin no earlier than
+        the first record that is not older than a time.
+
+        Parameters
+        ----------
+        pairs
+            The pairs.
+        side
+            Which side.
+        times
+            Milliseconds since 1970, by pair. The others stay as they are.
         """
         ...
 
@@ -172,9 +201,6 @@ def small_table(
     return one.select(sf.inline(parsed))
 
 
-PairName = tuple[str, str, int]
-"""Flow, target topic and partition."""
-
 NAMES = "flow string, target_topic string, partition int"
 
 
@@ -239,6 +265,22 @@ def span_table(
     return small_table(session, rows, f"{NAMES}, {columns}")
 
 
+def after_first(span: AuditSpan, first: int | None) -> AuditSpan:
+    """Return what of a span is not before an offset; nothing for none."""
+    start = span.end if first is None else max(span.start, first)
+    return AuditSpan(min(start, span.end), span.end)
+
+
+def without(span: AuditSpan, offsets: Iterable[int]) -> list[AuditSpan]:
+    """Return what is left of a span without some offsets."""
+    ends = sorted(o for o in offsets if span.start <= o < span.end)
+    starts = [span.start, *(offset + 1 for offset in ends)]
+    return [
+        AuditSpan(first, last)
+        for first, last in zip(starts, [*ends, span.end], strict=True)
+    ]
+
+
 def spanned(
     pair: PartitionPair,
     span: Callable[[PartitionPair | SourceRange], AuditSpan],
@@ -281,6 +323,23 @@ def _within(span: AuditSpan, stretch: AuditSpan | None) -> AuditSpan:
 def after(pair: PartitionPair) -> PartitionPair:
     """Return the pair with what comes after its spans."""
     return spanned(pair, lambda x: AuditSpan(x.span.end, x.retained.end))
+
+
+_FIRST = 1000
+"""Offsets of a log that show from when its oldest records are: more than one,
+as a marker of a transaction is no record."""
+
+
+def first_records(pair: PartitionPair) -> PartitionPair:
+    """Return the pair with the oldest of what is still there from before its
+    spans.
+    """
+    return spanned(
+        before(pair),
+        lambda x: AuditSpan(
+            x.span.start, min(x.span.start + _FIRST, x.span.end)
+        ),
+    )
 
 
 def before(pair: PartitionPair) -> PartitionPair:

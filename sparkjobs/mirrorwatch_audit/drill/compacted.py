@@ -3,12 +3,18 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from mirrorwatch.domain.audit.plan import Side
+from mirrorwatch.domain.audit.plan import PartitionPair, Side
 
 from ..digest.digest import PAIR, hashed, to_millis
 from ..digest.records import SIDES, Read, span_table, spanned
-from .drill import SuspectBuckets, is_isolation_unknown, with_aborted
-from .explain import OUTCOME, SOURCE, bounds, positions
+from .drill import (
+    MOST_SENT,
+    SuspectBuckets,
+    beyond,
+    is_isolation_unknown,
+    with_aborted,
+)
+from .explain import HASH, OUTCOME, SOURCE, bounds, positions
 
 __all__ = ["drill_compacted"]
 
@@ -34,41 +40,75 @@ def drill_compacted(read: Read, case: SuspectBuckets) -> DataFrame:
 
     Notes
     -----
-    All that is retained of these pairs is read. Compared is the newest record
-    of each key at the cut, for which either side may have removed older ones,
-    tombstones, and what a newer record beyond the cut replaces. Where it is
-    not known whether the mirror leaves out aborted records, a key with some
-    is the same on both sides if either its newest record is, or its newest
-    committed one; else what belongs there cannot be verified.
+    Compared is the newest record of each key at the cut, for which either
+    side may have removed older ones, tombstones, and what a newer record
+    beyond the cut replaces. The spans are read for the keys that differ, then
+    all that is retained for the records of these keys, which are kept: no
+    version of any other key is. Where it is not known whether the mirror
+    leaves out aborted records, a key with some is the same on both sides if
+    either its newest record is, or its newest committed one; else what belongs
+    there cannot be verified.
     """
+    keys = _differing(read, case).localCheckpoint()
+    if keys.count() <= MOST_SENT:
+        keys = sf.broadcast(keys)
     source, target = (
-        _retained(read, case, side).localCheckpoint() for side in SIDES
+        _retained(read, case, side, keys).localCheckpoint() for side in SIDES
     )
-    keys = _differing(source, target, case).localCheckpoint()
     limits = bounds(
-        positions(source.sparkSession, case.pairs), case.ends, source, target
+        positions(source.sparkSession, case.pairs),
+        case.ends,
+        *(
+            rows.select(*HASH, "origin", "topic", "offset").unionByName(
+                beyond(
+                    read,
+                    case.pairs,
+                    side,
+                    _whole,
+                    timestamps=case.timestamps,
+                )
+            )
+            for rows, side in zip((source, target), SIDES, strict=True)
+        ),
     )
-    both = _at_cut(source, "s", keys).join(
-        _at_cut(target, "t", keys), [*_KEY], "full_outer"
+    both = _at_cut(source, "s").join(
+        _at_cut(target, "t"), [*_KEY], "full_outer"
     )
     limit = sf.broadcast(limits).withColumnsRenamed(
         {"origin": "s_origin", "topic": "s_topic"}
     )
     both = both.join(limit, [*PAIR, "s_origin", "s_topic"], "left")
+    both = both.localCheckpoint()
+    seen = _among(both, "s", target.where("late"), "arrived_late")
+    old = _among(both, "t", source.where("NOT late"), "outdated")
+    both = both.join(seen, [*_KEY], "left").join(old, [*_KEY], "left")
     explained = both.withColumn("kind", _doubted(_kind()))
     explained = explained.where("kind IS NOT NULL")
     return explained.select(*_outcome()).localCheckpoint()
 
 
-def _retained(read: Read, case: SuspectBuckets, side: Side) -> DataFrame:
-    pairs = [spanned(pair, lambda x: x.retained) for pair in case.pairs]
-    spans = sf.broadcast(span_table(case.carry.sparkSession, case.pairs, side))
+def _whole(pair: PartitionPair) -> PartitionPair:
+    return spanned(pair, lambda x: x.retained)
+
+
+def _retained(
+    read: Read, case: SuspectBuckets, side: Side, keys: DataFrame
+) -> DataFrame:
+    """Return the records of some keys, of all that is retained."""
+    pairs = [_whole(pair) for pair in case.pairs]
+    found = hashed(read(pairs, side), timestamps=case.timestamps)
     records = with_aborted(
         read,
-        hashed(read(pairs, side), timestamps=case.timestamps),
+        found.join(keys, [*_KEY], "left_semi").select(*found.columns),
         pairs if side == "source" else (),
         doubtful=is_isolation_unknown,
     )
+    return _placed(records, case, side)
+
+
+def _placed(records: DataFrame, case: SuspectBuckets, side: Side) -> DataFrame:
+    """Return for each record whether it is in what is compared, or after."""
+    spans = sf.broadcast(span_table(case.carry.sparkSession, case.pairs, side))
     late = sf.col("offset") >= sf.col("span_end")
     chosen = (sf.col("offset") >= sf.col("span_start")) & ~late
     if case.window is not None and case.timestamps:
@@ -82,22 +122,25 @@ def _retained(read: Read, case: SuspectBuckets, side: Side) -> DataFrame:
     )
 
 
-def _differing(
-    source: DataFrame, target: DataFrame, case: SuspectBuckets
-) -> DataFrame:
+def _differing(read: Read, case: SuspectBuckets) -> DataFrame:
     """Return the keys whose newest record in the spans is not the same."""
     newest = [
-        rows.where("chosen")
+        _placed(
+            hashed(read(case.pairs, side), timestamps=case.timestamps),
+            case,
+            side,
+        )
+        .where("chosen")
         .groupBy(*_KEY)
-        .agg(sf.max_by(sf.struct("h1", "h2"), "offset").alias(side_prefix))
-        for rows, side_prefix in ((source, "s"), (target, "t"))
+        .agg(sf.max_by(sf.struct("h1", "h2"), "offset").alias(side[0]))
+        for side in SIDES
     ]
     both = newest[0].join(newest[1], [*_KEY], "full_outer")
     differ = both.where(~sf.col("s").eqNullSafe(sf.col("t"))).select(*_KEY)
     return differ.unionByName(case.carry.select(*_KEY)).distinct()
 
 
-def _at_cut(rows: DataFrame, side_prefix: str, keys: DataFrame) -> DataFrame:
+def _at_cut(rows: DataFrame, side_prefix: str) -> DataFrame:
     early = ~sf.col("late")
     newest = sf.max_by(
         sf.when(early, sf.struct(*_NEWEST, "tombstone")),
@@ -106,16 +149,10 @@ def _at_cut(rows: DataFrame, side_prefix: str, keys: DataFrame) -> DataFrame:
     content = sf.struct("h1", "h2")
     whole = early & ~sf.col("aborted")
     return (
-        rows.join(keys, [*_KEY], "left_semi")
-        .groupBy(*_KEY)
+        rows.groupBy(*_KEY)
         .agg(
             newest.alias(side_prefix),
-            sf.collect_set(sf.when(early, content)).alias(
-                f"{side_prefix}_early"
-            ),
-            sf.collect_set(sf.when(~early, content)).alias(
-                f"{side_prefix}_late"
-            ),
+            sf.max("late").alias(f"{side_prefix}_went_on"),
             sf.max("aborted").alias(f"{side_prefix}_aborted"),
             sf.max_by(
                 sf.when(whole, content), sf.when(whole, sf.col("offset"))
@@ -130,20 +167,37 @@ def _at_cut(rows: DataFrame, side_prefix: str, keys: DataFrame) -> DataFrame:
     )
 
 
+def _among(
+    both: DataFrame, side_prefix: str, rows: DataFrame, found: str
+) -> DataFrame:
+    """Return the keys whose newest record of one side is among some records.
+
+    Of each key one record is looked for: a list of all versions of one that
+    changes every second would not fit into the memory of a task.
+    """
+    newest = sf.col(side_prefix)
+    wanted = both.select(
+        *_KEY, newest["h1"].alias("h1"), newest["h2"].alias("h2")
+    )
+    hits = wanted.join(rows, [*_KEY, "h1", "h2"], "left_semi")
+    return hits.select(*_KEY, sf.expr("true").alias(found))
+
+
 def _kind() -> Column:
     """Return why the newest records of a key differ; null if they do not."""
     s, t = sf.col("s"), sf.col("t")
     s_content, t_content = (
         sf.struct(x["h1"].alias("h1"), x["h2"].alias("h2")) for x in (s, t)
     )
-    source_went_on = _any("s_late")
-    target_went_on = _any("t_late")
+    source_went_on, target_went_on, arrived_late, outdated = (
+        sf.coalesce(column, sf.expr("false"))
+        for column in ("s_went_on", "t_went_on", "arrived_late", "outdated")
+    )
     waits = (
         sf.when(sf.isnull("bound"), "unknown")
         .when(s["offset"] >= sf.col("bound"), "in_flight")
         .otherwise("dropped")
     )
-    arrived_late = _has("t_late", s_content)
     alone_at_source = (
         sf.when(s["tombstone"], "compacted")
         .when(arrived_late, "carried")
@@ -153,7 +207,6 @@ def _kind() -> Column:
     alone_at_target = sf.when(
         t["tombstone"] | source_went_on, "compacted"
     ).otherwise("extra")
-    outdated = _has("s_early", t_content)
     differ = (
         sf.when(arrived_late, "carried")
         .when(target_went_on, "compacted")
@@ -186,14 +239,6 @@ def _doubted(kind: Column) -> Column:
         )
         .otherwise("undecided")
     )
-
-
-def _any(column: str) -> Column:
-    return sf.coalesce(sf.size(column), sf.lit(0)) > 0
-
-
-def _has(column: str, content: Column) -> Column:
-    return sf.coalesce(sf.array_contains(column, content), sf.expr("false"))
 
 
 def _outcome() -> list[Column]:

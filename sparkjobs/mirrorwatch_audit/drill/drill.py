@@ -22,8 +22,10 @@ from ..digest.records import (
     NAMES,
     SIDES,
     Read,
+    Times,
     after,
     before,
+    first_records,
     name,
     small_table,
 )
@@ -40,9 +42,17 @@ from .explain import (
     no_outcomes,
     positions,
     reach,
+    remembers_all,
 )
 
-__all__ = ["SuspectBuckets", "drill", "is_isolation_unknown", "with_aborted"]
+__all__ = [
+    "MOST_SENT",
+    "SuspectBuckets",
+    "beyond",
+    "drill",
+    "is_isolation_unknown",
+    "with_aborted",
+]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -97,32 +107,92 @@ def drill(read: Read, case: SuspectBuckets) -> DataFrame:
     """
     source, target = (_records(read, case, side) for side in SIDES)
     matches = matched_copies(source, target).localCheckpoint()
-    single = matches.where("s_offset IS NULL OR t_offset IS NULL")
-    unmatched = {
-        tuple(row) for row in single.select(*PAIR).distinct().collect()
-    }
-    pairs = [pair for pair in case.pairs if name(pair) in unmatched]
+    unmatched = _unmatched(matches, case.pairs, timestamps=case.timestamps)
+    pairs = unmatched.pairs
     if not pairs:
         return no_outcomes(matches.sparkSession)
     outside_span = read_outside(
-        read, pairs, timestamps=case.timestamps, carry=case.carry
+        read, unmatched, timestamps=case.timestamps, carry=case.carry
     ).localCheckpoint()
+    later = [
+        beyond(read, pairs, side, after, timestamps=case.timestamps)
+        for side in SIDES
+    ]
     limits = bounds(
         positions(matches.sparkSession, pairs),
         case.ends,
-        _side(matches, "source").unionByName(_later(outside_span, "source")),
-        _side(matches, "target").unionByName(_later(outside_span, "target")),
+        _side(matches, "source").unionByName(later[0]),
+        _side(matches, "target").unionByName(later[1]),
     ).localCheckpoint()
-    hashes = single.select(*HASH).distinct()
-    counts = copies_outside(outside_span, hashes, limits).localCheckpoint()
-    missing = explained_missing(
-        matches, counts, limits, timestamps=case.timestamps
-    )
+    counts = copies_outside(outside_span, limits).localCheckpoint()
+    missing = explained_missing(matches, counts, limits)
+    oldest = [
+        first_records(pair)
+        for pair in unmatched.with_surplus
+        if not remembers_all(pair)
+    ]
     surplus = explained_surplus(
-        matches, counts, reach(outside_span, pairs), timestamps=case.timestamps
+        matches, counts, reach(read(oldest, "target"), unmatched.with_surplus)
     )
     outcomes = missing.unionByName(surplus).localCheckpoint()
     return with_corrupted(outcomes, matches, pairs, case.bucket)
+
+
+MOST_SENT = 200_000
+"""Most checksums that are sent to each executor to be looked for: 30 MB. To
+look for more, all that is read is sorted."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Unmatched:
+    """Records without a counterpart, and the pairs that have some."""
+
+    pairs: tuple[PartitionPair, ...]
+    """The pairs."""
+
+    with_surplus: tuple[PartitionPair, ...]
+    """Those that have some at the target."""
+
+    hashes: DataFrame
+    """Checksums of the records, as `HASH`."""
+
+    times: Times
+    """Timestamp of the earliest one of each pair, where all have one that
+    their copies have too."""
+
+
+def _unmatched(
+    matches: DataFrame, pairs: Sequence[PartitionPair], *, timestamps: bool
+) -> Unmatched:
+    single = matches.where("s_offset IS NULL OR t_offset IS NULL")
+    when = sf.coalesce("s_timestamp", "t_timestamp")
+    found = {
+        (row[0], row[1], row[2]): row
+        for row in single.groupBy(*PAIR)
+        .agg(
+            sf.min(when).alias("first"),
+            sf.count_if(sf.isnull("s_offset")).alias("surplus"),
+            sf.count(sf.lit(1)).alias("records"),
+        )
+        .collect()
+    }
+    hashes = single.select(*HASH).distinct()
+    if sum(row["records"] for row in found.values()) <= MOST_SENT:
+        hashes = sf.broadcast(hashes)
+    return Unmatched(
+        pairs=tuple(pair for pair in pairs if name(pair) in found),
+        with_surplus=tuple(
+            pair
+            for pair in pairs
+            if name(pair) in found and found[name(pair)]["surplus"]
+        ),
+        hashes=hashes,
+        times={
+            pair: row["first"]
+            for pair, row in found.items()
+            if timestamps and row["first"] >= 0
+        },
+    )
 
 
 def _records(read: Read, case: SuspectBuckets, side: Side) -> DataFrame:
@@ -165,10 +235,41 @@ def _side(matches: DataFrame, side: Side) -> DataFrame:
     )
 
 
-def _later(outside_span: DataFrame, side: Side) -> DataFrame:
-    return outside_span.where(
-        (sf.col("side") == side) & ~sf.col("before")
-    ).select(*HASH, "origin", "topic", "offset")
+def beyond(
+    read: Read,
+    pairs: Sequence[PartitionPair],
+    side: Side,
+    where: Callable[[PartitionPair], PartitionPair],
+    *,
+    timestamps: bool,
+) -> DataFrame:
+    """Return records that may prove how far the mirror has come, where its
+    position does not say so of all that is compared.
+
+    Parameters
+    ----------
+    read
+        Reads records.
+    pairs
+        The pairs.
+    side
+        Which side.
+    where
+        Chooses what is read of each.
+    timestamps
+        Whether timestamps count in these pairs.
+    """
+    asked = [where(pair) for pair in pairs if not _is_passed(pair)]
+    records = hashed(read(asked, side), timestamps=timestamps)
+    return records.select(*HASH, "origin", "topic", "offset")
+
+
+def _is_passed(pair: PartitionPair) -> bool:
+    """Return whether the mirror is known to have passed all of the spans."""
+    return all(
+        source.position is not None and source.position >= source.span.end
+        for source in pair.sources
+    )
 
 
 _SourceName = tuple[str, str, int, str, str]
@@ -271,20 +372,16 @@ def _committed(
 
 
 def read_outside(
-    read: Read,
-    pairs: Sequence[PartitionPair],
-    *,
-    timestamps: bool,
-    carry: DataFrame,
+    read: Read, unmatched: Unmatched, *, timestamps: bool, carry: DataFrame
 ) -> DataFrame:
-    """Return all records around the spans of pairs, on both sides.
+    """Return the equals of some records around the spans, on both sides.
 
     Parameters
     ----------
     read
         Reads records.
-    pairs
-        Pairs with records that have no counterpart.
+    unmatched
+        What is looked for.
     timestamps
         Whether timestamps count in these pairs.
     carry
@@ -295,18 +392,35 @@ def read_outside(
     DataFrame
         Hashed records, with their `side`, whether they come `before` the
         span, and whether they were `aborted`, where that is not known.
+
+    Notes
+    -----
+    What is kept are the equals: no more than there are of what is unmatched.
+    Equal records have equal timestamps, so that no log is read from before
+    the first record that is as young as the earliest of them.
     """
+    pairs = unmatched.pairs
+    surplus = {name(pair) for pair in unmatched.with_surplus}
+    # Before an exact start only what is too many is looked for.
+    blurred = [p for p in pairs if name(p) in surplus or not p.exact_start]
     counted = carry.select(*PAIR, "side", "origin", "topic", "offset")
     parts = []
     for side in SIDES:
-        early = read([before(pair) for pair in pairs], side)
-        late = read([after(pair) for pair in pairs], side)
-        parts += [
-            hashed(records, timestamps=timestamps).withColumns(
-                {"side": sf.lit(side), "before": sf.lit(is_before)}
+        for asked, is_before in (
+            ([before(pair) for pair in blurred], True),
+            ([after(pair) for pair in pairs], False),
+        ):
+            records = hashed(
+                read(read.since(asked, side, unmatched.times), side),
+                timestamps=timestamps,
             )
-            for records, is_before in ((early, True), (late, False))
-        ]
+            parts.append(
+                records.join(unmatched.hashes, [*HASH], "left_semi")
+                .select(*records.columns)
+                .withColumns(
+                    {"side": sf.lit(side), "before": sf.lit(is_before)}
+                )
+            )
     found = reduce(DataFrame.unionByName, parts)
     rest = found.join(sf.broadcast(counted), counted.columns, "left_anti")
     at_source = sf.col("side") == "source"

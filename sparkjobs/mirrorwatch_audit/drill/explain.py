@@ -22,6 +22,7 @@ __all__ = [
     "no_outcomes",
     "positions",
     "reach",
+    "remembers_all",
 ]
 
 
@@ -78,19 +79,20 @@ SOURCE = (*PAIR, "origin", "topic")
 """One of the source partitions that feed a pair."""
 
 _POSITIONS = f"{NAMES}, origin string, topic string, position bigint, "
-_POSITIONS += "oldest bigint, decided bigint"
+_POSITIONS += "oldest bigint, decided bigint, exact_start boolean"
 
 
 def positions(
     session: SparkSession, pairs: Sequence[PartitionPair]
 ) -> DataFrame:
-    """Return the mirror's position in every source partition, if known, and
-    between which offsets it is known what was aborted.
+    """Return the mirror's position in every source partition, if known,
+    between which offsets it is known what was aborted, and whether copies may
+    lie before the spans.
     """
     rows = [
         (
             *(*name(pair), source.flow, source.topic, source.position),
-            *(source.retained.start, source.decided),
+            *(source.retained.start, source.decided, pair.exact_start),
         )
         for pair in pairs
         for source in pair.sources
@@ -121,8 +123,8 @@ def bounds(
     Returns
     -------
     DataFrame
-        `SOURCE` and `bound`, which is null if nothing is known; and `oldest`
-        and `decided` as they are in `known`.
+        `SOURCE` and `bound`, which is null if nothing is known; and `oldest`,
+        `decided` and `exact_start` as they are in `known`.
 
     Notes
     -----
@@ -153,20 +155,17 @@ def bounds(
         sf.greatest("position", "after_matched").alias("bound"),
         "oldest",
         "decided",
+        "exact_start",
     )
 
 
-def copies_outside(
-    outside_span: DataFrame, hashes: DataFrame, bounds: DataFrame
-) -> DataFrame:
+def copies_outside(outside_span: DataFrame, bounds: DataFrame) -> DataFrame:
     """Return how many copies of some records there are around the spans.
 
     Parameters
     ----------
     outside_span
-        What was read there.
-    hashes
-        Checksums to count, as `HASH`.
+        Their equals there.
     bounds
         From which source offset on records may be in flight.
 
@@ -175,14 +174,16 @@ def copies_outside(
     DataFrame
         `HASH`; copies at either side before and after the span; those at the
         source after the span that must have been copied (`after_due`); those
-        that were `aborted` there; and the `first` one at the source.
+        that were `aborted` there; and the `first` one at the source, with its
+        timestamp.
     """
     source, late = sf.col("side") == "source", ~sf.col("before")
     due = sf.coalesce(sf.col("offset") < sf.col("bound"), sf.expr("false"))
-    where = sf.struct("offset", "origin", "topic")
+    where = sf.struct("offset", "origin", "topic", "timestamp")
     return (
-        outside_span.join(hashes, [*HASH], "left_semi")
-        .join(sf.broadcast(bounds), [*PAIR, "origin", "topic"], "left")
+        outside_span.join(
+            sf.broadcast(bounds), [*PAIR, "origin", "topic"], "left"
+        )
         .groupBy(*HASH)
         .agg(
             sf.count_if(source & ~late).alias("before_source"),
@@ -196,35 +197,43 @@ def copies_outside(
     )
 
 
-def reach(
-    outside_span: DataFrame, pairs: Sequence[PartitionPair]
-) -> DataFrame:
+def reach(oldest: DataFrame, pairs: Sequence[PartitionPair]) -> DataFrame:
     """Return how far back the target remembers what comes before the spans.
 
     Parameters
     ----------
-    outside_span
-        What was read there.
+    oldest
+        The oldest records that the target has, as in `RECORDS`.
     pairs
-        Pairs that it was read for.
+        The pairs that they are of.
 
     Returns
     -------
     DataFrame
         `PAIR`, and the earliest timestamp, `reach`.
+
+    Notes
+    -----
+    A target that holds its first record has forgotten none. Where it puts
+    timestamps of its own on records, all but equal ones say when copying
+    began: that a record was written before says that its copy is no late one.
     """
-    whole = [(*name(pair), -1) for pair in pairs if not pair.retained.start]
+    whole = [(*name(pair), -1) for pair in pairs if remembers_all(pair)]
     everything = small_table(
-        outside_span.sparkSession, whole, f"{NAMES}, timestamp bigint"
+        oldest.sparkSession, whole, f"{NAMES}, timestamp bigint"
     )
     return (
-        outside_span.where(sf.col("before") & (sf.col("side") == "target"))
-        .where(sf.col("timestamp") >= 0)
+        oldest.where(sf.col("timestamp") >= 0)
         .select(*PAIR, "timestamp")
         .unionByName(everything)
         .groupBy(*PAIR)
         .agg(sf.min("timestamp").alias("reach"))
     )
+
+
+def remembers_all(pair: PartitionPair) -> bool:
+    """Return whether no copy of a record can have expired."""
+    return pair.timestamps and not pair.retained.start
 
 
 OUTCOME = (
@@ -245,8 +254,6 @@ def explained_missing(
     matches: DataFrame,
     counts: DataFrame,
     bounds: DataFrame,
-    *,
-    timestamps: bool,
 ) -> DataFrame:
     """Return what became of source records without a copy.
 
@@ -258,8 +265,6 @@ def explained_missing(
         Copies around the spans.
     bounds
         From which offset on a record may be in flight.
-    timestamps
-        Whether timestamps count.
 
     Returns
     -------
@@ -272,7 +277,8 @@ def explained_missing(
     source records after the span that must have been copied: else a record
     that is written again and again would excuse every loss of it. Copies
     before the span exist where a cut by time did not fall on the same record
-    on both sides; without timestamps cuts are exact.
+    on both sides. Where the spans begin exactly, as at the end of an audit, a
+    copy there was one too many, and excuses nothing.
 
     Where it is not known whether the mirror leaves out aborted records, one
     that is missing is no loss: who reads committed never saw it. But whether
@@ -282,12 +288,20 @@ def explained_missing(
     found = missing.withColumns(
         {"origin": sf.col("s_origin"), "topic": sf.col("s_topic")}
     ).join(sf.broadcast(bounds), [*SOURCE], "left")
+    waits = sf.coalesce(
+        sf.col("s_offset") >= sf.col("bound"), sf.expr("false")
+    )
+    found = found.withColumn("waits", waits)
+    # A copy after the span is hardly of a record that is still to be copied.
+    due = Window.partitionBy(*HASH, "waits").orderBy(sf.desc("copy"))
+    found = found.withColumn("from_last", sf.row_number().over(due))
     late = sf.col("after_target") - sf.col("after_due")
     early = sf.col("before_target") - sf.col("before_source")
+    exact = sf.coalesce("exact_start", sf.expr("false"))
     kind = (
         sf.when(~sf.col("s_aborted") & _blurred(), "undecided")
         .when(sf.col("from_last") <= late, "carried")
-        .when(sf.lit(timestamps) & (sf.col("from_first") <= early), "settled")
+        .when(~exact & (sf.col("from_first") <= early), "settled")
         .when(sf.isnull("bound"), "unknown")
         .when(sf.col("s_offset") >= sf.col("bound"), "in_flight")
         .when(sf.col("s_aborted"), _left_out())
@@ -300,8 +314,6 @@ def explained_surplus(
     matches: DataFrame,
     counts: DataFrame,
     reach: DataFrame,
-    *,
-    timestamps: bool,
 ) -> DataFrame:
     """Return what target records without a source record are.
 
@@ -313,8 +325,6 @@ def explained_surplus(
         Copies around the spans.
     reach
         How far back the target remembers.
-    timestamps
-        Whether timestamps count.
 
     Returns
     -------
@@ -337,16 +347,15 @@ def explained_surplus(
     )
     late = sf.col("after_source") - sf.col("after_target")
     early = sf.col("before_source") - sf.col("before_target")
+    # The source's timestamp, as the target may put its own on copies.
+    written_at = sf.coalesce("first.timestamp", "t_timestamp")
     # Comparing with a null is no: then it does not go back at all.
-    remembered = sf.col("t_timestamp") >= sf.col("reach")
+    remembered = written_at >= sf.col("reach")
     known = sf.col("first_copy").isNotNull() | sf.col("first").isNotNull()
     kind = (
         sf.when(_blurred(), "undecided")
         .when(sf.col("from_last") <= late, "carried")
-        .when(
-            sf.lit(timestamps) & remembered & (sf.col("from_first") <= early),
-            "settled",
-        )
+        .when(remembered & (sf.col("from_first") <= early), "settled")
         .when(known | (sf.col("before_target") > 0), "duplicated")
         .otherwise("extra")
     )

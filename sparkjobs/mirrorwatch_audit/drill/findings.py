@@ -109,13 +109,17 @@ def _time(milliseconds: int | None) -> datetime | None:
 OffsetRanges = tuple[tuple[int, int], ...]
 """First and last offset of each stretch, in order."""
 
+MOST_RANGES = 1000
+"""Most stretches of a finding that are named, the first ones: of every second
+record of a day there would be millions. Its count is exact."""
+
 _OUTCOME_KEY = (*PAIR, "origin", "topic", "kind")
 
 
 def offset_ranges(
     outcomes: DataFrame,
 ) -> dict[tuple[OutcomeKey, Side], OffsetRanges]:
-    """Return where records are, on each side.
+    """Return where records are, on each side: the first `MOST_RANGES`.
 
     Parameters
     ----------
@@ -134,10 +138,13 @@ def offset_ranges(
     # Within a stretch offset and number rise alike.
     order = Window.partitionBy(*_OUTCOME_KEY, "at").orderBy("offset")
     stretch = sf.col("offset") - sf.row_number().over(order)
+    by_offset = Window.partitionBy(*_OUTCOME_KEY, "at").orderBy("first")
     rows = (
         both.withColumn("stretch", stretch)
         .groupBy(*_OUTCOME_KEY, "at", "stretch")
         .agg(sf.min("offset").alias("first"), sf.max("offset").alias("last"))
+        .withColumn("number", sf.row_number().over(by_offset))
+        .where(sf.col("number") <= MOST_RANGES)
         .groupBy(*_OUTCOME_KEY, "at")
         .agg(sf.collect_list(sf.struct("first", "last")).alias("found"))
     )

@@ -1,28 +1,36 @@
 """Records that one night leaves to the next."""
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
+from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from mirrorwatch.domain.audit.plan import (
+    NOTHING,
     AuditedEnd,
     AuditedEnds,
+    AuditSpan,
     PartitionPair,
     Plan,
     Side,
+    SourceRange,
     Unverifiable,
 )
 
-from ..digest.digest import HASHED, PAIR, in_buckets
-from ..digest.records import name, named, small_table
+from ..digest.digest import HASHED, PAIR, hashed, in_buckets
+from ..digest.records import SIDES, Read, name, named, small_table, spanned
 
 __all__ = [
     "CARRY",
     "WAITING",
+    "begun",
     "carried",
     "carry_out",
+    "hashed_again",
     "no_carry",
     "usable_carry",
 ]
@@ -165,6 +173,124 @@ def usable_carry(
         for flow, target_topic, partition, records in sums
     )
     return carry.join(names, [*PAIR], "left_anti"), gaps
+
+
+OTHERWISE = (
+    "records that the night before left to this one: their checksums were "
+    "made otherwise ({why}), and they cannot be read any more to make new ones"
+)
+
+
+def hashed_again(
+    read: Read, carry: DataFrame, pairs: Sequence[PartitionPair], why: str
+) -> tuple[DataFrame, tuple[Unverifiable, ...]]:
+    """Make new checksums of what the night before left of some pairs.
+
+    Parameters
+    ----------
+    read
+        Reads records.
+    carry
+        What the night before left.
+    pairs
+        The pairs.
+    why
+        Why the checksums of old are of no use, for a person.
+
+    Returns
+    -------
+    tuple
+        What can be compared, and what cannot.
+    """
+    names = sf.broadcast(named(carry.sparkSession, pairs))
+    old = carry.join(names, [*PAIR], "left_semi").localCheckpoint()
+    rest = carry.join(names, [*PAIR], "left_anti")
+    at = (*PAIR, "side", "origin", "topic")
+    spans = {
+        tuple(row[:6]): AuditSpan(row[6], row[7] + 1)
+        for row in old.groupBy(*at)
+        .agg(sf.min("offset"), sf.max("offset"))
+        .collect()
+    }
+    fresh = []
+    for side in SIDES:
+        for timestamps in (True, False):
+            asked = [
+                _at(pair, side, spans)
+                for pair in pairs
+                if pair.timestamps is timestamps
+            ]
+            records = hashed(read(asked, side), timestamps=timestamps)
+            fresh.append(
+                records.withColumn("side", sf.lit(side)).join(
+                    sf.broadcast(old.select(*at, "offset", "reason")),
+                    [*at, "offset"],
+                )
+            )
+    new = reduce(DataFrame.unionByName, fresh).select(*carry.columns)
+    new = new.localCheckpoint()
+    left = Counter(
+        {
+            tuple(row[:3]): row[3]
+            for row in old.groupBy(*PAIR).count().collect()
+        }
+    )
+    left.subtract(
+        {
+            tuple(row[:3]): row[3]
+            for row in new.groupBy(*PAIR).count().collect()
+        }
+    )
+    gaps = tuple(
+        Unverifiable(
+            flow=pair.flow,
+            topic=pair.topic,
+            partition=pair.partition,
+            reason=OTHERWISE.format(why=why),
+            records=left[name(pair)],
+        )
+        for pair in pairs
+        if left[name(pair)] > 0
+    )
+    return rest.unionByName(new), gaps
+
+
+def _at(
+    pair: PartitionPair,
+    side: Side,
+    spans: Mapping[tuple[object, ...], AuditSpan],
+) -> PartitionPair:
+    """Return the pair with the spans in which something was left."""
+
+    def chosen(x: PartitionPair | SourceRange) -> AuditSpan:
+        topic = x.topic if isinstance(x, SourceRange) else x.target_topic
+        return spans.get((*name(pair), side, x.flow, topic), NOTHING)
+
+    return spanned(pair, chosen)
+
+
+def begun(plan: Plan, before: AuditedEnds) -> Plan:
+    """Return the plan with the pairs marked that begin exactly.
+
+    Parameters
+    ----------
+    plan
+        What this night compares.
+    before
+        Up to where partitions were audited.
+    """
+    known = before.by_partition()
+    return replace(
+        plan,
+        pairs=tuple(
+            # Without timestamps the planner cuts by offset syncs only.
+            replace(
+                pair,
+                exact_start=not pair.timestamps or _goes_on(pair, known),
+            )
+            for pair in plan.pairs
+        ),
+    )
 
 
 def _goes_on(

@@ -113,8 +113,17 @@ class HadoopFolder:
                 table = table.withColumn(VERSION, sf.lit(SCHEMA_VERSION))
             table.write.mode("overwrite").parquet(self._at(name))
 
-    def read_table(self, name: str) -> DataFrame | None:
+    def read_table(
+        self, name: str, *, oldest: int = SCHEMA_VERSION
+    ) -> DataFrame | None:
         """Read a table; `None` if there is none.
+
+        Parameters
+        ----------
+        name
+            Where.
+        oldest
+            The oldest version that is of use.
 
         Raises
         ------
@@ -133,7 +142,8 @@ class HadoopFolder:
                 check_version(None, at)
             versions = table.select(VERSION).distinct().collect()
         for (version,) in versions:
-            check_version(version, at, wanted=SCHEMA_VERSION)
+            if not oldest <= version <= SCHEMA_VERSION:
+                check_version(version, at, wanted=SCHEMA_VERSION)
         return table
 
     def is_whole(self, name: str) -> bool:
@@ -271,8 +281,17 @@ class RunStore:
         """Return what a run left to the next night, if there was one."""
         if run is None:
             return None
-        carry = self._folder.read_table(f"runs/{run}/carry")
+        carry = self._folder.read_table(f"runs/{run}/carry", oldest=1)
         return None if carry is None else carry.drop(VERSION)
+
+    def is_outdated(self, run: str | None) -> bool:
+        """Return whether what a run left to the next night has checksums of
+        an older version.
+        """
+        carry = self._folder.read_table(f"runs/{run}/carry", oldest=1)
+        return carry is not None and not (
+            carry.where(sf.col(VERSION) != SCHEMA_VERSION).isEmpty()
+        )
 
     def save_report(self, run: str, hours: Hours, page: str) -> None:
         """Keep what a person looks at."""

@@ -106,6 +106,9 @@ class SourceRange:
     """Where that is not known, the offset before which no transaction was
     open: behind it, what will have been aborted cannot be known."""
 
+    skipped: tuple[int, ...] = ()
+    """Offsets that are not read, as Spark cannot represent their records."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PartitionPair:
@@ -152,6 +155,15 @@ class PartitionPair:
 
     cut_at: datetime | None = None
     """Time at which a nightly range was cut."""
+
+    exact_start: bool = False
+    """Whether the spans of both sides begin at the same record, with what the
+    audit before left: then no copy of a record lies before them. An audit
+    sets it when it begins."""
+
+    skipped: tuple[int, ...] = ()
+    """Target offsets that are not read, as Spark cannot represent their
+    records."""
 
     @property
     def topic(self) -> str:
