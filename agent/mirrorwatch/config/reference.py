@@ -47,7 +47,9 @@ mirrorwatch is configured by one YAML file, given by `--config FILE` or
 `clusters` and `flows` are required. `mirrorwatch check-config` validates a
 file without connecting to anything: it lists all errors, or shows the
 effective configuration. In a pipeline that has no secrets,
-`check-config --without-secrets` checks all that stands in the file. Editors complete and check keys by the JSON Schema
+`check-config --without-secrets` checks all that stands in the file.
+
+Editors complete and check keys by the JSON Schema
 `docs/configuration.schema.json`: with `yaml-language-server`, put
 `# yaml-language-server: $schema=PATH` in the first line.
 
