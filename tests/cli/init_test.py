@@ -50,6 +50,9 @@ summit->ldf.enabled = true
 
 IDENTITY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
 
+UNQUOTABLE = """sourceConnector: {}
+    topicsPattern: ghp_hunter2hunter2hunter2"""
+
 ACTIVE_ACTIVE = f"""{DEDICATED}
 ldf->summit.enabled = true
 replication.policy.class = {IDENTITY}
@@ -416,6 +419,7 @@ def test_a_file_is_overwritten_only_by_force(tmp_path: Path) -> None:
         (("  mirrors:\n  -", "  mirrors:\n   "), "FILE:9: spec.mirrors: mu"),
         ((', bootstrapServers: "summit.example:9092"', ""), "FILE:7: spec"),
         (("summit.example:9092", "http://u:hunter2@h"), "FILE:7: spec.clust"),
+        (("sourceConnector: {}", UNQUOTABLE), "FILE:13: spec.mirrors[0].t"),
         (
             (
                 "sourceConnector: {}",

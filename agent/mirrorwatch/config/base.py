@@ -615,8 +615,10 @@ class _Reader:
 
     def read_all(self, name: str) -> Iterator[Document]:
         try:
-            while self._loader.check_node():
-                node = self._loader.get_node()
+            while (
+                self._loader.check_node()
+                and (node := self._loader.get_node()) is not None
+            ):
                 self._lines = {(): node.start_mark.line + 1}
                 self._problems, self._merged = [], {}
                 data = self._build(node, (), ())

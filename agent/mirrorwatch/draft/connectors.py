@@ -77,7 +77,7 @@ def _read_settings(each: Any, name: str, url: str) -> dict[str, Setting]:
 
 def _to_version(version: str | None) -> tuple[int, ...] | None:
     parts = (version or "").split(".")[:2]
-    if len(parts) < 2 or not all(p.isdecimal() for p in parts):
+    if len(parts) < 2 or not all(p.isdecimal() and len(p) < 5 for p in parts):
         return None
     return tuple(map(int, parts))
 

@@ -30,6 +30,7 @@ from ..domain.topics import (
     split_patterns,
 )
 from ..exceptions import ConfigError
+from ..secrets import may_quote
 from .model import (
     CANARY,
     Draft,
@@ -48,6 +49,9 @@ FOREIGN = re.compile(r"\$\{\w[^}]*:[^}]*\}")
 
 MECHANISMS = {"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"}
 """What the agent's library can log in by, as its packages are built."""
+
+PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+"""Values of ``security.protocol``."""
 
 USERS = {
     "scram-sha-512": "SASL",
@@ -214,11 +218,14 @@ class _Clusters:
         self, path: YamlPath, own: Settings, found: FoundCluster
     ) -> str:
         stated = own.get("security.protocol")
-        protocol = "PLAINTEXT" if stated is None else stated.value.upper()
-        if FOREIGN.search(protocol):
+        protocol = (
+            "PLAINTEXT" if stated is None else stated.value.strip().upper()
+        )
+        if protocol not in PROTOCOLS:
             self._draft.ask(
                 (*path, "security.protocol"),
-                "the mirror's is a reference of its worker; correct it here",
+                "the mirror's is a reference of its worker, or a protocol "
+                f"that is none; use one of {', '.join(PROTOCOLS)}",
             )
             protocol = "SASL_SSL"
         kind = USERS.get(found.authentication or "")
@@ -742,6 +749,11 @@ def _check(draft: Draft, flows: Sequence[_Flow]) -> None:
     ConfigError
         Raised with the places of the mirror's own configuration.
     """
+    for path in _find_unquotable(draft.data, ()):
+        raise ConfigError(
+            f"{_place(draft, path)}: holds a user, a password or a key, which "
+            "would be shown; write it without"
+        )
     problems = _find_problems(draft)
     if problems and all(p.path[2:] == ("topics", "merged") for p in problems):
         for index in {p.path[1] for p in problems}:
@@ -750,6 +762,28 @@ def _check(draft: Draft, flows: Sequence[_Flow]) -> None:
     if problems:
         lines = [f"{_place(draft, p.path)}: {p.message}" for p in problems]
         raise ConfigError("\n".join(dict.fromkeys(lines)))
+
+
+ADDRESSES = {"url", "sasl.oauthbearer.token.endpoint.url"}
+"""Keys of addresses, which were found to hold no password."""
+
+
+def _find_unquotable(value: Any, path: YamlPath) -> Iterator[YamlPath]:
+    """Yield keys and values that may be secret by their form."""
+    match value:
+        case dict():
+            for key, part in value.items():
+                if not may_quote(key):
+                    yield path
+                elif key not in ADDRESSES:
+                    yield from _find_unquotable(part, (*path, key))
+        case list():
+            for number, part in enumerate(value):
+                yield from _find_unquotable(part, (*path, number))
+        case str() if not may_quote(value):
+            yield path
+        case _:
+            pass
 
 
 def _place(draft: Draft, path: YamlPath) -> str:

@@ -311,7 +311,7 @@ def _find_topics(target: _Node) -> dict[str, str]:
 
 def _to_version(node: _Node) -> tuple[int, ...] | None:
     parts = (node.text() or "").split(".")[:2]
-    if len(parts) < 2 or not all(p.isdecimal() for p in parts):
+    if len(parts) < 2 or not all(p.isdecimal() and len(p) < 5 for p in parts):
         return None
     return tuple(map(int, parts))
 
