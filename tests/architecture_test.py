@@ -78,6 +78,7 @@ SEAMS = {
     "has none of it",
     "audit.offsets.MirrorFacts": "tests plan audits without a mirror",
     "sources.audit.worker.Trigger": "APScheduler has them",
+    "records.Read": "tests read logs in memory",
     "job.Runs": "tests keep runs in memory",
     "tools.Planner": "tests plan without clusters",
     "link.LinkEnd": "a class of asyncio's, which only has that name",
