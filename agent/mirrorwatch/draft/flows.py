@@ -698,24 +698,19 @@ def _quote(topic: str) -> str:
 
 
 class _RefusedError(ConfigError):
-    """A draft is no configuration.
+    """A draft is no configuration."""
 
-    Parameters
-    ----------
-    problems
-        Why.
-    """
-
-    def __init__(self, problems: Sequence[ConfigProblem]) -> None:
-        super().__init__("refused")
-        self.problems = tuple(problems)
+    problems: Sequence[ConfigProblem] = ()
+    """Why."""
 
 
 class _Drafted(Document):
     """What was drafted: its problems are reported by the input's places."""
 
     def to_error(self, problems: Sequence[ConfigProblem]) -> ConfigError:
-        return _RefusedError(problems)
+        error = _RefusedError("refused")
+        error.problems = tuple(problems)
+        return error
 
 
 def _find_problems(draft: Draft) -> Sequence[ConfigProblem]:
