@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from tests.bench.references import References
 from tests.bench.source_tree import Module, Tree
 from tests.bench.structure import find_rules_broken
+from tests.bench.trips import TRIPS, cross
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "agent" / "mirrorwatch"
@@ -263,6 +265,25 @@ def test_a_protocol_has_two_implementations_or_a_reason() -> None:
         for name, line in few.items()
         if not name.endswith(tuple(f".{seam}" for seam in SEAMS))
     ] == []
+
+
+MOST_FILES = {
+    "a probe, from its sending to InfluxDB": 23,
+    "an offset sync, from its topic to a notice": 34,
+    "a limit of the check lag, from YAML to its use": 14,
+}
+"""Files that a reader opens on each trip: half of what it was once."""
+
+
+def test_trips_through_the_agent_stay_short() -> None:
+    references = References(_checkout())
+    crossed = {trip.name: cross(trip, references) for trip in TRIPS}
+    assert [c.problems for c in crossed.values() if c.problems] == []
+    assert {
+        name: crossing.modules
+        for name, crossing in crossed.items()
+        if len(crossing.modules) > MOST_FILES[name]
+    } == {}
 
 
 def test_no_modules_import_each_other() -> None:
