@@ -240,6 +240,34 @@ def test_a_duplicate_that_was_told_excuses_no_later_loss(
     assert second.found(TOLD) == [("dropped", 1, ((6, 6),), ())]
 
 
+PAIRED = CASES.add(
+    "paired",
+    [*records(0, 2), X, X, *records(4, 6)],
+    [*records(0, 2), X, X, *records(4, 6)],
+    {
+        "source": (0, 4),
+        "target": (0, 2),
+        "retained": ((0, 4), (0, 3)),
+        "position": 3,
+    },
+    {
+        "source": (4, 6),
+        "target": (2, 6),
+        "retained": ((0, 6), (0, 6)),
+        "exact_start": True,
+    },
+)
+
+
+def test_a_copy_after_the_range_is_of_no_record_that_is_still_to_be_copied(
+    nights: list[Audited],
+) -> None:
+    first, second = nights
+    assert clean(first, PAIRED)
+    assert first.carry(PAIRED) == [("source", 2), ("source", 3)]
+    assert clean(second, PAIRED)
+
+
 STAMPED = [replace(r, timestamp=r.timestamp + 7) for r in TEN]
 LATE_STAMPED = CASES.add(
     "late stamped",

@@ -2,16 +2,32 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from datetime import UTC, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from confluent_kafka import Producer
-from pyspark.sql import Row
+from pyspark.sql import Row, SparkSession
 
+from mirrorwatch.clock import utc_now
 from mirrorwatch.domain.acls import Right
-from mirrorwatch.domain.audit.plan import AuditSpan, PartitionPair, SourceRange
+from mirrorwatch.domain.audit.plan import (
+    AuditedEnds,
+    AuditSpan,
+    PartitionPair,
+    Plan,
+    Request,
+    Side,
+    SourceRange,
+    Unverifiable,
+)
 from mirrorwatch_audit.digest.reader import KafkaReader
+from mirrorwatch_audit.job import AuditJob
+from mirrorwatch_audit.store.store import RunStore
+from mirrorwatch_audit.tools import Quiet, Settings, Tools
 from mirrorwatch_lab import Lab, LabSettings
+from tests.support.audit import a_plan
 from tests.support.audit_spark import SPARK, small_spark
 
 pytestmark = [*SPARK, pytest.mark.lab]
@@ -19,14 +35,21 @@ pytestmark = [*SPARK, pytest.mark.lab]
 LARGE = 10 * 2**20
 """Bytes of a record that is ten times what brokers take by default."""
 
+ANY_TIME = {
+    "retention.ms": "-1",
+    "message.timestamp.after.max.ms": str(2**63 - 1),
+}
+
 SETTINGS = LabSettings(
-    topics={"mixed": 2, "aborted": 1},
+    topics={"mixed": 2, "aborted": 1, "odd": 1, "copy.of.odd": 1},
     topic_configs={
+        "odd": ANY_TIME,
+        "copy.of.odd": ANY_TIME,
         "mixed": {
             "max.message.bytes": str(LARGE + 2**16),
             # Its records are as old as timestamps can be.
             "retention.ms": "-1",
-        }
+        },
     },
     start_mirror=False,
     secured=True,
@@ -38,6 +61,7 @@ def lab() -> Iterator[Lab]:
     with Lab(SETTINGS) as lab:
         write_mixed(lab)
         write_aborted(lab)
+        write_odd(lab)
         yield lab
 
 
@@ -91,6 +115,45 @@ def write_aborted(lab: Lab) -> None:
         own.produce("aborted", value)
         own.flush(30)
         end(60)
+
+
+MICROSECONDS, NANOSECONDS, FAR = (
+    1_764_000_000_000_000,
+    1_764_000_000_000_000_000,
+    2**63 - 1,
+)
+
+ODD = (1000, MICROSECONDS, 2000, NANOSECONDS, 3000, FAR, 4000, 5000)
+"""Timestamps of the records at the source."""
+
+
+def write_odd(lab: Lab) -> None:
+    own = producer(lab, {})
+    for number, timestamp in enumerate(ODD):
+        value = b"%d" % number
+        own.produce("odd", value, timestamp=timestamp)
+        # The mirror drops one that is like any other.
+        if timestamp != 4000:
+            own.produce("copy.of.odd", value, timestamp=timestamp)
+    assert own.flush(60) == 0
+
+
+class Frozen:
+    """A planner that says what it was told."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+
+    def freeze(self, request: Request, before: AuditedEnds) -> Plan:
+        return self._plan
+
+    def freeze_side(
+        self, request: Request, side: Side, *, read_committed: bool
+    ) -> Plan:
+        raise NotImplementedError
+
+    def recheck(self, plan: Plan) -> tuple[Unverifiable, ...]:
+        return ()
 
 
 def pair(
@@ -181,3 +244,74 @@ def test_a_password_is_in_no_plan(
     shown = capfd.readouterr()
     assert "KafkaTable" in shown.out
     assert secret not in shown.out + shown.err
+
+
+def odd() -> PartitionPair:
+    whole = pair("odd", (0, len(ODD)))
+    copies = AuditSpan(0, len(ODD) - 1)
+    (source,) = whole.sources
+    return replace(
+        whole,
+        target_topic="copy.of.odd",
+        sources=(replace(source, position=len(ODD)),),
+        span=copies,
+        retained=copies,
+    )
+
+
+def test_timestamps_that_spark_cannot_represent_cost_their_records_only(
+    read: KafkaReader, tmp_path: Path
+) -> None:
+    session = SparkSession.getActiveSession()
+    assert session is not None
+    at = utc_now()
+    tools = Tools(
+        read=read,
+        planner=Frozen(a_plan(odd(), at=at)),
+        settings=Settings(bucket=timedelta(minutes=10), timezone=UTC),
+        progress=Quiet(),
+        clock=lambda: at,
+    )
+
+    job = AuditJob(tools, RunStore(session, str(tmp_path)))
+    (audit,) = job.run(Request())
+
+    (finding,) = audit.result.findings
+    assert (finding.kind, finding.source_offsets) == ("dropped", ((6, 6),))
+    gaps = [gap.reason for gap in audit.result.unverifiable]
+    assert [gap.partition(" cannot")[0] for gap in gaps] == [
+        f"{side} offsets {offset} to {offset}"
+        for side in ("target", "source")
+        for offset in (3, 5)
+    ]
+    assert all("overflow" in gap for gap in gaps)
+    (count,) = audit.result.topics
+    assert (count.source_count, count.target_count) == (6, 5)
+
+
+def test_a_log_is_read_from_the_first_record_of_a_time_on(
+    read: KafkaReader,
+) -> None:
+    name = ("f", "copy.of.odd", 0)
+    for time, side, start in (
+        (1000, "source", 0),
+        (1001, "source", 1),
+        (MICROSECONDS, "source", 1),
+        (1001, "target", 1),
+    ):
+        (since,) = read.since([odd()], side, {name: time})
+        at = since.span if side == "target" else since.sources[0].span
+        assert at.start == start
+        assert at.end == len(ODD) - (side == "target")
+    (other,) = read.since([odd()], "source", {})
+    assert other == odd()
+
+
+def test_offsets_that_are_to_be_skipped_are_not_read(
+    read: KafkaReader,
+) -> None:
+    (source,) = odd().sources
+    skipping = replace(source, skipped=(0, 3, 5))
+    found = rows(read, replace(odd(), sources=(skipping,)))
+    assert [row["offset"] for row in found] == [1, 2, 4, 6, 7]
+    assert not any(row["appended"] for row in found)

@@ -89,10 +89,14 @@ def wrong_of_keys(
     nights: list[Audited], topic: str, world: ThreeNights
 ) -> str:
     """Return what is not so of a compacted log: what a newer record of a key
-    replaced may be told as lost, or not.
+    replaced may be told as lost, or not. An old one that the source has
+    removed may be told as the altered newest one.
     """
     named = {*offsets(nights, topic, MISSING)}
-    if counted(nights, topic, SURPLUS) or not named <= world.dropped:
+    if (
+        counted(nights, topic, {"duplicated", "extra"})
+        or not named <= world.dropped
+    ):
         return f"falsely {named}"
     return "" if world.lost_keys() <= named else f"only {named}"
 
