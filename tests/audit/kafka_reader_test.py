@@ -293,12 +293,13 @@ def test_a_log_is_read_from_the_first_record_of_a_time_on(
     read: KafkaReader,
 ) -> None:
     name = ("f", "copy.of.odd", 0)
-    for time, side, start in (
+    asked: list[tuple[int, Side, int]] = [
         (1000, "source", 0),
         (1001, "source", 1),
         (MICROSECONDS, "source", 1),
         (1001, "target", 1),
-    ):
+    ]
+    for time, side, start in asked:
         (since,) = read.since([odd()], side, {name: time})
         at = since.span if side == "target" else since.sources[0].span
         assert at.start == start

@@ -14,7 +14,7 @@ from .drill import (
     is_isolation_unknown,
     with_aborted,
 )
-from .explain import HASH, OUTCOME, SOURCE, bounds, positions
+from .explain import OUTCOME, SOURCE, bounds, positions
 
 __all__ = ["drill_compacted"]
 
@@ -42,24 +42,27 @@ def drill_compacted(read: Read, case: SuspectBuckets) -> DataFrame:
     -----
     Compared is the newest record of each key at the cut, for which either
     side may have removed older ones, tombstones, and what a newer record
-    beyond the cut replaces. The spans are read for the keys that differ, then
-    all that is retained for the records of these keys, which are kept: no
-    version of any other key is. Where it is not known whether the mirror
+    beyond the cut replaces. The spans are read for the keys that differ; then
+    all that is retained, for the newest records of these keys, and for whether
+    that of one side is among the records of the other. One row of each key is
+    kept, however many versions it has. Where it is not known if the mirror
     leaves out aborted records, a key with some is the same on both sides if
     either its newest record is, or its newest committed one; else what belongs
     there cannot be verified.
     """
     keys = _differing(read, case).localCheckpoint()
-    if keys.count() <= MOST_SENT:
+    keys_fit = keys.count() <= MOST_SENT
+    if keys_fit:
         keys = sf.broadcast(keys)
     source, target = (
-        _retained(read, case, side, keys).localCheckpoint() for side in SIDES
+        _at_cut(_retained(read, case, side, keys), side[0]).localCheckpoint()
+        for side in SIDES
     )
     limits = bounds(
         positions(source.sparkSession, case.pairs),
         case.ends,
         *(
-            rows.select(*HASH, "origin", "topic", "offset").unionByName(
+            _newest(rows, side).unionByName(
                 beyond(
                     read,
                     case.pairs,
@@ -71,17 +74,22 @@ def drill_compacted(read: Read, case: SuspectBuckets) -> DataFrame:
             for rows, side in zip((source, target), SIDES, strict=True)
         ),
     )
-    both = _at_cut(source, "s").join(
-        _at_cut(target, "t"), [*_KEY], "full_outer"
-    )
+    both = source.join(target, [*_KEY], "full_outer")
     limit = sf.broadcast(limits).withColumnsRenamed(
         {"origin": "s_origin", "topic": "s_topic"}
     )
     both = both.join(limit, [*PAIR, "s_origin", "s_topic"], "left")
     both = both.localCheckpoint()
-    seen = _among(both, "s", target.where("late"), "arrived_late")
-    old = _among(both, "t", source.where("NOT late"), "outdated")
-    both = both.join(seen, [*_KEY], "left").join(old, [*_KEY], "left")
+    for side_prefix, side, where, found in (
+        ("s", SIDES[1], "late", "arrived_late"),
+        ("t", SIDES[0], "NOT late", "outdated"),
+    ):
+        wanted = _contents(both, side_prefix)
+        if keys_fit:
+            wanted = sf.broadcast(wanted)
+        among = _retained(read, case, side, wanted).where(where)
+        hits = among.select(*_KEY, sf.expr("true").alias(found)).distinct()
+        both = both.join(hits, [*_KEY], "left")
     explained = both.withColumn("kind", _doubted(_kind()))
     explained = explained.where("kind IS NOT NULL")
     return explained.select(*_outcome()).localCheckpoint()
@@ -92,14 +100,16 @@ def _whole(pair: PartitionPair) -> PartitionPair:
 
 
 def _retained(
-    read: Read, case: SuspectBuckets, side: Side, keys: DataFrame
+    read: Read, case: SuspectBuckets, side: Side, wanted: DataFrame
 ) -> DataFrame:
-    """Return the records of some keys, of all that is retained."""
+    """Return some records of all that are retained: those of some keys, or
+    some of theirs.
+    """
     pairs = [_whole(pair) for pair in case.pairs]
     found = hashed(read(pairs, side), timestamps=case.timestamps)
     records = with_aborted(
         read,
-        found.join(keys, [*_KEY], "left_semi").select(*found.columns),
+        found.join(wanted, wanted.columns, "left_semi").select(*found.columns),
         pairs if side == "source" else (),
         doubtful=is_isolation_unknown,
     )
@@ -167,20 +177,26 @@ def _at_cut(rows: DataFrame, side_prefix: str) -> DataFrame:
     )
 
 
-def _among(
-    both: DataFrame, side_prefix: str, rows: DataFrame, found: str
-) -> DataFrame:
-    """Return the keys whose newest record of one side is among some records.
+def _newest(rows: DataFrame, side: Side) -> DataFrame:
+    newest = sf.col(side[0])
+    return rows.where(newest.isNotNull()).select(
+        *PAIR,
+        *(newest[c].alias(c) for c in ("h1", "h2", "origin", "topic")),
+        newest["offset"].alias("offset"),
+    )
+
+
+def _contents(both: DataFrame, side_prefix: str) -> DataFrame:
+    """Return keys with the newest record of one side, which may be among those
+    of the other.
 
     Of each key one record is looked for: a list of all versions of one that
     changes every second would not fit into the memory of a task.
     """
     newest = sf.col(side_prefix)
-    wanted = both.select(
+    return both.where(newest.isNotNull()).select(
         *_KEY, newest["h1"].alias("h1"), newest["h2"].alias("h2")
     )
-    hits = wanted.join(rows, [*_KEY, "h1", "h2"], "left_semi")
-    return hits.select(*_KEY, sf.expr("true").alias(found))
 
 
 def _kind() -> Column:
