@@ -338,6 +338,21 @@ def test_drops_beside_another_producer_are_not_ok(drops: int) -> None:
         assert health(world, "skips") is Health.OK, reason(world, "skips")
 
 
+def test_as_many_records_of_others_as_drops_hide_nothing() -> None:
+    """Both sides went on alike then, as where nothing was dropped."""
+    with running("a") as world:
+        write_foreign(world, world.schedule.elapsed + 5 * MINUTE)
+        world.run(5 * MINUTE)
+        for _ in range(3):
+            world.target.append("a", 0, b"foreign")
+        drop(world, "a", 3)
+        world.run(15 * MINUTE)
+        assert world.oracle.lost() == 3
+        assert health(world, "skips") is Health.WARNING
+        assert reason(world, "skips").startswith("3 records of a partition 0")
+        assert "cannot be verified" in reason(world, "skips")
+
+
 @pytest.mark.parametrize("seen", [50, 0])
 @pytest.mark.parametrize("restarts", [False, True])
 def test_expired_unread_beside_another_producer(
