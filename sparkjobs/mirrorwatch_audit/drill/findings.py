@@ -17,7 +17,11 @@ from mirrorwatch.domain.audit.plan import (
     StatedKind,
     Unverifiable,
 )
-from mirrorwatch.domain.audit.result import AuditFinding, FindingKind
+from mirrorwatch.domain.audit.result import (
+    MOST_NAMED,
+    AuditFinding,
+    FindingKind,
+)
 
 from ..digest.digest import PAIR, to_time
 from ..digest.records import (
@@ -109,17 +113,13 @@ def _time(milliseconds: int | None) -> datetime | None:
 OffsetRanges = tuple[tuple[int, int], ...]
 """First and last offset of each stretch, in order."""
 
-MOST_RANGES = 1000
-"""Most stretches of a finding that are named, the first ones: of every second
-record of a day there would be millions. Its count is exact."""
-
 _OUTCOME_KEY = (*PAIR, "origin", "topic", "kind")
 
 
 def offset_ranges(
     outcomes: DataFrame,
 ) -> dict[tuple[OutcomeKey, Side], OffsetRanges]:
-    """Return where records are, on each side: the first `MOST_RANGES`.
+    """Return where records are, on each side: the first `MOST_NAMED`.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def offset_ranges(
         .groupBy(*_OUTCOME_KEY, "at", "stretch")
         .agg(sf.min("offset").alias("first"), sf.max("offset").alias("last"))
         .withColumn("number", sf.row_number().over(by_offset))
-        .where(sf.col("number") <= MOST_RANGES)
+        .where(sf.col("number") <= MOST_NAMED)
         .groupBy(*_OUTCOME_KEY, "at")
         .agg(sf.collect_list(sf.struct("first", "last")).alias("found"))
     )

@@ -1,5 +1,6 @@
 from dataclasses import replace
 from datetime import timedelta
+from typing import get_args
 
 import pytest
 
@@ -8,6 +9,7 @@ from mirrorwatch.domain.audit.ranges import PlanningOutcome
 from mirrorwatch.domain.audit.result import (
     AuditFinding,
     AuditResult,
+    FindingKind,
     Speed,
     answer,
     as_duration,
@@ -51,10 +53,39 @@ def test_the_document_has_exactly_these_keys() -> None:
                 "to": "2026-11-20T23:00:02+00:00",
             }
         ],
+        "repair": {
+            "complete": True,
+            "ranges": [
+                {
+                    "flow": "summit->ldf",
+                    "topic": "events",
+                    "partition": 0,
+                    "first": 42,
+                    "last": 42,
+                    "count": 1,
+                }
+            ],
+        },
         "unverifiable": [
             {"flow": "f", "topic": "t", "partition": None, "reason": "gone"}
         ],
     }
+
+
+def test_what_is_to_be_repaired_is_missing_or_altered_at_the_target() -> None:
+    found = [
+        a_finding(kind, first=n, last=n + 1)
+        for n, kind in enumerate(get_args(FindingKind))
+    ]
+    lost = replace(a_finding("dropped", first=7, last=8), count=9)
+    repair = result_document(a_result(*found))["repair"]
+    assert repair["complete"]
+    assert [(r["first"], r["last"], r["count"]) for r in repair["ranges"]] == [
+        (0, 1, 2),
+        (3, 4, 2),
+    ]
+    # Only the first ranges of many are named.
+    assert not result_document(a_result(lost))["repair"]["complete"]
 
 
 def test_a_finding_without_timestamps_has_null_times() -> None:

@@ -11,6 +11,7 @@ from ..topics import filtered_note, is_beyond
 from .plan import FilteredTopic, Side, Stated, Unverifiable
 
 __all__ = [
+    "MOST_NAMED",
     "AuditFinding",
     "AuditResult",
     "Crossing",
@@ -38,6 +39,10 @@ FindingKind = Literal[
 
 OffsetRanges = tuple[tuple[int, int], ...]
 """Pairs of first and last offset, inclusive, in order."""
+
+MOST_NAMED = 1000
+"""Most ranges of a finding that are named on each side, the first ones: of
+every second record of a day there would be millions. Its count is exact."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -287,6 +292,7 @@ def result_document(result: AuditResult) -> dict[str, Any]:
             }
             for finding in result.findings
         ],
+        "repair": _repair(result.errors),
         "unverifiable": [
             {
                 "flow": gap.flow,
@@ -295,6 +301,37 @@ def result_document(result: AuditResult) -> dict[str, Any]:
                 "reason": gap.reason,
             }
             for gap in result.unverifiable
+        ],
+    }
+
+
+_REPAIRED = ("dropped", "corrupted")
+"""Findings whose source records are to be written to the target again."""
+
+
+def _repair(findings: Iterable[AuditFinding]) -> dict[str, Any]:
+    """Return the source offsets that the target lacks, as a replay takes
+    them: in ranges like those of `mirrorwatch failback`.
+    """
+    lost = [f for f in findings if f.kind in _REPAIRED]
+    return {
+        # Not all ranges may be named: then repair, audit again and go on.
+        "complete": all(
+            sum(last - first + 1 for first, last in f.source_offsets)
+            >= f.count
+            for f in lost
+        ),
+        "ranges": [
+            {
+                "flow": finding.flow,
+                "topic": finding.topic,
+                "partition": finding.partition,
+                "first": first,
+                "last": last,
+                "count": last - first + 1,
+            }
+            for finding in lost
+            for first, last in finding.source_offsets
         ],
     }
 
@@ -463,7 +500,7 @@ UNITS = (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1))
 PREFIXES = ("bytes", "kB", "MB", "GB", "TB", "PB")
 
 RANGES = 8
-"""Most ranges of offsets that are named; the JSON has them all."""
+"""Most ranges of offsets that are shown; the JSON has up to `MOST_NAMED`."""
 
 
 def as_duration(duration: timedelta) -> str:
@@ -497,7 +534,8 @@ def as_ranges(ranges: tuple[tuple[int, int], ...]) -> str:
         for first, last in ranges[:RANGES]
     ]
     if len(ranges) > RANGES:
-        named.append(f"and {len(ranges) - RANGES:,} more")
+        least = "at least " if len(ranges) == MOST_NAMED else ""
+        named.append(f"and {least}{len(ranges) - RANGES:,} more")
     return ", ".join(named)
 
 
