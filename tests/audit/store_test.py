@@ -13,6 +13,7 @@ from mirrorwatch.domain.audit.plan import AuditedEnds, TimeWindow, ends_after
 from mirrorwatch.domain.audit.result import Hours
 from mirrorwatch.exceptions import AuditError
 from mirrorwatch.state.audits import latest_audit, read_audit, read_hours
+from mirrorwatch_audit.compare.digests import bucket_length
 from mirrorwatch_audit.digest.digest import SCHEMA_VERSION
 from mirrorwatch_audit.session import translated
 from mirrorwatch_audit.store.store import FrozenRun, HadoopFolder, RunStore
@@ -307,3 +308,16 @@ def test_an_empty_folder_has_nothing_to_forget(
 ) -> None:
     runs.store.forget(OLD)
     assert HadoopFolder(spark, str(tmp_path)).folders("runs") == {}
+
+
+def test_digests_of_an_older_version_are_of_no_use(
+    spark: SparkSession, store: RunStore, tmp_path: Path
+) -> None:
+    old = spark.range(1).selectExpr(
+        "1 AS schema_version", "600000 AS bucket_ms"
+    )
+    old.write.parquet(f"{tmp_path}/runs/a/digests/source")
+    # A night that was stopped makes its own anew.
+    assert store.digest("a", "source", timedelta(minutes=10)) is None
+    with pytest.raises(AuditError, match=r"layout 1, .* reads 2: make them"):
+        bucket_length(old, old)
