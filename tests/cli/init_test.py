@@ -331,6 +331,16 @@ def test_the_filter_that_has_the_canary_stays_as_it_is(tmp_path: Path) -> None:
 def test_a_filter_that_excludes_the_canary_is_told(tmp_path: Path) -> None:
     _, result = made_of(tmp_path, f"{DEDICATED}\ntopics.exclude = mirror.*")
     assert "flows[0].topics.exclude: how the canary gets" in result.stderr
+    assert "carries the canary topic" not in result.stderr
+
+
+def test_a_filter_class_of_its_own_is_not_said_to_have_the_canary(
+    tmp_path: Path,
+) -> None:
+    lines = "topics = .*\ntopic.filter.class = com.acme.Filter"
+    _, result = made_of(tmp_path, f"{DEDICATED}\n{lines}\n")
+    assert "flows[0].topics: what com.acme.Filter lets" in result.stderr
+    assert "carries the canary topic" not in result.stderr
 
 
 def test_sources_that_keep_names_are_merged_and_their_canaries_not(

@@ -296,7 +296,7 @@ def describe_rest(
         yield f"Not known: {format_path(gap.path)}: {gap.text}"
     if draft.filters:
         yield "Add the canary topic to the mirror's filter:"
-    else:
+    elif draft.carries_canary:
         yield "The mirror's filter carries the canary topic as it is."
     yield from (f"  {line}" for line in draft.filters)
     file = output or Path("FILE")

@@ -194,6 +194,20 @@ class Draft:
     filters: list[str] = field(default_factory=list)
     """What to change in the mirror's filter for the canary, in lines."""
 
+    @property
+    def carries_canary(self) -> bool:
+        """Whether each mirror certainly carries its canary topic unchanged.
+
+        Notes
+        -----
+        It is not certain of a filter that excludes the topic, of a filter
+        class of its own, or of transforms.
+        """
+        about = {("topics",), ("topics", "exclude")}
+        return not self.filters and not any(
+            gap.path[2:] in about for gap in self.unknown
+        )
+
     def comment(self, path: YamlPath, *lines: str) -> None:
         """Put lines above a key."""
         self.comments.setdefault(path, []).extend(lines)
