@@ -136,6 +136,7 @@ def a_config(plants: Plants, *, old: bool) -> dict[str, Any]:
                     "url": f"http://{env('registry', '127.13.37.2')}:1",
                     "username": env("registry user"),
                     "password": file("registry password"),
+                    "topic": env("registry topic"),
                 },
             },
             "b": {
