@@ -64,6 +64,9 @@ class Assembly:
         self._lifeline = lifeline
         self._resources = resources
         self._runtime = JvmSettings.prepare(settings.kafka)
+        self._mirror_runtime = JvmSettings.prepare(
+            settings.mirror_kafka or settings.kafka
+        )
         self._ports = Ports()
         resources.callback(self._ports.close)
         self._security: dict[str, SiteSecurity] = (
@@ -120,7 +123,7 @@ class Assembly:
             "jolokia_port": self._ports.take(),
             "jmx": JmxDoors(self._settings.jmx, self._ports),
             "heap_mib": self._settings.mirror_heap_mib,
-            "runtime": self._runtime,
+            "runtime": self._mirror_runtime,
             "folder": self._folder / name,
             "log": self._logs / f"{name}.log",
             "lifeline": self._lifeline,

@@ -23,6 +23,7 @@ from .lifeline import Lifeline
 __all__ = [
     "FAST_START",
     "KAFKA_VERSIONS",
+    "MIRROR_VERSIONS",
     "Archive",
     "JvmSettings",
     "LabProcess",
@@ -312,11 +313,16 @@ class Archive:
 
 
 KAFKA_VERSIONS = ("4.3.1", "3.9.2")
-"""Versions with a manifest; the first one is the default."""
+"""Versions of brokers and MirrorMaker 2; the first one is the default."""
+
+MIRROR_VERSIONS = ("4.1.2", "3.4.1", "2.8.2")
+"""Versions of MirrorMaker 2 alone, which copies between brokers of another."""
 
 
 def manifest(kafka: str) -> tuple[Artifact, ...]:
     """Return every jar that brokers, Connect and MirrorMaker 2 need.
+
+    For some versions that is MirrorMaker 2 alone.
 
     Parameters
     ----------
@@ -328,10 +334,14 @@ def manifest(kafka: str) -> tuple[Artifact, ...]:
     LabError
         Raised if there is no manifest for this version.
     """
-    if kafka not in KAFKA_VERSIONS:
+    if kafka not in KAFKA_VERSIONS + MIRROR_VERSIONS:
         known = ", ".join(KAFKA_VERSIONS)
-        raise LabError(f"No lab for Kafka {kafka}; there is one for {known}")
-    file = resources.files(__package__) / "jars" / f"kafka-{kafka}.txt"
+        raise LabError(
+            f"No lab for Kafka {kafka}; there is one for {known}, and for "
+            f"MirrorMaker 2 alone of {', '.join(MIRROR_VERSIONS)}"
+        )
+    program = "kafka" if kafka in KAFKA_VERSIONS else "mirrormaker"
+    file = resources.files(__package__) / "jars" / f"{program}-{kafka}.txt"
     return parse_artifacts(file.read_text(encoding="utf-8"))
 
 
@@ -461,8 +471,8 @@ class JvmSettings:
         )
 
     def _logging(self, folder: Path, level: str = "INFO") -> str:
-        # Kafka 4 logs through Log4j 2, Kafka 3 through reload4j.
-        if self.kafka.startswith("3."):
+        # Kafka 4 logs through Log4j 2, those before through Log4j 1.
+        if self.kafka.startswith(("2.", "3.")):
             path = folder / "log4j.properties"
             write_private(path, _RELOAD4J.format(level=level))
             return f"-Dlog4j.configuration=file:{path}"

@@ -24,7 +24,10 @@ class LabSettings:
     """What kind of lab is wanted; equal settings make equal labs."""
 
     kafka: str = KAFKA_VERSIONS[0]
-    """Version of the brokers and of MirrorMaker 2."""
+    """Version of the brokers, and of MirrorMaker 2."""
+
+    mirror_kafka: str = ""
+    """Version of MirrorMaker 2, where it is not that of the brokers."""
 
     mirror: Literal["dedicated", "connect"] = "dedicated"
     """Whether MirrorMaker 2 runs on its own or on a Connect cluster, which it
