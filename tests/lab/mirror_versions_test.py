@@ -38,10 +38,11 @@ def numbered(name: str, end: int) -> list[str]:
 
 
 def watching(lab: Lab, state: Path) -> Watch:
-    soon = {"warning_window": "5s"}
     limits = {
         # What is copied again is told, and is not what is asked for here.
-        **{check: soon for check in ("canary", "position", "skips")},
+        "canary": {"warning_window": "5s"},
+        "skips": {"warning_window": "5s"},
+        "position": {"rewind_window": "5s"},
         "latency": {"warning": "5m", "critical": "10m"},
     }
     return Watch(

@@ -8,6 +8,7 @@ from mirrorwatch.domain.notices.maintenance import (
     FlowSnapshot,
     LatencySummary,
     MaintenanceOutcome,
+    TopicSnapshot,
     take_snapshot,
     to_document,
     to_lines,
@@ -120,6 +121,7 @@ def test_a_person_reads_what_changed() -> None:
         "canary, p99: 345 ms -> 2,000 ms",
         "lag: 12,352 offsets (3 h) -> 12,352 offsets (3 h)",
         "tasks: 1 failed, 1 running -> 1 failed, 1 running",
+        "topics that became worse: none",
         (
             "counters during maintenance: probes sent 0, probes lost 2, "
             "probes late 0, probe duplicates 0, records skipped 0, "
@@ -127,6 +129,61 @@ def test_a_person_reads_what_changed() -> None:
             "records repeated 7, position resets 0"
         ),
     ]
+
+
+def test_topics_that_became_worse_are_named_the_worst_first() -> None:
+    fine = TopicSnapshot(lag_records=900, lag_seconds=30, skipped=5)
+    known = an_upgrade()
+    assert known.before is not None
+    before = replace(
+        known.before, topics={"same": fine, "lags": fine, "again": fine}
+    )
+    after = replace(
+        known.after,
+        topics={
+            "same": fine,
+            # Within what a flush interval does.
+            "moved": TopicSnapshot(lag_records=70, lag_seconds=110),
+            "lags": replace(fine, lag_records=4000, lag_seconds=600),
+            "lost": TopicSnapshot(skipped=7),
+            "reset": TopicSnapshot(resets=1),
+            # The agent counted anew.
+            "again": replace(fine, skipped=2),
+        },
+    )
+    compared = outcome(before, after)
+    assert [x for x in to_lines(compared) if "worse" in x] == [
+        "topic lost became worse: 7 records skipped",
+        "topic again became worse: 2 records skipped",
+        "topic reset became worse: 1 position reset",
+        (
+            "topic lags became worse: "
+            "lag 900 offsets (30 s) -> 4,000 offsets (10 min)"
+        ),
+    ]
+    first, *_ = to_document(compared)["worse_topics"]
+    assert (first["topic"], first["records_skipped"]) == ("lost", 7)
+    assert from_json(FlowSnapshot, to_json(after)) == after
+
+
+def test_of_many_topics_that_became_worse_the_first_are_named() -> None:
+    known = an_upgrade()
+    lost = {f"t{n:02}": TopicSnapshot(skipped=1) for n in range(25)}
+    compared = replace(known, after=replace(known.after, topics=lost))
+    lines = [line for line in to_lines(compared) if "worse" in line]
+    assert len(lines) == 11
+    assert lines[-1] == "15 more topics became worse: see --json"
+    assert len(to_document(compared)["worse_topics"]) == 25
+
+
+def test_without_a_topic_before_or_after_no_change_is_known() -> None:
+    known = an_upgrade()
+    for one in (
+        replace(known, before=None),
+        replace(known, after=replace(known.after, topics=None)),
+    ):
+        assert "topics that became worse: not known" in list(to_lines(one))
+        assert to_document(one)["worse_topics"] is None
 
 
 def test_flows_whose_maintenance_ends_together_are_one_message() -> None:

@@ -1,6 +1,6 @@
 """What maintenance changed, in words and as JSON."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -9,8 +9,17 @@ from typing import Any
 from ..canary.metrics import COUNTERS
 from ..lag.metrics import LAG_RECORDS, LAG_SECONDS
 from ..metrics import Histogram
+from ..mirror_records import FLUSH
 from ..position.metrics import RESETS
-from ..report import Health, MaintenanceWindow, Report, Verdict, seconds, worst
+from ..report import (
+    Health,
+    MaintenanceWindow,
+    Report,
+    Verdict,
+    counted,
+    seconds,
+    worst,
+)
 from ..samples import Sampler, samples
 from ..skips.metrics import RECOVERED, REPEATED, SKIPPED
 from ..tasks.metrics import TASKS
@@ -21,6 +30,8 @@ __all__ = [
     "FlowSnapshot",
     "LatencySummary",
     "MaintenanceOutcome",
+    "TopicSnapshot",
+    "WorseTopic",
     "take_snapshot",
     "to_document",
     "to_lines",
@@ -42,6 +53,21 @@ COUNTED = {
 
 NAMES = {metric: name for name, metric in COUNTED.items()}
 
+BY_TOPIC = {
+    LAG_RECORDS: "lag_records",
+    LAG_SECONDS: "lag_seconds",
+    SKIPPED: "skipped",
+    RESETS: "resets",
+}
+"""What is compared of each topic."""
+
+LONGER = 2 * FLUSH
+"""By how much longer records must wait to count as worse: a position may be
+committed once in a flush interval, so lag moves by that much in any case."""
+
+SHOWN = 10
+"""Topics in a notice."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LatencySummary:
@@ -52,6 +78,23 @@ class LatencySummary:
 
     p99: timedelta | None = None
     """All but a hundredth do."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TopicSnapshot:
+    """How a topic is at one time."""
+
+    lag_records: int = 0
+    """Source offsets that are not yet copied."""
+
+    lag_seconds: float = 0
+    """Age of the oldest record that is not yet copied."""
+
+    skipped: int = 0
+    """Records that were skipped, since the agent counts."""
+
+    resets: int = 0
+    """Positions that were lost or rewound, since the agent counts."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -82,6 +125,9 @@ class FlowSnapshot:
     counts: Mapping[str, int] = field(default_factory=dict)
     """Counters, by the names of `COUNTED`."""
 
+    topics: Mapping[str, TopicSnapshot] | None = None
+    """Topics with a figure above zero; `None` if no lag was known."""
+
     @property
     def health(self) -> Health:
         """The flow's health."""
@@ -99,11 +145,15 @@ def take_snapshot(
     counts: Counter[str] = Counter()
     records: list[float] = []
     ages: list[float] = []
+    topics: defaultdict[str, dict[str, float]] = defaultdict(dict)
     for metric, labels, value in sampler(report):
         if isinstance(value, Histogram) or "flow" not in metric.labels:
             continue
         if labels[metric.labels.index("flow")] != flow:
             continue
+        if metric in BY_TOPIC and value:
+            topic = labels[metric.labels.index("topic")]
+            topics[topic][BY_TOPIC[metric]] = value
         if metric in NAMES:
             counts[NAMES[metric]] += int(value)
         elif metric is TASKS and value:
@@ -132,7 +182,68 @@ def take_snapshot(
             None,
         ),
         counts=dict(counts),
+        topics=(
+            {name: _topic(found) for name, found in topics.items()}
+            if records
+            else None
+        ),
     )
+
+
+def _topic(found: Mapping[str, float]) -> TopicSnapshot:
+    return TopicSnapshot(
+        lag_records=int(found.get("lag_records", 0)),
+        lag_seconds=found.get("lag_seconds", 0),
+        skipped=int(found.get("skipped", 0)),
+        resets=int(found.get("resets", 0)),
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WorseTopic:
+    """What became worse of a topic during maintenance."""
+
+    topic: str
+    before: TopicSnapshot
+    after: TopicSnapshot
+
+    @property
+    def skipped(self) -> int:
+        """Records that were skipped meanwhile."""
+        return _rise(self.before.skipped, self.after.skipped)
+
+    @property
+    def resets(self) -> int:
+        """Positions that were lost or rewound meanwhile."""
+        return _rise(self.before.resets, self.after.resets)
+
+    @property
+    def lags(self) -> bool:
+        """Whether records wait for longer than before."""
+        waits = self.after.lag_seconds - self.before.lag_seconds
+        return waits > LONGER.total_seconds()
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether anything of it is worse."""
+        return bool(self.skipped or self.resets or self.lags)
+
+    @property
+    def text(self) -> str:
+        """What is worse, for people."""
+        found = []
+        if self.skipped:
+            found.append(f"{counted(self.skipped, 'record')} skipped")
+        if self.resets:
+            found.append(counted(self.resets, "position reset"))
+        if self.lags:
+            found.append(f"lag {_lag(self.before)} -> {_lag(self.after)}")
+        return ", ".join(found)
+
+
+def _rise(before: int, after: int) -> int:
+    """Return how far a counter rose, at least: a lower one began again."""
+    return after if after < before else after - before
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -163,8 +274,31 @@ class MaintenanceOutcome:
             if old is None or new is None:
                 rises[name] = None
             else:
-                rises[name] = new if new < old else new - old
+                rises[name] = _rise(old, new)
         return rises
+
+    @property
+    def worse(self) -> Sequence[WorseTopic] | None:
+        """Topics that became worse, those that lost records first; `None` if
+        that is not known.
+        """
+        before = None if self.before is None else self.before.topics
+        if before is None or self.after.topics is None:
+            return None
+        none = TopicSnapshot()
+        compared = (
+            WorseTopic(topic=name, before=before.get(name, none), after=after)
+            for name, after in self.after.topics.items()
+        )
+        return sorted(
+            (topic for topic in compared if topic.is_worse),
+            key=lambda t: (
+                -t.skipped,
+                -t.resets,
+                -t.after.lag_seconds,
+                t.topic,
+            ),
+        )
 
 
 SCHEMA_VERSION = 1
@@ -219,11 +353,24 @@ def to_lines(outcome: MaintenanceOutcome) -> Iterator[str]:
     ):
         old_text = of(before) if before else UNKNOWN
         yield f"{name}: {old_text} -> {of(after)}"
-    counted = [
+    yield from _worse_lines(outcome.worse)
+    rises = [
         f"{name.replace('_', ' ')} {UNKNOWN if rise is None else f'{rise:,}'}"
         for name, rise in outcome.counted.items()
     ]
-    yield "counters during maintenance: " + ", ".join(counted)
+    yield "counters during maintenance: " + ", ".join(rises)
+
+
+def _worse_lines(worse: Sequence[WorseTopic] | None) -> Iterator[str]:
+    if worse is None:
+        yield f"topics that became worse: {UNKNOWN}"
+    elif not worse:
+        yield "topics that became worse: none"
+    for topic in (worse or ())[:SHOWN]:
+        yield f"topic {topic.topic} became worse: {topic.text}"
+    if worse and len(worse) > SHOWN:
+        rest = counted(len(worse) - SHOWN, "more topic")
+        yield f"{rest} became worse: see --json"
 
 
 def to_document(outcome: MaintenanceOutcome) -> dict[str, Any]:
@@ -237,6 +384,28 @@ def to_document(outcome: MaintenanceOutcome) -> dict[str, Any]:
         "before": _snapshot(outcome.before) if outcome.before else None,
         "after": _snapshot(outcome.after),
         "counted": dict(outcome.counted),
+        "worse_topics": (
+            None
+            if outcome.worse is None
+            else [_worse(topic) for topic in outcome.worse]
+        ),
+    }
+
+
+def _worse(topic: WorseTopic) -> dict[str, Any]:
+    before, after = topic.before, topic.after
+    return {
+        "topic": topic.topic,
+        "records_skipped": topic.skipped,
+        "position_resets": topic.resets,
+        "lag_records": {
+            "before": before.lag_records,
+            "after": after.lag_records,
+        },
+        "lag_seconds": {
+            "before": before.lag_seconds,
+            "after": after.lag_seconds,
+        },
     }
 
 
@@ -269,7 +438,7 @@ def _duration(duration: timedelta | None) -> str:
     return f"{duration.total_seconds() * 1000:,.0f} ms"
 
 
-def _lag(snapshot: FlowSnapshot) -> str:
+def _lag(snapshot: FlowSnapshot | TopicSnapshot) -> str:
     if snapshot.lag_records is None:
         return UNKNOWN
     age = timedelta(seconds=snapshot.lag_seconds or 0)
