@@ -21,7 +21,7 @@ from mirrorwatch.domain.catalogue import CATALOGUE
 from mirrorwatch.domain.checks import CHECKS
 from mirrorwatch.domain.report import Health
 from mirrorwatch_lab import jmx, registry
-from mirrorwatch_lab.process import KAFKA_VERSIONS
+from mirrorwatch_lab.process import KAFKA_VERSIONS, MIRROR_VERSIONS
 from tests.support.builders import NOON
 from tests.support.programs import program
 from tests.support.stage import SetClock, Stage
@@ -198,7 +198,10 @@ def test_the_supported_versions_are_those_of_the_tests() -> None:
     assert named == {
         "Python": (requires.removeprefix(">="),),
         "Apache Kafka brokers": KAFKA_VERSIONS,
-        "MirrorMaker 2, dedicated and on Kafka Connect": KAFKA_VERSIONS,
+        "MirrorMaker 2, dedicated": tuple(
+            sorted((*KAFKA_VERSIONS, *MIRROR_VERSIONS), reverse=True)
+        ),
+        "MirrorMaker 2 on Kafka Connect": KAFKA_VERSIONS,
         "Strimzi": ("-",),
         "Apache Spark": tuple(
             pin.removeprefix("pyspark==")

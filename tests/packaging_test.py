@@ -136,6 +136,9 @@ def test_the_wheels_have_what_is_not_code(wheels: dict[str, Path]) -> None:
     assert {
         "mirrorwatch_lab/jars/kafka-4.3.1.txt",
         "mirrorwatch_lab/jars/kafka-3.9.2.txt",
+        "mirrorwatch_lab/jars/mirrormaker-4.1.2.txt",
+        "mirrorwatch_lab/jars/mirrormaker-3.4.1.txt",
+        "mirrorwatch_lab/jars/mirrormaker-2.8.2.txt",
     } <= _names(wheels["mirrorwatch-lab"])
     shipped = {
         name.split("/")[2]
