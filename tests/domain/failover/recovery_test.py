@@ -119,6 +119,17 @@ def site() -> Site:
     return Site()
 
 
+def test_heartbeats_that_no_mirror_copies_yet_are_waited_for_by_nobody() -> (
+    None
+):
+    site = Site()
+    site.add("heartbeats", written=50, copied=0)
+    point = site.tick()
+    assert (point.records, point.complete_until) == (0, site.now)
+    site.add("beats", written=50, copied=0)
+    assert site.tick().records == 50
+
+
 def test_an_idle_flow_is_complete_until_now(site: Site) -> None:
     for _ in range(3):
         point = site.tick()

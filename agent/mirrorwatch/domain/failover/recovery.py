@@ -8,6 +8,7 @@ from ..cluster_view import FlowView, PartitionView, TopicPartition
 from ..lag.model import STALE, EstimateBounds
 from ..mirror_records import FLUSH, Committed, Sync
 from ..skips.model import MissingCopies
+from ..topics import HEARTBEATS
 
 __all__ = [
     "CopyFacts",
@@ -348,6 +349,10 @@ class RecoveryTracker:
             None,
         )
         for place, seen in view.partitions.items():
+            if place[0] == HEARTBEATS:
+                # Of a mirror that is just made they wait for its next look
+                # for topics, ten minutes by default; nobody reads them on.
+                continue
             source_id = source.topics[place[0]].id
             part = self._follow(place, seen, source_id, source.at)
             if seen is None:
