@@ -95,7 +95,7 @@ class Watched:
 
     def look(self) -> None:
         for _ in range(3):
-            self.now += timedelta(seconds=1)
+            self.now += timedelta(seconds=5)
             self.world.now = self.now
             new_syncs = self.positions.take_syncs()
             self.watch.take(replace(self.world.view(), new_syncs=new_syncs))

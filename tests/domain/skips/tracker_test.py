@@ -298,7 +298,8 @@ class Stale(Told):
         )
 
     def wait(self, seconds: int) -> None:
-        for _ in range(seconds):
+        until = self.now + timedelta(seconds=seconds)
+        while self.now < until:
             self.look()
 
 

@@ -29,6 +29,9 @@ __all__ = [
     "World",
 ]
 
+SURVEYED_EACH = timedelta(seconds=15)
+"""As the agent does by default."""
+
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 TOPIC = "t"
@@ -268,7 +271,7 @@ class World(Mirror):
         self.restart()
 
     def see(self) -> None:
-        self.now += timedelta(seconds=1)
+        self.now += SURVEYED_EACH
         self.books.follow(self.view())
         self.unread = []
         for _ in range(50):

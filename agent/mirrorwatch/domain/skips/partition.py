@@ -1,6 +1,6 @@
 """State of one partition, as long as both topics keep their ids."""
 
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -10,6 +10,7 @@ from ..offsets import OffsetMap, OffsetRange, RangeSet, discard, newest, unite
 from .model import OffsetPair, RangeRequest, SkipCounters, is_clean
 
 __all__ = [
+    "SMALL",
     "BelievedCommits",
     "PartitionState",
     "PastLogStarts",
@@ -77,6 +78,11 @@ class PartitionState:
     """Whether nothing has been copied yet, so that the first copy must be
     the first record. Without a cursor: it has had no leader yet."""
 
+    searched_from: int | None = None
+    """Target offset from which the first copy of a recreated topic is looked
+    for: what is before that one is of the former topic. `None` if there was
+    none, or it is found."""
+
     unconfirmed: bool = False
     """Whether the cursor is the first sync since the topics got these ids,
     which may be a late one of the topics before."""
@@ -130,6 +136,51 @@ class PartitionState:
         self.copies = OffsetMap([(upstream, downstream, 1)])
         self.unconfirmed = self.since is not None
 
+    def begin_behind(self, former_end: int, log_start: int) -> None:
+        """Begin a recreated topic whose first copy is still to be found.
+
+        Parameters
+        ----------
+        former_end
+            Target offset from which on it may be.
+        log_start
+            Where the source begins.
+        """
+        self.begin(log_start - 1, former_end - 1)
+        self.searched_from = former_end
+
+    def find_begin(
+        self,
+        point: OffsetPair,
+        source: Mapping[int, int],
+        target: Mapping[int, int],
+    ) -> None:
+        """Begin a recreated topic at its first copy, if that can be told.
+
+        Else at its first sync, as what was copied before cannot be judged.
+
+        Parameters
+        ----------
+        point
+            The first sync.
+        source
+            Records there, as what is the same of their copies, by offset.
+        target
+            The same there.
+        """
+        self.searched_from = None
+        places: dict[int, list[int]] = {}
+        for offset, look in source.items():
+            places.setdefault(look, []).append(offset)
+        down = next((d for d in sorted(target) if target[d] in places), None)
+        if down is None or len(places[target[down]]) > 1:
+            self.begin(point.upstream, point.downstream)
+        else:
+            # What was not copied before it is a reset of the position.
+            self.begin(places[target[down]][0] - 1, down - 1)
+            self.unconfirmed = False
+        self.ahead = [p for p in self.ahead if p.downstream > self.downstream]
+
     def is_begun_wrongly(self, point: OffsetPair) -> bool:
         """Return whether a sync shows that the cursor is of former topics.
 
@@ -161,6 +212,8 @@ class PartitionState:
     def go_on(self, tally: SkipCounters) -> bool:
         """Account for what needs no reading; return whether anything was."""
         went = False
+        if self.searched_from is not None:
+            return went
         while self.ahead and self.upstream is not None:
             before = OffsetPair(self.upstream, self.downstream)
             after = self.ahead[0]
@@ -286,6 +339,8 @@ def plan_tail(
     start = state.cursor
     if start is None or state.ahead or position > seen.source_end:
         return None
+    if state.searched_from is not None:
+        return None
     # The target has room for so many copies since.
     room = seen.copies_end - start.downstream - 1
     copies = 0 if is_shared else room
@@ -298,6 +353,8 @@ def plan_tail(
 def position_of(state: PartitionState, seen: PartitionView) -> int | None:
     """Return where the mirror is; `None` while pairs wait."""
     if state.upstream is None or state.ahead:
+        return None
+    if state.searched_from is not None:
         return None
     # Where others write, too, only syncs are believed.
     room = 0 if state.noisy else seen.copies_end - state.downstream - 1
@@ -366,7 +423,7 @@ def _request(
     )
 
 
-_SMALL = 50_000
+SMALL = 50_000
 """Records up to which a topic that was made while the agent was away is read
 from its start, both sides at once."""
 
@@ -398,7 +455,7 @@ def begin(
         Whether what the mirror wrote until now may be of another topic.
     """
     is_empty = seen.copies_end == 0
-    is_young = unwatched and seen.log_start == 0 and seen.source_end <= _SMALL
+    is_young = unwatched and seen.log_start == 0 and seen.source_end <= SMALL
     if appeared or is_young or is_empty:
         # Its first record is still to be copied, or can be read.
         state.begin(seen.log_start - 1, -1)
@@ -461,7 +518,7 @@ class BelievedCommits:
         self,
         committed: Mapping[TopicPartition, Committed],
         states: Mapping[TopicPartition, PartitionState],
-        moving: Container[TopicPartition],
+        is_settled: Callable[[TopicPartition], bool],
     ) -> None:
         """Compare what was committed with the survey before.
 
@@ -471,8 +528,9 @@ class BelievedCommits:
             Committed positions.
         states
             State of the partitions.
-        moving
-            Partitions with syncs that are not yet accounted for.
+        is_settled
+            Returns whether no sync of a partition is still to be accounted
+            for, and its end is seen for long enough.
         """
         before, self._seen, self.believed = self._seen, {}, {}
         for key, commit in committed.items():
@@ -485,7 +543,7 @@ class BelievedCommits:
                 continue  # of topics that were there before
             found = (position, state.cursor)
             self._seen[key] = found
-            if key not in moving and before.get(key) == found:
+            if before.get(key) == found and is_settled(key):
                 self.believed[key] = position
 
 

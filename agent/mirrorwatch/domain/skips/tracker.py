@@ -23,6 +23,7 @@ from .model import (
     SkipEvent,
 )
 from .partition import (
+    SMALL,
     BelievedCommits,
     PartitionState,
     PastLogStarts,
@@ -115,6 +116,12 @@ class SkipTracker:
     _shorter: dict[TopicPartition, datetime] = field(default_factory=dict)
     """Since when a log is shorter than it was."""
 
+    _reached: dict[TopicPartition, tuple[str | None, int, datetime]] = field(
+        default_factory=dict
+    )
+    """Id of the target topic, its end when it was believed last, and since
+    when this process sees it."""
+
     _unsynced: dict[TopicPartition, datetime] = field(default_factory=dict)
     """Since when a partition has copies and no sync."""
 
@@ -145,7 +152,14 @@ class SkipTracker:
             self._go_on(key)
         self._sample(view.at)
         self._starts.apply(self.states, self.changed)
-        self._commits.look(view.committed, self.states, self._syncs.partitions)
+        self._commits.look(
+            view.committed,
+            self.states,
+            lambda key: (
+                key not in self._syncs.partitions
+                and self._has_stood(view.at, key)
+            ),
+        )
         self.begun = True
         self._partitions = {t: f.partitions for t, f in source.topics.items()}
 
@@ -189,6 +203,12 @@ class SkipTracker:
         tally = self._tally(state)
         if not tally.samples:
             self._sample(now)
+        if state.searched_from is not None:
+            known = reading or RangeContent()
+            state.find_begin(request.points[0], known.source, known.target)
+            self.changed.add(key)
+            self._go_on(key)
+            return
         if reading is None:
             found = settle_unread(state, request, tally, is_marked=self.marked)
         elif (
@@ -352,6 +372,7 @@ class SkipTracker:
                 continue
             self.surveyed[key] = seen
             state = self._epoch(view, key, seen)
+            self._note_end(view.at, key, seen)
             self.blind += self._is_blind(view.at, key, seen)
             self._note_stand(key, state, seen)
             if seen.log_start > state.start_before:
@@ -402,16 +423,33 @@ class SkipTracker:
     ) -> bool:
         """Return whether an end is too low to be believed yet."""
         state = self.states.get(key)
+        target_id, end, _ = self._reached.get(key, (None, 0, at))
+        is_less = seen.target_id == target_id and seen.copies_end < end
         if (
             state is None
             or is_another(state, seen)
-            or not is_shorter(state, seen)
+            or not (is_less or is_shorter(state, seen))
         ):
             self._shorter.pop(key, None)
             return False
         since = min(self._shorter.get(key, at), at)
         self._shorter[key] = since
         return at - since < _STANDS
+
+    def _note_end(
+        self, at: datetime, key: TopicPartition, seen: PartitionView
+    ) -> None:
+        target_id, _, since = self._reached.get(key, (None, 0, at))
+        if target_id != seen.target_id:
+            since = at
+        self._reached[key] = seen.target_id, seen.copies_end, since
+
+    def _has_stood(self, at: datetime, key: TopicPartition) -> bool:
+        """Return whether an end is seen for long enough to show what is not
+        below it: the first one that a process sees may be too low.
+        """
+        _, _, since = self._reached.get(key, (None, 0, at))
+        return at - since >= _STANDS
 
     def _await_leader(self, key: TopicPartition, source_id: str) -> None:
         """Take a partition without a leader: nothing is known but that it is
@@ -458,10 +496,30 @@ class SkipTracker:
             if before.source_id == state.source_id:
                 # What was skipped stays so, until copies of it come.
                 state.skipped = before.skipped
+            elif before.target_id == seen.target_id and not before.noisy:
+                self._search(before, state, seen)
         if seen.target_id and state.target_id is None:
             state.target_id = seen.target_id
             self.changed.add(key)
         return state
+
+    def _search(
+        self,
+        before: PartitionState,
+        state: PartitionState,
+        seen: PartitionView,
+    ) -> None:
+        """Look for the first copy of a topic that was recreated: the mirror
+        may have copied some of it, and left out some, since the survey before.
+        """
+        if before.upstream is None:
+            return
+        key = state.topic, state.partition
+        _, end, _ = self._reached.get(key, (None, 0, None))
+        former_end = max(end, before.downstream + 1)
+        size = seen.source_end - seen.log_start
+        if max(size, seen.copies_end - former_end) <= SMALL:
+            state.begin_behind(former_end, seen.log_start)
 
     def _begin(self, key: TopicPartition, source_id: str) -> PartitionState:
         state = PartitionState(
