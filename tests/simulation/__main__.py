@@ -17,7 +17,7 @@ from random import randrange
 
 from .chance import (
     FEATURES,
-    SHORT_FROM,
+    WIDER_FROM,
     ViolationError,
     draw,
     fails,
@@ -73,7 +73,7 @@ def main() -> int:
         return replay(chosen.seed)
     first = chosen.first
     if first is None:
-        first = SHORT_FROM + randrange(10**9)  # noqa: S311 - no secret
+        first = WIDER_FROM + randrange(10**9)  # noqa: S311 - no secret
     began = time.monotonic()
     tried: list[Attempt] = []
     with ProcessPoolExecutor(chosen.processes) as pool:

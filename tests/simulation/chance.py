@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
-from .episodes import EPISODES, MENDED, Episode, Step, do
+from .episodes import EPISODES, LATER_EPISODES, MENDED, Episode, Step, do
 from .judge import Judge, ViolationError
 from .mirrormaker import MirrorSettings
 from .world import World
@@ -18,6 +18,7 @@ from .world import World
 __all__ = [
     "FEATURES",
     "SHORT_FROM",
+    "WIDER_FROM",
     "Plan",
     "ViolationError",
     "draw",
@@ -31,6 +32,9 @@ MINUTE, HOUR = 60.0, 3600.0
 SHORT_FROM = 10**6
 """Seed from which worlds are shorter, so that more of them can be tried: what
 goes wrong in them comes closer together, and does so sooner."""
+
+WIDER_FROM = 2 * 10**7
+"""Seed from which worlds have in them what was thought of later, too."""
 
 SEEN = 20.0
 """How much more seldom than in reality the agent polls what it follows."""
@@ -65,7 +69,7 @@ class Plan:
     features: frozenset[str] = field(default_factory=frozenset)
 
 
-FEATURES = frozenset(EPISODES) | {
+FEATURES = frozenset(EPISODES | LATER_EPISODES) | {
     "alters",
     "canary",
     "committed",
@@ -107,7 +111,7 @@ def draw(seed: int) -> Plan:
             if close
             else (random.uniform(5 * MINUTE, length))
         )
-        episodes.append(_episode(random, topics, at))
+        episodes.append(_episode(random, topics, at, seed))
     drawn: dict[str, bool] = {
         "alters": mirror["alters"],
         "canary": random.random() < 0.15,
@@ -160,7 +164,7 @@ def _draw_mirror(random: Random) -> dict[str, Any]:
 
 
 def _episode(
-    random: Random, topics: Mapping[str, Topic], at: float
+    random: Random, topics: Mapping[str, Topic], at: float, seed: int
 ) -> tuple[str, list[Step]]:
     topic = random.choice(list(topics))
     episode = Episode(
@@ -170,8 +174,11 @@ def _episode(
         topic=topic,
         partition=random.randrange(topics[topic].partitions),
     )
-    name = random.choice(list(EPISODES))
-    return name, EPISODES[name](episode)
+    known = EPISODES
+    if seed >= WIDER_FROM:
+        known = EPISODES | LATER_EPISODES
+    name = random.choice(list(known))
+    return name, known[name](episode)
 
 
 def run(plan: Plan) -> World:

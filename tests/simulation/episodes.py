@@ -13,7 +13,7 @@ from .cluster import OPEN, Kind, Log, Record
 from .mirrormaker import OFFSETS, SYNCS
 from .world import World
 
-__all__ = ["EPISODES", "MENDED", "Episode", "Step", "do"]
+__all__ = ["EPISODES", "LATER_EPISODES", "MENDED", "Episode", "Step", "do"]
 
 MINUTE = 60.0
 
@@ -77,6 +77,39 @@ class Episode:
             self.step(f"{side} topic is back", self.random.choice([1.0, 90])),
         ]
 
+    def filled_again(self) -> list[Step]:
+        """Recreate a topic that is filled at once, and not wholly copied."""
+        drops = self.random.random() < 0.5
+        burst = self.random.choice([100, 500, 3000])
+        after = self.random.choice([1.0, 3.0, 20.0])
+        stopped = self.random.random() < 0.5
+        return [
+            *([self.step("mirror stops")] * stopped),
+            self.step("source topic is deleted", 1.0),
+            *([self.step("offset is deleted", 2.0)] * stopped),
+            self.step("source topic is back", 3.0),
+            self.step("burst", 3.5, 50),
+            *([self.step("mirror starts", 4.0)] * stopped),
+            *([self.step("drop", 4.0 + after, 20)] * drops),
+            self.step("burst", 4.5 + after, burst),
+            self.step("nothing is dropped", 30.0 + after),
+        ]
+
+    def failed_records(self) -> list[Step]:
+        count = self.random.choice([1, 3, 50])
+        return [
+            self.step("records fail", 0.0, count),
+            self.step("no record fails", self.lasts),
+        ]
+
+    def stale_copies(self) -> list[Step]:
+        too_low = self.random.choice([1, 20, 200])
+        lasts = self.random.choice([STALE, 2 * STALE])
+        return [
+            self.step("end of the copies is stale", 0.0, too_low),
+            self.step("answers are right", lasts),
+        ]
+
     def position_loss(self) -> list[Step]:
         what = self.random.choice(["offset", "offsets topic"])
         return [
@@ -93,7 +126,7 @@ class Episode:
 STALE = 10.0
 """Seconds for which a broker answers with what was so before."""
 
-EPISODES: Mapping[str, Callable[[Episode], list[Step]]] = {
+EPISODES: dict[str, Callable[[Episode], list[Step]]] = {
     "expiry": Episode.expiry,
     "retention": lambda e: e.one("retention"),
     "drop": lambda e: [
@@ -140,8 +173,19 @@ EPISODES: Mapping[str, Callable[[Episode], list[Step]]] = {
 }
 """What a world may have in it."""
 
+LATER_EPISODES: dict[str, Callable[[Episode], list[Step]]] = {
+    "failed records": Episode.failed_records,
+    "failed syncs": lambda e: e.pair("syncs fail", "syncs are written"),
+    "filled again": Episode.filled_again,
+    "stale end of copies": Episode.stale_copies,
+}
+"""The same, of worlds from `chance.WIDER_FROM` on: seeds before it give what
+they always gave."""
+
 MENDED = [
     "nothing is dropped",
+    "no record fails",
+    "syncs are written",
     "mirror thaws",
     "zombies are fenced",
     "allow-list widens",
@@ -226,10 +270,19 @@ def _make_end_stale(world: World, step: Step) -> None:
         topic.stale_ends[step.partition] = max(log.start, log.end - 20)
 
 
+def _make_copies_stale(world: World, step: Step) -> None:
+    topic = world.target.topics.get(world.remote(step.topic))
+    if topic is not None and step.partition < len(topic.logs):
+        log = topic.logs[step.partition]
+        too_low = max(log.start, log.end - int(step.amount))
+        topic.stale_ends[step.partition] = too_low
+
+
 def _answer_rightly(world: World, _: Step) -> None:
-    for topic in world.source.topics.values():
-        topic.stale_starts.clear()
-        topic.stale_ends.clear()
+    for cluster in (world.source, world.target):
+        for topic in cluster.topics.values():
+            topic.stale_starts.clear()
+            topic.stale_ends.clear()
 
 
 def _step_clock(world: World, step: Step) -> None:
@@ -279,16 +332,25 @@ def _write_foreign(world: World, step: Step) -> None:
             log.append(Record(None, b"foreign", at))
 
 
-def _drop(world: World, step: Step) -> None:
+def _next(step: Step) -> Callable[[str, int, Record], bool]:
+    """Return whether a record is one of the next ones of a partition."""
     left = [int(step.amount)]
 
-    def drops(name: str, partition: int, _: Record) -> bool:
+    def is_one(name: str, partition: int, _: Record) -> bool:
         if (name, partition) == (step.topic, step.partition) and left[0]:
             left[0] -= 1
             return True
         return False
 
-    world.mirror.drops = drops
+    return is_one
+
+
+def _drop(world: World, step: Step) -> None:
+    world.mirror.drops = _next(step)
+
+
+def _fail(world: World, step: Step) -> None:
+    world.mirror.fails = _next(step)
 
 
 def _retain(world: World, step: Step) -> None:
@@ -414,6 +476,10 @@ _DEEDS: Mapping[str, Callable[[World, Step], None]] = {
     "retention": _retain,
     "drop": _drop,
     "nothing is dropped": _set(mirror_drops=lambda *_: False),
+    "records fail": _fail,
+    "no record fails": _set(mirror_fails=lambda *_: False),
+    "syncs fail": _set(mirror_syncs_fail=True),
+    "syncs are written": _set(mirror_syncs_fail=False),
     "agent restarts": _restart_agent,
     "agent stalls": _stall_agent,
     "source is cut": _set(source_reachable=False),
@@ -455,6 +521,7 @@ _DEEDS: Mapping[str, Callable[[World, Step], None]] = {
     "topic grows": _grow,
     "start is stale": _make_start_stale,
     "end is stale": _make_end_stale,
+    "end of the copies is stale": _make_copies_stale,
     "answers are right": _answer_rightly,
     "clock steps": _step_clock,
     "transaction": _transact,

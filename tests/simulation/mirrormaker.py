@@ -11,7 +11,7 @@ import json
 import re
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 
 from .cluster import Kind, Log, Record, SimCluster
@@ -89,6 +89,9 @@ class _Partition:
     epoch: int | None = None
     """Epoch of the log that it last read."""
 
+    failed: list[Record] = field(default_factory=list)
+    """Records that failed to be written since the last commit."""
+
     idle: tuple[Log, int, int, int | None] | None = None
     """The log when it was last read to its end."""
 
@@ -111,6 +114,13 @@ class SimMirror:
         self.frozen = False
         self.drops: Callable[[str, int, Record], bool] = lambda *_: False
         """Whether a transform drops a record."""
+
+        self.fails: Callable[[str, int, Record], bool] = lambda *_: False
+        """Whether a record fails to be written, which `errors.tolerance` lets
+        pass: Connect commits its offset all the same."""
+
+        self.syncs_fail = False
+        """Whether syncs fail to be written, which is only logged."""
 
         self.connector = CONNECTOR
         self.committed: dict[tuple[str, int], int] = {}
@@ -326,6 +336,11 @@ class SimMirror:
             if self.drops(topic, partition, record):
                 self.oracle.drop(key, record)
                 continue
+            if self.fails(topic, partition, record):
+                # It may be read again until it is passed or committed.
+                part.failed.append(record)
+                part.acked = offset
+                continue
             value = record.value
             if self.settings.alters and topic != self.unaltered:
                 value = b"altered " + (value or b"")
@@ -334,6 +349,7 @@ class SimMirror:
             )
             written = True
             self.oracle.copy(key, record)
+            self._leave_failed(key, part)
             part.acked = offset
             self._sync(key, part, offset, downstream)
         if not log.read(position, 1, committed=committed):
@@ -343,8 +359,7 @@ class SimMirror:
         part.position = position
         if written and self.settings.exactly_once and part.acked is not None:
             copies.append(Record(None, None, 0, Kind.MARKER))
-            self._commit(key, part.acked)
-            part.flushed = part.acked
+            self._commit_part(key, part, part.acked)
 
     unaltered = "mirrorwatch.canary"
 
@@ -401,7 +416,7 @@ class SimMirror:
     ) -> None:
         if not self.settings.emits_syncs or SYNCS not in self.source.topics:
             return
-        if part.told == (upstream, downstream):
+        if self.syncs_fail or part.told == (upstream, downstream):
             return
         part.told = (upstream, downstream)
         name = key[0].encode()
@@ -418,10 +433,21 @@ class SimMirror:
         for key, part in sorted(self._parts.items()):
             if part.acked is None or part.acked == part.flushed:
                 continue
-            part.flushed = part.acked
-            self._commit(key, part.acked)
+            self._commit_part(key, part, part.acked)
             if self.settings.syncs_at_flush and part.last_upstream is not None:
                 self._emit(key, part, part.last_upstream, part.last_downstream)
+
+    def _commit_part(
+        self, key: tuple[str, int], part: _Partition, acked: int
+    ) -> None:
+        part.flushed = acked
+        self._leave_failed(key, part)
+        self._commit(key, acked)
+
+    def _leave_failed(self, key: tuple[str, int], part: _Partition) -> None:
+        for record in part.failed:
+            self.oracle.drop(key, record)
+        part.failed = []
 
     def _commit(self, key: tuple[str, int], offset: int) -> None:
         self.committed[key] = offset

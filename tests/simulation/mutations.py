@@ -66,13 +66,13 @@ MUTATIONS = (
     Mutation(
         "a committed position is believed at once",
         "skips/partition.py",
-        "if before.get(key) == found and is_settled(key):",
+        "if at - since >= STANDS:",
         "if True:",
     ),
     Mutation(
         "a committed position is never believed",
         "skips/partition.py",
-        "if before.get(key) == found and is_settled(key):",
+        "if at - since >= STANDS:",
         "if False:",
     ),
     Mutation(

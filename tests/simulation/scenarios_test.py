@@ -1121,7 +1121,7 @@ def test_a_drop_that_no_sync_follows_is_told() -> None:
         world.source.create("b", 1)
         world.produce("b", 0, 50)
         world.run(15 * MINUTE)
-        world.mirror.settings.emits_syncs = False
+        world.mirror.syncs_fail = True
         drop(world, "b", 5)
         world.produce("b", 0, 25)
         world.run(10 * MINUTE)

@@ -178,6 +178,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_of_very_many_records_some_prove_a_loss(ends: str) -> None:
     watched = Watched()
     watched.do("write 300", "fail 280", "flush", ends, "flush")
+    watched.wait(30)
     (tally,) = [tally for _, tally in watched.seen.tallies]
     lost = tally.skipped - 10
     assert 0 < lost <= 280 <= lost + tally.unverifiable

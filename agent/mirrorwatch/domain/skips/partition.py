@@ -1,8 +1,8 @@
 """State of one partition, as long as both topics keep their ids."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from ..cluster_view import PartitionView, TopicPartition
 from ..mirror_records import Committed, Sync
@@ -11,6 +11,7 @@ from .model import OffsetPair, RangeRequest, SkipCounters, is_clean
 
 __all__ = [
     "SMALL",
+    "STANDS",
     "BelievedCommits",
     "PartitionState",
     "PastLogStarts",
@@ -20,6 +21,7 @@ __all__ = [
     "is_within",
     "plan_count",
     "plan_gap",
+    "plan_search",
     "plan_tail",
     "position_of",
 ]
@@ -150,36 +152,54 @@ class PartitionState:
         self.searched_from = former_end
 
     def find_begin(
-        self,
-        point: OffsetPair,
-        source: Mapping[int, int],
-        target: Mapping[int, int],
-    ) -> None:
+        self, source: Mapping[int, int], target: Mapping[int, int], end: int
+    ) -> RangeSet | None:
         """Begin a recreated topic at its first copy, if that can be told.
 
-        Else at its first sync, as what was copied before cannot be judged.
+        Else at its first sync, once what was read reaches beyond that.
 
         Parameters
         ----------
-        point
-            The first sync.
         source
             Records there, as what is the same of their copies, by offset.
         target
             The same there.
+        end
+            Target offset up to which it was read.
+
+        Returns
+        -------
+        RangeSet or None
+            Offsets that cannot be judged; `None` while none is begun.
         """
-        self.searched_from = None
         places: dict[int, list[int]] = {}
         for offset, look in source.items():
             places.setdefault(look, []).append(offset)
-        down = next((d for d in sorted(target) if target[d] in places), None)
-        if down is None or len(places[target[down]]) > 1:
-            self.begin(point.upstream, point.downstream)
-        else:
+        copies = [
+            OffsetPair(places[look][0], down)
+            for down, look in sorted(target.items())
+            if len(places.get(look, ())) == 1
+        ]
+        start = self.upstream or 0
+        if copies:
             # What was not copied before it is a reset of the position.
-            self.begin(places[target[down]][0] - 1, down - 1)
+            first = copies[0]
+            self.begin(first.upstream - 1, first.downstream - 1)
             self.unconfirmed = False
-        self.ahead = [p for p in self.ahead if p.downstream > self.downstream]
+            self.ahead = [
+                p for p in self.ahead if p.downstream >= first.downstream
+            ]
+            self.queue(copies[-1])
+            unjudged = RangeSet()
+        elif self.ahead and self.ahead[0].downstream < end:
+            point = self.ahead[0]
+            self.begin(point.upstream, point.downstream)
+            self.ahead = self.ahead[1:]
+            unjudged = RangeSet([(start + 1, max(start + 1, point.upstream))])
+        else:
+            return None
+        self.searched_from = None
+        return unjudged
 
     def is_begun_wrongly(self, point: OffsetPair) -> bool:
         """Return whether a sync shows that the cursor is of former topics.
@@ -316,6 +336,30 @@ def plan_gap(
     return _request(state, seen, start, tuple(points))
 
 
+def plan_search(
+    state: PartitionState, seen: PartitionView
+) -> RangeRequest | None:
+    """Return what to read to find the first copy of a recreated topic.
+
+    `None` if nothing was written to it yet.
+    """
+    start = state.cursor
+    first = state.searched_from
+    if start is None or first is None or seen.copies_end <= first:
+        return None
+    return RangeRequest(
+        topic=state.topic,
+        partition=state.partition,
+        remote=seen.remote,
+        source_id=state.source_id,
+        target_id=state.target_id,
+        start=start,
+        points=(),
+        source=(OffsetRange(seen.log_start, seen.source_end),),
+        target=OffsetRange(first, seen.copies_end),
+    )
+
+
 def plan_tail(
     state: PartitionState,
     seen: PartitionView,
@@ -338,8 +382,6 @@ def plan_tail(
     """
     start = state.cursor
     if start is None or state.ahead or position > seen.source_end:
-        return None
-    if state.searched_from is not None:
         return None
     # The target has room for so many copies since.
     room = seen.copies_end - start.downstream - 1
@@ -423,6 +465,11 @@ def _request(
     )
 
 
+STANDS = timedelta(seconds=30)
+"""How long a log must be shorter than it was, or than was committed, before
+that is believed. A new leader tells an old end for some seconds, until its
+followers have asked it for records."""
+
 SMALL = 50_000
 """Records up to which a topic that was made while the agent was away is read
 from its start, both sides at once."""
@@ -505,22 +552,25 @@ class BelievedCommits:
 
     Notes
     -----
-    Commits and syncs come by different topics: a committed offset is believed
-    when it and the cursor are the same as in the survey before.
+    Commits and syncs come by different topics, and the target's end may be
+    too low for a moment: a committed offset is believed when it and the cursor
+    have stood for `STANDS`.
     """
 
     believed: dict[TopicPartition, int] = field(default_factory=dict)
-    _seen: dict[TopicPartition, tuple[int, OffsetPair | None]] = field(
-        default_factory=dict
+    _seen: dict[TopicPartition, tuple[int, OffsetPair | None, datetime]] = (
+        field(default_factory=dict)
     )
+    """Committed offset, cursor, and since when both are so."""
 
     def look(
         self,
         committed: Mapping[TopicPartition, Committed],
         states: Mapping[TopicPartition, PartitionState],
-        is_settled: Callable[[TopicPartition], bool],
+        moving: Container[TopicPartition],
+        at: datetime,
     ) -> None:
-        """Compare what was committed with the survey before.
+        """Compare what was committed with the surveys before.
 
         Parameters
         ----------
@@ -528,9 +578,10 @@ class BelievedCommits:
             Committed positions.
         states
             State of the partitions.
-        is_settled
-            Returns whether no sync of a partition is still to be accounted
-            for, and its end is seen for long enough.
+        moving
+            Partitions with syncs that are not yet accounted for.
+        at
+            Time of the survey.
         """
         before, self._seen, self.believed = self._seen, {}, {}
         for key, commit in committed.items():
@@ -541,9 +592,11 @@ class BelievedCommits:
                 continue
             if state.since is not None and commit.written_at <= state.since:
                 continue  # of topics that were there before
-            found = (position, state.cursor)
-            self._seen[key] = found
-            if before.get(key) == found and is_settled(key):
+            *known, since = before.get(key, (None, None, at))
+            if key in moving or known != [position, state.cursor]:
+                since = at
+            self._seen[key] = position, state.cursor, since
+            if at - since >= STANDS:
                 self.believed[key] = position
 
 

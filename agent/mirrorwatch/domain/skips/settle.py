@@ -16,6 +16,7 @@ from .partition import PartitionState
 
 __all__ = [
     "RangeContent",
+    "SettledRange",
     "Trace",
     "count_foreign",
     "count_strangers",

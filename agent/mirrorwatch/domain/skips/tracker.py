@@ -1,6 +1,6 @@
 """What is known of the skips of all partitions of a flow."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -21,9 +21,11 @@ from .model import (
     RangeRequest,
     SkipCounters,
     SkipEvent,
+    SkipKind,
 )
 from .partition import (
     SMALL,
+    STANDS,
     BelievedCommits,
     PartitionState,
     PastLogStarts,
@@ -33,11 +35,13 @@ from .partition import (
     is_within,
     plan_count,
     plan_gap,
+    plan_search,
     plan_tail,
     position_of,
 )
 from .settle import (
     RangeContent,
+    SettledRange,
     count_foreign,
     count_strangers,
     has_marks,
@@ -51,11 +55,6 @@ __all__ = ["SkipTracker"]
 
 _SYNCS_KEPT = 100_000
 """Syncs that wait for a survey, the newest: minutes of a busy mirror."""
-
-_STANDS = timedelta(seconds=30)
-"""How long a log must be shorter than it was before that is believed. A new
-leader tells an old end for some seconds, until its followers have asked it
-for records."""
 
 
 @dataclass(kw_only=True)
@@ -116,11 +115,18 @@ class SkipTracker:
     _shorter: dict[TopicPartition, datetime] = field(default_factory=dict)
     """Since when a log is shorter than it was."""
 
-    _reached: dict[TopicPartition, tuple[str | None, int, datetime]] = field(
+    _reached: dict[TopicPartition, tuple[str | None, int]] = field(
         default_factory=dict
     )
-    """Id of the target topic, its end when it was believed last, and since
-    when this process sees it."""
+    """Id of the target topic, and its end when it was believed last."""
+
+    _searching: set[TopicPartition] = field(default_factory=set)
+    """Partitions whose first copy is to be looked for now."""
+
+    _searched: dict[TopicPartition, tuple[int, int]] = field(
+        default_factory=dict
+    )
+    """Ends of both sides when it was looked for last."""
 
     _unsynced: dict[TopicPartition, datetime] = field(default_factory=dict)
     """Since when a partition has copies and no sync."""
@@ -155,10 +161,8 @@ class SkipTracker:
         self._commits.look(
             view.committed,
             self.states,
-            lambda key: (
-                key not in self._syncs.partitions
-                and self._has_stood(view.at, key)
-            ),
+            self._syncs.partitions,
+            view.at,
         )
         self.begun = True
         self._partitions = {t: f.partitions for t, f in source.topics.items()}
@@ -170,24 +174,31 @@ class SkipTracker:
     def requests(self) -> list[RangeRequest]:
         """Return what must be read now, at most one for each partition."""
         found = []
-        for key in [*self._waiting, *self._commits.believed]:
+        keys = [*self._searching, *self._waiting, *self._commits.believed]
+        for key in dict.fromkeys(keys):
             state, seen = self.states[key], self.surveyed.get(key)
             if seen is None:
                 continue
-            request = (
-                plan_gap(state, seen)
-                if state.ahead
-                else plan_tail(
-                    state,
-                    seen,
-                    self._commits.believed.get(key, 0),
-                    is_shared=key[0] in self.foreign,
-                )
-            )
+            request = self._plan(key, state, seen)
             if request is not None:
                 is_shared = key[0] in self.foreign
                 found.append(replace(request, alike=is_shared))
         return found
+
+    def _plan(
+        self, key: TopicPartition, state: PartitionState, seen: PartitionView
+    ) -> RangeRequest | None:
+        if state.searched_from is not None:
+            is_due = key in self._searching
+            return plan_search(state, seen) if is_due else None
+        if state.ahead:
+            return plan_gap(state, seen)
+        return plan_tail(
+            state,
+            seen,
+            self._commits.believed.get(key, 0),
+            is_shared=key[0] in self.foreign,
+        )
 
     def answer(
         self,
@@ -203,31 +214,9 @@ class SkipTracker:
         tally = self._tally(state)
         if not tally.samples:
             self._sample(now)
-        if state.searched_from is not None:
-            known = reading or RangeContent()
-            state.find_begin(request.points[0], known.source, known.target)
-            self.changed.add(key)
-            self._go_on(key)
+        found = self._account(request, reading, state, now)
+        if found is None:
             return
-        if reading is None:
-            found = settle_unread(state, request, tally, is_marked=self.marked)
-        elif (
-            not state.widened
-            and not request.sampled
-            and count_strangers(request, reading)
-        ):
-            # They may be copies of records that were not read.
-            state.widened = True
-            return
-        else:
-            if has_marks(request, reading):
-                # One of its topics has them, so have all.
-                self.marked = state.noisy = True
-            self._note_foreign(request, reading, now)
-            _recognise(state, request, reading)
-            found = settle(
-                state, request, reading, tally, self._stood.get(key, 0)
-            )
         rule = self.filtered.rule(state.topic)
         for each in found:
             is_filtered = (
@@ -244,6 +233,53 @@ class SkipTracker:
         self.changed.add(key)
         self._waiting.add(key)
         self._go_on(key)
+
+    def _account(
+        self,
+        request: RangeRequest,
+        reading: RangeContent | None,
+        state: PartitionState,
+        now: datetime,
+    ) -> Sequence[SettledRange] | None:
+        """Return what a range held; `None` if more is to be read first."""
+        tally = self._tally(state)
+        if state.searched_from is not None:
+            return self._find_begin(request, reading, state, tally)
+        if reading is None:
+            return settle_unread(state, request, tally, is_marked=self.marked)
+        if (
+            not state.widened
+            and not request.sampled
+            and count_strangers(request, reading)
+        ):
+            # They may be copies of records that were not read.
+            state.widened = True
+            return None
+        if has_marks(request, reading):
+            # One of its topics has them, so have all.
+            self.marked = state.noisy = True
+        self._note_foreign(request, reading, now)
+        _recognise(state, request, reading)
+        stood = self._stood.get(request.place, 0)
+        return settle(state, request, reading, tally, stood)
+
+    def _find_begin(
+        self,
+        request: RangeRequest,
+        reading: RangeContent | None,
+        state: PartitionState,
+        tally: SkipCounters,
+    ) -> list[SettledRange] | None:
+        self._searching.discard(request.place)
+        known = reading or RangeContent()
+        end = request.target.end
+        unjudged = state.find_begin(known.source, known.target, end)
+        if unjudged is None:
+            return None
+        if not len(unjudged):
+            return []
+        tally.unverifiable += len(unjudged)
+        return [SettledRange(SkipKind.UNVERIFIABLE, unjudged, len(unjudged))]
 
     def _sample(self, at: datetime) -> None:
         """Remember what the limited shares of filtered topics are of."""
@@ -372,7 +408,12 @@ class SkipTracker:
                 continue
             self.surveyed[key] = seen
             state = self._epoch(view, key, seen)
-            self._note_end(view.at, key, seen)
+            if state.searched_from is not None:
+                ends = seen.source_end, seen.copies_end
+                if self._searched.get(key) != ends:
+                    self._searching.add(key)
+                self._searched[key] = ends
+            self._reached[key] = seen.target_id, seen.copies_end
             self.blind += self._is_blind(view.at, key, seen)
             self._note_stand(key, state, seen)
             if seen.log_start > state.start_before:
@@ -416,14 +457,14 @@ class SkipTracker:
             return False  # what is there may be of others
         since = min(self._unsynced.get(key, at), at)
         self._unsynced[key] = since
-        return at - since >= _STANDS
+        return at - since >= STANDS
 
     def _may_be_stale(
         self, at: datetime, key: TopicPartition, seen: PartitionView
     ) -> bool:
         """Return whether an end is too low to be believed yet."""
         state = self.states.get(key)
-        target_id, end, _ = self._reached.get(key, (None, 0, at))
+        target_id, end = self._reached.get(key, (None, 0))
         is_less = seen.target_id == target_id and seen.copies_end < end
         if (
             state is None
@@ -434,22 +475,7 @@ class SkipTracker:
             return False
         since = min(self._shorter.get(key, at), at)
         self._shorter[key] = since
-        return at - since < _STANDS
-
-    def _note_end(
-        self, at: datetime, key: TopicPartition, seen: PartitionView
-    ) -> None:
-        target_id, _, since = self._reached.get(key, (None, 0, at))
-        if target_id != seen.target_id:
-            since = at
-        self._reached[key] = seen.target_id, seen.copies_end, since
-
-    def _has_stood(self, at: datetime, key: TopicPartition) -> bool:
-        """Return whether an end is seen for long enough to show what is not
-        below it: the first one that a process sees may be too low.
-        """
-        _, _, since = self._reached.get(key, (None, 0, at))
-        return at - since >= _STANDS
+        return at - since < STANDS
 
     def _await_leader(self, key: TopicPartition, source_id: str) -> None:
         """Take a partition without a leader: nothing is known but that it is
@@ -515,7 +541,7 @@ class SkipTracker:
         if before.upstream is None:
             return
         key = state.topic, state.partition
-        _, end, _ = self._reached.get(key, (None, 0, None))
+        _, end = self._reached.get(key, (None, 0))
         former_end = max(end, before.downstream + 1)
         size = seen.source_end - seen.log_start
         if max(size, seen.copies_end - former_end) <= SMALL:
