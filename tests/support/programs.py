@@ -11,6 +11,9 @@ SOURCES = {
     "prometheus": "install Debian's prometheus",
     "prometheus-alertmanager": "install Debian's prometheus-alertmanager",
     "amtool": "install Debian's prometheus-alertmanager",
+    "helm": "build helm.sh/helm/v3/cmd/helm",
+    "helm-docs": "build github.com/norwoodj/helm-docs/cmd/helm-docs",
+    "systemd-analyze": "install systemd",
     "kapacitord": "build github.com/influxdata/kapacitor/cmd/kapacitord",
     "kapacitor": "build github.com/influxdata/kapacitor/cmd/kapacitor",
 }

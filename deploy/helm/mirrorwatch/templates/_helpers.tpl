@@ -125,9 +125,18 @@ envFrom: {{- toYaml . | nindent 2 }}
 {{- define "mirrorwatch.mounts" -}}
 - {name: config, mountPath: /etc/mirrorwatch, readOnly: true}
 - {name: state, mountPath: /var/lib/mirrorwatch}
+{{ include "mirrorwatch.auditMounts" . }}
+{{- end }}
+
+{{- /* What executors of Spark need too: they read Kafka with the driver's
+properties, and write results. */ -}}
+{{- define "mirrorwatch.auditMounts" -}}
 - {name: tmp, mountPath: /tmp}
 {{- if .Values.secrets.from }}
 - {name: secrets, mountPath: {{ .Values.secrets.path | quote }}, readOnly: true}
+{{- end }}
+{{- if eq .Values.audit.runs "SparkApplication" }}
+- {name: audits, mountPath: {{ (include "mirrorwatch.parsed" . | fromYaml).audit.out | quote }}}
 {{- end }}
 {{- end }}
 
@@ -136,6 +145,10 @@ envFrom: {{- toYaml . | nindent 2 }}
   configMap: {name: {{ include "mirrorwatch.name" . }}}
 - name: tmp
   emptyDir: {}
+{{- if eq .Values.audit.runs "SparkApplication" }}
+- name: audits
+  persistentVolumeClaim: {claimName: {{ .Values.audit.spark.claim }}}
+{{- end }}
 {{- with .Values.secrets.from }}
 - name: secrets
   projected:
@@ -201,7 +214,30 @@ mirrorwatch runs as one process: the state file has a lock, and a second agent b
 {{- if not (regexMatch ":[1-9]\\d{0,4}$" $listen) -}}
 {{- fail (printf "config: web.listen is %s: the chart needs the port as a number" $listen) -}}
 {{- end -}}
+{{- include "mirrorwatch.refuseSecrets" (dict "value" $config "path" "config") -}}
 {{- include "mirrorwatch.refuseAudit" (dict "root" . "config" $config) -}}
+{{- end }}
+
+{{- /* A ConfigMap is no place for a secret. The message does not quote it. */ -}}
+{{- define "mirrorwatch.refuseSecrets" -}}
+{{- $path := .path -}}
+{{- if kindIs "map" .value -}}
+{{- range $key, $value := .value -}}
+{{- $here := printf "%s.%s" $path $key -}}
+{{- if and (kindIs "string" $value) (regexMatch "(?i)(pass?word|secret|token|authorization|jaas[.]config|oauthbearer[.]config|key[.]pem)$" $key) (not (contains "${" $value)) -}}
+{{- fail (printf "%s is written out, and would be in a ConfigMap. Put it into a Secret, name that under secrets.from, and write ${file:/run/secrets/mirrorwatch/FILE} here" $here) -}}
+{{- end -}}
+{{- include "mirrorwatch.refuseSecrets" (dict "value" $value "path" $here) -}}
+{{- end -}}
+{{- else if kindIs "slice" .value -}}
+{{- range $index, $value := .value -}}
+{{- include "mirrorwatch.refuseSecrets" (dict "value" $value "path" (printf "%s[%d]" $path $index)) -}}
+{{- end -}}
+{{- else if kindIs "string" .value -}}
+{{- if and (regexMatch "://[^/\\s]*:[^/\\s]*@" .value) (not (contains "${" .value)) -}}
+{{- fail (printf "%s has a password in its address, and would be in a ConfigMap. Put it into a Secret, name that under secrets.from, and write a reference ${file:...} here" $path) -}}
+{{- end -}}
+{{- end -}}
 {{- end }}
 
 {{- define "mirrorwatch.refuseAudit" -}}
@@ -223,7 +259,10 @@ mirrorwatch runs as one process: the state file has a lock, and a second agent b
 {{- if and (eq $runs "Agent") (not $starts) -}}
 {{- fail "config: audit.start is false, so with audit.runs=Agent nobody would run audits" -}}
 {{- end -}}
-{{- if and (eq $runs "SparkApplication") (not (regexMatch "^[a-z0-9]+://" (get ($audit | default dict) "out" | default ""))) -}}
-{{- fail "config: audit.runs=SparkApplication needs audit.out, a URL that driver, executors and agent share, such as s3a://bucket/audit" -}}
+{{- if and (eq $runs "SparkApplication") (not (hasPrefix "/" (get ($audit | default dict) "out" | default ""))) -}}
+{{- fail "config: audit.runs=SparkApplication needs audit.out, a path such as /audits: the claim of audit.spark.claim is mounted there, and the agent reads results from it" -}}
+{{- end -}}
+{{- if and (eq $runs "SparkApplication") (not .root.Values.audit.spark.claim) -}}
+{{- fail "audit.runs=SparkApplication needs audit.spark.claim, a claim that several nodes can write (ReadWriteMany): driver and executors write results there, and the agent reads them" -}}
 {{- end -}}
 {{- end }}
