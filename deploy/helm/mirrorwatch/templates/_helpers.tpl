@@ -243,17 +243,18 @@ mirrorwatch runs as one process: the state file has a lock, and a second agent b
 {{- define "mirrorwatch.refuseAudit" -}}
 {{- $runs := .root.Values.audit.runs -}}
 {{- $audit := .config.audit -}}
+{{- $audited := not (kindIs "invalid" $audit) -}}
 {{- $starts := true -}}
 {{- if and (kindIs "map" $audit) (hasKey $audit "start") -}}
 {{- $starts = $audit.start -}}
 {{- end -}}
-{{- if and $audit $starts (ne $runs "Agent") -}}
+{{- if and $audited $starts (ne $runs "Agent") -}}
 {{- if $runs -}}
 {{- fail (printf "config: set audit.start to false: with audit.runs=%s the agent only reads the results. Else two of them would run each night" $runs) -}}
 {{- end -}}
 {{- fail "config has audit, and the agent's image has no Spark. Choose who runs audits: audit.runs=Agent, CronJob or SparkApplication" -}}
 {{- end -}}
-{{- if and $runs (not $audit) -}}
+{{- if and $runs (not $audited) -}}
 {{- fail (printf "audit.runs is %s, and config has no audit block" $runs) -}}
 {{- end -}}
 {{- if and (eq $runs "Agent") (not $starts) -}}
