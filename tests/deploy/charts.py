@@ -16,6 +16,7 @@ from tests.support.programs import program
 __all__ = [
     "CHART",
     "EXAMPLES",
+    "KUBERNETES",
     "HelmError",
     "Manifest",
     "call_helm",
