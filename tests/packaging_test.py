@@ -2,6 +2,7 @@
 
 import fnmatch
 import json
+import os
 import re
 import subprocess
 import sys
@@ -12,11 +13,14 @@ import venv
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from email import message_from_bytes
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path, PurePath
 
 import pytest
 import yaml
+from readme_renderer import markdown
+from uv import find_uv_bin
 
 from mirrorwatch.cli.root import COMMANDS
 
@@ -157,6 +161,66 @@ def test_a_wheel_puts_nothing_beside_its_packages(
     name = package.replace("-", "_")
     version = PROJECT["project"]["version"]
     assert tops == {*code, f"{name}-{version}.dist-info"}
+
+
+def test_the_index_shows_a_readme_without_dead_links(
+    wheels: dict[str, Path],
+) -> None:
+    with zipfile.ZipFile(wheels["mirrorwatch"]) as wheel:
+        (name,) = (n for n in wheel.namelist() if n.endswith("/METADATA"))
+        metadata = message_from_bytes(wheel.read(name))
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    page = markdown.render(str(metadata.get_payload()))
+    assert page is not None
+    shown = re.sub(r"<[^>]+>", "", page)
+    for link in re.findall(r"(?:href|src)=\"([^\"]+)\"", page):
+        assert re.match(r"https?://|#", link), link
+    for text in ("pip install mirrorwatch", "mirrorwatch once", "Canary"):
+        assert text in shown
+    for text in ("pip install .", "make test", "]("):
+        assert text not in shown
+
+
+PYTHONS = [
+    name.rpartition(" ")[2]
+    for name in PROJECT["project"]["classifiers"]
+    if re.search(r":: 3\.\d+$", name)
+]
+"""Versions that the index is told of."""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("version", PYTHONS)
+def test_the_wheel_is_installed_and_run_by_each_python(
+    wheels: dict[str, Path], version: str, tmp_path: Path
+) -> None:
+    """With what the index has now, and as `uvx` does it: needs a network."""
+    uv = find_uv_bin()
+    config = tmp_path / "config.yaml"
+    config.write_text(SMALLEST, encoding="utf-8")
+    words = ["mirrorwatch", "check-config", "--config", str(config)]
+    environment = {
+        **os.environ,
+        "UV_PYTHON_DOWNLOADS": "never",
+        "PYTHONPATH": "",
+        "PYTHONWARNINGS": "error",
+    }
+    ran = subprocess.run(
+        [
+            *(uv, "tool", "run", "--isolated", "--python", version),
+            *("--from", str(wheels["mirrorwatch"]), *words),
+        ],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+    if re.search("No interpreter found|Failed to inspect Python", ran.stderr):
+        pytest.skip(f"Python {version} is not here")
+    assert ran.returncode == 0, ran.stderr
+    assert "can be used" in " ".join(ran.stdout.split())
 
 
 def test_the_packages_are_of_one_version_and_ask_for_it() -> None:
