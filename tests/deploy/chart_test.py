@@ -250,6 +250,36 @@ def test_a_file_makes_the_same_as_a_mapping(site: str, tmp_path: Path) -> None:
     assert status == 0, said
 
 
+WRITTEN = {
+    "texts": ["on", "0123", "1_000", "12:30:45", "1e3", "0x1F", "null", "~"],
+    "more": [
+        "2026-11-23",
+        "a: b",
+        "#",
+        " x ",
+        "é",
+        "{{ .Values }}",
+        "0 2 * * *",
+    ],
+    "lines": "one\n two\n\nthree\n",
+    "numbers": [1, 2097151, 604800000, 10_000_000_000, 0.1],
+    "others": [True, False, {"a.b": {}}],
+}
+"""What one reader of YAML or another takes for something else."""
+
+
+@needs_helm
+def test_values_arrive_as_they_were_written(tmp_path: Path) -> None:
+    values = yaml.safe_load(example("minimal").read_text("utf-8"))
+    values["config"]["written"] = WRITTEN
+    file = tmp_path / "values.yaml"
+    # Quoted, as people are told to do.
+    file.write_text(json.dumps(values), encoding="utf-8")
+    manifests = render(file, options=["--skip-schema-validation"])
+    text = find(manifests, "ConfigMap")["data"]["config.yaml"]
+    assert yaml.safe_load(text)["written"] == WRITTEN
+
+
 @needs_helm
 def test_the_page_listens_where_kubernetes_asks() -> None:
     small = yaml.safe_load(example("minimal").read_text("utf-8"))["config"]
