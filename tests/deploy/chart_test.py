@@ -175,6 +175,31 @@ def test_rights_of_the_examples_are_those_of_the_command(
     assert given == printed
 
 
+@sites
+def test_values_of_an_example_match_the_schema_and_check_config(
+    site: str, tmp_path: Path
+) -> None:
+    """The part of `test_the_agent_accepts...` that needs no Helm."""
+    values: dict[str, Any] = {}
+    for name in SITES[site]:
+        merge(values, yaml.safe_load(example(name).read_text("utf-8")))
+    jsonschema.validate(values, json.loads(values_schema()))
+    if "config" in values:
+        file = tmp_path / "config.yaml"
+        file.write_text(yaml.safe_dump(values["config"]), encoding="utf-8")
+        status, said = check_config(file)
+        assert status == 0, said
+
+
+def merge(values: dict[str, Any], more: dict[str, Any]) -> None:
+    """Merge values as Helm does: mappings by their keys, all else replaced."""
+    for key, value in more.items():
+        if isinstance(value, dict) and isinstance(values.get(key), dict):
+            merge(values[key], value)
+        else:
+            values[key] = value
+
+
 # What Helm makes of it.
 
 
@@ -348,7 +373,11 @@ def test_pods_have_no_rights_that_they_do_not_need(site: str) -> None:
 def test_state_outlives_pods_and_the_release(site: str) -> None:
     manifests = settings(render_site(site))
     claim = find(manifests, "PersistentVolumeClaim")["metadata"]
-    assert claim["annotations"]["helm.sh/resource-policy"] == "keep"
+    # Of Helm, and of Argo CD.
+    assert claim["annotations"] == {
+        "helm.sh/resource-policy": "keep",
+        "argocd.argoproj.io/sync-options": "Prune=false,Delete=false",
+    }
     deployment = find(manifests, "Deployment")["spec"]
     assert deployment["replicas"] == 1
     assert deployment["strategy"] == {"type": "Recreate"}
