@@ -1,5 +1,6 @@
 # The agent: `docker build --target agent --tag mirrorwatch .`
 # The same with Java and Spark, for audits: `docker build --target audit ...`
+# For audits by Spark's operator: `docker build --target audit-on-kubernetes ...`
 # The same Python in both stages: the virtualenv links to its interpreter.
 ARG PYTHON=python:3.11.14-slim-bookworm
 
@@ -20,8 +21,11 @@ COPY docs/runbook.md ./docs/runbook.md
 RUN uv sync --frozen --no-default-groups --no-editable
 
 FROM ${PYTHON} AS agent
-# A number, so that Kubernetes can see that it is not root (runAsNonRoot).
-RUN install -d -o 10001 -g 10001 /var/lib/mirrorwatch
+# A number, so that Kubernetes can see that it is not root (runAsNonRoot). With a
+# name too: Spark does not start for a user that /etc/passwd does not have.
+RUN useradd --uid 10001 --user-group --no-create-home \
+        --home-dir /var/lib/mirrorwatch --shell /usr/sbin/nologin mirrorwatch \
+    && install -d -o 10001 -g 10001 /var/lib/mirrorwatch
 COPY --from=build /opt/mirrorwatch /opt/mirrorwatch
 # XDG_STATE_HOME puts the state file on the volume unless `state.path` says
 # otherwise. MIRRORWATCH_HEALTHZ must follow the port of `web.listen`.
@@ -54,3 +58,23 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/*
 COPY --from=spark /opt/mirrorwatch /opt/mirrorwatch
 USER 10001:10001
+
+# Driver and executors of Spark on Kubernetes, which start by Spark's own script.
+FROM apache/spark:4.0.0 AS script
+
+FROM audit AS audit-on-kubernetes
+USER root
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends procps tini \
+    && rm -rf /var/lib/apt/lists/* \
+    && ln -s "$(dirname "$(dirname "$(readlink -f "$(command -v java)")")")" /opt/java \
+    && ln -s "$(/opt/mirrorwatch/bin/python -c 'import pyspark; print(pyspark.__path__[0])')" /opt/spark
+COPY --from=script /opt/entrypoint.sh /opt/entrypoint.sh
+COPY sparkjobs/submit.py /opt/mirrorwatch/submit.py
+ENV JAVA_HOME=/opt/java \
+    SPARK_HOME=/opt/spark \
+    PYSPARK_PYTHON=/opt/mirrorwatch/bin/python \
+    PYSPARK_DRIVER_PYTHON=/opt/mirrorwatch/bin/python
+USER 10001:10001
+ENTRYPOINT ["/opt/entrypoint.sh"]
+CMD []

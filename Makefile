@@ -10,7 +10,7 @@ export PATH := $(CURDIR)/.servers:$(PATH)
 # Tests start many processes: each would compile everything again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: alerts chaos demo test fast dashboards proof sbom servers bench bench-audit nights cluster scale simulate mutations fuzz attack soak lint format setup clean
+.PHONY: alerts chart chaos demo test fast dashboards proof sbom servers bench bench-audit nights cluster scale simulate mutations fuzz attack soak lint format setup clean
 
 setup: .venv/.ready
 
@@ -80,13 +80,17 @@ alerts: setup  ## generates alerts/ from the table in agent/mirrorwatch_alerting
 sbom: setup  ## what is installed with the agent and for audits, as CycloneDX 1.5
 	@$(BIN)/uv export --quiet --frozen --no-default-groups --extra rmi --extra spark --format cyclonedx1.5 --preview-features sbom-export
 
+chart: setup  ## generates the schema of the Helm chart's values, and its README where helm-docs is
+	$(BIN)/python deploy/helm/values_schema.py
+	if command -v helm-docs >/dev/null; then helm-docs --log-level warning --chart-search-root deploy/helm; fi
+
 servers:  ## builds InfluxDB 1.8 and 2.7 for tests, from Go modules: takes Go, and Rust
 	nice tests/servers/build.sh .servers
 
 lint: setup
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy agent sparkjobs tests
+	$(BIN)/mypy agent sparkjobs tests deploy
 
 format: setup
 	$(BIN)/ruff check --fix

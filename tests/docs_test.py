@@ -22,6 +22,7 @@ from mirrorwatch.domain.checks import CHECKS
 from mirrorwatch.domain.report import Health
 from mirrorwatch_lab import jmx, registry
 from mirrorwatch_lab.process import KAFKA_VERSIONS, MIRROR_VERSIONS
+from tests.deploy.charts import KUBERNETES
 from tests.support.builders import NOON
 from tests.support.programs import program
 from tests.support.stage import SetClock, Stage
@@ -46,6 +47,9 @@ REASONS = (
     *("kafka", "sources", "state/database.py"),
 )
 """Where the sentences come from that a person on call reads."""
+
+SYSTEMD = ("252",)
+"""That of Debian 12."""
 
 DEBIANS = {"promtool": ("2.42",), "amtool": ("0.25",)}
 """Versions of what `.ci/run` installs, and Debian 12 has."""
@@ -203,6 +207,9 @@ def test_the_supported_versions_are_those_of_the_tests() -> None:
         ),
         "MirrorMaker 2 on Kafka Connect": KAFKA_VERSIONS,
         "Strimzi": ("-",),
+        "Helm": tuple(re.findall(r"cmd/helm@v(\d+[.]\d+)", servers)),
+        "Kubernetes": (KUBERNETES,),
+        "systemd": SYSTEMD,
         "Apache Spark": tuple(
             pin.removeprefix("pyspark==")
             for pin in spark

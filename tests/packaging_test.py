@@ -2,6 +2,7 @@
 
 import fnmatch
 import json
+import os
 import re
 import subprocess
 import sys
@@ -12,11 +13,14 @@ import venv
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from email import message_from_bytes
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import pytest
 import yaml
+from readme_renderer import markdown
+from uv import find_uv_bin
 
 from mirrorwatch.cli.root import COMMANDS
 
@@ -159,6 +163,66 @@ def test_a_wheel_puts_nothing_beside_its_packages(
     assert tops == {*code, f"{name}-{version}.dist-info"}
 
 
+def test_the_index_shows_a_readme_without_dead_links(
+    wheels: dict[str, Path],
+) -> None:
+    with zipfile.ZipFile(wheels["mirrorwatch"]) as wheel:
+        (name,) = (n for n in wheel.namelist() if n.endswith("/METADATA"))
+        metadata = message_from_bytes(wheel.read(name))
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    page = markdown.render(str(metadata.get_payload()))
+    assert page is not None
+    shown = re.sub(r"<[^>]+>", "", page)
+    for link in re.findall(r"(?:href|src)=\"([^\"]+)\"", page):
+        assert re.match(r"https?://|#", link), link
+    for text in ("pip install mirrorwatch", "mirrorwatch once", "Canary"):
+        assert text in shown
+    for text in ("pip install .", "make test", "]("):
+        assert text not in shown
+
+
+PYTHONS = [
+    name.rpartition(" ")[2]
+    for name in PROJECT["project"]["classifiers"]
+    if re.search(r":: 3\.\d+$", name)
+]
+"""Versions that the index is told of."""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("version", PYTHONS)
+def test_the_wheel_is_installed_and_run_by_each_python(
+    wheels: dict[str, Path], version: str, tmp_path: Path
+) -> None:
+    """With what the index has now, and as `uvx` does it: needs a network."""
+    uv = find_uv_bin()
+    config = tmp_path / "config.yaml"
+    config.write_text(SMALLEST, encoding="utf-8")
+    words = ["mirrorwatch", "check-config", "--config", str(config)]
+    environment = {
+        **os.environ,
+        "UV_PYTHON_DOWNLOADS": "never",
+        "PYTHONPATH": "",
+        "PYTHONWARNINGS": "error",
+    }
+    ran = subprocess.run(
+        [
+            *(uv, "tool", "run", "--isolated", "--python", version),
+            *("--from", str(wheels["mirrorwatch"]), *words),
+        ],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+    if re.search("No interpreter found|Failed to inspect Python", ran.stderr):
+        pytest.skip(f"Python {version} is not here")
+    assert ran.returncode == 0, ran.stderr
+    assert "can be used" in " ".join(ran.stdout.split())
+
+
 def test_the_packages_are_of_one_version_and_ask_for_it() -> None:
     version = PROJECT["project"]["version"]
     for package in {*PACKAGES} - {"mirrorwatch"}:
@@ -266,13 +330,21 @@ def test_the_image_is_made_of_files_that_are_there_and_sent() -> None:
     assert "agent/mirrorwatch" in copied
     for source in copied:
         assert (ROOT / source.removeprefix("./")).exists(), source
-        assert any(fnmatch.fnmatch(source, name) for name in sent), source
+        wanted = {source, *map(str, PurePath(source).parents)}
+        assert any(
+            fnmatch.fnmatch(one.removeprefix("./"), name)
+            for one in wanted
+            for name in sent
+        ), source
 
 
 def test_stages_are_copied_from_only_if_they_are_there() -> None:
-    stages = re.findall(r"^FROM \S+ AS (\w+)$", DOCKERFILE, re.MULTILINE)
-    used = re.findall(r"--from=(\w+)", DOCKERFILE)
-    assert stages == ["build", "agent", "spark", "audit"]
+    stages = re.findall(r"^FROM \S+ AS ([\w-]+)$", DOCKERFILE, re.MULTILINE)
+    used = re.findall(r"--from=([\w-]+)", DOCKERFILE)
+    assert stages == [
+        *("build", "agent", "spark", "audit"),
+        *("script", "audit-on-kubernetes"),
+    ]
     assert set(used) <= set(stages)
 
 
@@ -283,7 +355,15 @@ def test_the_image_has_a_python_that_the_project_wants() -> None:
     least = PROJECT["project"]["requires-python"].removeprefix(">=3.")
     assert int(found) >= int(least)
     bases = re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)
-    assert bases == ["${PYTHON}", "${PYTHON}", "build", "agent"]
+    (spark,) = (
+        requirement.partition("==")[2]
+        for requirement in PROJECT["project"]["optional-dependencies"]["spark"]
+        if requirement.startswith("pyspark")
+    )
+    assert bases == [
+        *("${PYTHON}", "${PYTHON}", "build", "agent"),
+        *(f"apache/spark:{spark}", "audit"),
+    ]
 
 
 def test_the_image_installs_what_the_lock_says_without_tools() -> None:
@@ -298,7 +378,7 @@ def test_the_image_installs_what_the_lock_says_without_tools() -> None:
 
 
 def test_the_image_runs_the_agent_as_a_number_that_owns_its_state() -> None:
-    last = dict(_instructions())
+    last = dict(_instructions("audit"))
     assert json.loads(last["ENTRYPOINT"]) == ["mirrorwatch"]
     assert json.loads(last["CMD"])[0] == "run"
     user = last["USER"]
@@ -306,6 +386,12 @@ def test_the_image_runs_the_agent_as_a_number_that_owns_its_state() -> None:
     owner, _, group = user.partition(":")
     made = f"install -d -o {owner} -g {group} {last['VOLUME']}"
     assert made in DOCKERFILE
+    # Spark does not start for a user without a name.
+    assert f"useradd --uid {owner} --user-group " in DOCKERFILE
+    (driver,) = {
+        words for name, words in _instructions() if name == "USER"
+    } - {"root"}
+    assert driver == user
     assert last["VOLUME"] == "/var/lib/mirrorwatch"
     assert "XDG_STATE_HOME=/var/lib " in DOCKERFILE
 
@@ -345,11 +431,16 @@ def test_ci_runs_the_test_command_of_the_readme() -> None:
     assert "export MIRRORWATCH_REQUIRE_ALL=1" in text
 
 
-def _instructions() -> list[tuple[str, str]]:
-    """Return the instructions of the Dockerfile, each on one line."""
+def _instructions(stage: str = "") -> list[tuple[str, str]]:
+    """Return the instructions of the Dockerfile, each on one line.
+
+    Until the end of ``stage``, or all of them.
+    """
+    before, _, rest = DOCKERFILE.partition(f" AS {stage}\n")
+    text = before + rest.partition("\nFROM ")[0] if stage else DOCKERFILE
     lines = [
         line
-        for line in DOCKERFILE.split("\n")
+        for line in text.split("\n")
         if line.strip() and not line.startswith("#")
     ]
     joined = "\n".join(lines).replace("\\\n", " ").split("\n")
@@ -360,7 +451,7 @@ def _instructions() -> list[tuple[str, str]]:
 
 
 def _check_health(url: str) -> int:
-    words = dict(_instructions())["HEALTHCHECK"]
+    words = dict(_instructions("agent"))["HEALTHCHECK"]
     program, *arguments = json.loads(words.partition("CMD ")[2])
     assert program == "python"
     ran = subprocess.run(

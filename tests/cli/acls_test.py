@@ -152,3 +152,24 @@ def test_each_command_has_its_reason_before_it(tmp_path: Path) -> None:
     for number in commands:
         assert lines[number - 1].startswith("# ")
         assert "--allow-principal User:watcher " in lines[number]
+
+
+def test_rights_are_known_before_the_password_is(tmp_path: Path) -> None:
+    secret = {"sasl.password": "${file:/nowhere/password}"}
+    clusters = {
+        alias: {"kafka": {"bootstrap.servers": f"{alias}:9092", **secret}}
+        for alias in ("summit", "ldf")
+    }
+    path = tmp_path / "config.yaml"
+    flow = {"source": "summit", "target": "ldf"}
+    words = ["acls", "--config", str(path), "--without-secrets"]
+    path.write_text(yaml.safe_dump({"clusters": clusters, "flows": [flow]}))
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 0, result.output
+    assert result.output.strip() == run(tmp_path, {}, {}).strip()
+    # What it is for depends on this one.
+    flow["canary"] = {"topic": "${env:CANARY}"}
+    path.write_text(yaml.safe_dump({"clusters": clusters, "flows": [flow]}))
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 2
+    assert "flows[0].canary.topic" in result.output

@@ -248,6 +248,31 @@ def test_a_pipeline_without_secrets_checks_all_else(tmp_path: Path) -> None:
     assert "password" not in result.output
 
 
+def test_without_secrets_no_certificate_is_opened(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    config = """
+    clusters:
+      summit:
+        kafka:
+          bootstrap.servers: "a:1"
+          security.protocol: SSL
+          ssl.ca.location: /nowhere/ca.crt
+          ssl.certificate.location: /nowhere/user.crt
+          ssl.key.location: /nowhere/user.key
+      ldf: {kafka: {bootstrap.servers: "b:1"}}
+    flows: [{source: summit, target: ldf}]
+    """
+    path.write_text(config)
+    assert "ssl.ca.location" in check(path).output
+    result = check(path, "--without-secrets")
+    assert result.exit_code == 0, result.output
+    # Nonsense beside them is found.
+    path.write_text(config.replace("protocol: SSL", "protocol: TLS"))
+    result = check(path, "--without-secrets")
+    assert result.exit_code == 2
+    assert "security.protocol" in result.output
+
+
 def test_without_secrets_what_needs_a_value_is_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Builds InfluxDB from its Go modules, for tests: `make servers`.
+# Builds InfluxDB from its Go modules, for tests: `make servers`. Helm, and the
+# generator of its chart's README, only if they are named.
 #
-#   tests/servers/build.sh FOLDER [influxd18] [influxd2]
+#   tests/servers/build.sh FOLDER [influxd18] [influxd2] [helm] [helm-docs]
 #
-# 1.8.3 takes a minute and Go. 2.7.12 takes some minutes, Go, a C compiler,
+# 1.8.3 and Helm take some minutes and Go. 2.7.12 takes some minutes, Go, a C compiler,
 # pkg-config and Rust (cargo); where Rust is not there it is left out.
 set -euo pipefail
 
@@ -69,11 +70,25 @@ influxd2() {
   "$folder/influxd2" version
 }
 
+helm() {
+  module helm helm.sh/helm/v3/cmd/helm@v3.22.0
+  CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' \
+    -o "$folder/helm" helm.sh/helm/v3/cmd/helm
+  "$folder/helm" version --short
+}
+
+helm-docs() {
+  module helm-docs github.com/norwoodj/helm-docs/cmd/helm-docs@v1.14.2
+  CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' \
+    -o "$folder/helm-docs" github.com/norwoodj/helm-docs/cmd/helm-docs
+  "$folder/helm-docs" --version
+}
+
 for name in "${wanted[@]}"; do
   case $name in
-  influxd18 | influxd2) "$name" ;;
+  influxd18 | influxd2 | helm | helm-docs) "$name" ;;
   *)
-    echo "No such server: $name (influxd18, influxd2)" >&2
+    echo "No such server: $name (influxd18, influxd2, helm, helm-docs)" >&2
     exit 2
     ;;
   esac

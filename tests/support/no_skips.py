@@ -17,8 +17,9 @@ __all__ += ["pytest_runtest_makereport"]
 REQUIRE_ALL = "MIRRORWATCH_REQUIRE_ALL"
 """Environment variable under which nothing may skip."""
 
-MAY_SKIP = ("kapacitor", "chronograf")
-"""Markers of the tests whose servers no package registry has."""
+MAY_SKIP = ("kapacitor", "chronograf", "helm", "systemd")
+"""Markers of the tests whose programs no package registry has, or whose
+program belongs to the system."""
 
 
 @pytest.hookimpl(wrapper=True)

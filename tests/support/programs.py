@@ -11,6 +11,9 @@ SOURCES = {
     "prometheus": "install Debian's prometheus",
     "prometheus-alertmanager": "install Debian's prometheus-alertmanager",
     "amtool": "install Debian's prometheus-alertmanager",
+    "helm": "tests/servers/build.sh FOLDER helm",
+    "helm-docs": "tests/servers/build.sh FOLDER helm-docs",
+    "systemd-analyze": "install systemd",
     "kapacitord": "build github.com/influxdata/kapacitor/cmd/kapacitord",
     "kapacitor": "build github.com/influxdata/kapacitor/cmd/kapacitor",
 }

@@ -2,15 +2,17 @@
 
 import shlex
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import click
 import yaml
 
 from ..config import Config
+from ..config.base import format_path
 from ..domain.acls import ACL_WORDS, Right
 from ..secrets import hide_secrets
 from ..wiring.context import rights_of
-from .options import config_option
+from .options import config_path_option
 
 __all__ = ["command", "find_rights"]
 
@@ -109,7 +111,7 @@ def _to_acl(right: Right) -> dict[str, object]:
     "acls",
     epilog="Example: mirrorwatch acls --config mirrorwatch.yaml",
 )
-@config_option
+@config_path_option
 @click.option(
     "--format",
     "form",
@@ -125,10 +127,31 @@ def _to_acl(right: Right) -> dict[str, object]:
     metavar="NAME",
     help="The agent's user on each cluster.",
 )
-def command(config: Config, *, form: str, user: str) -> None:
+@click.option(
+    "--without-secrets",
+    is_flag=True,
+    help="Follow no reference to the environment or to files: a password is "
+    "there only once the user is.",
+)
+def command(
+    path: Path, *, form: str, user: str, without_secrets: bool
+) -> None:
     """Print the rights that the agent needs on each cluster.
 
     Nothing is connected to. The reason stands beside each right.
     """
+    config = _unfollowed(path) if without_secrets else Config.from_file(path)
     write = to_commands if form == "kafka-acls" else to_users
     click.echo(write(find_rights(config), user))
+
+
+def _unfollowed(path: Path) -> Config:
+    """Return a configuration whose rights do not depend on references."""
+    config, unfollowed = Config.from_file_unfollowed(path)
+    names = [format_path(key) for key in unfollowed if key[0] == "flows"]
+    if config is None or names:
+        raise click.UsageError(
+            "Rights depend on references that --without-secrets does not "
+            f"follow: {', '.join(names or map(format_path, unfollowed))}"
+        )
+    return config

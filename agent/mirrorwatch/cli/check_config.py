@@ -270,7 +270,8 @@ def _show_unfollowed(unfollowed: Sequence[YamlPath]) -> list[str]:
     "--without-secrets",
     is_flag=True,
     help="Follow no reference to the environment or to files: for a pipeline "
-    "that has no secrets. Their values are not checked.",
+    "that has no secrets. Their values, and files with certificates and keys, "
+    "are not checked.",
 )
 def command(path: Path, *, as_json: bool, without_secrets: bool) -> None:
     """Check the configuration and explain it.
@@ -289,7 +290,7 @@ def command(path: Path, *, as_json: bool, without_secrets: bool) -> None:
     if config is None:
         summary = {"file": str(path), "flows": [], "notes": [], "config": None}
     else:
-        check_clients(config, unfollowed)
+        check_clients(config, unfollowed if without_secrets else None)
         summary = summarize(config)
     if without_secrets:
         summary["not_followed"] = _show_unfollowed(unfollowed)

@@ -65,8 +65,12 @@ OIDC = ("sasl.oauthbearer.client.id", "sasl.oauthbearer.token.endpoint.url")
 """What `sasl.oauthbearer.method: oidc` needs in any case."""
 
 
+NAMES_FILE = re.compile(r"[.](?:location|keytab|file)$")
+"""Kafka properties whose value is the path of a certificate, key or ticket."""
+
+
 def check_clients(
-    config: Config, unfollowed: Collection[YamlPath] = ()
+    config: Config, unfollowed: Collection[YamlPath] | None = None
 ) -> None:
     """Check the Kafka properties of every cluster.
 
@@ -76,7 +80,8 @@ def check_clients(
         The configuration.
     unfollowed
         References that stand for themselves: clusters that have one are left
-        out, as librdkafka looks at properties together.
+        out, as librdkafka looks at properties together. Files that properties
+        name are not there either then. `None` where all are followed.
 
     Raises
     ------
@@ -86,20 +91,30 @@ def check_clients(
     problems = [
         replace(p, path=("clusters", alias, "kafka", *p.path))
         for alias, cluster in config.clusters.items()
-        if not any(path[:2] == ("clusters", alias) for path in unfollowed)
-        for p in find_client_faults(cluster.kafka)
+        if not any(
+            path[:2] == ("clusters", alias) for path in unfollowed or ()
+        )
+        for p in find_client_faults(
+            cluster.kafka, has_files=unfollowed is None
+        )
     ]
     if problems:
         raise config.document.to_error(problems)
 
 
-def find_client_faults(properties: KafkaProperties) -> list[ConfigProblem]:
+def find_client_faults(
+    properties: KafkaProperties, *, has_files: bool = True
+) -> list[ConfigProblem]:
     """Return what librdkafka says against the properties.
 
     A client is made and let go, so files with certificates and keys are
-    read too. Nothing is connected to.
+    read too, where this machine has them. Nothing is connected to.
     """
-    rest = {k: v for k, v in properties.items() if k not in NOT_USED}
+    rest = {
+        k: v
+        for k, v in properties.items()
+        if k not in NOT_USED and (has_files or not NAMES_FILE.search(k))
+    }
     problems: list[ConfigProblem] = []
     mechanism = next(
         (rest[k] for k in ("sasl.mechanism", "sasl.mechanisms") if k in rest),
