@@ -132,8 +132,7 @@ def silence() -> Iterator[Story]:
     told.fires = {
         stops: at({FAST, MEDIUM, SLOW}),
         back: at({FAST, MEDIUM, SLOW}),
-        back + 4: at({MEDIUM, SLOW}),
-        back + 12: at({SLOW}),
+        back + 4: at({SLOW}),
         back + 7 * HOUR - 1: set(),
     }
     told.ever = {FAST, MEDIUM, SLOW}

@@ -17,8 +17,8 @@ __all__ += ["pytest_runtest_makereport"]
 REQUIRE_ALL = "MIRRORWATCH_REQUIRE_ALL"
 """Environment variable under which nothing may skip."""
 
-MAY_SKIP = ("kapacitor", "chronograf")
-"""Markers of the tests whose servers no package registry has."""
+MAY_SKIP = ("kapacitor", "chronograf", "linter")
+"""Markers of the tests whose programs no package registry has."""
 
 
 @pytest.hookimpl(wrapper=True)

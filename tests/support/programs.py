@@ -13,6 +13,7 @@ SOURCES = {
     "amtool": "install Debian's prometheus-alertmanager",
     "kapacitord": "build github.com/influxdata/kapacitor/cmd/kapacitord",
     "kapacitor": "build github.com/influxdata/kapacitor/cmd/kapacitor",
+    "dashboard-linter": "build github.com/grafana/dashboard-linter",
 }
 """How each is had."""
 
