@@ -27,6 +27,7 @@ __all__ = [
     "Above",
     "Alert",
     "AtFault",
+    "Burns",
     "Condition",
     "Grows",
     "Old",
@@ -113,7 +114,17 @@ class Grows:
     within: timedelta
 
 
-Condition = WhenHealth | AtFault | Silent | Vanished | Old | Above | Grows
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Burns:
+    """The budget of a service level is used up too fast."""
+
+    window: str
+    """Long window, a name in `BURNS`."""
+
+
+Condition = (
+    WhenHealth | AtFault | Silent | Vanished | Old | Above | Grows | Burns
+)
 """When an alert is raised."""
 
 
@@ -142,10 +153,13 @@ class Alert:
     @property
     def is_symptom(self) -> bool:
         """Whether it may follow from what the alert on the cause says."""
-        when = self.when
-        return isinstance(when, WhenHealth) and may_follow(
-            when.check, when.health
-        )
+        match self.when:
+            case WhenHealth(check=check, health=health):
+                return may_follow(check, health)
+            case Burns():
+                return True
+            case _:
+                return False
 
     @property
     def gap(self) -> timedelta:
@@ -301,7 +315,42 @@ def check_alerts() -> Iterator[Alert]:
         )
 
 
-ALERTS = (*CAUSE_ALERTS, *check_alerts(), *AGENT_ALERTS)
+LEVEL_SECTION = "service-levels"
+"""Of docs/runbook.md."""
+
+LEVEL_ALERTS = (
+    Alert(
+        name="MirrorwatchBudgetFast",
+        when=Burns(window="1h"),
+        # The windows are the hold. This is for what is counted late.
+        hold=timedelta(minutes=2),
+        severity=Severity.PAGE,
+        summary="2 % of the 30-day error budget was used within an hour, and "
+        "it goes on",
+        section=LEVEL_SECTION,
+    ),
+    Alert(
+        name="MirrorwatchBudgetMedium",
+        when=Burns(window="6h"),
+        hold=timedelta(minutes=5),
+        severity=Severity.PAGE,
+        summary="5 % of the 30-day error budget was used within six hours, "
+        "and it goes on",
+        section=LEVEL_SECTION,
+    ),
+    Alert(
+        name="MirrorwatchBudgetSlow",
+        when=Burns(window="3d"),
+        hold=timedelta(minutes=30),
+        severity=Severity.TICKET,
+        summary="the error budget will not last 30 days: 10 % of it was used "
+        "within three days, and it goes on",
+        section=LEVEL_SECTION,
+    ),
+)
+"""Alerts on budgets: the fast ones first."""
+
+ALERTS = (*CAUSE_ALERTS, *check_alerts(), *LEVEL_ALERTS, *AGENT_ALERTS)
 """Every alert there is."""
 
 PAGE = "http://mirrorwatch:8080"
@@ -324,7 +373,7 @@ def runbook_of(alert: Alert, page: str) -> str:
 def subject_of(alert: Alert) -> str | None:
     """Return the label that says what an alert is about, if one does."""
     match alert.when:
-        case WhenHealth() | AtFault() | Vanished():
+        case WhenHealth() | AtFault() | Vanished() | Burns():
             return "flow"
         case Above(metric=metric) | Grows(metric=metric):
             return next(iter(metric.labels), None)

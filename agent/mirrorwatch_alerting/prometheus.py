@@ -7,6 +7,9 @@ from typing import Any
 import yaml
 
 from mirrorwatch.domain.lag.metrics import TIME_TO_LOSS
+from mirrorwatch.domain.levels import metrics as levels
+from mirrorwatch.domain.levels.model import BURNS
+from mirrorwatch.domain.metrics import Metric
 from mirrorwatch.domain.notices.model import GAP, Severity
 from mirrorwatch.domain.report import Health
 from mirrorwatch.domain.samples import (
@@ -23,6 +26,7 @@ from .alerts import (
     Above,
     Alert,
     AtFault,
+    Burns,
     Condition,
     Grows,
     Old,
@@ -69,15 +73,26 @@ def rules(alerts: Iterable[Alert], *, page: str | None = None) -> str:
 
     Notes
     -----
-    One group, because rules of one group are evaluated in their order: the
-    alerts look at what the recorded series say of the same moment.
+    Alerts are in one group with what is recorded for them, because rules of
+    one group are evaluated in their order: they look at what the recorded
+    series say of the same moment. Shares of days cost more, change slowly, and
+    have a group of their own.
     """
     group = {
         "name": SERVICE,
-        "rules": [*_recorded(), *(_rule(alert, page) for alert in alerts)],
+        "rules": [
+            *_recorded(),
+            *_recorded_levels(FAST_WINDOWS),
+            *(_rule(alert, page) for alert in alerts),
+        ],
+    }
+    slow = {
+        "name": f"{SERVICE}-levels",
+        "interval": _duration(SLOW_INTERVAL),
+        "rules": [*_recorded_levels(SLOW_WINDOWS), *_recorded_month()],
     }
     return yaml.dump(
-        {"groups": [group]},
+        {"groups": [group, slow]},
         Dumper=_Dumper,
         sort_keys=False,
         allow_unicode=True,
@@ -105,6 +120,78 @@ def _recorded() -> Iterable[dict[str, str]]:
     }
 
 
+SLOW_INTERVAL = timedelta(minutes=4)
+"""How often shares of days are recorded: a series is stale after five."""
+
+FAST_WINDOWS = ("5m", "30m", "1h", "6h")
+SLOW_WINDOWS = ("3d", "30d")
+LEVEL = f"{BY_FLOW}, level"
+LEVEL_OBJECTIVE = "mirrorwatch:level_objective"
+LEVEL_BAD = "mirrorwatch:level_bad:ratio_rate"
+
+
+def _risen(metric: Metric, window: str) -> str:
+    return f"sum by ({LEVEL}) (rate({metric.name}[{window}]))"
+
+
+def _recorded_levels(windows: Iterable[str]) -> Iterable[dict[str, str]]:
+    """Yield the share of bad ones by window, of those that are known."""
+    for window in windows:
+        bad = _risen(levels.BAD, window)
+        good = _risen(levels.GOOD, window)
+        yield {
+            "record": f"{LEVEL_BAD}{window}",
+            "expr": f"{bad}\n  / ({good} + {bad})",
+        }
+    if "5m" in windows:
+        wanted = levels.OBJECTIVE.name
+        yield {
+            "record": LEVEL_OBJECTIVE,
+            "expr": f"max by ({LEVEL}) ({wanted})",
+        }
+
+
+def _recorded_month() -> Iterable[dict[str, str]]:
+    """Yield what is left of budgets, and how much is not known."""
+    yield {
+        "record": "mirrorwatch:level_budget_left:ratio30d",
+        "expr": f"1 - {LEVEL_BAD}30d / (1 - {LEVEL_OBJECTIVE})",
+    }
+    parts = [
+        _risen(metric, "30d")
+        for metric in (levels.UNKNOWN, levels.GOOD, levels.BAD)
+    ]
+    yield {
+        "record": "mirrorwatch:level_unknown:ratio_rate30d",
+        "expr": f"{parts[0]}\n  / ({' + '.join(parts)})",
+    }
+
+
+def _burns(alert: Alert, when: Burns) -> str:
+    """Return when a budget is used up too fast, in both windows.
+
+    Notes
+    -----
+    As with checks, what is not known ends no alert: the short window has to
+    say that it is over.
+    """
+    burn, gap = BURNS[when.window], _duration(alert.gap)
+    wanted = f"last_over_time({LEVEL_OBJECTIVE}[{_duration(FORGET)}])"
+    limit = f"{burn.factor:g} * (1 - {wanted})"
+    long, short = (
+        f"{LEVEL_BAD}{_duration(window)}" for window in (burn.long, burn.short)
+    )
+    exceeds = " and ".join(
+        f"last_over_time({rate}[{gap}]) > {limit}" for rate in (long, short)
+    )
+    fires = f'ALERTS{{alertname="{alert.name}", alertstate="firing"}}'
+    return (
+        f"({exceeds} unless on ({BY_FLOW}) {HELD} == 1)\n"
+        f"  or ({wanted} and on ({LEVEL}) {fires} "
+        f"unless on ({LEVEL}) {short} <= {limit})"
+    )
+
+
 def _rule(alert: Alert, page: str | None) -> dict[str, Any]:
     return {
         "alert": alert.name,
@@ -122,6 +209,8 @@ def _rule(alert: Alert, page: str | None) -> dict[str, Any]:
 def _annotations(alert: Alert, page: str | None) -> dict[str, str]:
     subject = subject_of(alert)
     told = f"{{{{ $labels.{subject} }}}}: " if subject else ""
+    if isinstance(alert.when, Burns):
+        told += "{{ $labels.level }}: "
     if isinstance(alert.when, AtFault):
         told += "{{ $labels.cause }} at fault: "
     if page is None:
@@ -171,7 +260,7 @@ def _ask(expression: str, labels: str) -> str:
 def _expression(alert: Alert, when: Condition) -> str:
     gap = _duration(alert.gap)
     match when:
-        case WhenHealth() | AtFault():
+        case WhenHealth() | AtFault() | Burns():
             return _reported(alert, when)
         case Silent(metric=metric):
             return f"absent({metric.name})"
@@ -193,11 +282,15 @@ def _expression(alert: Alert, when: Condition) -> str:
             return f"increase({metric.name}[{_duration(within)}]) > 0"
 
 
-def _reported(alert: Alert, when: WhenHealth | AtFault) -> str:
-    """Return when the agent says so, in its verdicts or of a cause."""
-    if isinstance(when, AtFault):
-        return _at_fault(alert, when)
-    return _judged(alert, when)
+def _reported(alert: Alert, when: WhenHealth | AtFault | Burns) -> str:
+    """Return when the agent says so of a flow."""
+    match when:
+        case WhenHealth():
+            return _judged(alert, when)
+        case AtFault():
+            return _at_fault(alert, when)
+        case Burns():
+            return _burns(alert, when)
 
 
 def _judged(alert: Alert, when: WhenHealth) -> str:

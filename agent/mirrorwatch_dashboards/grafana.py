@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
 from string import ascii_uppercase
 from typing import Any
 
@@ -15,6 +16,8 @@ from grafana_foundation_sdk.models import (
     timeseries,
 )
 from grafana_foundation_sdk.models.dashboard import (
+    AnnotationContainer,
+    AnnotationQuery,
     Dashboard,
     DashboardCursorSync,
     DashboardDashboardTemplating,
@@ -32,6 +35,7 @@ from grafana_foundation_sdk.models.dashboard import (
     FieldConfigSource,
     GridPos,
     MatcherConfig,
+    RowPanel,
     SpecialValueMap,
     SpecialValueMatch,
     Threshold,
@@ -49,10 +53,12 @@ from grafana_foundation_sdk.models.dashboard import (
 from grafana_foundation_sdk.models.dashboard import Panel as Drawn
 
 from mirrorwatch.domain.report import Health
+from mirrorwatch.domain.samples import HEALTH, MAINTENANCE
 
 from . import flux, influxql, promql
 from .panels import (
     COLOURS,
+    COLUMNS,
     FRESH,
     Board,
     Increase,
@@ -85,6 +91,8 @@ __all__ = [
 ]
 
 
+MAINTENANCE_MARK = "Maintenance"
+
 INSTANT = (Picture.NUMBER, Picture.TABLE)
 """Pictures of what is true now."""
 
@@ -111,6 +119,14 @@ class DataSource(ABC):
         """Return the queries of a panel."""
 
     @abstractmethod
+    def annotations(self) -> list[AnnotationQuery]:
+        """Return what is marked on every picture."""
+
+    def own_variables(self) -> list[VariableModel]:
+        """Return selections that only this kind of data source has."""
+        return []
+
+    @abstractmethod
     def choices(
         self, variable: Variable, before: Sequence[Variable]
     ) -> str | dict[str, object]:
@@ -128,6 +144,54 @@ class Prometheus(DataSource):
         return [
             self._target(ref, query, panel, board)
             for ref, query in _lettered(panel.queries)
+        ]
+
+    def annotations(self) -> list[AnnotationQuery]:
+        alerts = (
+            'ALERTS{alertstate="firing", service="mirrorwatch", '
+            'job=~"$job", flow=~"$flow"}'
+        )
+        held = 'mirrorwatch_maintenance{job=~"$job", flow=~"$flow"} == 1'
+        return [
+            _marks(
+                self.source,
+                "Alerts",
+                COLOURS[Health.CRITICAL],
+                expr=alerts,
+                step="60s",
+                titleFormat="{{alertname}}",
+                textFormat="{{flow}} {{cause}}{{level}}",
+                tagKeys="severity",
+            ),
+            _marks(
+                self.source,
+                MAINTENANCE_MARK,
+                COLOURS[Health.OFF],
+                expr=held,
+                step="60s",
+                titleFormat=MAINTENANCE_MARK,
+                textFormat="{{flow}}",
+            ),
+        ]
+
+    def own_variables(self) -> list[VariableModel]:
+        return [
+            VariableModel(
+                name="job",
+                label="Job",
+                description="Which agents, where several are scraped",
+                type_val=VariableType.QUERY,
+                datasource=self.source,
+                query={
+                    "query": f"label_values({HEALTH.name}, job)",
+                    "refId": "job",
+                },
+                multi=True,
+                include_all=True,
+                all_value=".+",
+                refresh=VariableRefresh.ON_TIME_RANGE_CHANGED,
+                sort=VariableSort.ALPHABETICAL_ASC,
+            )
         ]
 
     def choices(
@@ -155,6 +219,34 @@ class Prometheus(DataSource):
             format_val=form.TABLE if table else form.TIME_SERIES,
             legend_format=" ".join(filter(None, [query.label, *labels])),
         )
+
+
+def _marks(
+    source: DataSourceRef, name: str, colour: str, **query: object
+) -> "Marks":
+    """Return moments or stretches of time that are marked."""
+    return Marks(
+        {
+            "name": name,
+            "datasource": source.to_json(),
+            "enable": True,
+            "hide": False,
+            "iconColor": colour,
+            **query,
+        }
+    )
+
+
+class Marks(AnnotationQuery):
+    """An annotation with the fields of its plugin, which the SDK lacks."""
+
+    def __init__(self, fields: dict[str, Any]) -> None:
+        super().__init__(name=fields["name"])
+        self._fields = fields
+
+    def to_json(self) -> dict[str, object]:
+        """Return it as Grafana stores it."""
+        return self._fields
 
 
 class InfluxQuery(Dataquery):
@@ -201,6 +293,23 @@ class InfluxQl(DataSource):
             for ref, query in _lettered(panel.queries)
         ]
 
+    def annotations(self) -> list[AnnotationQuery]:
+        query = (
+            f'SELECT "{MAINTENANCE.field}", "flow" '  # noqa: S608
+            f'FROM "{MAINTENANCE.measurement}" '
+            f'WHERE "{MAINTENANCE.field}" = 1 AND "flow" =~ /^$flow$/ '
+            "AND $timeFilter"
+        )
+        return [
+            _marks(
+                self.source,
+                MAINTENANCE_MARK,
+                COLOURS[Health.OFF],
+                query=query,
+                tagsColumn="flow",
+            )
+        ]
+
     def choices(
         self, variable: Variable, before: Sequence[Variable]
     ) -> str | dict[str, object]:
@@ -238,6 +347,27 @@ class Flux(DataSource):
         return [
             self._query(ref, ask(query.reading, board))
             for ref, query in _lettered(panel.queries)
+        ]
+
+    def annotations(self) -> list[AnnotationQuery]:
+        query = (
+            "from(bucket: v.defaultBucket)\n"
+            "  |> range(start: v.timeRangeStart, stop: v.timeRangeStop)\n"
+            f"  |> filter(fn: (r) => r._measurement == "
+            f'"{MAINTENANCE.measurement}" and r._field == '
+            f'"{MAINTENANCE.field}" and r.flow =~ /^${{flow:regex}}$/ '
+            "and r._value == 1.0)\n"
+            "  |> map(fn: (r) => ({_time: r._time, title: "
+            f'"{MAINTENANCE_MARK}", text: r.flow}}))'
+        )
+        target = {"refId": "A", "query": query}
+        return [
+            _marks(
+                self.source,
+                MAINTENANCE_MARK,
+                COLOURS[Health.OFF],
+                target=target,
+            )
         ]
 
     def choices(
@@ -385,6 +515,7 @@ UNITS = {
     Unit.HEALTH: "none",
     Unit.MOMENT: "dateTimeFromNow",
     Unit.PER_SECOND: "short",
+    Unit.RATE: "none",
     Unit.RATIO: "percentunit",
     Unit.SECONDS: "s",
 }
@@ -529,9 +660,6 @@ STORES: tuple[DataSource, ...] = (Prometheus(), InfluxQl(), Flux())
 PAGE = "http://127.0.0.1:8080"
 """Where the agent's page is, until the reader says otherwise."""
 
-REFRESH = "30s"
-"""No sooner than there is something new for most agents."""
-
 
 def render(board: Board, store: DataSource) -> Dashboard:
     """Return a dashboard for one kind of data source."""
@@ -542,32 +670,65 @@ def render(board: Board, store: DataSource) -> Dashboard:
         description=board.description,
         tags=["mirrorwatch", f"mirrorwatch-{tag}"],
         time=DashboardDashboardTime(from_val=f"now-{board.hours}h", to="now"),
-        refresh=REFRESH,
+        refresh=board.refresh,
+        # Changes belong to the code that makes it: copies can be changed.
+        editable=False,
         graph_tooltip=DashboardCursorSync.CROSSHAIR,
         panels=list(_panels(board, store)),
         templating=DashboardDashboardTemplating(
             list_val=list(_variables(board, store))
         ),
+        annotations=AnnotationContainer(list_val=store.annotations()),
         links=list(_board_links(f"mirrorwatch-{tag}")),
     )
 
 
-def _panels(board: Board, store: DataSource) -> Iterator[Drawn]:
-    for number, (panel, at) in enumerate(arrange(board.panels), 1):
+def _panels(board: Board, store: DataSource) -> Iterator[Drawn | RowPanel]:
+    """Yield what is seen at first, then the rows, folded."""
+    numbers = count(1)
+    first = list(_placed(board.first, 0, board, store, numbers))
+    yield from first
+    below = max(_bottom(panel) for panel in first)
+    for row in board.rows:
+        at = GridPos(x=0, y=below, w=COLUMNS, h=1)
+        yield RowPanel(
+            id_val=next(numbers),
+            title=row.title,
+            collapsed=True,
+            grid_pos=at,
+            panels=list(_placed(row.panels, below + 1, board, store, numbers)),
+        )
+        below += 1
+
+
+def _bottom(panel: Drawn) -> int:
+    at = panel.grid_pos
+    return 0 if at is None else at.y + at.h
+
+
+def _placed(
+    panels: Sequence[Panel],
+    top: int,
+    board: Board,
+    store: DataSource,
+    numbers: Iterator[int],
+) -> Iterator[Drawn]:
+    for panel, at in arrange(panels):
         drawn = render_panel(panel, board, store)
-        drawn.id_val = number
-        drawn.grid_pos = GridPos(x=at.x, y=at.y, w=at.width, h=at.height)
+        drawn.id_val = next(numbers)
+        drawn.grid_pos = GridPos(x=at.x, y=top + at.y, w=at.width, h=at.height)
         yield drawn
 
 
 def _variables(board: Board, store: DataSource) -> Iterator[VariableModel]:
     yield VariableModel(
         name="datasource",
-        label=f"data source ({store.language})",
+        label="Data source",
         type_val=VariableType.DATASOURCE,
         query=store.plugin,
         refresh=VariableRefresh.ON_DASHBOARD_LOAD,
     )
+    yield from store.own_variables()
     for n, variable in enumerate(board.variables):
         yield VariableModel(
             name=variable.label,

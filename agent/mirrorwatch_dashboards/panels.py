@@ -28,6 +28,7 @@ __all__ = [
     "Limits",
     "Panel",
     "PanelPosition",
+    "PanelRow",
     "Picture",
     "Quantile",
     "Query",
@@ -149,6 +150,7 @@ class Unit(StrEnum):
     HEALTH = "health"
     MOMENT = "ago"
     PER_SECOND = "per second"
+    RATE = "times"
     RATIO = "ratio"
     SECONDS = "s"
 
@@ -279,6 +281,14 @@ CLASS = Variable(
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class PanelRow:
+    """Panels that are shown and hidden together."""
+
+    title: str
+    panels: tuple[Panel, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Board:
     """A dashboard."""
 
@@ -288,10 +298,23 @@ class Board:
     title: str
     description: str
     variables: tuple[Variable, ...]
-    panels: tuple[Panel, ...]
+    first: tuple[Panel, ...]
+    """Panels that are seen at first."""
+
+    rows: tuple[PanelRow, ...] = ()
+    """What is below, each folded until it is wanted."""
 
     hours: int = 6
     """How far back it looks at first."""
+
+    refresh: str = "30s"
+    """How often it asks again: no sooner than there is something new for most
+    agents."""
+
+    @property
+    def panels(self) -> tuple[Panel, ...]:
+        """All panels, in reading order."""
+        return (*self.first, *(p for row in self.rows for p in row.panels))
 
     def chosen(self, metric: Metric) -> tuple[Variable, ...]:
         """Return the variables that apply to a metric."""

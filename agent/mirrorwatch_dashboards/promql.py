@@ -64,14 +64,15 @@ def choices(label: str, source: Metric, before: Iterable[str]) -> str:
     before
         Labels that were chosen before it.
     """
-    chosen = ",".join(_held(other) for other in before)
-    series = f"{source.name}{{{chosen}}}" if chosen else source.name
+    chosen = ",".join(_held(other) for other in ("job", *before))
+    series = f"{source.name}{{{chosen}}}"
     return f"label_values({series}, {label})"
 
 
 def _selector(reading: Reading, board: Board) -> str:
     metric = reading.metric
-    held = [_held(variable.label) for variable in board.chosen(metric)]
+    held = [_held("job")]
+    held += [_held(variable.label) for variable in board.chosen(metric)]
     held += [f'{label}="{value}"' for label, value in reading.where.items()]
     bucket = "_bucket" if isinstance(reading, Quantile) else ""
     return f"{metric.name}{bucket}{{{','.join(held)}}}"

@@ -15,7 +15,7 @@ from mirrorwatch.domain.checks import CHECKS
 from mirrorwatch.domain.report import Health
 from mirrorwatch.domain.samples import AGENT_METRICS, FLOW_CAUSE, SOURCE_UP
 from mirrorwatch_alerting.__main__ import files
-from mirrorwatch_alerting.alerts import ALERTS, Above, WhenHealth
+from mirrorwatch_alerting.alerts import ALERTS, Above, Burns, WhenHealth
 from mirrorwatch_alerting.kapacitor import FRESH
 from mirrorwatch_alerting.prometheus import rules as prometheus_rules
 from tests.support.programs import program
@@ -28,7 +28,7 @@ DOMAIN = ROOT / "agent" / "mirrorwatch" / "domain"
 
 
 def rules() -> list[dict[str, Any]]:
-    (group,) = yaml.safe_load(PROMETHEUS.read_text("utf-8"))["groups"]
+    group, _ = yaml.safe_load(PROMETHEUS.read_text("utf-8"))["groups"]
     return [rule for rule in group["rules"] if "alert" in rule]
 
 
@@ -131,7 +131,7 @@ def test_prometheus_has_every_alert_with_its_texts() -> None:
 
 def test_a_page_that_is_given_is_that_of_every_alert() -> None:
     given = yaml.safe_load(prometheus_rules(ALERTS, page="https://x"))
-    (group,) = given["groups"]
+    group, _ = given["groups"]
     links = [r["annotations"]["page"] for r in group["rules"] if "alert" in r]
     assert set(links) == {"https://x/"}
 
@@ -159,7 +159,7 @@ def test_every_field_and_tag_that_kapacitor_asks_for_is_written() -> None:
     written = {metric.measurement for metric in CATALOGUE}
     fields = {metric.field for metric in CATALOGUE}
     texts = [f.read_text("utf-8") for f in KEPT.glob("kapacitor/*.tick")]
-    assert len(texts) == 5
+    assert len(texts) == 6
     for text in texts:
         assert set(re.findall(r"measurement\('(\w+)'\)", text)) <= written
         asked = re.findall(r'isPresent\("(\w+)"\)', text)
@@ -212,7 +212,7 @@ def test_amtool_accepts_the_example_for_alertmanager() -> None:
 def test_what_may_follow_from_a_cause_is_a_symptom_and_nothing_else() -> None:
     own = {a.name for a in ALERTS if not a.is_symptom}
     assert own == {
-        a.name for a in ALERTS if not isinstance(a.when, WhenHealth)
+        a.name for a in ALERTS if not isinstance(a.when, WhenHealth | Burns)
     } | {
         *("MirrorwatchSkipsCritical", "MirrorwatchSkipsWarning"),
         *("MirrorwatchPositionCritical", "MirrorwatchPositionWarning"),

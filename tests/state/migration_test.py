@@ -54,7 +54,8 @@ def plain(value: Any) -> Any:
     return json.loads(to_json(value))
 
 
-ADDED_TO_LEDGERS = {"missed"}
+ADDED_TO_LEDGERS = {"due_at", "level", "missed"}
+ADDED_TO_PROBES = {"overdue"}
 ADDED_TO_PARTITIONS = {"copies", "unconfirmed"}
 ADDED_TO_COUNTERS = {"excess", "filtered", "passed", "samples"}
 ADDED_TO_EVENTS = {"filtered"}
@@ -116,7 +117,9 @@ def canary(database: Database, flow: str) -> Any:
             for n, ledger in ledgers.items()
         },
         "outstanding": {
-            str(n): [plain(p) for p in ledger.outstanding.values()]
+            str(n): [
+                known(p, ADDED_TO_PROBES) for p in ledger.outstanding.values()
+            ]
             for n, ledger in ledgers.items()
         },
         "losses": [plain(loss) for loss in store.losses()],

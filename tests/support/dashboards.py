@@ -87,7 +87,7 @@ def asked(store: str) -> Iterator[Asked]:
     """Yield every query of the dashboards that are kept for a store."""
     for path in sorted((bundled_folder("dashboards") / store).glob("*.json")):
         kept = json.loads(path.read_text(encoding="utf-8"))
-        for panel in kept.get("panels", kept.get("cells")):
+        for panel in _unfolded(kept.get("panels", kept.get("cells"))):
             queries = panel.get("targets", panel.get("queries"))
             for number, query in enumerate(queries):
                 yield Asked(
@@ -98,6 +98,14 @@ def asked(store: str) -> Iterator[Asked]:
                     instant=query.get("instant", False),
                     short=panel.get("timeFrom"),
                 )
+
+
+def _unfolded(panels: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    for panel in panels:
+        if panel.get("type") == "row":
+            yield from panel["panels"]
+        else:
+            yield panel
 
 
 def fill_grafana(
@@ -127,6 +135,7 @@ def fill_grafana(
         "v.timeRangeStop": now.isoformat(),
         "v.windowPeriod": f"{STEP_SECONDS}s",
         "v.defaultBucket": '"mirrorwatch"',
+        "$job": ".+",
         **{f"${{{key}:regex}}": value for key, value in chosen.items()},
         **{f"${key}": value for key, value in chosen.items()},
     }.items():

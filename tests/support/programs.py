@@ -16,6 +16,7 @@ SOURCES = {
     "systemd-analyze": "install systemd",
     "kapacitord": "build github.com/influxdata/kapacitor/cmd/kapacitord",
     "kapacitor": "build github.com/influxdata/kapacitor/cmd/kapacitor",
+    "dashboard-linter": "build github.com/grafana/dashboard-linter",
 }
 """How each is had."""
 

@@ -7,6 +7,9 @@ from functools import partial
 from .. import __version__
 from .cause import FaultyPart
 from .checks import CHECKS
+from .levels.metrics import METRICS as LEVEL_METRICS
+from .levels.metrics import level_samples
+from .levels.model import LevelsObservation
 from .metrics import Histogram, Sample, counter, gauge
 from .report import (
     AgentState,
@@ -176,7 +179,14 @@ FLOW_CAUSE = gauge(
     f"fault, else {Health.OK.value}",
 )
 
-HEALTH_METRICS = (HEALTH, CHECK_HEALTH, MAINTENANCE, FLOW_INFO, FLOW_CAUSE)
+HEALTH_METRICS = (
+    HEALTH,
+    CHECK_HEALTH,
+    MAINTENANCE,
+    FLOW_INFO,
+    FLOW_CAUSE,
+    *LEVEL_METRICS,
+)
 
 
 def _health_samples(
@@ -261,6 +271,12 @@ def samples(
         (seen.flow, type(seen)): seen
         for seen in sorted(report.observations, key=lambda o: o.at)
     }
+    for (_, _of), seen in sorted(newest.items(), key=lambda item: item[0][0]):
+        if isinstance(seen, LevelsObservation):
+            yield from collect(
+                f"metrics levels {seen.flow}",
+                partial(_writable, partial(level_samples, seen)),
+            )
     for check in CHECKS.values():
         if check.samples is None:
             continue

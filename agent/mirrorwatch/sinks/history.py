@@ -3,27 +3,29 @@
 from ..exceptions import SinkError, StateError
 from ..ports import Report
 from ..state.history import History
+from ..state.levels import LevelHistory
 
 __all__ = ["HistorySink"]
 
 
 class HistorySink:
-    """Records every report in the history.
+    """Records every report in the history, and in that of service levels.
 
     Parameters
     ----------
-    history
+    histories
         Where to record it.
     """
 
     name = "history"
 
-    def __init__(self, history: History) -> None:
-        self._history = history
+    def __init__(self, *histories: History | LevelHistory) -> None:
+        self._histories = histories
 
     def publish(self, report: Report) -> None:
         try:
-            self._history.record(report)
+            for history in self._histories:
+                history.record(report)
         except StateError as e:
             raise SinkError(str(e), sink=self.name) from e
 

@@ -23,6 +23,7 @@ from ..sources.readers import ReadersSource
 from ..sources.survey import ViewListener
 from ..state import Database
 from ..state.history import History
+from ..state.levels import LevelHistory
 from ..threads import Latest
 
 __all__ = [
@@ -53,6 +54,7 @@ class WiringContext:
 
     database: Database
     history: History
+    levels: LevelHistory
     interval: timedelta
     """How often workers look."""
 

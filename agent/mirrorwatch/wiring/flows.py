@@ -46,6 +46,7 @@ from ..sources.jmx.rmi import RmiReader
 from ..sources.jmx.source import JmxReading, JmxSource, JmxWorker
 from ..sources.lag import LagWorker
 from ..sources.latency import LatencySource
+from ..sources.levels import LevelsSource
 from ..sources.mirror_state import MirrorState, Route, TailWorker
 from ..sources.parity import ConfigsWorker, ParitySource
 from ..sources.position import PositionWorker
@@ -161,6 +162,7 @@ def _to_settings(flow: FlowConfig, around: WiringContext) -> CanarySettings:
         remote_topic=flow.topic_naming.remote(canary.topic),
         interval=canary.interval,
         deadline=canary.deadline,
+        within=flow.levels.delivered.within,
         warmup=canary.warmup,
         create=canary.create,
         partitions=canary.partitions,
@@ -606,6 +608,18 @@ def wire_skips(parts: FlowParts, around: WiringContext) -> WiredParts:
     return WiredParts(workers=(watch,), sources=(watch,))
 
 
+def wire_levels(parts: FlowParts, around: WiringContext) -> WiredParts:
+    """Wire what tells the service levels of a flow."""
+    flow = parts.config
+    source = LevelsSource(
+        flow=flow.name,
+        target=flow.target,
+        objectives=flow.levels.objectives(canary=flow.canary.enabled),
+        history=around.levels,
+    )
+    return WiredParts(sources=(source,))
+
+
 def wire_reachability(parts: FlowParts, _around: WiringContext) -> WiredParts:
     """Wire what shows which clusters of a flow answer.
 
@@ -780,6 +794,7 @@ AREAS: tuple[Callable[[FlowParts, WiringContext], WiredParts], ...] = (
     wire_readers,
     wire_schemas,
     wire_reachability,
+    wire_levels,
 )
 """Everything that watches one flow by itself."""
 

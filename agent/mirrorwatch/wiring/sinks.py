@@ -64,7 +64,11 @@ def wire_sinks(
         Raised if the state file cannot be used.
     """
     database, logger = around.database, around.logger
-    sinks = [*web, HistorySink(around.history), LogSink(logger=logger)]
+    sinks = [
+        *web,
+        HistorySink(around.history, around.levels),
+        LogSink(logger=logger),
+    ]
     workers: list[Worker] = []
     if config.sinks.influxdb is not None:
         from .influxdb import make_influxdb_sink  # noqa: PLC0415 - its memory

@@ -48,7 +48,9 @@ AUDIT = Board(
     description="What the nightly comparison of both sides found.",
     variables=(FLOW,),
     hours=24 * 30,
-    panels=(
+    # It changes once a night.
+    refresh="5m",
+    first=(
         Panel(
             title="Last completed audit",
             description=(

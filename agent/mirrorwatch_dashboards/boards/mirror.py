@@ -31,6 +31,7 @@ from ..panels import (
     Increase,
     Limits,
     Panel,
+    PanelRow,
     Picture,
     Query,
     Unit,
@@ -51,7 +52,7 @@ AGENT = (
         queries=(
             Query(label="tick", reading=Gauge(metric=TICK_SECONDS, by=())),
         ),
-        width=8,
+        width=24,
     ),
     Panel(
         title="Agent: last tick",
@@ -312,7 +313,7 @@ def _in_state(state: str) -> Gauge:
     )
 
 
-TASKS = (
+NUMBERS = (
     Panel(
         title="Running tasks",
         description=(
@@ -361,6 +362,9 @@ TASKS = (
         width=6,
         height=4,
     ),
+)
+
+TASKS = (
     Panel(
         title="Task states (tasks)",
         description=(
@@ -407,7 +411,7 @@ def _task_lines(
             )
             for name in names
         ),
-        width=8,
+        width=12,
     )
 
 
@@ -490,5 +494,11 @@ MIRROR = Board(
         " the agent itself."
     ),
     variables=(FLOW,),
-    panels=(*TASKS, *CONSUMER, *PRODUCER, *TROUBLE, *AGENT),
+    first=NUMBERS,
+    rows=(
+        PanelRow(title="Tasks", panels=(*TASKS, *TROUBLE)),
+        PanelRow(title="Consumer", panels=CONSUMER),
+        PanelRow(title="Producer", panels=PRODUCER),
+        PanelRow(title="Agent", panels=AGENT),
+    ),
 )

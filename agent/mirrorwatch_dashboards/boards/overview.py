@@ -3,6 +3,8 @@
 from mirrorwatch.domain.canary import metrics as canary
 from mirrorwatch.domain.failover import metrics as failover
 from mirrorwatch.domain.lag import metrics as lag
+from mirrorwatch.domain.levels import metrics as levels
+from mirrorwatch.domain.metrics import Metric
 from mirrorwatch.domain.parity import metrics as parity
 from mirrorwatch.domain.position import metrics as position
 from mirrorwatch.domain.readers import metrics as readers
@@ -25,6 +27,7 @@ from ..panels import (
     Increase,
     Limits,
     Panel,
+    PanelRow,
     Picture,
     Quantile,
     Query,
@@ -36,7 +39,7 @@ __all__ = ["OVERVIEW"]
 
 BY_GROUP = ("flow", "group")
 
-HISTORY = (
+CHECKS = (
     Panel(
         title="Health of each check",
         description=(
@@ -49,8 +52,11 @@ HISTORY = (
             Query(reading=Gauge(metric=CHECK_HEALTH, by=("flow", "check"))),
         ),
         width=24,
-        height=11,
+        height=10,
     ),
+)
+
+CANARY = (
     Panel(
         title="Part at fault",
         description=(
@@ -170,6 +176,9 @@ HISTORY = (
             )
         ),
     ),
+)
+
+REPLICATION = (
     Panel(
         title="Lag of the worst topic (s)",
         description=(
@@ -238,6 +247,64 @@ HISTORY = (
         queries=(Query(reading=Age(metric=failover.COMPLETE_UNTIL)),),
         width=8,
     ),
+    Panel(
+        title="Parity of both sides (topics, properties)",
+        description=(
+            "Topics that are missing or have another number of partitions,"
+            " and properties that differ, for longer than the mirror's"
+            " refresh."
+        ),
+        picture=Picture.LINES,
+        check="topics",
+        queries=(
+            Query(
+                label="missing",
+                reading=Gauge(metric=parity.MISSING_TOPICS),
+            ),
+            Query(
+                label="partitions differ",
+                reading=Gauge(metric=parity.PARTITION_MISMATCHES),
+            ),
+            Query(
+                label="properties differ",
+                reading=Gauge(metric=parity.CONFIG_DRIFTS),
+            ),
+        ),
+    ),
+    Panel(
+        title="Maintenance",
+        description="Notifications are silenced; verdicts are not.",
+        picture=Picture.STATES,
+        unit=Unit.FLAG,
+        queries=(Query(reading=Gauge(metric=MAINTENANCE)),),
+    ),
+    Panel(
+        title="Topics by lag (offsets, s)",
+        description=(
+            "Every topic as it is now, the highest lag first: offsets not yet"
+            " replicated, the age of the oldest of them, and the time until"
+            " it is lost."
+        ),
+        picture=Picture.TABLE,
+        unit=Unit.SECONDS,
+        check="lag",
+        queries=tuple(
+            Query(
+                label=label,
+                reading=Gauge(metric=metric, by=("flow", "topic")),
+            )
+            for label, metric in (
+                ("lag (s)", lag.LAG_SECONDS),
+                ("lag (offsets)", lag.LAG_RECORDS),
+                ("time to loss (s)", lag.TIME_TO_LOSS),
+            )
+        ),
+        width=24,
+        height=9,
+    ),
+)
+
+READERS = (
     Panel(
         title="Consumer lag at the target (s)",
         description=(
@@ -329,61 +396,6 @@ HISTORY = (
         check="schemas",
         queries=(Query(reading=Gauge(metric=schemas.SCHEMA_DELAY)),),
         width=8,
-    ),
-    Panel(
-        title="Parity of both sides (topics, properties)",
-        description=(
-            "Topics that are missing or have another number of partitions,"
-            " and properties that differ, for longer than the mirror's"
-            " refresh."
-        ),
-        picture=Picture.LINES,
-        check="topics",
-        queries=(
-            Query(
-                label="missing",
-                reading=Gauge(metric=parity.MISSING_TOPICS),
-            ),
-            Query(
-                label="partitions differ",
-                reading=Gauge(metric=parity.PARTITION_MISMATCHES),
-            ),
-            Query(
-                label="properties differ",
-                reading=Gauge(metric=parity.CONFIG_DRIFTS),
-            ),
-        ),
-    ),
-    Panel(
-        title="Maintenance",
-        description="Notifications are silenced; verdicts are not.",
-        picture=Picture.STATES,
-        unit=Unit.FLAG,
-        queries=(Query(reading=Gauge(metric=MAINTENANCE)),),
-    ),
-    Panel(
-        title="Topics by lag (offsets, s)",
-        description=(
-            "Every topic as it is now, the highest lag first: offsets not yet"
-            " replicated, the age of the oldest of them, and the time until"
-            " it is lost."
-        ),
-        picture=Picture.TABLE,
-        unit=Unit.SECONDS,
-        check="lag",
-        queries=tuple(
-            Query(
-                label=label,
-                reading=Gauge(metric=metric, by=("flow", "topic")),
-            )
-            for label, metric in (
-                ("lag (s)", lag.LAG_SECONDS),
-                ("lag (offsets)", lag.LAG_RECORDS),
-                ("time to loss (s)", lag.TIME_TO_LOSS),
-            )
-        ),
-        width=24,
-        height=9,
     ),
 )
 
@@ -524,7 +536,109 @@ _EVENTS = (
     ),
 )
 
-NUMBERS = (*_NOW, *_EVENTS)
+BY_LEVEL = ("flow", "level")
+
+
+def _share(
+    title: str,
+    description: str,
+    metric: Metric,
+    colours: Limits | None = None,
+    across: Function = Function.MAX,
+) -> Panel:
+    return Panel(
+        title=title,
+        description=description,
+        picture=Picture.NUMBER,
+        unit=Unit.RATIO,
+        limits=colours,
+        queries=(
+            Query(reading=Gauge(metric=metric, by=BY_LEVEL, across=across)),
+        ),
+        width=8,
+        height=4,
+    )
+
+
+_LEVELS = (
+    _share(
+        "Service level of 30 days",
+        "Probes that arrived within the bound, and records accounted for at"
+        " the target, of those that are known.",
+        levels.RATIO,
+        across=Function.MIN,
+    ),
+    _share(
+        "Budget left of 30 days",
+        "Share of the failures that the objective allows and that have not"
+        " happened. Below 0 the objective is missed.",
+        levels.BUDGET_LEFT,
+        limits.BUDGET,
+        Function.MIN,
+    ),
+    _share(
+        "Unknown share of 30 days",
+        "What is neither good nor bad: mirrorwatch or the source was down, or"
+        " an arrival was not seen while it mattered.",
+        levels.UNKNOWN_RATIO,
+    ),
+)
+
+BUDGETS = (
+    Panel(
+        title="Burn rate of the budget (ratio)",
+        description=(
+            "The lower of the rates over a window and its short one. At 1 the"
+            " budget lasts 30 days; alerts are at 14.4 (1h), 6 (6h) and 1"
+            " (3d)."
+        ),
+        picture=Picture.LINES,
+        unit=Unit.RATE,
+        queries=(
+            Query(
+                reading=Gauge(
+                    metric=levels.BURN_RATE, by=(*BY_LEVEL, "window")
+                )
+            ),
+        ),
+    ),
+    Panel(
+        title="Counts of service levels (probes or records)",
+        description=(
+            "Each probe and each record counts once. One that is late is bad"
+            " as soon as its bound is over."
+        ),
+        picture=Picture.BARS,
+        queries=tuple(
+            Query(label=label, reading=Increase(metric=metric, by=BY_LEVEL))
+            for label, metric in (
+                ("good", levels.GOOD),
+                ("bad", levels.BAD),
+                ("unknown", levels.UNKNOWN),
+            )
+        ),
+    ),
+    Panel(
+        title="Objective",
+        description="Share of 30 days that is wanted, as configured.",
+        picture=Picture.NUMBER,
+        unit=Unit.RATIO,
+        queries=(Query(reading=Gauge(metric=levels.OBJECTIVE, by=BY_LEVEL)),),
+        height=4,
+    ),
+    Panel(
+        title="Bound of the latency (s)",
+        description="Within which probes have to arrive, as configured.",
+        picture=Picture.NUMBER,
+        unit=Unit.SECONDS,
+        queries=(
+            Query(reading=Gauge(metric=levels.WITHIN_SECONDS, by=BY_LEVEL)),
+        ),
+        height=4,
+    ),
+)
+
+NUMBERS = (*_NOW, *_LEVELS, *_EVENTS)
 
 
 OVERVIEW = Board(
@@ -534,5 +648,11 @@ OVERVIEW = Board(
         "Health, end-to-end latency, lag and time to loss of each flow."
     ),
     variables=(FLOW,),
-    panels=(*NUMBERS, *HISTORY),
+    first=(*NUMBERS, *CHECKS),
+    rows=(
+        PanelRow(title="Cause and latency", panels=CANARY),
+        PanelRow(title="Replication", panels=REPLICATION),
+        PanelRow(title="Readers and schemas", panels=READERS),
+        PanelRow(title="Service levels", panels=BUDGETS),
+    ),
 )

@@ -97,7 +97,7 @@ TOPICS = Board(
     title="mirrorwatch: topic detail",
     description="Lag, skips and duplicates of topics; throughput of classes.",
     variables=(FLOW, TOPIC, CLASS),
-    panels=(
+    first=(
         _by_topic(
             "Lag (offsets)",
             "Source offsets that are not yet replicated. Aborted records and"

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 
+from ..levels.model import LevelCounts
 from ..metrics import Histogram
 from ..report import Observation, Problem
 
@@ -111,6 +112,10 @@ class Probe:
     unseen: bool = False
     """It may have arrived and gone before the agent could read it, so that
     its absence at the target proves nothing."""
+
+    overdue: bool = False
+    """It did not arrive within the bound of the service level, and counts as
+    such."""
 
     @property
     def due_from(self) -> datetime:
@@ -453,6 +458,9 @@ class CanaryPartition:
 
     warming: bool = False
     """Whether the mirror has not yet had the time to find this partition."""
+
+    level: LevelCounts = field(default_factory=LevelCounts)
+    """Probes by whether they arrived within the bound of the service level."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

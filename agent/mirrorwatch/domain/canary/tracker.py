@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from ..levels.model import WITHIN, LevelCounts
 from ..metrics import Histogram
 from ..offsets import RangeSet
 from ..report import Flow, Health, Problem
+from .delivery import count_arrival, count_end, count_overdue, count_unsent
 from .model import (
     CanaryCounts,
     CanaryPartition,
@@ -119,6 +121,12 @@ class Ledger:
     proofs: list[Proof] = field(default_factory=list)
     """Proofs that wait for the target to be read to their end."""
 
+    level: LevelCounts = field(default_factory=LevelCounts)
+    """Probes by whether they arrived within the bound of the service level."""
+
+    due_at: datetime | None = None
+    """When probes that were due were last counted."""
+
     touched: set[int] = field(default_factory=set)
     """Sequences whose probes changed since the ledger was last stored."""
 
@@ -211,8 +219,10 @@ class Ledger:
 
     def fail(self, sequence: int, now: datetime) -> None:
         """Note that a probe was certainly not stored at the source."""
-        if self.outstanding.pop(sequence, None) is None:
+        probe = self.outstanding.pop(sequence, None)
+        if probe is None:
             return
+        count_end(self.level, probe, lost=False)
         self.failed.add(sequence)
         self.counts.failed += 1
         self.incidents.failed = now
@@ -257,10 +267,38 @@ class Ledger:
 
     def give_up(self, sequence: int) -> None:
         """Note that nobody will ever know what became of a probe."""
-        if self.outstanding.pop(sequence, None) is not None:
+        probe = self.outstanding.pop(sequence, None)
+        if probe is not None:
+            count_end(self.level, probe, lost=False)
             self.unverifiable.add(sequence)
             self.counts.unverifiable += 1
             self.touched.add(sequence)
+
+    def note_due(
+        self, now: datetime, interval: timedelta, *, sent: bool
+    ) -> None:
+        """Count the probes that were due since the last time, beside the one
+        that is sent now: of those nobody knows.
+
+        While the partition is crowded as nothing arrives, fewer are sent;
+        what becomes of those that are not sent is known then.
+        """
+        before, self.due_at = self.due_at, now
+        if before is None or now <= before:
+            return
+        stalled = any(p.overdue for p in self.outstanding.values())
+        crowded = len(self.outstanding) >= CROWDED
+        missing = count_unsent(self.level, now - before, interval, sent=sent)
+        if stalled and crowded and now - before <= CROWDED_INTERVAL:
+            self.level.unknown -= missing
+            self.level.bad += missing
+
+    def note_overdue(self, now: datetime, within: timedelta) -> None:
+        """Count the probes that did not arrive in time. The partition is
+        read to its end.
+        """
+        under_way = self.outstanding.values()
+        self.touched |= {*count_overdue(self.level, under_way, now, within)}
 
     def measure(self, histogram: Histogram, duration: timedelta) -> None:
         """Count a duration, and apart from that the ones below zero."""
@@ -290,6 +328,7 @@ class Ledger:
             last_duplicate=self.incidents.duplicate,
             last_failed=self.incidents.failed,
             warming=warming,
+            level=self.level.copy(),
         )
 
 
@@ -348,6 +387,7 @@ def settle(
 
 def _lose(ledger: Ledger, probe: Probe, reason: str, now: datetime) -> Loss:
     del ledger.outstanding[probe.sequence]
+    count_end(ledger.level, probe, lost=True)
     ledger.lost.add(probe.sequence)
     ledger.counts.lost += 1
     ledger.touched.add(probe.sequence)
@@ -606,7 +646,10 @@ class Arrival:
 
 
 def arrive(
-    ledger: Ledger, seen: Arrival, deadline: timedelta
+    ledger: Ledger,
+    seen: Arrival,
+    deadline: timedelta,
+    within: timedelta = WITHIN,
 ) -> ProbeArrival | None:
     """Account for a probe that was read at the target.
 
@@ -619,6 +662,8 @@ def arrive(
         accounted for.
     deadline
         Longest time from send to arrival that is not late.
+    within
+        Bound of the service level.
 
     Returns
     -------
@@ -635,6 +680,7 @@ def arrive(
         return None
     ledger.touched.add(probe.sequence)
     _overtake(ledger, probe, seen.seen_at)
+    count_arrival(ledger.level, probe, seen.seen_at, seen.absent_until, within)
     late = not probe.warming and seen.absent_until - probe.due_from > deadline
     if late:
         ledger.counts.late += 1

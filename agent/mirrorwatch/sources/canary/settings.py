@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from ...domain.canary.model import ProbeMessage
+from ...domain.levels.model import WITHIN
 from ...domain.report import Flow
 from .encoding import Encoding, Json
 
@@ -58,6 +59,9 @@ class CanarySettings:
 
     create: bool
     """Whether the topic may be created, at the source."""
+
+    within: timedelta = WITHIN
+    """Bound of the service level of probes."""
 
     partitions: int | None = None
     """Partitions to cover; `None` for all."""

@@ -2,7 +2,7 @@
 left, and never waits.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -203,7 +203,9 @@ class LedgerKeeper:
             seen_at=event.seen_at,
             absent_until=event.absent_until,
         )
-        arrival = arrive(ledger, sighting, self._settings.deadline)
+        arrival = arrive(
+            ledger, sighting, self._settings.deadline, self._settings.within
+        )
         if arrival is not None:
             self._arrivals.append(arrival)
 
@@ -211,6 +213,21 @@ class LedgerKeeper:
         """Write down that a partition goes on at another target offset."""
         self.tracker.ledgers[partition].skip_target(offset)
         self._changed.add(partition)
+
+    def note_due(self, now: datetime, sent: Container[int]) -> None:
+        """Write down for which partitions a probe was due, and not sent."""
+        for partition, ledger in self.tracker.ledgers.items():
+            if not ledger.gone:
+                ledger.note_due(
+                    now, self._settings.interval, sent=partition in sent
+                )
+                self._changed.add(partition)
+
+    def note_overdue(self, now: datetime, read: Iterable[int]) -> None:
+        """Write down what did not arrive in time where all was read."""
+        for partition in read:
+            ledger = self.tracker.ledgers[partition]
+            ledger.note_overdue(now, self._settings.within)
 
     def settle(self, now: datetime, grace: timedelta | None) -> None:
         """Give up what is proved lost."""
@@ -354,6 +371,8 @@ class CanaryWorker:
             self._settle_at = now + SETTLE_EVERY
             # What was overtaken may be in a backlog that is yet to be read.
             grace = self._survey.grace if self._receiver.caught_up else None
+            if self._receiver.caught_up:
+                self._keeper.note_overdue(now, self._reading)
             self._keeper.settle(now, grace)
         if now >= self._save_at:
             self._save_at = now + SAVE_EVERY
@@ -401,6 +420,7 @@ class CanaryWorker:
         )
         keeper = self._keeper
         due = keeper.tracker.due(self._survey, now)
+        keeper.note_due(now, due)
         messages = [(keeper.make_probe(p, now), PROBE_BYTES) for p in due]
         sized = self._settings.sized
         if (

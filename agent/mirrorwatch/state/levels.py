@@ -1,0 +1,190 @@
+"""Service levels over time: bounded, in the state file."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from ..domain.canary.model import CanaryObservation
+from ..domain.levels.model import MONTH, LevelCounts, ServiceLevel
+from ..domain.report import Observation
+from ..domain.skips.model import SkipCounters, SkipsObservation
+from ..ports import Report
+from .database import Database
+from .documents import DocumentStore
+
+__all__ = ["LevelHistory"]
+
+
+WIDTH = 300
+"""Seconds in a row: the shortest window of a burn rate. 30 days of a flow are
+8,640 rows for each level, about half a megabyte."""
+
+_TABLE = """
+CREATE TABLE IF NOT EXISTS level_300s (
+    flow TEXT NOT NULL, level TEXT NOT NULL, at INTEGER NOT NULL,
+    good INTEGER NOT NULL, bad INTEGER NOT NULL, unknown INTEGER NOT NULL,
+    PRIMARY KEY (flow, level, at)) WITHOUT ROWID
+"""
+
+_ADD = """
+INSERT INTO level_300s (flow, level, at, good, bad, unknown)
+VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT (flow, level, at) DO UPDATE SET
+    good = good + excluded.good, bad = bad + excluded.bad,
+    unknown = unknown + excluded.unknown
+"""
+
+
+def counts_of(
+    seen: Observation,
+) -> Iterator[tuple[ServiceLevel, str, LevelCounts]]:
+    """Yield what an observation says of service levels, by partition of the
+    canary or by topic.
+    """
+    if isinstance(seen, CanaryObservation):
+        for partition in seen.partitions:
+            part = str(partition.partition)
+            yield ServiceLevel.DELIVERED, part, partition.level
+    elif isinstance(seen, SkipsObservation):
+        for topic, tally in seen.tallies:
+            yield ServiceLevel.VERIFIED, topic, _of_records(tally)
+
+
+def _of_records(tally: SkipCounters) -> LevelCounts:
+    """Return what became of a topic's records.
+
+    Notes
+    -----
+    One that was missing counts as bad for good, also if it is copied later.
+    What a transform drops as configured does not count at all.
+    """
+    bad = max(0, tally.skipped - tally.filtered)
+    good = tally.passed - tally.skipped - tally.unverifiable
+    return LevelCounts(good=max(0, good), bad=bad, unknown=tally.unverifiable)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _LevelsDocument:
+    seen: dict[str, LevelCounts] = field(default_factory=dict)
+    """What was last seen of the canary, by partition."""
+
+    total: dict[str, LevelCounts] = field(default_factory=dict)
+    """Everything that was counted, by level."""
+
+
+class LevelHistory:
+    """What was counted for the service levels of every flow.
+
+    Parameters
+    ----------
+    database
+        State file.
+
+    Notes
+    -----
+    Only what rises is counted, by partition and by topic, so that a topic
+    that is seen for the first time, or again, counts from there on.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._topics: dict[tuple[str, str], LevelCounts] = {}
+        with database.transaction() as sql:
+            sql.execute(_TABLE)
+            sql.execute(
+                "CREATE INDEX IF NOT EXISTS level_300s_at ON level_300s (at)"
+            )
+
+    def record(self, report: Report) -> None:
+        """Take in what was counted since the report before.
+
+        Raises
+        ------
+        StateError
+            Raised if the state file cannot be written.
+        """
+        now = int(report.own_at.timestamp())
+        with self._database.transaction() as sql:
+            for flow in report.flows:
+                for level, risen in self._risen(report, flow.name).items():
+                    if risen != LevelCounts():
+                        counts = (risen.good, risen.bad, risen.unknown)
+                        at = now // WIDTH * WIDTH
+                        sql.execute(_ADD, (flow.name, level, at, *counts))
+            oldest = now - MONTH.total_seconds() - WIDTH
+            sql.execute("DELETE FROM level_300s WHERE at <= ?", (oldest,))
+
+    def _risen(self, report: Report, flow: str) -> Mapping[str, LevelCounts]:
+        store = self._document(flow)
+        before = store.load()
+        seen = dict(before.seen)
+        risen: dict[str, LevelCounts] = {}
+        for observation in report.observations:
+            if observation.flow != flow:
+                continue
+            for level, part, counts in counts_of(observation):
+                of_level = risen.setdefault(level.value, LevelCounts())
+                if level is ServiceLevel.DELIVERED:
+                    last = seen.get(part, LevelCounts())
+                    seen[part] = counts
+                else:
+                    last = self._topics.get((flow, part), counts)
+                    self._topics[flow, part] = counts.copy()
+                of_level.add(counts.risen_since(last))
+        if not risen:
+            return risen
+        total = {level: c.copy() for level, c in before.total.items()}
+        for name, counts in risen.items():
+            total.setdefault(name, LevelCounts()).add(counts)
+        after = _LevelsDocument(seen=seen, total=total)
+        if after != before:
+            store.save(after)
+        return risen
+
+    def totals(self, flow: str) -> Mapping[str, LevelCounts]:
+        """Return everything that was counted of a flow, by level.
+
+        Raises
+        ------
+        StateError
+            Raised if the state file cannot be read.
+        """
+        with self._database.transaction():
+            return self._document(flow).load().total
+
+    def windows(
+        self, flow: str, now: datetime, lengths: Iterable[timedelta]
+    ) -> Mapping[tuple[str, timedelta], LevelCounts]:
+        """Return what was counted in the last time, by level and length.
+
+        Parameters
+        ----------
+        flow
+            Name of the flow.
+        now
+            The time.
+        lengths
+            How far back to look; each is widened to whole rows.
+
+        Raises
+        ------
+        StateError
+            Raised if the state file cannot be read.
+        """
+        found: dict[tuple[str, timedelta], LevelCounts] = {}
+        seconds = int(now.timestamp())
+        with self._database.transaction() as sql:
+            for length in lengths:
+                first = seconds - int(length.total_seconds())
+                rows = sql.execute(
+                    "SELECT level, sum(good), sum(bad), sum(unknown) "
+                    "FROM level_300s WHERE flow = ? AND at >= ? "
+                    "GROUP BY level",
+                    (flow, first // WIDTH * WIDTH),
+                ).fetchall()
+                for level, *counts in rows:
+                    found[level, length] = LevelCounts(*map(int, counts))
+        return found
+
+    def _document(self, flow: str) -> DocumentStore[_LevelsDocument]:
+        return DocumentStore(self._database, flow, "levels", _LevelsDocument)
