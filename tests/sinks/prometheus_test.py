@@ -14,7 +14,7 @@ from mirrorwatch.domain.canary.tracker import Ledger
 from mirrorwatch.domain.catalogue import CATALOGUE
 from mirrorwatch.domain.samples import samples
 from mirrorwatch.ports import Report
-from mirrorwatch.sinks.prometheus import PrometheusSink
+from mirrorwatch.sinks.prometheus import FORMATS, PrometheusSink
 from tests.support.builders import FLOW, NOON, a_canary, a_report
 from tests.support.full_report import ODD_FLOW, a_full_report
 from tests.support.reports import reports
@@ -101,6 +101,15 @@ def test_it_is_rendered_once_a_report_and_format() -> None:
         assert sink.exposition(accept)[0] is before
     sink.publish(a_report(at=NOON + timedelta(seconds=5)))
     assert ours(sink.exposition()[0].decode()) != ours(first[0].decode())
+
+
+def test_who_asks_for_ever_new_versions_does_not_fill_the_memory() -> None:
+    sink = PrometheusSink()
+    sink.publish(a_full_report())
+    for minor in range(20):
+        kind = f"application/openmetrics-text; version=1.{minor}.0"
+        sink.exposition(kind)
+    assert len(sink._rendered) <= FORMATS  # noqa: SLF001 - it is not shown
 
 
 def test_figures_stay_as_published_though_the_books_go_on() -> None:

@@ -18,7 +18,12 @@ from ..domain.metrics import Histogram, Metric, MetricType, Sample
 from ..domain.samples import Sampler, samples
 from ..ports import Report
 
-__all__ = ["PrometheusSink", "to_families"]
+__all__ = ["FORMATS", "PrometheusSink", "to_families"]
+
+
+FORMATS = 4
+"""Formats that are kept of a report: Prometheus asks for one, and whoever asks
+for one version after the other must not fill the memory."""
 
 
 class PrometheusSink(Collector):
@@ -69,6 +74,8 @@ class PrometheusSink(Collector):
         encode, content_type = choose_encoder(accept or "")
         rendered = self._rendered
         if content_type not in rendered:
+            if len(rendered) >= FORMATS:
+                rendered.clear()
             rendered[content_type] = encode(self._registry)
         return rendered[content_type], content_type
 
