@@ -38,6 +38,8 @@ OFTEN = "2s"
 WARM_UP_SECONDS = 60.0
 """After its start: the first ticks read everything that there is."""
 
+ROOT = Path(__file__).parents[2]
+
 LIMIT = timedelta(minutes=10)
 """Longest that a broker may take to make a batch of topics, or the mirror to
 copy to them."""
@@ -165,13 +167,19 @@ def configure(lab: Lab, interval: str) -> dict[str, Any]:
     return data
 
 
-def measure_footprint(lab: Lab, seconds: float, *, sampled: bool) -> str:
+def measure_footprint(
+    lab: Lab, seconds: float, tree: Path, *, sampled: bool
+) -> str:
     """Return what an agent costs in a process of its own, with a scrape
     every 15 s; with samples of its stacks, which cost some, also where.
     """
     with (
         tempfile.TemporaryDirectory() as folder,
-        AgentProcess(Path(folder), configure(lab, INTERVAL)) as agent,
+        AgentProcess(
+            Path(folder),
+            configure(lab, INTERVAL),
+            {"PYTHONPATH": str(tree / "agent")},
+        ) as agent,
     ):
         with Scrapes(agent.url) as scrapes:
             time.sleep(WARM_UP_SECONDS)
@@ -204,9 +212,11 @@ def measure(name: str, options: argparse.Namespace) -> None:
         with Movement(lab, size.names[: size.moving]):
             if not options.sampled:
                 print_steps(lab, size, seconds, options.profile)
-            for _ in range(options.times):
-                cost = measure_footprint(lab, seconds, sampled=options.sampled)
-                print(f"  at {INTERVAL}: {cost}", flush=True)
+            for tree in options.trees:
+                cost = measure_footprint(
+                    lab, seconds, tree, sampled=options.sampled
+                )
+                print(f"  {tree.name} at {INTERVAL}: {cost}", flush=True)
     print(f"  in the end: {describe_machine()}", flush=True)
 
 
@@ -238,7 +248,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--groups", type=int, default=0, help="consumer groups at the source"
     )
     parser.add_argument(
-        "--times", type=int, default=1, help="agents, one after the other"
+        "--trees",
+        type=Path,
+        nargs="+",
+        default=[ROOT],
+        help="checkouts whose agents are compared: one after the other, in "
+        "one lab; name one twice to see the noise",
     )
     parser.add_argument(
         "--sampled",

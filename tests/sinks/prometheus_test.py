@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given
-from prometheus_client import REGISTRY
+from prometheus_client import REGISTRY, CollectorRegistry
+from prometheus_client.exposition import choose_encoder
 from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -101,6 +102,33 @@ def test_it_is_rendered_once_a_report_and_format() -> None:
         assert sink.exposition(accept)[0] is before
     sink.publish(a_report(at=NOON + timedelta(seconds=5)))
     assert ours(sink.exposition()[0].decode()) != ours(first[0].decode())
+
+
+@pytest.mark.parametrize(
+    "accept",
+    [
+        "text/plain;version=0.0.4",
+        "text/plain;version=1.0.0;escaping=allow-utf-8",
+        "text/plain;version=1.0.0;escaping=dots",
+        OPEN_METRICS,
+        f"{OPEN_METRICS};escaping=allow-utf-8",
+        f"{OPEN_METRICS};escaping=underscores",
+        f"{OPEN_METRICS};escaping=values",
+    ],
+)
+@given(report=reports)
+def test_it_writes_the_same_bytes_as_the_library(
+    accept: str, report: Report
+) -> None:
+    sink = PrometheusSink()
+    for each in (a_full_report(), report):
+        sink.publish(each)
+        registry = CollectorRegistry(auto_describe=False)
+        registry.register(sink)
+        encode, content_type = choose_encoder(accept)
+        theirs, (mine, said) = encode(registry), sink.exposition(accept)
+        assert said == content_type
+        assert ours(mine.decode()) == ours(theirs.decode())
 
 
 def test_who_asks_for_ever_new_versions_does_not_fill_the_memory() -> None:
