@@ -10,7 +10,7 @@ export PATH := $(CURDIR)/.servers:$(PATH)
 # Tests start many processes: each would compile everything again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: alerts chart chaos demo test fast dashboards proof sbom servers bench bench-audit nights cluster scale simulate mutations fuzz attack soak lint format setup clean
+.PHONY: alerts chart chaos demo test fast dashboards proof sbom servers bench bench-audit nights cluster scale profile simulate mutations fuzz attack soak lint format setup clean
 
 setup: .venv/.ready
 
@@ -41,8 +41,11 @@ bench: setup  ## what the agent costs: 6, 1 and 24 canary partitions, then `scal
 	$(BIN)/python -m tests.bench.cost
 	$(BIN)/python -m tests.bench.scale
 
-scale: setup  ## what it costs on 1,172 topics, then on 10,000 partitions: 10 minutes
+scale: setup  ## what it costs on 1,172 topics, at rest and moving, and on 10,000 partitions: 15 minutes
 	$(BIN)/python -m tests.bench.scale
+
+profile: setup  ## the same sites: the agent's processor time by thread and by source file
+	$(BIN)/python -m tests.bench.scale --sampled
 
 bench-audit: setup  ## how fast an audit reads, beside Kafka's own consumer: 10 minutes
 	$(BIN)/python -m tests.bench.audit

@@ -1,8 +1,10 @@
 """What the agent costs on a large site: `make scale`.
 
-A lab with as many topics as the first site has, then one with ten thousand
-partitions. The agent runs in this process first, so that its steps can be
-timed and its requests counted, then in one of its own, for its footprint.
+A lab with as many topics as the first site has, at rest and with 200 of them
+moving, then one with ten thousand partitions. The agent runs in this process
+first, so that its steps can be timed and its requests counted, then in one of
+its own, for its footprint, with a scrape every 15 s. `make profile` shows
+where that one's processor time goes.
 """
 
 import argparse
@@ -20,6 +22,8 @@ from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
 from mirrorwatch_lab.waiting import wait_until
+from tests.bench.moving import Movement, Scrapes, make_groups
+from tests.bench.processor_time import ProcessorTime
 from tests.bench.steps import Times, measure_steps
 from tests.support.agent_process import AgentProcess
 from tests.support.footprint import Cost, describe_machine
@@ -33,6 +37,8 @@ OFTEN = "2s"
 
 WARM_UP_SECONDS = 60.0
 """After its start: the first ticks read everything that there is."""
+
+ROOT = Path(__file__).parents[2]
 
 LIMIT = timedelta(minutes=10)
 """Longest that a broker may take to make a batch of topics, or the mirror to
@@ -53,17 +59,25 @@ class Size:
     partitions: int
     """Of each topic."""
 
+    moving: int = 0
+    """Topics that a record is written to every second."""
+
     @property
     def names(self) -> list[str]:
         return [f"lsst.sal.bench.{n:05}" for n in range(self.topics)]
 
     def __str__(self) -> str:
         partitions = self.topics * self.partitions
-        return f"{self.topics} topics, {partitions} partitions"
+        moving = f", {self.moving} topics moving" if self.moving else ""
+        return f"{self.topics} topics, {partitions} partitions{moving}"
 
 
-SIZES = {"site": Size(1172, 1), "large": Size(2000, 5)}
-"""The first site, and what is in sight."""
+SIZES = {
+    "site": Size(1172, 1),
+    "moving": Size(1172, 1, moving=200),
+    "large": Size(2000, 5),
+}
+"""The first site at rest and at work, and what is in sight."""
 
 
 def serve(lab: Lab, size: Size, *, busy: int = BUSY) -> None:
@@ -153,22 +167,35 @@ def configure(lab: Lab, interval: str) -> dict[str, Any]:
     return data
 
 
-def measure_footprint(lab: Lab, seconds: float) -> Cost:
-    """Return what an agent costs in a process of its own."""
+def measure_footprint(
+    lab: Lab, seconds: float, tree: Path, *, sampled: bool
+) -> str:
+    """Return what an agent costs in a process of its own, with a scrape
+    every 15 s; with samples of its stacks, which cost some, also where.
+    """
     with (
         tempfile.TemporaryDirectory() as folder,
-        AgentProcess(Path(folder), configure(lab, INTERVAL)) as agent,
+        AgentProcess(
+            Path(folder),
+            configure(lab, INTERVAL),
+            {"PYTHONPATH": str(tree / "agent")},
+        ) as agent,
     ):
-        time.sleep(WARM_UP_SECONDS)
-        before = agent.footprint
-        time.sleep(seconds)
-        cost = Cost(before, agent.footprint)
+        with Scrapes(agent.url) as scrapes:
+            time.sleep(WARM_UP_SECONDS)
+            scrapes.taken.clear()
+            spent, before = ProcessorTime(agent.pid), agent.footprint
+            if sampled:
+                spent.sample(seconds)
+            else:
+                time.sleep(seconds)
+            cost = Cost(before, agent.footprint)
         agent.stop()
-    return cost
+    return f"{cost}; {scrapes}" + (f"\n{spent}" if sampled else "")
 
 
-def measure(name: str, seconds: float, profile: Path | None) -> None:
-    size = SIZES[name]
+def measure(name: str, options: argparse.Namespace) -> None:
+    size, seconds = SIZES[name], options.seconds
     print(f"{name}: {size}, on {describe_machine()}", flush=True)
     settings = LabSettings(
         topics={CANARY_TOPIC: 6},
@@ -180,21 +207,35 @@ def measure(name: str, seconds: float, profile: Path | None) -> None:
         start_mirror=False,
     )
     with Lab(settings) as lab:
-        serve(lab, size)
-        bare = Times()
-        ask_bare(lab, size, bare)
-        steps = measure_steps(configure(lab, OFTEN), seconds, profile=profile)
-        ask_bare(lab, size, bare)  # again: the machine's load changes
-        for verdict in steps.verdicts:
-            label = verdict.health.label
-            print(f"  {verdict.check}: {label}: {verdict.reason}")
-        print(f"  bare requests of both sides: {bare}")
-        print(f"  survey: {steps.survey}")
-        print(f"  survey over bare requests: {steps.survey.over(bare)}")
-        print(f"  requests of each survey: {steps.requests_each()}")
-        print(f"  tick: {steps.ticks}", flush=True)
-        print(f"  at {INTERVAL}: {measure_footprint(lab, seconds)}")
+        serve(lab, size, busy=max(BUSY, size.moving))
+        make_groups(lab, size.names, options.groups)
+        with Movement(lab, size.names[: size.moving]):
+            if not options.sampled:
+                print_steps(lab, size, seconds, options.profile)
+            for tree in options.trees:
+                cost = measure_footprint(
+                    lab, seconds, tree, sampled=options.sampled
+                )
+                print(f"  {tree.name} at {INTERVAL}: {cost}", flush=True)
     print(f"  in the end: {describe_machine()}", flush=True)
+
+
+def print_steps(
+    lab: Lab, size: Size, seconds: float, profile: Path | None
+) -> None:
+    """Print how long the agent's steps take, in this process."""
+    bare = Times()
+    ask_bare(lab, size, bare)
+    steps = measure_steps(configure(lab, OFTEN), seconds, profile=profile)
+    ask_bare(lab, size, bare)  # again: the machine's load changes
+    for verdict in steps.verdicts:
+        label = verdict.health.label
+        print(f"  {verdict.check}: {label}: {verdict.reason}")
+    print(f"  bare requests of both sides: {bare}")
+    print(f"  survey: {steps.survey}")
+    print(f"  survey over bare requests: {steps.survey.over(bare)}")
+    print(f"  requests of each survey: {steps.requests_each()}")
+    print(f"  tick: {steps.ticks}", flush=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -203,13 +244,29 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--profile", type=Path, help="file for a profile of the surveys"
     )
+    parser.add_argument(
+        "--groups", type=int, default=0, help="consumer groups at the source"
+    )
+    parser.add_argument(
+        "--trees",
+        type=Path,
+        nargs="+",
+        default=[ROOT],
+        help="checkouts whose agents are compared: one after the other, in "
+        "one lab; name one twice to see the noise",
+    )
+    parser.add_argument(
+        "--sampled",
+        action="store_true",
+        help="print processor time by thread and by source file",
+    )
     parser.add_argument("sizes", nargs="*", choices=[*SIZES, []], default=[])
     options = parser.parse_args(arguments)
     structlog.configure(
         wrapper_class=structlog.make_filtering_bound_logger(30)
     )
     for name in options.sizes or SIZES:
-        measure(name, options.seconds, options.profile)
+        measure(name, options)
 
 
 if __name__ == "__main__":

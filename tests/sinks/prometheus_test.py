@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given
-from prometheus_client import REGISTRY
+from prometheus_client import REGISTRY, CollectorRegistry
+from prometheus_client.exposition import choose_encoder
 from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -14,7 +15,7 @@ from mirrorwatch.domain.canary.tracker import Ledger
 from mirrorwatch.domain.catalogue import CATALOGUE
 from mirrorwatch.domain.samples import samples
 from mirrorwatch.ports import Report
-from mirrorwatch.sinks.prometheus import PrometheusSink
+from mirrorwatch.sinks.prometheus import FORMATS, PrometheusSink
 from tests.support.builders import FLOW, NOON, a_canary, a_report
 from tests.support.full_report import ODD_FLOW, a_full_report
 from tests.support.reports import reports
@@ -101,6 +102,42 @@ def test_it_is_rendered_once_a_report_and_format() -> None:
         assert sink.exposition(accept)[0] is before
     sink.publish(a_report(at=NOON + timedelta(seconds=5)))
     assert ours(sink.exposition()[0].decode()) != ours(first[0].decode())
+
+
+@pytest.mark.parametrize(
+    "accept",
+    [
+        "text/plain;version=0.0.4",
+        "text/plain;version=1.0.0;escaping=allow-utf-8",
+        "text/plain;version=1.0.0;escaping=dots",
+        OPEN_METRICS,
+        f"{OPEN_METRICS};escaping=allow-utf-8",
+        f"{OPEN_METRICS};escaping=underscores",
+        f"{OPEN_METRICS};escaping=values",
+    ],
+)
+@given(report=reports)
+def test_it_writes_the_same_bytes_as_the_library(
+    accept: str, report: Report
+) -> None:
+    sink = PrometheusSink()
+    for each in (a_full_report(), report):
+        sink.publish(each)
+        registry = CollectorRegistry(auto_describe=False)
+        registry.register(sink)
+        encode, content_type = choose_encoder(accept)
+        theirs, (mine, said) = encode(registry), sink.exposition(accept)
+        assert said == content_type
+        assert ours(mine.decode()) == ours(theirs.decode())
+
+
+def test_who_asks_for_ever_new_versions_does_not_fill_the_memory() -> None:
+    sink = PrometheusSink()
+    sink.publish(a_full_report())
+    for minor in range(20):
+        kind = f"application/openmetrics-text; version=1.{minor}.0"
+        sink.exposition(kind)
+    assert len(sink._rendered) <= FORMATS  # noqa: SLF001 - it is not shown
 
 
 def test_figures_stay_as_published_though_the_books_go_on() -> None:

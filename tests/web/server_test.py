@@ -1,10 +1,12 @@
 import asyncio
 import resource
+import zlib
 from collections import Counter
 from contextlib import ExitStack, closing, suppress
 from http.client import HTTPConnection
 from socket import IPPROTO_TCP, TCP_NODELAY, create_connection, socket
 from threading import Event
+from typing import Any
 
 import httpx
 import pytest
@@ -346,6 +348,57 @@ def test_metrics_are_compressed_for_those_who_can() -> None:
     assert small.headers["Content-Encoding"] == "gzip"
     assert int(small.headers["Content-Length"]) < len(stage.metrics) / 10
     assert small.content == plain.content == stage.metrics
+
+
+@pytest.mark.parametrize(
+    ("accepted", "packed"),
+    [
+        ("gzip", True),
+        ("deflate, GZIP;q=0.5", True),
+        ("*", True),
+        ("gzip;q=0", False),
+        ("gzip; q=0.0, *", False),
+        ("*;q=0", False),
+        ("gzip;q=odd", False),
+        ("gzipped", False),
+        ("", False),
+    ],
+)
+@pytest.mark.parametrize("path", ["/metrics", "/runbook"])
+def test_what_a_client_refuses_is_not_sent(
+    path: str, accepted: str, *, packed: bool
+) -> None:
+    stage = Stage()
+    stage.metrics = b"mirrorwatch_health 0\n" * 1000
+    with serve_stage(stage) as server:
+        answer = HTTP.get(
+            server.url + path, headers={"Accept-Encoding": accepted}
+        )
+    assert ("Content-Encoding" in answer.headers) is packed
+    assert "accept-encoding" in answer.headers["Vary"].lower()
+
+
+def test_metrics_are_compressed_once_a_report(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stage = Stage()
+    stage.metrics = b"mirrorwatch_health 0\n" * 1000
+    count = Counter[str]()
+    compressobj = zlib.compressobj
+
+    def counting(*given: Any, **named: Any) -> Any:
+        count["packed"] += 1
+        return compressobj(*given, **named)
+
+    monkeypatch.setattr(zlib, "compressobj", counting)
+    with serve_stage(stage) as server:
+        for _ in range(3):
+            before = HTTP.get(f"{server.url}/metrics")
+        assert count["packed"] == 1
+        stage.metrics = b"mirrorwatch_health 1\n" * 1000
+        after = HTTP.get(f"{server.url}/metrics")
+    assert count["packed"] == 2
+    assert before.content != after.content == stage.metrics
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """The last report as Prometheus reads it."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.exposition import choose_encoder
@@ -17,8 +17,21 @@ from prometheus_client.registry import Collector
 from ..domain.metrics import Histogram, Metric, MetricType, Sample
 from ..domain.samples import Sampler, samples
 from ..ports import Report
+from .exposition import to_text
 
-__all__ = ["PrometheusSink", "to_families"]
+__all__ = ["FORMATS", "PrometheusSink", "to_families"]
+
+
+FORMATS = 4
+"""Formats that are kept of a report: Prometheus asks for one, and whoever asks
+for one version after the other must not fill the memory."""
+
+
+OPEN_METRICS = "application/openmetrics-text"
+
+RESPELT = ("escaping=dots", "escaping=values")
+"""Ends of content types that spell every name in another way, which nobody
+asks for whose names are all plain: these are left to the library."""
 
 
 class PrometheusSink(Collector):
@@ -47,7 +60,9 @@ class PrometheusSink(Collector):
         self._rendered: dict[str, bytes] = {}
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
-        ProcessCollector(registry=self._registry)
+        self._process = CollectorRegistry(auto_describe=False)
+        for registry in (self._registry, self._process):
+            ProcessCollector(registry=registry)
 
     def publish(self, report: Report) -> None:
         self._report = report
@@ -69,8 +84,26 @@ class PrometheusSink(Collector):
         encode, content_type = choose_encoder(accept or "")
         rendered = self._rendered
         if content_type not in rendered:
-            rendered[content_type] = encode(self._registry)
+            if len(rendered) >= FORMATS:
+                rendered.clear()
+            rendered[content_type] = self._render(encode, content_type)
         return rendered[content_type], content_type
+
+    def _render(
+        self, encode: Callable[[Collector], bytes], content_type: str
+    ) -> bytes:
+        if content_type.endswith(RESPELT):
+            return encode(self._registry)
+        report = self._report
+        own = (
+            ""
+            if report is None
+            else to_text(
+                self._sampler(report),
+                open_metrics=content_type.startswith(OPEN_METRICS),
+            )
+        )
+        return own.encode() + encode(self._process)
 
     def close(self) -> None:
         """Do nothing: the last metrics stay readable to the end."""

@@ -21,7 +21,7 @@ from ..state.history import Bucket, History
 from ..threads import Latest
 from .audits import AuditNights, AuditReports
 from .documents import Freshness, details_document, status_document
-from .headers import JsonAnswer
+from .headers import SMALL, JsonAnswer, Packed, takes_gzip
 from .history import HistoryQuery, history_document
 from .runbook import Runbook
 from .topics import TopicsQuery, topics_document
@@ -122,6 +122,7 @@ class _Pages:
         self._interval = interval
         self._clock = clock
         self._runbook = Runbook.load()
+        self._packed = Packed()
 
     async def page(self, request: Request) -> Response:
         return FileResponse(STATIC / "index.html")
@@ -188,8 +189,16 @@ class _Pages:
 
     async def metrics(self, request: Request) -> Response:
         body, media_type = self._exposition(request.headers.get("accept"))
-        # As a header, because a media type would have a charset added to it.
-        return Response(body, headers={"Content-Type": media_type})
+        headers = {
+            # As a header, because a media type would have a charset added.
+            "Content-Type": media_type,
+            "Vary": "Accept, Accept-Encoding",
+        }
+        accepted = request.headers.get("accept-encoding", "")
+        if len(body) >= SMALL and takes_gzip(accepted):
+            body = self._packed(media_type, body)
+            headers["Content-Encoding"] = "gzip"
+        return Response(body, headers=headers)
 
     async def healthz(self, request: Request) -> Response:
         report, offset = self._labelled()

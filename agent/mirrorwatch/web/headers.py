@@ -2,6 +2,7 @@
 
 import ipaddress
 import sys
+import zlib
 from collections.abc import Collection
 from typing import Any
 
@@ -12,13 +13,24 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..secrets import hide_in
 
-__all__ = ["HEADERS", "JsonAnswer", "protected"]
+__all__ = [
+    "HEADERS",
+    "SMALL",
+    "JsonAnswer",
+    "Packed",
+    "protected",
+    "takes_gzip",
+]
 
 SMALL = 1024
 """Bytes of an answer below which compressing it gains nothing."""
 
 COMPRESSION = 1
 """Level of gzip: metrics shrink to a tenth at the least one already."""
+
+KINDS = 4
+"""Formats of which the last body is kept: Prometheus asks for one, and whoever
+asks for odd ones must not fill the memory."""
 
 REPORT_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
@@ -66,10 +78,81 @@ def protected(app: ASGIApp, hosts: Collection[str] | None) -> ASGIApp:
     """
     # Not in a thread: that takes longer than the ten milliseconds it saves
     # others, and clients that do not read could push the request out.
-    app = GZipMiddleware(
-        app, SMALL, COMPRESSION, thread_minimum_size=sys.maxsize
-    )
+    app = Compressing(app, SMALL, COMPRESSION, thread_minimum_size=sys.maxsize)
     return SecurityHeaders(app if hosts is None else AllowedHosts(app, hosts))
+
+
+def takes_gzip(accepted: str) -> bool:
+    """Return whether a client reads gzip, by its ``Accept-Encoding``.
+
+    Its own weight counts before that of ``*``; a weight of 0 refuses it.
+    """
+    weights = dict(map(_weight, accepted.split(",")))
+    for name in ("gzip", "x-gzip", "*"):
+        if name in weights:
+            return weights[name] > 0
+    return False
+
+
+def _weight(accepted: str) -> tuple[str, float]:
+    name, *parameters = accepted.lower().split(";")
+    for parameter in parameters:
+        key, _, value = parameter.partition("=")
+        if key.strip() == "q":
+            try:
+                return name.strip(), float(value)
+            except ValueError:
+                return name.strip(), 0.0
+    return name.strip(), 1.0
+
+
+class Compressing(GZipMiddleware):
+    """Compresses answers for those who read gzip, and for nobody else.
+
+    The library looks for the word alone, and so compresses for clients that
+    refuse it by ``gzip;q=0``.
+    """
+
+    async def __call__(
+        self, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        accepted = Headers(scope=scope).get("accept-encoding", "")
+        means = b"gzip" if takes_gzip(accepted) else b"identity"
+        others = [h for h in scope["headers"] if h[0] != b"accept-encoding"]
+        plain = {**scope, "headers": [*others, (b"accept-encoding", means)]}
+        await super().__call__(plain, receive, send)
+
+
+class Packed:
+    """Compresses a body once, however often it is asked for.
+
+    Notes
+    -----
+    Bodies are told apart by what they are, not by what they say: the same
+    object cannot have changed.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[str, tuple[bytes, bytes]] = {}
+
+    def __call__(self, kind: str, body: bytes) -> bytes:
+        """Return a body compressed.
+
+        Parameters
+        ----------
+        kind
+            What it is one of: the newest of each kind is kept.
+        body
+            What to compress.
+        """
+        last = self._last.get(kind)
+        if last is None or last[0] is not body:
+            if last is None and len(self._last) >= KINDS:
+                self._last.clear()
+            packer = zlib.compressobj(COMPRESSION, wbits=16 + zlib.MAX_WBITS)
+            last = body, packer.compress(body) + packer.flush()
+            self._last[kind] = last
+        return last[1]
 
 
 class SecurityHeaders:
