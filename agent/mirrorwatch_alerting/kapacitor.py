@@ -429,6 +429,8 @@ def scripts(
         name: _head(ABOUT[name], page=page, database=database)
         + "\n".join(bodies)
         for name, bodies in own.items()
+        # One of nothing is no task.
+        if bodies
     }
     texts["flow"] = _flow_script(judged, page=page, database=database)
     return {f"{SERVICE}-{name}": text for name, text in texts.items()}

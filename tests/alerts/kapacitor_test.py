@@ -151,7 +151,7 @@ SILENT, UNWATCHED = "mirrorwatch/agent", "mirrorwatch/unwatched/"
 
 
 @pytest.fixture(scope="module")
-def kapacitor(
+def agent_kapacitor(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[AlertingKapacitor]:
     server = AlertingKapacitor(
@@ -194,7 +194,7 @@ def sinks(**sink: tuple[bool, int, int]) -> AgentState:
 
 
 def test_each_trouble_of_a_sink_or_the_state_is_told_and_its_end_too(
-    kapacitor: AlertingKapacitor,
+    agent_kapacitor: AlertingKapacitor,
 ) -> None:
     well = (True, 0, 7)
 
@@ -211,7 +211,7 @@ def test_each_trouble_of_a_sink_or_the_state_is_told_and_its_end_too(
         return replace(agent, problems=("The disk is full",) if bad else ())
 
     begin = utc_now() - 20 * AGENT_TICK
-    kapacitor.feed(
+    agent_kapacitor.feed(
         a_tick(begin + n * AGENT_TICK, agent=at(n)) for n in range(60)
     )
     expected = {
@@ -225,7 +225,7 @@ def test_each_trouble_of_a_sink_or_the_state_is_told_and_its_end_too(
 
     def heard() -> Mapping[tuple[str, ...], tuple[int, ...]]:
         found: dict[tuple[str, ...], tuple[int, ...]] = {}
-        for told in kapacitor.told:
+        for told in agent_kapacitor.told:
             _, name, *sink = told.id.split("/")
             if name.startswith(("Sink", "State")):
                 tick = round((told.at - begin) / AGENT_TICK)
@@ -237,7 +237,7 @@ def test_each_trouble_of_a_sink_or_the_state_is_told_and_its_end_too(
 
 
 def test_a_budget_that_burns_is_told_but_not_in_maintenance(
-    kapacitor: AlertingKapacitor,
+    agent_kapacitor: AlertingKapacitor,
 ) -> None:
     begin = utc_now() - 20 * AGENT_TICK
 
@@ -264,13 +264,13 @@ def test_a_budget_that_burns_is_told_but_not_in_maintenance(
         )
 
     flows = ("none", "before", "while")
-    kapacitor.feed(at(n, flow) for n in range(60) for flow in flows)
+    agent_kapacitor.feed(at(n, flow) for n in range(60) for flow in flows)
     raised = 6 + hold("BudgetFast")
     expected = {"none": [raised, 40], "while": [raised, 40]}
 
     def heard() -> Mapping[str, list[int]]:
         found: dict[str, list[int]] = {}
-        for told in kapacitor.told:
+        for told in agent_kapacitor.told:
             _, name, *of = told.id.split("/")
             if name.startswith("Budget"):
                 assert (name, of[1:]) == ("BudgetFast", ["delivered"])
@@ -306,44 +306,44 @@ def wait_for_silence(kapacitor: AlertingKapacitor) -> None:
 
 
 def test_what_was_so_before_a_silence_and_is_after_it_did_not_last(
-    kapacitor: AlertingKapacitor,
+    agent_kapacitor: AlertingKapacitor,
 ) -> None:
     def down(ago: timedelta) -> list[Report]:
         begin = utc_now() - ago
         agent = sinks(gone=(False, 0, 7))
         return [a_tick(begin + n * AGENT_TICK, agent=agent) for n in range(3)]
 
-    wait_for_silence(kapacitor)
-    live(kapacitor, [], SILENT, "OK")
-    kapacitor.feed(down(ago=(hold("SinkDown") + 10) * AGENT_TICK))
-    wait_for_silence(kapacitor)
-    kapacitor.feed(down(ago=3 * AGENT_TICK))
-    live(kapacitor, [], SILENT, "OK")
-    assert levels(kapacitor, "mirrorwatch/SinkDown/gone") == []
+    wait_for_silence(agent_kapacitor)
+    live(agent_kapacitor, [], SILENT, "OK")
+    agent_kapacitor.feed(down(ago=(hold("SinkDown") + 10) * AGENT_TICK))
+    wait_for_silence(agent_kapacitor)
+    agent_kapacitor.feed(down(ago=3 * AGENT_TICK))
+    live(agent_kapacitor, [], SILENT, "OK")
+    assert levels(agent_kapacitor, "mirrorwatch/SinkDown/gone") == []
 
 
 def test_silence_is_told_once_for_all_flows_and_so_is_its_end(
-    kapacitor: AlertingKapacitor,
+    agent_kapacitor: AlertingKapacitor,
 ) -> None:
-    wait_for_silence(kapacitor)
-    live(kapacitor, ["one", "two"], SILENT, "OK")
-    wait_for_silence(kapacitor)
-    (*_, last) = (told for told in kapacitor.told if told.id == SILENT)
+    wait_for_silence(agent_kapacitor)
+    live(agent_kapacitor, ["one", "two"], SILENT, "OK")
+    wait_for_silence(agent_kapacitor)
+    (*_, last) = (told for told in agent_kapacitor.told if told.id == SILENT)
     assert BY_NAME["MirrorwatchAgentSilent"].summary in last.message
     assert last.message.endswith("/runbook#the-agent-itself")
-    live(kapacitor, ["one", "two"], SILENT, "OK")
+    live(agent_kapacitor, ["one", "two"], SILENT, "OK")
     # The flows were silent too, and nobody was woken for each.
-    assert "CRITICAL" not in levels(kapacitor, UNWATCHED + "one")
+    assert "CRITICAL" not in levels(agent_kapacitor, UNWATCHED + "one")
 
 
 def test_a_flow_that_is_watched_no_more_is_told_by_name(
-    kapacitor: AlertingKapacitor,
+    agent_kapacitor: AlertingKapacitor,
 ) -> None:
-    wait_for_silence(kapacitor)
-    live(kapacitor, ["three", "four"], SILENT, "OK")
-    live(kapacitor, ["three"], UNWATCHED + "four", "CRITICAL")
-    assert levels(kapacitor, UNWATCHED + "three") == []
-    live(kapacitor, ["three", "four"], UNWATCHED + "four", "OK")
+    wait_for_silence(agent_kapacitor)
+    live(agent_kapacitor, ["three", "four"], SILENT, "OK")
+    live(agent_kapacitor, ["three"], UNWATCHED + "four", "CRITICAL")
+    assert levels(agent_kapacitor, UNWATCHED + "three") == []
+    live(agent_kapacitor, ["three", "four"], UNWATCHED + "four", "OK")
 
 
 def test_no_alert_of_the_agent_was_left_out() -> None:

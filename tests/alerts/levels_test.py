@@ -1,13 +1,36 @@
 """Alerts on budgets fire where they burn, and are silent elsewhere."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from mirrorwatch.bundled_files import bundled_folder
-from tests.support.alert_servers import FLOW, OTHER, Story, check_stories
+from mirrorwatch.clock import utc_now
+from mirrorwatch.domain.levels.model import (
+    LevelCounts,
+    LevelObjective,
+    LevelsObservation,
+    LevelState,
+    ServiceLevel,
+)
+from mirrorwatch.domain.report import Flow
+from mirrorwatch.sinks.prometheus import PrometheusSink
+from mirrorwatch_alerting.alerts import ALERTS
+from mirrorwatch_alerting.prometheus import rules
+from tests.support.alert_servers import (
+    FLOW,
+    OTHER,
+    Story,
+    check_stories,
+    ruling,
+)
 from tests.support.alerts import LONG_STEP, at
+from tests.support.builders import a_report
+from tests.support.http import Answer, answering
+from tests.support.watch import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -18,6 +41,7 @@ STEP = LONG_STEP
 FAST, MEDIUM, SLOW = (
     f"MirrorwatchBudget{name}" for name in ("Fast", "Medium", "Slow")
 )
+HOLD = timedelta(seconds=2)
 HOUR = 15
 """In steps."""
 
@@ -144,3 +168,88 @@ def test_a_budget_that_burns_is_told_and_nothing_else(
     told: Callable[[], Iterator[Story]], tmp_path: Path
 ) -> None:
     check_stories(RULES, tmp_path, list(told()))
+
+
+HURRY = {
+    "[5m]": "[4s]",
+    "[30m]": "[6s]",
+    "[1h]": "[8s]",
+    "[6h]": "[12s]",
+    "[3d]": "[20s]",
+    "[30d]": "[40s]",
+    "interval: 4m": "interval: 1s",
+}
+"""A month is less than a minute."""
+
+
+def test_a_real_prometheus_tells_a_fault_and_nothing_where_there_is_none(
+    tmp_path: Path,
+) -> None:
+    """What the sink shows is what the rules ask for, flow by flow."""
+    hurried = tmp_path / "rules.yaml"
+    text = rules([replace(a, hold=HOLD) for a in ALERTS])
+    for whole, short in HURRY.items():
+        assert whole in text
+        text = text.replace(whole, short)
+    hurried.write_text(text)
+    sink = PrometheusSink()
+    page = Answer(
+        status=200, headers={"Content-Type": "text/plain; version=0.0.4"}
+    )
+    counts = {FLOW: LevelCounts(), OTHER: LevelCounts()}
+    faulty = False
+
+    def tick() -> None:
+        for flow, count in counts.items():
+            bad = faulty and flow == FLOW
+            count.add(LevelCounts(bad=9) if bad else LevelCounts(good=9))
+        now = utc_now()
+        flows = [Flow(name=f, source="a", target="b") for f in counts]
+        seen = [
+            LevelsObservation(
+                flow=flow,
+                at=now,
+                levels=(
+                    LevelState(
+                        objective=LevelObjective(
+                            level=ServiceLevel.DELIVERED, share=0.999
+                        ),
+                        total=count.copy(),
+                        month=count.copy(),
+                    ),
+                ),
+            )
+            for flow, count in counts.items()
+        ]
+        sink.publish(
+            a_report(now, flows=flows, verdicts=[], observations=seen)
+        )
+        page.body = sink.exposition("text/plain;version=0.0.4")[0]
+
+    tick()
+    with (
+        answering(page),
+        ruling(
+            tmp_path / "prometheus", page.url, hurried, every="1s"
+        ) as prometheus,
+    ):
+
+        def fire() -> set[tuple[str, str]]:
+            tick()
+            found = prometheus.query(
+                'ALERTS{alertname=~".*Budget.*", alertstate="firing"}'
+            )
+            labels = [series["metric"] for series in found]
+            return {(x["alertname"], x["flow"]) for x in labels}
+
+        def is_known() -> bool:
+            fire()
+            known = prometheus.query("mirrorwatch:level_bad:ratio_rate3d == 0")
+            return len(known) == len(counts)
+
+        wait_until(is_known, within=60)
+        assert fire() == set()
+        faulty = True
+        wait_until(lambda: fire() == at({FAST, MEDIUM, SLOW}), within=60)
+        faulty = False
+        wait_until(lambda: fire() == set(), within=60)
