@@ -18,7 +18,7 @@ from mirrorwatch.domain.levels.model import (
 )
 from mirrorwatch.domain.report import Flow
 from mirrorwatch.sinks.prometheus import PrometheusSink
-from mirrorwatch_alerting.alerts import ALERTS
+from mirrorwatch_alerting.alerts import LEVEL_ALERTS
 from mirrorwatch_alerting.prometheus import rules
 from tests.support.alert_servers import (
     FLOW,
@@ -41,7 +41,7 @@ STEP = LONG_STEP
 FAST, MEDIUM, SLOW = (
     f"MirrorwatchBudget{name}" for name in ("Fast", "Medium", "Slow")
 )
-HOLD = timedelta(seconds=2)
+HOLD = timedelta(seconds=4)
 HOUR = 15
 """In steps."""
 
@@ -187,7 +187,7 @@ def test_a_real_prometheus_tells_a_fault_and_nothing_where_there_is_none(
 ) -> None:
     """What the sink shows is what the rules ask for, flow by flow."""
     hurried = tmp_path / "rules.yaml"
-    text = rules([replace(a, hold=HOLD) for a in ALERTS])
+    text = rules([replace(a, hold=HOLD) for a in LEVEL_ALERTS])
     for whole, short in HURRY.items():
         assert whole in text
         text = text.replace(whole, short)
