@@ -328,12 +328,13 @@ $grouped$barrier    |stateDuration(lambda: "$field" $is_so)
 _BURNS = Template("""\
 // $about
 var burning_$window = $source\
-        .where(lambda: isPresent("$field") AND "window" == '$window')
         .groupBy('flow', 'level')
+    // No second `where` of `from`: that would change `fresh` for all.
+    |where(lambda: isPresent("$field") AND "window" == '$window')
 
 var held_$window = $held\
-        .where(lambda: isPresent("$maintenance"))
         .groupBy('flow')
+    |where(lambda: isPresent("$maintenance"))
 
 burning_$window
     // Both are of one tick, and have its time.
