@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 LOOK = """
 import gc
@@ -24,3 +25,35 @@ assert Cycle.gone > 0
 
 def test_what_was_there_is_left_alone_and_new_garbage_is_found() -> None:
     subprocess.run([sys.executable, "-c", LOOK], check=True)
+
+
+ARENAS_OF_THREADS = """
+import ctypes, re, sys
+from threading import Barrier, Thread
+from mirrorwatch.gc_tuning import ARENAS, share_arenas
+
+if not share_arenas():
+    sys.exit()  # not glibc
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+barrier = Barrier(9)
+
+def take():
+    libc.malloc(1000)
+    barrier.wait()
+
+for _ in range(8):
+    Thread(target=take).start()
+barrier.wait()
+libc.fopen.restype = ctypes.c_void_p
+file = ctypes.c_void_p(libc.fopen(sys.argv[1].encode(), b"w"))
+libc.malloc_info(0, file)
+libc.fclose(file)
+heaps = re.findall("<heap nr=", open(sys.argv[1]).read())
+assert 1 <= len(heaps) <= ARENAS, heaps
+"""
+
+
+def test_threads_share_a_few_places_of_memory(tmp_path: Path) -> None:
+    info = str(tmp_path / "info.xml")
+    subprocess.run([sys.executable, "-c", ARENAS_OF_THREADS, info], check=True)

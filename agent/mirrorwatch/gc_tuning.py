@@ -1,8 +1,11 @@
-"""How often Python looks for cycles of objects that nobody uses."""
+"""How often Python looks for cycles of objects that nobody uses, and from how
+many places memory is taken.
+"""
 
+import ctypes
 import gc
 
-__all__ = ["calm_collector"]
+__all__ = ["calm_collector", "share_arenas"]
 
 YOUNG = 10_000
 """New objects after which the youngest are looked through; Python's own
@@ -24,3 +27,30 @@ def calm_collector() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(YOUNG)
+
+
+M_ARENA_MAX = -8
+"""glibc's number of the option, from its ``malloc.h``."""
+
+ARENAS = 2
+"""Places that threads take memory from. By itself glibc makes one for nearly
+each of librdkafka's 40 threads, up to eight for each core, and what is freed
+in one is of no use to another."""
+
+
+def share_arenas() -> bool:
+    """Let all threads take memory from few places.
+
+    To be called before there are threads: those that have a place keep it.
+
+    Returns
+    -------
+    bool
+        Whether the C library is one that knows of it: others than glibc have
+        no such places.
+    """
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError, TypeError):
+        return False
+    return bool(mallopt(M_ARENA_MAX, ARENAS))

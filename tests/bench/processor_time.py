@@ -8,7 +8,7 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -38,7 +38,7 @@ class ProcessorTime:
     def __init__(self, pid: int) -> None:
         self._pid = pid
         self._seconds = 0.0
-        self._threads: Counter[str] = Counter()
+        self._threads: defaultdict[str, float] = defaultdict(float)
         self._sources: Counter[str] = Counter()
 
     def sample(self, seconds: float) -> None:
@@ -67,9 +67,10 @@ class ProcessorTime:
         self._sources = by_source(lines)
 
     def __str__(self) -> str:
-        total = sum(self._threads.values()) or 1.0
+        total = sum(self._threads.values())
         rows = ["    by thread, % of a core:"]
-        for name, spent in self._threads.most_common(SHOWN):
+        most = sorted(self._threads.items(), key=lambda item: -item[1])
+        for name, spent in most[:SHOWN]:
             rows.append(f"    {100 * spent / self._seconds:6.2f}  {name}")
         looks = sum(self._sources.values()) or 1
         rows.append("    by source file of Python's part, % of the looks:")

@@ -10,7 +10,7 @@ from ..config import Config
 from ..config.notes import check_clients
 from ..daemon import Daemon, end_by_force, wait_for_signal
 from ..factory import build_agent
-from ..gc_tuning import calm_collector
+from ..gc_tuning import calm_collector, share_arenas
 from ..log import UnblockedStream, configure_logging
 from ..state import use_state
 from .options import config_option
@@ -36,6 +36,7 @@ def command(config: Config, log_level: str) -> None:
     Logs to stderr: JSON lines, or plain ones on a terminal. The page, the
     API and /metrics are served where web.listen says.
     """
+    share_arenas()
     check_clients(config)
     with UnblockedStream(sys.stderr.fileno()) as stream:
         configure_logging(
