@@ -20,9 +20,9 @@ from pathlib import Path, PurePath
 import pytest
 import yaml
 from readme_renderer import markdown
-from uv import find_uv_bin
 
 from mirrorwatch.cli.root import COMMANDS
+from tests.support.programs import program
 
 ROOT = Path(__file__).parent.parent
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
@@ -195,7 +195,7 @@ def test_the_wheel_is_installed_and_run_by_each_python(
     wheels: dict[str, Path], version: str, tmp_path: Path
 ) -> None:
     """With what the index has now, and as `uvx` does it: needs a network."""
-    uv = find_uv_bin()
+    uv = program("uv")
     config = tmp_path / "config.yaml"
     config.write_text(SMALLEST, encoding="utf-8")
     words = ["mirrorwatch", "check-config", "--config", str(config)]

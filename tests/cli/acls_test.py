@@ -161,7 +161,7 @@ def test_rights_are_known_before_the_password_is(tmp_path: Path) -> None:
         for alias in ("summit", "ldf")
     }
     path = tmp_path / "config.yaml"
-    flow = {"source": "summit", "target": "ldf"}
+    flow: dict[str, Any] = {"source": "summit", "target": "ldf"}
     words = ["acls", "--config", str(path), "--without-secrets"]
     path.write_text(yaml.safe_dump({"clusters": clusters, "flows": [flow]}))
     result = CliRunner().invoke(main, words)

@@ -1,6 +1,8 @@
 """Programs that a test needs and a newcomer's machine may lack."""
 
 import shutil
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +13,7 @@ SOURCES = {
     "prometheus": "install Debian's prometheus",
     "prometheus-alertmanager": "install Debian's prometheus-alertmanager",
     "amtool": "install Debian's prometheus-alertmanager",
+    "uv": "pip install uv",
     "helm": "tests/servers/build.sh FOLDER helm",
     "helm-docs": "tests/servers/build.sh FOLDER helm-docs",
     "systemd-analyze": "install systemd",
@@ -23,7 +26,9 @@ SOURCES = {
 
 def program(name: str) -> str:
     """Return where a program is, or skip the test that asks."""
-    found = shutil.which(name)
+    # Beside Python are those that `make` installs.
+    beside = str(Path(sys.executable).parent)
+    found = shutil.which(name) or shutil.which(name, path=beside)
     if found is None:
         pytest.skip(f"{name} is not on PATH: {SOURCES[name]}")
     return found
