@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -11,14 +11,18 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 from mirrorwatch.domain.audit.plan import (
+    PartitionPair,
+    TimeWindow,
     Unverifiable,
 )
 from mirrorwatch.exceptions import AuditError
 from mirrorwatch.state.audits import latest_audit
+from mirrorwatch_audit.compare.audit import audit as compare_both
+from mirrorwatch_audit.compare.digests import DigestComparison
 from mirrorwatch_audit.digest import unreadable
 from tests.support.audit_site import Site
 from tests.support.audit_spark import SPARK, small_spark
-from tests.support.logs import FLOW, Record, make_pair, millis
+from tests.support.logs import AT, FLOW, Record, make_pair, make_plan, millis
 
 pytestmark = SPARK
 
@@ -336,3 +340,32 @@ def test_a_run_without_anything_to_compare_is_not_clean(site: Site) -> None:
     site.pairs = None
     with pytest.raises(AuditError, match="nothing to compare"):
         site.night()
+
+
+def test_what_was_dropped_and_written_again_is_neither_lost_nor_extra(
+    site: Site,
+) -> None:
+    ten = records(0, 10)
+    site.logs.write("source", ten)
+    site.logs.write("target", [*ten[:3], *ten[4:]])
+    site.pairs = (make_pair((0, 10), (0, 9), position=10),)
+    (finding,) = site.night().result.findings
+    assert finding.source_offsets == ((3, 3),)
+
+    site.logs.write("target", [ten[3]])
+    site.days = 1
+    kept = (0, 10), (0, 10)
+    site.pairs = (make_pair((10, 10), (9, 10), position=10, retained=kept),)
+    assert site.night().result.clean
+    # As a window that ends before the copy.
+    again = make_pair((0, 10), (0, 9), position=10, retained=kept)
+    window = TimeWindow(AT - timedelta(days=2), AT)
+    found = compare_window(site, again, window)
+    assert (found.findings, found.unverifiable) == ((), ())
+
+
+def compare_window(
+    site: Site, pair: PartitionPair, window: TimeWindow
+) -> DigestComparison:
+    plan = make_plan(pair, window=window)
+    return compare_both(site.logs, plan, bucket=timedelta(minutes=10))

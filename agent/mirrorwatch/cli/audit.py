@@ -39,6 +39,7 @@ from .audit_options import (
     topics_option,
 )
 from .audit_page import print_history, print_result
+from .audit_repair import repair
 from .audit_split import compare, digest, freeze
 from .options import config_option
 
@@ -215,5 +216,5 @@ def command() -> None:
     """
 
 
-for _command in (run, freeze, digest, compare, report, history):
+for _command in (run, freeze, digest, compare, report, history, repair):
     command.add_command(_command)
