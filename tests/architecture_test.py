@@ -98,6 +98,7 @@ BESIDE_ROLES = {
     "audit/nightly": "when the next audit is due",
     "audit/plan": "the document that goes to the job",
     "audit/ranges": "which offsets are compared",
+    "audit/repair": "what is to be written again",
     "audit/result": "the document that the job writes",
     "audit/window": "the stretch of time that one audit compares",
     "canary/delivery": "which probes count for the service level",

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from mirrorwatch.clock import utc_now
 from mirrorwatch.config import AuditConfig, Config
-from mirrorwatch.domain.audit.plan import Request, Side
+from mirrorwatch.domain.audit.plan import Plan, Request, Side
 from mirrorwatch.domain.audit.result import (
     Crossing,
     FinishedAudit,
@@ -74,6 +74,7 @@ class Audits:
                 bucket=audit.bucket,
                 timezone=ZoneInfo(audit.timezone),
                 keys=audit.samples,
+                several_a_day=audit.several_a_day,
             ),
             progress=progress,
             clock=utc_now,
@@ -103,10 +104,33 @@ class Audits:
             side, request, folder, read_committed=read_committed
         )
 
+    def freeze(self, request: Request, folder: str) -> Plan:
+        """Freeze what a night compares, and write the plan to a folder of its
+        own for the sites that digest it.
+        """
+        with only_one(self._folder):
+            plan = AuditJob(self._tools, self._store).freeze(request).plan
+        self._split.ship(plan, folder)
+        return plan
+
+    def digest_plan(self, side: Side, plan: str, folder: str) -> Crossing:
+        """Digest one side of a plan that was frozen."""
+        return self._split.digest_plan(side, plan, folder)
+
     def compare(
         self, source: str, target: str
     ) -> tuple[FinishedAudit, Hours, tuple[Crossing, ...]]:
-        """Compare the folders of two sides."""
+        """Compare the folders of two sides. Those of a frozen night are kept
+        in the folder of all runs, and move the audited ends.
+        """
+        frozen = self._split.frozen(source, target)
+        if frozen is not None:
+            digests, crossings = frozen
+            with only_one(self._folder):
+                job = AuditJob(self._tools, self._store)
+                audit = job.compare(digests)
+                self._forget()
+            return audit, self._store.hours(audit.result.id), crossings
         judged, crossings = self._split.compare(source, target)
         return judged.audit, judged.hours, crossings
 

@@ -1,11 +1,11 @@
 """Runs one after the other: freeze, read, compare, look again, keep."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import reduce
 from itertools import count
+from types import MappingProxyType
 from typing import Protocol
 
 from pyspark.sql import DataFrame
@@ -19,29 +19,38 @@ from mirrorwatch.domain.audit.plan import (
     Request,
     Side,
     SourceRange,
-    Unverifiable,
     ends_after,
 )
 from mirrorwatch.domain.audit.result import FinishedAudit
 from mirrorwatch.exceptions import AuditError
 
 from .compare.audit import digest_side, judge
-from .compare.digests import UNTIMED
+from .compare.digests import UNTIMED, as_digested, bucket_length
 from .digest.digest import PAIR, stamped
-from .digest.records import SIDES, Read, name, named, spanned
+from .digest.records import SIDES, name, named
+from .digest.unreadable import gap_of, with_gaps, without_unreadable
 from .report.report import report_page
 from .session import translated
 from .store.carry import begun, hashed_again, usable_carry
 from .store.store import FrozenRun, RunStore
 from .tools import Tools
 
-__all__ = ["AuditJob", "Nights", "Runs"]
+__all__ = ["AuditJob", "Nights", "Runs", "SideDigest", "digest_readable"]
 
 
 ATTEMPTS = 3
 """How often a digest or a comparison is tried."""
 
-_NIGHT = re.compile(r"nightly-(\d{4}-\d{2}-\d{2})")
+WENT_ON = (
+    "{run} was never finished, or is not kept any more, and {last} went on "
+    "without it: its records belong to later runs. For another look at them "
+    "use --from and --to"
+)
+
+NONE_GIVEN: Mapping[Side, DataFrame] = MappingProxyType({})
+"""Where both sides are read here."""
+
+_NIGHT = re.compile(r"nightly-(\d{4}-\d{2}-\d{2})(?:T(\d{4}))?")
 
 
 class Runs(Protocol):
@@ -73,6 +82,8 @@ class Nights:
         Freezes ranges.
     today
         Name of a night that is not named.
+    clock
+        Time of day in that name, where a day has several runs.
 
     Notes
     -----
@@ -87,10 +98,12 @@ class Nights:
         store: Runs,
         freeze: Callable[[Request, AuditedEnds], Plan],
         today: date,
+        clock: str = "",
     ) -> None:
         self._store = store
         self._freeze = freeze
         self._today = today
+        self._clock = clock
 
     def runs(self, request: Request) -> Iterator[FrozenRun]:
         """Return what a night compares, piece by piece.
@@ -103,9 +116,10 @@ class Nights:
             Raised if the night is past and was never run: what it would have
             compared belongs to a later one.
         """
-        night = request.night or self._today
+        if request.night is None:
+            request = replace(request, night=self._today, clock=self._clock)
         for piece in count(1):
-            asked = replace(request, night=night, piece=piece)
+            asked = replace(request, piece=piece)
             run = self._kept(asked) or self._new(asked)
             if run is None:
                 return
@@ -132,11 +146,7 @@ class Nights:
         if self._is_past(asked, last):
             if asked.piece > 1:
                 return None
-            raise AuditError(
-                f"{run} was never finished, or is not kept any more, and "
-                f"{last.plan.id} went on without it: its records belong to "
-                "later runs. For another look at them use --from and --to"
-            )
+            raise AuditError(WENT_ON.format(run=run, last=last.plan.id))
         before = ends_after(last.plan, last.before)
         plan = self._freeze(asked, before)
         return FrozenRun(
@@ -149,11 +159,24 @@ class Nights:
         if self._store.plan(asked.run_id(self._today)) is not None:
             return True
         found = _NIGHT.match(last.plan.id)
-        return (
-            asked.night is not None
-            and found is not None
-            and asked.night < date.fromisoformat(found[1])
-        )
+        if found is None or asked.night is None:
+            return False
+        day, clock = date.fromisoformat(found[1]), found[2] or ""
+        if asked.night != day:
+            return asked.night < day
+        # By another schedule, a day may have one run more.
+        return bool(asked.clock and clock) and asked.clock < clock
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SideDigest:
+    """What was summed up of one side of a frozen run."""
+
+    plan: Plan
+    """What was read: the plan without what could not be."""
+
+    table: DataFrame
+    """The digest."""
 
 
 class AuditJob:
@@ -190,6 +213,67 @@ class AuditJob:
         for run in self._runs(request):
             yield self._carry_out(run)
 
+    def freeze(self, request: Request) -> FrozenRun:
+        """Freeze the next piece of a night that is not finished, and keep it:
+        the same one again until it is.
+
+        Raises
+        ------
+        AuditError
+            Raised if there is nothing to compare, or all of it was compared.
+        SourceError
+            Raised if a cluster cannot be asked.
+        """
+        for run in self._runs(request):
+            if not self._store.is_finished(run.plan.id):
+                _check_not_empty(run)
+                self._store.save_plan(run)
+                return run
+        raise AuditError(
+            f"{run.plan.id} was compared to its end: the next night has the "
+            "next ranges"
+        )
+
+    def compare(self, digests: Mapping[Side, SideDigest]) -> FinishedAudit:
+        """Compare digests of a frozen run that were made elsewhere.
+
+        Parameters
+        ----------
+        digests
+            Those of both sides.
+
+        Raises
+        ------
+        AuditError
+            Raised if they are not of a run that is kept, or if a later run
+            has taken its records.
+        SourceError
+            Raised if a cluster cannot be asked.
+        """
+        plans = {side: digest.plan for side, digest in digests.items()}
+        run = self._store.plan(plans["source"].id)
+        if run is None or any(
+            (plan.id, plan.at) != (run.plan.id, run.plan.at)
+            for plan in plans.values()
+        ):
+            raise AuditError(
+                "These digests are not of one plan that this folder of all "
+                "runs has: name the folder with --out, and digest both sides "
+                "by the plan of mirrorwatch audit freeze"
+            )
+        last = self._store.last_night()
+        if (
+            not self._store.is_finished(run.plan.id)
+            and last is not None
+            and last.plan.at >= run.plan.at
+        ):
+            raise AuditError(
+                WENT_ON.format(run=run.plan.id, last=last.plan.id)
+            )
+        joined = as_digested(run.plan, plans["source"], plans["target"])
+        tables = {side: digest.table for side, digest in digests.items()}
+        return self._carry_out(replace(run, plan=joined), tables)
+
     def _runs(self, request: Request) -> Iterator[FrozenRun]:
         tools = self._tools
         if request.window is not None:
@@ -197,8 +281,13 @@ class AuditJob:
                 plan = tools.planner.freeze(request, AuditedEnds())
             yield FrozenRun(plan=plan, before=AuditedEnds())
             return
-        today = tools.clock().astimezone(tools.settings.timezone).date()
-        nights = Nights(self._store, tools.planner.freeze, today).runs(request)
+        now = tools.clock().astimezone(tools.settings.timezone)
+        nights = Nights(
+            self._store,
+            tools.planner.freeze,
+            now.date(),
+            f"{now:%H%M}" if tools.settings.several_a_day else "",
+        ).runs(request)
         while True:
             with tools.progress.stage("Freezing the ranges"):
                 run = next(nights, None)
@@ -206,25 +295,25 @@ class AuditJob:
                 return
             yield run
 
-    def _carry_out(self, run: FrozenRun) -> FinishedAudit:
+    def _carry_out(
+        self, run: FrozenRun, given: Mapping[Side, DataFrame] = NONE_GIVEN
+    ) -> FinishedAudit:
         plan, store = run.plan, self._store
-        if not plan.pairs and not plan.unverifiable and not run.before.ends:
-            raise AuditError(
-                "There is nothing to compare: the source has no topic that "
-                "is carried and was asked for"
-            )
+        _check_not_empty(run)
         began = self._tools.clock()
         store.save_plan(run)
         carry = store.carry(run.carried_from)
         if carry is not None:
             with translated("Cannot read what was left by the night before"):
                 carry, lost = usable_carry(carry, plan, run.before)
-            plan = _with_gaps(plan, lost)
+            plan = with_gaps(plan, lost)
         plan = begun(plan, run.before)
         # First, because its records say whether timestamps count.
-        plan, target = self._digest(run, plan, "target")
-        plan, target = self._without_timestamps(run, plan, target)
-        plan, source = self._digest(run, plan, "source")
+        plan, target = self._digest(run, plan, "target", given)
+        plan, target, untimed = self._without_timestamps(run, plan, target)
+        plan, source = self._digest(run, plan, "source", given)
+        if given and untimed:
+            source = self._digest_again(plan, "source", source, untimed)
         if carry is not None:
             plan, carry = self._hashed_alike(run, plan, carry)
         for attempt in count(1):
@@ -261,64 +350,82 @@ class AuditJob:
         return audit
 
     def _digest(
-        self, run: FrozenRun, plan: Plan, side: Side
+        self,
+        run: FrozenRun,
+        plan: Plan,
+        side: Side,
+        given: Mapping[Side, DataFrame],
     ) -> tuple[Plan, DataFrame]:
         """Return the digest of one side, and the plan without what could not
         be read.
         """
-        bucket = self._tools.settings.bucket
-        doing = self._tools.progress.stage(f"Reading the {side}")
-        with doing:
+        store = self._store
+        if side in given:
+            return plan, store.save_digest(plan.id, side, given[side])
+        with self._tools.progress.stage(f"Reading the {side}"):
             kept = self._kept(plan, side)
             if kept is not None:
                 return plan, kept
-            for attempt in count(1):
-                try:
-                    with translated(f"Cannot sum up the {side}"):
-                        digest = digest_side(
-                            self._tools.read, plan, side, bucket=bucket
-                        )
-                    return plan, self._store.save_digest(plan.id, side, digest)
-                except AuditError as e:
-                    if attempt == ATTEMPTS or e.__cause__ is None:
-                        raise
-                    plan = self._without(run, plan, [side], lambda x: x.span)
-        raise AssertionError
+            return digest_readable(
+                self._tools,
+                plan,
+                side,
+                keep=lambda digest: store.save_digest(plan.id, side, digest),
+                leave_out=lambda rest: store.save_plan(
+                    replace(run, plan=rest)
+                ),
+            )
 
     def _without_timestamps(
         self, run: FrozenRun, plan: Plan, target: DataFrame
-    ) -> tuple[Plan, DataFrame]:
+    ) -> tuple[Plan, DataFrame, tuple[PartitionPair, ...]]:
         """Leave timestamps out where records say that the target puts its own
         on them: its configuration may have been another when they came.
+
+        Returns
+        -------
+        tuple
+            The plan, the digest of the target, and the pairs of which
+            timestamps count no more.
         """
         with translated("Cannot read the digest of the target"):
             own = stamped(target)
         chosen = [p for p in plan.pairs if p.timestamps and name(p) in own]
         if not chosen:
-            return plan, target
+            return plan, target, ()
         names = {name(pair) for pair in chosen}
         rest = tuple(p for p in plan.pairs if name(p) not in names)
         if plan.window is not None:
-            gaps = [_gap_of(pair, UNTIMED) for pair in chosen]
-            return _with_gaps(replace(plan, pairs=rest), gaps), target
-        untimed = [replace(pair, timestamps=False) for pair in chosen]
-        bucket = self._tools.settings.bucket
-        part = replace(plan, pairs=tuple(untimed))
-        only = sf.broadcast(named(target.sparkSession, untimed))
-        with (
-            self._tools.progress.stage("Reading the target"),
-            translated("Cannot sum up the target"),
-        ):
-            digest = digest_side(
-                self._tools.read, part, "target", bucket=bucket
-            )
-            others = target.join(only, [*PAIR], "left_anti")
-            # It takes the place of what it is made of.
-            both = others.unionByName(digest).localCheckpoint()
-        target = self._store.save_digest(plan.id, "target", both)
+            gaps = [gap_of(pair, UNTIMED) for pair in chosen]
+            return with_gaps(replace(plan, pairs=rest), gaps), target, ()
+        untimed = tuple(replace(pair, timestamps=False) for pair in chosen)
+        target = self._digest_again(plan, "target", target, untimed)
         plan = replace(plan, pairs=(*rest, *untimed))
         self._store.save_plan(replace(run, plan=plan))
-        return plan, target
+        return plan, target, untimed
+
+    def _digest_again(
+        self,
+        plan: Plan,
+        side: Side,
+        digest: DataFrame,
+        pairs: tuple[PartitionPair, ...],
+    ) -> DataFrame:
+        """Return the digest of a side with some pairs read anew."""
+        bucket = self._tools.settings.bucket
+        if not digest.isEmpty():
+            bucket = bucket_length(digest, digest)
+        only = sf.broadcast(named(digest.sparkSession, pairs))
+        with (
+            self._tools.progress.stage(f"Reading the {side}"),
+            translated(f"Cannot sum up the {side}"),
+        ):
+            part = replace(plan, pairs=pairs)
+            new = digest_side(self._tools.read, part, side, bucket=bucket)
+            others = digest.join(only, [*PAIR], "left_anti")
+            # It takes the place of what it is made of.
+            both = others.unionByName(new).localCheckpoint()
+        return self._store.save_digest(plan.id, side, both)
 
     def _hashed_alike(
         self, run: FrozenRun, plan: Plan, carry: DataFrame
@@ -351,7 +458,7 @@ class AuditJob:
             else pair
             for pair in plan.pairs
         )
-        return _with_gaps(replace(plan, pairs=pairs), lost), carry
+        return with_gaps(replace(plan, pairs=pairs), lost), carry
 
     def _kept(self, plan: Plan, side: Side) -> DataFrame | None:
         """Return the digest of a night that was stopped after it was made."""
@@ -370,195 +477,72 @@ class AuditJob:
         """Leave out what cannot be read, and keep the plan without it: the
         next night begins where this one did.
         """
-        found = tuple(unreadable(self._tools.read, plan.pairs, sides, span))
-        gone = {name(f.pair) for f in found if not f.offsets}
-        if len(gone) == len(plan.pairs) and not any(
-            RECORD_FAILED in f.error for f in found
-        ):
-            # A whole cluster, or Spark itself: nothing is known.
-            return plan
-        if not found:
-            return plan
-        pairs = []
-        for pair in plan.pairs:
-            if name(pair) in gone:
-                continue
-            own = [f for f in found if name(f.pair) == name(pair)]
-            pairs.append(reduce(lambda p, f: f.skipped(p), own, pair))
-        plan = replace(
-            _with_gaps(plan, (gap for f in found for gap in f.gaps(plan))),
-            pairs=tuple(pairs),
-            # The next piece of this night would fail alike, without an end.
-            more=plan.more and not gone,
+        rest = without_unreadable(self._tools.read, plan, sides, span)
+        if rest is not plan:
+            self._store.save_plan(replace(run, plan=rest))
+        return rest
+
+
+def _check_not_empty(run: FrozenRun) -> None:
+    plan = run.plan
+    if not plan.pairs and not plan.unverifiable and not run.before.ends:
+        raise AuditError(
+            "There is nothing to compare: the source has no topic that is "
+            "carried and was asked for"
         )
-        self._store.save_plan(replace(run, plan=plan))
-        return plan
 
 
-def _with_gaps(plan: Plan, gaps: Iterable[Unverifiable]) -> Plan:
-    """Return the plan with what cannot be verified, each told once."""
-    told = dict.fromkeys((*plan.unverifiable, *gaps))
-    return replace(plan, unverifiable=tuple(told))
+def digest_readable(
+    tools: Tools,
+    plan: Plan,
+    side: Side,
+    *,
+    keep: Callable[[DataFrame], DataFrame],
+    leave_out: Callable[[Plan], None],
+) -> tuple[Plan, DataFrame]:
+    """Digest one side of a plan; what cannot be read is left out.
+
+    Parameters
+    ----------
+    tools
+        What to work with.
+    plan
+        What is compared.
+    side
+        Which side.
+    keep
+        Stores a digest, and returns it as it is stored.
+    leave_out
+        Is told the plan where something had to be left out of it.
+
+    Returns
+    -------
+    tuple
+        The plan that was digested, and the digest.
+
+    Raises
+    ------
+    AuditError
+        Raised if Spark fails again and again.
+    """
+    for attempt in count(1):
+        try:
+            with translated(f"Cannot sum up the {side}"):
+                digest = digest_side(
+                    tools.read, plan, side, bucket=tools.settings.bucket
+                )
+            return plan, keep(digest)
+        except AuditError as e:
+            if attempt == ATTEMPTS or e.__cause__ is None:
+                raise
+            rest = without_unreadable(
+                tools.read, plan, [side], lambda x: x.span
+            )
+            if rest is not plan:
+                leave_out(rest)
+            plan = rest
+    raise AssertionError
 
 
 def _retained(x: PartitionPair | SourceRange) -> AuditSpan:
     return x.retained
-
-
-UNREADABLE = "{side} offsets {first} to {last} cannot be read: {error}"
-
-MOST_FAILURES = 64
-"""How many readings may fail before what is left is not looked into: each may
-wait for a broker that is gone."""
-
-RECORD_FAILED = "overflow"
-"""What Spark says of a timestamp that it cannot convert."""
-
-MOST_SKIPPED = 16
-"""Most such records of a log that are left out one by one: each is found by
-reading the rest about twice, and costs a range of its own."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class UnreadLog:
-    """What cannot be read of one side of a pair."""
-
-    pair: PartitionPair
-    """The pair, with the spans that were tried."""
-
-    side: Side
-    """Which side."""
-
-    error: str
-    """Why."""
-
-    offsets: tuple[int, ...] = ()
-    """Records that alone cannot be read; none where nothing can be."""
-
-    def skipped(self, pair: PartitionPair) -> PartitionPair:
-        """Return a pair without the records."""
-        if self.side == "target":
-            both = {*pair.skipped, *self.offsets}
-            return replace(pair, skipped=tuple(sorted(both)))
-        (source,) = pair.sources
-        both = {*source.skipped, *self.offsets}
-        source = replace(source, skipped=tuple(sorted(both)))
-        return replace(pair, sources=(source,))
-
-    def gaps(self, plan: Plan) -> Iterator[Unverifiable]:
-        """Yield what cannot be verified of a plan for it."""
-        (pair,) = (p for p in plan.pairs if name(p) == name(self.pair))
-        compared, tried = (
-            (p.span if self.side == "target" else p.sources[0].span)
-            for p in (pair, self.pair)
-        )
-        spans = [
-            AuditSpan(offset, offset + 1)
-            for offset in self.offsets
-            if compared.start <= offset < compared.end
-        ]
-        for span in spans if self.offsets else [tried]:
-            reason = UNREADABLE.format(
-                side=self.side,
-                first=span.start,
-                last=span.end - 1,
-                error=self.error,
-            )
-            # Its copy is told too, and is no other record.
-            alone = bool(self.offsets) and self.side == "source"
-            yield _gap_of(self.pair, reason, 1 if alone else None)
-
-
-def unreadable(
-    read: Read,
-    pairs: Sequence[PartitionPair],
-    sides: Sequence[Side],
-    span: Callable[[PartitionPair | SourceRange], AuditSpan],
-) -> Iterator[UnreadLog]:
-    """Find what cannot be read, by halves.
-
-    Parameters
-    ----------
-    read
-        Reads records.
-    pairs
-        Pairs of which at least one cannot be read.
-    sides
-        The sides to read.
-    span
-        Chooses what is read of each.
-    """
-    failures = 0
-    for side in sides:
-        parts = [[spanned(pair, span) for pair in pairs]]
-        while parts:
-            part = parts.pop()
-            error = _failure(read, part, side)
-            if error is None:
-                continue
-            failures += 1
-            if len(part) > 1 and failures < MOST_FAILURES:
-                half = len(part) // 2
-                parts += [part[:half], part[half:]]
-                continue
-            offsets: tuple[int, ...] = ()
-            if len(part) == 1 and RECORD_FAILED in error:
-                offsets = _failing_offsets(read, part[0], side)
-            for pair in part:
-                yield UnreadLog(
-                    pair=pair, side=side, error=error, offsets=offsets
-                )
-
-
-def _gap_of(
-    pair: PartitionPair, reason: str, records: int | None = None
-) -> Unverifiable:
-    return Unverifiable(
-        flow=pair.flow,
-        topic=pair.topic,
-        partition=pair.partition,
-        reason=reason,
-        records=records,
-    )
-
-
-def _failing_offsets(
-    read: Read, pair: PartitionPair, side: Side
-) -> tuple[int, ...]:
-    """Return the records of a pair that alone cannot be read; none if there
-    are too many, or if the other side could not leave their copies out too.
-    """
-    if len(pair.sources) > 1 or not pair.timestamps:
-        return ()
-    at = pair.span if side == "target" else pair.sources[0].span
-    found: list[int] = []
-    rest = at
-    while len(rest) and _failure(read, [_only(pair, rest)], side):
-        if len(found) == MOST_SKIPPED:
-            return ()
-        first, last = rest.start, rest.end
-        while last - first > 1:
-            middle = (first + last) // 2
-            if _failure(read, [_only(pair, AuditSpan(first, middle))], side):
-                last = middle
-            else:
-                first = middle
-        found.append(first)
-        rest = AuditSpan(last, at.end)
-    return tuple(found)
-
-
-def _only(pair: PartitionPair, span: AuditSpan) -> PartitionPair:
-    return spanned(pair, lambda _: span)
-
-
-def _failure(
-    read: Read, pairs: Sequence[PartitionPair], side: Side
-) -> str | None:
-    try:
-        with translated("Spark says"):
-            found = read(pairs, side)
-            found.agg(sf.max("offset"), sf.max("timestamp")).collect()
-    except AuditError as e:
-        return str(e).removeprefix("Spark says: ")
-    return None

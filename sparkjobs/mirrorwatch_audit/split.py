@@ -1,5 +1,7 @@
 """Both sides apart: each site sums up its own, and only that travels."""
 
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
@@ -12,6 +14,7 @@ from mirrorwatch.state.audits import from_versioned, to_versioned
 from .compare.audit import JudgedAudit, digest_side, judge
 from .compare.digests import bucket_length, comparable
 from .digest.digest import reading_of, stamped
+from .job import SideDigest, digest_readable
 from .session import translated
 from .store.store import HadoopFolder
 from .tools import Tools
@@ -26,6 +29,12 @@ class _Digested:
     side: Side
     request: Request
     plan: Plan
+
+    lines: int | None = None
+    """Lines of the digest, where they were counted."""
+
+    records: int | None = None
+    """Records that were read."""
 
 
 class Split:
@@ -69,18 +78,68 @@ class Split:
                 f"There is nothing to digest: the {side} has no topic that "
                 "is carried and was asked for"
             )
-        digested = _Digested(side=side, request=request, plan=plan)
-        doing = tools.progress.stage(f"Reading the {side}")
-        failing = f"Cannot sum up the {side}"
-        with doing, translated(failing):
-            digest = digest_side(
-                tools.read, plan, side, bucket=tools.settings.bucket
+        out.delete("digested")
+        with tools.progress.stage(f"Reading the {side}"):
+            keep = self._keep(out, side)
+            with translated(f"Cannot sum up the {side}"):
+                keep(
+                    digest_side(
+                        tools.read, plan, side, bucket=tools.settings.bucket
+                    )
+                )
+        return self._finish(out, side, request, plan)
+
+    def ship(self, plan: Plan, folder: str) -> None:
+        """Write a frozen plan for the sites that digest it."""
+        out = HadoopFolder(self._session, folder)
+        out.write_text("plan", to_versioned(plan))
+
+    def digest_plan(self, side: Side, plan: str, folder: str) -> Crossing:
+        """Digest one side of the plan in a folder; only its clusters are
+        asked. One that is there already is not made again.
+        """
+        tools, out = self._tools, HadoopFolder(self._session, folder)
+        frozen = self._shipped(plan)
+        with suppress(AuditError):
+            kept = self._digested(out, side).plan
+            if (kept.id, kept.at) == (frozen.id, frozen.at):
+                return self._crossing(out, side)
+        out.delete("digested")
+        with tools.progress.stage(f"Reading the {side}"):
+            read, _ = digest_readable(
+                tools,
+                frozen,
+                side,
+                keep=self._keep(out, side),
+                leave_out=lambda _: None,
             )
-            # Few rows: a file for each task would be larger than they are.
-            out.write_table("digest", digest.coalesce(1), failing=failing)
-        # Last, because it is what makes the folder count.
-        out.write_text("digested", to_versioned(digested))
-        return self._crossing(out, side)
+        return self._finish(out, side, Request(), read)
+
+    def frozen(
+        self, source: str, target: str
+    ) -> tuple[Mapping[Side, SideDigest], tuple[Crossing, ...]] | None:
+        """Return the digests of a plan that was frozen before; `None` if
+        they are of a window.
+        """
+        sides: Mapping[Side, HadoopFolder] = {
+            "source": HadoopFolder(self._session, source),
+            "target": HadoopFolder(self._session, target),
+        }
+        found = {
+            side: self._digested(folder, side)
+            for side, folder in sides.items()
+        }
+        if any(
+            digested.plan.window is not None for digested in found.values()
+        ):
+            return None
+        digests = {
+            side: SideDigest(plan=found[side].plan, table=_table(folder))
+            for side, folder in sides.items()
+        }
+        bucket_length(*(digest.table for digest in digests.values()))
+        crossings = [self._crossing(sides[side], side) for side in sides]
+        return digests, tuple(crossings)
 
     def compare(
         self, source: str, target: str
@@ -121,6 +180,46 @@ class Split:
         crossings = tuple(map(self._crossing, folders, sides))
         return judged, crossings
 
+    def _keep(
+        self, out: HadoopFolder, side: Side
+    ) -> Callable[[DataFrame], DataFrame]:
+        """Return what writes a digest."""
+
+        def keep(digest: DataFrame) -> DataFrame:
+            # Few rows: a file for each task would be larger than they are.
+            out.write_table(
+                "digest",
+                digest.coalesce(1),
+                failing=f"Cannot sum up the {side}",
+            )
+            return digest
+
+        return keep
+
+    def _finish(
+        self, out: HadoopFolder, side: Side, request: Request, plan: Plan
+    ) -> Crossing:
+        """Say what a digest is of. Last, because it makes the folder count."""
+        table = _table(out)
+        digested = _Digested(
+            side=side,
+            request=request,
+            plan=plan,
+            lines=table.count(),
+            records=reading_of(table).records,
+        )
+        out.write_text("digested", to_versioned(digested))
+        return self._crossing(out, side)
+
+    def _shipped(self, folder: str) -> Plan:
+        at = HadoopFolder(self._session, folder)
+        for text in at.read_texts("plan"):
+            return from_versioned(Plan, text, at.url)
+        raise AuditError(
+            f"{at.url} has no plan: make one with mirrorwatch audit freeze, "
+            "and bring it here"
+        )
+
     def _digested(self, folder: HadoopFolder, side: Side) -> _Digested:
         texts = folder.read_texts("digested")
         if not texts:
@@ -133,6 +232,15 @@ class Split:
             raise AuditError(
                 f"{folder.url} is of the {found.side}, not of the {side}: "
                 "the source's comes first"
+            )
+        table = _table(folder)
+        # A folder that was copied over another has the files of both.
+        if found.lines not in {None, table.count()} or (
+            found.records not in {None, reading_of(table).records}
+        ):
+            raise AuditError(
+                f"{folder.url} is not as digest left it: copy it again, to an "
+                "empty folder"
             )
         return found
 

@@ -181,6 +181,9 @@ class Settings:
     timezone: tzinfo
     """Where nights are named."""
 
+    several_a_day: bool = False
+    """Whether runs are named by time as well as by day."""
+
     keys: int = 0
     """Keys to name for each finding."""
 

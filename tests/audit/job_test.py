@@ -1,34 +1,28 @@
 """Runs from freezing to the stored result, on logs in memory."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 from mirrorwatch.domain.audit.plan import (
-    AuditedEnds,
     PartitionPair,
-    Plan,
-    Request,
-    Side,
+    TimeWindow,
     Unverifiable,
 )
-from mirrorwatch.domain.audit.result import FinishedAudit
 from mirrorwatch.exceptions import AuditError
 from mirrorwatch.state.audits import latest_audit
-from mirrorwatch_audit import job
-from mirrorwatch_audit.digest.records import Times
-from mirrorwatch_audit.job import AuditJob
-from mirrorwatch_audit.store.store import RunStore
-from mirrorwatch_audit.tools import Quiet, Settings, Tools
-from tests.support.audit import a_plan
+from mirrorwatch_audit.compare.audit import audit as compare_both
+from mirrorwatch_audit.compare.digests import DigestComparison
+from mirrorwatch_audit.digest import unreadable
+from tests.support.audit_site import Site
 from tests.support.audit_spark import SPARK, small_spark
-from tests.support.logs import AT, FLOW, Logs, Record, make_pair, millis
+from tests.support.logs import AT, FLOW, Record, make_pair, make_plan, millis
 
 pytestmark = SPARK
 
@@ -37,68 +31,6 @@ pytestmark = SPARK
 def spark() -> Iterator[SparkSession]:
     with small_spark() as session:
         yield session
-
-
-class Site:
-    """Logs, a planner that is told what to say, and a job on them."""
-
-    def __init__(self, spark: SparkSession, folder: Path) -> None:
-        self.logs = Logs(spark)
-        self.pairs: tuple[PartitionPair, ...] | None = ()
-        self.gone: tuple[Unverifiable, ...] = ()
-        self.broken: Side | None = None
-        self.deleted: str | None = None
-        self.reads: list[Side] = []
-        self.days = 0
-        self.folder = folder
-        self.store = RunStore(spark, str(folder))
-
-    def __call__(
-        self, pairs: Sequence[PartitionPair], side: Side
-    ) -> DataFrame:
-        self.reads.append(side)
-        read = self.logs(pairs, side)
-        # As Spark's source converts it.
-        when = sf.unix_millis(sf.timestamp_millis("timestamp"))
-        read = read.withColumn("timestamp", when)
-        if any(pair.target_topic == self.deleted for pair in pairs):
-            return read.withColumn("offset", sf.raise_error(sf.lit("gone")))
-        # What Spark finds out when it reads.
-        return (
-            read.selectExpr("*", "1 / 0 AS broken").where("broken > 0")
-            if side == self.broken
-            else read
-        )
-
-    def since(
-        self, pairs: Sequence[PartitionPair], side: Side, times: Times
-    ) -> list[PartitionPair]:
-        return self.logs.since(pairs, side, times)
-
-    def freeze(self, request: Request, before: AuditedEnds) -> Plan:
-        at = AT + timedelta(days=self.days)
-        if self.pairs is None:
-            return replace(a_plan(), pairs=())
-        return a_plan(*self.pairs, at=at)
-
-    def freeze_side(
-        self, request: Request, side: Side, *, read_committed: bool
-    ) -> Plan:
-        raise NotImplementedError
-
-    def recheck(self, plan: Plan) -> tuple[Unverifiable, ...]:
-        return self.gone
-
-    def night(self) -> FinishedAudit:
-        tools = Tools(
-            read=self,
-            planner=self,
-            settings=Settings(bucket=timedelta(minutes=10), timezone=UTC),
-            progress=Quiet(),
-            clock=lambda: AT + timedelta(days=self.days),
-        )
-        (audit,) = AuditJob(tools, self.store).run(Request())
-        return audit
 
 
 @pytest.fixture
@@ -206,7 +138,7 @@ def test_a_record_that_spark_cannot_convert_costs_itself_only(
 def test_a_partition_full_of_them_is_left_out_whole(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(job, "MOST_SKIPPED", 1)
+    monkeypatch.setattr(unreadable, "MOST_SKIPPED", 1)
     odd = [Record(timestamp=10**18 * n) for n in (2, 3)]
     site.logs.write("source", odd)
     site.logs.write("target", odd)
@@ -408,3 +340,32 @@ def test_a_run_without_anything_to_compare_is_not_clean(site: Site) -> None:
     site.pairs = None
     with pytest.raises(AuditError, match="nothing to compare"):
         site.night()
+
+
+def test_what_was_dropped_and_written_again_is_neither_lost_nor_extra(
+    site: Site,
+) -> None:
+    ten = records(0, 10)
+    site.logs.write("source", ten)
+    site.logs.write("target", [*ten[:3], *ten[4:]])
+    site.pairs = (make_pair((0, 10), (0, 9), position=10),)
+    (finding,) = site.night().result.findings
+    assert finding.source_offsets == ((3, 3),)
+
+    site.logs.write("target", [ten[3]])
+    site.days = 1
+    kept = (0, 10), (0, 10)
+    site.pairs = (make_pair((10, 10), (9, 10), position=10, retained=kept),)
+    assert site.night().result.clean
+    # As a window that ends before the copy.
+    again = make_pair((0, 10), (0, 9), position=10, retained=kept)
+    window = TimeWindow(AT - timedelta(days=2), AT)
+    found = compare_window(site, again, window)
+    assert (found.findings, found.unverifiable) == ((), ())
+
+
+def compare_window(
+    site: Site, pair: PartitionPair, window: TimeWindow
+) -> DigestComparison:
+    plan = make_plan(pair, window=window)
+    return compare_both(site.logs, plan, bucket=timedelta(minutes=10))

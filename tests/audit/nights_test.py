@@ -208,3 +208,32 @@ def test_a_plan_is_kept_under_the_name_that_it_is_looked_for_by() -> None:
     site.log = Stranger()
     (run,) = site.run()
     assert run.plan.id == "nightly-2026-11-21"
+
+
+def test_runs_of_a_day_are_named_by_time_and_go_on_from_each_other() -> None:
+    site = Site()
+    hours = []
+    for clock in ("0100", "0200", "0300"):
+        request = Request(night=TODAY, clock=clock)
+        (run,) = Nights(site.kept, site.log.freeze, TODAY).runs(request)
+        site.kept.plans[run.plan.id] = run
+        site.kept.finished.append(run.plan.id)
+        site.log.end += 10
+        site.log.days += 1
+        hours.append(run)
+    assert [run.plan.id for run in hours] == [
+        f"nightly-2026-11-21T0{n}00" for n in (1, 2, 3)
+    ]
+    assert ranges(hours) == [(0, 10), (10, 20), (20, 30)]
+
+    again = Nights(site.kept, site.log.freeze, TODAY, "0200").runs(Request())
+    assert next(again) == hours[1]
+    with pytest.raises(AuditError, match="nightly-2026-11-21T0130 was never"):
+        next(
+            Nights(site.kept, site.log.freeze, TODAY).runs(
+                Request(night=TODAY, clock="0130")
+            )
+        )
+    # A day that goes on once a day has a run of its own.
+    (whole,) = Nights(site.kept, site.log.freeze, TODAY).runs(Request())
+    assert whole.carried_from == hours[2].plan.id

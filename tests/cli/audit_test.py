@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 from rich.console import Console
 
-from mirrorwatch.cli.audit import as_request, require
+from mirrorwatch.cli.audit_options import as_request, require
 from mirrorwatch.cli.audit_page import print_crossing
 from mirrorwatch.cli.root import main
 from mirrorwatch.config import Config

@@ -1,14 +1,19 @@
 """The audit command on a real mirror, with faults at exact places."""
 
+import os
+import signal
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Literal
 
 import pytest
+import yaml
 
 from mirrorwatch.clock import utc_now
 from mirrorwatch_lab import CANARY_TOPIC, TARGET, Lab, LabSettings
-from mirrorwatch_lab.faults import drop_marked
+from mirrorwatch_lab.faults import MARK, drop_marked
 from tests.support.audit_run import (
     FAULTS,
     AuditCommand,
@@ -27,6 +32,9 @@ from tests.support.watch import wait_until
 pytestmark = [pytest.mark.lab, pytest.mark.spark, pytest.mark.timeout(2400)]
 
 CLEAN = {"clean.telemetry": 2000, "clean.events": 300, "clean.empty": 0}
+
+KILLED_AFTER = 8
+"""Seconds, in which Spark has started and has not come to its end."""
 
 KILLED = "killed"
 """What was copied to it, the mirror had not committed when it was killed."""
@@ -152,3 +160,70 @@ def test_digests_of_both_sides_say_what_one_run_says(
 
     assert compared.status == 3
     assert compared.document == whole.document
+
+
+NIGHTS = ("2026-11-01", "2026-11-02", "2026-11-03")
+
+CHAIN = ("--topics", "clean.telemetry|dropped|doubled")
+
+
+@pytest.mark.long
+def test_three_nights_of_two_sites_find_what_one_run_finds(
+    lab: Lab, written: Written
+) -> None:
+    audit = written.audit
+    begin = utc_now().replace(microsecond=0)
+    for night, date in enumerate(NIGHTS):
+        if night:
+            write_more(lab, begin, night)
+        single = audit(
+            *("run", *CHAIN, "--date", date, "--out", "single", "--json")
+        )
+        frozen = audit("freeze", "plan", *CHAIN, "--date", date)
+        assert frozen.status == 0
+        if night == 1:
+            killed = start_digest(audit, "target")
+            killed_soon(killed)
+        begun = [start_digest(audit, side) for side in ("source", "target")]
+        for process in begun:
+            assert audit.end(process).status == 0
+        both = audit("compare", "digest-source", "digest-target", "--json")
+        assert (both.status, found(both)) == (3, found(single))
+        assert counts(both) == counts(single)
+        for key in ("topics", "findings", "repair", "unverifiable"):
+            assert both.document[key] == single.document[key]
+        assert found(both)["dropped"]
+
+
+def write_more(lab: Lab, begin: datetime, night: int) -> None:
+    """Write what the next night compares, of which the mirror drops one."""
+    more = records(begin, 10_000 * night, 500)
+    lost = {"value": b"lost", "headers": {MARK: b"x"}, "key": b"lost"}
+    for topic in ("clean.telemetry", "dropped"):
+        dropped = [lost] if topic == "dropped" else []
+        write(lab.source.bootstrap, topic, [*more[:9], *dropped, *more[9:]])
+        copied(lab, topic, last_value(more))
+
+
+def start_digest(
+    audit: AuditCommand, side: Literal["source", "target"]
+) -> "subprocess.Popen[str]":
+    """Start one where the cluster of the other side cannot be reached."""
+    data = yaml.safe_load(audit.config.read_text())
+    flow = data["flows"][0]
+    other = flow["target" if side == "source" else "source"]
+    data["clusters"][other]["kafka"] = {"bootstrap.servers": "127.0.0.1:1"}
+    config = audit.folder / f"{side}.yaml"
+    config.write_text(yaml.safe_dump(data))
+    return audit.start(
+        *("digest", "--config", str(config), "--side", side),
+        *("--plan", "plan", "--out", f"digest-{side}"),
+    )
+
+
+def killed_soon(process: "subprocess.Popen[str]") -> None:
+    """Kill one and its Java while it works."""
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(KILLED_AFTER)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()

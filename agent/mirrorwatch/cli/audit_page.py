@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ..domain.audit.plan import Stated, Unverifiable
+from ..domain.audit.plan import Plan, Stated, Unverifiable
 from ..domain.audit.result import (
     AuditFinding,
     AuditResult,
@@ -22,7 +22,7 @@ from ..domain.audit.result import (
 )
 from ..domain.report import counted
 
-__all__ = ["print_crossing", "print_history", "print_result"]
+__all__ = ["print_crossing", "print_frozen", "print_history", "print_result"]
 
 
 LINES = 20
@@ -87,6 +87,19 @@ def print_history(audits: Iterable[FinishedAudit], console: Console) -> None:
             ),
         )
     console.print(table)
+
+
+def print_frozen(plan: Plan, folder: str, console: Console) -> None:
+    """Print what both sites are to digest."""
+    offsets = sum(
+        len(source.span) for pair in plan.pairs for source in pair.sources
+    )
+    line = (
+        f"{plan.id}: {counted(offsets, 'offset')} of "
+        f"{counted(len(plan.pairs), 'partition')} frozen at "
+        f"{as_time(plan.at)} UTC; the plan is in {folder}"
+    )
+    console.print(Text(_plain(line)), soft_wrap=True)
 
 
 def print_crossing(crossing: Crossing, console: Console) -> None:

@@ -64,6 +64,8 @@ def _name(part: str) -> str:
     return ",".join(DAYS[first : last + 1 : step])
 
 
+HOURS_OF_A_DAY = 24
+
 LEAP_YEAR = datetime(2024, 1, 1, tzinfo=UTC)
 """From here on, every date of the calendar is reached in time."""
 
@@ -93,13 +95,28 @@ def _check_schedule(schedule: str) -> str:
     first = trigger.get_next_fire_time(None, LEAP_YEAR)
     if first is None:
         raise PydanticCustomError("schedule", "must run at least once")
-    second = trigger.get_next_fire_time(None, first + timedelta(minutes=1))
-    if second is not None and second.date() == first.date():
-        raise PydanticCustomError(
-            "schedule",
-            "must run once a day at most: audits are named after days",
-        )
+    for _ in range(HOURS_OF_A_DAY):
+        then = trigger.get_next_fire_time(None, first + timedelta(minutes=1))
+        if then is None:
+            break
+        if then - first < timedelta(hours=1):
+            raise PydanticCustomError(
+                "schedule",
+                "must run once an hour at most: a run takes minutes, and "
+                "leaves the youngest records to the next",
+            )
+        first = then
     return schedule
+
+
+def fires_several_a_day(schedule: str) -> bool:
+    """Return whether a schedule has days with more than one run."""
+    trigger = to_trigger(schedule)
+    first = trigger.get_next_fire_time(None, LEAP_YEAR)
+    if first is None:
+        return False
+    then = trigger.get_next_fire_time(None, first + timedelta(minutes=1))
+    return then is not None and then.date() == first.date()
 
 
 def _check_timezone(name: str) -> str:
@@ -151,7 +168,8 @@ class AuditConfig(Model):
     )
     """When the audit runs, as a cron expression with five fields. At night by
     default, when load is low. Weekdays are names, or numbers with 0 for
-    Sunday."""
+    Sunday. At most once an hour, as in `0 * * * *`: then a loss is known soon,
+    and runs are named by time as well as by day."""
 
     timezone: Annotated[str, AfterValidator(_check_timezone)] = Field(
         "UTC", title="Time zone of the schedule"
@@ -247,3 +265,8 @@ class AuditConfig(Model):
     """Time after the schedule until an audit should have ended; after that it
     is reported as late or missed. Half of the timeout, so there is time left
     to look at it."""
+
+    @property
+    def several_a_day(self) -> bool:
+        """Whether runs are named by time as well as by day."""
+        return fires_several_a_day(self.schedule)

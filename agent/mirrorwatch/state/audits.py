@@ -34,10 +34,12 @@ __all__ = [
     "local_path",
     "read_audit",
     "read_audits",
+    "read_document",
     "read_hours",
     "to_url",
     "to_versioned",
     "write_audit",
+    "write_document",
     "write_hours",
     "write_report",
 ]
@@ -145,7 +147,7 @@ def latest_audit(folder: Path) -> FinishedAudit | None:
     AuditError
         Raised if the file cannot be read.
     """
-    return _read(FinishedAudit, folder / "latest.json")
+    return read_document(FinishedAudit, folder / "latest.json")
 
 
 def read_audit(folder: Path, run: str) -> FinishedAudit | None:
@@ -156,7 +158,7 @@ def read_audit(folder: Path, run: str) -> FinishedAudit | None:
     AuditError
         Raised if the file cannot be read.
     """
-    return _read(FinishedAudit, folder / "runs" / run / "result.json")
+    return read_document(FinishedAudit, folder / "runs" / run / "result.json")
 
 
 def read_hours(folder: Path, run: str) -> Hours:
@@ -167,7 +169,9 @@ def read_hours(folder: Path, run: str) -> Hours:
     AuditError
         Raised if the file cannot be read.
     """
-    return _read(Hours, folder / "runs" / run / "hours.json") or Hours()
+    return (
+        read_document(Hours, folder / "runs" / run / "hours.json") or Hours()
+    )
 
 
 def read_audits(folder: Path) -> Iterator[FinishedAudit]:
@@ -179,12 +183,19 @@ def read_audits(folder: Path) -> Iterator[FinishedAudit]:
         Raised if a file cannot be read.
     """
     for file in sorted(folder.glob("runs/*/result.json")):
-        audit = _read(FinishedAudit, file)
+        audit = read_document(FinishedAudit, file)
         if audit is not None:
             yield audit
 
 
-def _read(kind: type[T], file: Path) -> T | None:
+def read_document(kind: type[T], file: Path) -> T | None:
+    """Return what `write_document` wrote; `None` if there is no file.
+
+    Raises
+    ------
+    AuditError
+        Raised if the file cannot be read.
+    """
     try:
         text = file.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -192,6 +203,17 @@ def _read(kind: type[T], file: Path) -> T | None:
     except (OSError, UnicodeError) as e:
         raise AuditError(f"Cannot read {file}: {e}") from e
     return from_versioned(kind, text, str(file))
+
+
+def write_document(file: Path, value: Any) -> None:
+    """Write a dataclass of the domain, whole or not at all.
+
+    Raises
+    ------
+    AuditError
+        Raised if it cannot be written.
+    """
+    _write(file, to_versioned(value))
 
 
 def _write(file: Path, text: str) -> None:

@@ -91,6 +91,7 @@ def _wire_starter(
             secrets=tuple(hidden_values(config)),
         ),
         schedule=schedule,
+        name="%Y-%m-%dT%H:%M" if audit.several_a_day else "%Y-%m-%d",
         timeout=audit.timeout,
         grace=audit.grace,
         store=DocumentStore(around.database, "", "audit_diary", AuditAttempts),

@@ -17,6 +17,7 @@ from ..digest.records import name
 __all__ = [
     "UNTIMED",
     "DigestComparison",
+    "as_digested",
     "bucket_length",
     "comparable",
     "compared",
@@ -222,6 +223,41 @@ def comparable(
         )
     unverifiable = (*plan.unverifiable, *gaps)
     return replace(plan, pairs=tuple(pairs), unverifiable=unverifiable)
+
+
+def as_digested(plan: Plan, source: Plan, target: Plan) -> Plan:
+    """Return a frozen plan as two sites have digested it.
+
+    Parameters
+    ----------
+    plan
+        What was frozen.
+    source
+        What the source digested of it.
+    target
+        What the target digested of it.
+
+    Returns
+    -------
+    Plan
+        The plan without what either could not read.
+    """
+    sources = {name(pair): pair for pair in source.pairs}
+    targets = {name(pair): pair for pair in target.pairs}
+    pairs = []
+    for pair in plan.pairs:
+        here, there = sources.get(name(pair)), targets.get(name(pair))
+        if here is None or there is None:
+            continue
+        # What is read later must leave out the same records on both sides.
+        pairs.append(replace(here, skipped=there.skipped))
+    told = (*plan.unverifiable, *target.unverifiable, *source.unverifiable)
+    return replace(
+        plan,
+        pairs=tuple(pairs),
+        unverifiable=tuple(dict.fromkeys(told)),
+        more=plan.more and source.more and target.more,
+    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -365,6 +365,10 @@ class Request:
     It changes nothing but the name: what is audited is what was written since
     the last one."""
 
+    clock: str = ""
+    """Time of day, as in `0300`, of a run that is one of several of a day:
+    with the night it is its name."""
+
     piece: int = 1
     """Number of the piece, from 1, where a night is made up in several: see
     `Plan.more`."""
@@ -400,7 +404,8 @@ class Request:
         -------
         str
             ``nightly-2026-11-21``, then ``nightly-2026-11-21-2`` for its
-            second piece, or ``adhoc-`` and its window in UTC. Of a part of
+            second piece, ``nightly-2026-11-21T0300`` for one of several of
+            a day, or ``adhoc-`` and its window in UTC. Of a part of
             the topics only, with a mark for which.
         """
         if self.window is not None:
@@ -408,6 +413,8 @@ class Request:
             name = "-".join(["adhoc", *map(_compact, ends)])
         else:
             name = f"nightly-{self.night or today}"
+            if self.clock:
+                name += f"T{self.clock}"
         if self.flow is not None or self.topics is not None:
             part = f"{self.flow}\n{self.topics}".encode()
             name += f"-part{hashlib.sha256(part).hexdigest()[:8]}"

@@ -143,6 +143,8 @@ class AuditStarter:
         What is started.
     schedule
         When.
+    name
+        Format of the time when one was due that names it.
     timeout
         How long it may run.
     grace
@@ -165,6 +167,7 @@ class AuditStarter:
         *,
         settings: JobSettings,
         schedule: Schedule,
+        name: str = "%Y-%m-%d",
         timeout: timedelta,
         grace: timedelta,
         store: DocumentStore[AuditAttempts],
@@ -173,6 +176,7 @@ class AuditStarter:
     ) -> None:
         self._settings = settings
         self._schedule = schedule
+        self._name = name
         self._timeout = timeout
         self._grace = max(grace, LEAST_GRACE)
         self._store = store
@@ -281,7 +285,7 @@ class AuditStarter:
         self._timed_out = False
         # Named after the day that it was due, by the schedule's own zone,
         # even if midnight is over.
-        night = ("--date", f"{due:%Y-%m-%d}")
+        night = ("--date", due.strftime(self._name))
         try:
             self._job = AuditProcess(self._settings, night)
         except AuditError as e:

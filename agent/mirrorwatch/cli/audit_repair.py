@@ -1,0 +1,117 @@
+"""`mirrorwatch audit repair`: writes what was dropped once more."""
+
+from collections import Counter
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from ..audit.repair import Repaired, Repairer
+from ..config import Config
+from ..domain.audit.repair import ranges_to_repair
+from ..domain.report import counted
+from ..exceptions import AuditError
+from ..log import configure_logging
+from ..state.audits import latest_audit, local_path, read_audit
+from ..state.repairs import opened_diary
+from .audit_options import EXIT_UNHEALTHY, out_option
+from .options import config_option
+
+__all__ = ["repair"]
+
+
+@click.command(
+    epilog="Examples: mirrorwatch audit repair --config config.yaml "
+    "--dry-run; mirrorwatch audit repair --config config.yaml "
+    "nightly-2026-11-21 --to-topic repaired"
+)
+@config_option
+@click.argument("run", required=False)
+@click.option("--dry-run", is_flag=True, help="Say what would be written.")
+@click.option(
+    "--to-target",
+    is_flag=True,
+    help="Write the records to the topics that lack them, as they are.",
+)
+@click.option(
+    "--to-topic",
+    metavar="TOPIC",
+    help="Write them to a topic of the target cluster, with headers "
+    "(mirrorwatch.source.*) that say where each is from.",
+)
+@out_option
+@click.pass_context
+def repair(
+    ctx: click.Context,
+    config: Config,
+    *,
+    run: str | None,
+    dry_run: bool,
+    to_target: bool,
+    to_topic: str | None,
+    out: str | None,
+) -> None:
+    """Write source records that RUN found dropped: the last night's, unless a
+    run is named.
+
+    Records go to the end of their partition. Run again, it writes nothing
+    twice. The principal needs WRITE on the topic, and READ. Exit status 3 if
+    something was not written.
+    """
+    if to_target and to_topic is not None:
+        raise click.UsageError("--to-target and --to-topic exclude each other")
+    if not (dry_run or to_target or to_topic is not None):
+        raise click.UsageError(
+            "nothing is written by default: name --dry-run, --to-target or "
+            "--to-topic"
+        )
+    configure_logging(json=False, level="warning")
+    url = out or config.audit_out
+    folder = local_path(url)
+    if folder is None:
+        raise AuditError(
+            f"What was repaired is kept beside the results, and {url} is not "
+            "on this machine: mount it, or copy the run, and name it by --out"
+        )
+    audit = latest_audit(folder) if run is None else read_audit(folder, run)
+    if audit is None:
+        raise AuditError(
+            f"There is no finished run {run or 'of a night'} in {folder}: "
+            "mirrorwatch audit history lists them"
+        )
+    ranges = list(ranges_to_repair(audit.result))
+    console = Console(highlight=False)
+    console.print(Text(f"{audit.result.id}", style="bold"))
+    done: Counter[str] = Counter()
+    with opened_diary(folder, audit.result.id) as (diary, save):
+        repairer = Repairer(config, to_topic=to_topic, diary=diary, save=save)
+        for found in repairer.repair(ranges, dry_run=dry_run):
+            done[found.outcome] += len(found.offsets)
+            console.print(_line(found), soft_wrap=True)
+    dropped = sum(f.count for f in audit.result.errors if f.kind == "dropped")
+    unnamed = dropped - sum(map(len, ranges))
+    if unnamed:
+        console.print(
+            f"{counted(unnamed, 'record')} more: audit the window again "
+            "afterwards, for a finding names only its first ranges"
+        )
+    if done["refused"] or unnamed:
+        ctx.exit(EXIT_UNHEALTHY)
+
+
+def _line(found: Repaired) -> Text:
+    at = found.offsets
+    words = {
+        "written": "written to",
+        "there": "written before to",
+        "to write": "would be written to",
+        "refused": "not written to",
+    }
+    line = (
+        f"  {at.topic}[{at.partition}] {at.first} to {at.last}: "
+        f"{counted(len(at), 'record')} {words[found.outcome]} {found.topic}"
+    )
+    if found.reason:
+        line += f": {found.reason}"
+    style = "bold red" if found.outcome == "refused" else ""
+    return Text(line, style=style)

@@ -1,0 +1,201 @@
+"""`mirrorwatch audit` where each site sums up its own side."""
+
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import cast
+
+import click
+from rich.console import Console
+
+from ..config import Config
+from ..domain.audit.plan import Side
+from ..domain.audit.result import result_document
+from ..log import configure_logging
+from .audit_options import (
+    EXIT_UNHEALTHY,
+    NightName,
+    as_request,
+    flow_option,
+    from_option,
+    html_option,
+    master_option,
+    night_option,
+    out_option,
+    report_page,
+    spark_job,
+    to_option,
+    topics_option,
+)
+from .audit_page import print_crossing, print_frozen, print_result
+from .options import config_option
+
+__all__ = ["compare", "digest", "freeze"]
+
+
+LEVELS = ("read_uncommitted", "read_committed")
+"""Kafka's own default first, which is MirrorMaker 2's too."""
+
+
+@click.command(
+    epilog="Example: mirrorwatch audit freeze --config config.yaml plan"
+)
+@config_option
+@click.argument("plan")
+@night_option
+@flow_option
+@topics_option
+@out_option
+@master_option
+def freeze(
+    config: Config,
+    *,
+    plan: str,
+    night: NightName | None,
+    flow: str | None,
+    topics: str | None,
+    out: str | None,
+    master: str | None,
+) -> None:
+    """Freeze what a night compares, for two sites that digest it.
+
+    PLAN is a folder to make, a path or a Hadoop URL. Take it to both sites,
+    where `digest --plan` sums up a side. Nothing but offsets is asked of both
+    clusters here. Until `compare` has finished the night, the same ranges are
+    frozen again.
+    """
+    request = as_request(
+        config, start=None, end=None, flow=flow, topics=topics, night=night
+    )
+    configure_logging(json=False, level="warning")
+    job = spark_job()
+    console = Console(stderr=True, highlight=False)
+    with job.opened(config, out=out, master=master, console=console) as audits:
+        frozen = audits.freeze(request, plan)
+    print_frozen(frozen, plan, Console(highlight=False))
+
+
+@click.command(
+    epilog="Example: mirrorwatch audit digest --config config.yaml --side "
+    "source --from 2026-11-20T00:00Z --to 2026-11-21T00:00Z --out digest"
+)
+@config_option
+@click.option(
+    "--side",
+    type=click.Choice(["source", "target"]),
+    required=True,
+    help="Which side of the flows is read.",
+)
+@click.option(
+    "--plan",
+    metavar="URL",
+    help="Folder that `freeze` made: its ranges, in place of a window.",
+)
+@from_option
+@to_option
+@flow_option
+@topics_option
+@click.option(
+    "--isolation",
+    type=click.Choice(LEVELS),
+    help="How the mirror's consumer reads the source (isolation.level), "
+    "read_uncommitted by default; a plan knows it. Of the target, only "
+    "committed records are read.",
+)
+@click.option(
+    "--out",
+    required=True,
+    metavar="URL",
+    help="Folder to make, a path or a Hadoop URL.",
+)
+@master_option
+def digest(
+    config: Config,
+    *,
+    side: str,
+    plan: str | None,
+    start: datetime | None,
+    end: datetime | None,
+    flow: str | None,
+    topics: str | None,
+    isolation: str | None,
+    out: str,
+    master: str | None,
+) -> None:
+    """Sum up one side, on its own site.
+
+    Only the clusters of that side are asked. What is written is some bytes
+    for each partition and bucket of time; take it to where `compare` runs.
+    """
+    request = as_request(
+        config, start=start, end=end, flow=flow, topics=topics
+    )
+    if plan is None and request.window is None:
+        raise click.UsageError("--plan, or --from and --to, are needed")
+    if plan is not None and any((start, flow, topics, isolation)):
+        raise click.UsageError(
+            "--plan says what is read: leave the other options out"
+        )
+    configure_logging(json=False, level="warning")
+    job = spark_job()
+    console = Console(stderr=True, highlight=False)
+    with job.opened(config, master=master, console=console) as audits:
+        if plan is not None:
+            crossing = audits.digest_plan(cast("Side", side), plan, out)
+        else:
+            crossing = audits.digest(
+                cast("Side", side),
+                request,
+                out,
+                read_committed=isolation == "read_committed",
+            )
+    print_crossing(crossing, Console(highlight=False))
+
+
+@click.command(
+    epilog="Example: mirrorwatch audit compare --config config.yaml "
+    "digest-of-source digest-of-target --html report.html"
+)
+@config_option
+@click.argument("source")
+@click.argument("target")
+@out_option
+@master_option
+@click.option("--json", "as_json", is_flag=True, help="Print the result.")
+@html_option
+@click.pass_context
+def compare(
+    ctx: click.Context,
+    config: Config,
+    *,
+    source: str,
+    target: str,
+    out: str | None,
+    master: str | None,
+    as_json: bool,
+    html: Path | None,
+) -> None:
+    """Compare the folders SOURCE and TARGET that `digest` made.
+
+    Where they differ, the records of that bucket are read from both clusters,
+    so both must be reached from here. The result is that of `run`. Those of a
+    plan that `freeze` made finish its night: the next one goes on from there.
+
+    Exit status 0 if everything was verified and nothing is wrong, 3 if not.
+    """
+    configure_logging(json=False, level="warning")
+    job = spark_job()
+    console = Console(stderr=True, highlight=False)
+    with job.opened(config, out=out, master=master, console=console) as audits:
+        finished, hours, crossings = audits.compare(source, target)
+    if html is not None:
+        page = report_page(finished.result, [finished], hours)
+        html.write_text(page, encoding="utf-8")
+    for crossing in crossings:
+        print_crossing(crossing, console)
+    if as_json:
+        click.echo(json.dumps(result_document(finished.result), indent=2))
+    else:
+        print_result(finished.result, [finished], Console(highlight=False))
+    if not finished.result.clean:
+        ctx.exit(EXIT_UNHEALTHY)

@@ -1,0 +1,83 @@
+"""Which records an audit's findings say are to be written again."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from .result import AuditResult
+
+__all__ = ["RepairDiary", "RepairRange", "WrittenRange", "ranges_to_repair"]
+
+
+MOST_AT_ONCE = 1000
+"""Offsets of a range, whose records are held in memory: of the largest ones
+that brokers take by default, 1 GB."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RepairRange:
+    """Source offsets of records that the target lacks."""
+
+    flow: str
+    """Name of the flow."""
+
+    topic: str
+    """Source topic."""
+
+    partition: int
+    """Its partition."""
+
+    first: int
+    """First offset."""
+
+    last: int
+    """Last offset."""
+
+    def __len__(self) -> int:
+        return self.last - self.first + 1
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WrittenRange:
+    """A range that was written, or began to be."""
+
+    offsets: RepairRange
+    """What."""
+
+    topic: str
+    """Topic at the target that it was written to."""
+
+    partition: int
+    """Its partition."""
+
+    begun_at: int
+    """End of that partition before the first record was written."""
+
+    done: bool = False
+    """Whether all of it was acknowledged."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RepairDiary:
+    """What was written again of one run, so that nothing is twice."""
+
+    written: tuple[WrittenRange, ...] = ()
+    """Each range at most once for each topic that it was written to."""
+
+
+def ranges_to_repair(result: AuditResult) -> Iterator[RepairRange]:
+    """Yield what was dropped, in ranges that fit into memory.
+
+    An altered record is not among them: written again, it would stand beside
+    the altered one.
+    """
+    for finding in result.errors:
+        if finding.kind == "dropped":
+            for first, last in finding.source_offsets:
+                for start in range(first, last + 1, MOST_AT_ONCE):
+                    yield RepairRange(
+                        flow=finding.flow,
+                        topic=finding.topic,
+                        partition=finding.partition,
+                        first=start,
+                        last=min(last, start + MOST_AT_ONCE - 1),
+                    )

@@ -1,0 +1,155 @@
+"""Writes records again, as they were read."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from .errors import QUIET, to_source_error
+
+__all__ = ["CopiedRecord", "RecordWriter"]
+
+
+LARGEST = 1_000_000_000
+"""librdkafka's own limit of a record, in bytes: what the source took may be
+larger than the default, and the target's broker decides."""
+
+SEND_SECONDS = 120
+"""How long a record may take, tries again included: Java's default."""
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedRecord:
+    """What a copy has in common with its record."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...]
+    timestamp: int
+    """Milliseconds."""
+
+    @classmethod
+    def of(cls, message: Message) -> "CopiedRecord":
+        """Return what a record has."""
+        headers: Sequence[Any] = list(message.headers() or ())
+        return cls(
+            key=_raw(message.key()),
+            value=_raw(message.value()),
+            headers=tuple((name, value) for name, value in headers),
+            timestamp=message.timestamp()[1],
+        )
+
+
+def _raw(field: Any) -> bytes | None:
+    return None if field is None else bytes(field)
+
+
+class RecordWriter:
+    """Writes records to partitions of one cluster.
+
+    Parameters
+    ----------
+    properties
+        librdkafka properties of the cluster.
+    cluster
+        Our alias of it.
+    make_producer
+        Makes a producer of its properties.
+    """
+
+    def __init__(
+        self,
+        properties: Mapping[str, str],
+        cluster: str,
+        make_producer: Callable[[dict[str, Any]], Producer] = Producer,
+    ) -> None:
+        settings: dict[str, Any] = {
+            **properties,
+            **QUIET,
+            "enable.idempotence": "true",
+            "message.max.bytes": LARGEST,
+            "message.timeout.ms": SEND_SECONDS * 1000,
+        }
+        # Consumers know it, producers do not.
+        del settings["allow.auto.create.topics"]
+        self._cluster = cluster
+        self._producer = make_producer(settings)
+        self._refused: KafkaError | None = None
+
+    def write(
+        self,
+        topic: str,
+        partition: int,
+        records: Iterable[CopiedRecord],
+        there: Counter[CopiedRecord],
+    ) -> int:
+        """Write records in their order, and wait until all are acknowledged.
+
+        Parameters
+        ----------
+        topic
+            Topic; it must exist.
+        partition
+            Its partition.
+        records
+            What to write.
+        there
+            Records that an attempt before has written: left out, each once.
+
+        Returns
+        -------
+        int
+            How many were written.
+
+        Raises
+        ------
+        SourceError
+            Raised if one was not taken; some may have been.
+        """
+        count = 0
+        for record in records:
+            if there[record]:
+                there[record] -= 1
+                continue
+            self._send(topic, partition, record)
+            count += 1
+            if self._refused is not None:
+                break
+        self._producer.flush(SEND_SECONDS)
+        if self._refused is None and len(self._producer):
+            self._refused = KafkaError(KafkaError._MSG_TIMED_OUT)  # noqa: SLF001
+        if self._refused is not None:
+            raise to_source_error(
+                KafkaException(self._refused),
+                cluster=self._cluster,
+                right=f"WRITE on topic {topic}",
+            )
+        return count
+
+    def _send(self, topic: str, partition: int, record: CopiedRecord) -> None:
+        while True:
+            try:
+                self._producer.produce(
+                    topic,
+                    partition=partition,
+                    key=record.key,
+                    value=record.value,
+                    headers=list(record.headers),
+                    timestamp=record.timestamp,
+                    on_delivery=self._note,
+                )
+            except BufferError:
+                # Full: until some were taken.
+                self._producer.poll(1)
+            except KafkaException as e:
+                self._refused = e.args[0]
+                return
+            else:
+                self._producer.poll(0)
+                return
+
+    def _note(self, error: KafkaError | None, _: Message) -> None:
+        if error is not None:
+            self._refused = self._refused or error
