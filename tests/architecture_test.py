@@ -104,6 +104,7 @@ BESIDE_ROLES = {
     "failover/failback": "what the target lacks, for a failback",
     "failover/recovery": "what is lost with the source, beside the groups",
     "failover/translation": "where a group starts, for the check and the CLI",
+    "tasks/group": "the consumer group of a mirror, in place of its tasks",
     "lag/retention": "a check of its own, on the facts of lag",
     "notices/maintenance": "the report when maintenance is over",
     "notices/notifier": "the state machine of notices, which judge nothing",

@@ -12,6 +12,7 @@ from ..domain.carriage import Carriage
 from ..domain.cluster_view import TopicPartition
 from ..domain.failover.recovery import CopyFacts, RecoveryState
 from ..domain.lag.tracker import LagTracker
+from ..domain.mirror_kinds import KINDS
 from ..domain.position.tracker import PositionTracker
 from ..domain.readers.model import ReadersState
 from ..domain.schemas.model import SchemasState
@@ -55,6 +56,7 @@ from ..sources.readers import ReadersSource
 from ..sources.registry import Registry, SchemaWorker
 from ..sources.schemas import SchemasWorker
 from ..sources.skips import RangeExaminer, SkipsWorker
+from ..sources.source_group import SourceGroupWorker
 from ..sources.survey import SurveyedFlow, SurveyWorker
 from ..sources.tasks import (
     TaskFacts,
@@ -156,6 +158,7 @@ def wire_canary(parts: FlowParts, around: WiringContext) -> WiredParts:
 
 def _to_settings(flow: FlowConfig, around: WiringContext) -> CanarySettings:
     canary, sized = flow.canary, flow.canary.sized
+    traits = KINDS[flow.mirror.kind]
     return CanarySettings(
         flow=flow.flow,
         topic=canary.topic,
@@ -175,6 +178,8 @@ def _to_settings(flow: FlowConfig, around: WiringContext) -> CanarySettings:
         ),
         max_request_bytes=flow.mirror.max_request_size,
         cluster_ids=around.cluster_ids,
+        keeps_partitions=traits.keeps_partitions,
+        creates_topic=traits.creates_topics,
         headers=around.headers,
     )
 
@@ -712,6 +717,8 @@ def wire_tasks(parts: FlowParts, around: WiringContext) -> WiredParts:
         Raised if the state file cannot be used.
     """
     flow, positions = parts.config, parts.positions
+    if parts.mirror.group is not None:
+        return _wire_source_group(parts, around, parts.mirror.group)
     topics = {t.kind: t.name for t in parts.mirror.internal_topics()}
     state = TasksState()
     facts = TaskFacts(
@@ -747,6 +754,23 @@ def wire_tasks(parts: FlowParts, around: WiringContext) -> WiredParts:
         worker = _wire_connect(parts, around, state, facts)
         workers = (inspector, worker)
     return WiredParts(workers=workers, sources=(source,))
+
+
+def _wire_source_group(
+    parts: FlowParts, around: WiringContext, group: str
+) -> WiredParts:
+    flow = parts.config
+    worker = SourceGroupWorker(
+        flow=flow.name,
+        group=group,
+        traits=KINDS[flow.mirror.kind],
+        source=around.clusters[flow.source],
+        positions=parts.positions,
+        interval=around.interval,
+        clock=around.clock,
+    )
+    parts.listeners.append(worker)
+    return WiredParts(workers=(worker,), sources=(worker,))
 
 
 def _wire_connect(
@@ -799,6 +823,15 @@ AREAS: tuple[Callable[[FlowParts, WiringContext], WiredParts], ...] = (
 """Everything that watches one flow by itself."""
 
 
+NEEDED: Mapping[Callable[[FlowParts, WiringContext], WiredParts], str] = {
+    wire_skips: "skips",
+    wire_heartbeats: "heartbeats",
+    wire_failover: "failover",
+}
+"""Check without which an area is of no use: where the mirror leaves no means
+to verify it, nothing is read for it."""
+
+
 def wire_flows(
     flows: Iterable[FlowConfig], around: WiringContext
 ) -> WiredParts:
@@ -815,7 +848,12 @@ def wire_flows(
         FlowParts(config=flow, mirror=to_mirror(flow), positions=MirrorState())
         for flow in flows
     ]
-    areas = [area(flow, around) for flow in parts for area in AREAS]
+    areas = [
+        area(flow, around)
+        for flow in parts
+        for area in AREAS
+        if NEEDED.get(area) not in KINDS[flow.config.mirror.kind].off
+    ]
     tails, survey = wire_tails(parts, around), wire_survey(parts, around)
     groups, jmx = wire_groups(parts, around), wire_jmx(parts, around)
     return WiredParts.of([tails, *areas, survey, groups, jmx])
