@@ -198,7 +198,7 @@ def a_config(plants: Plants, *, old: bool) -> dict[str, Any]:
             {
                 "source": "b",
                 "target": "a",
-                "topics": {"include": ["of a group"]},
+                "topics": {"include": ["of.a.group"]},
                 "mirror": {"kind": "group", "group": env("mirror group")},
                 "canary": {"enabled": False},
             },

@@ -4,7 +4,7 @@ It copies clean traffic, is killed, drops a record that is too large, and is
 stopped until records expire unread; the agent is started again after each.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -65,6 +65,11 @@ def unhealthy(watch: Watch) -> dict[str, str]:
     }
 
 
+def evidence(watch: Watch, check: str) -> Mapping[str, object]:
+    verdict = watch.verdict(check)
+    return {} if verdict is None else verdict.evidence
+
+
 def only(watch: Watch, *checks: str) -> None:
     """Wait until these checks alone are not well."""
     wait_until(
@@ -98,7 +103,7 @@ def test_what_its_group_tells(lab: Lab, tmp_path: Path) -> None:
         produce(lab, "expires", numbered("unread", 30))
         watch.wait_for(Health.CRITICAL, "does not run", check="tasks")
         wait_until(
-            lambda: "expires" in str(watch.verdict("lag")),
+            lambda: evidence(watch, "lag").get("topics_behind") == 2,
             what=lambda: watch.verdict("lag"),
         )
     # Nobody watches while they expire, nor when the mirror comes back.

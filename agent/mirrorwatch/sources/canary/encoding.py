@@ -19,7 +19,7 @@ from ...domain.canary.model import ProbeMessage
 from ...domain.offsets import LARGEST_INT, to_number
 
 __all__ = ["SCHEMA", "Avro", "Encoding", "Json", "decode", "hashed_key"]
-__all__ += ["is_same_schema"]
+__all__ += ["is_same_schema", "murmur2"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
