@@ -43,6 +43,7 @@ REASONS = (
     *("domain/canary", "domain/lag/retention.py", "domain/parity"),
     *(f"domain/{subject}/check.py" for subject in ("failover", "readers")),
     *("domain/schemas/check.py", "domain/tasks/group.py"),
+    "domain/skips/balance.py",
     *("domain/checkpoints.py", "domain/heartbeats.py", "domain/latency.py"),
     *("kafka", "sources", "state/database.py"),
 )

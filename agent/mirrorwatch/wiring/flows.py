@@ -16,12 +16,14 @@ from ..domain.mirror_kinds import KINDS
 from ..domain.position.tracker import PositionTracker
 from ..domain.readers.model import ReadersState
 from ..domain.schemas.model import SchemasState
+from ..domain.skips.balance import BalanceState, BalanceTracker
 from ..domain.tasks.model import Restarts
 from ..domain.topics import Selection, compile_pattern
 from ..exceptions import ConfigError
 from ..kafka.offsets import EndOffsets
 from ..ports import Worker
 from ..secrets import hide_secrets
+from ..sources.balance import BalanceWorker
 from ..sources.canary.encoding import Avro
 from ..sources.canary.settings import CanarySettings, SizedProbes
 from ..sources.canary.surveyor import CanarySurveyWorker, ProbeSettler
@@ -590,6 +592,8 @@ def wire_skips(parts: FlowParts, around: WiringContext) -> WiredParts:
         Raised if the state file cannot be used.
     """
     flow = parts.config
+    if parts.mirror.group is not None:
+        return _wire_balance(parts, around)
     limits = flow.limits.skips
     watch = SkipsWorker(
         flow=flow.name,
@@ -623,6 +627,28 @@ def wire_levels(parts: FlowParts, around: WiringContext) -> WiredParts:
         history=around.levels,
     )
     return WiredParts(sources=(source,))
+
+
+def _wire_balance(parts: FlowParts, around: WiringContext) -> WiredParts:
+    flow, traits = parts.config, KINDS[parts.config.mirror.kind]
+    store = DocumentStore(around.database, flow.name, "balance", BalanceState)
+    merged = Selection(include=flow.topics.merged).matches
+    canary = flow.canary.topic if flow.canary.enabled else None
+    watch = BalanceWorker(
+        flow=flow.name,
+        title=traits.title,
+        tracker=BalanceTracker(
+            store.load(),
+            ignored=cache(lambda topic: topic == canary or merged(topic)),
+            patience=traits.settles,
+        ),
+        store=store,
+        cluster=flow.source,
+        properties=around.properties[flow.source],
+        clock=around.clock,
+    )
+    parts.listeners.append(watch)
+    return WiredParts(workers=(watch,), sources=(watch,))
 
 
 def wire_reachability(parts: FlowParts, _around: WiringContext) -> WiredParts:
@@ -824,7 +850,6 @@ AREAS: tuple[Callable[[FlowParts, WiringContext], WiredParts], ...] = (
 
 
 NEEDED: Mapping[Callable[[FlowParts, WiringContext], WiredParts], str] = {
-    wire_skips: "skips",
     wire_heartbeats: "heartbeats",
     wire_failover: "failover",
 }
