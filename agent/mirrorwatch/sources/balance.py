@@ -21,7 +21,7 @@ __all__ = ["BalanceWorker"]
 
 
 MOST = 1_000_000
-"""Offsets that are read at once to tell records from markers: ten seconds.
+"""Offsets that are read at once to separate records from markers: ten seconds.
 What is more cannot be verified."""
 
 SAVE_EVERY = timedelta(seconds=5)

@@ -390,7 +390,7 @@ def find_balance(
         yield CheckFinding(
             Health.UNKNOWN,
             f"{counted(seen.unread, 'topic')} {agree(seen.unread, 'are')} "
-            "being read at the source, to tell records from markers",
+            "being read at the source, to separate records from markers",
         )
     if not seen.rested:
         yield CheckFinding(
