@@ -105,6 +105,8 @@ BESIDE_ROLES = {
     "failover/failback": "what the target lacks, for a failback",
     "failover/recovery": "what is lost with the source, beside the groups",
     "failover/translation": "where a group starts, for the check and the CLI",
+    "skips/balance": "skips of a mirror that writes no offset-syncs",
+    "tasks/group": "the consumer group of a mirror, in place of its tasks",
     "lag/retention": "a check of its own, on the facts of lag",
     "notices/maintenance": "the report when maintenance is over",
     "notices/notifier": "the state machine of notices, which judge nothing",
@@ -271,7 +273,7 @@ def test_a_protocol_has_two_implementations_or_a_reason() -> None:
 
 MOST_FILES = {
     "a probe, from its sending to InfluxDB": 25,
-    "an offset sync, from its topic to a notice": 34,
+    "an offset sync, from its topic to a notice": 35,
     "a limit of the check lag, from YAML to its use": 14,
 }
 """Files that a reader opens on each trip: half of what it was once."""

@@ -42,7 +42,8 @@ REASONS = (
     *(f"domain/{subject}/check.py" for subject in ("skips", "tasks")),
     *("domain/canary", "domain/lag/retention.py", "domain/parity"),
     *(f"domain/{subject}/check.py" for subject in ("failover", "readers")),
-    "domain/schemas/check.py",
+    *("domain/schemas/check.py", "domain/tasks/group.py"),
+    "domain/skips/balance.py",
     *("domain/checkpoints.py", "domain/heartbeats.py", "domain/latency.py"),
     *("kafka", "sources", "state/database.py"),
 )

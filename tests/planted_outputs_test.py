@@ -52,6 +52,7 @@ ELSEWHERE = {
     "audit.memory": "a size",
     "flows.0.naming.separator": "cannot stand beside `format`",
     "flows.0.mirror.separator": "cannot stand beside `format`",
+    "flows.0.mirror.group": "cannot stand beside `jmx`: has a flow of its own",
 }
 """Keys without a secret, and why; `planted_test.py` tries them alone."""
 
@@ -193,7 +194,14 @@ def a_config(plants: Plants, *, old: bool) -> dict[str, Any]:
                     },
                 },
                 "canary": {"topic": env("canary") + ".mirrorwatch"},
-            }
+            },
+            {
+                "source": "b",
+                "target": "a",
+                "topics": {"include": ["of.a.group"]},
+                "mirror": {"kind": "group", "group": env("mirror group")},
+                "canary": {"enabled": False},
+            },
         ],
         "web": {
             "listen": f"{env('listen', '127.13.37.8')}:0",

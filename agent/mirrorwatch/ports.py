@@ -70,12 +70,25 @@ class MirrorSettings:
     max_in_flight: int | None = None
     """Overrides what the mirror's own configuration says."""
 
+    group: str | None = None
+    """Consumer group at the source that holds its positions, if one does."""
+
     classes: Mapping[str, TopicPattern] = field(default_factory=dict)
     """Pattern of the source topics in each class; the first one counts."""
 
 
 class Mirror(Protocol):
-    """Knows one mirror's internal topics."""
+    """Knows where one mirror keeps its positions, and what they mean.
+
+    What it can prove is in `domain.mirror_kinds`.
+    """
+
+    @property
+    def group(self) -> str | None:
+        """Consumer group at the source whose committed offsets are its
+        positions; `None` if they are in an internal topic.
+        """
+        ...
 
     def internal_topics(self) -> tuple[InternalTopic, ...]:
         """Say where the mirror keeps what it knows.

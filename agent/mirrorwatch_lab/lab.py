@@ -18,6 +18,7 @@ from .jmx import JmxDoors
 from .lifeline import Lifeline
 from .link import LOOPBACK, Link, Ports
 from .mirror import LabMirror, mirror_properties
+from .mirrormaker1 import LabMirrorMaker1, mirrormaker1_properties
 from .process import JvmSettings
 from .registry import SchemaRegistry
 from .security import SiteSecurity, secure
@@ -136,6 +137,14 @@ class Assembly:
             if logins:
                 raise LabError("A Connect worker has no secured lab")
             return self._connect_mirror(name, common, **sites)
+        if self._settings.mirror == "mirrormaker1":
+            return LabMirrorMaker1(
+                name,
+                configure=lambda more: mirrormaker1_properties(
+                    self._settings, **sites, more={**logins, **more}
+                ),
+                **common,
+            )
         return LabMirror(
             name,
             configure=lambda more: mirror_properties(

@@ -140,11 +140,11 @@ def _decode(message: Any) -> tuple[str, dict[str, Any] | None]:
     return key, json.loads(value) if value else None
 
 
-_START_LIMIT = timedelta(seconds=300)
+START_LIMIT = timedelta(seconds=300)
 """Longest start of the mirror: it waits for group joins and rebalances, on a
 machine that does other things too."""
 
-_LOOK = timedelta(milliseconds=200)
+LOOK = timedelta(milliseconds=200)
 """Between two looks at the internal topics: each one reads them whole."""
 
 
@@ -207,7 +207,7 @@ class LabMirror(Part):
         archive = runtime.archive(program, folder, beside_agent=True)
         command = runtime.command(
             self.main,
-            str(self._config),
+            *self.arguments(folder),
             folder=folder,
             heap_mib=heap_mib,
             options=[*archive.options(), f"-javaagent:{agent}", *doors],
@@ -218,6 +218,11 @@ class LabMirror(Part):
             ),
             archive,
         )
+
+    def arguments(self, folder: Path) -> tuple[str, ...]:
+        """Return the arguments of the program."""
+        del folder
+        return (str(self._config),)
 
     @property
     def agent_config(self) -> dict[str, Any]:
@@ -265,8 +270,8 @@ class LabMirror(Part):
         """
         wait_until(
             lambda: self._settled(since or {}),
-            limit=_START_LIMIT,
-            pause=_LOOK,
+            limit=START_LIMIT,
+            pause=LOOK,
             what=lambda: (
                 "the mirror does not copy. The end of its log:\n"
                 f"{self._process.tail()}"

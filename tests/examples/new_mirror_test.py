@@ -55,6 +55,7 @@ class Ferry:
     """A mirror that commits its positions as JSON, at the target."""
 
     settings: MirrorSettings
+    group = None
 
     def internal_topics(self) -> tuple[InternalTopic, ...]:
         name = self.settings.topics.get("offsets") or POSITIONS

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 
-from mirrorwatch.domain.acls import Right, minimal_rights
+from mirrorwatch.domain.acls import Right, internal_rights, minimal_rights
 from mirrorwatch_lab.lab import Lab
 from mirrorwatch_lab.settings import CANARY_TOPIC
 from mirrorwatch_lab.site import LabSite
@@ -19,12 +19,14 @@ __all__ += ["WRITE", "expect", "failed", "holding", "on", "site", "until"]
 RIGHTS = minimal_rights(
     canary=CANARY_TOPIC,
     remote_canary=CANARY_TOPIC,
-    syncs="mm2-offset-syncs.ldf.internal",
-    offsets="mm2-offsets.summit.internal",
-    configs="mm2-configs.summit.internal",
-    status="mm2-status.summit.internal",
-    checkpoints="summit.checkpoints.internal",
-    carried_heartbeats="summit.heartbeats",
+    internal=internal_rights(
+        syncs="mm2-offset-syncs.ldf.internal",
+        offsets="mm2-offsets.summit.internal",
+        configs="mm2-configs.summit.internal",
+        status="mm2-status.summit.internal",
+        checkpoints="summit.checkpoints.internal",
+        carried_heartbeats="summit.heartbeats",
+    ),
     sized=True,
 )
 

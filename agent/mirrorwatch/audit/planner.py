@@ -526,7 +526,7 @@ def _concerned(config: Config, request: Request) -> Iterable[FlowConfig]:
         for flow in config.flows
         if request.flow in {None, flow.name}
     }
-    return [flow for flow in config.flows if flow.target in targets]
+    return [flow for flow in config.audited_flows if flow.target in targets]
 
 
 def _rules(

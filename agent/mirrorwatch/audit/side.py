@@ -84,7 +84,7 @@ def freeze_side(
     with AuditedSites(config) as sites:
         parts = [
             part
-            for flow in config.flows
+            for flow in config.audited_flows
             for part in _parts(
                 flow, request, side, sites, read_committed=level
             )

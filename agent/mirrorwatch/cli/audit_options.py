@@ -168,7 +168,13 @@ def as_request(
         Raised if it makes no sense.
     """
     if flow is not None:
-        choose_flows(config, [flow])
+        (chosen,) = choose_flows(config, [flow])
+        if chosen not in config.audited_flows:
+            raise click.BadParameter(
+                f"records of {flow} cannot be compared: its mirror does not "
+                "keep what that needs (docs/mirrors.md)",
+                param_hint="--flow",
+            )
     window = _window(start, end)
     if window is not None and night is not None:
         raise click.UsageError("--date names a night, --from and --to do not")

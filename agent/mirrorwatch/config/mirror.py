@@ -1,5 +1,6 @@
 """The mirror of a flow: its topics, its naming, its settings, its servers."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Annotated, Any, Literal, Self
 
@@ -15,6 +16,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from ..domain.mirror_kinds import KINDS
 from ..domain.tasks.model import RestartRules
 from ..domain.topics import (
     MM2_EXCLUDED,
@@ -150,8 +152,21 @@ class JmxConfig(Model):
 class MirrorConfig(Model):
     """The MirrorMaker that replicates a flow."""
 
-    kind: Literal["mirrormaker2"] = Field("mirrormaker2", title="Kind")
-    """The replication software. Only MirrorMaker 2 is supported."""
+    kind: Literal[
+        "mirrormaker2",
+        "group",
+        "mirrormaker1",
+        "brooklin",
+        "redpanda-migrator",
+    ] = Field("mirrormaker2", title="Kind")
+    """The replication software. `group` is any other that commits its
+    positions as a consumer group at the source. What is checked of each:
+    [mirrors.md](mirrors.md)."""
+
+    group: str | None = Field(None, title="Consumer group", min_length=1)
+    """Consumer group at the source that holds the mirror's positions:
+    MirrorMaker 1's `group.id`, Brooklin's datastream. Required for every kind
+    but `mirrormaker2`."""
 
     mode: Literal["dedicated", "connect"] = Field("dedicated", title="Mode")
     """`dedicated` for `connect-mirror-maker.sh`, `connect` for connectors on a
@@ -215,6 +230,45 @@ class MirrorConfig(Model):
     """`max.request.size` of MirrorMaker's producer. Required for sized probes
     above 512 KiB, because a record that MirrorMaker cannot produce fails its
     task."""
+
+    @model_validator(mode="after")
+    def _check_kind(self) -> Self:
+        problems = [
+            ConfigProblem(path, message)
+            for path, message in self._find_mismatches()
+        ]
+        if problems:
+            raise ProblemsError(problems)
+        return self
+
+    def _find_mismatches(self) -> Iterator[tuple[tuple[str, ...], str]]:
+        """Yield keys that do not go with the kind."""
+        if not KINDS[self.kind].in_group:
+            if self.group is not None:
+                yield ("group",), f"is of no use here (as kind is {self.kind})"
+            return
+        if self.group is None:
+            message = (
+                f"is missing (as kind is {self.kind}): name the consumer "
+                "group at the source with which the mirror reads"
+            )
+            yield ("group",), message
+        elif self.group.endswith(BROOKLIN_HELPER):
+            message = (
+                "is a helper of Brooklin that copies nothing; name the group "
+                f"without {BROOKLIN_HELPER}"
+            )
+            yield ("group",), message
+        for key in ("connect", "jmx"):
+            if getattr(self, key) is not None:
+                yield (
+                    (key,),
+                    f"is of no use here (as kind is {self.kind})",
+                )
+
+
+BROOKLIN_HELPER = "-topic-partition-listener"
+"""End of the name of a group in which Brooklin only looks for partitions."""
 
 
 class NamingConfig(Model):

@@ -14,13 +14,14 @@ from ..domain.audit.check import AuditLimits
 from ..domain.bottleneck.check import BottleneckLimits
 from ..domain.canary.check import CanaryLimits
 from ..domain.canary.model import UNKNOWN_REQUEST_BYTES
-from ..domain.checks import FlowLimits
+from ..domain.checks import OFF, FlowLimits
 from ..domain.failover.check import FailoverLimits
 from ..domain.heartbeats import HeartbeatsLimits
 from ..domain.lag.check import LagLimits
 from ..domain.lag.retention import RetentionLimits
 from ..domain.latency import LatencyLimits
 from ..domain.levels.model import WITHIN, LevelObjective, ServiceLevel
+from ..domain.mirror_kinds import KINDS
 from ..domain.parity.configs import ConfigsLimits
 from ..domain.parity.topics import TopicsLimits
 from ..domain.patterns import LONGEST_NAME, NAME_CHARACTERS
@@ -248,7 +249,8 @@ class FlowConfig(Model):
     )
     """MirrorMaker's replication policy: `identity`, `default`, `{policy:
     default, separator: "_"}` or `{format: "summit.${topic}"}`. The default is
-    MirrorMaker 2's own."""
+    the mirror's own: `default` for MirrorMaker 2, `identity` for all
+    others."""
 
     topics: TopicsConfig = Field(default_factory=TopicsConfig, title="Topics")
     """Topics that the flow replicates. Use the same filter as MirrorMaker."""
@@ -291,12 +293,12 @@ class FlowConfig(Model):
         data = {k: v for k, v in data.items() if v is not None}
         source, target = data.get("source", ""), data.get("target", "")
         data.setdefault("name", _join(source, target))
-        naming = data.get("naming", "default")
+        mirror = data.get("mirror", {})
+        naming = data.get("naming", _usual_naming(mirror))
         if isinstance(naming, str):
             naming = {"policy": naming}
         elif isinstance(naming, dict) and naming.get("format") is not None:
             naming = {"policy": "format"} | naming
-        mirror = data.get("mirror", {})
         if isinstance(mirror, dict):
             given = {k: v for k, v in mirror.items() if v is not None}
             mirror = {"source_alias": source, "target_alias": target} | given
@@ -435,6 +437,13 @@ def _check_names(flow: FlowConfig) -> Iterator[ConfigProblem]:
     )
 
 
+def _usual_naming(mirror: Any) -> str:
+    """Return how a mirror names topics where nobody says it."""
+    kind = mirror.get("kind") if isinstance(mirror, dict) else None
+    traits = KINDS.get(kind) if isinstance(kind, str) else None
+    return "identity" if traits is not None and traits.in_group else "default"
+
+
 def _join(source: Any, target: Any) -> str:
     """Name a flow after its ends; a name made of references is one."""
     name = f"{source}->{target}"
@@ -561,6 +570,17 @@ class Config(Model):
         given = self.audit.out if self.audit else None
         return given or str(self.state.path.with_name("audit"))
 
+    @property
+    def audited_flows(self) -> tuple[FlowConfig, ...]:
+        """The flows whose records can be compared: not those of mirrors that
+        leave no means for it.
+        """
+        return tuple(
+            flow
+            for flow in self.flows
+            if "audit" not in KINDS[flow.mirror.kind].off
+        )
+
     def compares_schemas(self, flow: FlowConfig) -> bool:
         """Return whether both clusters of a flow have a schema registry."""
         return all(
@@ -589,6 +609,7 @@ class Config(Model):
             "audit": AuditLimits(enabled=False)
             if self.audit is None
             else AuditLimits(timeout=self.audit.timeout),
+            OFF: KINDS[flow.mirror.kind].off,
         }
 
     @model_validator(mode="after")

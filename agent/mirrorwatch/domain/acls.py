@@ -64,10 +64,21 @@ class Right:
         return f"{self.operation} on {self.kind} {self.topic}"
 
 
-def minimal_rights(
+def group_rights(group: str) -> tuple[Right, ...]:
+    """Return the rights on the group in which a mirror keeps its positions."""
+    return (
+        Right(
+            side="source",
+            operation="DESCRIBE",
+            topic=group,
+            purpose="positions and members of the mirror are known",
+            kind="group",
+        ),
+    )
+
+
+def internal_rights(
     *,
-    canary: str | None,
-    remote_canary: str,
     syncs: str,
     offsets: str,
     configs: str,
@@ -75,27 +86,17 @@ def minimal_rights(
     checkpoints: str,
     carried_heartbeats: str,
     syncs_side: Side = "source",
-    create: bool = False,
-    sized: bool = False,
 ) -> tuple[Right, ...]:
-    """Return the smallest set of rights with which one flow is watched.
+    """Return the rights on MirrorMaker 2's internal topics.
 
     Parameters
     ----------
-    canary
-        Canary topic at the source; `None` if no probes are sent.
-    remote_canary
-        Its name at the target.
     syncs, offsets, configs, status, checkpoints
         The mirror's internal topics; no ``status`` if its name is unknown.
     carried_heartbeats
         Name at the target of the source's heartbeats topic.
     syncs_side
         Where the mirror keeps its offset syncs.
-    create
-        Whether the agent shall create the canary topic.
-    sized
-        Whether large probes are sent.
     """
     rights = [
         Right(
@@ -129,6 +130,36 @@ def minimal_rights(
         rights.append(
             _read("target", status, "tasks", "failed tasks are known")
         )
+    return tuple(rights)
+
+
+def minimal_rights(
+    *,
+    canary: str | None,
+    remote_canary: str,
+    internal: Sequence[Right],
+    create: bool = False,
+    create_remote: bool = False,
+    sized: bool = False,
+) -> tuple[Right, ...]:
+    """Return the smallest set of rights with which one flow is watched.
+
+    Parameters
+    ----------
+    canary
+        Canary topic at the source; `None` if no probes are sent.
+    remote_canary
+        Its name at the target.
+    internal
+        Rights on where the mirror keeps what it knows.
+    create
+        Whether the agent shall create the canary topic.
+    create_remote
+        Whether it shall do so at the target, too.
+    sized
+        Whether large probes are sent.
+    """
+    rights = list(internal)
     if canary is not None:
         rights += [
             Right(
@@ -170,6 +201,15 @@ def minimal_rights(
                 side="source",
                 operation="CREATE",
                 topic=canary,
+                purpose="the canary topic is created where it is missing",
+            )
+        )
+    if canary is not None and create and create_remote:
+        rights.append(
+            Right(
+                side="target",
+                operation="CREATE",
+                topic=remote_canary,
                 purpose="the canary topic is created where it is missing",
             )
         )

@@ -43,7 +43,7 @@ from .position.model import PositionObservation
 from .readers import metrics as readers
 from .readers.check import ReadersLimits, judge_readers
 from .readers.model import ReadersObservation
-from .report import Observation, Verdict
+from .report import Health, Observation, Verdict
 from .schemas import metrics as schemas
 from .schemas.check import SchemasLimits, judge_schemas
 from .schemas.model import SchemasObservation
@@ -54,8 +54,12 @@ from .tasks import metrics as tasks
 from .tasks.check import TasksLimits, judge_tasks
 from .tasks.model import TasksObservation
 
-__all__ = ["CHECKS", "Check", "FlowLimits", "judge"]
+__all__ = ["CHECKS", "OFF", "Check", "FlowLimits", "judge"]
 
+
+OFF = "off"
+"""Beside the limits by check: why checks are off that the flow's mirror leaves
+no means to verify, by check."""
 
 FlowLimits = Mapping[str, Any]
 """Limits of one flow, by check. A check that is not in it has the defaults of
@@ -111,6 +115,15 @@ class Check:
         now
             The time.
         """
+        reason = limits.get(OFF, {}).get(self.name)
+        if reason is not None:
+            return Verdict(
+                flow=flow,
+                check=self.name,
+                health=Health.OFF,
+                reason=reason,
+                since=now,
+            )
         own = []
         if self.limits is not None:
             own.append(limits.get(self.name, self.limits()))

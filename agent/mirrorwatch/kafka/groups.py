@@ -1,6 +1,7 @@
 """Offsets that consumer groups committed."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -13,7 +14,8 @@ from ..exceptions import SourceDeniedError, SourceError
 from .admin import Cluster, concerns_all
 from .errors import TIMEOUT, batched
 
-__all__ = ["describe_groups", "list_groups", "read_group_offsets"]
+__all__ = ["SourceGroup", "describe_groups", "list_groups"]
+__all__ += ["read_group_offsets", "read_source_group"]
 
 AT_ONCE = 50
 """Groups that are asked for at once: the library sends a request for each."""
@@ -118,6 +120,46 @@ def describe_groups(
                 members=len(answer.members),
             )
     return found
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SourceGroup:
+    """The consumer group with which a mirror reads its source."""
+
+    state: str
+    """Kafka's name of its state, for example ``stable`` or ``empty``."""
+
+    members: tuple[tuple[str, str], ...]
+    """Client id and host of each member."""
+
+    offsets: Mapping[tuple[str, int], int]
+    """Offsets that it committed, by topic and partition."""
+
+
+def read_source_group(cluster: Cluster, group: str) -> SourceGroup:
+    """Read state, members and offsets of one group, in two requests.
+
+    Raises
+    ------
+    SourceError
+        Raised if the cluster cannot be asked, or the agent may not describe
+        the group.
+    """
+    right = f"DESCRIBE on group {group}"
+    described = cluster.call(partial(_ask_facts, [group]), right)[group]
+    asked = cluster.call(partial(_ask_offsets, [group]), right)[group]
+    facts, answer = cluster.wait(described, right), cluster.wait(asked, right)
+    return SourceGroup(
+        state=facts.state.name.lower().replace("_", " "),
+        members=tuple(
+            sorted((each.client_id, each.host) for each in facts.members)
+        ),
+        offsets={
+            (each.topic, each.partition): each.offset
+            for each in answer.topic_partitions
+            if each.offset >= 0
+        },
+    )
 
 
 def _ask_facts(groups: Sequence[str], admin: AdminClient) -> dict[str, Any]:

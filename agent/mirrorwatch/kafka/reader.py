@@ -43,6 +43,7 @@ __all__ = [
     "RangeReader",
     "ReadFailure",
     "RecordFingerprint",
+    "count_committed",
     "read_all",
     "read_first_records",
     "read_range",
@@ -331,6 +332,55 @@ def _not_served(text: str, cluster: str) -> SourceUnavailableError:
 
 RANGE_PATIENCE = 5.0
 """Shorter, as a survey of the clusters waits for it."""
+
+
+def count_committed(
+    properties: Mapping[str, str],
+    *,
+    cluster: str,
+    partition: TopicPartition,
+    offsets: OffsetRange,
+) -> int:
+    """Count the records of a range, without those of aborted transactions.
+
+    Parameters
+    ----------
+    properties
+        librdkafka properties of the cluster.
+    cluster
+        Our alias of it.
+    partition
+        Topic and partition.
+    offsets
+        Which; their end is at most that of the partition.
+
+    Raises
+    ------
+    SourceError
+        Raised if the range cannot be read to its end.
+    """
+    count, left = 0, {partition: offsets.end}
+    if offsets.first >= offsets.end:
+        return 0
+    with OffsetConsumer(
+        properties, cluster=cluster, read_committed=True
+    ) as consumer:
+        consumer.assign({partition: offsets.first})
+        for event in consumer.read(left, patience=RANGE_PATIENCE):
+            if isinstance(event, PartitionEnd):
+                if event.offset < offsets.end:
+                    # Of a new leader, or before an open transaction.
+                    left[partition] = offsets.end
+            else:
+                count += 1
+    if left:
+        topic, number = partition
+        raise _not_served(
+            f"{topic}[{number}] at {cluster} could not be read to "
+            f"{offsets.end}",
+            cluster,
+        )
+    return count
 
 
 def read_range(

@@ -3,7 +3,9 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from ..domain.mirror_kinds import KINDS
 from ..ports import Mirror, MirrorJmx, MirrorSettings
+from .group import GroupMirror
 from .mirrormaker2 import MirrorMaker2
 from .mirrormaker2_jmx import MirrorMaker2Jmx
 
@@ -17,13 +19,18 @@ class MirrorAdapter:
     topics: Callable[[MirrorSettings], Mirror]
     """Makes what reads its internal topics."""
 
-    jmx: Callable[[MirrorSettings], MirrorJmx]
-    """Makes what reads its JMX metrics."""
+    jmx: Callable[[MirrorSettings], MirrorJmx] | None = None
+    """Makes what reads its JMX metrics; `None` if nothing does."""
 
 
 MIRRORS: Mapping[str, MirrorAdapter] = {
     "mirrormaker2": MirrorAdapter(
         topics=MirrorMaker2.of, jmx=MirrorMaker2Jmx.of
-    )
+    ),
+    **{
+        kind: MirrorAdapter(topics=GroupMirror)
+        for kind, traits in KINDS.items()
+        if traits.in_group
+    },
 }
 """By ``mirror.kind`` of the configuration."""

@@ -512,6 +512,11 @@ class MirrorMaker2:
             max_in_flight=settings.max_in_flight,
         )
 
+    @property
+    def group(self) -> None:
+        """None: its positions are in Connect's offsets topic."""
+        return None
+
     def internal_topics(self) -> tuple[InternalTopic, ...]:
         """Say where the mirror keeps what it knows."""
         alias = (

@@ -37,7 +37,7 @@ from ..kafka.reader import (
 from ..ports import InternalTopic, Mirror
 from ..state.database import UNDECODABLE
 
-__all__ = ["MirrorState", "Route", "TailWorker"]
+__all__ = ["PAUSED", "MirrorState", "Route", "TailWorker"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -64,7 +64,7 @@ def wire_audit(
             flow.name: DocumentStore(
                 around.database, flow.name, "audits", FlowAudits
             )
-            for flow in config.flows
+            for flow in config.audited_flows
         },
         folder=None if folder is None else ResultFolder(folder),
         starter=starter,

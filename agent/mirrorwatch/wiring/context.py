@@ -8,9 +8,17 @@ from structlog.typing import FilteringBoundLogger
 
 from ..clock import Clock
 from ..config import FlowConfig, HttpServer, SchemaRegistryConfig
-from ..domain.acls import Right, minimal_rights, topic_rights
+from ..domain.acls import (
+    Right,
+    group_rights,
+    internal_rights,
+    minimal_rights,
+    topic_rights,
+)
+from ..domain.mirror_kinds import KINDS
 from ..domain.samples import Sampler, samples
 from ..domain.topics import ReplicatedTopics, compile_pattern
+from ..exceptions import ConfigError
 from ..http import HttpAddress
 from ..kafka.admin import Cluster
 from ..mirrors import MIRRORS
@@ -149,8 +157,20 @@ def to_mirror(flow: FlowConfig) -> Mirror:
 
 
 def to_mirror_jmx(flow: FlowConfig) -> MirrorJmx:
-    """Return what reads the JMX metrics of a flow's mirror."""
-    return MIRRORS[flow.mirror.kind].jmx(_to_settings(flow))
+    """Return what reads the JMX metrics of a flow's mirror.
+
+    Raises
+    ------
+    ConfigError
+        Raised if its kind has none that are read.
+    """
+    make = MIRRORS[flow.mirror.kind].jmx
+    if make is None:
+        raise ConfigError(
+            f"mirror.jmx: metrics of a mirror of kind {flow.mirror.kind} are "
+            "not supported"
+        )
+    return make(_to_settings(flow))
 
 
 def _to_settings(flow: FlowConfig) -> MirrorSettings:
@@ -166,10 +186,27 @@ def _to_settings(flow: FlowConfig) -> MirrorSettings:
         syncs_location=mirror.syncs_location,
         topics=mirror.topics.model_dump(),
         max_in_flight=mirror.max_in_flight,
+        group=mirror.group,
         classes={
             name: compile_pattern(pattern)
             for name, pattern in flow.classes.items()
         },
+    )
+
+
+def _internal_rights(mirror: Mirror) -> tuple[Right, ...]:
+    if mirror.group is not None:
+        return group_rights(mirror.group)
+    topics = {t.kind: t for t in mirror.internal_topics()}
+    status = topics.get("status")
+    return internal_rights(
+        syncs=topics["syncs"].name,
+        offsets=topics["offsets"].name,
+        configs=topics["configs"].name,
+        status=None if status is None else status.name,
+        checkpoints=topics["checkpoints"].name,
+        carried_heartbeats=topics["carried"].name,
+        syncs_side=topics["syncs"].side,
     )
 
 
@@ -187,21 +224,15 @@ def rights_of(
     schemas
         Whether the schemas of its records are compared.
     """
-    topics = {t.kind: t for t in to_mirror(flow).internal_topics()}
-    status = topics.get("status")
     canary, naming = flow.canary, flow.topic_naming
+    traits = KINDS[flow.mirror.kind]
     return [
         *minimal_rights(
             canary=canary.topic if canary.enabled else None,
             remote_canary=naming.remote(canary.topic),
-            syncs=topics["syncs"].name,
-            offsets=topics["offsets"].name,
-            configs=topics["configs"].name,
-            status=None if status is None else status.name,
-            checkpoints=topics["checkpoints"].name,
-            carried_heartbeats=topics["carried"].name,
-            syncs_side=topics["syncs"].side,
+            internal=_internal_rights(to_mirror(flow)),
             create=canary.create,
+            create_remote=not traits.creates_topics,
             sized=canary.sized is not None,
         ),
         *topic_rights(

@@ -12,15 +12,18 @@ from ..domain.carriage import Carriage
 from ..domain.cluster_view import TopicPartition
 from ..domain.failover.recovery import CopyFacts, RecoveryState
 from ..domain.lag.tracker import LagTracker
+from ..domain.mirror_kinds import KINDS
 from ..domain.position.tracker import PositionTracker
 from ..domain.readers.model import ReadersState
 from ..domain.schemas.model import SchemasState
+from ..domain.skips.balance import BalanceState, BalanceTracker
 from ..domain.tasks.model import Restarts
 from ..domain.topics import Selection, compile_pattern
 from ..exceptions import ConfigError
 from ..kafka.offsets import EndOffsets
 from ..ports import Worker
 from ..secrets import hide_secrets
+from ..sources.balance import BalanceWorker
 from ..sources.canary.encoding import Avro
 from ..sources.canary.settings import CanarySettings, SizedProbes
 from ..sources.canary.surveyor import CanarySurveyWorker, ProbeSettler
@@ -55,6 +58,7 @@ from ..sources.readers import ReadersSource
 from ..sources.registry import Registry, SchemaWorker
 from ..sources.schemas import SchemasWorker
 from ..sources.skips import RangeExaminer, SkipsWorker
+from ..sources.source_group import SourceGroupWorker
 from ..sources.survey import SurveyedFlow, SurveyWorker
 from ..sources.tasks import (
     TaskFacts,
@@ -156,6 +160,7 @@ def wire_canary(parts: FlowParts, around: WiringContext) -> WiredParts:
 
 def _to_settings(flow: FlowConfig, around: WiringContext) -> CanarySettings:
     canary, sized = flow.canary, flow.canary.sized
+    traits = KINDS[flow.mirror.kind]
     return CanarySettings(
         flow=flow.flow,
         topic=canary.topic,
@@ -175,6 +180,8 @@ def _to_settings(flow: FlowConfig, around: WiringContext) -> CanarySettings:
         ),
         max_request_bytes=flow.mirror.max_request_size,
         cluster_ids=around.cluster_ids,
+        keeps_partitions=traits.keeps_partitions,
+        creates_topic=traits.creates_topics,
         headers=around.headers,
     )
 
@@ -585,6 +592,8 @@ def wire_skips(parts: FlowParts, around: WiringContext) -> WiredParts:
         Raised if the state file cannot be used.
     """
     flow = parts.config
+    if parts.mirror.group is not None:
+        return _wire_balance(parts, around)
     limits = flow.limits.skips
     watch = SkipsWorker(
         flow=flow.name,
@@ -618,6 +627,28 @@ def wire_levels(parts: FlowParts, around: WiringContext) -> WiredParts:
         history=around.levels,
     )
     return WiredParts(sources=(source,))
+
+
+def _wire_balance(parts: FlowParts, around: WiringContext) -> WiredParts:
+    flow, traits = parts.config, KINDS[parts.config.mirror.kind]
+    store = DocumentStore(around.database, flow.name, "balance", BalanceState)
+    merged = Selection(include=flow.topics.merged).matches
+    canary = flow.canary.topic if flow.canary.enabled else None
+    watch = BalanceWorker(
+        flow=flow.name,
+        title=traits.title,
+        tracker=BalanceTracker(
+            store.load(),
+            ignored=cache(lambda topic: topic == canary or merged(topic)),
+            patience=traits.settles,
+        ),
+        store=store,
+        cluster=flow.source,
+        properties=around.properties[flow.source],
+        clock=around.clock,
+    )
+    parts.listeners.append(watch)
+    return WiredParts(workers=(watch,), sources=(watch,))
 
 
 def wire_reachability(parts: FlowParts, _around: WiringContext) -> WiredParts:
@@ -712,6 +743,8 @@ def wire_tasks(parts: FlowParts, around: WiringContext) -> WiredParts:
         Raised if the state file cannot be used.
     """
     flow, positions = parts.config, parts.positions
+    if parts.mirror.group is not None:
+        return _wire_source_group(parts, around, parts.mirror.group)
     topics = {t.kind: t.name for t in parts.mirror.internal_topics()}
     state = TasksState()
     facts = TaskFacts(
@@ -747,6 +780,23 @@ def wire_tasks(parts: FlowParts, around: WiringContext) -> WiredParts:
         worker = _wire_connect(parts, around, state, facts)
         workers = (inspector, worker)
     return WiredParts(workers=workers, sources=(source,))
+
+
+def _wire_source_group(
+    parts: FlowParts, around: WiringContext, group: str
+) -> WiredParts:
+    flow = parts.config
+    worker = SourceGroupWorker(
+        flow=flow.name,
+        group=group,
+        traits=KINDS[flow.mirror.kind],
+        source=around.clusters[flow.source],
+        positions=parts.positions,
+        interval=around.interval,
+        clock=around.clock,
+    )
+    parts.listeners.append(worker)
+    return WiredParts(workers=(worker,), sources=(worker,))
 
 
 def _wire_connect(
@@ -799,6 +849,14 @@ AREAS: tuple[Callable[[FlowParts, WiringContext], WiredParts], ...] = (
 """Everything that watches one flow by itself."""
 
 
+NEEDED: Mapping[Callable[[FlowParts, WiringContext], WiredParts], str] = {
+    wire_heartbeats: "heartbeats",
+    wire_failover: "failover",
+}
+"""Check without which an area is of no use: where the mirror leaves no means
+to verify it, nothing is read for it."""
+
+
 def wire_flows(
     flows: Iterable[FlowConfig], around: WiringContext
 ) -> WiredParts:
@@ -815,7 +873,12 @@ def wire_flows(
         FlowParts(config=flow, mirror=to_mirror(flow), positions=MirrorState())
         for flow in flows
     ]
-    areas = [area(flow, around) for flow in parts for area in AREAS]
+    areas = [
+        area(flow, around)
+        for flow in parts
+        for area in AREAS
+        if NEEDED.get(area) not in KINDS[flow.config.mirror.kind].off
+    ]
     tails, survey = wire_tails(parts, around), wire_survey(parts, around)
     groups, jmx = wire_groups(parts, around), wire_jmx(parts, around)
     return WiredParts.of([tails, *areas, survey, groups, jmx])

@@ -18,7 +18,9 @@ from mirrorwatch.sources.canary.encoding import (
     Avro,
     Json,
     decode,
+    hashed_key,
     is_same_schema,
+    murmur2,
 )
 from mirrorwatch.sources.registry import (
     AGAIN,
@@ -28,7 +30,7 @@ from mirrorwatch.sources.registry import (
     SchemaWorker,
 )
 from mirrorwatch.threads import Latest
-from tests.support.builders import FLOW
+from tests.support.builders import FLOW, NOON
 
 messages = st.builds(
     ProbeMessage,
@@ -309,3 +311,24 @@ def test_without_a_registry_at_the_target_nothing_is_asked_there() -> None:
     stage = Stage(with_target=False)
     stage.encoding.arrived_id = 1
     assert stage.after(0) == ()
+
+
+def test_a_key_hashes_to_its_partition_as_in_java() -> None:
+    # Of UtilsTest.testMurmur2 of Kafka.
+    known = {
+        b"21": -973932308,
+        b"foobar": -790332482,
+        b"a-little-bit-long-string": -985981536,
+        b"a-little-bit-longer-string": -1486304829,
+        b"lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8": -58897971,
+        b"abc": 479470107,
+    }
+    for data, signed in known.items():
+        assert murmur2(data) == signed % 2**32
+    for partition in range(6):
+        message = ProbeMessage(
+            run="r", flow="a->b", partition=partition, sequence=7, sent_at=NOON
+        )
+        key = hashed_key(message, 6)
+        assert key.startswith(message.key)
+        assert (murmur2(key) & 0x7FFFFFFF) % 6 == partition

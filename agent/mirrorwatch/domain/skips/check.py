@@ -16,6 +16,7 @@ from ..report import (
     seconds,
 )
 from ..topics import filtered_note
+from .balance import find_balance, show_balance
 from .model import (
     LOSSES,
     ForeignRecords,
@@ -47,6 +48,8 @@ def show_skips(
     """
     if seen is None:
         return {}
+    if seen.balance is not None:
+        return show_balance(seen.balance, seen.at)
     tallies = [tally for _, tally in seen.tallies]
     lost = [
         (x, n)
@@ -210,6 +213,12 @@ def _find(
         yield CheckFinding(
             Health.UNKNOWN, "Source and target have not been compared yet"
         )
+        return
+    if seen.balance is not None:
+        yield from find_balance(
+            seen.balance, limits.lost_window, limits.warning_window, now
+        )
+        yield from _find_blindness(seen, limits, now)
         return
     yield from _find_losses(seen, limits, now)
     yield from _find_excesses(seen, limits, now)

@@ -14,6 +14,7 @@ from ..report import (
     counted,
     seconds,
 )
+from .group import find_group, show_group
 from .model import MirrorTask, Stopped, TasksObservation, name_partitions
 
 __all__ = ["TasksLimits", "judge_tasks"]
@@ -29,6 +30,8 @@ reading."""
 
 def show_tasks(seen: TasksObservation) -> Evidence:
     """Return the evidence of a verdict on the mirror's tasks."""
+    if seen.group is not None:
+        return show_group(seen.group)
     ours = [task for task in seen.tasks if task.role != "neighbour"]
     if len(ours) > MOST:
         # What runs is only counted, then.
@@ -238,6 +241,11 @@ def _find(
         return
     if seen.absent is not None:
         yield CheckFinding(Health.OFF, seen.absent)
+        return
+    if seen.group is not None:
+        for problem in seen.problems:
+            yield CheckFinding(Health.UNKNOWN, problem)
+        yield from find_group(seen.group, limits.grace, now)
         return
     ours = [task for task in seen.tasks if task.role != "neighbour"]
     yield from _find_failed(ours, seen)

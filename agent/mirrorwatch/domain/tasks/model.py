@@ -7,6 +7,7 @@ from typing import Literal
 
 from ..mirror_records import TaskState
 from ..report import counted
+from .group import GroupTasks
 
 __all__ = [
     "MirrorTask",
@@ -163,6 +164,9 @@ class TasksObservation:
     """How long nothing has proved that a worker of the mirror lives, though
     records wait: no position moved and no heartbeat came. `None` if anything
     does."""
+
+    group: GroupTasks | None = None
+    """The consumer group of a mirror that does not run on Connect."""
 
     absent: str | None = None
     """Why nothing of this is to be had here."""

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from importlib import resources
 from io import BytesIO
+from itertools import count
 from typing import Any, Protocol
 
 from pydantic_core import from_json
@@ -17,7 +18,8 @@ from pydantic_core import from_json
 from ...domain.canary.model import ProbeMessage
 from ...domain.offsets import LARGEST_INT, to_number
 
-__all__ = ["SCHEMA", "Avro", "Encoding", "Json", "decode", "is_same_schema"]
+__all__ = ["SCHEMA", "Avro", "Encoding", "Json", "decode", "hashed_key"]
+__all__ += ["is_same_schema", "murmur2"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -182,6 +184,52 @@ def is_same_schema(text: str) -> bool:
         fastavro.schema.SchemaParseException,
     ):
         return False
+
+
+def hashed_key(message: ProbeMessage, partitions: int) -> bytes:
+    """Return a key by which Kafka's producers choose the probe's partition.
+
+    Parameters
+    ----------
+    message
+        The probe.
+    partitions
+        Partitions of the topic, the same on both sides.
+
+    Notes
+    -----
+    Producers of the Java client take ``murmur2`` of the key. Each try hits
+    with a chance of one in so many partitions.
+    """
+    wanted = message.partition
+    if wanted >= partitions:
+        return message.key
+    for number in count():
+        key = message.key + f"/{number}".encode()
+        if (murmur2(key) & 0x7FFFFFFF) % partitions == wanted:
+            return key
+    raise AssertionError
+
+
+def murmur2(data: bytes) -> int:
+    """Return the hash of ``org.apache.kafka.common.utils.Utils.murmur2``,
+    without a sign.
+    """
+    size = len(data)
+    found = 0x9747B28C ^ size
+    whole = size - size % 4
+    for at in range(0, whole, 4):
+        word = int.from_bytes(data[at : at + 4], "little") * _MIX & _MASK
+        word = (word ^ word >> 24) * _MIX & _MASK
+        found = found * _MIX & _MASK ^ word
+    if size % 4:
+        rest = int.from_bytes(data[whole:], "little")
+        found = (found ^ rest) * _MIX & _MASK
+    found = (found ^ found >> 13) * _MIX & _MASK
+    return found ^ found >> 15
+
+
+_MIX, _MASK = 0x5BD1E995, 0xFFFFFFFF
 
 
 def _write(message: ProbeMessage, padding: int) -> bytes:

@@ -14,6 +14,7 @@ from confluent_kafka import Message as KafkaMessage
 
 from ...domain.canary.model import PROBE_BYTES, ProbeMessage
 from ...kafka.errors import DENIED, QUIET, denial
+from .encoding import hashed_key
 from .settings import CanarySettings
 
 __all__ = ["CanaryProducer", "SendResult", "send_timeout"]
@@ -151,6 +152,8 @@ class CanaryProducer:
         self._reports: deque[DeliveryReport] = deque()
         self._waiting: dict[tuple[int, int], ProbeMessage] = {}
         self._fatal: str | None = None
+        self.partitions: int | None = None
+        """Partitions of the topic, where keys must hash to theirs."""
         self._make()
 
     def send(self, message: ProbeMessage, size: int = PROBE_BYTES) -> None:
@@ -169,7 +172,9 @@ class CanaryProducer:
             self._producer.produce(
                 self._settings.topic,
                 partition=message.partition,
-                key=message.key,
+                key=message.key
+                if self.partitions is None
+                else hashed_key(message, self.partitions),
                 value=self._settings.encoding.encode(message, size),
                 headers=self._settings.headers(message),
                 timestamp=int(message.sent_at.timestamp() * 1000),

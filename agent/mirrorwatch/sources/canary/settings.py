@@ -78,5 +78,12 @@ class CanarySettings:
     encoding: Encoding = field(default_factory=Json)
     """How probes are written."""
 
+    keeps_partitions: bool = True
+    """Whether the mirror keeps the partition of a record. If not, each probe
+    gets a key by which Kafka's producers choose that partition."""
+
+    creates_topic: bool = True
+    """Whether the mirror creates the topic at the target."""
+
     headers: Headers = no_headers
     """Headers of a probe: how a test marks those that it wants dropped."""

@@ -239,6 +239,8 @@ class CanarySurveyWorker:
             leaders = target.leaders
             ends = queries.ask(self._target, lambda c: c.ends(remote, leaders))
         source = self._find_source(queries)
+        if not self._settings.creates_topic:
+            self._match_target(queries, source, target)
         brokers = [
             queries.ask(cluster, lambda c: c.brokers())
             for cluster in (self._source, self._target)
@@ -309,6 +311,41 @@ class CanarySurveyWorker:
                 lambda c: c.create(name, partitions, CREATED_CONFIGS),
             )
         return found
+
+    def _match_target(
+        self,
+        queries: BestEffortQueries,
+        source: Topic | None,
+        target: Topic | None,
+    ) -> None:
+        """Create the topic at the target for a mirror that does not."""
+        remote, settings = self._settings.remote_topic, self._settings
+        if source is None or not queries.reached(self._target):
+            return
+        here = len(source.leaders)
+        if target is None and settings.create:
+            queries.ask(
+                self._target,
+                lambda c: c.create(remote, here, CREATED_CONFIGS),
+            )
+        elif target is None:
+            queries.problems.append(
+                Problem.unknown(
+                    f"Canary topic {remote} does not exist at "
+                    f"{settings.flow.target}, and canary.create is off. "
+                    f"Create it there with {here} partitions, as at "
+                    f"{settings.flow.source}"
+                )
+            )
+        elif len(target.leaders) != here and not settings.keeps_partitions:
+            queries.problems.append(
+                Problem.unknown(
+                    f"Lost probes cannot be verified: canary topic {remote} "
+                    f"has {len(target.leaders)} partitions at "
+                    f"{settings.flow.target} and {here} at "
+                    f"{settings.flow.source}. Give it as many on both sides"
+                )
+            )
 
     def _read_positions(
         self, at: datetime, *, ordered: bool

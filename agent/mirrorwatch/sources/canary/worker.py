@@ -108,6 +108,8 @@ class LedgerKeeper:
 
     def __init__(self, settings: CanarySettings, store: CanaryStore) -> None:
         self._settings = settings
+        self.stray: Problem | None = None
+        """That the mirror moves probes to other partitions, if it does."""
         self._store = store
         self._changed: set[int] = set()
         self._arrivals: list[ProbeArrival] = []
@@ -197,17 +199,45 @@ class LedgerKeeper:
             return
         if event.value is not None:
             self._settings.encoding.note_arrival(event.value)
+        home, at = ledger, event.offset
+        if self._strays(probe, event):
+            if event.offset < ledger.next_offset:
+                return  # accounted for, before a restart
+            ledger.read_to(event.offset + 1)
+            home = self.tracker.ledgers.get(probe.partition, ledger)
+            if home is ledger:
+                return
+            self._changed.add(probe.partition)
+            at = home.next_offset
         sighting = Arrival(
             sequence=probe.sequence,
-            target_offset=event.offset,
+            target_offset=at,
             seen_at=event.seen_at,
             absent_until=event.absent_until,
         )
         arrival = arrive(
-            ledger, sighting, self._settings.deadline, self._settings.within
+            home, sighting, self._settings.deadline, self._settings.within
         )
+        if home is not ledger:
+            # It was read in another partition: nothing is read up to here.
+            home.next_offset = at
         if arrival is not None:
             self._arrivals.append(arrival)
+
+    def _strays(self, probe: ProbeMessage, event: ReadProbe) -> bool:
+        """Return whether a mirror put a probe into another partition."""
+        if self._settings.keeps_partitions:
+            return False
+        if probe.partition == event.partition:
+            return False
+        self.stray = Problem.unknown(
+            "Lost probes cannot be verified: a probe of "
+            f"{self._settings.topic}[{probe.partition}] arrived in "
+            f"{self._settings.remote_topic}[{event.partition}]. Give both "
+            "topics the same number of partitions; the mirror's producer must "
+            "keep Kafka's own partitioner"
+        )
+        return True
 
     def skip(self, partition: int, offset: int) -> None:
         """Write down that a partition goes on at another target offset."""
@@ -231,6 +261,8 @@ class LedgerKeeper:
 
     def settle(self, now: datetime, grace: timedelta | None) -> None:
         """Give up what is proved lost."""
+        if self.stray is not None:
+            return  # what is missing in one partition may be in another
         self._losses += self.tracker.settle(now, grace)
         self._changed |= {
             p for p, ledger in self.tracker.ledgers.items() if ledger.touched
@@ -385,7 +417,11 @@ class CanaryWorker:
         return min(due, LOOK) if due > 0 else LOOK
 
     def _follow(self, survey: CanarySurvey) -> None:
-        self._mistaken = self._keeper.tracker.mistaken(survey)
+        self._mistaken = (
+            self._keeper.tracker.mistaken(survey) or self._keeper.stray
+        )
+        if not self._settings.keeps_partitions and survey.source is not None:
+            self._sender.partitions = len(survey.source.partitions)
         self._survey = None if self._mistaken else survey
         if self._mistaken is not None:
             return

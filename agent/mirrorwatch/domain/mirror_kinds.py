@@ -1,0 +1,116 @@
+"""What each kind of mirror can prove, and why not what it cannot."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+__all__ = ["KINDS", "MirrorTraits"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MirrorTraits:
+    """What a monitor may take for granted of one kind of mirror.
+
+    The defaults are MirrorMaker 2's.
+    """
+
+    title: str = "MirrorMaker 2"
+    """Its name in reasons."""
+
+    in_group: bool = False
+    """Whether its positions are offsets of a consumer group at the source,
+    and not records of internal topics."""
+
+    always_members: bool = True
+    """Whether its consumers join their group: only then does a group without
+    members show that it has stopped, and only then do offsets of a mirror
+    that runs never expire."""
+
+    keeps_partitions: bool = True
+    """Whether a record goes to the partition of its number."""
+
+    creates_topics: bool = True
+    """Whether it creates topics at the target as they are at the source."""
+
+    settles: timedelta = timedelta()
+    """How long after a commit all that it covers is at the target, where
+    skips are found by comparing topics at rest."""
+
+    off: Mapping[str, str] = field(default_factory=dict)
+    """Reasons of the checks that cannot be verified, by check."""
+
+
+def _unproved(title: str, audit: str | None) -> dict[str, str]:
+    """Return why checks are off that live on MirrorMaker 2's own records.
+
+    Parameters
+    ----------
+    title
+        Name of the mirror.
+    audit
+        Why records cannot be compared; `None` if they can.
+    """
+    found = {
+        "heartbeats": f"{title} writes no heartbeats",
+        "checkpoints": f"{title} writes no checkpoints",
+        "failover": "Starts of consumer groups cannot be verified: "
+        f"{title} writes no checkpoints and no offset-syncs",
+        "bottleneck": f"JMX metrics of {title} are not supported",
+    }
+    if audit is not None:
+        found["audit"] = f"Records cannot be compared by partition: {audit}"
+    return found
+
+
+FLUSHED = timedelta(seconds=15)
+"""Of a mirror that commits what was acknowledged: a few surveys."""
+
+UNFLUSHED = timedelta(seconds=150)
+"""Of one that may commit what its producer still sends: longer than the two
+minutes that Kafka's producers try (``delivery.timeout.ms``)."""
+
+_ANYWHERE = "{} does not keep the partition of a record"
+
+
+def _in_group(
+    title: str,
+    *,
+    always_members: bool,
+    keeps_partitions: bool,
+    settles: timedelta = FLUSHED,
+) -> MirrorTraits:
+    lost = None if keeps_partitions else _ANYWHERE.format(title)
+    return MirrorTraits(
+        title=title,
+        in_group=True,
+        always_members=always_members,
+        keeps_partitions=keeps_partitions,
+        creates_topics=False,
+        settles=settles,
+        off=_unproved(
+            title, lost or f"positions of {title} are not audited yet"
+        ),
+    )
+
+
+KINDS: Mapping[str, MirrorTraits] = {
+    "mirrormaker2": MirrorTraits(),
+    # What a mirror does that is not known by name cannot be relied on.
+    "group": _in_group(
+        "the mirror",
+        always_members=False,
+        keeps_partitions=False,
+        settles=UNFLUSHED,
+    ),
+    "mirrormaker1": _in_group(
+        "MirrorMaker 1", always_members=True, keeps_partitions=False
+    ),
+    # With enablePartitionAssignment it assigns partitions to itself.
+    "brooklin": _in_group(
+        "Brooklin", always_members=False, keeps_partitions=False
+    ),
+    "redpanda-migrator": _in_group(
+        "Redpanda Migrator", always_members=True, keeps_partitions=True
+    ),
+}
+"""By ``mirror.kind`` of the configuration."""

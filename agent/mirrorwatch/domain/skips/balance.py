@@ -1,0 +1,444 @@
+"""Skipped records where a mirror writes no offset-syncs: what went in against
+what came out, topic by topic, whenever a topic rests.
+
+A topic rests when all of it is committed and neither end moves. Then the
+committed offsets have grown by as many offsets as the mirror has passed, and
+the target's ends by as many records as it wrote. Partitions need not be kept.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from ..cluster_view import FlowView, PartitionView
+from ..offsets import OffsetRange
+from ..report import CheckFinding, Evidence, Health, agree, counted, seconds
+
+__all__ = [
+    "BalanceFindings",
+    "BalanceRequest",
+    "BalanceState",
+    "BalanceTracker",
+    "Shortfall",
+    "TopicBalance",
+    "find_balance",
+    "show_balance",
+]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TopicBalance:
+    """Both sides of one topic when it last rested."""
+
+    source_id: str
+    """Id of the topic at the source."""
+
+    target_id: str
+    """Id of the topic at the target."""
+
+    committed: tuple[int, ...]
+    """Committed offset of each partition at the source."""
+
+    copies: int
+    """Ends of all partitions at the target, added."""
+
+    missing: int = 0
+    """Records proved to be missing, since the state file was made."""
+
+    surplus: int = 0
+    """Records at the target beyond one copy of each, since then."""
+
+    unverifiable: int = 0
+    """Offsets that expired before it was known whether they were copied."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Shortfall:
+    """What did not add up between two rests of one topic."""
+
+    topic: str
+    """Source topic."""
+
+    at: datetime
+    """When it was found."""
+
+    missing: int = 0
+    """Records that are missing at the target: at least these, as duplicates
+    hide others."""
+
+    surplus: int = 0
+    """Records at the target beyond one copy of each."""
+
+    unverifiable: int = 0
+    """Offsets that expired before it was known whether they were copied."""
+
+
+@dataclass(kw_only=True, slots=True)
+class BalanceState:
+    """What is kept over restarts of the agent."""
+
+    topics: dict[str, TopicBalance] = field(default_factory=dict)
+    """By source topic."""
+
+    found: tuple[Shortfall, ...] = ()
+    """What did not add up lately, the newest last."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BalanceRequest:
+    """What must be read at the source before anything is called missing.
+
+    Markers of transactions and what was compacted take offsets and are no
+    records; what an aborted transaction wrote may or may not be copied.
+    """
+
+    topic: str
+    """Source topic."""
+
+    missing: int
+    """Offsets that have no copy."""
+
+    ranges: tuple[tuple[int, OffsetRange], ...]
+    """Partition and offsets to count the committed records of."""
+
+    expired: int
+    """Offsets that can no longer be read."""
+
+    now: TopicBalance
+    """Both sides as they are now."""
+
+    @property
+    def size(self) -> int:
+        """Offsets to read."""
+        return sum(len(span) for _, span in self.ranges)
+
+
+FRESH = timedelta(hours=1)
+"""How long a topic that has rested is called compared."""
+
+KEPT = 200
+"""Findings that are kept, the newest."""
+
+
+class BalanceTracker:
+    """Follows the balance of every topic of one flow.
+
+    Parameters
+    ----------
+    state
+        What was known before.
+    ignored
+        Returns whether a source topic is not compared: others write its
+        target topic, or it is the canary's, which never rests and is proved
+        probe by probe.
+    patience
+        How long a topic must rest until nothing of it is under way.
+    """
+
+    def __init__(
+        self,
+        state: BalanceState,
+        ignored: Callable[[str], bool],
+        patience: timedelta,
+    ) -> None:
+        self.state = state
+        self.changed = False
+        """Whether the state changed since it was saved."""
+        self.rested: frozenset[str] = frozenset()
+        """Topics that have rested within the last hour."""
+        self.moving: frozenset[str] = frozenset()
+        """All others."""
+        self._ignored = ignored
+        self._patience = patience
+        self._resting: dict[str, tuple[datetime, TopicBalance]] = {}
+        self._rested_at: dict[str, datetime] = {}
+
+    def take(self, view: FlowView) -> list[BalanceRequest]:
+        """Learn from a survey; return what has to be read."""
+        if view.source is None or view.target is None or not view.caught_up:
+            self._resting = {}
+            return []
+        by_topic: dict[str, list[PartitionView | None]] = {}
+        for (topic, _), seen in view.partitions.items():
+            by_topic.setdefault(topic, []).append(seen)
+        resting: dict[str, tuple[datetime, TopicBalance]] = {}
+        requests: list[BalanceRequest] = []
+        rested, moving = set[str](), set[str]()
+        for topic, seen_all in by_topic.items():
+            if self._ignored(topic):
+                continue
+            remote = view.names[topic]
+            facts = view.target.topics.get(remote)
+            ends = [
+                view.target.ends.get((remote, p))
+                for p in range(0 if facts is None else facts.partitions)
+            ]
+            now = None if facts is None else _rest(seen_all, facts.id, ends)
+            if now is not None:
+                since, before = self._resting.get(topic, (view.at, now))
+                since = since if before == now else view.at
+                resting[topic] = since, now
+                if view.at - since >= self._patience:
+                    self._rested_at[topic] = view.at
+                    starts = [s.log_start for s in seen_all if s is not None]
+                    requests += self._compare(topic, now, starts, view.at)
+            last = self._rested_at.get(topic)
+            fresh = last is not None and view.at - last <= FRESH
+            (rested if fresh else moving).add(topic)
+        self._resting = resting
+        self.rested, self.moving = frozenset(rested), frozenset(moving)
+        return requests
+
+    def resolve(
+        self, request: BalanceRequest, records: int, at: datetime
+    ) -> None:
+        """Take how many committed records were found at the source."""
+        unexplained = request.missing - (request.size - records)
+        missing = max(0, unexplained - request.expired)
+        doubtful = max(0, unexplained) - missing
+        self._settle(
+            request.topic,
+            request.now,
+            Shortfall(
+                topic=request.topic,
+                at=at,
+                missing=missing,
+                unverifiable=doubtful,
+            ),
+        )
+
+    def give_up(self, request: BalanceRequest, at: datetime) -> None:
+        """Take that there was too much to read."""
+        self._settle(
+            request.topic,
+            request.now,
+            Shortfall(
+                topic=request.topic, at=at, unverifiable=request.missing
+            ),
+        )
+
+    def _compare(
+        self,
+        topic: str,
+        now: TopicBalance,
+        starts: Sequence[int],
+        at: datetime,
+    ) -> Iterator[BalanceRequest]:
+        before = self.state.topics.get(topic)
+        if before is None or not _is_same(before, now):
+            self.state.topics[topic] = now
+            self.changed = True
+            return
+        old = (*before.committed, *(0 for _ in now.committed))
+        passed = list(zip(old, now.committed, starts, strict=False))
+        grown = sum(after - first for first, after, _ in passed)
+        missing = grown - (now.copies - before.copies)
+        if missing <= 0:
+            if grown or missing:
+                found = Shortfall(topic=topic, at=at, surplus=-missing)
+                self._settle(topic, now, found)
+            return
+        yield BalanceRequest(
+            topic=topic,
+            missing=missing,
+            ranges=tuple(
+                (partition, OffsetRange(max(first, start), after))
+                for partition, (first, after, start) in enumerate(passed)
+                if max(first, start) < after
+            ),
+            expired=sum(
+                max(0, min(start, after) - first)
+                for first, after, start in passed
+            ),
+            now=now,
+        )
+
+    def _settle(self, topic: str, now: TopicBalance, found: Shortfall) -> None:
+        before = self.state.topics[topic]
+        self.state.topics[topic] = replace(
+            now,
+            missing=before.missing + found.missing,
+            surplus=before.surplus + found.surplus,
+            unverifiable=before.unverifiable + found.unverifiable,
+        )
+        if found.missing or found.surplus or found.unverifiable:
+            self.state.found = (*self.state.found, found)[-KEPT:]
+        self.changed = True
+
+
+def _rest(
+    seen: Sequence[PartitionView | None],
+    target_id: str,
+    ends: Sequence[int | None],
+) -> TopicBalance | None:
+    """Return both sides of a topic of which all is committed, else `None`."""
+    committed, copies = [], 0
+    for each in seen:
+        if each is None:
+            return None
+        fact = each.committed
+        position = None if fact is None else fact.position
+        if position is None and each.source_end == 0:
+            position = 0  # nothing was ever written there
+        if position != each.source_end:
+            return None
+        committed.append(position)
+    for end in ends:
+        if end is None:
+            return None
+        copies += end
+    ids = {each.source_id for each in seen if each is not None}
+    if len(ids) != 1:
+        return None
+    return TopicBalance(
+        source_id=ids.pop(),
+        target_id=target_id,
+        committed=tuple(committed),
+        copies=copies,
+    )
+
+
+def _is_same(before: TopicBalance, now: TopicBalance) -> bool:
+    """Return whether two rests are of the same topics, one after the other.
+
+    A position that went back has lost what it proved.
+    """
+    return (
+        before.source_id == now.source_id
+        and before.target_id == now.target_id
+        and len(before.committed) <= len(now.committed)
+        and all(
+            first <= after
+            for first, after in zip(
+                before.committed, now.committed, strict=False
+            )
+        )
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BalanceFindings:
+    """The balance of all topics of one flow."""
+
+    title: str
+    """Name of the mirror."""
+
+    rested: int
+    """Topics that are compared whenever they rest."""
+
+    moving: int
+    """Topics that have not rested within the last hour."""
+
+    found: tuple[Shortfall, ...] = ()
+    """What did not add up lately, the newest last."""
+
+    unread: int = 0
+    """Topics of which the source must be read first."""
+
+    problem: str | None = None
+    """What keeps it from being read, in a sentence."""
+
+
+def find_balance(
+    seen: BalanceFindings, lost: timedelta, warned: timedelta, now: datetime
+) -> Iterator[CheckFinding]:
+    """Find what did not add up.
+
+    Parameters
+    ----------
+    seen
+        The balance of all topics.
+    lost
+        How long missing records, and unverifiable ones, are reported.
+    warned
+        How long duplicates are.
+    now
+        The time.
+    """
+    recent = [s for s in seen.found if now - s.at <= lost]
+    if missing := _sum(recent, "missing"):
+        topic, count, others = missing
+        yield CheckFinding(
+            Health.CRITICAL,
+            f"At least {counted(count, 'record')} of {topic} "
+            f"{agree(count, 'are')} missing at the target, although "
+            f"{seen.title} committed past them. Check its log for dropped "
+            "records (numDroppedMessages), and whether its offsets were set "
+            f"forward{others}",
+        )
+    if doubtful := _sum(recent, "unverifiable"):
+        topic, count, others = doubtful
+        yield CheckFinding(
+            Health.WARNING,
+            f"{counted(count, 'record')} of {topic} cannot be verified: the "
+            "target has no copies of as many, and the source no longer holds "
+            f"what was written. They may have expired uncopied{others}",
+        )
+    if surplus := _sum(
+        [s for s in seen.found if now - s.at <= warned], "surplus"
+    ):
+        topic, count, others = surplus
+        yield CheckFinding(
+            Health.WARNING,
+            f"{topic} has {counted(count, 'record')} at the target beyond "
+            "one copy of each: duplicates, or another producer. As many "
+            f"dropped records would not show{others}",
+        )
+    if seen.problem is not None:
+        yield CheckFinding(Health.UNKNOWN, seen.problem)
+    elif seen.unread:
+        yield CheckFinding(
+            Health.UNKNOWN,
+            f"{counted(seen.unread, 'topic')} {agree(seen.unread, 'are')} "
+            "being read at the source, to separate records from markers",
+        )
+    if not seen.rested:
+        yield CheckFinding(
+            Health.OFF,
+            f"Skipped records cannot be verified: {seen.title} writes no "
+            "offset-syncs, and no topic has been at rest in the last hour",
+        )
+        return
+    waiting = (
+        f"; {counted(seen.moving, 'topic')} "
+        f"{agree(seen.moving, 'have')} not rested for an hour and cannot be "
+        "verified"
+        if seen.moving
+        else ""
+    )
+    yield CheckFinding(
+        Health.OK,
+        f"No record is missing on {counted(seen.rested, 'topic')}, compared "
+        f"whenever they rest{waiting}",
+    )
+
+
+def _sum(found: Sequence[Shortfall], what: str) -> tuple[str, int, str] | None:
+    """Return the newest topic, its count, and a note on others."""
+    counts: dict[str, int] = {}
+    for each in found:
+        if count := getattr(each, what):
+            counts[each.topic] = counts.pop(each.topic, 0) + count
+    if not counts:
+        return None
+    topic, count = list(counts.items())[-1]
+    others = len(counts) - 1
+    note = f"; same for {counted(others, 'more topic')}" if others else ""
+    return topic, count, note
+
+
+def show_balance(seen: BalanceFindings, now: datetime) -> Evidence:
+    """Return the evidence of a verdict on the balance of topics."""
+    found: dict[str, str | int | float | bool | None] = {
+        "topics_compared": seen.rested,
+        "topics_not_rested": seen.moving,
+    }
+    for number, each in enumerate(reversed(seen.found[-_SHOWN:]), start=1):
+        found[f"shortfall_{number}"] = (
+            f"{each.topic}: {each.missing} missing, {each.surplus} surplus, "
+            f"{each.unverifiable} unverifiable, {seconds(now - each.at)} ago"
+        )
+    return found
+
+
+_SHOWN = 10

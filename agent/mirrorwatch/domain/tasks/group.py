@@ -1,0 +1,237 @@
+"""The consumer group of a mirror: what stands for connectors and tasks."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from ..cluster_view import FlowView, TopicPartition
+from ..report import CheckFinding, Evidence, Health, agree, counted, seconds
+
+__all__ = [
+    "GroupTasks",
+    "SplitLoop",
+    "SplitLoopDetector",
+    "find_group",
+    "show_group",
+]
+
+
+STANDS = timedelta(minutes=3)
+"""How long all positions must stand while the target grows: three of the
+usual commit intervals, a minute each (``offset.commit.interval.ms``), and a
+rebalance takes one."""
+
+COPIED_AGAIN = 100
+"""Records by which the target must have grown meanwhile: a mirror that is
+about to commit has copied a few, too."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SplitLoop:
+    """A mirror that copies on and commits nothing."""
+
+    since: datetime
+    """When any position moved last."""
+
+    partitions: int
+    """Partitions with records that wait."""
+
+    written: int
+    """Records by which the target has grown since."""
+
+
+class SplitLoopDetector:
+    """Finds a mirror whose positions stand while the target grows.
+
+    Notes
+    -----
+    MirrorMaker 1 splits a batch with a record that is too large, and sends
+    it again without end (KAFKA-8350). Then its flush never ends, so it
+    commits no partition, and copies all others.
+    """
+
+    def __init__(self) -> None:
+        self._positions: Mapping[TopicPartition, int | None] = {}
+        self._since: datetime | None = None
+        self._written: int | None = None
+        self._ids: frozenset[str] = frozenset()
+
+    def take(self, view: FlowView) -> SplitLoop | None:
+        """Learn from a survey; return the loop, if there is one."""
+        if view.source is None or view.target is None or not view.caught_up:
+            self._since = None
+            return None
+        seen = [p for p in view.partitions.values() if p is not None]
+        positions = {k: f.position for k, f in view.committed.items()}
+        ids = frozenset(p.target_id for p in seen if p.target_id)
+        written = sum(p.copies_end for p in seen)
+        waiting = sum(
+            p.committed is not None
+            and p.committed.position is not None
+            and p.committed.position < p.source_end
+            for p in seen
+        )
+        if (
+            self._since is None
+            or self._written is None
+            or positions != self._positions
+            or ids != self._ids
+            or not waiting
+        ):
+            self._positions, self._ids = positions, ids
+            self._since, self._written = view.at, written
+            return None
+        grown = written - self._written
+        if view.at - self._since < STANDS or grown < COPIED_AGAIN:
+            return None
+        return SplitLoop(since=self._since, partitions=waiting, written=grown)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GroupTasks:
+    """The consumer group with which a mirror reads its source."""
+
+    name: str
+    """Name of the group."""
+
+    cluster: str
+    """Alias of the cluster that holds it."""
+
+    title: str
+    """Name of the mirror."""
+
+    state: str
+    """Kafka's name of its state, for example ``stable`` or ``empty``."""
+
+    since: datetime
+    """Since when it has been in this state, as far as it was seen."""
+
+    members: tuple[str, ...]
+    """Client id and host of each member."""
+
+    always_members: bool
+    """Whether the mirror's consumers always join the group."""
+
+    had_members: bool
+    """Whether it ever had members while the agent looked."""
+
+    rebalances: int = 0
+    """How often its members changed within the last hour."""
+
+    expired: int = 0
+    """Committed offsets that are gone, as a group without members loses
+    them (``offsets.retention.minutes``); the last known ones are used."""
+
+    loop: SplitLoop | None = None
+    """That it copies the same records again and again, if it does."""
+
+    @property
+    def shown(self) -> str:
+        """Its name and cluster."""
+        return f"Consumer group {self.name} at {self.cluster}"
+
+
+USUAL_REBALANCES = 12
+"""In an hour: a mirror rebalances for each new topic, and looks for topics
+every five minutes (``metadata.max.age.ms``)."""
+
+
+def find_group(
+    group: GroupTasks, grace: timedelta, now: datetime
+) -> Iterator[CheckFinding]:
+    """Find what is wrong with a mirror's consumer group.
+
+    Parameters
+    ----------
+    group
+        The group.
+    grace
+        How long it may have no members, or rebalance.
+    now
+        The time.
+    """
+    lasted = now - group.since
+    if group.loop is not None:
+        yield _loop(group.loop, group.title, now)
+    if group.rebalances > USUAL_REBALANCES:
+        yield CheckFinding(
+            Health.WARNING,
+            f"{group.shown} is flapping: its members changed "
+            f"{counted(group.rebalances, 'time')} in the last hour",
+        )
+    if group.members and group.state == "stable":
+        count = len(group.members)
+        yield CheckFinding(
+            Health.OK,
+            f"{group.shown} is stable with {counted(count, 'member')}",
+        )
+    elif group.state in {"empty", "dead"}:
+        yield _empty(group, grace, lasted)
+    elif lasted >= grace:
+        yield CheckFinding(
+            Health.WARNING,
+            f"{group.shown} has been rebalancing for {seconds(lasted)} "
+            f"({group.state}): nothing is copied meanwhile. Check "
+            f"{group.title}'s log",
+        )
+    else:
+        yield CheckFinding(Health.OK, f"{group.shown} is rebalancing")
+
+
+def _empty(
+    group: GroupTasks, grace: timedelta, lasted: timedelta
+) -> CheckFinding:
+    if not group.always_members and not group.had_members:
+        return CheckFinding(
+            Health.OFF,
+            f"{group.shown} has no members: {group.title} assigns partitions "
+            "to itself, or does not run. Tasks cannot be verified; lag shows "
+            "whether records are copied",
+        )
+    if lasted < grace:
+        return CheckFinding(
+            Health.UNKNOWN, f"{group.shown} has no members at the moment"
+        )
+    if group.state == "dead" and not group.had_members:
+        return CheckFinding(
+            Health.UNKNOWN,
+            f"{group.shown} does not exist. Check that {group.title} runs, "
+            "and mirror.group",
+        )
+    return CheckFinding(
+        Health.CRITICAL,
+        f"{group.shown} has had no members for {seconds(lasted)}: "
+        f"{group.title} does not run. Start it; its positions expire "
+        "offsets.retention.minutes after the last member left",
+    )
+
+
+def _loop(loop: SplitLoop, title: str, now: datetime) -> CheckFinding:
+    return CheckFinding(
+        Health.CRITICAL,
+        f"{title} commits no position: all have stood for "
+        f"{seconds(now - loop.since)} while the target grew by "
+        f"{counted(loop.written, 'record')} and records of "
+        f"{counted(loop.partitions, 'partition')} "
+        f"{agree(loop.partitions, 'wait')}. It copies them again after a "
+        "restart. Look for a batch that is too large for the target "
+        "(batch-split-total of its producer, max.message.bytes)",
+    )
+
+
+def show_group(group: GroupTasks) -> Evidence:
+    """Return the evidence of a verdict on a mirror's consumer group."""
+    found: dict[str, str | int | float | bool | None] = {
+        "read_from": group.shown,
+        "state": group.state,
+        "members": len(group.members),
+        "rebalances": group.rebalances,
+        "expired_offsets": group.expired,
+    }
+    for number, member in enumerate(group.members[:_SHOWN], start=1):
+        found[f"member_{number}"] = member
+    return found
+
+
+_SHOWN = 40
+"""Members that are shown one by one."""

@@ -1,0 +1,171 @@
+"""Compares both sides of topics at rest, and reads what does not add up."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from threading import Lock
+
+from ..domain.cluster_view import FlowView, TopicPartition
+from ..domain.offsets import OffsetRange
+from ..domain.skips.balance import (
+    BalanceFindings,
+    BalanceRequest,
+    BalanceState,
+    BalanceTracker,
+)
+from ..domain.skips.model import SkipCounters, SkipsObservation
+from ..exceptions import SourceError
+from ..kafka.reader import count_committed
+from ..state.documents import DocumentStore
+
+__all__ = ["BalanceWorker"]
+
+
+MOST = 1_000_000
+"""Offsets that are read at once to separate records from markers: ten seconds.
+What is more cannot be verified."""
+
+SAVE_EVERY = timedelta(seconds=5)
+"""How often rests are written down; a crash compares with the one before."""
+
+
+class BalanceWorker:
+    """Watches what a mirror without offset-syncs skips and repeats.
+
+    Parameters
+    ----------
+    flow
+        Name of the flow.
+    title
+        Name of the mirror.
+    tracker
+        Follows the balance of topics.
+    store
+        Where its state is kept.
+    cluster
+        Alias of the source.
+    properties
+        librdkafka properties of the source.
+    clock
+        Gives the time.
+    """
+
+    interval = timedelta(seconds=1)
+
+    def __init__(
+        self,
+        *,
+        flow: str,
+        title: str,
+        tracker: BalanceTracker,
+        store: DocumentStore[BalanceState],
+        cluster: str,
+        properties: Mapping[str, str],
+        clock: Callable[[], datetime],
+    ) -> None:
+        self.name = f"balance {flow}"
+        self._flow = flow
+        self._title = title
+        self._tracker = tracker
+        self._store = store
+        self._cluster = cluster
+        self._properties = properties
+        self._clock = clock
+        self._lock = Lock()
+        self._requests: dict[str, BalanceRequest] = {}
+        self._saved_at: datetime | None = None
+        self._problem: str | None = None
+        self._at: datetime | None = None
+
+    def take(self, view: FlowView) -> None:
+        """Learn from a survey.
+
+        Raises
+        ------
+        StateError
+            Raised if the state cannot be kept; it is with the next one.
+        """
+        with self._lock:
+            for request in self._tracker.take(view):
+                self._requests.setdefault(request.topic, request)
+            self._at = view.at
+            self._save(view.at)
+
+    def step(self) -> None:
+        """Read what has to be read before anything is said of it.
+
+        Raises
+        ------
+        SourceError
+            Raised if the source cannot be read; it is with the next step.
+        """
+        with self._lock:
+            requests = list(self._requests.values())
+        for request in requests:
+            records = 0
+            try:
+                if request.size <= MOST:
+                    records = sum(
+                        self._count((request.topic, partition), span)
+                        for partition, span in request.ranges
+                    )
+            except SourceError as e:
+                self._problem = str(e)
+                raise
+            self._problem = None
+            with self._lock:
+                if request.size <= MOST:
+                    self._tracker.resolve(request, records, self._clock())
+                else:
+                    self._tracker.give_up(request, self._clock())
+                del self._requests[request.topic]
+
+    def close(self) -> None:
+        """Do nothing: a reading ends with its step."""
+
+    def observe(self, now: datetime) -> Sequence[SkipsObservation]:
+        """Return what was compared; its age shows if it is old."""
+        del now
+        with self._lock:
+            if self._at is None:
+                return []
+            state, tracker = self._tracker.state, self._tracker
+            return [
+                SkipsObservation(
+                    flow=self._flow,
+                    at=self._at,
+                    partitions=0,
+                    tallies=tuple(
+                        (
+                            topic,
+                            SkipCounters(
+                                skipped=known.missing,
+                                repeated=known.surplus,
+                                unverifiable=known.unverifiable,
+                            ),
+                        )
+                        for topic, known in sorted(state.topics.items())
+                    ),
+                    balance=BalanceFindings(
+                        title=self._title,
+                        rested=len(tracker.rested),
+                        moving=len(tracker.moving),
+                        found=state.found,
+                        unread=len(self._requests),
+                        problem=self._problem,
+                    ),
+                )
+            ]
+
+    def _count(self, partition: TopicPartition, span: OffsetRange) -> int:
+        return count_committed(
+            self._properties,
+            cluster=self._cluster,
+            partition=partition,
+            offsets=span,
+        )
+
+    def _save(self, at: datetime) -> None:
+        due = self._saved_at is None or at - self._saved_at >= SAVE_EVERY
+        if due and self._tracker.changed:
+            self._store.save(self._tracker.state)
+            self._saved_at, self._tracker.changed = at, False

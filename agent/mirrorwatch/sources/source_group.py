@@ -1,0 +1,199 @@
+"""Reads the consumer group in which a mirror keeps its positions."""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from ..domain.cluster_view import FlowView, TopicPartition
+from ..domain.mirror_kinds import MirrorTraits
+from ..domain.mirror_records import Committed
+from ..domain.tasks.group import GroupTasks, SplitLoop, SplitLoopDetector
+from ..domain.tasks.model import TasksObservation
+from ..exceptions import SourceError
+from ..kafka.admin import Cluster
+from ..kafka.errors import TIMEOUT
+from ..kafka.groups import SourceGroup, read_source_group
+from ..threads import Latest
+from .mirror_state import PAUSED, MirrorState
+
+__all__ = ["SourceGroupWorker"]
+
+
+WINDOW = timedelta(hours=1)
+"""In which changes of members are counted."""
+
+
+class SourceGroupWorker:
+    """Reads positions, state and members of a mirror's consumer group.
+
+    Parameters
+    ----------
+    flow
+        Name of the flow.
+    group
+        Name of the group.
+    traits
+        What the mirror does.
+    source
+        The source, which holds the group.
+    positions
+        Where positions go.
+    interval
+        How often.
+    clock
+        Gives the time.
+
+    Notes
+    -----
+    A group without members loses the offsets that are older than
+    ``offsets.retention.minutes``, and where consumers assign partitions to
+    themselves that happens while the mirror runs. So an offset that is gone
+    was deleted only where the group has members; else the last known one
+    stands until there is another.
+    """
+
+    def __init__(
+        self,
+        *,
+        flow: str,
+        group: str,
+        traits: MirrorTraits,
+        source: Cluster,
+        positions: MirrorState,
+        interval: timedelta,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self.name = f"mirror group {flow}"
+        self.interval = interval
+        self.up = False
+        """Whether the last reading succeeded."""
+        self._flow = flow
+        self._group = group
+        self._traits = traits
+        self._source = source
+        self._positions = positions
+        self._clock = clock
+        self._detector = SplitLoopDetector()
+        self._loop: Latest[SplitLoop | None] = Latest(None)
+        self._seen: Latest[GroupTasks | None] = Latest(None)
+        self._problem: Latest[str | None] = Latest(None)
+        self._changes: deque[datetime] = deque(maxlen=1000)
+        self._absent: set[TopicPartition] = set()
+        # Until it was read, no position is known.
+        self._positions.catch_up(group, 1)
+
+    def step(self) -> None:
+        """Read the group once.
+
+        Raises
+        ------
+        SourceError
+            Raised if it cannot be read.
+        """
+        at = self._clock()
+        try:
+            found = read_source_group(self._source, self._group)
+        except SourceError as e:
+            self.up = False
+            self._problem.set(str(e))
+            self._positions.fail(self._group, str(e))
+            raise
+        self._note(found, at)
+        self._positions.fail(self._group, None)
+        self._problem.set(None)
+        self._positions.catch_up(self._group, 0)
+        due = timedelta(seconds=2 * TIMEOUT) + self.interval + PAUSED
+        self._positions.expect(self.name, self._clock() + due)
+        self.up = True
+
+    def close(self) -> None:
+        """Do nothing: the cluster's connections end with the process."""
+
+    def take(self, view: FlowView) -> None:
+        """Learn from a survey whether the target grows without commits."""
+        self._loop.set(self._detector.take(view))
+
+    def observe(self, now: datetime) -> Sequence[TasksObservation]:
+        """Return what the last reading said."""
+        seen, problem = self._seen.get(), self._problem.get()
+        if seen is None:
+            return [
+                TasksObservation(
+                    flow=self._flow,
+                    at=now,
+                    problems=(
+                        problem
+                        or f"Consumer group {self._group} at "
+                        f"{self._source.alias} has not been read yet",
+                    ),
+                )
+            ]
+        return [
+            TasksObservation(
+                flow=self._flow,
+                at=now,
+                origin=seen.shown,
+                group=replace(seen, loop=self._loop.get()),
+                window=WINDOW,
+                rebalances=seen.rebalances,
+                problems=() if problem is None else (problem,),
+            )
+        ]
+
+    def _note(self, found: SourceGroup, at: datetime) -> None:
+        known = self._positions.all_committed()
+        for key, offset in found.offsets.items():
+            before = known.get(key)
+            if before is None or before.position != offset:
+                self._commit(key, offset, at)
+        gone = {
+            key
+            for key, fact in known.items()
+            if fact.position is not None and key not in found.offsets
+        }
+        if found.members:
+            # Twice, as the topic itself may be on its way out.
+            for key in gone & self._absent:
+                self._commit(key, None, at)
+        self._absent = gone if found.members else set()
+        self._seen.set(self._to_tasks(found, len(gone), at))
+
+    def _commit(
+        self, key: TopicPartition, position: int | None, at: datetime
+    ) -> None:
+        topic, partition = key
+        self._positions.note(
+            Committed(
+                topic=topic,
+                partition=partition,
+                position=position,
+                written_at=at,
+            )
+        )
+
+    def _to_tasks(
+        self, found: SourceGroup, gone: int, at: datetime
+    ) -> GroupTasks:
+        before = self._seen.get()
+        members = tuple(
+            f"{client} on {host}" for client, host in found.members
+        )
+        changed = before is None or before.state != found.state
+        if before is not None and before.members != members:
+            self._changes.append(at)
+        while self._changes and at - self._changes[0] > WINDOW:
+            self._changes.popleft()
+        return GroupTasks(
+            name=self._group,
+            cluster=self._source.alias,
+            title=self._traits.title,
+            state=found.state,
+            since=at if before is None or changed else before.since,
+            members=members,
+            always_members=self._traits.always_members,
+            had_members=bool(members)
+            or (before is not None and before.had_members),
+            rebalances=len(self._changes),
+            expired=gone,
+        )

@@ -1,0 +1,71 @@
+"""Kinds of mirrors: what is configured, and what cannot be verified."""
+
+from typing import Any, get_args
+
+import pytest
+
+from mirrorwatch.config import Config
+from mirrorwatch.config.mirror import MirrorConfig
+from mirrorwatch.domain.checks import CHECKS, judge
+from mirrorwatch.domain.mirror_kinds import KINDS
+from mirrorwatch.domain.report import Health
+from mirrorwatch.exceptions import ConfigError
+from mirrorwatch.mirrors import MIRRORS
+from tests.support.builders import NOON
+
+GROUPS = sorted(kind for kind, traits in KINDS.items() if traits.in_group)
+
+
+def configured(**mirror: Any) -> Config:
+    cluster = {"kafka": {"bootstrap.servers": "127.0.0.1:1"}}
+    return Config.from_mapping(
+        {
+            "clusters": {"a": cluster, "b": cluster},
+            "flows": [{"source": "a", "target": "b", "mirror": mirror}],
+        }
+    )
+
+
+def test_each_is_configured_and_read() -> None:
+    kind = MirrorConfig.model_fields["kind"].annotation
+    assert set(get_args(kind)) == KINDS.keys() == MIRRORS.keys()
+    for traits in KINDS.values():
+        assert traits.off.keys() <= CHECKS.keys()
+
+
+@pytest.mark.parametrize("kind", GROUPS)
+def test_what_it_cannot_prove_is_off_with_the_reason(kind: str) -> None:
+    config = configured(kind=kind, group="mm")
+    (flow,) = config.flows
+    assert flow.naming.policy == "identity"
+    assert flow not in config.audited_flows
+    limits = {flow.name: config.to_limits(flow)}
+    verdicts = {v.check: v for v in judge(limits, [], NOON)}
+    for check, reason in KINDS[kind].off.items():
+        assert verdicts[check].health is Health.OFF
+        assert verdicts[check].reason == reason
+    assert verdicts["lag"].health is Health.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("mirror", "said"),
+    [
+        ({"kind": "mirrormaker1"}, "mirror.group: is missing"),
+        ({"group": "mm"}, "mirror.group: is of no use here"),
+        (
+            {"kind": "brooklin", "group": "x-topic-partition-listener"},
+            "helper of Brooklin",
+        ),
+        (
+            {
+                "kind": "group",
+                "group": "x",
+                "jmx": {"format": "jolokia", "urls": ["http://h:1"]},
+            },
+            "mirror.jmx: is of no use here",
+        ),
+    ],
+)
+def test_keys_must_go_with_the_kind(mirror: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        configured(**mirror)

@@ -1,0 +1,218 @@
+"""Skips of a mirror without offset-syncs, by what went in and came out."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+import pytest
+
+from mirrorwatch.domain.cluster_view import ClusterView, FlowView, TopicFacts
+from mirrorwatch.domain.mirror_records import Committed
+from mirrorwatch.domain.report import Health
+from mirrorwatch.domain.skips.balance import (
+    BalanceFindings,
+    BalanceRequest,
+    BalanceState,
+    BalanceTracker,
+    find_balance,
+)
+from tests.support.builders import NOON
+
+SECOND = timedelta(seconds=1)
+PATIENCE = 15 * SECOND
+HOUR = timedelta(hours=1)
+
+
+class World:
+    """One topic of two partitions; only sums tell what the mirror wrote."""
+
+    def __init__(self, state: BalanceState | None = None) -> None:
+        self.state = state or BalanceState()
+        self.tracker = BalanceTracker(
+            self.state, lambda topic: topic == "canary", PATIENCE
+        )
+        self.now = NOON
+        self.ends = [10, 20]
+        self.committed: list[int | None] = [10, 20]
+        self.copies = [30, 0]
+        self.starts = [0, 0]
+        self.ids = ("s", "t")
+        self.whole = True
+
+    def view(self) -> FlowView:
+        def side(
+            alias: str, id_: str, ends: list[int], starts: list[int]
+        ) -> ClusterView:
+            facts = TopicFacts(id=id_, partitions=2, replication_factor=1)
+            return ClusterView(
+                alias=alias,
+                id=alias,
+                at=self.now,
+                topics={"x": facts},
+                ends={("x", p): e for p, e in enumerate(ends)},
+                starts={("x", p): s for p, s in enumerate(starts)},
+            )
+
+        return FlowView(
+            flow="a->b",
+            at=self.now,
+            committed={
+                ("x", p): Committed(
+                    topic="x", partition=p, position=c, written_at=NOON
+                )
+                for p, c in enumerate(self.committed)
+                if c is not None
+            },
+            syncs={},
+            caught_up=self.whole,
+            target=side("b", self.ids[1], self.copies, [0, 0]),
+            source=side("a", self.ids[0], self.ends, self.starts),
+            names={"x": "x"},
+        )
+
+    def look(self) -> list[BalanceRequest]:
+        self.now += 5 * SECOND
+        return self.tracker.take(self.view())
+
+    def rest(self) -> list[BalanceRequest]:
+        """Look until the topic has rested for long enough."""
+        found: list[BalanceRequest] = []
+        for _ in range(5):
+            found = self.look()
+        return found
+
+    def write(self, records: int, *, copied: int, partition: int = 0) -> None:
+        self.ends[partition] += records
+        self.committed[partition] = self.ends[partition]
+        self.copies[1] += copied
+
+    def verdicts(self) -> Mapping[Health, str]:
+        seen = BalanceFindings(
+            title="MirrorMaker 1",
+            rested=len(self.tracker.rested),
+            moving=len(self.tracker.moving),
+            found=self.state.found,
+        )
+        return {
+            f.health: f.reason
+            for f in find_balance(seen, HOUR, HOUR, self.now)
+        }
+
+
+@pytest.fixture
+def world() -> World:
+    world = World()
+    assert world.rest() == []
+    return world
+
+
+def test_what_is_copied_adds_up(world: World) -> None:
+    for _ in range(3):
+        world.write(7, copied=7)
+        world.write(5, copied=5, partition=1)
+        assert world.rest() == []
+    assert world.state.found == ()
+    assert set(world.verdicts()) == {Health.OK}
+
+
+def test_what_was_dropped_is_counted_and_proved_by_reading(
+    world: World,
+) -> None:
+    world.write(10, copied=7)
+    (request,) = world.rest()
+    assert (request.missing, request.size, request.expired) == (3, 10, 0)
+    world.tracker.resolve(request, 10, world.now)
+    assert "At least 3 records of x" in world.verdicts()[Health.CRITICAL]
+    # Once, and also where the agent is started again.
+    again = World(world.state)
+    again.ends, again.committed = world.ends, world.committed
+    again.copies = world.copies
+    assert again.rest() == []
+    assert again.state.topics["x"].missing == 3
+    again.write(4, copied=3)
+    (request,) = again.rest()
+    assert request.missing == 1
+
+
+def test_it_is_compared_with_what_was_before_the_agent_was_away(
+    world: World,
+) -> None:
+    world.write(10, copied=8)
+    again = World(world.state)
+    again.ends, again.committed = world.ends, world.committed
+    again.copies = world.copies
+    (request,) = again.rest()
+    assert request.missing == 2
+
+
+def test_markers_of_transactions_are_no_records(world: World) -> None:
+    world.write(10, copied=8)
+    (request,) = world.rest()
+    world.tracker.resolve(request, 8, world.now)
+    assert world.state.found == ()
+    assert world.state.topics["x"].missing == 0
+    assert world.rest() == []
+
+
+def test_what_expired_cannot_be_verified(world: World) -> None:
+    world.write(30, copied=18)
+    world.starts = [22, 0]
+    (request,) = world.rest()
+    assert (request.missing, request.size, request.expired) == (12, 18, 12)
+    world.tracker.resolve(request, 18, world.now)
+    verdicts = world.verdicts()
+    assert Health.CRITICAL not in verdicts
+    assert "12 records of x cannot be verified" in verdicts[Health.WARNING]
+
+
+def test_duplicates_are_told(world: World) -> None:
+    world.write(10, copied=15)
+    assert world.rest() == []
+    assert "5 records at the target beyond" in world.verdicts()[Health.WARNING]
+
+
+@pytest.mark.parametrize("partition", [0, 1])
+def test_nothing_is_said_while_it_moves(world: World, partition: int) -> None:
+    for _ in range(10):
+        # Copied and not committed, or committed and not at the end.
+        world.ends[partition] += 3
+        assert world.look() == []
+    world.now += HOUR
+    world.look()
+    verdicts = world.verdicts()
+    assert set(verdicts) == {Health.OFF}
+    assert "cannot be verified" in verdicts[Health.OFF]
+
+
+def test_what_a_producer_still_sends_is_waited_for(world: World) -> None:
+    world.write(10, copied=0)
+    assert world.look() == []
+    assert world.look() == []
+    world.copies[0] += 10
+    assert world.rest() == []
+    assert world.state.found == ()
+
+
+@pytest.mark.parametrize("ids", [("s2", "t"), ("s", "t2")])
+def test_another_topic_of_the_name_begins_anew(
+    world: World, ids: tuple[str, str]
+) -> None:
+    world.ids = ids
+    world.ends, world.committed, world.copies = [50, 50], [50, 50], [1, 1]
+    assert world.rest() == []
+    assert world.state.found == ()
+
+
+def test_a_partition_without_a_position_is_not_at_rest() -> None:
+    world = World()
+    world.committed = [10, None]
+    assert world.rest() == []
+    assert world.state.topics == {}
+    world.ends = [10, 0]
+    world.rest()
+    assert world.state.topics["x"].committed == (10, 0)
+
+
+def test_an_old_reading_of_the_group_proves_nothing(world: World) -> None:
+    world.write(10, copied=7)
+    world.whole = False
+    assert world.rest() == []

@@ -1,0 +1,86 @@
+"""A mirror that copies and never commits."""
+
+from datetime import timedelta
+
+from mirrorwatch.domain.cluster_view import ClusterView, FlowView, TopicFacts
+from mirrorwatch.domain.mirror_records import Committed
+from mirrorwatch.domain.report import Health
+from mirrorwatch.domain.tasks.group import (
+    GroupTasks,
+    SplitLoopDetector,
+    find_group,
+)
+from tests.support.builders import NOON
+
+MINUTE = timedelta(minutes=1)
+
+
+def view(
+    minutes: float, *, position: int, end: int, copies: int, id_: str = "t"
+) -> FlowView:
+    at = NOON + minutes * MINUTE
+
+    def side(alias: str, id_: str, end: int) -> ClusterView:
+        facts = TopicFacts(id=id_, partitions=1, replication_factor=1)
+        return ClusterView(
+            alias=alias,
+            id=alias,
+            at=at,
+            topics={"x": facts},
+            ends={("x", 0): end},
+            starts={("x", 0): 0},
+        )
+
+    fact = Committed(
+        topic="x", partition=0, position=position, written_at=NOON
+    )
+    return FlowView(
+        flow="a->b",
+        at=at,
+        committed={("x", 0): fact},
+        syncs={},
+        caught_up=True,
+        target=side("b", id_, copies),
+        source=side("a", "s", end),
+        names={"x": "x"},
+    )
+
+
+def test_positions_that_stand_while_the_target_grows() -> None:
+    detector = SplitLoopDetector()
+    assert detector.take(view(0, position=5, end=9, copies=5)) is None
+    assert detector.take(view(2, position=5, end=9, copies=5000)) is None
+    loop = detector.take(view(4, position=5, end=9, copies=9000))
+    assert loop is not None
+    assert (loop.partitions, loop.written) == (1, 8995)
+    group = GroupTasks(
+        name="mm",
+        cluster="a",
+        title="MirrorMaker 1",
+        state="stable",
+        since=NOON,
+        members=("mm-0 on /h",),
+        always_members=True,
+        had_members=True,
+        loop=loop,
+    )
+    found = list(find_group(group, MINUTE, NOON + 4 * MINUTE))
+    assert found[0].health is Health.CRITICAL
+    assert "grew by 8,995 records" in found[0].reason
+    # A commit ends it.
+    assert detector.take(view(5, position=9, end=9, copies=9001)) is None
+
+
+def test_silence_where_it_commits_rests_or_has_stopped() -> None:
+    moving, resting, stopped, anew = (SplitLoopDetector() for _ in range(4))
+    for n in range(20):
+        end = 1000 * (n + 1)
+        running = view(n, position=1000 * n, end=end, copies=end)
+        assert moving.take(running) is None
+        # Others write to the target of a mirror that has nothing to do.
+        idle = view(n, position=9, end=9, copies=1000 * n)
+        assert resting.take(idle) is None
+        assert stopped.take(view(n, position=5, end=end, copies=5)) is None
+        id_ = f"t{n}"
+        again = view(n, position=5, end=9, copies=1000 * n, id_=id_)
+        assert anew.take(again) is None

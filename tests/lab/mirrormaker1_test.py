@@ -1,0 +1,124 @@
+"""MirrorMaker 1, real, read by its consumer group at the source.
+
+It copies clean traffic, is killed, drops a record that is too large, and is
+stopped until records expire unread; the agent is started again after each.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from mirrorwatch.domain.report import Health
+from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
+from tests.support.lab import copied, produce
+from tests.support.watch import Watch, wait_until
+
+pytestmark = [pytest.mark.lab, pytest.mark.long]
+
+LARGE = 200_000
+"""Bytes of a record that the mirror's producer refuses."""
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    settings = LabSettings(
+        mirror="mirrormaker1",
+        mirror_kafka="3.9.2",
+        topics={CANARY_TOPIC: 3, "x": 2, "expires": 1},
+        mirror_properties={"producer.max.request.size": "100000"},
+        auto_create=True,
+        source_properties={"num.partitions": "2"},
+        target_properties={"num.partitions": "2"},
+        start_mirror=False,
+    )
+    with Lab(settings) as lab:
+        for topic, partitions in (("x", 2), ("expires", 1)):
+            lab.target.topics.create(topic, partitions, {})
+        lab.target.topics.create(CANARY_TOPIC, 3, {})
+        lab.mirror.start()
+        yield lab
+
+
+def numbered(name: str, end: int) -> list[str]:
+    return [f"{name} {n}" for n in range(end)]
+
+
+def watching(lab: Lab, state: Path) -> Watch:
+    limits = {
+        "canary": {"warning_window": "5s"},
+        "position": {"rewind_window": "5s"},
+        "skips": {"warning_window": "5s"},
+        "latency": {"warning": "5m", "critical": "10m"},
+    }
+    return Watch(
+        lab, state=state, canary={"deadline": "60s"}, flow={"limits": limits}
+    )
+
+
+def unhealthy(watch: Watch) -> dict[str, str]:
+    report = watch.agent.latest.get()
+    healthy = {Health.OK, Health.OFF}
+    return {
+        v.check: f"{v.health}: {v.reason}"
+        for v in (report.verdicts if report else ())
+        if v.health not in healthy
+    }
+
+
+def evidence(watch: Watch, check: str) -> Mapping[str, object]:
+    verdict = watch.verdict(check)
+    return {} if verdict is None else verdict.evidence
+
+
+def only(watch: Watch, *checks: str) -> None:
+    """Wait until these checks alone are not well."""
+    wait_until(
+        lambda: (
+            watch.agent.latest.get() is not None
+            and set(unhealthy(watch)) == set(checks)
+        ),
+        what=lambda: unhealthy(watch),
+    )
+
+
+def test_what_its_group_tells(lab: Lab, tmp_path: Path) -> None:
+    state = tmp_path / "state.db"
+    for topic in ("x", "expires"):
+        produce(lab, topic, numbered(topic, 150))
+        copied(lab, topic, [f"{topic} 149"])
+    with watching(lab, state) as watch:
+        watch.wait_for_count("delivered", 40)
+        watch.wait_for(Health.OK, "on 2 topics", check="skips")
+        only(watch)
+        watch.wait_for(Health.OK, "stable with 2 members", check="tasks")
+        # Killed, it copies some records again: none is lost.
+        lab.mirror.kill()
+        produce(lab, "x", numbered("more", 20))
+        lab.mirror.start()
+        copied(lab, "x", ["more 19"])
+        watch.wait_for_count("delivered", watch.counts["delivered"] + 40)
+        wait_until(lambda: watch.counts["outstanding"] < 12)
+        assert watch.counts["lost"] == 0
+        only(watch)
+        lab.mirror.stop()
+        produce(lab, "expires", numbered("unread", 30))
+        watch.wait_for(Health.CRITICAL, "does not run", check="tasks")
+        wait_until(
+            lambda: evidence(watch, "lag").get("topics_behind") == 2,
+            what=lambda: watch.verdict("lag"),
+        )
+    # Nobody watches while they expire, nor when the mirror comes back.
+    lab.delete_records("expires", {0: 150 + 12})
+    lab.mirror.start()
+    copied(lab, "expires", ["unread 29"])
+    with watching(lab, state) as watch:
+        doubt = "12 records of expires cannot be verified"
+        watch.wait_for(Health.WARNING, doubt, check="skips")
+        only(watch, "skips")
+        # Too large for the mirror's producer, which drops it and goes on.
+        produce(lab, "x", ["last", "x" * LARGE, "after"])
+        copied(lab, "x", ["after"])
+        lost = "At least 1 record of x is missing"
+        watch.wait_for(Health.CRITICAL, lost, check="skips")
+        only(watch, "skips")

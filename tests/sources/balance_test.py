@@ -1,0 +1,84 @@
+"""What the balance worker reads, keeps and reports."""
+
+from datetime import timedelta
+from unittest.mock import patch
+
+import pytest
+
+from mirrorwatch.domain.report import Health, Verdict
+from mirrorwatch.domain.skips.balance import BalanceState, BalanceTracker
+from mirrorwatch.domain.skips.check import SkipsLimits, judge_skips
+from mirrorwatch.exceptions import SourceError, SourceUnavailableError
+from mirrorwatch.sources import balance
+from mirrorwatch.sources.balance import BalanceWorker
+from mirrorwatch.state import Database
+from mirrorwatch.state.documents import DocumentStore
+from tests.domain.skips.balance_test import World
+
+
+class Agent:
+    """A worker over a state file, in a world of one topic."""
+
+    def __init__(self, database: Database, world: World) -> None:
+        store = DocumentStore(database, "a->b", "balance", BalanceState)
+        self.world = world
+        self.worker = BalanceWorker(
+            flow="a->b",
+            title="MirrorMaker 1",
+            tracker=BalanceTracker(
+                store.load(), lambda _: False, timedelta(seconds=15)
+            ),
+            store=store,
+            cluster="a",
+            properties={"bootstrap.servers": "127.0.0.1:1"},
+            clock=lambda: world.now,
+        )
+
+    def rest(self) -> None:
+        for _ in range(5):
+            self.world.now += timedelta(seconds=5)
+            self.worker.take(self.world.view())
+
+    def verdict(self) -> Verdict:
+        (seen,) = self.worker.observe(self.world.now)
+        return judge_skips("a->b", seen, SkipsLimits(), self.world.now)
+
+
+def test_what_is_missing_is_read_reported_and_kept() -> None:
+    database, world = Database(None), World()
+    agent = Agent(database, world)
+    agent.rest()
+    assert agent.verdict().health is Health.OK
+    world.write(10, copied=8)
+    agent.rest()
+    assert agent.verdict().health is Health.UNKNOWN
+    error = SourceUnavailableError(
+        "a does not answer", source="kafka", cluster="a"
+    )
+    with (
+        patch.object(balance, "count_committed", side_effect=error),
+        pytest.raises(SourceError),
+    ):
+        agent.worker.step()
+    assert "a does not answer" in agent.verdict().reason
+    with patch.object(balance, "count_committed", return_value=10):
+        agent.worker.step()
+    agent.rest()
+    for known in (agent, Agent(database, world)):
+        known.rest()
+        verdict = known.verdict()
+        assert verdict.health is Health.CRITICAL
+        assert "At least 2 records of x" in verdict.reason
+        (seen,) = known.worker.observe(world.now)
+        assert [(t, c.skipped) for t, c in seen.tallies] == [("x", 2)]
+
+
+def test_too_much_to_read_cannot_be_verified() -> None:
+    agent = Agent(Database(None), World())
+    agent.rest()
+    agent.world.write(balance.MOST + 1, copied=balance.MOST)
+    agent.rest()
+    agent.worker.step()
+    verdict = agent.verdict()
+    assert verdict.health is Health.WARNING
+    assert "1 record of x cannot be verified" in verdict.reason

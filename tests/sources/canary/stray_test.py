@@ -1,0 +1,110 @@
+"""Probes that a mirror puts into other partitions than their own."""
+
+from datetime import timedelta
+
+import pytest
+
+from mirrorwatch.domain.canary.model import (
+    CanarySurvey,
+    MirrorPosition,
+    ProbeMessage,
+    TopicState,
+)
+from mirrorwatch.sources.canary.consumer import ReadProbe
+from mirrorwatch.sources.canary.encoding import Json
+from mirrorwatch.sources.canary.producer import SendResult
+from mirrorwatch.sources.canary.settings import CanarySettings
+from mirrorwatch.sources.canary.worker import LedgerKeeper
+from mirrorwatch.state import Database
+from mirrorwatch.state.canary import CanaryStore
+from tests.support.builders import FLOW, NOON
+
+SECOND = timedelta(seconds=1)
+
+
+class Canary:
+    """Two partitions on both sides, and a mirror that committed all."""
+
+    def __init__(self, *, keeps_partitions: bool = False) -> None:
+        settings = CanarySettings(
+            flow=FLOW,
+            topic="c",
+            remote_topic="c",
+            interval=SECOND,
+            deadline=5 * SECOND,
+            warmup=SECOND,
+            create=False,
+            keeps_partitions=keeps_partitions,
+        )
+        self.keeper = LedgerKeeper(
+            settings, CanaryStore(Database(None), FLOW.name)
+        )
+        self.keeper.reload()
+        self.survey(0, copied=0)
+
+    def survey(self, seconds: int, *, copied: int) -> None:
+        at = NOON + seconds * SECOND
+        topic = TopicState(id="t", partitions=frozenset({0, 1}))
+        position = MirrorPosition(
+            origin="committed", position=copied, seen_at=at, counts_at=at
+        )
+        self.keeper.follow(
+            CanarySurvey(
+                at=at,
+                positions={0: (position,), 1: (position,)},
+                target=topic,
+                ends={0: copied, 1: copied},
+                source=topic,
+                source_cluster="s",
+                target_cluster="t",
+            )
+        )
+
+    def send(self, partition: int) -> ProbeMessage:
+        message = self.keeper.make_probe(partition, NOON)
+        sent = SendResult(message=message, source_offset=0, took=SECOND)
+        self.keeper.note_result(sent, NOON + SECOND)
+        return message
+
+    def arrive(self, message: ProbeMessage, partition: int, at: int) -> None:
+        seen_at = NOON + 2 * SECOND
+        self.keeper.read(
+            ReadProbe(
+                partition=partition,
+                offset=at,
+                value=Json().encode(message, 200),
+                seen_at=seen_at,
+                absent_until=seen_at,
+            )
+        )
+
+
+def test_one_that_arrives_elsewhere_arrives_and_no_loss_is_proved() -> None:
+    canary = Canary()
+    first, _ = canary.send(0), canary.send(1)
+    canary.arrive(first, 1, 0)
+    here, there = (canary.keeper.tracker.ledgers[p] for p in (0, 1))
+    assert here.counts.delivered == 1
+    assert there.counts.delivered == 0
+    # What is read of each partition is what was read there.
+    assert (here.next_offset, there.next_offset) == (0, 1)
+    # Read again, after a restart, it is no duplicate.
+    canary.arrive(first, 1, 0)
+    assert here.counts.duplicates == 0
+    assert canary.keeper.stray is not None
+    assert "[0] arrived in c[1]" in canary.keeper.stray.text
+    canary.survey(60, copied=1)
+    canary.survey(120, copied=1)
+    canary.keeper.settle(NOON + 300 * SECOND, None)
+    assert there.counts.lost == 0
+    assert len(there.outstanding) == 1
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_one_that_arrives_at_home_is_as_ever(keeps: bool) -> None:
+    canary = Canary(keeps_partitions=keeps)
+    canary.arrive(canary.send(1), 1, 0)
+    ledger = canary.keeper.tracker.ledgers[1]
+    assert ledger.counts.delivered == 1
+    assert ledger.next_offset == 1
+    assert canary.keeper.stray is None

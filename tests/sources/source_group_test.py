@@ -1,0 +1,154 @@
+"""A mirror's consumer group: what its offsets and members say."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from unittest.mock import patch
+
+import pytest
+
+from mirrorwatch.domain.mirror_kinds import KINDS
+from mirrorwatch.domain.report import Health, Verdict
+from mirrorwatch.domain.tasks.check import TasksLimits, judge_tasks
+from mirrorwatch.exceptions import SourceError
+from mirrorwatch.kafka.admin import Cluster
+from mirrorwatch.kafka.groups import SourceGroup
+from mirrorwatch.sources.mirror_state import MirrorState
+from mirrorwatch.sources.source_group import SourceGroupWorker
+from tests.support.builders import NOON
+
+MEMBERS = (("mm-0", "/10.0.0.1"), ("mm-1", "/10.0.0.1"))
+SECOND = timedelta(seconds=1)
+
+
+class Site:
+    """A worker, its positions and a clock."""
+
+    def __init__(self, kind: str = "mirrormaker1") -> None:
+        self.now = NOON
+        self.positions = MirrorState()
+        self.worker = SourceGroupWorker(
+            flow="a->b",
+            group="mm",
+            traits=KINDS[kind],
+            source=Cluster("a", {"bootstrap.servers": "127.0.0.1:1"}),
+            positions=self.positions,
+            interval=5 * SECOND,
+            clock=lambda: self.now,
+        )
+
+    def read(
+        self,
+        offsets: Mapping[tuple[str, int], int],
+        *,
+        members: tuple[tuple[str, str], ...] = MEMBERS,
+        state: str | None = None,
+    ) -> None:
+        self.now += 5 * SECOND
+        found = SourceGroup(
+            state=state or ("stable" if members else "empty"),
+            members=members,
+            offsets=offsets,
+        )
+        name = "mirrorwatch.sources.source_group.read_source_group"
+        with patch(name, lambda *_: found):
+            self.worker.step()
+
+    def position(self, topic: str = "x") -> int | None:
+        return self.positions.committed(topic)[0].position
+
+    def verdict(self) -> Verdict:
+        (seen,) = self.worker.observe(self.now)
+        return judge_tasks("a->b", seen, TasksLimits(), self.now)
+
+
+@pytest.fixture
+def site() -> Site:
+    return Site()
+
+
+def test_positions_are_what_the_group_committed(site: Site) -> None:
+    assert site.positions.behind(site.now)
+    site.read({("x", 0): 7})
+    assert not site.positions.behind(site.now)
+    first = site.positions.committed("x")[0]
+    assert first.position == 7
+    site.read({("x", 0): 7})
+    # Not written anew: only a move says that the mirror committed.
+    assert site.positions.committed("x")[0] == first
+    site.read({("x", 0): 9})
+    assert site.positions.committed("x")[0].written_at > first.written_at
+    assert site.position() == 9
+
+
+def test_what_expired_without_members_is_no_reset(site: Site) -> None:
+    site.read({("x", 0): 7})
+    for _ in range(3):
+        site.read({}, members=())
+        assert site.position() == 7
+
+
+def test_what_is_gone_while_members_read_was_deleted(site: Site) -> None:
+    site.read({("x", 0): 7, ("y", 0): 1})
+    site.read({("y", 0): 1})
+    assert site.position() == 7  # its topic may be on its way out
+    site.read({("y", 0): 1})
+    assert site.position() is None
+
+
+def test_it_runs_with_members(site: Site) -> None:
+    site.read({("x", 0): 7})
+    verdict = site.verdict()
+    assert verdict.health is Health.OK
+    assert "mm at a is stable with 2 members" in verdict.reason
+    assert verdict.evidence["member_1"] == "mm-0 on /10.0.0.1"
+
+
+def test_without_members_it_does_not_run(site: Site) -> None:
+    site.read({("x", 0): 7})
+    site.read({("x", 0): 7}, members=())
+    assert site.verdict().health is Health.UNKNOWN
+    site.now += timedelta(minutes=1)
+    verdict = site.verdict()
+    assert verdict.health is Health.CRITICAL
+    assert "MirrorMaker 1 does not run" in verdict.reason
+
+
+def test_one_that_assigns_partitions_to_itself_has_never_any() -> None:
+    site = Site("brooklin")
+    site.read({("x", 0): 7}, members=())
+    site.now += timedelta(minutes=10)
+    verdict = site.verdict()
+    assert verdict.health is Health.OFF
+    assert "cannot be verified" in verdict.reason
+
+
+def test_one_that_had_members_has_stopped() -> None:
+    site = Site("brooklin")
+    site.read({("x", 0): 7})
+    site.read({("x", 0): 7}, members=())
+    site.now += timedelta(minutes=1)
+    assert site.verdict().health is Health.CRITICAL
+
+
+def test_a_group_that_does_not_exist_may_be_another_name(site: Site) -> None:
+    site.read({}, members=(), state="dead")
+    site.now += timedelta(minutes=1)
+    verdict = site.verdict()
+    assert verdict.health is Health.UNKNOWN
+    assert "mirror.group" in verdict.reason
+
+
+def test_a_long_rebalance_is_told(site: Site) -> None:
+    site.read({("x", 0): 7})
+    site.read({("x", 0): 7}, state="preparing rebalance")
+    assert site.verdict().health is Health.OK
+    site.now += timedelta(minutes=1)
+    assert site.verdict().health is Health.WARNING
+
+
+def test_one_that_cannot_be_read_is_unknown(site: Site) -> None:
+    with pytest.raises(SourceError):
+        site.worker.step()
+    assert not site.worker.up
+    assert site.positions.problems()
+    assert site.verdict().health is Health.UNKNOWN
