@@ -48,7 +48,7 @@ def test_a_server_that_it_does_not_know_is_refused(
     (tools / "go").symlink_to("/bin/false")
     ran = build(str(tmp_path / "out"), "influxd3", path=str(tools))
     assert ran.returncode == 2
-    assert "No such server: influxd3 (influxd18, influxd2)" in ran.stderr
+    assert "No such server: influxd3 (influxd18, influxd2, " in ran.stderr
 
 
 def test_without_rust_the_newer_server_is_left_out(
