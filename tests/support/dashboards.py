@@ -87,12 +87,12 @@ def asked(store: str) -> Iterator[Asked]:
     """Yield every query of the dashboards that are kept for a store."""
     for path in sorted((bundled_folder("dashboards") / store).glob("*.json")):
         kept = json.loads(path.read_text(encoding="utf-8"))
-        for panel in _unfolded(kept.get("panels", kept.get("cells"))):
-            queries = panel.get("targets", panel.get("queries"))
+        for panel in _unfolded(kept.get("panels") or kept["cells"]):
+            queries = panel.get("targets") or panel["queries"]
             for number, query in enumerate(queries):
                 yield Asked(
                     board=path.stem,
-                    panel=panel.get("title", panel.get("name")),
+                    panel=panel.get("title") or panel["name"],
                     number=number,
                     text=query.get("expr") or query["query"],
                     instant=query.get("instant", False),
