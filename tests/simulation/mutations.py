@@ -84,7 +84,7 @@ MUTATIONS = (
     Mutation(
         "one stale end starts a partition anew",
         "skips/tracker.py",
-        "return at - since < _STANDS",
+        "return at - since < STANDS",
         "return False",
     ),
     Mutation(
