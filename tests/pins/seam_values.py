@@ -10,7 +10,12 @@ from typing import Any
 
 from mirrorwatch.domain.audit.flow_result import AuditObservation
 from mirrorwatch.domain.bottleneck.model import MirrorObservation
-from mirrorwatch.domain.canary.model import CanaryObservation
+from mirrorwatch.domain.canary.model import (
+    CanaryObservation,
+    CanaryPartition,
+    Probe,
+)
+from mirrorwatch.domain.canary.tracker import Ledger
 from mirrorwatch.domain.checkpoints import CheckpointsObservation
 from mirrorwatch.domain.cluster_view import (
     ClusterView,
@@ -93,6 +98,9 @@ CODEC.leave_out(PartitionPosition, "source_end", "target_end")
 CODEC.leave_out(LastNotified, "cause")
 CODEC.leave_out(PositionObservation, "moved_at")
 CODEC.leave_out(PartitionState, "unconfirmed", "copies")
+CODEC.leave_out(Ledger, "level", "due_at")
+CODEC.leave_out(Probe, "overdue")
+CODEC.leave_out(CanaryPartition, "level")
 CODEC.leave_out(SkipsObservation, "excesses")
 CODEC.leave_out(SkipCounters, "filtered", "passed", "samples", "excess")
 CODEC.leave_out(SkipEvent, "filtered")

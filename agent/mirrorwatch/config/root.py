@@ -276,8 +276,8 @@ class FlowConfig(Model):
     levels: LevelsConfig = Field(
         default_factory=LevelsConfig, title="Service levels"
     )
-    """Shares of probes and records that are wanted over 30 days. Their alerts
-    tell when the budget for the others is used too fast; they change no
+    """Shares of probes and records that are wanted over 30 days. Alerts
+    report when the budget for the others is used too fast; they change no
     check."""
 
     limits: LimitsConfig = Field(default_factory=LimitsConfig, title="Limits")
