@@ -395,7 +395,9 @@ WINDOW = ["--from", "2026-11-20T00:00Z", "--to", "2026-11-21T00:00Z"]
 COMMANDS: Mapping[tuple[str, ...], list[list[str]]] = {
     ("audit", "compare"): [["a", "b"]],
     ("audit", "digest"): [["--side", "source", "--out", "d", *WINDOW]],
+    ("audit", "freeze"): [["plan.json"], ["plan.json", "--flow", "no"]],
     ("audit", "history"): [[]],
+    ("audit", "repair"): [[], ["no-such-run", "--dry-run"]],
     ("audit", "report"): [[], ["no-such-run"]],
     ("audit", "run"): [[], ["--flow", "no"]],
     ("check-config",): [[], ["--json"]],
@@ -447,7 +449,8 @@ def test_no_output_of_a_command_holds_a_secret(
     names: tuple[str, ...], plants: Plants, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Spark's own output: `sources/audit/job_test.py`.
-    monkeypatch.setattr("mirrorwatch.cli.audit.spark_job", refuse_spark)
+    for part in ("audit", "audit_split"):
+        monkeypatch.setattr(f"mirrorwatch.cli.{part}.spark_job", refuse_spark)
     monkeypatch.setattr("mirrorwatch.cli.once.wait_for_signal", wait)
     monkeypatch.chdir(plants.folder)
     config = ["--config", str(plants.folder / "config.yaml")]

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["DATA", "facts", "keep", "pinned", "plain", "sentences", "write"]
+__all__ = ["DATA", "facts", "keep", "kept", "pinned", "plain"]
+__all__ += ["sentences", "write"]
 
 DATA = Path(__file__).parents[1] / "data" / "pins"
 
@@ -39,6 +40,23 @@ def facts(document: Any, key: str = "") -> Any:
             return MARK
         case _:
             return document
+
+
+def kept(found: Any, known: Any) -> Any:
+    """Return what was found, without what an older agent did not write: it is
+    unknown now.
+    """
+    match found, known:
+        case dict(), dict():
+            return {
+                key: kept(value, known.get(key))
+                for key, value in found.items()
+                if key in known or value is not None
+            }
+        case list(), list() if len(found) == len(known):
+            return [kept(*pair) for pair in zip(found, known, strict=True)]
+        case _:
+            return found
 
 
 def sentences(document: Any) -> dict[str, str]:

@@ -6,28 +6,11 @@ from typing import Any
 
 import pytest
 
-from .pinned import DATA, pinned, plain
+from .pinned import DATA, kept, pinned, plain
 from .seam_agent import build_on, counted_on, kept_audits
 from .seam_state import contents
 
 KNOWN = pinned("state")
-
-
-def kept(found: Any, known: Any) -> Any:
-    """Return what was found, without what that agent did not write yet: it
-    is unknown now.
-    """
-    match found, known:
-        case dict(), dict():
-            return {
-                key: kept(value, known.get(key))
-                for key, value in found.items()
-                if key in known or value is not None
-            }
-        case list(), list() if len(found) == len(known):
-            return [kept(*pair) for pair in zip(found, known, strict=True)]
-        case _:
-            return found
 
 
 @pytest.fixture
