@@ -66,13 +66,13 @@ MUTATIONS = (
     Mutation(
         "a committed position is believed at once",
         "skips/partition.py",
-        "if at - since >= STANDS:",
+        "if at - since >= STALE_END:",
         "if True:",
     ),
     Mutation(
         "a committed position is never believed",
         "skips/partition.py",
-        "if at - since >= STANDS:",
+        "if at - since >= STALE_END:",
         "if False:",
     ),
     Mutation(
@@ -84,7 +84,7 @@ MUTATIONS = (
     Mutation(
         "one stale end starts a partition anew",
         "skips/tracker.py",
-        "return at - since < STANDS",
+        "return at - since < STALE_END",
         "return False",
     ),
     Mutation(

@@ -17,6 +17,7 @@ from .mirror_records import Committed, Sync
 
 __all__ = [
     "FOR_EVER",
+    "STALE_END",
     "ClusterAnswer",
     "ClusterView",
     "FlowView",
@@ -33,6 +34,12 @@ __all__ = [
 
 TopicPartition = tuple[str, int]
 """Name of a topic, number of a partition."""
+
+
+STALE_END = timedelta(seconds=30)
+"""How long a log must be shorter than it was, or than was committed, before
+that is believed. A new leader tells an old end for some seconds, until its
+followers have asked it for records."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

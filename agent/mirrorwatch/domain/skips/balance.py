@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from ..cluster_view import FlowView, PartitionView
+from ..cluster_view import STALE_END, FlowView, PartitionView
 from ..offsets import OffsetRange
 from ..report import CheckFinding, Evidence, Health, agree, counted, seconds
 
@@ -149,7 +149,8 @@ class BalanceTracker:
         self.moving: frozenset[str] = frozenset()
         """All others."""
         self._ignored = ignored
-        self._patience = patience
+        # An end of the target may be too low for some seconds.
+        self._patience = max(patience, STALE_END)
         self._resting: dict[str, tuple[datetime, TopicBalance]] = {}
         self._rested_at: dict[str, datetime] = {}
 

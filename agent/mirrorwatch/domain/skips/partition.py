@@ -2,16 +2,15 @@
 
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from ..cluster_view import PartitionView, TopicPartition
+from ..cluster_view import STALE_END, PartitionView, TopicPartition
 from ..mirror_records import Committed, Sync
 from ..offsets import OffsetMap, OffsetRange, RangeSet, discard, newest, unite
 from .model import OffsetPair, RangeRequest, SkipCounters, is_clean
 
 __all__ = [
     "SMALL",
-    "STANDS",
     "BelievedCommits",
     "PartitionState",
     "PastLogStarts",
@@ -465,11 +464,6 @@ def _request(
     )
 
 
-STANDS = timedelta(seconds=30)
-"""How long a log must be shorter than it was, or than was committed, before
-that is believed. A new leader tells an old end for some seconds, until its
-followers have asked it for records."""
-
 SMALL = 50_000
 """Records up to which a topic that was made while the agent was away is read
 from its start, both sides at once."""
@@ -554,7 +548,7 @@ class BelievedCommits:
     -----
     Commits and syncs come by different topics, and the target's end may be
     too low for a moment: a committed offset is believed when it and the cursor
-    have stood for `STANDS`.
+    have stood for `STALE_END`.
     """
 
     believed: dict[TopicPartition, int] = field(default_factory=dict)
@@ -596,7 +590,7 @@ class BelievedCommits:
             if key in moving or known != [position, state.cursor]:
                 since = at
             self._seen[key] = position, state.cursor, since
-            if at - since >= STANDS:
+            if at - since >= STALE_END:
                 self.believed[key] = position
 
 

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 from ..cluster_view import (
+    STALE_END,
     FlowView,
     PartitionView,
     SyncBuffer,
@@ -25,7 +26,6 @@ from .model import (
 )
 from .partition import (
     SMALL,
-    STANDS,
     BelievedCommits,
     PartitionState,
     PastLogStarts,
@@ -457,7 +457,7 @@ class SkipTracker:
             return False  # what is there may be of others
         since = min(self._unsynced.get(key, at), at)
         self._unsynced[key] = since
-        return at - since >= STANDS
+        return at - since >= STALE_END
 
     def _may_be_stale(
         self, at: datetime, key: TopicPartition, seen: PartitionView
@@ -475,7 +475,7 @@ class SkipTracker:
             return False
         since = min(self._shorter.get(key, at), at)
         self._shorter[key] = since
-        return at - since < STANDS
+        return at - since < STALE_END
 
     def _await_leader(self, key: TopicPartition, source_id: str) -> None:
         """Take a partition without a leader: nothing is known but that it is
