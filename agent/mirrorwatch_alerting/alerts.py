@@ -324,7 +324,7 @@ LEVEL_ALERTS = (
         when=Burns(window="1h"),
         # The windows are the hold. This is for what is counted late.
         hold=timedelta(minutes=2),
-        severity=Severity.PAGE,
+        severity=Severity.TICKET,
         summary="2 % of the 30-day error budget was used within an hour, and "
         "it goes on",
         section=LEVEL_SECTION,
@@ -333,7 +333,7 @@ LEVEL_ALERTS = (
         name="MirrorwatchBudgetMedium",
         when=Burns(window="6h"),
         hold=timedelta(minutes=5),
-        severity=Severity.PAGE,
+        severity=Severity.TICKET,
         summary="5 % of the 30-day error budget was used within six hours, "
         "and it goes on",
         section=LEVEL_SECTION,
@@ -348,7 +348,9 @@ LEVEL_ALERTS = (
         section=LEVEL_SECTION,
     ),
 )
-"""Alerts on budgets: the fast ones first."""
+"""Alerts on budgets: the fast ones first. None is a page: what uses a budget
+up is a fault of which a check says at once that it began and that it ended. A
+budget burns on for half an hour after it, and would keep that page open."""
 
 ALERTS = (*CAUSE_ALERTS, *check_alerts(), *LEVEL_ALERTS, *AGENT_ALERTS)
 """Every alert there is."""

@@ -144,6 +144,7 @@ def write(logs: Logs) -> list[tuple[PartitionPair, ...]]:
     ]
 
 
+@pytest.mark.long
 def test_three_nights_of_two_sites_find_what_one_run_finds(
     sites: TwoSites,
     spark: SparkSession,

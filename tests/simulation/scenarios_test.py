@@ -1164,7 +1164,9 @@ def test_the_start_of_a_recreated_topic_is_missed() -> None:
 
 
 @pytest.mark.parametrize("restarts", [False, True])
-@pytest.mark.parametrize("for_seconds", [5, 20])
+@pytest.mark.parametrize(
+    "for_seconds", [pytest.param(5, marks=pytest.mark.long), 20]
+)
 def test_a_stale_end_behind_the_last_sync_is_no_skip(
     for_seconds: int, restarts: bool
 ) -> None:
