@@ -87,7 +87,7 @@ ONE_NUMBER = {
     "Unknown share of 30 days",
     "Objective",
 }
-"""Panels with a number for each service level: Chronograf shows one of them."""
+"""Panels with a number for each service level: Chronograf shows one."""
 
 STILL = "quantiles of probes are made of those that come, and none comes"
 """Why those of the report, which does not change, are empty in Prometheus."""

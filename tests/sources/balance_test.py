@@ -36,7 +36,7 @@ class Agent:
 
     def rest(self) -> None:
         for _ in range(5):
-            self.world.now += timedelta(seconds=5)
+            self.world.now += timedelta(seconds=10)
             self.worker.take(self.world.view())
 
     def verdict(self) -> Verdict:
