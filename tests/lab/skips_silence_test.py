@@ -168,6 +168,8 @@ def test_a_new_topic_whose_beginning_was_missed_is_named(lab: Lab) -> None:
     lab.mirror.start()
 
 
+# In each run the simulation has it: `test_what_two_tasks_copied_…`.
+@pytest.mark.long
 def test_two_mirrors_at_once_double_and_skip_nothing(lab: Lab) -> None:
     with Watch(lab) as watch:
         settled(watch)

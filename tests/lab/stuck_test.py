@@ -35,6 +35,8 @@ SETTINGS = LabSettings(
 )
 
 
+# In each run the simulation has it: `test_a_mirror_without_syncs_…`.
+@pytest.mark.long
 def test_a_mirror_that_runs_and_copies_nothing_is_critical_by_position() -> (
     None
 ):
