@@ -4,9 +4,10 @@ Of MirrorMaker 2 at its own intervals: it commits once a minute, and writes a
 sync every hundred records.
 """
 
+import os
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from threading import Event, Thread
@@ -26,6 +27,11 @@ pytestmark = [pytest.mark.lab, pytest.mark.long]
 
 RATES = {("efd.fast", 0): 120, ("efd.fast", 1): 40, ("efd.slow", 0): 1}
 """Records a second."""
+
+MIX = (0, 0.1, 0.5, 1)
+"""Shares of its rate at which a partition is written, a while each."""
+
+SECONDS = float(os.environ.get("MIRRORWATCH_RECOVERY_SECONDS", "120"))
 
 MOMENTS = 20
 
@@ -53,12 +59,13 @@ def lab() -> Iterator[Lab]:
 
 
 class Writer:
-    """Writes records of each partition at its rate."""
+    """Writes numbered records of each partition, faster and slower."""
 
-    def __init__(self, lab: Lab) -> None:
+    def __init__(self, lab: Lab, chance: random.Random) -> None:
         self._producer = Producer(
             {"bootstrap.servers": lab.source.bootstrap, "linger.ms": 0}
         )
+        self._chance = chance
         self._ended = Event()
         self._thread = Thread(target=self._run)
 
@@ -71,13 +78,23 @@ class Writer:
         assert self._producer.flush(30) == 0
 
     def _run(self) -> None:
-        began, written = time.monotonic(), dict.fromkeys(RATES, 0)
+        looked = time.monotonic()
+        due, written = dict.fromkeys(RATES, 0.0), dict.fromkeys(RATES, 0)
+        shares, until = dict.fromkeys(RATES, 1.0), looked
         while not self._ended.wait(0.005):
-            passed = time.monotonic() - began
-            for (topic, partition), rate in RATES.items():
-                while written[topic, partition] < passed * rate:
-                    self._producer.produce(topic, b"x", partition=partition)
-                    written[topic, partition] += 1
+            now = time.monotonic()
+            if now >= until:
+                shares = {each: self._chance.choice(MIX) for each in RATES}
+                until = now + self._chance.uniform(2, 30)
+            for place, rate in RATES.items():
+                due[place] += (now - looked) * rate * shares[place]
+                while written[place] < int(due[place]):
+                    number = b"%d" % written[place]
+                    self._producer.produce(
+                        place[0], number, partition=place[1]
+                    )
+                    written[place] += 1
+            looked = now
             self._producer.poll(0)
 
 
@@ -89,12 +106,67 @@ class Moment:
     """Ends of the target, read after the point."""
 
 
+@dataclass(frozen=True)
+class Logs:
+    """What both sides hold in the end, by partition."""
+
+    written: dict[tuple[str, int], list[datetime]]
+    """When each record came to the source's log, by number."""
+
+    copies: dict[tuple[str, int], list[int]]
+    """Numbers of the target's records: a restarted mirror copies again."""
+
+    def missing_at(self, moment: Moment) -> list[datetime]:
+        """Return when the records came that the target did not hold."""
+        return [
+            came
+            for place, times in self.written.items()
+            for held in [set(self.copies[place][: moment.copied[place]])]
+            for number, came in enumerate(times)
+            if number not in held
+        ]
+
+
+def read_logs(lab: Lab) -> Logs:
+    logs = Logs({p: [] for p in RATES}, {p: [] for p in RATES})
+    for topic in {topic for topic, _ in RATES}:
+        for record in lab.read("source", topic):
+            times = logs.written[topic, record.partition() or 0]
+            assert int(record.value() or b"") == len(times)
+            stamp = record.timestamp()[1] / 1000
+            times.append(datetime.fromtimestamp(stamp, UTC))
+        for record in lab.read("target", topic):
+            copies = logs.copies[topic, record.partition() or 0]
+            copies.append(int(record.value() or b""))
+    return logs
+
+
 def point_of(watch: Watch) -> RecoveryPoint | None:
     report = watch.agent.latest.get()
     for seen in report.observations if report else ():
         if isinstance(seen, FailoverObservation):
             return seen.recovery
     return None
+
+
+def plan_hour(
+    lab: Lab, chance: random.Random, look: Callable[[], None]
+) -> list[tuple[float, Callable[[], None]]]:
+    """Return what is done when, in seconds: looks at any moment, and a mirror
+    that is frozen, killed, and started again meanwhile.
+    """
+    planned = [(chance.uniform(10, SECONDS), look) for _ in range(MOMENTS)]
+    planned += [
+        (SECONDS * 0.25, lab.mirror.freeze),
+        (SECONDS * 0.25 + 8, look),
+        (SECONDS * 0.25 + 10, lab.mirror.thaw),
+        (SECONDS * 0.25 + 12, look),
+        (SECONDS * 0.6, lab.mirror.kill),
+        (SECONDS * 0.6 + 3, look),
+        (SECONDS * 0.6 + 6, lab.mirror.start),
+        (SECONDS * 0.6 + 8, look),
+    ]
+    return sorted(planned, key=lambda step: step[0])
 
 
 def test_the_target_is_complete_until_then_at_any_moment(lab: Lab) -> None:
@@ -115,39 +187,32 @@ def test_the_target_is_complete_until_then_at_any_moment(lab: Lab) -> None:
         watch.wait_for(Health.OK)
         watch.wait_for(Health.OK, check="lag")
         wait_until(is_complete)
-        with Writer(lab):
-            watch.let_pass(10)
-            for number in range(MOMENTS):
-                if number == MOMENTS // 2:
-                    lab.mirror.freeze()
-                elif number == MOMENTS // 2 + 4:
-                    lab.mirror.thaw()
-                watch.let_pass(chance.uniform(0.5, 4))
-                look()
+        began = time.monotonic()
+        with Writer(lab, chance):
+            for due, step in plan_hour(lab, chance, look):
+                watch.let_pass(max(0.0, began + due - time.monotonic()))
+                step()
         wait_until(
             lambda: (p := point_of(watch)) is not None and p.records == 0,
             within=90,
             what=lambda: point_of(watch),
         )
-    written: dict[tuple[str, int], list[datetime]] = {p: [] for p in RATES}
-    for topic in {topic for topic, _ in RATES}:
-        for record in lab.read("source", topic):
-            stamp = record.timestamp()[1] / 1000
-            written[topic, record.partition() or 0].append(
-                datetime.fromtimestamp(stamp, UTC)
-            )
-    early = []
+    logs = read_logs(lab)
+    early, wrong = [], []
     for moment in moments:
-        until = moment.point.complete_until
+        until, at = moment.point.complete_until, moment.point.at
         assert until is not None
-        # The first record that is not there, or nothing was missing.
-        missing = [
-            times[moment.copied[place]]
-            for place, times in written.items()
-            if moment.copied[place] < len(times)
-        ]
+        missing = logs.missing_at(moment)
         truth = min([moment.at, *missing])
-        print(f"{(until - truth).total_seconds():+.2f} s of {moment}")
-        assert until <= truth + VISIBLE
+        lost = sum(came <= at - VISIBLE for came in missing)
+        told = (
+            f"{(until - truth).total_seconds():+.2f} s,"
+            f" {moment.point.records} records of {lost}: {moment}"
+        )
+        print(told)
+        # What is missing later was missing when it was asked for.
+        if until > truth + VISIBLE or moment.point.records < lost:
+            wrong.append(told)
         early.append(truth - until)
+    assert wrong == []
     assert max(early) <= LATEST, early
