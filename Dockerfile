@@ -28,7 +28,8 @@ RUN useradd --uid 10001 --user-group --no-create-home \
     && install -d -o 10001 -g 10001 /var/lib/mirrorwatch
 COPY --from=build /opt/mirrorwatch /opt/mirrorwatch
 # XDG_STATE_HOME puts the state file on the volume unless `state.path` says
-# otherwise. MIRRORWATCH_HEALTHZ must follow the port of `web.listen`.
+# otherwise. MIRRORWATCH_HEALTHZ must follow the port of `web.listen`, and be
+# https:// with `web.tls_server_config`.
 ENV PATH=/opt/mirrorwatch/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     XDG_STATE_HOME=/var/lib \
@@ -37,9 +38,10 @@ VOLUME /var/lib/mirrorwatch
 EXPOSE 8080
 USER 10001:10001
 # 503 (the last tick is older than three intervals) and silence are unhealthy.
-# Asked without a proxy, which could not lead back into the container.
+# Asked without a proxy, which could not lead back into the container; within
+# it no certificate needs to be verified.
 HEALTHCHECK --interval=15s --timeout=5s --start-period=30s --retries=3 \
-    CMD ["python", "-c", "import os, urllib.request as r; r.build_opener(r.ProxyHandler({})).open(os.environ['MIRRORWATCH_HEALTHZ'], timeout=4)"]
+    CMD ["python", "-c", "import os, ssl, urllib.request as r; r.build_opener(r.ProxyHandler({}), r.HTTPSHandler(context=ssl._create_unverified_context())).open(os.environ['MIRRORWATCH_HEALTHZ'], timeout=4)"]
 ENTRYPOINT ["mirrorwatch"]
 CMD ["run", "--config", "/etc/mirrorwatch/config.yaml"]
 

@@ -9,6 +9,7 @@ import base64
 import io
 import sqlite3
 import zlib
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from threading import Event
 from typing import Any, get_origin
 from urllib.parse import quote
 
+import bcrypt
 import click
 import httpx
 import pytest
@@ -55,6 +57,10 @@ ELSEWHERE = {
     "flows.0.mirror.group": "cannot stand beside `jmx`: has a flow of its own",
 }
 """Keys without a secret, and why; `planted_test.py` tries them alone."""
+
+
+LOGIN = httpx.BasicAuth("visitor", "page")
+HASHED = bcrypt.hashpw(b"page", bcrypt.gensalt(4)).decode()
 
 
 @dataclass
@@ -206,6 +212,12 @@ def a_config(plants: Plants, *, old: bool) -> dict[str, Any]:
         "web": {
             "listen": f"{env('listen', '127.13.37.8')}:0",
             "hosts": [env("web host")],
+            "basic_auth_users": {
+                "visitor": env("password's hash", HASHED),
+            },
+            "bearer_tokens": {
+                "scraper": env("token's hash", "5f0c0ffee5f0c0ff" * 4),
+            },
         },
         "sinks": {
             "influxdb": influxdb,
@@ -368,7 +380,7 @@ def test_no_output_of_a_running_agent_holds_a_secret(
         return made[-1]
 
     monkeypatch.setattr("mirrorwatch.factory.create_app", remembered)
-    leaks: dict[str, list[str]] = {}
+    leaks: dict[str, list[str]] = defaultdict(list)
     with (
         running(plants) as (agent, log),
         httpx.Client(trust_env=False) as http,
@@ -378,9 +390,11 @@ def test_no_output_of_a_running_agent_holds_a_secret(
         assert routes == set(addresses())
         for asked in addresses().values():
             for path in asked:
-                answer = http.get(agent.server.url + path)
-                shown = f"{answer.headers}{answer.text}"
-                leaks[path] = plants.found_in(shown)
+                for login in (LOGIN, httpx.BasicAuth("visitor", "no")):
+                    answer = http.get(agent.server.url + path, auth=login)
+                    leaks[path] += plants.found_in(
+                        f"{answer.headers}{answer.text}"
+                    )
     # Labels of metrics, once a worker crashes.
     for worker in agent.workers:
         leaks[worker.name] = plants.found_in(worker.name)

@@ -6,6 +6,7 @@ from structlog.typing import FilteringBoundLogger
 
 from .clock import Clock
 from .config import Config
+from .config.sinks import WebConfig
 from .daemon import Agent
 from .domain.notices.text import Links
 from .domain.samples import samples
@@ -22,8 +23,10 @@ from .state.levels import LevelHistory
 from .state.maintenance import MaintenanceStore
 from .web.app import LatestReport, create_app
 from .web.headers import protected
+from .web.login import Credentials
 from .web.runbook import Runbook
 from .web.server import Server
+from .web.tls import ServerTLS
 from .wiring import (
     LONGEST_LOOK,
     WiredParts,
@@ -33,7 +36,7 @@ from .wiring import (
     wire_sinks,
 )
 
-__all__ = ["build_agent"]
+__all__ = ["build_agent", "to_tls"]
 
 
 def build_agent(
@@ -145,11 +148,37 @@ def build_agent(
         latest=latest,
         database=database,
         server=Server(
-            protected(app, config.web.allowed_hosts),
+            protected(
+                app, config.web.allowed_hosts, _to_credentials(config.web)
+            ),
             config.web.host,
             config.web.port,
+            to_tls(config.web),
         )
         if serve
         else None,
         interval=config.interval,
+    )
+
+
+def to_tls(web: WebConfig) -> ServerTLS | None:
+    """Return the page's side of TLS; `None` if it is served by HTTP."""
+    tls = web.tls_server_config
+    if tls is None:
+        return None
+    return ServerTLS(
+        tls.cert_file,
+        tls.key_file,
+        client_ca=tls.client_ca_file,
+        min_version=tls.min_version,
+    )
+
+
+def _to_credentials(web: WebConfig) -> Credentials | None:
+    """Return who may read the page; `None` if everybody may."""
+    if not web.basic_auth_users and not web.bearer_tokens:
+        return None
+    return Credentials(
+        {u: h.get_secret_value() for u, h in web.basic_auth_users.items()},
+        {n: h.get_secret_value() for n, h in web.bearer_tokens.items()},
     )

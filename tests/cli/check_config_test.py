@@ -3,6 +3,7 @@ import socket
 from pathlib import Path
 
 import pytest
+import trustme
 from click.testing import CliRunner, Result
 
 from mirrorwatch.cli import main
@@ -285,3 +286,78 @@ def test_without_secrets_what_needs_a_value_is_left_out(
     result = check(path, "--without-secrets")
     assert result.exit_code == 2
     assert "flows[0].name: is shown by page" in result.output
+
+
+BCRYPT = "$2y$10$QOauhQNbBCuQDKes6eFzPeMqBSjb7Mr5DUmpZ/VcEd00UAV/LDeSi"
+"""The hash that Prometheus checks for users that there are not."""
+
+ONE_FLOW = """
+  - {source: summit, target: ldf}
+web:
+  listen: "0.0.0.0:8443"
+"""
+LOGIN = f"  basic_auth_users: {{operator: '{BCRYPT}'}}\n"
+
+
+@pytest.mark.parametrize(
+    ("login", "note"),
+    [
+        ("", "other machines can reach the page, which has no login"),
+        (LOGIN, "passwords and tokens cross the network unencrypted"),
+    ],
+)
+def test_a_page_that_strangers_can_read_is_noted(
+    tmp_path: Path, login: str, note: str
+) -> None:
+    result = check(write(tmp_path, ONE_FLOW + login))
+    assert result.exit_code == 0
+    assert note in result.output
+    assert BCRYPT not in result.output
+
+
+def test_a_page_with_login_and_tls_needs_no_note(tmp_path: Path) -> None:
+    pem = tmp_path / "tls.pem"
+    issued = trustme.CA().issue_cert("127.0.0.1")
+    issued.private_key_and_cert_chain_pem.write_to_path(str(pem))
+    tls = f"  tls_server_config: {{cert_file: {pem}, key_file: {pem}}}\n"
+
+    result = check(write(tmp_path, ONE_FLOW + LOGIN + tls))
+
+    assert result.exit_code == 0
+    assert "https://0.0.0.0:8443/" in result.output
+    assert "web.listen" not in result.output
+    assert BCRYPT not in result.output
+
+
+TLS = "tls_server_config: {cert_file: /no/c, key_file: /no/k"
+
+
+@pytest.mark.parametrize(
+    ("web", "key", "error"),
+    [
+        ("basic_auth_users: {u: hunter2}", "basic_auth_users.u", "bcrypt"),
+        (
+            f"basic_auth_users: {{u: '{BCRYPT.replace('10', '31')}'}}",
+            "basic_auth_users.u",
+            "cost from 4 to 15",
+        ),
+        (f"basic_auth_users: {{'a:b': '{BCRYPT}'}}", "a:b", "no colon"),
+        ("basic_auth_users: {}", "basic_auth_users", "must not be empty"),
+        ("bearer_tokens: {t: hunter2}", "bearer_tokens.t", "SHA-256"),
+        (f"{TLS}}}", "tls_server_config", "No such file"),
+        (
+            f"{TLS}, client_ca_file: /no/ca}}",
+            "client_auth_type",
+            "need each other",
+        ),
+        (f"{TLS}, cipher_suites: [x]}}", "cipher_suites", "unknown key"),
+    ],
+)
+def test_a_login_that_would_not_hold_is_refused(
+    tmp_path: Path, web: str, key: str, error: str
+) -> None:
+    result = check(write(tmp_path, f"{ONE_FLOW}  {web}\n"))
+    assert result.exit_code == 2
+    assert f":9: web.{key}" in result.stderr or key in result.stderr
+    assert error in result.stderr
+    assert "hunter2" not in result.stderr

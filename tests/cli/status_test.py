@@ -1,3 +1,4 @@
+import hashlib
 import json
 import threading
 from collections.abc import Iterator
@@ -5,14 +6,18 @@ from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
+import bcrypt
 import httpx
 import pytest
+import trustme
 from click.testing import CliRunner, Result
 
 from mirrorwatch.cli.root import main
 from mirrorwatch.domain.canary.model import CanaryCounts
 from mirrorwatch.domain.report import Health
+from mirrorwatch.web.login import Credentials
 from mirrorwatch.web.server import Server
+from mirrorwatch.web.tls import ServerTLS
 from tests.support.builders import (
     NOON,
     a_canary,
@@ -254,3 +259,72 @@ def test_a_port_that_the_agent_chooses_must_be_given(tmp_path: Path) -> None:
 
     assert result.exit_code == 1
     assert "--url" in result.stderr
+
+
+@pytest.fixture
+def guarded(stage: Stage, tmp_path: Path) -> Iterator[Server]:
+    """Serve by HTTPS, for a user with a password and for a token."""
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.crt"))
+    issued = authority.issue_cert("127.0.0.1")
+    issued.private_key_and_cert_chain_pem.write_to_path(
+        str(tmp_path / "tls.pem")
+    )
+    (tmp_path / "password").write_text("hunter2 hunter2\n")
+    (tmp_path / "wrong").write_text("hunter3\n")
+    (tmp_path / "token").write_text("hunter4")
+    pem = tmp_path / "tls.pem"
+    stage.tls = ServerTLS(pem, pem)
+    password = bcrypt.hashpw(b"hunter2 hunter2", bcrypt.gensalt(4)).decode()
+    stage.credentials = Credentials(
+        {"operator": password},
+        {"one": hashlib.sha256(b"hunter4").hexdigest()},
+    )
+    stage.tick(a_report())
+    with serve_stage(stage) as server:
+        yield server
+
+
+def test_an_agent_with_login_and_tls_is_asked(
+    guarded: Server, tmp_path: Path
+) -> None:
+    asked = "--url", guarded.url, "--cacert", str(tmp_path / "ca.crt")
+    user = "--user", "operator", "--password-file"
+
+    known = run(*asked, *user, str(tmp_path / "password"))
+    token = run(*asked, "--token-file", str(tmp_path / "token"))
+    assert "summit->ldf" in known.output
+    assert known.output == token.output
+
+    for refused in (run(*asked), run(*asked, *user, str(tmp_path / "wrong"))):
+        assert refused.exit_code == 1
+        assert "asks for a login" in refused.stderr
+        assert "hunter" not in refused.output + refused.stderr
+
+
+def test_an_agent_of_an_unknown_ca_is_not_believed(guarded: Server) -> None:
+    result = run("--url", guarded.url)
+
+    assert result.exit_code == 1
+    assert "CERTIFICATE_VERIFY_FAILED" in result.stderr
+    assert "--cacert" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        (["--user", "x"], "need each other"),
+        (["--password-file", "x"], "need each other"),
+        (
+            ["--user", "x", "--password-file", "x", "--token-file", "x"],
+            "not both",
+        ),
+        (["--token-file", "no-such-file"], "No such file"),
+        (["--cacert", "no-such-file"], "no PEM file"),
+    ],
+)
+def test_half_a_login_is_refused(options: list[str], error: str) -> None:
+    result = run("--url", "http://127.0.0.1:1", *options)
+
+    assert result.exit_code == 2
+    assert error in " ".join(result.stderr.split())

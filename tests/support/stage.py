@@ -11,7 +11,9 @@ from mirrorwatch.state import Database
 from mirrorwatch.state.history import History
 from mirrorwatch.web.app import LatestReport, create_app
 from mirrorwatch.web.headers import protected
+from mirrorwatch.web.login import Credentials
 from mirrorwatch.web.server import Server
+from mirrorwatch.web.tls import ServerTLS
 
 __all__ = ["METRICS", "SetClock", "Stage", "serve_stage"]
 
@@ -42,12 +44,14 @@ class Stage:
         clock: Callable[[], datetime] | None = None,
         audits: Path | None = None,
         hosts: Collection[str] | None = None,
+        credentials: Credentials | None = None,
+        tls: ServerTLS | None = None,
     ) -> None:
         self.metrics: bytes | None = METRICS[0]
         self.latest = LatestReport()
         self.history = History(Database(None), interval=interval)
         self.accepted: list[str | None] = []
-        self.hosts = hosts
+        self.hosts, self.credentials, self.tls = hosts, credentials, tls
         self.app = create_app(
             self.latest,
             self.history,
@@ -75,7 +79,8 @@ class Stage:
 @contextmanager
 def serve_stage(stage: Stage, port: int = 0) -> Iterator[Server]:
     """Serve the page on loopback, on a free port unless one is given."""
-    server = Server(protected(stage.app, stage.hosts), "127.0.0.1", port)
+    app = protected(stage.app, stage.hosts, stage.credentials)
+    server = Server(app, "127.0.0.1", port, stage.tls)
     server.start()
     try:
         yield server

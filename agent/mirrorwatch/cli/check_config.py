@@ -13,11 +13,12 @@ from rich.table import Table
 from rich.text import Text
 
 from ..config import CanaryConfig, Config, FlowConfig
-from ..config.base import YamlPath, format_path
+from ..config.base import ConfigProblem, YamlPath, format_path
 from ..config.canary import estimate_cost
 from ..config.display import to_display
 from ..config.notes import check_clients, find_notes
 from ..config.overlap import UndecidedError, find_common_topic
+from ..exceptions import WebError
 from ..secrets import HIDDEN, hide_secrets
 from .options import config_path_option
 
@@ -154,11 +155,14 @@ def _describe_cost(canary: Mapping[str, Any]) -> str:
 
 def _describe_outputs(config: Mapping[str, Any]) -> Rows:
     listen = config["web"]["listen"]
-    address = f"http://{listen}/"
+    web = config["web"]
+    scheme = "https" if web["tls_server_config"] else "http"
+    address = f"{scheme}://{listen}/"
     if listen.endswith(":0"):
         address = f"{address} (0: a free port)"
     rows = [
         ("page", address),
+        ("login", _describe_login(web)),
         ("Prometheus", "/metrics of the page's address"),
         ("InfluxDB", _describe_influxdb(config["sinks"]["influxdb"])),
         ("notifications", _describe_notifications(config["sinks"]["notify"])),
@@ -168,6 +172,16 @@ def _describe_outputs(config: Mapping[str, Any]) -> Rows:
         audit = config["audit"]
         rows.append(("audit", f"{audit['schedule']} {audit['timezone']}"))
     return rows
+
+
+def _describe_login(web: Mapping[str, Any]) -> str:
+    tls = web["tls_server_config"] or {}
+    ways = {
+        "password": web["basic_auth_users"],
+        "token": web["bearer_tokens"],
+        "client certificate": tls and tls["client_ca_file"],
+    }
+    return " or ".join(name for name, way in ways.items() if way) or "none"
 
 
 def _describe_notifications(notify: Mapping[str, Any] | None) -> str:
@@ -260,6 +274,29 @@ def _show_unfollowed(unfollowed: Sequence[YamlPath]) -> list[str]:
     return [format_path(path) for path in unfollowed]
 
 
+def _check_certificate(config: Config) -> None:
+    """Check that the page can be served with its certificate.
+
+    Raises
+    ------
+    ConfigError
+        Raised if it cannot.
+    """
+    if config.web.tls_server_config is None:
+        return
+    from ..factory import to_tls  # noqa: PLC0415 - the agent, rarely needed
+
+    tls = to_tls(config.web)
+    try:
+        if tls is not None:
+            tls.load()
+    except WebError as e:
+        problem = ConfigProblem(
+            ("web", "tls_server_config"), str(e), shows_value=False
+        )
+        raise config.document.to_error([problem]) from e
+
+
 @click.command(
     "check-config",
     epilog="Example: mirrorwatch check-config --config mirrorwatch.yaml",
@@ -291,6 +328,8 @@ def command(path: Path, *, as_json: bool, without_secrets: bool) -> None:
         summary = {"file": str(path), "flows": [], "notes": [], "config": None}
     else:
         check_clients(config, unfollowed if without_secrets else None)
+        if not without_secrets:
+            _check_certificate(config)
         summary = summarize(config)
     if without_secrets:
         summary["not_followed"] = _show_unfollowed(unfollowed)

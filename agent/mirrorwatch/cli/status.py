@@ -1,9 +1,12 @@
 """`mirrorwatch status`: prints the verdicts of a running agent."""
 
+import base64
 import ipaddress
 import json
+import ssl
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -217,6 +220,29 @@ ANY_ADDRESS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S1
     help="Configuration file of the agent, for its listening address.",
 )
 @click.option(
+    "--user",
+    metavar="NAME",
+    help="User, of an agent that asks for a password (--password-file).",
+)
+@click.option(
+    "--password-file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="File with the password of --user.",
+)
+@click.option(
+    "--token-file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="File with a token, of an agent that asks for one.",
+)
+@click.option(
+    "--cacert",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="PEM file of the CA of the agent's certificate; else the system's.",
+)
+@click.option(
     "--json",
     "as_json",
     is_flag=True,
@@ -224,7 +250,15 @@ ANY_ADDRESS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S1
 )
 @click.pass_context
 def command(
-    ctx: click.Context, url: str | None, file: Path | None, *, as_json: bool
+    ctx: click.Context,
+    *,
+    url: str | None,
+    file: Path | None,
+    user: str | None,
+    password_file: Path | None,
+    token_file: Path | None,
+    cacert: Path | None,
+    as_json: bool,
 ) -> None:
     """Show the verdicts of a running agent.
 
@@ -232,7 +266,10 @@ def command(
     unknown, or has no verdict, or if the agent's last report is too
     old; 1 if the agent cannot be reached.
     """
-    status = _ask(url or _configured_url(file))
+    login = _read_login(user, password_file, token_file)
+    status = _ask(
+        url or _configured_url(file), login=login, verify=_read_ca(cacert)
+    )
     if as_json:
         click.echo(json.dumps(status, indent=2))
     else:
@@ -255,10 +292,72 @@ def _configured_url(file: Path | None) -> str:
             "give the address that it printed with --url"
         )
     host = ANY_ADDRESS.get(web.host, web.host)
-    return f"http://{f'[{host}]' if ':' in host else host}:{web.port}"
+    host = f"[{host}]" if ":" in host else host
+    return f"{web.scheme}://{host}:{web.port}"
 
 
-def _ask(address: str) -> dict[str, Any]:
+def _read_login(
+    user: str | None, password_file: Path | None, token_file: Path | None
+) -> str | None:
+    """Return the header ``Authorization``, if one is wanted.
+
+    From files: an argument would be in the process list.
+    """
+    if (user is None) != (password_file is None):
+        raise click.UsageError("--user and --password-file need each other")
+    if user is not None and token_file is not None:
+        raise click.UsageError("give --user or --token-file, not both")
+    if password_file is not None:
+        password = _read_secret(password_file, "--password-file")
+        pair = base64.b64encode(f"{user}:{password}".encode())
+        return f"Basic {pair.decode()}"
+    if token_file is not None:
+        return f"Bearer {_read_secret(token_file, '--token-file')}"
+    return None
+
+
+def _read_secret(path: Path, option: str) -> str:
+    """Return what a file holds, without the end of its line.
+
+    Raises
+    ------
+    click.BadParameter
+        Raised if it cannot be read, or is no secret of one line.
+    """
+    try:
+        text = path.read_text(encoding="utf-8").removesuffix("\n")
+    except (OSError, UnicodeDecodeError) as e:
+        why = getattr(e, "strerror", None) or "it is no text"
+        raise click.BadParameter(f"{path}: {why}", param_hint=option) from None
+    if not text.isprintable() or not text:
+        raise click.BadParameter(
+            f"{path} must hold one line", param_hint=option
+        )
+    return text
+
+
+def _read_ca(path: Path | None) -> ssl.SSLContext | bool:
+    """Return how the agent's certificate is verified.
+
+    Raises
+    ------
+    click.BadParameter
+        Raised if the file cannot be used.
+    """
+    if path is None:
+        return True
+    try:
+        return ssl.create_default_context(cafile=path)
+    except (OSError, ValueError) as e:
+        raise click.BadParameter(
+            f"{path}: no PEM file of certificates that can be read",
+            param_hint="--cacert",
+        ) from e
+
+
+def _ask(
+    address: str, *, login: str | None, verify: ssl.SSLContext | bool
+) -> dict[str, Any]:
     """Return the agent's answer.
 
     Raises
@@ -284,19 +383,27 @@ def _ask(address: str) -> dict[str, Any]:
             timeout_seconds=PATIENCE_SECONDS,
             # No proxy can lead to this machine.
             trust_env=not _is_loopback(url.host),
+            verify=verify,
+            headers={} if login is None else {"Authorization": login},
         ) as http:
             answer = http.get(url)
     except httpx.HTTPError as e:
         raise WebError(
             f"No agent answers at {shown}: {e or type(e).__name__}. Is it "
             "running (mirrorwatch run)? Its address is web.listen in its "
-            "configuration: give that with --config, or another with --url"
+            "configuration: give that with --config, or another with --url; "
+            "for https, a name in its certificate, and --cacert"
         ) from e
     return _read(answer, shown)
 
 
 def _read(answer: httpx.Response, shown: str) -> dict[str, Any]:
     """Return the status; 503 brings one too, before the first report."""
+    if answer.status_code == HTTPStatus.UNAUTHORIZED:
+        raise WebError(
+            f"What answers at {shown} asks for a login, or for another one: "
+            "give --user and --password-file, or --token-file"
+        )
     try:
         status = answer.json()
     except (ValueError, RecursionError):

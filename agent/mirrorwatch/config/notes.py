@@ -20,6 +20,7 @@ from .base import ConfigProblem, Model, YamlPath, format_path
 from .kafka import SERVERS, KafkaProperties
 from .overlap import UndecidedError, find_common_topic
 from .root import Config, FlowConfig, find_undecided
+from .sinks import WebConfig
 
 __all__ = ["check_clients", "find_client_faults", "find_notes"]
 
@@ -206,10 +207,7 @@ def find_notes(config: Config) -> list[str]:
             f"{format_path(('clusters', alias, 'kafka', key))} {note}"
             for key, note in _note_kafka(cluster.kafka)
         ]
-    if not _is_loopback(config.web.host):
-        notes.append(
-            "web.listen: other machines can reach the page, which has no login"
-        )
+    notes += _note_web(config.web)
     for index, flow in enumerate(config.flows):
         notes += [f"flows[{index}].{n}" for n in _note_flow(flow)]
         ends = [config.clusters[a].kafka for a in (flow.source, flow.target)]
@@ -219,6 +217,21 @@ def find_notes(config: Config) -> list[str]:
                 "see that they are two clusters"
             )
     return [*notes, *find_undecided(config.flows)]
+
+
+def _note_web(web: WebConfig) -> Iterator[str]:
+    if _is_loopback(web.host):
+        return
+    if not web.has_login:
+        yield (
+            "web.listen: other machines can reach the page, which has no login"
+        )
+    elif web.tls_server_config is None:
+        yield (
+            "web.listen: passwords and tokens cross the network unencrypted: "
+            "set web.tls_server_config, or listen on loopback behind a proxy "
+            "that speaks TLS"
+        )
 
 
 def _note_kafka(properties: KafkaProperties) -> Iterator[tuple[str, str]]:

@@ -25,7 +25,16 @@ from .base import (
     Model,
     ProblemsError,
 )
-from .types import FilePath, HostName, HttpUrl, ListenAddress, PemFile
+from .types import (
+    BcryptHash,
+    FilePath,
+    HostName,
+    HttpUrl,
+    ListenAddress,
+    PemFile,
+    TokenHash,
+    UserName,
+)
 
 __all__ = [
     "DownsamplingConfig",
@@ -36,6 +45,7 @@ __all__ = [
     "SpoolConfig",
     "StateConfig",
     "WebConfig",
+    "WebTLSConfig",
     "default_state",
 ]
 
@@ -315,6 +325,53 @@ EVERYWHERE = {"0.0.0.0", "::"}  # noqa: S104 - distinguished, not listened on
 """Hosts that mean every address of the machine, and lead nowhere."""
 
 
+class WebTLSConfig(Model):
+    """TLS of the page, as in Prometheus's web configuration file.
+
+    The files are read again when they change, so a renewed certificate needs
+    no restart.
+    """
+
+    cert_file: PemFile = Field(title="Certificate")
+    """PEM file of the certificate, followed by those of its chain."""
+
+    key_file: PemFile = Field(title="Key")
+    """PEM file of its key, without a password."""
+
+    client_ca_file: PemFile | None = Field(None, title="CA of clients")
+    """PEM file of the CAs whose clients may connect. With
+    `client_auth_type: RequireAndVerifyClientCert` only."""
+
+    client_auth_type: Literal["NoClientCert", "RequireAndVerifyClientCert"] = (
+        Field("NoClientCert", title="Client certificates")
+    )
+    """Whether clients need a certificate. Kubernetes' probes have none."""
+
+    min_version: Literal["TLS12", "TLS13"] = Field(
+        "TLS12", title="Lowest version"
+    )
+    """Lowest version of TLS."""
+
+    @model_validator(mode="after")
+    def _check_clients(self) -> Self:
+        if (self.client_ca_file is not None) != self.requires_clients:
+            raise ProblemsError(
+                [
+                    ConfigProblem(
+                        ("client_auth_type",),
+                        "RequireAndVerifyClientCert and client_ca_file need "
+                        "each other: set both, or none",
+                    )
+                ]
+            )
+        return self
+
+    @property
+    def requires_clients(self) -> bool:
+        """Whether only clients with a certificate are answered."""
+        return self.client_auth_type == "RequireAndVerifyClientCert"
+
+
 class WebConfig(Model):
     """The status page, the API and `/metrics`."""
 
@@ -322,7 +379,7 @@ class WebConfig(Model):
 
     listen: ListenAddress = Field("127.0.0.1:8080", title="Listen address")
     """`HOST:PORT`. The default is the loopback address, because the page has
-    no login. Port 0 selects a free port."""
+    no login unless one is configured. Port 0 selects a free port."""
 
     url: HttpUrl | None = Field(
         None,
@@ -344,6 +401,40 @@ class WebConfig(Model):
     Default: no other name if the page listens on loopback, any name if it
     listens on another address. Set it if a page of a stranger must not read
     the status through a visitor's browser (DNS rebinding)."""
+
+    tls_server_config: WebTLSConfig | None = Field(None, title="TLS")
+    """Certificate and key of the page. Without them it is served by HTTP."""
+
+    basic_auth_users: dict[UserName, BcryptHash] = Field(
+        default_factory=dict, title="Users", min_length=1
+    )
+    """bcrypt hashes of passwords, by user, as `htpasswd -nBC 10 USER` makes
+    them. Set it, or `bearer_tokens`, and nobody reads the page, the API or
+    `/metrics` without a login. `/healthz` and `/readyz` then say their status
+    to everybody, and no more."""
+
+    bearer_tokens: dict[str, TokenHash] = Field(
+        default_factory=dict, title="Tokens", min_length=1
+    )
+    """SHA-256 of tokens that are accepted as `Authorization: Bearer TOKEN`, by
+    a name of your choice. Make tokens with `openssl rand -hex 32`, as a word
+    that people can remember is found from such a hash, and hashes with
+    `printf %s TOKEN | sha256sum`. Browsers do not send tokens."""
+
+    @property
+    def has_login(self) -> bool:
+        """Whether strangers are refused."""
+        clients = self.tls_server_config
+        return bool(
+            self.basic_auth_users
+            or self.bearer_tokens
+            or (clients and clients.requires_clients)
+        )
+
+    @property
+    def scheme(self) -> str:
+        """How the page is served."""
+        return "http" if self.tls_server_config is None else "https"
 
     @property
     def allowed_hosts(self) -> frozenset[str] | None:
@@ -370,7 +461,8 @@ class WebConfig(Model):
             return self.url
         unknown = self.host in EVERYWHERE or self.is_hidden("listen")
         name = socket.gethostname() if unknown else self.host
-        return f"http://{f'[{name}]' if ':' in name else name}:{self.port}"
+        name = f"[{name}]" if ":" in name else name
+        return f"{self.scheme}://{name}:{self.port}"
 
     @property
     def host(self) -> str:

@@ -21,6 +21,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 from .base import NEVER_SHOWN, ConfigProblem, Model, ProblemsError
 
 __all__ = [
+    "BcryptHash",
     "FilePath",
     "HostName",
     "HttpServer",
@@ -28,6 +29,8 @@ __all__ = [
     "ListenAddress",
     "PemFile",
     "Share",
+    "TokenHash",
+    "UserName",
     "find_file_fault",
 ]
 
@@ -72,6 +75,57 @@ def _check_listen(address: Any) -> str:
         )
     return match[0]
 
+
+BCRYPT = re.compile(r"\$2[aby]\$(?P<cost>\d\d)\$[./A-Za-z0-9]{53}")
+"""A hash as ``htpasswd -B`` writes it."""
+
+LOWEST_COST, HIGHEST_COST = 4, 15
+"""Of bcrypt: less is not bcrypt, more takes seconds for each password."""
+
+
+def _check_bcrypt(value: SecretStr) -> SecretStr:
+    match = BCRYPT.fullmatch(value.get_secret_value())
+    if match is None:
+        raise PydanticCustomError(
+            NEVER_SHOWN,
+            "must be a bcrypt hash, which begins with $2y$, $2b$ or $2a$: "
+            "htpasswd -nBC 10 USER makes one",
+        )
+    if not LOWEST_COST <= int(match["cost"]) <= HIGHEST_COST:
+        raise PydanticCustomError(
+            NEVER_SHOWN,
+            "must be a bcrypt hash of a cost from 4 to 15: "
+            "htpasswd -nBC 10 USER makes one",
+        )
+    return value
+
+
+def _check_token_hash(value: SecretStr) -> SecretStr:
+    if not re.fullmatch(r"[0-9a-f]{64}", value.get_secret_value()):
+        raise PydanticCustomError(
+            NEVER_SHOWN,
+            "must be the SHA-256 of the token, 64 hexadecimal digits in lower "
+            "case: printf %s TOKEN | sha256sum",
+        )
+    return value
+
+
+def _check_user(name: str) -> str:
+    if not name or ":" in name or not name.isprintable():
+        raise PydanticCustomError(
+            NEVER_SHOWN, "a user's name has no colon and no control character"
+        )
+    return name
+
+
+UserName = Annotated[str, AfterValidator(_check_user)]
+"""User of basic authentication."""
+
+BcryptHash = Annotated[SecretStr, AfterValidator(_check_bcrypt)]
+"""Hash of a password."""
+
+TokenHash = Annotated[SecretStr, AfterValidator(_check_token_hash)]
+"""Hash of a token."""
 
 HttpUrl = Annotated[str, AfterValidator(_check_url)]
 """Address of an HTTP server, without a slash at the end."""

@@ -23,6 +23,7 @@ from .audits import AuditNights, AuditReports
 from .documents import Freshness, details_document, status_document
 from .headers import SMALL, JsonAnswer, Packed, takes_gzip
 from .history import HistoryQuery, history_document
+from .login import STRANGER
 from .runbook import Runbook
 from .topics import TopicsQuery, topics_document
 
@@ -205,6 +206,9 @@ class _Pages:
         freshness = Freshness.of(
             report, self._clock() + offset, self._interval
         )
+        code = 200 if freshness.is_fresh else 503
+        if STRANGER in request.scope:
+            return JsonAnswer({"status": freshness.status}, status_code=code)
         age = freshness.age
         return JsonAnswer(
             {
@@ -215,7 +219,7 @@ class _Pages:
                 "clock_steps": report.agent.clock_steps if report else 0,
                 "problems": list(report.agent.problems) if report else [],
             },
-            status_code=200 if freshness.is_fresh else 503,
+            status_code=code,
         )
 
     async def readyz(self, request: Request) -> Response:

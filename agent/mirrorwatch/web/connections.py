@@ -13,6 +13,7 @@ import socket
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import chain
 from typing import Any, Protocol
 
@@ -21,7 +22,16 @@ from uvicorn.protocols.http.h11_impl import H11Protocol as HttpConnection
 
 from .headers import HEADERS
 
-__all__ = ["BoundedConnection", "Connections", "Newcomer", "RareLines"]
+__all__ = [
+    "BoundedConnection",
+    "Connections",
+    "Handshake",
+    "Newcomer",
+    "RareLines",
+    "TLSNewcomer",
+]
+
+LOG = logging.getLogger("uvicorn.error")
 
 MOST_WAITING = 512
 """Connections without a request. So many can come within a tenth of a second,
@@ -43,6 +53,23 @@ ANSWER_SECONDS = 30.0
 
 HEAD_BYTES = 16 * 1024
 """Of a request, at most, before its body: h11 refuses more."""
+
+MOST_WAITING_TLS = 128
+"""Connections without a request that speak TLS: asyncio keeps 256 KiB for
+each."""
+
+MOST_BUSY_TLS = 64
+"""Requests that are being answered there."""
+
+TLS_RECORD = b"\x16"
+"""First byte of a handshake of TLS; no HTTP begins with it."""
+
+NOT_TLS = (
+    b"HTTP/1.0 400 Bad Request\r\n"
+    b"Content-Type: text/plain; charset=utf-8\r\n"
+    b"Connection: close\r\n\r\n"
+    b"This is an HTTPS server: the address begins with https://\n"
+)
 
 END_OF_HEAD = re.compile(rb"\n\r?\n")
 
@@ -99,17 +126,31 @@ class Kept:
 
 
 class Connections:
-    """Those of one server."""
+    """Those of one server.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    tls
+        Whether they speak TLS.
+    """
+
+    def __init__(self, *, tls: bool = False) -> None:
         self.waiting = Kept(MOST_WAITING)
-        self.busy = Kept(MOST_BUSY)
+        self.greeted = Kept(MOST_WAITING_TLS) if tls else self.waiting
+        """Those of `waiting` that cost more, as they speak TLS. Counted by
+        themselves: silent ones leave their places to them."""
+
+        self.busy = Kept(MOST_BUSY_TLS if tls else MOST_BUSY)
         self._later: deque[Callable[[], None]] = deque()
+
+    def take(self, connection: Bounded) -> None:
+        """Take one that is new."""
+        self.waiting.add(connection)
 
     def wait(self, connection: Bounded) -> None:
         """Take one that has no request."""
         self.drop(connection)
-        self.waiting.add(connection)
+        self.greeted.add(connection)
 
     def answer(self, connection: Bounded) -> None:
         """Take one whose request is being answered."""
@@ -122,6 +163,7 @@ class Connections:
     def drop(self, connection: Bounded) -> None:
         """Forget one that is closed."""
         self.waiting.drop(connection)
+        self.greeted.drop(connection)
         self.busy.drop(connection)
 
     def go_on_later(self, go_on: Callable[[], None]) -> None:
@@ -175,7 +217,7 @@ class Newcomer:
         self._file = connection.fileno()
         self._loop.add_reader(self._file, self._read)
         self._deadline = self._loop.call_later(HEAD_SECONDS, self.abort)
-        others.wait(self)
+        others.take(self)
 
     def abort(self) -> None:
         """Close it."""
@@ -208,6 +250,73 @@ class Newcomer:
             self._serve(self._socket, self._said)
 
 
+class TLSNewcomer(Newcomer):
+    """A connection until its first byte, which says whether it speaks TLS."""
+
+    def _read(self) -> None:
+        try:
+            first = self._socket.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return
+        except OSError:
+            first = b""
+        if first == TLS_RECORD:
+            self._leave()
+            self._serve(self._socket, b"")
+            return
+        if first:
+            with suppress(OSError):
+                # What is left unread would reset the connection before the
+                # client has read why.
+                self._socket.recv(HEAD_BYTES)
+                self._socket.send(NOT_TLS)
+        self.abort()
+
+
+class Handshake:
+    """A connection from the first byte of TLS to the end of the handshake.
+
+    Parameters
+    ----------
+    connection
+        Its socket.
+    address
+        Of the client.
+    others
+        The server's connections.
+    task
+        Ends with the handshake.
+    """
+
+    is_unread = False
+
+    def __init__(
+        self,
+        connection: socket.socket,
+        address: str,
+        others: Connections,
+        task: asyncio.Task[Any],
+    ) -> None:
+        self.address = address
+        self._socket = connection
+        self._others = others
+        self._task = task
+        others.wait(self)
+        task.add_done_callback(self._end)
+
+    def abort(self) -> None:
+        """Close it."""
+        self._others.drop(self)
+        self._task.cancel()
+
+    def _end(self, task: asyncio.Task[Any]) -> None:
+        self._others.drop(self)
+        if task.cancelled():
+            self._socket.close()  # perhaps asyncio never had it
+        elif (error := task.exception()) is not None:
+            LOG.info("No TLS with %s: %s", self.address, error)
+
+
 class BoundedConnection(HttpConnection):
     """A connection that is closed when it takes too long.
 
@@ -234,7 +343,8 @@ class BoundedConnection(HttpConnection):
         super().connection_made(transport)
         self.address = self.client[0] if self.client else ""
         self._wait()
-        self.data_received(self._said)
+        if self._said:  # nothing would mean the end
+            self.data_received(self._said)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._others.drop(self)

@@ -12,6 +12,7 @@ from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..secrets import hide_in
+from .login import Credentials, Login
 
 __all__ = [
     "HEADERS",
@@ -66,7 +67,11 @@ class JsonAnswer(JSONResponse):
         return super().render(hide_in(content))
 
 
-def protected(app: ASGIApp, hosts: Collection[str] | None) -> ASGIApp:
+def protected(
+    app: ASGIApp,
+    hosts: Collection[str] | None,
+    credentials: Credentials | None = None,
+) -> ASGIApp:
     """Return an application whose answers are compressed and bear the headers.
 
     Parameters
@@ -75,10 +80,14 @@ def protected(app: ASGIApp, hosts: Collection[str] | None) -> ASGIApp:
         Application that makes the answers.
     hosts
         Host names for which there are answers, `None` for every one.
+    credentials
+        Of those who may read the answers; `None` if everybody may.
     """
     # Not in a thread: that takes longer than the ten milliseconds it saves
     # others, and clients that do not read could push the request out.
     app = Compressing(app, SMALL, COMPRESSION, thread_minimum_size=sys.maxsize)
+    if credentials is not None:
+        app = Login(app, credentials)
     return SecurityHeaders(app if hosts is None else AllowedHosts(app, hosts))
 
 

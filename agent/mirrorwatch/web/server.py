@@ -13,7 +13,16 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from ..exceptions import WebError
-from .connections import BoundedConnection, Connections, Newcomer, RareLines
+from .connections import (
+    HEAD_SECONDS,
+    BoundedConnection,
+    Connections,
+    Handshake,
+    Newcomer,
+    RareLines,
+    TLSNewcomer,
+)
+from .tls import ServerTLS
 
 __all__ = ["Server"]
 
@@ -44,6 +53,10 @@ LOOK_SECONDS = 0.5
 """Between two updates of the time in answers. uvicorn makes ten a second,
 which costs an idle agent a tenth of its processor time."""
 
+GOODBYE_SECONDS = 1.0
+"""Until a client has said that it read the last answer by TLS; asyncio would
+wait for half a minute."""
+
 
 class Server:
     """Serves the page until it is stopped.
@@ -56,15 +69,24 @@ class Server:
         Address to listen on.
     port
         Port to listen on, 0 for any free one.
+    tls
+        Certificate and key; without them the page is served by plain HTTP.
     """
 
     name = "web"
 
-    def __init__(self, app: ASGIApp, host: str, port: int) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        host: str,
+        port: int,
+        tls: ServerTLS | None = None,
+    ) -> None:
         self._host = host
         self._wanted_port = port
+        self._tls = tls
         self._sockets: list[socket.socket] = []
-        self.connections = Connections()
+        self.connections = Connections(tls=tls is not None)
         """Those that are open now."""
 
         self._uvicorn = _CalmServer(
@@ -79,6 +101,7 @@ class Server:
                 timeout_graceful_shutdown=1,
             ),
             self.connections,
+            tls,
         )
         self._thread = threading.Thread(
             target=self._run, name="web", daemon=True
@@ -96,7 +119,8 @@ class Server:
     def url(self) -> str:
         """Address to give to a browser."""
         host = f"[{self._host}]" if ":" in self._host else self._host
-        return f"http://{host}:{self.port}"
+        scheme = "http" if self._tls is None else "https"
+        return f"{scheme}://{host}:{self.port}"
 
     def start(self) -> None:
         """Listen, and serve from now on.
@@ -104,8 +128,11 @@ class Server:
         Raises
         ------
         WebError
-            Raised if the address cannot be listened on.
+            Raised if the address cannot be listened on, or the certificate
+            not be used.
         """
+        if self._tls is not None:
+            self._tls.load()
         self._sockets = self._listen()
         LOG.filters[:] = [RareLines()]
         self._thread.start()
@@ -162,10 +189,14 @@ class _CalmServer(uvicorn.Server):
     _loop: asyncio.AbstractEventLoop | None = None
 
     def __init__(
-        self, config: uvicorn.Config, connections: Connections
+        self,
+        config: uvicorn.Config,
+        connections: Connections,
+        tls: ServerTLS | None,
     ) -> None:
         super().__init__(config)
         self._connections = connections
+        self._tls = tls
 
     async def startup(
         self, sockets: list[socket.socket] | None = None
@@ -188,7 +219,8 @@ class _CalmServer(uvicorn.Server):
     ) -> None:
         for listening in sockets or []:
             asyncio.get_running_loop().remove_reader(listening)
-        for waiting in list(self._connections.waiting):
+        idle = {*self._connections.waiting, *self._connections.greeted}
+        for waiting in idle:
             waiting.abort()
         await super().shutdown(sockets)
 
@@ -217,9 +249,13 @@ class _CalmServer(uvicorn.Server):
                 loop.call_later(PAUSE_SECONDS, self._listen, listening)
                 return
             taken.settimeout(0)
-            Newcomer(taken, address[0], self._connections, self._hand_over)
+            newcomer = Newcomer if self._tls is None else TLSNewcomer
+            hand_over = partial(self._hand_over, address[0])
+            newcomer(taken, address[0], self._connections, hand_over)
 
-    def _hand_over(self, connection: socket.socket, said: bytes) -> None:
+    def _hand_over(
+        self, address: str, connection: socket.socket, said: bytes
+    ) -> None:
         """Have uvicorn serve a connection."""
         loop = asyncio.get_running_loop()
         protocol = partial(
@@ -231,9 +267,18 @@ class _CalmServer(uvicorn.Server):
             others=self._connections,
             said=said,
         )
+        options: dict[str, Any] = {}
+        if self._tls is not None:
+            options = {
+                "ssl": self._tls.context(),
+                "ssl_handshake_timeout": HEAD_SECONDS,
+                "ssl_shutdown_timeout": GOODBYE_SECONDS,
+            }
         task = loop.create_task(
-            loop.connect_accepted_socket(protocol, connection)
+            loop.connect_accepted_socket(protocol, connection, **options)
         )
+        if self._tls is not None:
+            Handshake(connection, address, self._connections, task)
         tasks: set[asyncio.Task[Any]] = self.server_state.tasks
         tasks.add(task)
         task.add_done_callback(tasks.discard)

@@ -46,6 +46,11 @@ app.kubernetes.io/component: agent
 {{- get ($config.web | default dict) "listen" | default "0.0.0.0:8080" -}}
 {{- end }}
 
+{{- define "mirrorwatch.scheme" -}}
+{{- $config := include "mirrorwatch.parsed" . | fromYaml -}}
+{{- if get ($config.web | default dict) "tls_server_config" -}}HTTPS{{- else -}}HTTP{{- end -}}
+{{- end }}
+
 {{- define "mirrorwatch.port" -}}
 {{- include "mirrorwatch.listen" . | splitList ":" | last -}}
 {{- end }}
