@@ -60,6 +60,8 @@ ELSEWHERE = {
 
 
 LOGIN = httpx.BasicAuth("visitor", "page")
+WRONG = httpx.BasicAuth("visitor", "no")
+PROBED = {"/healthz", "/readyz"}
 HASHED = bcrypt.hashpw(b"page", bcrypt.gensalt(4)).decode()
 
 
@@ -390,8 +392,10 @@ def test_no_output_of_a_running_agent_holds_a_secret(
         assert routes == set(addresses())
         for asked in addresses().values():
             for path in asked:
-                for login in (LOGIN, httpx.BasicAuth("visitor", "no")):
+                for login in (LOGIN, WRONG):
                     answer = http.get(agent.server.url + path, auth=login)
+                    refused = login is WRONG and path not in PROBED
+                    assert (answer.status_code == 401) is refused
                     leaks[path] += plants.found_in(
                         f"{answer.headers}{answer.text}"
                     )

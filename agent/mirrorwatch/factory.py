@@ -176,9 +176,10 @@ def to_tls(web: WebConfig) -> ServerTLS | None:
 
 def _to_credentials(web: WebConfig) -> Credentials | None:
     """Return who may read the page; `None` if everybody may."""
-    if not web.basic_auth_users and not web.bearer_tokens:
+    users, tokens = web.basic_auth_users or {}, web.bearer_tokens or {}
+    if not users and not tokens:
         return None
     return Credentials(
-        {u: h.get_secret_value() for u, h in web.basic_auth_users.items()},
-        {n: h.get_secret_value() for n, h in web.bearer_tokens.items()},
+        {user: each.get_secret_value() for user, each in users.items()},
+        {name: each.get_secret_value() for name, each in tokens.items()},
     )

@@ -1,4 +1,5 @@
 import json
+import re
 import socket
 from pathlib import Path
 
@@ -300,18 +301,24 @@ LOGIN = f"  basic_auth_users: {{operator: '{BCRYPT}'}}\n"
 
 
 @pytest.mark.parametrize(
-    ("login", "note"),
+    ("login", "ways", "note"),
     [
-        ("", "other machines can reach the page, which has no login"),
-        (LOGIN, "passwords and tokens cross the network unencrypted"),
+        ("", "none", "other machines can reach the page, which has no login"),
+        (LOGIN, "password", "passwords and tokens cross the network unencr"),
+        (
+            f"{LOGIN}  bearer_tokens: {{t: {'5f' * 32}}}",
+            "password or token",
+            "passwords and tokens cross the network unencrypted",
+        ),
     ],
 )
 def test_a_page_that_strangers_can_read_is_noted(
-    tmp_path: Path, login: str, note: str
+    tmp_path: Path, login: str, ways: str, note: str
 ) -> None:
     result = check(write(tmp_path, ONE_FLOW + login))
     assert result.exit_code == 0
     assert note in result.output
+    assert re.search(rf"login +{ways} *\n", result.output)
     assert BCRYPT not in result.output
 
 

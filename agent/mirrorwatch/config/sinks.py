@@ -405,16 +405,16 @@ class WebConfig(Model):
     tls_server_config: WebTLSConfig | None = Field(None, title="TLS")
     """Certificate and key of the page. Without them it is served by HTTP."""
 
-    basic_auth_users: dict[UserName, BcryptHash] = Field(
-        default_factory=dict, title="Users", min_length=1
+    basic_auth_users: dict[UserName, BcryptHash] | None = Field(
+        None, title="Users", min_length=1
     )
     """bcrypt hashes of passwords, by user, as `htpasswd -nBC 10 USER` makes
     them. Set it, or `bearer_tokens`, and nobody reads the page, the API or
     `/metrics` without a login. `/healthz` and `/readyz` then say their status
     to everybody, and no more."""
 
-    bearer_tokens: dict[str, TokenHash] = Field(
-        default_factory=dict, title="Tokens", min_length=1
+    bearer_tokens: dict[str, TokenHash] | None = Field(
+        None, title="Tokens", min_length=1
     )
     """SHA-256 of tokens that are accepted as `Authorization: Bearer TOKEN`, by
     a name of your choice. Make tokens with `openssl rand -hex 32`, as a word
