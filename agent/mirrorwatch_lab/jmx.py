@@ -1,13 +1,14 @@
 """More ways to a mirror's figures than Jolokia, on the mirror itself."""
 
 import secrets
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
 from mirrorwatch.maven import Artifact, cache_folder, fetch
 
 from .link import LOOPBACK, Ports
-from .process import write_private
+from .process import read_manifest, write_private
 
 __all__ = ["JmxDoor", "JmxDoors"]
 
@@ -79,9 +80,9 @@ topic=(.+), partition=([0-9]+)><>([a-z-_]+)
 rates and no highest values of the clients, no figures without a source."""
 
 
-JmxDoor = Literal["prometheus", "rmi", "rmi-password"]
-"""A way to a mirror's figures: the Prometheus exporter, a plain JMX port, or
-one that asks for a password."""
+JmxDoor = Literal["prometheus", "reporter", "rmi", "rmi-password"]
+"""A way to a mirror's figures: the Prometheus exporter, Strimzi's metrics
+reporter, a plain JMX port, or one that asks for a password."""
 
 Rules = Literal["plain", "strimzi"]
 """Under which names the Prometheus exporter gives the figures."""
@@ -94,6 +95,19 @@ EXPORTER = Artifact(
     version="1.0.1",
     sha256="7d61f737fd661610ccc14aea79764faa1ea94a340cbc8f0029b3d2edea3d80c1",
 )
+
+
+REPORTER = "strimzi-reporter-0.3.0"
+"""Jars of Strimzi's metrics reporter, which needs no JMX."""
+
+_REPORTERS = (
+    "org.apache.kafka.common.metrics.JmxReporter,"
+    "io.strimzi.kafka.metrics.prometheus.ClientMetricsReporter"
+)
+
+_SCOPES = ("", "admin.", "consumer.", "producer.")
+"""Whose metrics a property is for, within a worker's: its own, or those of a
+client."""
 
 
 class JmxDoors:
@@ -110,6 +124,7 @@ class JmxDoors:
     def __init__(self, doors: tuple[JmxDoor, ...], ports: Ports) -> None:
         self._doors = doors
         self._prometheus = ports.take() if "prometheus" in doors else None
+        self._reporter = ports.take() if "reporter" in doors else None
         rmi = any(door.startswith("rmi") for door in doors)
         self._rmi = ports.take() if rmi else None
         self._folder = Path()
@@ -122,9 +137,50 @@ class JmxDoors:
         return f"http://{LOOPBACK}:{self._prometheus}/metrics"
 
     @property
+    def reporter_url(self) -> str:
+        """Address of Strimzi's metrics reporter."""
+        return f"http://{LOOPBACK}:{self._reporter}/metrics"
+
+    @property
     def rmi_url(self) -> str:
         """Address of the JMX port."""
         return f"service:jmx:rmi:///jndi/rmi://{LOOPBACK}:{self._rmi}/jmxrmi"
+
+    def jars(self) -> tuple[Path, ...]:
+        """Return what the mirror's class path needs in addition.
+
+        Raises
+        ------
+        LabError
+            Raised if it is not to be had.
+        """
+        if self._reporter is None:
+            return ()
+        return tuple(fetch(read_manifest(REPORTER), cache_folder() / "jars"))
+
+    def properties(self, clusters: Iterable[str]) -> dict[str, str]:
+        """Return what a dedicated MirrorMaker 2 must be told.
+
+        Parameters
+        ----------
+        clusters
+            Its clusters' aliases. What has no alias in front reaches the
+            connectors alone, and none of the clients.
+        """
+        if self._reporter is None:
+            return {}
+        scopes = [f"{each}.{scope}" for each in clusters for scope in _SCOPES]
+        return {
+            f"{scope}{key}": value
+            for scope in ["", *scopes]
+            for key, value in (
+                ("metric.reporters", _REPORTERS),
+                (
+                    "prometheus.metrics.reporter.listener",
+                    f"http://{LOOPBACK}:{self._reporter}",
+                ),
+            )
+        }
 
     def options(self, folder: Path) -> list[str]:
         """Write what the doors need, and return the options for Java.

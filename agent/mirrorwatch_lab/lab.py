@@ -119,10 +119,11 @@ class Assembly:
             for security in self._security.values()
             for key, value in security.mirror().items()
         }
+        jmx = JmxDoors(self._settings.jmx, self._ports)
         common: dict[str, Any] = {
             "target": target.topics,
             "jolokia_port": self._ports.take(),
-            "jmx": JmxDoors(self._settings.jmx, self._ports),
+            "jmx": jmx,
             "heap_mib": self._settings.mirror_heap_mib,
             "runtime": self._mirror_runtime,
             "folder": self._folder / name,
@@ -145,10 +146,11 @@ class Assembly:
                 ),
                 **common,
             )
+        given = {**jmx.properties((SOURCE, TARGET)), **logins}
         return LabMirror(
             name,
             configure=lambda more: mirror_properties(
-                self._settings, **sites, more={**logins, **more}
+                self._settings, **sites, more={**given, **more}
             ),
             **common,
         )

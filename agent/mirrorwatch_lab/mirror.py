@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -201,6 +201,7 @@ class LabMirror(Part):
         self._digest = ""
         self.jmx = jmx
         doors = jmx.options(folder)
+        runtime = replace(runtime, jars=runtime.jars + jmx.jars())
         agent = f"{runtime.jolokia}=host={LOOPBACK},port={jolokia_port}"
         # Another agent is another class path.
         program = f"{self.program}-doors" if doors else self.program

@@ -341,7 +341,12 @@ def manifest(kafka: str) -> tuple[Artifact, ...]:
             f"MirrorMaker 2 alone of {', '.join(MIRROR_VERSIONS)}"
         )
     program = "kafka" if kafka in KAFKA_VERSIONS else "mirrormaker"
-    file = resources.files(__package__) / "jars" / f"{program}-{kafka}.txt"
+    return read_manifest(f"{program}-{kafka}")
+
+
+def read_manifest(name: str) -> tuple[Artifact, ...]:
+    """Return the jars that a list of this package names."""
+    file = resources.files(__package__) / "jars" / f"{name}.txt"
     return parse_artifacts(file.read_text(encoding="utf-8"))
 
 

@@ -194,6 +194,20 @@ def test_a_strimzi_site_needs_nothing_but_its_secrets(tmp_path: Path) -> None:
     assert f"{file}:81: spec.mirrors[0].topicsPattern: lsst" in result.stderr
 
 
+@pytest.mark.parametrize(
+    "kind", ["jmxPrometheusExporter", "strimziMetricsReporter"]
+)
+def test_strimzis_metrics_are_suggested_where_they_are_scraped(
+    tmp_path: Path, kind: str
+) -> None:
+    text = (EXAMPLES / "strimzi-v1beta2.yaml").read_text()
+    file = tmp_path / "mirror.yaml"
+    file.write_text(text.replace("jmxPrometheusExporter", kind))
+    made(tmp_path, "--from-strimzi", str(file))
+    written = (tmp_path / "mirrorwatch.yaml").read_text()
+    assert ':9404/metrics"]}' in written
+
+
 def test_strimzi_v1_names_its_topics_and_each_flow_has_its_canary(
     tmp_path: Path,
 ) -> None:

@@ -380,6 +380,51 @@ def test_expired_unread_beside_another_producer(
         assert lost <= expired(reason(world, "position")) <= lost + 120
 
 
+@pytest.mark.parametrize("foreign", [1, 65, 800])
+@pytest.mark.parametrize("restarts", [False, True])
+def test_producers_that_moved_to_the_target_hide_nothing_that_expired(
+    foreign: int, restarts: bool
+) -> None:
+    # As many records as were lost looked like their copies.
+    with running("a", rate=0.2) as world:
+        world.mirror.kill()
+        world.run(2 * MINUTE)
+        if restarts:
+            restart(world)
+        for _ in range(foreign):
+            world.target.append("a", 0, b"foreign")
+        world.run(5 * MINUTE)
+        world.expire("a", 0, 20)
+        world.run(5 * MINUTE)
+        for _ in range(2):
+            lost = world.oracle.lost()
+            assert health(world, "position") is Health.CRITICAL
+            assert reason(world, "position").startswith("At most ")
+            assert lost <= expired(reason(world, "position")) <= lost + 15
+            world.mirror.start()
+            world.run(HOUR / 2)
+
+
+@pytest.mark.parametrize("flush", [60.0, 300.0])
+def test_copies_after_a_long_rest_are_believed_before_they_are_committed(
+    flush: float,
+) -> None:
+    mirror = MirrorSettings(flush=flush, syncs_at_flush=False)
+    with World(1, mirror=mirror) as world:
+        world.source.create("a", 1)
+        world.mirror.start()
+        world.agent.start()
+        world.run(10 * MINUTE)
+        for _ in range(5):
+            world.produce("a", count=50)
+            world.run(10)
+            world.expire("a", 0, 0)
+            world.run(12 * MINUTE)
+        assert world.oracle.copies["a", 0] == 250
+        assert world.oracle.lost() == 0
+        assert Health.CRITICAL not in healths(world, "position")
+
+
 def test_another_producer_is_no_loss() -> None:
     with running("a") as world:
         for _ in range(5):

@@ -275,6 +275,26 @@ def test_it_is_migrated_once_and_not_again(path: Path) -> None:
         assert list(file.iterdump()) == first
 
 
+def test_positions_of_the_layout_before_are_kept(path: Path) -> None:
+    database = Database(path)
+    before = PositionStore(database, FLOWS[0]).load().places
+    database.close()
+    assert before
+    with closing(sqlite3.connect(path)) as file:
+        file.execute("ALTER TABLE position_partition DROP COLUMN copies_end")
+        file.execute("PRAGMA user_version = 1")
+        file.commit()
+    database = Database(path)
+    store = PositionStore(database, FLOWS[0])
+    state = store.load()
+    assert state.places == before
+    place = next(iter(state.places.values()))
+    place.copies_end = 12
+    store.save(state, state.places)
+    assert store.load().places == state.places
+    database.close()
+
+
 def test_a_migration_that_fails_leaves_the_file_as_it_was(path: Path) -> None:
     with closing(sqlite3.connect(path)) as file:
         file.execute("UPDATE notice_books SET body = '{'")

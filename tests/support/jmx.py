@@ -1,4 +1,4 @@
-"""The three ways to a lab's figures, and what a reader makes of them."""
+"""The ways to a lab's figures, and what a reader makes of them."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -73,6 +73,7 @@ def readers(lab: Lab) -> dict[str, JmxReader]:
     return {
         "jolokia": JolokiaReader(address(mirror.jolokia_url)),
         "prometheus": PrometheusReader(address(mirror.jmx.prometheus_url)),
+        "reporter": PrometheusReader(address(mirror.jmx.reporter_url)),
         "rmi": RmiReader(address(mirror.jmx.rmi_url)),
     }
 
@@ -155,7 +156,7 @@ class Comparison:
         self.compared: Counter[tuple[str, str]] = Counter()
         self.differences: list[object] = []
         self._before = read(ways["jolokia"])
-        others = {way: read(ways[way]) for way in ("prometheus", "rmi")}
+        others = {way: read(ways[way]) for way in ways if way != "jolokia"}
         self._after = read(ways["jolokia"])
         for way, told in others.items():
             self._compare(way, told)

@@ -96,7 +96,8 @@ class JmxConfig(Model):
 
     format: Literal["jolokia", "prometheus", "rmi"] = Field(title="Format")
     """How the metrics are read: from a Jolokia agent, from a Prometheus
-    exporter, or from a JMX port by RMI."""
+    exporter (the JMX exporter, or Strimzi's metrics reporter), or from a JMX
+    port by RMI."""
 
     urls: tuple[str, ...] = Field(title="URLs", min_length=1)
     """One URL for each MirrorMaker process."""

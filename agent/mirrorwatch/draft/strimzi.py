@@ -21,6 +21,9 @@ GROUP = "kafka.strimzi.io/"
 VERSIONS = ("v1", "v1beta2", "v1beta1", "v1alpha1")
 """Of the custom resources; Strimzi 0.49 and newer write v1."""
 
+EXPORTERS = ("jmxPrometheusExporter", "strimziMetricsReporter")
+"""Kinds of ``metricsConfig``: both answer at port 9404 of each pod."""
+
 CONNECT_TOPICS = {
     "offsets": ("offsetStorageTopic", "offset.storage.topic"),
     "configs": ("configStorageTopic", "config.storage.topic"),
@@ -407,11 +410,12 @@ def _suggest(resource: _Node, namespace: str | None) -> list[str]:
         f'connect: {{url: "http://{host}:8083"}}',
     ]
     metrics = resource["spec"]["metricsConfig"]
-    if metrics["type"].text() == "jmxPrometheusExporter":
+    if metrics["type"].text() in EXPORTERS:
         pod = f"{name}-mirrormaker2-0.{name}-mirrormaker2"
         pod += f".{namespace}.svc" if namespace else ""
+        url = f'"http://{pod}:9404/metrics"'
         lines += [
             "One URL for each pod:",
-            f'jmx: {{format: prometheus, urls: ["http://{pod}:9404"]}}',
+            f"jmx: {{format: prometheus, urls: [{url}]}}",
         ]
     return lines

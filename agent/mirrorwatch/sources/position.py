@@ -5,6 +5,7 @@ from collections.abc import Set as AbstractSet
 from datetime import datetime, timedelta
 
 from ..domain.cluster_view import FlowView, TopicPartition
+from ..domain.mirror_records import LONGEST_FLUSH
 from ..domain.position.model import PositionObservation
 from ..domain.position.tracker import PositionInputs, PositionTracker
 from ..state.position import PositionStore
@@ -71,6 +72,10 @@ class PositionWorker:
             empty_until=self._empty_until(),
             foreign=self._foreign(),
             from_end=any(c.starts_at_end for c in connectors),
+            flush=max(
+                (c.flush or LONGEST_FLUSH for c in connectors),
+                default=LONGEST_FLUSH,
+            ),
             problems=self._positions.problems(),
         )
         self._seen = self._watch.take(view, news)

@@ -9,7 +9,7 @@ from typing import Any
 
 __all__ = ["LAYOUT", "is_foreign", "migrate"]
 
-LAYOUT = 1
+LAYOUT = 2
 """Version of the layout, kept as ``PRAGMA user_version``. Raise it with each
 change of a table, and add a step below; what a document holds has a version
 of its own."""
@@ -196,7 +196,17 @@ _MOVED: dict[str, Callable[[Connection], None] | None] = {
 """By table, in this order: what moves its content before it is dropped.
 `None` where the one before took it along."""
 
-_STEPS = (_to_documents,)
+
+def _add_copies_end(sql: Connection) -> None:
+    """Give positions the end of their copies. A new file has no table yet."""
+    columns = sql.execute("PRAGMA table_info(position_partition)").fetchall()
+    if columns and "copies_end" not in {name for _, name, *_ in columns}:
+        sql.execute(
+            "ALTER TABLE position_partition ADD COLUMN copies_end INTEGER"
+        )
+
+
+_STEPS = (_to_documents, _add_copies_end)
 """By the layout that they begin with."""
 
 

@@ -17,7 +17,7 @@ _TABLE = """
 CREATE TABLE IF NOT EXISTS position_partition (
     flow TEXT, topic TEXT, number INTEGER, reached INTEGER, committed INTEGER,
     committed_at TEXT, upstream INTEGER, downstream INTEGER, synced_at TEXT,
-    empty_until INTEGER NOT NULL,
+    empty_until INTEGER NOT NULL, copies_end INTEGER,
     PRIMARY KEY (flow, topic, number)) WITHOUT ROWID
 """
 
@@ -67,7 +67,7 @@ class PositionStore:
             kept = self._document.load()
             rows = sql.execute(
                 "SELECT topic, number, reached, committed, committed_at, "
-                "upstream, downstream, synced_at, empty_until "
+                "upstream, downstream, synced_at, empty_until, copies_end "
                 "FROM position_partition WHERE flow = ?",
                 (self._flow,),
             ).fetchall()
@@ -94,7 +94,7 @@ class PositionStore:
         with self._database.transaction() as sql:
             sql.executemany(
                 "INSERT OR REPLACE INTO position_partition "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [
                     (self._flow, *key, *_to_row(state.places[key]))
                     for key in partitions
@@ -123,6 +123,7 @@ def _to_row(position: PartitionPosition) -> tuple[int | str | None, ...]:
         position.downstream,
         _to_text(position.synced_at),
         position.empty_until,
+        position.copies_end,
     )
 
 
@@ -134,6 +135,7 @@ def _to_position(  # noqa: PLR0917 - the columns of a row
     downstream: int | None,
     synced_at: str | None,
     empty_until: int,
+    copies_end: int | None,
 ) -> PartitionPosition:
     return PartitionPosition(
         reached=reached,
@@ -143,6 +145,7 @@ def _to_position(  # noqa: PLR0917 - the columns of a row
         downstream=downstream,
         synced_at=_to_time(synced_at),
         empty_until=empty_until,
+        copies_end=copies_end,
     )
 
 

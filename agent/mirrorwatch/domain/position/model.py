@@ -170,6 +170,10 @@ class PartitionPosition:
     empty_until: int = 0
     """Up to here, only markers or emptied offsets follow the position."""
 
+    copies_end: int | None = None
+    """End at the target when nothing had been committed or synced for so long
+    that the mirror has copied no more; `None` if it may have."""
+
     source_end: int | None = None
     """End at the source when it was last seen, by this process."""
 

@@ -132,6 +132,7 @@ class PositionMoves:
                     sync.downstream if self.counted(key) else None
                 )
             place.synced_at = _later(place.synced_at, sync.written_at)
+            place.copies_end = None
             self.state.touched.add(key)
 
     def leave_old(
@@ -156,6 +157,7 @@ class PositionMoves:
                 return syncs[n:]
             last = place.upstream = sync.upstream
             place.synced_at = _later(place.synced_at, sync.written_at)
+            place.copies_end = None
             end = max(waiting.end or 0, sync.position)
             waiting = self.state.change(waiting, end=end)
         return ()
@@ -173,6 +175,7 @@ class PositionMoves:
             return False
         before, place.committed = place.committed, fact.position
         place.committed_at = fact.written_at
+        place.copies_end = None
         self.state.places[key] = place
         self.state.touched.add(key)
         if fact.position is None:

@@ -13,7 +13,8 @@ from ..cluster_view import (
     SyncBuffer,
     TopicPartition,
 )
-from ..mirror_records import Committed, Sync
+from ..mirror_records import LONGEST_FLUSH, Committed, Sync
+from .growth import UnprovedGrowth
 from .model import (
     PartitionPosition,
     PositionObservation,
@@ -233,6 +234,9 @@ class OutOfRangePositions:
     foreign: AbstractSet[TopicPartition] = frozenset()
     """Places with records of others at the target."""
 
+    growth: UnprovedGrowth = field(default_factory=UnprovedGrowth)
+    """Where the target's end grows and nothing is committed."""
+
     _since: dict[Spot, datetime] = field(default_factory=dict)
     _lowest: dict[TopicPartition, int] = field(default_factory=dict)
     """Lowest ends of logs that positions lie beyond, not yet for long."""
@@ -264,8 +268,7 @@ class OutOfRangePositions:
             if seen is None:
                 continue
             start, end = seen.log_start, seen.source_end
-            self._shrunk(key, place, end)
-            place.source_end, place.target_end = end, seen.target_end
+            self._see(key, place, seen, view.at)
             inside = place.reached is not None and (
                 start <= place.reached <= end
             )
@@ -292,18 +295,31 @@ class OutOfRangePositions:
                 self._over(key, place, end, view.at)
             self.fresh.discard(key)
 
-    def _shrunk(
-        self, key: TopicPartition, place: PartitionPosition, end: int
+    def _see(
+        self,
+        key: TopicPartition,
+        place: PartitionPosition,
+        seen: PartitionView,
+        at: datetime,
     ) -> None:
-        """Do not count back from the target's end any more, until the next
+        """Take both ends.
+
+        Notes
+        -----
+        Nothing is counted back from the target's end any more, until the next
         sync, where the log was truncated below what was copied: other records
         may be at these offsets now.
         """
-        if end >= (place.source_end or 0):
-            return
-        reached = place.estimate(place.target_end)
-        if reached is not None and end < reached:
-            place.downstream = None
+        end = seen.source_end
+        if end < (place.source_end or 0):
+            reached = place.estimate(place.target_end)
+            if reached is not None and end < reached:
+                place.downstream = None
+                self.state.touched.add(key)
+        place.source_end, place.target_end = end, seen.target_end
+        if self.estimates and self.growth.look(
+            key, place, seen.target_end, at
+        ):
             self.state.touched.add(key)
 
     def _beyond(
@@ -607,6 +623,9 @@ class PositionInputs:
     mirror, as was seen by comparing records: there, the target's end counts
     no copies."""
 
+    flush: timedelta = LONGEST_FLUSH
+    """How often the mirror commits, at most."""
+
     problems: Sequence[str] = ()
     """What keeps the mirror's own topics from being read."""
 
@@ -737,8 +756,10 @@ class PositionTracker:
 
     def _judge(self, view: FlowView, news: PositionInputs) -> None:
         state = self.state
-        self._standing.foreign = news.foreign
-        for key in news.foreign:
+        growth = self._standing.growth
+        growth.flush = news.flush
+        foreign = self._standing.foreign = news.foreign | growth.found
+        for key in foreign:
             place = state.places.get(key)
             if place is not None and place.downstream is not None:
                 place.downstream = None

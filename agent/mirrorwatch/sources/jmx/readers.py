@@ -135,7 +135,7 @@ _JMX_KEYS = {"clientid": "client-id", "client_id": "client-id"}
 
 
 class PrometheusReader:
-    """Reads MBeans from a Prometheus JMX exporter.
+    """Reads MBeans from a Prometheus JMX exporter or Strimzi's reporter.
 
     Parameters
     ----------
@@ -149,10 +149,10 @@ class PrometheusReader:
 
     Notes
     -----
-    Both the exporter's own names and those of Strimzi's rules are turned
-    back into what they were made of. What the rules do not export (as
-    Strimzi's no rate and no highest value of a client) is absent, which
-    does not mean zero.
+    The exporter's own names, those of Strimzi's rules and those of Strimzi's
+    metrics reporter, which needs no JMX, are turned back into what they were
+    made of. What the rules do not export (as Strimzi's no rate and no highest
+    value of a client) is absent, which does not mean zero.
     """
 
     def __init__(self, address: JmxAddress) -> None:
@@ -215,9 +215,10 @@ def parse(text: str, wanted: Sequence[MBeanQuery]) -> list[MBean]:
                         continue
                     found[name] = (covering[0], {})
                 want, said = found[name]
-                word = attribute in want.texts
                 said[attribute] = (
-                    sample.labels.get("status") if word else sample.value
+                    sample.labels.get(attribute.replace("-", "_"))
+                    if attribute in want.texts
+                    else sample.value
                 )
     return [
         MBean(
