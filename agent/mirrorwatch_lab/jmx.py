@@ -1,7 +1,6 @@
 """More ways to a mirror's figures than Jolokia, on the mirror itself."""
 
 import secrets
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
@@ -105,9 +104,16 @@ _REPORTERS = (
     "io.strimzi.kafka.metrics.prometheus.ClientMetricsReporter"
 )
 
-_SCOPES = ("", "admin.", "consumer.", "producer.")
-"""Whose metrics a property is for, within a worker's: its own, or those of a
-client."""
+_SCOPES = (
+    "{target}.",
+    "{target}.producer.",
+    "{source}->{target}.",
+    "{source}->{target}.source.consumer.",
+)
+"""Who reports: the worker, the producers, the connectors, and the consumers
+that copy. Not the worker for the other direction, which runs in the same
+process, and no administrative client: both have metrics of the same names and
+labels, on which the reporter fails (0.3.0)."""
 
 
 class JmxDoors:
@@ -158,29 +164,25 @@ class JmxDoors:
             return ()
         return tuple(fetch(read_manifest(REPORTER), cache_folder() / "jars"))
 
-    def properties(self, clusters: Iterable[str]) -> dict[str, str]:
+    def properties(self, source: str, target: str) -> dict[str, str]:
         """Return what a dedicated MirrorMaker 2 must be told.
 
         Parameters
         ----------
-        clusters
-            Its clusters' aliases. What has no alias in front reaches the
-            connectors alone, and none of the clients.
+        source
+            Alias of the cluster that it copies from.
+        target
+            Alias of the other.
         """
         if self._reporter is None:
             return {}
-        scopes = [f"{each}.{scope}" for each in clusters for scope in _SCOPES]
-        return {
-            f"{scope}{key}": value
-            for scope in ["", *scopes]
-            for key, value in (
-                ("metric.reporters", _REPORTERS),
-                (
-                    "prometheus.metrics.reporter.listener",
-                    f"http://{LOOPBACK}:{self._reporter}",
-                ),
-            )
-        }
+        listener = f"http://{LOOPBACK}:{self._reporter}"
+        found = {}
+        for scope in _SCOPES:
+            prefix = scope.format(source=source, target=target)
+            found[f"{prefix}metric.reporters"] = _REPORTERS
+            found[f"{prefix}prometheus.metrics.reporter.listener"] = listener
+        return found
 
     def options(self, folder: Path) -> list[str]:
         """Write what the doors need, and return the options for Java.

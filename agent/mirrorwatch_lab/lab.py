@@ -146,7 +146,7 @@ class Assembly:
                 ),
                 **common,
             )
-        given = {**jmx.properties((SOURCE, TARGET)), **logins}
+        given = {**jmx.properties(SOURCE, TARGET), **logins}
         return LabMirror(
             name,
             configure=lambda more: mirror_properties(
