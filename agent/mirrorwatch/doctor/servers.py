@@ -175,7 +175,7 @@ def examine_jmx(
                     "mirror.jmx.urls",
                 )
                 return
-        findings.add_error("jmx", e)
+        findings.add_error("jmx", e, key="mirror.jmx.urls")
         return
     if not found:
         findings.add(
