@@ -369,6 +369,12 @@ def clock_ahead(scene: Scene) -> None:
     assert producer.flush(FLUSH_SECONDS) == 0
 
 
+def another_kind(scene: Scene) -> None:
+    scene.flow["mirror"] = {"kind": "mirrormaker1", "group": "mm1"}
+    # Which can only be a canary whose topics both are there.
+    del scene.flow["canary"]["sized"]
+
+
 FLOW = "flow summit->ldf"
 
 MIRRORS = [
@@ -397,6 +403,14 @@ MIRRORS = [
         check="syncs-location",
         cause="keep their offset-syncs at the source",
         remedy="Set mirror.syncs_location to source",
+    ),
+    BrokenSetup(
+        name="another kind of mirror",
+        breaks=another_kind,
+        subject=FLOW,
+        check="mirror",
+        cause="there are topics of MirrorMaker 2: mm2-",
+        remedy="Set mirror.kind to mirrormaker2",
     ),
     BrokenSetup(
         name="no offset syncs",

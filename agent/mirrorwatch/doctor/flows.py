@@ -27,7 +27,13 @@ from ..kafka.reader import read_all
 from ..kafka.topic_configs import read_configs
 from ..wiring.context import to_mirror
 from .findings import Findings, ReachedCluster, to_texts
-from .internal_topics import add_unseen, examine_internal, find_not_ours
+from .internal_topics import (
+    FoundTopics,
+    add_unseen,
+    examine_internal,
+    find_not_ours,
+)
+from .other_mirror import examine_group, find_mirroring_groups
 from .rights import (
     add_lacking,
     add_unread,
@@ -107,12 +113,17 @@ def examine_flow(
         and not named & {"canary-filter", *RENAMING}
     ):
         _canary_target(flow, target, findings)
+    others = find_not_ours(sides, expected)
+    if source is not None and _is_another(
+        flow, source, internal, others, findings
+    ):
+        return
     add_unseen(
         flow,
         internal,
         sides,
         findings,
-        others=find_not_ours(sides, expected),
+        others=others,
         connectors=known,
         explained=other or bool(named & {"syncs-location", *RENAMING}),
     )
@@ -124,6 +135,41 @@ def examine_flow(
         # The mirror carries heartbeats: that of the source is at the target.
         if _clock(flow, reached, internal.present, findings):
             break
+
+
+def _is_another(
+    flow: FlowConfig,
+    source: ReachedCluster,
+    internal: FoundTopics,
+    others: Mapping[tuple[str, str], Sequence[str]],
+    findings: Findings,
+) -> bool:
+    """Return whether another mirror was found than the configured one."""
+    carried = {t for t in source.topics if _carriage(flow).carries(t)}
+    group = to_mirror(flow).group
+    if group is not None:
+        examine_group(flow, group, source, carried, findings, others=others)
+        return False
+    needed = [one for one in internal.unseen if not one.topic.optional]
+    if (
+        internal.present
+        or any(others.values())
+        or not carried
+        or not needed
+        or any(one.lacking for one in needed)
+    ):
+        return False
+    likely = find_mirroring_groups(source, carried)
+    if likely:
+        findings.add(
+            "mirror",
+            f"MirrorMaker 2 has left no trace at {flow.source} and "
+            f"{flow.target}: none of its internal topics; at {flow.source} "
+            f"there is group {', '.join(likely)}",
+            "If that is the mirror, set mirror.kind and mirror.group; if "
+            "not, start MirrorMaker 2",
+        )
+    return bool(likely)
 
 
 def _canary_source(
