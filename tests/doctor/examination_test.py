@@ -165,6 +165,26 @@ def test_a_registry_that_refuses_or_is_none() -> None:
         assert others(describe(registry={"url": server.url})) == []
 
 
+def test_a_registry_must_list_its_subjects_where_they_are_compared() -> None:
+    def handle(request: BaseHTTPRequestHandler) -> None:
+        listed = request.path.startswith("/subjects")
+        request.send_response(403 if listed else 404)
+        body = b'{"error_code": 40403, "message": "no"}'
+        request.send_header("Content-Length", str(len(body)))
+        request.end_headers()
+        request.wfile.write(body)
+
+    with handling(handle) as url:
+        data = describe(registry={"url": url})
+        assert others(data) == []
+        data["clusters"]["ldf"]["schema_registry"] = {"url": url}
+        found = others(data)
+    assert {subject for subject, _, _ in found} == {
+        *("schema registry summit", "schema registry ldf")
+    }
+    assert all("rejects mirrorwatch (status 403)" in c for _, c, _ in found)
+
+
 def test_a_connect_that_refuses_is_one_finding() -> None:
     with answering(Answer(status=401)) as server:
         (found,) = others(describe({"connect": {"url": server.url}}))

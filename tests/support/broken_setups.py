@@ -18,6 +18,7 @@ from mirrorwatch_lab import Lab
 from tests.support.http import Answer, answering
 from tests.support.lab import FLUSH_SECONDS
 from tests.support.rights import DENIED, RIGHTS, expect, holding, on
+from tests.support.schemas import StandInRegistry, standing_in
 from tests.support.secured import taken
 from tests.support.tcp import black_hole, closed_port, frozen
 
@@ -307,10 +308,11 @@ SEEN = Right(side="source", operation="READ", topic=ORDERS, purpose="")
 
 def with_schemas(scene: Scene) -> None:
     """Configure schema registries: records at the target are then read."""
-    none = b'{"error_code": 40403, "message": "Schema not found"}'
     for alias in ("summit", "ldf"):
-        url = scene.serve(Answer(status=404, body=none))
-        scene.data["clusters"][alias]["schema_registry"] = {"url": url}
+        registry = scene.stack.enter_context(standing_in(StandInRegistry()))
+        scene.data["clusters"][alias]["schema_registry"] = {
+            "url": registry.url
+        }
 
 
 # Mirror

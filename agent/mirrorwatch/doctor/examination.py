@@ -222,12 +222,23 @@ class _Examination:
         self,
     ) -> Iterator[tuple[str, Callable[[Findings], None]]]:
         config = self._config
+        compared = {
+            alias
+            for flow in config.flows
+            if config.compares_schemas(flow)
+            for alias in (flow.source, flow.target)
+        }
         for alias, cluster in config.clusters.items():
             yield f"cluster {alias}", partial(self._cluster, alias)
             if cluster.schema_registry is not None:
                 yield (
                     f"schema registry {alias}",
-                    partial(examine_registry, alias, cluster.schema_registry),
+                    partial(
+                        examine_registry,
+                        alias,
+                        cluster.schema_registry,
+                        compared=alias in compared,
+                    ),
                 )
         for flow in config.flows:
             if flow.mirror.connect is not None:
