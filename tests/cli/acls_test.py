@@ -68,6 +68,31 @@ def test_the_documented_rights_are_the_printed_ones(tmp_path: Path) -> None:
     assert printed["summit"] - documented["summit"] == optional
 
 
+def test_schemas_are_read_where_both_sides_have_a_registry(
+    tmp_path: Path,
+) -> None:
+    def clusters(*with_registry: str) -> dict[str, Any]:
+        return {
+            alias: {
+                "kafka": {"bootstrap.servers": f"{alias}.example:9092"},
+                **(
+                    {"schema_registry": {"url": f"http://{alias}.example"}}
+                    if alias in with_registry
+                    else {}
+                ),
+            }
+            for alias in ("summit", "ldf")
+        }
+
+    flow = {"naming": "default", "topics": {"include": ["lsst[.].*"]}}
+    for known in ((), ("summit",), ("summit", "ldf")):
+        top = {"clusters": clusters(*known)}
+        printed = users(tmp_path, top, **flow)
+        wanted = "Read" if len(known) == 2 else "Describe"
+        assert f"{wanted} lsst.*" in printed["summit"]
+        assert f"{wanted} summit.lsst.*" in printed["ldf"]
+
+
 def test_default_naming_on_connect_has_names_of_its_own(
     tmp_path: Path,
 ) -> None:

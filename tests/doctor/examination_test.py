@@ -165,6 +165,26 @@ def test_a_registry_that_refuses_or_is_none() -> None:
         assert others(describe(registry={"url": server.url})) == []
 
 
+def test_a_registry_must_list_its_subjects_where_they_are_compared() -> None:
+    def handle(request: BaseHTTPRequestHandler) -> None:
+        listed = request.path.startswith("/subjects")
+        request.send_response(403 if listed else 404)
+        body = b'{"error_code": 40403, "message": "no"}'
+        request.send_header("Content-Length", str(len(body)))
+        request.end_headers()
+        request.wfile.write(body)
+
+    with handling(handle) as url:
+        data = describe(registry={"url": url})
+        assert others(data) == []
+        data["clusters"]["ldf"]["schema_registry"] = {"url": url}
+        found = others(data)
+    assert {subject for subject, _, _ in found} == {
+        *("schema registry summit", "schema registry ldf")
+    }
+    assert all("rejects mirrorwatch (status 403)" in c for _, c, _ in found)
+
+
 def test_a_connect_that_refuses_is_one_finding() -> None:
     with answering(Answer(status=401)) as server:
         (found,) = others(describe({"connect": {"url": server.url}}))
@@ -463,7 +483,7 @@ def test_internal_topics_of_another_name_are_named(
         "error internal-topics: mm2-offsets.s.internal, "
         "mm2-configs.s.internal do not exist at ldf."
     )
-    assert "mm2-configs.summit.internal, mm2-offsets.summit" in one
+    assert "mm2-offsets.summit.internal, mm2-configs.summit" in one
     sites["summit"].topics.remove("mm2-offset-syncs.ldf.internal")
     (one,) = said(describe())
     assert "set mirror.syncs_location to target" in one
@@ -473,6 +493,85 @@ def test_internal_topics_of_another_name_are_named(
 def test_another_location_of_the_syncs_is_one_cause() -> None:
     (one,) = said(describe({"syncs_location": "target"}))
     assert one.startswith("error syncs-location: MirrorSourceConnector keeps")
+
+
+@pytest.mark.parametrize("hidden", [True, False], ids=["denied", "absent"])
+def test_a_topic_that_is_not_seen_is_a_right_or_another_name(
+    sites: dict[str, Site],
+    *,
+    hidden: bool,
+) -> None:
+    """With an authorizer, a topic that is absent is refused, too."""
+    ldf = sites["ldf"]
+    wrong = ("mm2-offsets.s.internal", "mm2-configs.s.internal")
+    if hidden:
+        ldf.denied |= {name: set(ALL) for name in wrong}
+    (one,) = said(describe({"source_alias": "s"}))
+    says = "mirrorwatch does not see mm2-offsets.s" if hidden else "mm2-off"
+    assert one.startswith(f"error internal-topics: {says}")
+    assert "Set mirror.source_alias (or mirror.mode" in one
+    assert ("grant READ" in one) is hidden
+    # What is named by the alias, and seen, shows that the alias is right.
+    ldf.topics.add("mm2-offsets.other.internal")
+    ldf.denied = {"mm2-offsets.summit.internal": set(ALL)}
+    (one,) = said(describe())
+    assert one.startswith("error rights: mirrorwatch lacks READ on topic mm2-")
+
+
+def test_a_topic_of_another_flow_is_no_other_name(
+    sites: dict[str, Site],
+) -> None:
+    ldf, data = sites["ldf"], describe()
+    syncs = "mm2-offset-syncs.ldf.internal"
+    sites["cerro"] = Site({"trips", syncs}, id="id-of-cerro")
+    data["clusters"]["cerro"] = data["clusters"]["summit"]
+    (flow,) = data["flows"]
+    flow["topics"] = {"include": ["orders"]}
+    other = {"topics": {"include": ["trips"]}, "canary": {"enabled": False}}
+    data["flows"].append({**flow, **other, "source": "cerro"})
+    for name in ("mm2-offsets.cerro.internal", "mm2-configs.cerro.internal"):
+        ldf.denied[name] = set(ALL)
+    found = said(data)
+    assert not [one for one in found if "internal-topics" in one]
+    for kind in ("offsets", "configs"):
+        right = f"lacks READ on topic mm2-{kind}.cerro.internal at ldf"
+        (_,) = (one for one in found if right in one)
+
+
+@pytest.mark.parametrize("emits", [True, False])
+def test_a_topic_that_a_connector_writes_is_missed(
+    sites: dict[str, Site], *, emits: bool
+) -> None:
+    heartbeats = SOURCE | {
+        "connector.class": f"{PACKAGE}MirrorHeartbeatConnector",
+        "emit.heartbeats.enabled": str(emits).lower(),
+    }
+    configs = {"m": SOURCE, "beat": heartbeats}
+    body = json.dumps(
+        {name: {"info": {"config": c}} for name, c in configs.items()}
+    ).encode()
+    with answering(Answer(status=200, body=body)) as server:
+        data = describe({"connect": {"url": server.url}})
+        (one,) = said(data)
+        sites["ldf"].topics.add("heartbeats")
+        after = said(data)
+    missed = "warning internal-topics: heartbeats does not exist at ldf"
+    assert one.startswith(missed if emits else "warning emission-off")
+    assert after == ([] if emits else [one])
+
+
+@pytest.mark.parametrize("key", ["naming", "separator"])
+def test_another_policy_is_one_cause(sites: dict[str, Site], key: str) -> None:
+    data = describe({"separator": "_"} if key == "separator" else {})
+    if key == "naming":
+        data["flows"][0]["naming"] = "default"
+        sites["ldf"].denied["summit.mirrorwatch.canary"] = set(ALL)
+    else:
+        syncs = "mm2-offset-syncs_ldf_internal"
+        sites["summit"].denied[syncs] = set(ALL)
+    (one,) = said(data)
+    trap = "policy" if key == "naming" else "separator"
+    assert one.startswith(f"error {trap}: MirrorSourceConnector uses the")
 
 
 def test_a_mirror_of_other_aliases_names_those_that_are_there(

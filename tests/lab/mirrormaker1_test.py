@@ -8,11 +8,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+import structlog
 
+from mirrorwatch.config import Config
+from mirrorwatch.doctor import examine
+from mirrorwatch.domain.doctor import FindingSeverity
 from mirrorwatch.domain.report import Health
 from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
 from tests.support.lab import copied, produce
-from tests.support.watch import Watch, wait_until
+from tests.support.watch import Watch, describe, wait_until
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 
@@ -122,3 +126,35 @@ def test_what_its_group_tells(lab: Lab, tmp_path: Path) -> None:
         lost = "At least 1 record of x is missing"
         watch.wait_for(Health.CRITICAL, lost, check="skips")
         only(watch, "skips")
+
+
+def test_doctor_names_the_group_of_another_mirror(lab: Lab) -> None:
+    data = describe(lab)
+    (flow,) = data["flows"]
+
+    def said() -> list[str]:
+        found = examine(
+            Config.from_mapping(data),
+            logger=structlog.get_logger("mirrorwatch"),
+        )
+        return [
+            f"{f.check}: {f.cause}. {f.remedy}"
+            for f in found.findings
+            if f.severity is FindingSeverity.ERROR
+        ]
+
+    group = flow["mirror"]["group"]
+    assert said() == []
+    flow["mirror"]["group"] = "no-such-group"
+    for topic in ("x", "expires"):
+        produce(lab, topic, ["once more"])
+    # It commits after a while.
+    there = f"Set mirror.group; there is {group} (positions in "
+    wait_until(lambda: there in said()[0], what=said)
+    (one,) = said()
+    assert one.startswith("mirror: group no-such-group at summit has no")
+    flow["mirror"] = {"kind": "mirrormaker2"}
+    (one,) = said()
+    assert one.startswith("mirror: MirrorMaker 2 has left no trace at summit")
+    assert f"there is group {group} (positions in " in one
+    assert "set mirror.kind and mirror.group" in one

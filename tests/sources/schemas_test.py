@@ -331,6 +331,58 @@ def test_subjects_are_compared_under_the_names_of_the_target(
     assert world.verdict().health is Health.OK
 
 
+def test_subjects_that_take_no_schema_are_named(world: World) -> None:
+    source, target = world.registries["summit"], world.registries["ldf"]
+    for topic in ("t", "u", "v"):
+        world.write(topic, framed(1))
+    source.names = ["t-value", "u-value", "v-value", "elsewhere"]
+    target.names = ["s.t-value", "s.u-value", "s.v-value"]
+    # The whole of a target that waits may be read-only, and be filled by
+    # its topic; and what is frozen on both sides is so on purpose.
+    target.modes = {"s.t-value": "READONLY", "s.u-value": "IMPORT"}
+    source.modes = {"t-value": "READONLY", "elsewhere": "IMPORT"}
+    world.step()
+    assert world.verdict().health is Health.OK
+    assert world.verdict().evidence["subject_mode_1"] == (
+        "s.t-value at ldf: READONLY"
+    )
+    source.modes = {"u-value": "IMPORT"}
+    world.step(60)
+    verdict = world.verdict()
+    assert verdict.health is Health.WARNING
+    for reason in (
+        "New schemas of subject s.t-value cannot be copied to ldf",
+        "cannot register schemas of subject u-value: its mode is IMPORT",
+    ):
+        said = [verdict.reason, *map(str, verdict.evidence.values())]
+        assert any(reason in text for text in said)
+    source.modes, target.modes = {}, {}
+    world.step(60)
+    assert world.verdict().health is Health.OK
+
+
+def test_subjects_are_asked_for_modes_in_turn(world: World) -> None:
+    many = range(1, 101)
+    source, target = world.registries["summit"], world.registries["ldf"]
+    target.mode = None  # as Apicurio: it is not asked
+    for registry in (source, target):
+        registry.schemas = dict.fromkeys(many, avro("A", "a"))
+    for number in many:
+        world.write(f"t{number}", framed(number))
+    source.names = [f"t{number}-value" for number in many]
+    target.names = [f"s.t{number}-value" for number in many]
+    source.modes = {"t7-value": "IMPORT", "t99-value": "IMPORT"}
+    for rounds in (1, 2):
+        before = source.asked["mode"]
+        seen = world.step(60)
+        # One of them is for that of the registry.
+        assert source.asked["mode"] - before == 1 + schemas.SUBJECT_MODES
+        assert target.asked["mode"] == rounds
+    assert [one.subject for one in seen.subject_modes] == [
+        *("t7-value", "t99-value")
+    ]
+
+
 def test_the_topic_of_the_registry_is_found(world: World) -> None:
     world.write("_schemas", b"{}")
     world.worker.close()

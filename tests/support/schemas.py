@@ -82,6 +82,9 @@ class StandInRegistry:
     """Subjects."""
 
     mode: str | None = "READWRITE"
+    modes: dict[str, str] = field(default_factory=dict)
+    """Modes of subjects that have one of their own."""
+
     down: bool = False
     path: str = ""
     """Begins all paths of Confluent's API."""
@@ -113,6 +116,10 @@ class StandInRegistry:
                 found = {"id": 1}
             case ["mode"] if self.mode is not None:
                 found = {"mode": self.mode}
+            case ["mode", name]:
+                own = self.modes.get(unquote(name))
+                lacking = {"error_code": 40409, "message": "none"}
+                found = None if own is None else {"mode": own}
             case _:
                 pass
         return (404, lacking) if found is None else (200, found)

@@ -25,6 +25,7 @@ from ..domain.doctor import (
 )
 from ..domain.report import counted
 from ..exceptions import (
+    ConfigError,
     InternalError,
     LayerError,
     MirrorwatchError,
@@ -35,6 +36,7 @@ from ..isolation import Isolation
 from ..kafka.admin import (
     Cluster,
 )
+from ..wiring.context import to_mirror
 from .connection import check_broker, check_tcp
 from .findings import Findings, ReachedCluster
 from .flows import Connectors, examine_flow
@@ -152,6 +154,7 @@ class _Examination:
         self._connectors: dict[str, Future[Connectors | None]] = {
             flow.name: Future() for flow in config.flows
         }
+        self._expected = frozenset(_name_internal(config))
         self._findings: list[Findings] = []
 
     def start(self, *, clusters_only: bool) -> dict[str, "Future[None]"]:
@@ -219,12 +222,23 @@ class _Examination:
         self,
     ) -> Iterator[tuple[str, Callable[[Findings], None]]]:
         config = self._config
+        compared = {
+            alias
+            for flow in config.flows
+            if config.compares_schemas(flow)
+            for alias in (flow.source, flow.target)
+        }
         for alias, cluster in config.clusters.items():
             yield f"cluster {alias}", partial(self._cluster, alias)
             if cluster.schema_registry is not None:
                 yield (
                     f"schema registry {alias}",
-                    partial(examine_registry, alias, cluster.schema_registry),
+                    partial(
+                        examine_registry,
+                        alias,
+                        cluster.schema_registry,
+                        compared=alias in compared,
+                    ),
                 )
         for flow in config.flows:
             if flow.mirror.connect is not None:
@@ -384,6 +398,8 @@ class _Examination:
             self._reached[flow.target].result(),
             connectors=self._connectors[flow.name].result,
             properties=dict(self._config.clusters[flow.target].kafka),
+            expected=self._expected,
+            schemas=self._config.compares_schemas(flow),
             findings=findings,
         )
 
@@ -403,6 +419,16 @@ class _Examination:
         ]
         for one in asked:
             one.result()
+
+
+def _name_internal(config: Config) -> Iterator[tuple[str, str]]:
+    """Yield the internal topics of all flows, with the cluster of each."""
+    for flow in config.flows:
+        # What keeps a name from being known is a finding about its flow.
+        with suppress(ConfigError):
+            for topic in to_mirror(flow).internal_topics():
+                at_source = topic.side == "source"
+                yield flow.source if at_source else flow.target, topic.name
 
 
 def _count_partitions(topics: Mapping[str, Any]) -> dict[str, int]:

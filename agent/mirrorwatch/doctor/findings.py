@@ -54,9 +54,26 @@ class Findings:
         check: str,
         error: Exception,
         severity: FindingSeverity = FindingSeverity.ERROR,
+        *,
+        key: str | None = None,
     ) -> None:
-        """Take the words of an error, which end in the remedy."""
+        """Take the words of an error, which end in the remedy.
+
+        Parameters
+        ----------
+        check
+            What was checked.
+        error
+            The error.
+        severity
+            How bad it is.
+        key
+            Key of the configuration to check as well, where the remedy does
+            not name it.
+        """
         cause, _, remedy = str(error).rpartition(". ")
+        if cause and key is not None and key not in remedy:
+            remedy += f", and {key}"
         self.add(
             check, cause or remedy, remedy if cause else "", severity=severity
         )

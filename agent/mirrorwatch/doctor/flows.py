@@ -1,7 +1,7 @@
 """What doctor finds of a flow: rights, internal topics, traps of a mirror."""
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from datetime import timedelta
 from json import dumps
@@ -12,7 +12,6 @@ from pydantic_core import from_json
 
 from ..clock import utc_now
 from ..config import FlowConfig
-from ..domain.acls import ACL_WORDS, Operation, Side
 from ..domain.doctor import (
     FindingSeverity,
     MirrorSetup,
@@ -22,13 +21,26 @@ from ..domain.doctor import (
 from ..domain.mirror_records import Companion, Connector
 from ..domain.topics import ReplicatedTopics
 from ..exceptions import SourceDeniedError, SourceError
-from ..kafka.admin import Cluster, Topic, describe_topics
+from ..kafka.admin import Cluster, describe_topics
 from ..kafka.errors import TIMEOUT
 from ..kafka.reader import read_all
 from ..kafka.topic_configs import read_configs
-from ..ports import InternalTopic
-from ..wiring.context import rights_of, to_mirror
+from ..wiring.context import to_mirror
 from .findings import Findings, ReachedCluster, to_texts
+from .internal_topics import (
+    FoundTopics,
+    add_unseen,
+    examine_internal,
+    find_not_ours,
+)
+from .other_mirror import examine_group, find_mirroring_groups
+from .rights import (
+    add_lacking,
+    add_unread,
+    find_lacking,
+    find_unread,
+    wanted_on,
+)
 
 __all__ = ["Connectors", "examine_flow"]
 
@@ -37,6 +49,9 @@ AHEAD = timedelta(seconds=5)
 
 COMPARED = 1000
 """Topics whose sizes are compared: more take longer than there is time."""
+
+RENAMING = {"policy", "separator"}
+"""Traps by which the names at the target are others than expected."""
 
 Connectors = Mapping[str, Mapping[str, str]]
 """Properties of connectors, by name."""
@@ -49,6 +64,8 @@ def examine_flow(
     *,
     connectors: Callable[[], Connectors | None],
     properties: Mapping[str, str],
+    expected: AbstractSet[tuple[str, str]],
+    schemas: bool,
     findings: Findings,
 ) -> None:
     """Look at rights, internal topics and the mirror's own configuration.
@@ -64,6 +81,10 @@ def examine_flow(
         properties; `None` if unknown.
     properties
         librdkafka properties of the target.
+    expected
+        Internal topics of all flows, with our alias of their cluster.
+    schemas
+        Whether the schemas of its records are compared.
     findings
         Where to add what is found.
     """
@@ -75,41 +96,92 @@ def examine_flow(
             "Correct bootstrap.servers of one of them",
         )
         return
-    present, absent = _ask_internal(flow, sides, findings)
+    internal = examine_internal(flow, sides, findings)
     if source is not None and flow.canary.enabled:
         _canary_source(flow, source, findings)
     raw = connectors()
     if raw is None:
-        raw = _read_configs(target, properties, present)
-    known = () if raw is None else _find_connectors(flow, raw, findings)
-    setup = _setup(flow, source, target, present, known)
-    traps = find_traps(setup)
+        raw = _read_configs(target, properties, internal.present)
+    known = () if raw is None else tuple(_to_connectors(flow, raw))
+    traps = find_traps(_setup(flow, source, target, internal.present, known))
+    findings.all += traps
+    named = {trap.check for trap in traps}
+    other = raw is not None and _add_other_mirror(flow, raw, known, findings)
     if (
         target is not None
         and flow.canary.enabled
-        and not any(t.check == "canary-filter" for t in traps)
+        and not named & {"canary-filter", *RENAMING}
     ):
         _canary_target(flow, target, findings)
-    findings.all += traps
-    located = any(t.check == "syncs-location" for t in traps)
-    _report_absent(
-        [one for one in absent if not (located and one.kind == "syncs")],
+    others = find_not_ours(sides, expected)
+    if source is not None and _is_another(
+        flow, source, internal, others, findings
+    ):
+        return
+    add_unseen(
+        flow,
+        internal,
         sides,
         findings,
+        others=others,
+        connectors=known,
+        explained=other or bool(named & {"syncs-location", *RENAMING}),
     )
     if source is not None:
         _visible(flow, source, findings)
+    if schemas:
+        _schemas(flow, source, target, findings)
     for reached in filter(None, (source, target)):
-        _clock(flow, reached, present, findings)
+        # The mirror carries heartbeats: that of the source is at the target.
+        if _clock(flow, reached, internal.present, findings):
+            break
+
+
+def _is_another(
+    flow: FlowConfig,
+    source: ReachedCluster,
+    internal: FoundTopics,
+    others: Mapping[tuple[str, str], Sequence[str]],
+    findings: Findings,
+) -> bool:
+    """Return whether another mirror was found than the configured one."""
+    carried = {t for t in source.topics if _carriage(flow).carries(t)}
+    group = to_mirror(flow).group
+    if group is not None:
+        examine_group(flow, group, source, carried, findings, others=others)
+        return False
+    needed = [one for one in internal.unseen if not one.topic.optional]
+    if (
+        internal.present
+        or any(others.values())
+        or not carried
+        or not needed
+        or any(one.lacking for one in needed)
+    ):
+        return False
+    likely = find_mirroring_groups(source, carried)
+    if likely:
+        findings.add(
+            "mirror",
+            f"MirrorMaker 2 has left no trace at {flow.source} and "
+            f"{flow.target}: none of its internal topics; at {flow.source} "
+            f"there is group {', '.join(likely)}",
+            "If that is the mirror, set mirror.kind and mirror.group; if "
+            "not, start MirrorMaker 2",
+        )
+    return bool(likely)
 
 
 def _canary_source(
     flow: FlowConfig, reached: ReachedCluster, findings: Findings
 ) -> None:
     name = flow.canary.topic
-    wanted = _wanted(flow, "source", name)
-    found, denied = _ask_rights(reached.cluster, name, wanted, findings)
-    if found is not None or denied:
+    cluster = reached.cluster
+    found, lacking = find_lacking(
+        cluster, name, wanted_on(flow, "source", name)
+    )
+    if found is not None or lacking:
+        add_lacking(findings, cluster, name, lacking)
         return
     alias = reached.cluster.alias
     if not flow.canary.create:
@@ -135,9 +207,11 @@ def _canary_target(
     flow: FlowConfig, reached: ReachedCluster, findings: Findings
 ) -> None:
     name = flow.topic_naming.remote(flow.canary.topic)
-    wanted = _wanted(flow, "target", name)
     # Where it is not there yet, the mirror makes it at its next refresh.
-    _ask_rights(reached.cluster, name, wanted, findings)
+    _, lacking = find_lacking(
+        reached.cluster, name, wanted_on(flow, "target", name)
+    )
+    add_lacking(findings, reached.cluster, name, lacking)
 
 
 def _visible(
@@ -157,13 +231,35 @@ def _visible(
         )
 
 
+def _schemas(
+    flow: FlowConfig,
+    source: ReachedCluster | None,
+    target: ReachedCluster | None,
+    findings: Findings,
+) -> None:
+    """Ask whether the records may be read whose schemas are compared."""
+    carried = _carriage(flow)
+    names = carried.names(source.topics if source else ())
+    sampled = {t: r for t, r in names.items() if not _own(flow, t)}
+    for reached, wanted in ((source, sampled), (target, sampled.values())):
+        if reached is None:
+            continue
+        try:
+            unread = find_unread(reached.cluster, sorted(wanted)[:COMPARED])
+        except SourceError as e:
+            findings.add_error("rights", e, FindingSeverity.WARNING)
+            continue
+        why = "schemas of its records cannot be compared"
+        add_unread(findings, reached.cluster, unread, why)
+
+
 def _clock(
     flow: FlowConfig,
     reached: ReachedCluster,
     present: Mapping[tuple[str, str], str],
     findings: Findings,
-) -> None:
-    """Look for a heartbeat from the future."""
+) -> bool:
+    """Look for a heartbeat from the future; return whether there is one."""
     cluster = reached.cluster
     side = "source" if cluster.alias == flow.source else "target"
     beats = ("beats", "heartbeats", "carried")
@@ -182,35 +278,41 @@ def _clock(
                     "machine (NTP): latencies are wrong otherwise",
                     severity=FindingSeverity.WARNING,
                 )
-                return
+                return True
+    return False
 
 
-def _find_connectors(
-    flow: FlowConfig, raw: Connectors, findings: Findings
-) -> tuple[SetupConnector, ...]:
-    """Return the connectors of a flow."""
-    found = tuple(_to_connectors(flow, raw))
-    if not any(isinstance(c.fact, Connector) for c in found):
-        pairs = sorted(
-            {
-                f"{p['source.cluster.alias']}->"
-                f"{p.get('target.cluster.alias', '?')}"
-                for p in raw.values()
-                if p.get("source.cluster.alias")
-            }
-        )
-        mirror = flow.mirror
-        findings.add(
-            "connectors",
-            "no MirrorSourceConnector replicates "
-            f"{mirror.source_alias}->{mirror.target_alias}"
-            + (f"; there are {', '.join(pairs[:5])}" if pairs else ""),
-            "Set mirror.source_alias and mirror.target_alias to the "
-            "aliases of MirrorMaker, or start its connector"
-            if pairs
-            else "Start MirrorMaker, or correct mirror.topics.configs",
-        )
-    return found
+def _add_other_mirror(
+    flow: FlowConfig,
+    raw: Connectors,
+    known: Sequence[SetupConnector],
+    findings: Findings,
+) -> bool:
+    """Say that no connector copies this flow, if that is so; return whether
+    there are connectors of other aliases.
+    """
+    if any(isinstance(c.fact, Connector) for c in known):
+        return False
+    pairs = sorted(
+        {
+            f"{p['source.cluster.alias']}->"
+            f"{p.get('target.cluster.alias', '?')}"
+            for p in raw.values()
+            if p.get("source.cluster.alias")
+        }
+    )
+    mirror = flow.mirror
+    findings.add(
+        "connectors",
+        "no MirrorSourceConnector replicates "
+        f"{mirror.source_alias}->{mirror.target_alias}"
+        + (f"; there are {', '.join(pairs[:5])}" if pairs else ""),
+        "Set mirror.source_alias and mirror.target_alias to the "
+        "aliases of MirrorMaker, or start its connector"
+        if pairs
+        else "Start MirrorMaker, or correct mirror.topics.configs",
+    )
+    return bool(pairs)
 
 
 def _read_configs(
@@ -268,58 +370,6 @@ def _setup(
         },
         largest=_largest(flow, source, target) if source and target else {},
     )
-
-
-def _wanted(flow: FlowConfig, side: Side, topic: str) -> list[Operation]:
-    """Return the operations on a topic, without its creation."""
-    return [
-        right.operation
-        for right in rights_of(flow)
-        if (right.side, right.kind, right.topic) == (side, "topic", topic)
-        and right.operation != "CREATE"
-    ]
-
-
-def _ask_rights(
-    cluster: Cluster,
-    name: str,
-    operations: Sequence[str],
-    findings: Findings,
-    severity: FindingSeverity = FindingSeverity.ERROR,
-) -> tuple[Topic | None, bool]:
-    """Describe a topic; return it, and whether a right on it is missing."""
-    lacking: Sequence[str]
-    try:
-        found = cluster.describe_topic(name, right=" and ".join(operations))
-        lacking = found.lacks(*operations) if found is not None else ()
-    except SourceDeniedError:
-        # It is not even described; DESCRIBE_CONFIGS is a right of its own.
-        found = None
-        lacking = [
-            operation
-            for operation in operations
-            if operation != "DESCRIBE_CONFIGS" or _lacks_configs(cluster, name)
-        ]
-    if lacking:
-        rights = " and ".join(lacking)
-        flags = " ".join(f"--operation {ACL_WORDS[o]}" for o in lacking)
-        findings.add(
-            "rights",
-            f"mirrorwatch lacks {rights} on topic {name} at {cluster.alias}",
-            f"Grant it: kafka-acls.sh --add --topic {name} {flags} "
-            "--allow-principal User:NAME (mirrorwatch acls prints all rights)",
-            severity=severity,
-            reference="docs/security.md",
-        )
-    return found, bool(lacking)
-
-
-def _lacks_configs(cluster: Cluster, name: str) -> bool:
-    try:
-        cluster.max_message_bytes(name)
-    except SourceDeniedError:
-        return True
-    return False
 
 
 def _try_to_create(cluster: Cluster, name: str) -> None:
@@ -384,81 +434,6 @@ def _carriage(flow: FlowConfig) -> ReplicatedTopics:
 
 def _own(flow: FlowConfig, topic: str) -> bool:
     return topic == flow.canary.topic or topic.endswith("heartbeats")
-
-
-def _ask_internal(
-    flow: FlowConfig,
-    sides: Mapping[str, ReachedCluster | None],
-    findings: Findings,
-) -> tuple[dict[tuple[str, str], str], list[InternalTopic]]:
-    """Return the kinds of the internal topics that may be read, by side and
-    name, and those that are not there.
-    """
-    present: dict[tuple[str, str], str] = {}
-    absent: list[InternalTopic] = []
-    for one in to_mirror(flow).internal_topics():
-        reached = sides[one.side]
-        if reached is None:
-            continue
-        found, denied = _ask_rights(
-            reached.cluster,
-            one.name,
-            _wanted(flow, one.side, one.name),
-            findings,
-            FindingSeverity.WARNING if one.optional else FindingSeverity.ERROR,
-        )
-        if found is not None and not denied:
-            present[one.side, one.name] = one.kind
-        elif not denied and not one.optional:
-            absent.append(one)
-    return present, absent
-
-
-def _report_absent(
-    absent: Sequence[InternalTopic],
-    sides: Mapping[str, ReachedCluster | None],
-    findings: Findings,
-) -> None:
-    for side, reached in sides.items():
-        missing = [one for one in absent if one.side == side]
-        if reached is not None and missing:
-            names = ", ".join(one.name for one in missing)
-            findings.add(
-                "internal-topics",
-                f"{names} {'does' if len(missing) == 1 else 'do'} not exist "
-                f"at {reached.cluster.alias}",
-                _find_likely(missing, reached.topics),
-            )
-
-
-def _find_likely(
-    absent: Sequence[InternalTopic],
-    topics: Mapping[str, int],
-) -> str:
-    """Return what to do about internal topics that are not there."""
-    kinds = {one.kind for one in absent}
-    side = absent[0].side
-    if kinds == {"syncs"}:
-        other = "target" if side == "source" else "source"
-        likely = sorted(t for t in topics if "offset-syncs" in t)
-        if likely:
-            return f"Set mirror.topics.syncs; there is {', '.join(likely[:3])}"
-        return (
-            "Check that MirrorMaker runs and mirror.target_alias; with "
-            f"offset-syncs.topic.location={other}, set mirror.syncs_location "
-            f"to {other}"
-        )
-    likely = sorted(
-        t
-        for t in topics
-        if re.search(r"(offsets?|configs?)(\b|[._-]|$)", t)
-        and "offset-syncs" not in t
-    )
-    there = f"; there are {', '.join(likely[:4])}" if likely else ""
-    return (
-        "Check that MirrorMaker runs, and mirror.mode, mirror.source_alias "
-        f"and mirror.topics{there}"
-    )
 
 
 def _to_connectors(

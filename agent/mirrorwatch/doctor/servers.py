@@ -48,13 +48,32 @@ _RMI = re.compile(r"rmi://(?P<host>[^:/]+):(?P<port>\d+)/")
 
 
 def examine_registry(
-    alias: str, config: SchemaRegistryConfig, findings: Findings
+    alias: str,
+    config: SchemaRegistryConfig,
+    findings: Findings,
+    *,
+    compared: bool = False,
 ) -> None:
-    """Ask a schema registry for a schema."""
+    """Ask a schema registry for a schema.
+
+    Parameters
+    ----------
+    alias
+        Our alias of the cluster whose schemas it has.
+    config
+        Where it is.
+    findings
+        Where to add what is found.
+    compared
+        Whether a flow compares its schemas: then its subjects are listed,
+        which it may refuse although it returns schemas.
+    """
     with closing(Registry(alias, to_address(config))) as registry:
         try:
             # Any id: what counts is that a registry answers.
             registry.schema(1)
+            if compared:
+                registry.subjects()
         except SourceError as e:
             findings.add_error("registry", e)
 
@@ -175,7 +194,7 @@ def examine_jmx(
                     "mirror.jmx.urls",
                 )
                 return
-        findings.add_error("jmx", e)
+        findings.add_error("jmx", e, key="mirror.jmx.urls")
         return
     if not found:
         findings.add(

@@ -171,17 +171,31 @@ def _single_replica(setup: MirrorSetup) -> Found:
             )
 
 
+def _by_value(
+    found: Iterable[tuple[str, str | None]],
+) -> list[tuple[str, list[str]]]:
+    """Return who has each value, as one cause is told once."""
+    names: dict[str, list[str]] = {}
+    for name, value in found:
+        if value is not None:
+            names.setdefault(value, []).append(name)
+    return list(names.items())
+
+
 def _other_location(setup: MirrorSetup) -> Found:
-    for one in setup.connectors:
-        if isinstance(one.fact, Companion) and (
-            one.fact.role != "checkpoints"
-        ):
-            continue
-        location = one.get("offset-syncs.topic.location", "source")
-        if location and location.lower() != setup.syncs_location:
+    given = (
+        (one.name, one.get("offset-syncs.topic.location", "source"))
+        for one in setup.connectors
+        if not isinstance(one.fact, Companion)
+        or one.fact.role == "checkpoints"
+    )
+    found = ((name, where and where.lower()) for name, where in given)
+    for location, names in _by_value(found):
+        if location and location != setup.syncs_location:
+            keep = "keeps its" if len(names) == 1 else "keep their"
             yield (
                 (
-                    f"{one.name} keeps its offset-syncs at the "
+                    f"{_list(names)} {keep} offset-syncs at the "
                     f"{_quote(location)}, mirrorwatch looks at the "
                     f"{setup.syncs_location}"
                 ),
@@ -403,32 +417,37 @@ POLICIES = {
 
 
 def _other_policy(setup: MirrorSetup) -> Found:
-    for one, _ in setup.copying:
-        given = one.get("replication.policy.class", DEFAULT_POLICY)
-        policy = (given or "").rpartition(".")[2]
+    if setup.policy == "format":
+        return
+    given = (
+        (one.name, one.get("replication.policy.class", DEFAULT_POLICY))
+        for one, _ in setup.copying
+    )
+    found = ((name, (p or "").rpartition(".")[2]) for name, p in given)
+    for policy, names in _by_value(found):
         meant = POLICIES.get(policy)
-        if meant is None or setup.policy == "format":
-            continue
-        if meant != setup.policy:
+        if meant is not None and meant != setup.policy:
             yield (
                 (
-                    f"{one.name} uses the {policy}, mirrorwatch expects "
-                    "naming "
-                    f"{setup.policy}"
+                    f"{_list(names)} {_use(names)} the {policy}, mirrorwatch "
+                    f"expects naming {setup.policy}"
                 ),
                 f"Set naming to {meant}, or correct replication.policy.class",
             )
 
 
 def _other_separator(setup: MirrorSetup) -> Found:
-    for one, _ in setup.copying:
-        given = one.get("replication.policy.separator", ".")
-        if given is not None and given != setup.separator:
+    found = (
+        (one.name, one.get("replication.policy.separator", "."))
+        for one, _ in setup.copying
+    )
+    for given, names in _by_value(found):
+        if given != setup.separator:
             yield (
                 (
-                    f"{one.name} uses the separator {_quote(given)}, "
-                    "mirrorwatch "
-                    f"expects {_quote(setup.separator)}"
+                    f"{_list(names)} {_use(names)} the separator "
+                    f"{_quote(given)}, mirrorwatch expects "
+                    f"{_quote(setup.separator)}"
                 ),
                 f"Set mirror.separator to {_quote(given)}",
             )
@@ -556,6 +575,10 @@ def _has(names: list[str]) -> str:
 
 def _is(names: list[str]) -> str:
     return "is" if len(names) == 1 else "are"
+
+
+def _use(names: list[str]) -> str:
+    return "uses" if len(names) == 1 else "use"
 
 
 def _quote(value: str) -> str:

@@ -180,16 +180,23 @@ class Registry:
         path = f"subjects/{_quote(subject)}/versions/latest"
         return self._ask("GET", path) is not None
 
-    def mode(self) -> str | None:
+    def mode(self, subject: str | None = None) -> str | None:
         """Return its mode, for example ``READWRITE``; `None` if it has none
         (Apicurio).
+
+        Parameters
+        ----------
+        subject
+            Whose mode to return instead; `None` is returned for one that has
+            no mode of its own, but the registry's.
 
         Raises
         ------
         SourceError
             Raised if the registry does not answer.
         """
-        answer = self._send("GET", f"{self._url}/mode")
+        path = "mode" if subject is None else f"mode/{_quote(subject)}"
+        answer = self._send("GET", f"{self._url}/{path}")
         body = _read_object(answer)
         if not answer.is_success and answer.status_code not in MODELESS:
             raise self._refusal(answer.status_code, body)

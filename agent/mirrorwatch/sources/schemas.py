@@ -1,5 +1,6 @@
 """Samples the newest records, and looks up their schemas on both sides."""
 
+import math
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,6 +20,7 @@ from ..domain.schemas.model import (
     Resolution,
     SchemasObservation,
     SchemasState,
+    SubjectMode,
     read_schema_ids,
 )
 from ..domain.schemas.tracker import SchemaTracker
@@ -56,6 +58,11 @@ SUBJECTS_EVERY = 60.0
 SUBJECTS = 20
 """Subjects that one of them asks for by name: Apicurio's list ends after
 1,000."""
+
+SUBJECT_MODES = 60
+"""Subjects whose own modes are asked for at a time, of both registries: those
+with one first, then those that were never or longest ago. Modes are changed
+by hand, and 1,000 topics with schemas take half an hour."""
 
 DELAYS_KEPT = timedelta(days=1)
 """How long a schema that arrived after its records is part of the metric."""
@@ -142,6 +149,9 @@ class SchemasWorker:
         self._denied: dict[str, set[str]] = {side: set() for side in _SIDES}
         self._subjects_at = monotonic()
         self._suspects: AbstractSet[str] = frozenset()
+        self._subject_modes: dict[tuple[str, str], str] = {}
+        self._modes_asked: dict[tuple[str, str], float] = {}
+        self._peers: dict[tuple[str, str], tuple[str, str]] = {}
         now = clock()
         self._seen = Latest(
             SchemasObservation(
@@ -188,7 +198,7 @@ class SchemasWorker:
         modes = self._read_modes(problems)
         missing = self._seen.get().missing_subjects
         if self._monotonic() >= self._subjects_at and not problems:
-            missing = self._compare_subjects(view, problems)
+            missing = self._compare_subjects(view, modes, problems)
         self._publish(view, problems, modes, missing)
         state = self._tracker.to_state()
         if state != self._state:
@@ -225,6 +235,7 @@ class SchemasWorker:
                 late=tracker.late(now - DELAYS_KEPT),
                 missing_subjects=missing,
                 modes=modes,
+                subject_modes=self._describe_modes(modes),
                 registry_topic=self._registry_topic(view),
                 problems=tuple(dict.fromkeys(problems)),
             )
@@ -369,8 +380,72 @@ class SchemasWorker:
                 found[self._aliases[side]] = mode
         return found
 
+    def _read_subject_modes(
+        self, subjects: AbstractSet[tuple[str, str]]
+    ) -> None:
+        """Ask some of the subjects for modes of their own.
+
+        Parameters
+        ----------
+        subjects
+            Our alias of the cluster, and the name of the subject there.
+        """
+        self._modes_asked = {
+            one: at for one, at in self._modes_asked.items() if one in subjects
+        }
+        self._subject_modes = {
+            one: mode
+            for one, mode in self._subject_modes.items()
+            if one in subjects
+        }
+        by_alias = {r.cluster: r for r in self._registries.values()}
+        until = self._monotonic() + LOOKUP_SECONDS
+        due = sorted(
+            subjects,
+            key=lambda one: (
+                one not in self._subject_modes,
+                self._modes_asked.get(one, -math.inf),
+                one,
+            ),
+        )
+        for one in due[:SUBJECT_MODES]:
+            if self._monotonic() > until:
+                break
+            alias, subject = one
+            mode = by_alias[alias].mode(subject)
+            self._modes_asked[one] = self._monotonic()
+            self._subject_modes.pop(one, None)
+            if mode is not None:
+                self._subject_modes[one] = mode
+
+    def _pair_subjects(self, view: FlowView) -> None:
+        """Learn which subjects of both sides belong together."""
+        here, there = self._aliases["source"], self._aliases["target"]
+        pairs = {
+            (here, f"{topic}-{part}"): (there, f"{view.names[topic]}-{part}")
+            for topic, part in self._tracker.carriers
+            if topic in view.names
+        }
+        self._peers = pairs | {there: here for here, there in pairs.items()}
+
+    def _describe_modes(
+        self, modes: Mapping[str, str]
+    ) -> tuple[SubjectMode, ...]:
+        found = []
+        for one, mode in sorted(self._subject_modes.items()):
+            other = self._peers[one]
+            found.append(
+                SubjectMode(
+                    alias=one[0],
+                    subject=one[1],
+                    mode=mode,
+                    other=self._subject_modes.get(other, modes.get(other[0])),
+                )
+            )
+        return tuple(found)
+
     def _compare_subjects(
-        self, view: FlowView, problems: list[str]
+        self, view: FlowView, modes: Mapping[str, str], problems: list[str]
     ) -> tuple[str, ...]:
         """Return the subjects that the target lacks, seen twice."""
         self._subjects_at = self._monotonic() + SUBJECTS_EVERY
@@ -378,6 +453,18 @@ class SchemasWorker:
             here = self._registries["source"].subjects()
             there = self._registries["target"].subjects()
             self._tracker.take_subjects(here)
+            self._pair_subjects(view)
+            known = {"source": here, "target": there}
+            self._read_subject_modes(
+                {
+                    (self._aliases[side], subject)
+                    for side, names in known.items()
+                    # One without a mode has none for its subjects either.
+                    if self._aliases[side] in modes
+                    for alias, subject in self._peers
+                    if alias == self._aliases[side] and subject in names
+                }
+            )
             lacking = sorted(
                 f"{view.names[topic]}-{part}"
                 for topic, part in self._tracker.carriers

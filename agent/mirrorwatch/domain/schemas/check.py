@@ -62,6 +62,10 @@ class SchemasLimits:
     connectors and SQL engines look it up after a failover."""
 
 
+READONLY = "READONLY"
+"""Mode in which a registry, or a subject, takes no schema."""
+
+
 def judge_schemas(
     flow: str,
     seen: SchemasObservation | None,
@@ -211,10 +215,7 @@ def _remedy(seen: SchemasObservation) -> str:
     topic, target = seen.registry_topic, seen.target
     mode = seen.modes.get(target)
     said = f" (its mode is {mode})" if mode else ""
-    if topic.remote is not None and topic.remote in {
-        topic.wanted,
-        topic.source,
-    }:
+    if topic.feeds_target:
         return (
             f"Check the lag of {topic.source}, and that the registry of "
             f"{target} reads {topic.remote}{said}"
@@ -224,6 +225,8 @@ def _remedy(seen: SchemasObservation) -> str:
             f"The flow copies {topic.source} as {topic.remote}: check that "
             f"the registry of {target} reads that{said}"
         )
+    if mode == READONLY:
+        said = " (its mode is READONLY: set IMPORT first)"
     return f"Copy the schemas of {seen.source} there with their ids{said}" + (
         f"; the flow does not copy {topic.source}"
         if topic.exists and topic.remote is None
@@ -320,6 +323,7 @@ def _find_setup(
             f"Producers at {seen.source} cannot register schemas: its schema "
             "registry is in mode IMPORT. Set the mode READWRITE",
         )
+    yield from _find_subject_modes(seen)
     if limits.subjects and seen.missing_subjects:
         more = len(seen.missing_subjects) - 1
         others = f" (and {more:,} more)" if more else ""
@@ -330,6 +334,49 @@ def _find_setup(
             "that look schemas up by topic fail. Copy the subjects of "
             f"{seen.source} under the names of the topics at {seen.target}",
         )
+
+
+def _find_subject_modes(seen: SchemasObservation) -> Iterator[CheckFinding]:
+    """Find subjects that take no schema, but by modes of their own.
+
+    Notes
+    -----
+    A target whose whole registry is READONLY is one that waits for a failover,
+    and a subject that is READONLY at the source, too, is one that shall not
+    change.
+    """
+    imports = [
+        one.subject
+        for one in seen.subject_modes
+        if one.alias == seen.source and one.mode == "IMPORT"
+    ]
+    if imports:
+        yield CheckFinding(
+            Health.WARNING,
+            f"Producers at {seen.source} cannot register schemas of "
+            f"{_subjects(imports)}: its mode is IMPORT. Set the mode "
+            "READWRITE",
+        )
+    frozen = [
+        one.subject
+        for one in seen.subject_modes
+        if one.alias == seen.target
+        and one.mode == READONLY
+        and one.other != READONLY
+    ]
+    if frozen and not seen.registry_topic.feeds_target:
+        yield CheckFinding(
+            Health.WARNING,
+            f"New schemas of {_subjects(frozen)} cannot be copied to "
+            f"{seen.target}: its mode in the schema registry there is "
+            "READONLY. Set the mode IMPORT, or delete the mode of the subject",
+        )
+
+
+def _subjects(names: Sequence[str]) -> str:
+    more = len(names) - 1
+    others = f" and {counted(more, 'more subject')}" if more else ""
+    return f"subject {names[0]}{others}"
 
 
 def _evidence(seen: SchemasObservation, now: datetime) -> Evidence:
@@ -344,6 +391,10 @@ def _evidence(seen: SchemasObservation, now: datetime) -> Evidence:
     }
     for alias in sorted(seen.modes):
         found[f"registry_mode_{alias}"] = seen.modes[alias]
+    for n, one in enumerate(seen.subject_modes[:SHOWN], start=1):
+        found[f"subject_mode_{n}"] = (
+            f"{one.subject} at {one.alias}: {one.mode}"
+        )
     if topic.exists:
         found["registry_topic"] = (
             f"{topic.source}, not copied"

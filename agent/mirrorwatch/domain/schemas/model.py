@@ -22,6 +22,7 @@ __all__ = [
     "SchemaUse",
     "SchemasObservation",
     "SchemasState",
+    "SubjectMode",
     "read_schema_ids",
 ]
 
@@ -256,6 +257,32 @@ class RegistryTopic:
         """Whether the target's registry is known to read another topic."""
         return self.wanted is not None and self.remote != self.wanted
 
+    @property
+    def feeds_target(self) -> bool:
+        """Whether the target's registry is held to read the flow's copy of
+        it: then nobody has to write schemas there.
+        """
+        return self.remote is not None and self.remote in {
+            self.wanted,
+            self.source,
+        }
+
+
+@dataclass(frozen=True, order=True, kw_only=True, slots=True)
+class SubjectMode:
+    """A subject whose mode is not that of its registry."""
+
+    alias: str
+    """Our alias of the cluster."""
+
+    subject: str
+    """Its name there."""
+
+    mode: str
+    other: str | None = None
+    """Mode in which the same subject is at the other cluster, its own or that
+    of the registry there; `None` if unknown."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SchemasObservation:
@@ -302,6 +329,9 @@ class SchemasObservation:
 
     modes: dict[str, str] = field(default_factory=dict)
     """Mode of each registry, by alias; absent where it does not say."""
+
+    subject_modes: tuple[SubjectMode, ...] = ()
+    """Subjects of the flow's topics that have a mode of their own."""
 
     registry_topic: RegistryTopic = field(default_factory=RegistryTopic)
 
