@@ -113,6 +113,7 @@ BESIDE_ROLES = {
     "notices/text": "a notice in words and as JSON",
     "parity/configs": "a check of its own: two checks compare two sides",
     "parity/topics": "a check of its own: two checks compare two sides",
+    "position/growth": "records at the target that no commit follows",
     "position/moves": "which moves of a position are resets",
     "skips/partition": "the tracker of one partition",
     "skips/settle": "reads ranges that counts do not explain",

@@ -111,9 +111,9 @@ _SCOPES = (
     "{source}->{target}.source.consumer.",
 )
 """Who reports: the worker, the producers, the connectors, and the consumers
-that copy. Not the worker for the other direction, which runs in the same
-process, and no administrative client: both have metrics of the same names and
-labels, on which the reporter fails (0.3.0)."""
+that copy. Not the worker for the other direction: it runs in the same process
+and has metrics of the same names, on which the reporter fails (0.3.0). Beside
+the JMX exporter, which is in the same registry, it fails as well."""
 
 
 class JmxDoors:

@@ -425,6 +425,31 @@ def test_copies_after_a_long_rest_are_believed_before_they_are_committed(
         assert Health.CRITICAL not in healths(world, "position")
 
 
+@pytest.mark.parametrize("dies", [True, False])
+def test_a_mirror_that_died_after_it_went_back_in_a_truncated_log(
+    dies: bool,
+) -> None:
+    # It went back without a commit: when it is started again, it goes on at
+    # its old position, as the log is long enough by then.
+    with running("a", rate=0.05) as world:
+        log = world.source.log("a", 0)
+        assert log is not None
+        log.truncate(log.end - 20)
+        world.run(50)
+        if dies:
+            world.mirror.kill()
+        world.run(10 * MINUTE)
+        world.mirror.start()
+        world.run(10 * MINUTE)
+        lost = world.oracle.lost()
+        assert (lost > 0) is dies
+        if dies:
+            assert health(world, "skips") is Health.CRITICAL
+            assert f"{lost} records" in reason(world, "skips")
+        else:
+            assert health(world, "skips") is Health.OK
+
+
 def test_another_producer_is_no_loss() -> None:
     with running("a") as world:
         for _ in range(5):

@@ -69,13 +69,18 @@ def address(url: str, **more: str | None) -> JmxAddress:
 
 def readers(lab: Lab) -> dict[str, JmxReader]:
     """Return a reader for each way that the lab's mirror has."""
-    mirror = lab.mirror
-    return {
-        "jolokia": JolokiaReader(address(mirror.jolokia_url)),
-        "prometheus": PrometheusReader(address(mirror.jmx.prometheus_url)),
-        "reporter": PrometheusReader(address(mirror.jmx.reporter_url)),
-        "rmi": RmiReader(address(mirror.jmx.rmi_url)),
+    mirror, ways = lab.mirror, lab.settings.jmx
+    found: dict[str, JmxReader] = {
+        "jolokia": JolokiaReader(address(mirror.jolokia_url))
     }
+    if "prometheus" in ways:
+        url = mirror.jmx.prometheus_url
+        found["prometheus"] = PrometheusReader(address(url))
+    if "reporter" in ways:
+        found["reporter"] = PrometheusReader(address(mirror.jmx.reporter_url))
+    if "rmi" in ways:
+        found["rmi"] = RmiReader(address(mirror.jmx.rmi_url))
+    return found
 
 
 def read(reader: JmxReader) -> Said:

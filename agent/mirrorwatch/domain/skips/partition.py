@@ -137,6 +137,18 @@ class PartitionState:
         self.copies = OffsetMap([(upstream, downstream, 1)])
         self.unconfirmed = self.since is not None
 
+    def begin_again(self, seen: PartitionView) -> None:
+        """Begin at the newest sync where a log was truncated.
+
+        If both logs reach beyond it, the mirror wrote it when it had gone
+        back: those before lie behind the end. It may not say so again before
+        it passes records.
+        """
+        sync = seen.sync
+        if sync is not None and is_within(sync, seen):
+            self.begin(sync.upstream, sync.downstream)
+            self.since = sync.written_at
+
     def begin_behind(self, former_end: int, log_start: int) -> None:
         """Begin a recreated topic whose first copy is still to be found.
 

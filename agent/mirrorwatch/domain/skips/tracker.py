@@ -522,6 +522,8 @@ class SkipTracker:
             if before.source_id == state.source_id:
                 # What was skipped stays so, until copies of it come.
                 state.skipped = before.skipped
+                if before.target_id == seen.target_id:
+                    state.begin_again(seen)
             elif before.target_id == seen.target_id and not before.noisy:
                 self._search(before, state, seen)
         if seen.target_id and state.target_id is None:
