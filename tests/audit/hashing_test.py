@@ -8,7 +8,9 @@ from pyspark.errors import ArithmeticException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as sf
 
+from mirrorwatch.exceptions import AuditError
 from mirrorwatch_audit.digest.digest import SUMS, digest, hashed, prepared
+from mirrorwatch_audit.session import translated
 from tests.support.audit_spark import SPARK, small_spark
 from tests.support.logs import BUCKET, Logs, Record, make_pair
 
@@ -65,7 +67,11 @@ def sums(
     found = prepared(
         read(spark, records), timestamps=timestamps, window=None, bucket=BUCKET
     )
-    return digest(found, compacted=False).orderBy("bucket").collect()
+    return (
+        digest(found, compacted=False, bucket=BUCKET)
+        .orderBy("bucket")
+        .collect()
+    )
 
 
 def test_no_two_different_records_have_one_checksum(
@@ -169,6 +175,56 @@ def test_a_digest_does_not_depend_on_the_order(spark: SparkSession) -> None:
     assert all(one[name] == other[name] for name in (*SUMS, "bytes"))
 
 
+def test_topics_are_named_after_they_are_summed_up(
+    spark: SparkSession,
+) -> None:
+    logs = Logs(spark)
+    pairs = []
+    for topic, partition in (("a", 0), ("a", 1), ("b", 0), ('b.é"', 1)):
+        records = [
+            replace(BASE, value=f"{topic} {partition} {n}".encode())
+            for n in range(5)
+        ]
+        span = logs.write("target", records, topic=topic, partition=partition)
+        ends = span.start, span.end
+        pairs.append(make_pair((0, 0), ends, topic=topic, partition=partition))
+    found = prepared(
+        logs(pairs, "target"), timestamps=True, window=None, bucket=BUCKET
+    )
+    topics = {pair.target_topic for pair in pairs}
+    for compacted in (False, True):
+        plain, hashed_topics = (
+            digest(found, compacted=compacted, bucket=BUCKET, topics=given)
+            .orderBy("topic", "partition")
+            .collect()
+            for given in ((), topics)
+        )
+        assert len(plain) == len(pairs)
+        assert hashed_topics == plain
+
+
+@pytest.mark.parametrize(
+    ("topics", "reason"),
+    [
+        # Of one name, as nobody has two names with one hash.
+        (["a", "b", "b"], "Duplicate map key"),
+        (["b"], "a topic that was not asked for"),
+    ],
+)
+def test_records_of_topics_that_cannot_be_named_are_not_dropped(
+    spark: SparkSession, topics: list[str], reason: str
+) -> None:
+    found = prepared(
+        read(spark, [BASE]), timestamps=True, window=None, bucket=BUCKET
+    )
+    rows = digest(found, compacted=False, bucket=BUCKET, topics=topics)
+    with (
+        pytest.raises(AuditError, match=reason),
+        translated("Spark says"),
+    ):
+        rows.collect()
+
+
 def test_a_doubled_record_does_not_cancel(spark: SparkSession) -> None:
     (one,), (other,) = (
         sums(spark, [BASE] * count, timestamps=False) for count in (1, 3)
@@ -207,14 +263,14 @@ def test_of_a_compacted_topic_the_newest_of_each_key_counts(
         window=None,
         bucket=BUCKET,
     )
-    (all_of_them,) = digest(found, compacted=True).collect()
+    (all_of_them,) = digest(found, compacted=True, bucket=BUCKET).collect()
     newest = prepared(
         read(spark, [records[-1], other]),
         timestamps=True,
         window=None,
         bucket=BUCKET,
     )
-    (kept,) = digest(newest, compacted=True).collect()
+    (kept,) = digest(newest, compacted=True, bucket=BUCKET).collect()
     assert [all_of_them[s] for s in SUMS] == [kept[s] for s in SUMS]
     assert (all_of_them["records"], all_of_them["records_read"]) == (2, 6)
 

@@ -115,7 +115,9 @@ class Sides:
             timestamps=self.group.timestamps,
             bucket=self.bucket,
         )
-        return local_rows.unionByName(digest(left, compacted=False))
+        return local_rows.unionByName(
+            digest(left, compacted=False, bucket=self.bucket)
+        )
 
 
 def look_into(
@@ -307,7 +309,9 @@ def digest_side(
                 bucket=bucket,
             ),
             compacted=group.compacted,
+            bucket=bucket,
             known=stream.known,
+            topics=stream.topics,
         )
         for group in groups(plan.pairs) or [_NOTHING]
         for stream in streams(group.pairs, side)

@@ -1,11 +1,12 @@
 """Counts and checksums of the records of a bucket."""
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from mirrorwatch.domain.audit.plan import Plan, TimeWindow
@@ -29,9 +30,10 @@ __all__ = [
 ]
 
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Of stored digests and carries; what two sites digested apart must agree in
-it. 2: the second half of a checksum has CRCs of its fields."""
+it. 2: the second half of a checksum has CRCs of its fields. 3: it has them in
+place of the fields, and both halves begin with a number."""
 
 PAIR = ("flow", "target_topic", "partition")
 """What a pair is called in every table."""
@@ -57,7 +59,7 @@ _NO: Mapping[str, Column] = MappingProxyType({})
 def in_buckets(
     records: DataFrame, bucket: timedelta, *, timestamps: bool
 ) -> DataFrame:
-    """Add the bucket of each record, as `bucket` and `bucket_ms`.
+    """Add the bucket of each record, as `bucket`.
 
     Parameters
     ----------
@@ -72,16 +74,16 @@ def in_buckets(
     when = sf.col("timestamp")
     begin = sf.when(when < 0, sf.lit(-1)).otherwise(when - when % length)
     chosen = begin if timestamps else sf.lit(0)
-    return records.withColumns(
-        {
-            "bucket": chosen.cast("long"),
-            "bucket_ms": sf.lit(length).cast("long"),
-        }
-    )
+    return records.withColumn("bucket", chosen.cast("long"))
 
 
 def digest(
-    records: DataFrame, *, compacted: bool, known: Mapping[str, Column] = _NO
+    records: DataFrame,
+    *,
+    compacted: bool,
+    bucket: timedelta,
+    known: Mapping[str, Column] = _NO,
+    topics: Collection[str] = (),
 ) -> DataFrame:
     """Return one row for each bucket of each topic of each pair.
 
@@ -91,9 +93,13 @@ def digest(
         Hashed records in buckets.
     compacted
         Whether only the newest record of each key counts.
+    bucket
+        Length of a bucket.
     known
         Columns that say where records were read, and need not be looked at
         in each record, as they follow from the others.
+    topics
+        Topics that the records are of, where that is known.
 
     Returns
     -------
@@ -108,48 +114,82 @@ def digest(
     raise rather than wrap. Summed apart, the four parts show as much as the
     two sums of 64 bits would, and more: no carry is lost.
 
-    What is grouped by costs as much as the checksums do: four names and the
-    length of buckets, of each record.
+    What is grouped by costs as much as the checksums do: names, of each
+    record. So topics that are known are grouped by a hash of their names,
+    and named afterwards.
     """
-    counted = records.withColumn("records_read", sf.lit(1).cast("long"))
+    log = [name for name in _ORDER if name not in known]
+    counted = records
     if "appended" not in records.columns:
         counted = counted.withColumn("appended", sf.expr("false"))
-    log = [name for name in _ORDER if name not in known]
+    if topics:
+        counted = counted.withColumn(_TOPIC_HASH, _hash_of(sf.col("topic")))
+        log = [_TOPIC_HASH if name == "topic" else name for name in log]
     if compacted:
         counted = _newest(counted, log)
-    return (
-        counted.groupBy(*log, "bucket")
-        .agg(
-            sf.count(sf.lit(1)).alias("records"),
-            sf.sum("records_read").alias("records_read"),
-            sf.sum("bytes").alias("bytes"),
-            *(
-                sf.sum(part).alias(name)
-                for name, part in zip(SUMS, _parts(), strict=True)
-            ),
-            sf.min("offset").alias("first_offset"),
-            sf.max("offset").alias("last_offset"),
-            sf.min(
-                sf.when(sf.col("timestamp") >= 0, sf.col("timestamp"))
-            ).alias("first_timestamp"),
-            sf.max("timestamp").alias("last_timestamp"),
-            sf.count_if("appended").alias("appended"),
-            sf.max("bucket_ms").alias("bucket_ms"),
-        )
-        .withColumns({**known, "schema_version": sf.lit(SCHEMA_VERSION)})
-        .select(*DIGEST)
+    found = counted.groupBy(*log, "bucket").agg(
+        sf.count(sf.lit(1)).alias("records"),
+        *([sf.sum("records_read").alias("records_read")] if compacted else []),
+        sf.sum("bytes").alias("bytes"),
+        *(
+            sf.sum(part).alias(name)
+            for name, part in zip(SUMS, _parts(), strict=True)
+        ),
+        sf.min("offset").alias("first_offset"),
+        sf.max("offset").alias("last_offset"),
+        sf.min(sf.when(sf.col("timestamp") >= 0, sf.col("timestamp"))).alias(
+            "first_timestamp"
+        ),
+        sf.max("timestamp").alias("last_timestamp"),
+        sf.count_if("appended").alias("appended"),
     )
+    if not compacted:
+        found = found.withColumn("records_read", sf.col("records"))
+    if topics:
+        # A name that is not found must not take its records with it.
+        names = sf.broadcast(_hashes_of(topics, found.sparkSession))
+        found = found.join(names, _TOPIC_HASH, "left").withColumn(
+            "topic",
+            sf.coalesce("topic", sf.raise_error(sf.lit(_UNKNOWN_TOPIC))),
+        )
+    length = bucket // timedelta(milliseconds=1)
+    return found.withColumns(
+        {
+            **known,
+            "bucket_ms": sf.lit(length).cast("long"),
+            "schema_version": sf.lit(SCHEMA_VERSION),
+        }
+    ).select(*DIGEST)
+
+
+_TOPIC_HASH = "topic_hash"
+
+_UNKNOWN_TOPIC = "records of a topic that was not asked for"
+
+
+def _hash_of(topic: Column) -> Column:
+    return sf.xxhash64(topic)
+
+
+def _hashes_of(topics: Collection[str], session: SparkSession) -> DataFrame:
+    """Return topics by the hash of their names; Spark raises if two names
+    have the same.
+    """
+    text = json.dumps(sorted(topics))
+    names = sf.from_json(sf.lit(text), "array<string>")
+    by_hash = sf.map_from_arrays(sf.transform(names, _hash_of), names)
+    one = session.range(0, 1, 1, 1)
+    return one.select(sf.explode(by_hash).alias(_TOPIC_HASH, "topic"))
 
 
 def _newest(records: DataFrame, log: Sequence[str]) -> DataFrame:
     """Return the newest record of each key, with how many it counts for."""
     keys = (*log, "k1", "k2")
     rest = [name for name in records.columns if name not in keys + _ORDER]
-    kept = [name for name in rest if name != "records_read"]
     return (
         records.groupBy(*keys)
         .agg(
-            sf.max_by(sf.struct(*kept), "offset").alias("newest"),
+            sf.max_by(sf.struct(*rest), "offset").alias("newest"),
             sf.count(sf.lit(1)).alias("records_read"),
         )
         .select(*keys, "newest.*", "records_read")
@@ -173,8 +213,11 @@ HASHED += ("topic", "offset", "timestamp", "bytes", "h1", "h2", "k1", "k2")
 """Columns of a hashed record: where it is, its length (key, value and
 headers), its checksum `h1`, `h2`, and that of its key alone, `k1`, `k2`."""
 
-_SEEDS = ("mirrorwatch 1", "mirrorwatch 2")
-"""What the two halves of a checksum begin with."""
+_SEEDS = (1, 2)
+"""What the two halves of a checksum begin with; numbers, as a word would be
+hashed anew for each record."""
+
+_HEADERS = "headers_json"
 
 
 def hashed(records: DataFrame, *, timestamps: bool) -> DataFrame:
@@ -205,34 +248,36 @@ def hashed(records: DataFrame, *, timestamps: bool) -> DataFrame:
 
     Two seeds alone do not make two checksums of it: from 64 bytes on, the top
     bit of one word and a multiple of 2^30 in the word a stripe later cancel
-    under every second pair of seeds. So the second half begins with CRCs of
-    key, value and headers. A CRC is linear over bits, what cancels here is a
-    difference of numbers: of such pairs one in 2^32 agrees. That is against
-    faults; who chooses records so that they agree is not kept from it.
+    under every second pair of seeds. So the second half has CRCs of key,
+    value and headers in place of them. A CRC is linear over bits, what
+    cancels here is a difference of numbers: of pairs that agree in the first
+    half one in 2^32 agrees in the second.
+    That is against faults; who chooses records so that they agree is not kept
+    from it.
     """
-    fields = [_length("key"), sf.col("key"), _length("value"), sf.col("value")]
-    key = fields[:2]
     headers = sf.to_json("headers", {"ignoreNullFields": "true"})
-    fields += [
-        sf.coalesce(sf.size("headers"), sf.lit(0)),
-        sf.when(_has_headers(), headers),
+    # Apart, so that it is written once for both halves.
+    written = records.withColumn(_HEADERS, sf.when(_has_headers(), headers))
+    key, value = ([_length(name), sf.col(name)] for name in ("key", "value"))
+    count = sf.coalesce(sf.size("headers"), sf.lit(0))
+    fields = [*key, *value, count, sf.col(_HEADERS)]
+    key_crc = [key[0], sf.crc32("key")]
+    crcs = [
+        *key_crc,
+        *(value[0], sf.crc32("value")),
+        *(count, sf.crc32(sf.col(_HEADERS).cast("binary"))),
     ]
     if timestamps:
         fields.append(sf.col("timestamp"))
+        crcs.append(sf.col("timestamp"))
     first, second = (sf.lit(seed) for seed in _SEEDS)
-    key_crc = sf.crc32("key")
-    crcs = [
-        key_crc,
-        sf.crc32("value"),
-        sf.when(_has_headers(), sf.crc32(headers.cast("binary"))),
-    ]
-    return records.select(
+    return written.select(
         *HASHED[:7],
         _bytes().alias("bytes"),
         sf.xxhash64(first, *fields).alias("h1"),
-        sf.xxhash64(second, *crcs, *fields).alias("h2"),
+        sf.xxhash64(second, *crcs).alias("h2"),
         sf.xxhash64(first, *key).alias("k1"),
-        sf.xxhash64(second, key_crc, *key).alias("k2"),
+        sf.xxhash64(second, *key_crc).alias("k2"),
         sf.isnull("value").alias("tombstone"),
         "appended",
     )

@@ -113,6 +113,9 @@ class Stream:
     """Columns that follow from the topic of a record, or are the same for
     all."""
 
+    topics: tuple[str, ...]
+    """Topics that are read, each once."""
+
     pairs: tuple[PartitionPair, ...]
     """The pairs, without what other flows copy into them."""
 
@@ -135,9 +138,9 @@ def streams(pairs: Sequence[PartitionPair], side: Side) -> list[Stream]:
             part = replace(pair, sources=sources) if side == "source" else pair
             found[pair.flow, origin].append(part)
     if not found:
-        return [Stream(known={}, pairs=())]
+        return [Stream(known={}, topics=(), pairs=())]
     return [
-        Stream(known=_known(*names, members, side), pairs=tuple(members))
+        _stream(*names, tuple(members), side)
         for names, members in sorted(found.items(), key=lambda item: item[0])
     ]
 
@@ -157,9 +160,9 @@ def renamed(names: Mapping[str, str]) -> Column | None:
     return sf.concat(sf.lit(prefix), topic_column) if prefix else topic_column
 
 
-def _known(
-    flow: str, origin: str, pairs: Sequence[PartitionPair], side: Side
-) -> dict[str, Column]:
+def _stream(
+    flow: str, origin: str, pairs: tuple[PartitionPair, ...], side: Side
+) -> Stream:
     known = {"flow": sf.lit(flow), "origin": sf.lit(origin)}
     names = {
         source.topic if side == "source" else pair.target_topic: (
@@ -169,7 +172,9 @@ def _known(
         for source in pair.sources
     }
     target = renamed(names)
-    return known if target is None else known | {"target_topic": target}
+    if target is not None:
+        known["target_topic"] = target
+    return Stream(known=known, topics=tuple(names), pairs=pairs)
 
 
 def small_table(
