@@ -101,7 +101,7 @@ TRIPS = (
         ),
         stops=("Pipeline.tick",),
         # Mirrors that commit as a consumer group write no syncs.
-        avoids=("InfluxDbOutlet", "GroupMirror"),
+        avoids=("InfluxDbOutlet", "GroupMirror", "LinkedMirror"),
     ),
     Trip(
         name="a limit of the check lag, from YAML to its use",

@@ -14,6 +14,7 @@ from mirrorwatch.mirrors import MIRRORS
 from tests.support.builders import NOON
 
 GROUPS = sorted(kind for kind, traits in KINDS.items() if traits.in_group)
+LINKS = sorted(kind for kind, traits in KINDS.items() if traits.keeps_offsets)
 
 
 def configured(**mirror: Any) -> Config:
@@ -33,9 +34,10 @@ def test_each_is_configured_and_read() -> None:
         assert traits.off.keys() <= CHECKS.keys()
 
 
-@pytest.mark.parametrize("kind", GROUPS)
+@pytest.mark.parametrize("kind", [*GROUPS, *LINKS])
 def test_what_it_cannot_prove_is_off_with_the_reason(kind: str) -> None:
-    config = configured(kind=kind, group="mm")
+    group = {"group": "mm"} if kind in GROUPS else {}
+    config = configured(kind=kind, **group)
     (flow,) = config.flows
     assert flow.naming.policy == "identity"
     assert flow not in config.audited_flows
@@ -52,6 +54,14 @@ def test_what_it_cannot_prove_is_off_with_the_reason(kind: str) -> None:
     [
         ({"kind": "mirrormaker1"}, "mirror.group: is missing"),
         ({"group": "mm"}, "mirror.group: is of no use here"),
+        (
+            {"kind": "linked", "group": "mm"},
+            "mirror.group: is of no use here",
+        ),
+        (
+            {"kind": "orbit", "connect": {"url": "http://h:1"}},
+            "mirror.connect: is of no use here",
+        ),
         (
             {"kind": "brooklin", "group": "x-topic-partition-listener"},
             "helper of Brooklin",

@@ -138,8 +138,12 @@ the recording has no reading. Until it is read its position is not known."""
 
 
 def _known(returned: Any) -> Any:
-    """Return what trackers of skips return without that topic."""
+    """Return what trackers of skips return without that topic, and those of
+    positions without what the recording is older than.
+    """
     match returned:
+        case {"seen": {"keeps_offsets": False, **seen}, **rest}:
+            return rest | {"seen": seen}
         case {"positions": list(places), **rest}:
             known = [place for place in places if place[0] != READ_SINCE]
             return rest | {"positions": known}

@@ -159,15 +159,20 @@ class MirrorConfig(Model):
         "mirrormaker1",
         "brooklin",
         "redpanda-migrator",
+        "linked",
+        "cluster-linking",
+        "shadowing",
+        "orbit",
     ] = Field("mirrormaker2", title="Kind")
     """The replication software. `group` is any other that commits its
-    positions as a consumer group at the source. What is checked of each:
+    positions as a consumer group at the source, `linked` any other that keeps
+    the offsets of records. What is checked of each:
     [mirrors.md](mirrors.md)."""
 
     group: str | None = Field(None, title="Consumer group", min_length=1)
     """Consumer group at the source that holds the mirror's positions:
-    MirrorMaker 1's `group.id`, Brooklin's datastream. Required for every kind
-    but `mirrormaker2`."""
+    MirrorMaker 1's `group.id`, Brooklin's datastream. Required for
+    `mirrormaker1`, `brooklin`, `redpanda-migrator` and `group`."""
 
     mode: Literal["dedicated", "connect"] = Field("dedicated", title="Mode")
     """`dedicated` for `connect-mirror-maker.sh`, `connect` for connectors on a
@@ -244,10 +249,21 @@ class MirrorConfig(Model):
 
     def _find_mismatches(self) -> Iterator[tuple[tuple[str, ...], str]]:
         """Yield keys that do not go with the kind."""
-        if not KINDS[self.kind].in_group:
-            if self.group is not None:
-                yield ("group",), f"is of no use here (as kind is {self.kind})"
+        traits = KINDS[self.kind]
+        if self.group is not None and not traits.in_group:
+            yield ("group",), f"is of no use here (as kind is {self.kind})"
+        if traits.in_group:
+            yield from self._find_group_faults()
+        if not (traits.in_group or traits.keeps_offsets):
             return
+        for key in ("connect", "jmx"):
+            if getattr(self, key) is not None:
+                yield (
+                    (key,),
+                    f"is of no use here (as kind is {self.kind})",
+                )
+
+    def _find_group_faults(self) -> Iterator[tuple[tuple[str, ...], str]]:
         if self.group is None:
             message = (
                 f"is missing (as kind is {self.kind}): name the consumer "
@@ -260,12 +276,6 @@ class MirrorConfig(Model):
                 f"without {BROOKLIN_HELPER}"
             )
             yield ("group",), message
-        for key in ("connect", "jmx"):
-            if getattr(self, key) is not None:
-                yield (
-                    (key,),
-                    f"is of no use here (as kind is {self.kind})",
-                )
 
 
 BROOKLIN_HELPER = "-topic-partition-listener"

@@ -441,7 +441,8 @@ def _usual_naming(mirror: Any) -> str:
     """Return how a mirror names topics where nobody says it."""
     kind = mirror.get("kind") if isinstance(mirror, dict) else None
     traits = KINDS.get(kind) if isinstance(kind, str) else None
-    return "identity" if traits is not None and traits.in_group else "default"
+    keeps = traits is not None and (traits.in_group or traits.keeps_offsets)
+    return "identity" if keeps else "default"
 
 
 def _join(source: Any, target: Any) -> str:

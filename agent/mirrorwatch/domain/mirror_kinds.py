@@ -21,6 +21,10 @@ class MirrorTraits:
     """Whether its positions are offsets of a consumer group at the source,
     and not records of internal topics."""
 
+    keeps_offsets: bool = False
+    """Whether a record has the same offset on both sides: then the target's
+    end is the position, and there is no other."""
+
     always_members: bool = True
     """Whether its consumers join their group: only then does a group without
     members show that it has stopped, and only then do offsets of a mirror
@@ -93,6 +97,24 @@ def _in_group(
     )
 
 
+def _linked(title: str) -> MirrorTraits:
+    gaps = (
+        f"{title} keeps the offsets of records, so that ends show no gap "
+        "between them"
+    )
+    return MirrorTraits(
+        title=title,
+        keeps_offsets=True,
+        off=_unproved(title, f"offsets that {title} keeps are not audited yet")
+        | {
+            "skips": f"Skipped records cannot be verified: {gaps}",
+            "tasks": f"The state of {title} is not read",
+            "failover": "Starts of consumer groups cannot be verified: "
+            f"{title} writes no checkpoints",
+        },
+    )
+
+
 KINDS: Mapping[str, MirrorTraits] = {
     "mirrormaker2": MirrorTraits(),
     # What a mirror does that is not known by name cannot be relied on.
@@ -112,5 +134,9 @@ KINDS: Mapping[str, MirrorTraits] = {
     "redpanda-migrator": _in_group(
         "Redpanda Migrator", always_members=True, keeps_partitions=True
     ),
+    "linked": _linked("the mirror"),
+    "cluster-linking": _linked("Cluster Linking"),
+    "shadowing": _linked("Shadowing"),
+    "orbit": _linked("Orbit"),
 }
 """By ``mirror.kind`` of the configuration."""

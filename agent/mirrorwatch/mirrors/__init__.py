@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from ..domain.mirror_kinds import KINDS
 from ..ports import Mirror, MirrorJmx, MirrorSettings
 from .group import GroupMirror
+from .linked import LinkedMirror
 from .mirrormaker2 import MirrorMaker2
 from .mirrormaker2_jmx import MirrorMaker2Jmx
 
@@ -31,6 +32,11 @@ MIRRORS: Mapping[str, MirrorAdapter] = {
         kind: MirrorAdapter(topics=GroupMirror)
         for kind, traits in KINDS.items()
         if traits.in_group
+    },
+    **{
+        kind: MirrorAdapter(topics=LinkedMirror)
+        for kind, traits in KINDS.items()
+        if traits.keeps_offsets
     },
 }
 """By ``mirror.kind`` of the configuration."""

@@ -393,6 +393,10 @@ class SurveyedFlow:
     """Whether the mirror writes in transactions; `None` for what its
     configuration says."""
 
+    ends: Callable[[Mapping[str, str], ClusterView | None], None] | None = None
+    """Takes positions from the ends at the target; `None` where the mirror
+    says its positions itself."""
+
 
 Facts = Mapping[TopicPartition, Committed | Sync]
 
@@ -486,20 +490,20 @@ class SurveyWorker:
             except SourceError as e:
                 problems[alias] = str(e)
         failed: MirrorwatchError | None = None
-        for n, (flow, said) in enumerate(
-            zip(self._flows, mirrors, strict=True)
-        ):
+        for n, flow in enumerate(self._flows):
             source, target = _aliases(flow)
             here = self._sides[source].view(
                 read_committed=_reads_committed(flow)
             )
+            there = self._sides[target].view(read_committed=False)
+            said = _take_ends(flow, carried[n], there, at) or mirrors[n]
             view = FlowView(
                 flow=flow.flow.name,
                 at=at,
                 committed=said.committed,
                 syncs=said.syncs,
                 caught_up=said.caught_up,
-                target=self._sides[target].view(read_committed=False),
+                target=there,
                 source=here,
                 names={} if here is None else carried[n].names,
                 exactly_once=_writes_in_transactions(flow),
@@ -601,6 +605,21 @@ class SurveyWorker:
                 for p in _range(there[remote])
             )
         return wanted
+
+
+def _take_ends(
+    flow: SurveyedFlow,
+    carried: CarriedTopics,
+    target: ClusterView | None,
+    at: datetime,
+) -> _Said | None:
+    """Return what the ends at the target say of a mirror's positions, which
+    are read before those at the source; `None` where they say nothing.
+    """
+    if flow.ends is None:
+        return None
+    flow.ends(carried.names, target)
+    return _Said.of(flow.positions, at)
 
 
 def _aliases(flow: SurveyedFlow) -> tuple[str, str]:

@@ -198,6 +198,8 @@ def _internal_rights(mirror: Mirror) -> tuple[Right, ...]:
     if mirror.group is not None:
         return group_rights(mirror.group)
     topics = {t.kind: t for t in mirror.internal_topics()}
+    if not topics:
+        return ()
     status = topics.get("status")
     return internal_rights(
         syncs=topics["syncs"].name,

@@ -60,6 +60,7 @@ from ..sources.schemas import SchemasWorker
 from ..sources.skips import RangeExaminer, SkipsWorker
 from ..sources.source_group import SourceGroupWorker
 from ..sources.survey import SurveyedFlow, SurveyWorker
+from ..sources.target_ends import TargetEnds
 from ..sources.tasks import (
     TaskFacts,
     TasksSource,
@@ -401,6 +402,7 @@ def wire_position(parts: FlowParts, around: WiringContext) -> WiredParts:
                 topic.kind: topic.name
                 for topic in parts.mirror.internal_topics()
             },
+            keeps_offsets=KINDS[flow.mirror.kind].keeps_offsets,
             merged=Selection(include=flow.topics.merged).matches,
             memory=max(limits.lost_window, limits.rewind_window),
         ),
@@ -685,6 +687,9 @@ def wire_survey(
                 positions=flow.positions,
                 listeners=tuple(flow.listeners),
                 exactly_once=flow.config.mirror.exactly_once,
+                ends=TargetEnds(flow.positions).take
+                if KINDS[flow.config.mirror.kind].keeps_offsets
+                else None,
             )
             for flow in flows
             if flow.listeners
@@ -851,6 +856,8 @@ AREAS: tuple[Callable[[FlowParts, WiringContext], WiredParts], ...] = (
 
 NEEDED: Mapping[Callable[[FlowParts, WiringContext], WiredParts], str] = {
     wire_heartbeats: "heartbeats",
+    wire_skips: "skips",
+    wire_tasks: "tasks",
     wire_failover: "failover",
 }
 """Check without which an area is of no use: where the mirror leaves no means

@@ -44,7 +44,11 @@ class World:
     """
 
     def __init__(
-        self, *, estimates: bool = True, merged: Collection[str] = ()
+        self,
+        *,
+        estimates: bool = True,
+        merged: Collection[str] = (),
+        keeps_offsets: bool = False,
     ) -> None:
         self.now = NOON
         self.source = {"t": Log("s1", {0: 100})}
@@ -61,6 +65,7 @@ class World:
         self.store = PositionStore(Database(None), FLOW)
         self._estimates = estimates
         self._merged = frozenset(merged)
+        self._keeps_offsets = keeps_offsets
         self._unread: list[Sync] = []
         self._syncs: list[Sync] = []
         self.seen: PositionObservation
@@ -88,6 +93,7 @@ class World:
             internal={"offsets": "mm2-offsets", "syncs": "mm2-syncs"},
             estimates=self._estimates,
             merged=self._merged.__contains__,
+            keeps_offsets=self._keeps_offsets,
         )
         self._unread = list(self._syncs)
 

@@ -84,6 +84,29 @@ def reason_of(
             return _of_flow(first)
 
 
+OF_ENDS = frozenset({ResetKind.UNVERIFIED, ResetKind.REWIND})
+"""What means something else where positions are ends at the target."""
+
+
+def _of_ends(resets: Sequence[Reset], source: str, target: str) -> str:
+    """Return the sentence where positions are ends at the target."""
+    first, records, where = resets[0], _records(resets), _where(resets)
+    if first.kind is ResetKind.UNVERIFIED:
+        return (
+            f"Up to {records} may have expired at {source} before the mirror "
+            f"copied them: {where}. Whether it had cannot be verified any more"
+        )
+    then = (
+        "Check that the mirror copies them again"
+        if first.settled is None
+        else "The mirror has copied up to there again"
+    )
+    return (
+        f"Log of {first.topic} at {target} was truncated: it lost {records} "
+        f"that had been copied, {where}. {then}"
+    )
+
+
 def _expired(
     resets: Sequence[Reset], source: str, target: str, *, moves: bool
 ) -> str:
@@ -400,7 +423,9 @@ def _resets(
         resets.sort(key=lambda r: bool(r.summed))  # the first is named
         yield CheckFinding(
             health_of(resets[0]),
-            reason_of(resets, seen.source, seen.target, moves=moves),
+            _of_ends(resets, seen.source, seen.target)
+            if seen.keeps_offsets and resets[0].kind in OF_ENDS
+            else reason_of(resets, seen.source, seen.target, moves=moves),
         )
 
 

@@ -426,3 +426,7 @@ class PositionObservation:
 
     moved_at: datetime | None = None
     """When the mirror last wrote a commit or a sync."""
+
+    keeps_offsets: bool = False
+    """Whether positions are ends at the target: one that falls is a truncated
+    log there."""

@@ -110,12 +110,16 @@ class PositionMoves:
         copies: not where others write there, nor where there are markers.
     gaps
         Takes what was skipped.
+    keeps_offsets
+        Whether commits are ends at the target, where records have the offsets
+        that they have at the source.
     """
 
     state: PositionState
     view: FlowView
     counted: Callable[[TopicPartition], bool]
     gaps: UnexplainedGaps
+    keeps_offsets: bool = False
 
     def take_syncs(
         self, topic: str, partition: int, syncs: Iterable[Sync]
@@ -190,12 +194,47 @@ class PositionMoves:
         if beyond is not None and place.upstream is None:
             self._decide_by_commit(beyond, place, fact.position)
             return False
-        if before is not None and fact.position < before:
-            self._rewind(place.reached, *key, fact.position)
+        if before is not None:
+            self._compare(before, place, fact.position, key)
         if _is_newer(fact, place):
             place.reached = max(place.reached or 0, fact.position)
             self._catch_up(*key, fact.position)
         return False
+
+    def _compare(
+        self,
+        before: int,
+        place: PartitionPosition,
+        position: int,
+        key: TopicPartition,
+    ) -> None:
+        """Compare a commit with the one before.
+
+        Notes
+        -----
+        Where commits are ends, what expired between one below the log's start
+        and one above it may have been copied or not: nobody saw it.
+        """
+        if position < before:
+            self._rewind(place.reached, *key, position)
+        if not self.keeps_offsets:
+            return
+        if position < before:
+            # The copies above are gone, and may expire at the source.
+            place.reached = position
+        seen = self.view.partitions.get(key)
+        start = 0 if seen is None else seen.log_start
+        known = self.state.open(ResetKind.EXPIRED, *key)
+        if known is None and before < start <= position:
+            self.state.begin(
+                ResetKind.UNVERIFIED,
+                key[0],
+                self.view.at,
+                partition=key[1],
+                first=before,
+                end=start,
+                settled=self.view.at,
+            )
 
     def _take(self, place: PartitionPosition, sync: Sync) -> bool:
         """Take a sync; return whether it is of the topic that is there."""

@@ -650,6 +650,9 @@ class PositionTracker:
     estimates
         Whether the target's ends may be counted back to positions: not where
         a mirror writes in transactions.
+    keeps_offsets
+        Whether commits are ends at the target, where records have the offsets
+        that they have at the source.
     merged
         Returns of a source topic whether others write to its target topic as
         well.
@@ -673,6 +676,7 @@ class PositionTracker:
         accepted: Mapping[str, str] | None = None,
         internal: Mapping[str, str] | None = None,
         estimates: bool = True,
+        keeps_offsets: bool = False,
         merged: Callable[[str], bool] = lambda _: False,
         memory: timedelta = timedelta(hours=1),
     ) -> None:
@@ -681,7 +685,9 @@ class PositionTracker:
         self._aliases = (source, target)
         self._accepted = accepted or {}
         self._internal = InternalTopics(state, internal or {})
-        self._estimates = estimates
+        # An end is a proof, so that nothing is left to be estimated.
+        self._estimates = estimates = estimates and not keeps_offsets
+        self._keeps_offsets = keeps_offsets
         standing = self._standing = OutOfRangePositions(state, estimates)
         self._counted: Callable[[TopicPartition], bool] = lambda key: (
             standing.estimates
@@ -732,6 +738,7 @@ class PositionTracker:
             counts=dict.fromkeys(view.names, 0) | self.state.counts,
             problems=tuple(dict.fromkeys(problems)),
             moved_at=_moved_at(view) if self.state.resets else None,
+            keeps_offsets=self._keeps_offsets,
         )
 
     def _hold(self, view: FlowView) -> None:
@@ -766,7 +773,9 @@ class PositionTracker:
                 state.touched.add(key)
         self._internal.look(news.homes, view, from_end=news.from_end)
         new = check_topics(state, view, self._before, view.committed)
-        moves = PositionMoves(state, view, self._counted, self._gaps)
+        moves = PositionMoves(
+            state, view, self._counted, self._gaps, self._keeps_offsets
+        )
         for (topic, partition), syncs in self._syncs.release().items():
             if topic not in view.names:
                 if (topic, partition) in state.places:

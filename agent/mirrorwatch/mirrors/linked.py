@@ -1,0 +1,40 @@
+"""A mirror that keeps the offsets of records.
+
+Confluent Cluster Linking, Redpanda Shadowing, WarpStream Orbit: the end of a
+topic at the target is the mirror's position in it.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from ..domain.mirror_records import MirrorFact
+from ..ports import InternalTopic, MirrorSettings
+
+__all__ = ["LinkedMirror"]
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedMirror:
+    """One flow's mirror that keeps no topics of its own, and no group."""
+
+    settings: MirrorSettings
+
+    def internal_topics(self) -> tuple[InternalTopic, ...]:
+        """Return none."""
+        return ()
+
+    @property
+    def group(self) -> str | None:
+        """No consumer group holds its positions."""
+        return None
+
+    def decode(
+        self,
+        kind: str,
+        key: bytes | None,
+        value: bytes | None,
+        written_at: datetime,
+    ) -> MirrorFact | None:
+        """Read no record: there is no topic to read."""
+        del kind, key, value, written_at
+        return None

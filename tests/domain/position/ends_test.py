@@ -1,0 +1,85 @@
+"""Resets of a mirror whose positions are the ends at the target."""
+
+import pytest
+
+from mirrorwatch.domain.position.model import ResetKind
+from mirrorwatch.domain.report import Health
+
+from .world import World
+
+
+class Linked(World):
+    """One whose mirror says nothing: its commits are ends at the target."""
+
+    def reach(self, end: int) -> None:
+        self.target["t"].ends[0] = end
+        self.commit(end)
+        self.tick(2)
+
+
+@pytest.fixture
+def world() -> Linked:
+    world = Linked(keeps_offsets=True)
+    world.homes = {}
+    world.reach(100)
+    world.tick(2)
+    return world
+
+
+def test_one_that_goes_on_is_ok(world: Linked) -> None:
+    world.source["t"].ends[0] = 150
+    world.tick(2)
+    world.reach(150)
+    # What it has copied may expire.
+    world.source["t"].starts[0] = 150
+    world.settle()
+    assert world.verdict().health is Health.OK
+    assert world.resets == ()
+
+
+def test_what_expires_before_it_is_copied_is_counted(world: Linked) -> None:
+    world.source["t"].ends[0] = 200
+    world.source["t"].starts[0] = 112
+    world.settle()
+    verdict = world.verdict()
+    assert verdict.health is Health.CRITICAL
+    assert "12 records expired" in verdict.reason
+    world.reach(200)
+    assert world.reset().settled is not None
+    assert (world.reset().first, world.reset().end) == (100, 112)
+
+
+def test_what_nobody_saw_expire_cannot_be_verified(world: Linked) -> None:
+    world.source["t"].ends[0] = 200
+    world.source["t"].starts[0] = 112
+    world.reach(200)
+    verdict = world.verdict()
+    assert verdict.health is Health.WARNING
+    assert "Up to 12 records may have expired" in verdict.reason
+    assert "cannot be verified" in verdict.reason
+
+
+def test_a_truncated_target_is_told_until_it_is_whole(world: Linked) -> None:
+    world.reach(90)
+    verdict = world.verdict()
+    assert verdict.health is Health.WARNING
+    assert "at ldf was truncated: it lost 10 records" in verdict.reason
+    world.reach(100)
+    assert "copied up to there again" in world.verdict().reason
+
+
+def test_what_it_lost_may_expire_at_the_source(world: Linked) -> None:
+    world.reach(90)
+    world.source["t"].starts[0] = 95
+    world.settle()
+    expired = [r for r in world.resets if r.kind is ResetKind.EXPIRED]
+    assert [(r.first, r.end) for r in expired] == [(90, 95)]
+    assert world.verdict().health is Health.CRITICAL
+
+
+def test_a_target_that_holds_more_than_the_source(world: Linked) -> None:
+    world.source["t"].ends[0] = 80
+    world.tick(6)
+    verdict = world.verdict()
+    assert verdict.health is Health.CRITICAL
+    assert "beyond the log end offset" in verdict.reason

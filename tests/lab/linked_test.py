@@ -1,0 +1,112 @@
+"""A mirror that keeps offsets, by a stand-in: ends are positions.
+
+It copies clean traffic, and is stopped until records expire unread.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from mirrorwatch.domain.report import Health
+from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
+from tests.support.lab import copied, numbered, produce
+from tests.support.offset_copier import OffsetCopier
+from tests.support.watch import Watch, wait_until
+
+pytestmark = [pytest.mark.lab, pytest.mark.long]
+
+TOPICS = ((CANARY_TOPIC, 3), ("x", 2), ("expires", 1))
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    settings = LabSettings(topics=dict(TOPICS), start_mirror=False)
+    with Lab(settings) as lab:
+        for topic, partitions in TOPICS:
+            lab.target.topics.create(topic, partitions, {})
+        yield lab
+
+
+def watching(lab: Lab, state: Path) -> Watch:
+    limits = {
+        "position": {"lost_window": "5s", "rewind_window": "5s"},
+        "latency": {"warning": "5m", "critical": "10m"},
+    }
+    mirror = {"kind": "linked"}
+    return Watch(
+        lab,
+        state=state,
+        canary={"deadline": "60s"},
+        flow={"limits": limits, "mirror": mirror},
+    )
+
+
+def unhealthy(watch: Watch) -> dict[str, str]:
+    report = watch.agent.latest.get()
+    healthy = {Health.OK, Health.OFF}
+    return {
+        v.check: f"{v.health}: {v.reason}"
+        for v in (report.verdicts if report else ())
+        if v.health not in healthy
+    }
+
+
+def evidence(watch: Watch, check: str) -> Mapping[str, object]:
+    verdict = watch.verdict(check)
+    return {} if verdict is None else verdict.evidence
+
+
+def only(watch: Watch, *checks: str) -> None:
+    """Wait until these checks alone are not well."""
+    wait_until(
+        lambda: (
+            watch.agent.latest.get() is not None
+            and set(unhealthy(watch)) == set(checks)
+        ),
+        what=lambda: unhealthy(watch),
+    )
+
+
+def test_what_ends_tell(lab: Lab, tmp_path: Path) -> None:
+    copier = OffsetCopier(lab, TOPICS)
+    produce(lab, "x", numbered("x", 0, 150))
+    produce(lab, "expires", numbered("expires", 0, 150))
+    # Its log begins later, and so does the copy.
+    lab.delete_records("expires", {0: 20})
+    with copier, watching(lab, tmp_path / "state.db") as watch:
+        copied(lab, "x", ["x 149"])
+        copied(lab, "expires", ["expires 149"])
+        watch.wait_for_count("delivered", 40)
+        watch.wait_for(Health.OK, check="lag")
+        watch.wait_for(Health.OFF, "cannot be verified", check="skips")
+        only(watch)
+        copier.stop()
+        produce(lab, "expires", numbered("unread", 0, 30))
+        produce(lab, "x", numbered("late", 0, 7))
+        wait_until(
+            lambda: lag(watch) == {"x": 7, "expires": 30},
+            what=lambda: (lag(watch), watch.verdict("lag")),
+        )
+        # Twelve of them are gone before it goes on.
+        lab.delete_records("expires", {0: 162})
+        gone = "12 records expired"
+        watch.wait_for(Health.CRITICAL, gone, check="position")
+        copier.start()
+        copied(lab, "expires", ["unread 29"])
+        watch.wait_for(Health.OK, check="position")
+        wait_until(lambda: watch.counts["outstanding"] < 12)
+        assert watch.counts["lost"] == 0
+        only(watch)
+
+
+def lag(watch: Watch) -> dict[str, int]:
+    """Return the lag in records of the topics that are not the canary's."""
+    report = watch.agent.latest.get()
+    found = {}
+    for seen in report.observations if report else ():
+        for topic in getattr(seen, "topics", ()):
+            records = getattr(topic, "records", None)
+            if records is not None and topic.topic in {"x", "expires"}:
+                found[topic.topic] = records
+    return found

@@ -1,0 +1,119 @@
+"""A stand-in for mirrors that keep the offsets of records."""
+
+from collections.abc import Sequence
+from threading import Event, Thread
+from types import TracebackType
+from typing import Any, Self
+
+from confluent_kafka import Consumer, Message, Producer, TopicPartition
+
+from mirrorwatch_lab import Lab
+
+__all__ = ["OffsetCopier"]
+
+
+class OffsetCopier:
+    """Copies topics so that each record has its offset on both sides.
+
+    It goes on at the target's end, as a link does. Where the log of the source
+    begins later, that of the target is made to begin there as well.
+    """
+
+    def __init__(self, lab: Lab, topics: Sequence[tuple[str, int]]) -> None:
+        self._lab = lab
+        self._topics = topics
+        self._stopped = Event()
+        self._thread: Thread | None = None
+        self._failed: Exception | None = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        self._stopped.clear()
+        self._thread = Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop it, and see that it has not failed."""
+        self._stopped.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        if self._failed is not None:
+            raise self._failed
+
+    def _run(self) -> None:
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self._lab.source.bootstrap,
+                "group.id": "stand-in",
+                "enable.auto.commit": False,
+                "fetch.wait.max.ms": 50,
+            }
+        )
+        producer = Producer(
+            {
+                "bootstrap.servers": self._lab.target.bootstrap,
+                "enable.idempotence": True,
+                "linger.ms": 5,
+            }
+        )
+        try:
+            ends = self._positions(consumer, producer)
+            consumer.assign([TopicPartition(*key, ends[key]) for key in ends])
+            while not self._stopped.is_set():
+                for message in consumer.consume(500, 0.1):
+                    self._copy(producer, message, ends)
+                producer.flush()
+        except Exception as e:  # noqa: BLE001 - raised by stop
+            self._failed = e
+        finally:
+            consumer.close()
+
+    def _positions(
+        self, consumer: Consumer, producer: Producer
+    ) -> dict[tuple[str, int], int]:
+        found = {}
+        for topic, partitions in self._topics:
+            ends = self._lab.target.topics.ends(topic)
+            for partition in range(partitions):
+                _, end = ends[partition]
+                start, _ = consumer.get_watermark_offsets(
+                    TopicPartition(topic, partition), timeout=60
+                )
+                if end < start:
+                    for _ in range(start - end):
+                        producer.produce(topic, b"", partition=partition)
+                    producer.flush()
+                    self._lab.target.topics.delete_records(
+                        topic, {partition: start}
+                    )
+                found[topic, partition] = max(start, end)
+        return found
+
+    def _copy(
+        self,
+        producer: Producer,
+        message: Message,
+        ends: dict[tuple[str, int], int],
+    ) -> None:
+        assert message.error() is None, message.error()
+        key = (message.topic() or "", message.partition() or 0)
+        assert message.offset() == ends[key], (key, message.offset())
+        ends[key] += 1
+        given: dict[str, Any] = {
+            "key": message.key(),
+            "headers": message.headers() or [],
+            "timestamp": message.timestamp()[1],
+        }
+        producer.produce(key[0], message.value(), partition=key[1], **given)
