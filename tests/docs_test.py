@@ -8,8 +8,10 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import bcrypt
 import click
 import pytest
+import trustme
 import yaml
 from click.testing import CliRunner
 from starlette.routing import Route
@@ -129,11 +131,22 @@ def test_the_help_names_every_command_and_the_version_is_told() -> None:
     assert version.output == f"{__version__}\n"
 
 
-def test_the_configuration_in_the_readme_can_be_used(tmp_path: Path) -> None:
+@pytest.mark.parametrize("page", [0, 1], ids=["container", "login"])
+def test_the_configuration_in_the_readme_can_be_used(
+    tmp_path: Path, page: int
+) -> None:
     (smallest,) = _blocks(README, "yaml")
-    (in_container,) = _blocks(INSTALLATION, "yaml")
+    text = smallest + _blocks(INSTALLATION, "yaml")[page]
+    for place in ("/run/secrets/mirrorwatch", "/etc/mirrorwatch/tls"):
+        text = text.replace(place, str(tmp_path))
+    password = bcrypt.hashpw(b"a", bcrypt.gensalt(10))
+    (tmp_path / "operator.hash").write_bytes(password)
+    (tmp_path / "prometheus.sha256").write_text("5f" * 32, encoding="utf-8")
+    own = trustme.CA().issue_cert("mirrorwatch.example.org")
+    own.cert_chain_pems[0].write_to_path(tmp_path / "tls.crt")
+    own.private_key_pem.write_to_path(tmp_path / "tls.key")
     file = tmp_path / "mirrorwatch.yaml"
-    file.write_text(smallest + in_container, encoding="utf-8")
+    file.write_text(text, encoding="utf-8")
     result = CliRunner().invoke(main, ["check-config", "--config", str(file)])
     assert result.exit_code == 0
     assert f"{file.name} can be used." in result.output.replace("\n", "")
@@ -222,6 +235,7 @@ def test_the_supported_versions_are_those_of_the_tests() -> None:
         "Alertmanager": DEBIANS["amtool"],
         "Schema registry": (registry.ARTIFACT.version,),
         "JMX exporter": (jmx.EXPORTER.version,),
+        "Strimzi metrics reporter": (jmx.REPORTER.rpartition("-")[2],),
         "Grafana": ("-",),
         "Chronograf": ("-",),
         "Kapacitor": ("-",),

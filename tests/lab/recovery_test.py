@@ -169,6 +169,7 @@ def plan_hour(
     return sorted(planned, key=lambda step: step[0])
 
 
+@pytest.mark.timeout(SECONDS + 1500)
 def test_the_target_is_complete_until_then_at_any_moment(lab: Lab) -> None:
     chance = random.Random(4)  # noqa: S311 - no secret
     target = Cluster("ldf", {"bootstrap.servers": lab.target.bootstrap})
