@@ -238,6 +238,12 @@ def a_config(plants: Plants, *, old: bool) -> dict[str, Any]:
                         "kind": "slack",
                         "url": file_url(plants),
                     },
+                    {
+                        "name": "service",
+                        "kind": "apprise",
+                        "url": f"json://user:{put('of Apprise')}@127.0.0.1:1/"
+                        f"{put('in its path')}",
+                    },
                 ],
             },
         },

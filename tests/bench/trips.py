@@ -85,7 +85,10 @@ TRIPS = (
         ),
         # The first asks every source and sink, the other every subject.
         stops=("Pipeline.tick", "domain.samples.samples"),
-        avoids=("notify.receiver.Receiver|WebhookReceiver",),
+        avoids=(
+            "notify.receiver.Receiver|WebhookReceiver",
+            "AppriseReceiver",
+        ),
     ),
     Trip(
         name="an offset sync, from its topic to a notice",
@@ -100,8 +103,14 @@ TRIPS = (
             Leg("Delivery.step|NoticeDelivery.step|DeliveryWorker.step"),
         ),
         stops=("Pipeline.tick",),
-        # Mirrors that commit as a consumer group write no syncs.
-        avoids=("InfluxDbOutlet", "GroupMirror", "LinkedMirror"),
+        # Mirrors that commit as a consumer group write no syncs, and a notice
+        # takes one of two ways.
+        avoids=(
+            "InfluxDbOutlet",
+            "GroupMirror",
+            "LinkedMirror",
+            "AppriseReceiver",
+        ),
     ),
     Trip(
         name="a limit of the check lag, from YAML to its use",

@@ -63,6 +63,9 @@ class Webhook:
 
     def __init__(self, port: int) -> None:
         self.url = f"http://127.0.0.1:{port}{PATH}"
+        self.apprise_url = f"json://127.0.0.1:{port}{PATH}"
+        """The same for Apprise, which names services by the scheme."""
+
         self.port = port
         self.status = 200
         self.words = "ok"
@@ -140,13 +143,21 @@ class Delivering:
     what changes is told at once.
     """
 
-    def __init__(self, state: Path, *webhooks: Webhook) -> None:
+    def __init__(
+        self, state: Path, *webhooks: Webhook, kind: str = "webhook"
+    ) -> None:
         config = NotifyConfig.model_validate(
             {
                 "hold": "0s",
                 "recovery": "0s",
                 "receivers": [
-                    {"name": f"r{n}", "kind": "webhook", "url": webhook.url}
+                    {
+                        "name": f"r{n}",
+                        "kind": kind,
+                        "url": webhook.url
+                        if kind == "webhook"
+                        else webhook.apprise_url,
+                    }
                     for n, webhook in enumerate(webhooks)
                 ],
             }

@@ -8,7 +8,7 @@ from ..clock import utc_now
 from ..config import Config
 from ..domain.notices.model import Line, NoticeMessage
 from ..exceptions import SinkError
-from ..sinks.notify import WebhookReceiver
+from ..sinks.notify import Receiver
 from ..wiring import to_receivers
 from .options import config_option
 
@@ -67,9 +67,7 @@ def _message(config: Config) -> NoticeMessage:
     )
 
 
-def _send(
-    receivers: Sequence[WebhookReceiver], message: NoticeMessage
-) -> bool:
+def _send(receivers: Sequence[Receiver], message: NoticeMessage) -> bool:
     """Send a message to all; return whether all accepted it."""
     accepted = True
     for receiver in receivers:

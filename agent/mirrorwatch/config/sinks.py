@@ -202,17 +202,32 @@ class InfluxDBConfig(Model):
 def _check_url(url: SecretStr) -> SecretStr:
     try:
         parts = urlsplit(url.get_secret_value())
+        usable = parts.scheme and parts.netloc
+    except ValueError:
+        usable = None
+    if not usable or not _is_clean(url):
+        raise _no_address()
+    return url
+
+
+def _check_webhook(url: SecretStr) -> None:
+    """Refuse what Apprise may know, and no browser."""
+    try:
+        parts = urlsplit(url.get_secret_value())
         usable = parts.scheme in {"http", "https"} and parts.hostname
         _ = parts.port  # reading it checks it
     except ValueError:
         usable = None
-    if not usable or not _is_clean(url):
-        raise PydanticCustomError(
-            NEVER_SHOWN,
-            "must be an address such as https://hooks.example.org/path; "
-            "yours is not shown, as it may hold a secret",
-        )
-    return url
+    if not usable:
+        raise _no_address()
+
+
+def _no_address() -> PydanticCustomError:
+    return PydanticCustomError(
+        NEVER_SHOWN,
+        "must be an address such as https://hooks.example.org/path; "
+        "yours is not shown, as it may hold a secret",
+    )
 
 
 def _check_header(value: SecretStr) -> SecretStr:
@@ -238,13 +253,15 @@ class ReceiverConfig(Model):
     name: str = Field(title="Name", min_length=1)
     """Name of the receiver in the log. Its URL is never logged."""
 
-    kind: Literal["slack", "webhook"] = Field(title="Format")
+    kind: Literal["slack", "webhook", "apprise"] = Field(title="Format")
     """`slack` for Slack, Mattermost and Rocket.Chat; `webhook` for programs,
-    which get the JSON described in [notifications](notifications.md)."""
+    which get the JSON described in [notifications](notifications.md);
+    `apprise` for PagerDuty, Opsgenie, Teams, e-mail and the other services of
+    Apprise (extra `apprise`)."""
 
     url: Annotated[SecretStr, AfterValidator(_check_url)] = Field(title="URL")
-    """URL of the webhook. Handled as a secret, because anyone who knows it can
-    post there."""
+    """URL of the webhook, or Apprise's URL of the service. Handled as a
+    secret, because anyone who knows it can post there."""
 
     authorization: (
         Annotated[SecretStr, AfterValidator(_check_header)] | None
@@ -255,6 +272,18 @@ class ReceiverConfig(Model):
     ca: PemFile | None = Field(None, title="CA certificate")
     """PEM file with the CA that signed the server's certificate. Default: the
     public CAs."""
+
+    @model_validator(mode="after")
+    def _check_kind(self) -> Self:
+        if self.kind != "apprise":
+            _check_webhook(self.url)
+            return self
+        if self.authorization or self.ca:
+            raise ValueError(
+                "authorization and ca are for slack and webhook; Apprise's "
+                "url holds what the service needs"
+            )
+        return self
 
 
 class NotifyConfig(Model):

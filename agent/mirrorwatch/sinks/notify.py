@@ -4,7 +4,7 @@ import ssl
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 import httpx
@@ -25,6 +25,7 @@ from .queued import BatchSize, DeliveryEvents, DeliveryWorker, LogOnce
 __all__ = [
     "FORMS",
     "NotifySink",
+    "Receiver",
     "WebhookReceiver",
     "to_slack",
     "to_webhook",
@@ -112,6 +113,33 @@ MOST_READ = 2048
 SHORTEST_SECRET = 6
 """Parts of an address that are hidden wherever they come up; shorter ones
 are words such as ``api``."""
+
+
+class Receiver(Protocol):
+    """Sends messages to one service."""
+
+    name: str
+    """What the log calls it."""
+
+    receiver: str
+    """What the configuration calls it."""
+
+    def send(self, batch: Batch, timeout: timedelta) -> None:
+        """Send a message of the outbox.
+
+        Raises
+        ------
+        SinkRejectedError
+            Raised if the service refuses this message.
+        SinkError
+            Raised if it did not take it now.
+        """
+
+    def post(self, message: NoticeMessage) -> None:
+        """Send a message; raises as `send` does."""
+
+    def close(self) -> None:
+        """Let go of connections."""
 
 
 class WebhookReceiver:
@@ -269,7 +297,7 @@ EVENTS = DeliveryEvents(
 
 
 def to_delivery(
-    receiver: WebhookReceiver, outbox: Outbox, logger: FilteringBoundLogger
+    receiver: Receiver, outbox: Outbox, logger: FilteringBoundLogger
 ) -> DeliveryWorker:
     """Return what brings the messages of the outbox to a receiver.
 
@@ -316,7 +344,7 @@ class NotifySink:
         notifier: Notifier,
         *,
         database: Database,
-        receivers: Sequence[WebhookReceiver],
+        receivers: Sequence[Receiver],
         links: Links,
         logger: FilteringBoundLogger,
     ) -> None:

@@ -5,15 +5,16 @@ from dataclasses import dataclass
 
 from structlog.typing import FilteringBoundLogger
 
-from ..config import Config, NotifyConfig
+from ..config import Config, NotifyConfig, ReceiverConfig
 from ..domain.notices.model import NotificationPolicy
 from ..domain.notices.notifier import Notifier
 from ..domain.notices.text import Links
 from ..ports import Sink, Worker
+from ..sinks.apprise import AppriseReceiver
 from ..sinks.history import HistorySink
 from ..sinks.log import LogSink
 from ..sinks.maintenance import MaintenanceSink
-from ..sinks.notify import FORMS, NotifySink, WebhookReceiver
+from ..sinks.notify import FORMS, NotifySink, Receiver, WebhookReceiver
 from ..state import Database
 from ..state.maintenance import MaintenanceStore
 from ..state.queue import Outbox
@@ -132,7 +133,7 @@ def wire_notify(
     )
 
 
-def to_receivers(config: NotifyConfig) -> list[WebhookReceiver]:
+def to_receivers(config: NotifyConfig) -> list[Receiver]:
     """Return everybody who is notified.
 
     Raises
@@ -140,15 +141,17 @@ def to_receivers(config: NotifyConfig) -> list[WebhookReceiver]:
     ConfigError
         Raised if a receiver cannot be used as it is configured.
     """
-    return [
-        WebhookReceiver(
-            receiver.name,
-            url=receiver.url.get_secret_value(),
-            form=FORMS[receiver.kind],
-            authorization=receiver.authorization.get_secret_value()
-            if receiver.authorization
-            else None,
-            ca=receiver.ca,
-        )
-        for receiver in config.receivers
-    ]
+    return [_to_receiver(receiver) for receiver in config.receivers]
+
+
+def _to_receiver(config: ReceiverConfig) -> Receiver:
+    url, login = config.url.get_secret_value(), config.authorization
+    if config.kind == "apprise":
+        return AppriseReceiver(config.name, url=url)
+    return WebhookReceiver(
+        config.name,
+        url=url,
+        form=FORMS[config.kind],
+        authorization=login.get_secret_value() if login else None,
+        ca=config.ca,
+    )
