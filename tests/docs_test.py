@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from mirrorwatch import __version__
 from mirrorwatch.cli.root import COMMANDS, main
-from mirrorwatch.config import Config
+from mirrorwatch.config import Config, WebConfig
 from mirrorwatch.domain.catalogue import CATALOGUE
 from mirrorwatch.domain.checks import CHECKS
 from mirrorwatch.domain.report import Health
@@ -150,6 +150,14 @@ def test_the_configuration_in_the_readme_can_be_used(
     result = CliRunner().invoke(main, ["check-config", "--config", str(file)])
     assert result.exit_code == 0
     assert f"{file.name} can be used." in result.output.replace("\n", "")
+
+
+def test_telegraf_asks_where_the_agent_answers() -> None:
+    (block,) = _blocks(INSTALLATION, "toml")
+    for text in (block, block.replace("# tls_ca", "tls_ca")):
+        (prometheus,) = tomllib.loads(text)["inputs"]["prometheus"]
+        assert prometheus["metric_version"] == 2
+        assert prometheus["urls"] == [f"http://{WebConfig().listen}/metrics"]
 
 
 def test_the_readme_needs_no_more_than_what_is_required() -> None:
