@@ -205,10 +205,19 @@ class SinkRejectedError(SinkError):
     points
         How many points were refused, where the server says so; `None` means
         all that were sent.
+    others_taken
+        Whether the server says that it took the others, so that nothing need
+        be sent again.
     """
 
     def __init__(
-        self, message: str, *, sink: str, points: int | None = None
+        self,
+        message: str,
+        *,
+        sink: str,
+        points: int | None = None,
+        others_taken: bool = False,
     ) -> None:
         super().__init__(message, sink=sink)
         self.points = points
+        self.others_taken = others_taken

@@ -88,6 +88,7 @@ TRIPS = (
         avoids=(
             "notify.receiver.Receiver|WebhookReceiver",
             "AppriseReceiver",
+            "OtlpOutlet",
         ),
     ),
     Trip(
@@ -110,6 +111,7 @@ TRIPS = (
             "GroupMirror",
             "LinkedMirror",
             "AppriseReceiver",
+            "OtlpOutlet",
         ),
     ),
     Trip(

@@ -1,5 +1,6 @@
 """Plain HTTP with servers on this machine."""
 
+import gzip
 import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -105,6 +106,9 @@ class Answer:
     logins: list[str | None] = field(default_factory=list)
     """What each request said of who asks."""
 
+    bodies: list[bytes] = field(default_factory=list)
+    """What each request brought, unzipped."""
+
 
 @contextmanager
 def answering(
@@ -117,7 +121,10 @@ def answering(
         def do_POST(self) -> None:
             answer.asked.append(self.path)
             answer.logins.append(self.headers.get("Authorization"))
-            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            if self.headers.get("Content-Encoding") == "gzip":
+                body = gzip.decompress(body)
+            answer.bodies.append(body)
             if answer.never:
                 over.wait()
                 self.close_connection = True

@@ -14,6 +14,7 @@ from ..config import (
     HttpServer,
     InfluxDBConfig,
     JmxConfig,
+    OtlpConfig,
     ReceiverConfig,
     SchemaRegistryConfig,
 )
@@ -21,14 +22,17 @@ from ..domain.doctor import FindingSeverity
 from ..exceptions import (
     LayerError,
     MirrorwatchError,
+    SinkError,
     SinkRejectedError,
     SourceError,
 )
+from ..sinks.otlp import OtlpOutlet
 from ..sources.connect import ConnectApi
 from ..sources.registry import Registry
 from ..state.queue import Batch
 from ..wiring.context import to_address, to_mirror_jmx
 from ..wiring.flows import to_jmx_reader
+from ..wiring.sinks import to_otlp_access
 from .connection import TlsSettings, check_tcp
 from .findings import Findings, to_texts
 
@@ -36,6 +40,7 @@ __all__ = [
     "examine_connect",
     "examine_influxdb",
     "examine_jmx",
+    "examine_otlp",
     "examine_receiver",
     "examine_registry",
 ]
@@ -110,15 +115,33 @@ def examine_influxdb(config: InfluxDBConfig, findings: Findings) -> None:
         except SinkRejectedError:
             return  # it was let in: there is nothing to write
         except MirrorwatchError as e:
-            text = str(e)
-            advice = re.search(r" \((.+?)\)", text)
-            findings.add(
-                "influxdb",
-                text.replace(advice[0], "", 1) if advice else text,
-                (advice[1][:1].upper() + advice[1][1:])
-                if advice
-                else "Check url of sinks.influxdb, and that it runs",
-            )
+            _add_sink_error("influxdb", e, findings)
+
+
+def examine_otlp(config: OtlpConfig, findings: Findings) -> None:
+    """Send no point to an OTLP receiver, with all that one needs."""
+    outlet = OtlpOutlet(to_otlp_access(config))
+    with closing(outlet):
+        try:
+            outlet.send(Batch(b"", 0), PATIENCE)
+        except SinkRejectedError:
+            return  # it was let in: there is nothing to take
+        except SinkError as e:
+            _add_sink_error("otlp", e, findings)
+
+
+def _add_sink_error(
+    sink: str, error: MirrorwatchError, findings: Findings
+) -> None:
+    text = str(error)
+    advice = re.search(r" \((.+?)\)", text)
+    findings.add(
+        sink,
+        text.replace(advice[0], "", 1) if advice else text,
+        (advice[1][:1].upper() + advice[1][1:])
+        if advice
+        else f"Check url of sinks.{sink}, and that it runs",
+    )
 
 
 def examine_receiver(receiver: ReceiverConfig, findings: Findings) -> None:
