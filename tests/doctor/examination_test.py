@@ -2,11 +2,12 @@
 
 import json
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,6 +23,7 @@ from mirrorwatch.cli.doctor import to_document
 from mirrorwatch.config import Config
 from mirrorwatch.doctor import (
     Diagnosis,
+    carried,
     connection,
     examination,
     examine,
@@ -398,6 +400,61 @@ SOURCE = {
 }
 
 
+class Memory:
+    """A cluster that answers from memory."""
+
+    def __init__(
+        self, sites: Mapping[str, Site], alias: str, _: object
+    ) -> None:
+        self.alias, self.site = alias, sites[alias]
+
+    def metadata(self) -> Any:
+        topic = SimpleNamespace(partitions={0: None})
+        return SimpleNamespace(
+            cluster_id=self.site.id,
+            brokers={},
+            topics=dict.fromkeys(self.site.topics, topic),
+        )
+
+    def describe_topic(self, name: str, *, right: str) -> Topic | None:
+        denied = self.site.denied.get(name, set())
+        if denied == ALL:
+            raise SourceDeniedError(
+                "no", source="kafka", cluster=self.alias, right=right
+            )
+        if name not in self.site.topics:
+            return None
+        return Topic(name=name, id="x", leaders={0: 1}, allowed=ALL - denied)
+
+    def call(self, question: Callable[[Any], Any], _: str) -> Any:
+        unknown = SourceError("no", source="kafka", cluster=self.alias)
+
+        def describe_topics(
+            asked: Any,
+            *,
+            include_authorized_operations: bool = False,
+            **_: Any,
+        ) -> dict[str, str]:
+            if not include_authorized_operations:
+                raise unknown  # whatever else one asks of topics
+            return {name: name for name in asked.topic_names}
+
+        try:
+            admin = SimpleNamespace(describe_topics=describe_topics)
+            return question(admin)
+        except AttributeError:
+            raise unknown from None
+
+    def wait(self, name: str, right: str) -> Any:
+        topic = self.describe_topic(name, right=right)
+        allowed = () if topic is None else topic.allowed
+        return SimpleNamespace(
+            authorized_operations=[
+                SimpleNamespace(name=operation) for operation in allowed or ()
+            ]
+        )
+
+
 @pytest.fixture
 def sites(monkeypatch: pytest.MonkeyPatch) -> dict[str, Site]:
     """Two clusters that answer from memory."""
@@ -405,33 +462,6 @@ def sites(monkeypatch: pytest.MonkeyPatch) -> dict[str, Site]:
         alias: Site(set(topics), id=f"id-of-{alias}")
         for alias, topics in SOUND.items()
     }
-
-    class Memory:
-        def __init__(self, alias: str, _: object) -> None:
-            self.alias, self.site = alias, sites[alias]
-
-        def metadata(self) -> Any:
-            topic = SimpleNamespace(partitions={0: None})
-            return SimpleNamespace(
-                cluster_id=self.site.id,
-                brokers={},
-                topics=dict.fromkeys(self.site.topics, topic),
-            )
-
-        def describe_topic(self, name: str, *, right: str) -> Topic | None:
-            denied = self.site.denied.get(name, set())
-            if denied == ALL:
-                raise SourceDeniedError(
-                    "no", source="kafka", cluster=self.alias, right=right
-                )
-            if name not in self.site.topics:
-                return None
-            return Topic(
-                name=name, id="x", leaders={0: 1}, allowed=ALL - denied
-            )
-
-        def call(self, *_: object) -> Any:
-            raise SourceError("no", source="kafka", cluster=self.alias)
 
     def read_all(*_: object) -> Iterator[Any]:
         value = json.dumps({"properties": SOURCE}).encode()
@@ -441,7 +471,7 @@ def sites(monkeypatch: pytest.MonkeyPatch) -> dict[str, Site]:
         )
         yield SimpleNamespace(key=lambda: b"task-x-0", value=lambda: b"?")
 
-    monkeypatch.setattr(examination, "Cluster", Memory)
+    monkeypatch.setattr(examination, "Cluster", partial(Memory, sites))
     monkeypatch.setattr(examination, "check_broker", lambda *_: None)
     monkeypatch.setattr(flows, "read_all", read_all)
     return sites
@@ -482,6 +512,57 @@ def test_a_right_that_is_missing_is_one_finding(
     (one,) = said(describe())
     start = f"error rights: mirrorwatch lacks {right} on topic {topic}"
     assert one.startswith(f"{start} at {alias}. Grant it: kafka-acls.sh --add")
+
+
+@pytest.mark.parametrize("side", ["summit", "ldf"])
+@pytest.mark.parametrize(
+    ("operation", "check"),
+    [("DESCRIBE_CONFIGS", "configs"), ("READ", "audit")],
+)
+def test_what_the_flow_s_topics_lack_is_named_with_its_check(
+    sites: dict[str, Site], side: str, operation: str, check: str
+) -> None:
+    sites["ldf"].topics.add("orders")
+    data = describe() | {"audit": {}}
+    assert said(data) == []
+    sites[side].denied["orders"] = {operation}
+    (one,) = said(data)
+    assert one.startswith(
+        f"warning rights: mirrorwatch lacks {operation} on topic orders at "
+        f"{side}: the check {check} is unknown without it. Grant it: "
+    )
+    # What nobody compares, nobody needs to read.
+    (flow,) = data["flows"]
+    flow["limits"] = {"configs": {"enabled": False}}
+    del data["audit"]
+    assert said(data) == []
+
+
+def test_groups_of_readers_that_are_not_seen_are_named(
+    sites: dict[str, Site], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sites["ldf"].topics.add("orders")
+    seen = {"connect-efd", "alerts"}
+    denied = set[str]()
+    monkeypatch.setattr(carried, "list_groups", lambda _: (seen, True))
+    monkeypatch.setattr(carried, "read_group_offsets", lambda *_: ({}, denied))
+    data = describe()
+    (flow,) = data["flows"]
+    flow["readers"] = {"groups": ["alert.*"], "connectors": ["efd"]}
+    assert said(data) == []
+    seen.clear()
+    missing, unseen = said(data)
+    assert missing.startswith(
+        "warning readers: consumer group connect-efd does not exist at ldf. "
+    )
+    assert unseen.startswith(
+        "warning readers: mirrorwatch sees no consumer group alert.* at ldf. "
+        "Grant DESCRIBE on it"
+    )
+    denied.add("connect-efd")
+    lacking, unseen = said(data)
+    assert "lacks DESCRIBE on group connect-efd at ldf" in lacking
+    assert "alert.*" in unseen
 
 
 def test_what_an_optional_topic_lacks_is_a_warning(

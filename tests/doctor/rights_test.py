@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mirrorwatch.doctor.findings import Findings
-from mirrorwatch.doctor.rights import add_unread, find_unread
+from mirrorwatch.doctor.rights import add_lacking_on_many, find_lacking_on_many
 from mirrorwatch.exceptions import (
     SourceDeniedError,
     SourceUnavailableError,
@@ -42,34 +42,45 @@ def denied() -> SourceDeniedError:
     return SourceDeniedError("no", source="k", cluster="c", right="READ")
 
 
-def test_topics_that_may_not_be_read_are_found_by_one_request() -> None:
+def test_rights_on_many_topics_are_found_by_one_request() -> None:
     cluster: Any = OneCluster(
         {
+            "all": {"READ", "DESCRIBE", "DESCRIBE_CONFIGS"},
             "read": {"READ", "DESCRIBE"},
-            "seen": {"DESCRIBE"},
+            "seen": {"DESCRIBE", "DESCRIBE_CONFIGS"},
             "hidden": denied(),
             "unsaid": None,
         }
     )
-    assert find_unread(cluster, cluster.allowed) == ["hidden", "seen"]
-    assert cluster.asked == 1
-    assert find_unread(cluster, []) == []
-    assert cluster.asked == 1
+    names = list(cluster.allowed)
+    assert find_lacking_on_many(
+        cluster, names, ["READ", "DESCRIBE_CONFIGS"]
+    ) == {"READ": ["hidden", "seen"], "DESCRIBE_CONFIGS": ["read"]}
+    found = find_lacking_on_many(cluster, names, ["DESCRIBE"])
+    assert found == {"DESCRIBE": ["hidden"]}
+    assert cluster.asked == 2
+    assert find_lacking_on_many(cluster, [], ["READ"]) == {"READ": []}
+    assert cluster.asked == 2
 
 
 def test_a_cluster_that_does_not_answer_is_no_right() -> None:
     error = SourceUnavailableError("No broker", source="k", cluster="c")
+    cluster: Any = OneCluster({"t": error})
     with pytest.raises(SourceUnavailableError):
-        find_unread(OneCluster({"t": error}), ["t"])  # type: ignore[arg-type]
+        find_lacking_on_many(cluster, ["t"], ["READ"])
 
 
-def test_many_unread_topics_are_one_finding() -> None:
+def test_a_right_that_many_topics_lack_is_one_finding() -> None:
     cluster: Any = OneCluster({})
     findings = Findings("flow")
-    add_unread(findings, cluster, [], "why")
+    add_lacking_on_many(findings, cluster, [], "READ", "audit")
     assert findings.all == []
-    add_unread(findings, cluster, ["a", "b", "c"], "why")
+    add_lacking_on_many(
+        findings, cluster, ["a", "b", "c"], "DESCRIBE_CONFIGS", "configs"
+    )
     (one,) = findings.all
     assert one.cause == (
-        "mirrorwatch lacks READ on topic a and 2 other topics at summit: why"
+        "mirrorwatch lacks DESCRIBE_CONFIGS on topic a and 2 other topics at "
+        "summit: the check configs is unknown without it"
     )
+    assert "--topic a --operation DescribeConfigs" in one.remedy

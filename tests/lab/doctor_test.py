@@ -21,6 +21,7 @@ from mirrorwatch.doctor import Diagnosis, examine
 from mirrorwatch.domain.doctor import FindingSeverity
 from mirrorwatch_lab import CANARY_TOPIC, Lab
 from tests.support.broken_setups import (
+    CARRIED,
     ORDERS,
     SEEN,
     SETUPS,
@@ -33,7 +34,7 @@ from tests.support.newcomer import (
     put_secrets,
     without,
 )
-from tests.support.rights import RIGHTS, expect
+from tests.support.rights import RIGHTS, expect, site
 from tests.support.secured import secrets, secured
 from tests.support.watch import PATIENT, describe, wait_until
 
@@ -64,8 +65,9 @@ def lab() -> Iterator[Lab]:
     with Lab(secured(topics=topics)) as lab:
         for side, place in (("source", lab.source), ("target", lab.target)):
             place.grants.grant([r for r in RIGHTS if r.side == side])
-        lab.source.grants.grant([SEEN])
-        for right in (*RIGHTS, SEEN):
+        for right in (SEEN, *CARRIED):
+            site(lab, right).grants.grant([right])
+        for right in (*RIGHTS, SEEN, *CARRIED):
             expect(lab, right, None)
         # Only then the mirror's filter is known to whoever may read it.
         wait_until(lambda: not errors(diagnose(sound(lab))))

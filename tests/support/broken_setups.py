@@ -13,7 +13,7 @@ import trustme
 from confluent_kafka import Producer
 
 from mirrorwatch.clock import utc_now
-from mirrorwatch.domain.acls import Right
+from mirrorwatch.domain.acls import Right, topic_rights
 from mirrorwatch_lab import Lab
 from tests.support.http import Answer, answering
 from tests.support.lab import FLUSH_SECONDS
@@ -22,7 +22,7 @@ from tests.support.schemas import StandInRegistry, standing_in
 from tests.support.secured import taken
 from tests.support.tcp import black_hole, closed_port, frozen
 
-__all__ = ["ORDERS", "SEEN", "SETUPS", "BrokenSetup", "Scene"]
+__all__ = ["CARRIED", "ORDERS", "SEEN", "SETUPS", "BrokenSetup", "Scene"]
 
 LOOPBACK = "127.0.0.1"
 
@@ -288,14 +288,16 @@ def lacking(right: Right) -> BrokenSetup:
         expect(scene.lab, right, DENIED)
 
     alias = "summit" if right.side == "source" else "ldf"
+    known = f": the check {right.check} is unknown without it"
+    unknown = known if right in CARRIED else ""
     return BrokenSetup(
         name=f"no {right} at {alias}",
         breaks=take,
         subject="flow summit->ldf",
         check="rights",
-        cause=f"mirrorwatch lacks {right} at {alias}",
+        cause=f"mirrorwatch lacks {right} at {alias}{unknown}",
         remedy=f"kafka-acls.sh --add --topic {right.topic} ",
-        warning=right.check in {"checkpoints", "heartbeats", "tasks"},
+        warning=right.check != "canary",
     )
 
 
@@ -304,6 +306,14 @@ ORDERS = "orders"
 
 SEEN = Right(side="source", operation="READ", topic=ORDERS, purpose="")
 """What lets the agent see that there is one."""
+
+CARRIED = [
+    right
+    for right in topic_rights([ORDERS], lambda name: name)
+    if right.kind == "topic"
+    and (right.side, right.operation) != ("source", "DESCRIBE")
+]
+"""What else it needs there."""
 
 
 def with_schemas(scene: Scene) -> None:
@@ -479,7 +489,18 @@ MIRRORS = [
         breaks=with_schemas,
         subject=FLOW,
         check="rights",
-        cause=f"mirrorwatch lacks READ on topic {ORDERS} at ldf: schemas",
+        cause=f"mirrorwatch lacks READ on topic {ORDERS} at ldf: the "
+        "check schemas is unknown without it",
+        remedy=f"kafka-acls.sh --add --topic {ORDERS} --operation Read",
+        warning=True,
+    ),
+    BrokenSetup(
+        name="an audit that may not read",
+        breaks=lambda scene: scene.data.update(audit={}),
+        subject=FLOW,
+        check="rights",
+        cause=f"mirrorwatch lacks READ on topic {ORDERS} at ldf: the check "
+        "audit is unknown without it",
         remedy=f"kafka-acls.sh --add --topic {ORDERS} --operation Read",
         warning=True,
     ),
@@ -650,7 +671,7 @@ LAST = [
 SETUPS = [
     *(replace(one, long=False) for one in CONNECTIONS),
     *MORE_CONNECTIONS,
-    *map(lacking, RIGHTS),
+    *map(lacking, [*RIGHTS, *CARRIED]),
     *MIRRORS,
     *SERVERS,
     *LAST,

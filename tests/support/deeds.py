@@ -75,13 +75,16 @@ def _short(message: Message) -> str:
     return "record" if error is None else error.name()
 
 
-def _read(client: Mapping[str, str], topic: str) -> None:
-    # First the topic is looked at: reading one that may not be described
-    # says nothing at all.
+def _describe(client: Mapping[str, str], topic: str) -> None:
     admin = AdminClient({**client, **_QUIET})
     admin.describe_topics(TopicCollection([topic]))[topic].result(
         TIMEOUT_SECONDS
     )
+
+
+def _read(client: Mapping[str, str], topic: str) -> None:
+    # Reading a topic that may not be described says nothing at all.
+    _describe(client, topic)
     consumer = reader(client, topic)
     try:
         end = time.monotonic() + TIMEOUT_SECONDS
@@ -129,6 +132,7 @@ def _create(client: Mapping[str, str], topic: str) -> None:
 
 
 DEEDS: Mapping[str, Callable[[Mapping[str, str], str], None]] = {
+    "DESCRIBE": _describe,
     "READ": _read,
     "WRITE": _write,
     "DESCRIBE_CONFIGS": _describe_configs,

@@ -402,6 +402,7 @@ class _Examination:
             connectors=self._connectors[flow.name].result,
             properties=dict(self._config.clusters[flow.target].kafka),
             expected=self._expected,
+            audit=self._config.audit is not None,
             schemas=self._config.compares_schemas(flow),
             findings=findings,
         )

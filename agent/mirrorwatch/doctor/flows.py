@@ -19,13 +19,13 @@ from ..domain.doctor import (
     find_traps,
 )
 from ..domain.mirror_records import Companion, Connector
-from ..domain.topics import ReplicatedTopics
 from ..exceptions import SourceDeniedError, SourceError
 from ..kafka.admin import Cluster, describe_topics
 from ..kafka.errors import TIMEOUT
 from ..kafka.reader import read_all
 from ..kafka.topic_configs import read_configs
-from ..wiring.context import to_mirror
+from ..wiring.context import carried_rights, to_mirror
+from .carried import COMPARED, carriage_of, examine_carried
 from .findings import Findings, ReachedCluster, to_texts
 from .internal_topics import (
     FoundTopics,
@@ -34,21 +34,12 @@ from .internal_topics import (
     find_not_ours,
 )
 from .other_mirror import examine_group, find_mirroring_groups
-from .rights import (
-    add_lacking,
-    add_unread,
-    find_lacking,
-    find_unread,
-    wanted_on,
-)
+from .rights import add_lacking, find_lacking, wanted_on
 
 __all__ = ["Connectors", "examine_flow"]
 
 AHEAD = timedelta(seconds=5)
 """A record from so far in the future is of a clock that is wrong."""
-
-COMPARED = 1000
-"""Topics whose sizes are compared: more take longer than there is time."""
 
 RENAMING = {"policy", "separator"}
 """Traps by which the names at the target are others than expected."""
@@ -65,6 +56,7 @@ def examine_flow(
     connectors: Callable[[], Connectors | None],
     properties: Mapping[str, str],
     expected: AbstractSet[tuple[str, str]],
+    audit: bool,
     schemas: bool,
     findings: Findings,
 ) -> None:
@@ -83,6 +75,8 @@ def examine_flow(
         librdkafka properties of the target.
     expected
         Internal topics of all flows, with our alias of their cluster.
+    audit
+        Whether its records are read and compared.
     schemas
         Whether the schemas of its records are compared.
     findings
@@ -127,10 +121,12 @@ def examine_flow(
         connectors=known,
         explained=other or bool(named & {"syncs-location", *RENAMING}),
     )
-    if source is not None:
-        _visible(flow, source, findings)
-    if schemas:
-        _schemas(flow, source, target, findings)
+    examine_carried(
+        flow,
+        {"source": source, "target": target},
+        carried_rights(flow, audit=audit, schemas=schemas),
+        findings,
+    )
     for reached in filter(None, (source, target)):
         # The mirror carries heartbeats: that of the source is at the target.
         if _clock(flow, reached, internal.present, findings):
@@ -145,7 +141,7 @@ def _is_another(
     findings: Findings,
 ) -> bool:
     """Return whether another mirror was found than the configured one."""
-    carried = {t for t in source.topics if _carriage(flow).carries(t)}
+    carried = {t for t in source.topics if carriage_of(flow).carries(t)}
     group = to_mirror(flow).group
     if group is not None:
         examine_group(flow, group, source, carried, findings, others=others)
@@ -212,45 +208,6 @@ def _canary_target(
         reached.cluster, name, wanted_on(flow, "target", name)
     )
     add_lacking(findings, reached.cluster, name, lacking)
-
-
-def _visible(
-    flow: FlowConfig, reached: ReachedCluster, findings: Findings
-) -> None:
-    carried = _carriage(flow)
-    if not any(
-        carried.carries(t) for t in reached.topics if not _own(flow, t)
-    ):
-        findings.add(
-            "rights",
-            f"mirrorwatch sees no topic of {flow.name} at "
-            f"{flow.source}: no lag, no skips, no parity",
-            "Grant DESCRIBE on its topics (READ includes it), or check "
-            "topics.include",
-            severity=FindingSeverity.WARNING,
-        )
-
-
-def _schemas(
-    flow: FlowConfig,
-    source: ReachedCluster | None,
-    target: ReachedCluster | None,
-    findings: Findings,
-) -> None:
-    """Ask whether the records may be read whose schemas are compared."""
-    carried = _carriage(flow)
-    names = carried.names(source.topics if source else ())
-    sampled = {t: r for t, r in names.items() if not _own(flow, t)}
-    for reached, wanted in ((source, sampled), (target, sampled.values())):
-        if reached is None:
-            continue
-        try:
-            unread = find_unread(reached.cluster, sorted(wanted)[:COMPARED])
-        except SourceError as e:
-            findings.add_error("rights", e, FindingSeverity.WARNING)
-            continue
-        why = "schemas of its records cannot be compared"
-        add_unread(findings, reached.cluster, unread, why)
 
 
 def _clock(
@@ -350,7 +307,7 @@ def _setup(
         flow=flow.name,
         source=flow.source,
         target=flow.target,
-        topics=_carriage(flow),
+        topics=carriage_of(flow),
         policy=flow.naming.policy,
         separator=mirror.separator,
         syncs_location=mirror.syncs_location,
@@ -404,7 +361,7 @@ def _replication(cluster: Cluster, names: Sequence[str]) -> dict[str, int]:
 def _largest(
     flow: FlowConfig, source: ReachedCluster, target: ReachedCluster
 ) -> dict[str, tuple[int, int]]:
-    names = _carriage(flow).names(source.topics)
+    names = carriage_of(flow).names(source.topics)
     both = {t: r for t, r in sorted(names.items()) if r in target.topics}
     both = dict(list(both.items())[:COMPARED])
     try:
@@ -422,18 +379,6 @@ def _largest(
         if len(sizes) == 2 and None not in sizes:
             found[topic] = (int(sizes[0] or 0), int(sizes[1] or 0))
     return found
-
-
-def _carriage(flow: FlowConfig) -> ReplicatedTopics:
-    return ReplicatedTopics(
-        selection=flow.selection,
-        naming=flow.topic_naming,
-        target_alias=flow.mirror.target_alias,
-    )
-
-
-def _own(flow: FlowConfig, topic: str) -> bool:
-    return topic == flow.canary.topic or topic.endswith("heartbeats")
 
 
 def _to_connectors(

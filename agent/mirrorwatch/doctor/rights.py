@@ -1,6 +1,6 @@
 """Asks a cluster which rights on topics the agent lacks."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 
 from confluent_kafka import TopicCollection
 
@@ -15,10 +15,11 @@ from ..wiring.context import rights_of
 from .findings import Findings
 
 __all__ = [
+    "REFERENCE",
     "add_lacking",
-    "add_unread",
+    "add_lacking_on_many",
     "find_lacking",
-    "find_unread",
+    "find_lacking_on_many",
     "wanted_on",
 ]
 
@@ -87,45 +88,53 @@ def add_lacking(
     )
 
 
-def find_unread(cluster: Cluster, names: Iterable[str]) -> list[str]:
-    """Return those of some topics that the agent may not read.
+def find_lacking_on_many(
+    cluster: Cluster, names: Sequence[str], operations: Sequence[Operation]
+) -> Mapping[Operation, Sequence[str]]:
+    """Return the topics on which each of some operations is not allowed.
 
     Notes
     -----
     One request for all of them. What is gone, or of what the broker does not
-    say who may read it, is not among them.
+    say what is allowed, is not among them. A topic that may not even be
+    described lacks READ, too; DESCRIBE_CONFIGS is a right of its own.
     """
-    names = list(names)
+    found: dict[Operation, list[str]] = {o: [] for o in operations}
     if not names:
-        return []
+        return found
     futures = cluster.call(
         lambda admin: admin.describe_topics(
-            TopicCollection(names),
+            TopicCollection(list(names)),
             include_authorized_operations=True,
             request_timeout=TIMEOUT,
         ),
         "DESCRIBE on its topics",
     )
-    found = []
-    for name, future in futures.items():
+    for name, future in sorted(futures.items()):
         try:
-            topic = cluster.wait(future, f"READ on topic {name}")
+            topic = cluster.wait(future, f"DESCRIBE on topic {name}")
         except SourceDeniedError:
-            found.append(name)
+            for operation in found.keys() & {"READ", "DESCRIBE"}:
+                found[operation].append(name)
         except SourceError as e:
             if concerns_all(e):
                 raise
         else:
             allowed = {o.name for o in topic.authorized_operations or ()}
-            if allowed and "READ" not in allowed:
-                found.append(name)
-    return sorted(found)
+            for operation, topics in found.items():
+                if allowed and operation not in allowed:
+                    topics.append(name)
+    return found
 
 
-def add_unread(
-    findings: Findings, cluster: Cluster, unread: Sequence[str], why: str
+def add_lacking_on_many(
+    findings: Findings,
+    cluster: Cluster,
+    topics: Sequence[str],
+    operation: Operation,
+    check: str,
 ) -> None:
-    """Name topics that may not be read, in one finding.
+    """Name topics on which an operation is not allowed, in one finding.
 
     Parameters
     ----------
@@ -133,21 +142,24 @@ def add_unread(
         Where to add it.
     cluster
         Where the topics are.
-    unread
+    topics
         The topics.
-    why
-        What cannot be done without it.
+    operation
+        The operation.
+    check
+        Check that is unknown without it.
     """
-    if not unread:
+    if not topics:
         return
-    first, *more = unread
+    first, *more = topics
     others = f" and {counted(len(more), 'other topic')}" if more else ""
     findings.add(
         "rights",
-        f"mirrorwatch lacks READ on topic {first}{others} at "
-        f"{cluster.alias}: {why}",
-        f"Grant it: kafka-acls.sh --add --topic {first} --operation Read "
-        "--allow-principal User:NAME (mirrorwatch acls prints all rights)",
+        f"mirrorwatch lacks {operation} on topic {first}{others} at "
+        f"{cluster.alias}: the check {check} is unknown without it",
+        f"Grant it: kafka-acls.sh --add --topic {first} --operation "
+        f"{ACL_WORDS[operation]} --allow-principal User:NAME (mirrorwatch "
+        "acls prints all rights)",
         severity=FindingSeverity.WARNING,
         reference=REFERENCE,
     )

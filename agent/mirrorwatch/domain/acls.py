@@ -226,6 +226,7 @@ def topic_rights(
     include: Sequence[str],
     remote: Callable[[str], str],
     *,
+    configs: bool = True,
     audit: bool = False,
     schemas: bool = False,
     readers: Sequence[str] = (),
@@ -238,6 +239,8 @@ def topic_rights(
         Regexes of the flow's topics.
     remote
         Names a source topic at the target.
+    configs
+        Whether the configs of topics are compared.
     audit
         Whether records are read and compared.
     schemas
@@ -252,7 +255,6 @@ def topic_rights(
             if name == "*":
                 there = "*"
             wanted: list[tuple[Operation, str, str]] = [
-                ("DESCRIBE_CONFIGS", "configs", "configs are compared"),
                 ("READ", "audit", "records are compared")
                 if audit
                 else ("READ", "schemas", "schemas of records are compared")
@@ -261,6 +263,10 @@ def topic_rights(
                 if readers and side == "target"
                 else ("DESCRIBE", "lag", "lag, skips and parity are known"),
             ]
+            if configs:
+                wanted.insert(
+                    0, ("DESCRIBE_CONFIGS", "configs", "configs are compared")
+                )
             for operation, check, purpose in wanted:
                 yield Right(
                     side=side,

@@ -1,6 +1,6 @@
 """What is wired: what all flows share, what one flow has, what comes out."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -226,25 +226,44 @@ def rights_of(
     schemas
         Whether the schemas of its records are compared.
     """
-    canary, naming = flow.canary, flow.topic_naming
+    canary = flow.canary
     traits = KINDS[flow.mirror.kind]
     return [
         *minimal_rights(
             canary=canary.topic if canary.enabled else None,
-            remote_canary=naming.remote(canary.topic),
+            remote_canary=flow.topic_naming.remote(canary.topic),
             internal=_internal_rights(to_mirror(flow)),
             create=canary.create,
             create_remote=not traits.creates_topics,
             sized=canary.sized is not None,
         ),
-        *topic_rights(
-            flow.topics.include,
-            naming.remote,
-            audit=audit,
-            schemas=schemas,
-            readers=(
-                *flow.readers.groups,
-                *(g.replace(".", "[.]") for g in flow.readers.named),
-            ),
-        ),
+        *carried_rights(flow, audit=audit, schemas=schemas),
     ]
+
+
+def carried_rights(
+    flow: FlowConfig, *, audit: bool, schemas: bool
+) -> Iterator[Right]:
+    """Yield what the agent must be allowed to do with what a flow carries,
+    and with the consumer groups on both sides.
+
+    Parameters
+    ----------
+    flow
+        The flow.
+    audit
+        Whether its records are read and compared.
+    schemas
+        Whether the schemas of its records are compared.
+    """
+    return topic_rights(
+        flow.topics.include,
+        flow.topic_naming.remote,
+        configs=flow.limits.configs.enabled,
+        audit=audit,
+        schemas=schemas,
+        readers=(
+            *flow.readers.groups,
+            *(g.replace(".", "[.]") for g in flow.readers.named),
+        ),
+    )
