@@ -14,10 +14,9 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
-import httpx
 import pytest
-import yaml
 
+from tests.support.agent_process import PATIENCE, begins, health, running
 from tests.support.http import HTTP, Answer, answering
 from tests.support.influx import PORTS, dies_with_parent
 from tests.support.watch import wait_until
@@ -25,7 +24,6 @@ from tests.support.watch import wait_until
 pytestmark = pytest.mark.slow
 
 WITHIN_SECONDS = 5.0
-PATIENCE = 120.0
 
 
 @contextmanager
@@ -92,51 +90,6 @@ def config(tmp_path: Path) -> Iterator[dict[str, Any]]:
             "web": {"listen": f"127.0.0.1:{PORTS.take()}"},
             "state": {"path": str(tmp_path / "state.db")},
         }
-
-
-@contextmanager
-def running(
-    folder: Path,
-    config: dict[str, Any],
-    stderr: int,
-    env: dict[str, str] | None = None,
-) -> Iterator[subprocess.Popen[bytes]]:
-    file = folder / "config.yaml"
-    file.write_text(yaml.safe_dump(config))
-    process = subprocess.Popen(
-        [
-            *dies_with_parent(),
-            *(sys.executable, "-m", "mirrorwatch", "run", "--config", file),
-        ],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=stderr,
-        env=os.environ | (env or {}),
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-
-
-def health(config: dict[str, Any]) -> dict[str, Any]:
-    url = f"http://{config['web']['listen']}/healthz"
-    try:
-        answer: dict[str, Any] = HTTP.get(url, timeout=PATIENCE).json()
-    except httpx.TransportError:
-        return {}
-    return answer
-
-
-def begins(process: subprocess.Popen[bytes], config: dict[str, Any]) -> None:
-    """Wait until it ticks."""
-
-    def ticks() -> bool:
-        assert process.poll() is None
-        return health(config).get("status") == "ok"
-
-    wait_until(ticks)
 
 
 def seconds_to_stop(process: subprocess.Popen[bytes]) -> float:

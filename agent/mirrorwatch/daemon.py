@@ -2,14 +2,16 @@
 
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from threading import Event, Thread, Timer
 from types import TracebackType
-from typing import Self
+from typing import NoReturn, Self
 
 from structlog.typing import FilteringBoundLogger
 
@@ -20,7 +22,20 @@ from .state import Database
 from .threads import Latest
 from .web.server import Server
 
-__all__ = ["Agent", "Daemon", "end_by_force", "wait_for_signal"]
+__all__ = [
+    "Agent",
+    "Daemon",
+    "end_by_force",
+    "signalled",
+    "start_again",
+    "wait_for_signal",
+]
+
+STDERR = 2
+"""Descriptors up to this one outlive a new start."""
+
+OPEN_FILES = Path("/dev/fd")
+"""Those of this process, on Linux and on macOS."""
 
 PAUSE = timedelta(seconds=1)
 """How long a worker that failed waits before it tries again."""
@@ -50,6 +65,10 @@ class Agent:
     database: Database
     server: Server | None
     interval: timedelta
+
+    is_busy: Callable[[], bool] = lambda: False
+    """Whether something runs that would be lost if the agent started again:
+    an audit."""
 
 
 class Daemon(AbstractContextManager["Daemon"]):
@@ -165,15 +184,50 @@ class Daemon(AbstractContextManager["Daemon"]):
 
 def wait_for_signal(timeout: timedelta | None = None) -> None:
     """Wait until the process is asked to stop, or for a time."""
-    asked = Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: asked.set())
+    asked = signalled(signal.SIGINT, signal.SIGTERM)
     asked.wait(None if timeout is None else timeout.total_seconds())
 
 
-def end_by_force(after_seconds: float = END_WITHIN) -> None:
-    """End the process after a time, if it has not ended by itself."""
-    timer = Timer(after_seconds, os._exit, [0])
+def signalled(*numbers: signal.Signals) -> Event:
+    """Return an event that any of some signals sets, from now on."""
+    asked = Event()
+    for number in numbers:
+        signal.signal(number, lambda *_: asked.set())
+    return asked
+
+
+def start_again() -> NoReturn:
+    """Replace the process by a new one of the same command line and number.
+
+    Notes
+    -----
+    So everything is read anew, and nothing of before is left: it is the same
+    as a restart, without anybody who restarts it.
+    """
+    # Pipes of librdkafka would stay open.
+    for descriptor in [int(entry.name) for entry in OPEN_FILES.iterdir()]:
+        if descriptor > STDERR:
+            with suppress(OSError):  # it was of the listing itself
+                os.set_inheritable(descriptor, False)  # noqa: FBT003
+    signal.setitimer(signal.ITIMER_REAL, 0)  # it would go on
+    command = [sys.executable, *sys.orig_argv[1:]]
+    os.execv(command[0], command)  # noqa: S606 - our own command line
+
+
+def end_by_force(
+    after_seconds: float = END_WITHIN,
+    how: Callable[[], object] = lambda: os._exit(0),
+) -> None:
+    """End the process after a time, if it has not ended by itself.
+
+    Parameters
+    ----------
+    after_seconds
+        The time.
+    how
+        Ends it.
+    """
+    timer = Timer(after_seconds, how)
     timer.daemon = True
     timer.start()
     # The system's own alarm needs no interpreter that goes on.

@@ -14,6 +14,7 @@ from .isolation import Isolation
 from .kafka.admin import Cluster
 from .pipeline import Pipeline
 from .sinks.prometheus import PrometheusSink
+from .sources.audit.worker import AuditWorker
 from .sources.canary.settings import Headers, no_headers
 from .state import Database
 from .state.audits import local_path
@@ -158,6 +159,11 @@ def build_agent(
         if serve
         else None,
         interval=config.interval,
+        is_busy=lambda: any(
+            worker.is_running
+            for worker in wired.workers
+            if isinstance(worker, AuditWorker)
+        ),
     )
 
 

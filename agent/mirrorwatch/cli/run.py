@@ -1,6 +1,9 @@
 """`mirrorwatch run`: the daemon."""
 
+import os
+import signal
 import sys
+from threading import Event
 
 import click
 import structlog
@@ -8,10 +11,11 @@ import structlog
 from ..clock import Clock
 from ..config import Config
 from ..config.notes import check_clients
-from ..daemon import Daemon, end_by_force, wait_for_signal
+from ..daemon import Daemon, end_by_force, signalled, start_again
 from ..factory import build_agent
 from ..gc_tuning import calm_collector, share_arenas
 from ..log import UnblockedStream, configure_logging
+from ..rotation import LOOK_SECONDS, Rotation
 from ..state import use_state
 from .options import config_option
 
@@ -34,7 +38,9 @@ def command(config: Config, log_level: str) -> None:
     """Watch every configured flow until SIGTERM or Ctrl-C.
 
     Logs to stderr: JSON lines, or plain ones on a terminal. The page, the
-    API and /metrics are served where web.listen says.
+    API and /metrics are served where web.listen says. It starts again by
+    itself when a file changes that the configuration names for a secret or a
+    certificate, and on SIGHUP.
     """
     share_arenas()
     check_clients(config)
@@ -50,8 +56,25 @@ def command(config: Config, log_level: str) -> None:
             ),
         )
         calm_collector()
+        stop = signalled(signal.SIGINT, signal.SIGTERM)
+        # Where a terminal is closed, the agent ends with it.
+        reload = Event() if sys.stderr.isatty() else signalled(signal.SIGHUP)
+        rotation = Rotation(config, logger)
+
+        def end() -> None:
+            if stop.is_set():
+                os._exit(0)
+            start_again()
+
         with Daemon(agent, logger=logger):
             if agent.server is not None:
                 logger.info("Serving", url=agent.server.url)
-            wait_for_signal()
-            end_by_force()
+            while not stop.wait(LOOK_SECONDS):
+                asked = reload.is_set()
+                reload.clear()
+                if rotation.look(asked=asked, busy=agent.is_busy()):
+                    break
+            end_by_force(how=end)
+    # What was logged is written.
+    if not stop.is_set():
+        start_again()

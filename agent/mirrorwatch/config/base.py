@@ -69,6 +69,7 @@ __all__ = [
     "Referenced",
     "YamlPath",
     "find_block",
+    "find_referenced_files",
     "format_duration",
     "format_path",
     "load",
@@ -783,6 +784,23 @@ def resolve(text: str, environment: Mapping[str, str] | None = None) -> str:
 
     resolved = REFERENCE.sub(replace, text)
     return Referenced(resolved, parts) if parts else resolved
+
+
+def find_referenced_files(data: Any) -> Iterator[Path]:
+    """Yield the files of all references ``${file:/path}``."""
+    match data:
+        case dict():
+            for value in data.values():
+                yield from find_referenced_files(value)
+        case list() | tuple():
+            for value in data:
+                yield from find_referenced_files(value)
+        case str():
+            for match in REFERENCE.finditer(data):
+                if match["kind"] == "file" and not match["escaped"]:
+                    yield Path(match["name"])
+        case _:
+            pass
 
 
 def _look_up(

@@ -12,6 +12,7 @@ from .base import NEVER_SHOWN, ConfigProblem, Model, ProblemsError, Referenced
 from .types import HttpServer, HttpUrl, find_file_fault
 
 __all__ = [
+    "FILE_KEYS",
     "OWNED_PROPERTIES",
     "ClusterConfig",
     "KafkaProperties",

@@ -1,7 +1,7 @@
 """The whole configuration: flows, their limits, and the rules between them."""
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -51,12 +51,13 @@ from .base import (
     ProblemsError,
     Referenced,
     YamlPath,
+    find_referenced_files,
     load,
     load_unfollowed,
     read_document,
 )
 from .canary import CanaryConfig
-from .kafka import ClusterConfig
+from .kafka import FILE_KEYS, ClusterConfig, KafkaProperties
 from .mirror import (
     MirrorConfig,
     NamingConfig,
@@ -491,6 +492,7 @@ class Config(Model):
         default_factory=lambda: Document(name="configuration", data=None)
     )
     _file: Path | None = PrivateAttr(default=None)
+    _references: frozenset[Path] = PrivateAttr(default=frozenset())
 
     @classmethod
     def from_file(cls, path: Path) -> Self:
@@ -533,6 +535,7 @@ class Config(Model):
     def _keep(self, path: Path, document: Document) -> None:
         """Remember which file it was read from."""
         self._file = path
+        self._references = frozenset(find_referenced_files(document.data))
         self._document = replace(document, data=None)
 
     @classmethod
@@ -582,6 +585,16 @@ class Config(Model):
             if "audit" not in KINDS[flow.mirror.kind].off
         )
 
+    @property
+    def secret_files(self) -> frozenset[Path]:
+        """Files of secrets, keys and certificates that are read at the start.
+
+        Those of the page are not: it reads them again by itself.
+        """
+        return self._references | frozenset(
+            _find_pem_files([self.clusters, self.flows, self.sinks])
+        )
+
     def compares_schemas(self, flow: FlowConfig) -> bool:
         """Return whether both clusters of a flow have a schema registry."""
         return all(
@@ -628,6 +641,25 @@ class Config(Model):
         if problems:
             raise ProblemsError(problems)
         return self
+
+
+def _find_pem_files(value: Any) -> Iterator[Path]:
+    if isinstance(value, KafkaProperties):
+        named = (v for k, v in value.items() if k.endswith(FILE_KEYS))
+        yield from map(Path, named)
+        return
+    parts: Iterable[Any] = ()
+    if isinstance(value, Model):
+        parts = [part for _, part in value]
+        ca = getattr(value, "ca", None)
+        if ca is not None:
+            yield ca
+    elif isinstance(value, Mapping):
+        parts = value.values()
+    elif isinstance(value, list | tuple):
+        parts = value
+    for part in parts:
+        yield from _find_pem_files(part)
 
 
 def load_mapping(document: Document) -> Config:

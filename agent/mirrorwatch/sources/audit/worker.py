@@ -196,6 +196,11 @@ class AuditStarter:
         # However the wall clock was stepped since.
         return replace(attempt, began_at=self._clock.label(self._begun))
 
+    @property
+    def is_running(self) -> bool:
+        """Whether one is under way."""
+        return self._job is not None
+
     def step(self) -> int | None:
         """Start one that is due, stop one that takes too long.
 
@@ -393,6 +398,11 @@ class AuditWorker:
         self._reports: dict[str, str | None] = {}
         # Replaced as a whole: the tick reads it in another thread.
         self._published: tuple[AuditObservation, ...] = ()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether an audit that the agent started is under way."""
+        return self._starter is not None and self._starter.is_running
 
     def step(self) -> None:
         now = self._clock()

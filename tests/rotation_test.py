@@ -1,0 +1,155 @@
+"""The agent uses other secrets when their files change, under its number."""
+
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from mirrorwatch.config import Config
+from mirrorwatch.rotation import SecretFiles
+from tests.support.agent_process import begins, running
+from tests.support.influx import PORTS
+from tests.support.tcp import closed_port
+from tests.support.watch import wait_until
+
+
+def test_a_change_counts_when_two_looks_find_it(tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    one.write_text("a")
+    files = SecretFiles([one, other])
+    assert files.look() == []
+    one.write_text("b")
+    assert files.look() == []
+    assert files.look() == [one]
+    assert files.look() == []
+    # Half written at one look, whole at the next.
+    other.write_text("x")
+    assert files.look() == []
+    other.write_text("xy")
+    assert files.look() == []
+    assert files.look() == [other]
+
+
+def test_what_is_written_as_it_was_is_no_change(tmp_path: Path) -> None:
+    file = tmp_path / "one"
+    file.write_text("a")
+    files = SecretFiles([file])
+    file.unlink()
+    assert files.look() == []
+    file.write_text("a")
+    assert [files.look(), files.look(), files.look()] == [[], [], []]
+    # A link that leads elsewhere, as Kubernetes replaces a mounted secret.
+    (tmp_path / "..new").write_text("b")
+    file.unlink()
+    file.symlink_to(tmp_path / "..new")
+    files.look()
+    assert files.look() == [file]
+
+
+def test_every_file_of_a_secret_or_certificate_is_known(
+    tmp_path: Path,
+) -> None:
+    files = {}
+    for name in ("password", "ca", "key", "hook", "token", "sink-ca"):
+        files[name] = tmp_path / name
+        files[name].write_text("x")
+    document = {
+        "clusters": {
+            "a": {
+                "kafka": {
+                    "bootstrap.servers": "a:9092",
+                    "ssl.ca.location": str(files["ca"]),
+                    "ssl.key.location": str(files["key"]),
+                    "sasl.password": f"${{file:{files['password']}}}",
+                }
+            },
+            "b": {"kafka": {"bootstrap.servers": "b:9092"}},
+        },
+        "flows": [{"source": "a", "target": "b"}],
+        "sinks": {
+            "otlp": {
+                "url": "http://o",
+                "headers": {"Authorization": f"${{file:{files['token']}}}"},
+                "ca": str(files["sink-ca"]),
+            },
+            "notify": {
+                "receivers": [
+                    {
+                        "name": "r",
+                        "kind": "webhook",
+                        "url": f"http://h/${{file:{files['hook']}}}",
+                    }
+                ]
+            },
+        },
+    }
+    file = tmp_path / "config.yaml"
+    file.write_text(yaml.safe_dump(document))
+    assert Config.from_file(file).secret_files == frozenset(files.values())
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> dict[str, Any]:
+    secret = tmp_path / "secret"
+    secret.write_text("first")
+    server = f"127.0.0.1:{closed_port()}"
+    kafka = {
+        "bootstrap.servers": server,
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": "mirrorwatch",
+        "sasl.password": f"${{file:{secret}}}",
+    }
+    return {
+        "interval": "1s",
+        "clusters": {"summit": {"kafka": kafka}, "ldf": {"kafka": kafka}},
+        "flows": [{"source": "summit", "target": "ldf"}],
+        "web": {"listen": f"127.0.0.1:{PORTS.take()}"},
+        "state": {"path": str(tmp_path / "state.db")},
+    }
+
+
+@pytest.mark.slow
+def test_it_starts_again_by_itself_and_under_the_same_number(
+    tmp_path: Path, config: dict[str, Any]
+) -> None:
+    log, secret = tmp_path / "log", tmp_path / "secret"
+
+    def told(event: str) -> int:
+        lines = map(json.loads, log.read_text().splitlines())
+        return sum(line["event"] == event for line in lines)
+
+    with (
+        log.open("wb") as file,
+        running(tmp_path, config, file.fileno()) as process,
+    ):
+        begins(process, config)
+        secret.write_text("second\x01")
+        kept = "Changed configuration cannot be used, the old one stays"
+        wait_until(lambda: told(kept) == 1)
+        assert told("Starting") == 1
+        secret.write_text("third-hunter")
+        wait_until(lambda: told("Starting") == 2)
+        begins(process, config)
+        process.send_signal(signal.SIGHUP)
+        wait_until(lambda: told("Starting") == 3)
+        begins(process, config)
+        assert told("Stopped") == 2
+        open_files = len(list(Path(f"/proc/{process.pid}/fd").iterdir()))
+        process.send_signal(signal.SIGHUP)
+        wait_until(lambda: told("Starting") == 4)
+        begins(process, config)
+        # Nothing of those before is left open.
+        wait_until(
+            lambda: (
+                len(list(Path(f"/proc/{process.pid}/fd").iterdir()))
+                <= open_files + 5
+            )
+        )
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+    assert "hunter" not in log.read_text()
+    assert str(secret) in log.read_text()
